@@ -93,6 +93,8 @@ pub struct Resolved {
     pub path2: Option<Name>,
     /// Where in the file a read or write began, and a listing: stated by the call, or the position of the description.
     pub position: Option<u64>,
+    /// The permissions that the process's mask takes from what the call makes; `None` if the trace does not show the mask.
+    pub umask: Option<u32>,
     /// What it touches. The descriptor that a call uses is always among it.
     pub touches: Vec<Touch>,
 }

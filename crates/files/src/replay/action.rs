@@ -1,5 +1,7 @@
 //! A call in the form in which it is issued: what `state` found about it, without what only the record needs.
 
+use std::sync::OnceLock;
+
 use iosonar_replay::pipeline::buffers::Buffer;
 
 use crate::{Call, CallKind, DescriptionId, Family, Name, Resolved};
@@ -33,7 +35,7 @@ pub struct Action {
     pub length: u64,
     /// As in [`Call::flags`].
     pub flags: u64,
-    /// As in [`Call::mode`].
+    /// As in [`Call::mode`]; without the mask of the process if the call makes a file.
     pub mode: u32,
     /// The data of a write.
     pub buffer: Option<Buffer>,
@@ -58,7 +60,7 @@ impl Action {
             offset: call.offset,
             length: call.length.unwrap_or(if has_answer { ANSWER } else { 0 }),
             flags: call.flags,
-            mode: call.mode.unwrap_or(0),
+            mode: mode(call, resolved),
             buffer: None,
         })
     }
@@ -85,6 +87,23 @@ impl Action {
     pub fn data_bytes(&self) -> u64 {
         if self.kind.family() == Family::Write { self.length.min(MAX_BYTES) } else { 0 }
     }
+}
+
+/// The permissions that a call sets. Threads that issue calls have no mask.
+fn mode(call: &Call, resolved: &Resolved) -> u32 {
+    let makes = matches!(call.kind.family(), Family::Open | Family::Create);
+    let mask = if makes { resolved.umask.unwrap_or_else(own_mask) } else { 0 };
+    call.mode.unwrap_or(0) & !mask
+}
+
+/// The mask of this process.
+fn own_mask() -> u32 {
+    static MASK: OnceLock<u32> = OnceLock::new();
+    *MASK.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+    })
 }
 
 /// Whether the name of the attribute is the second path.

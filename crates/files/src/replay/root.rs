@@ -81,15 +81,18 @@ impl Root {
         self.confinement
     }
 
-    /// Confines the calling thread. Must be called first by each thread that issues calls.
+    /// Confines the calling thread, and takes its mask of permissions from it. Must be called first by each thread that issues calls.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn enter(&self) -> io::Result<()> {
         match self.confinement {
-            Confinement::Chroot => change_root(&self.directory),
-            Confinement::Openat2 => Ok(()),
+            Confinement::Chroot => change_root(&self.directory)?,
+            Confinement::Openat2 => leave_file_system_context()?,
         }
+        // SAFETY: changes the mask of the calling thread alone, which no longer shares it.
+        unsafe { libc::umask(0) };
+        Ok(())
     }
 
     /// Where the calls of a thread that has entered find this path.
@@ -203,11 +206,17 @@ fn c_string(path: &[u8]) -> io::Result<CString> {
     CString::new(path).map_err(|_| io::Error::from_raw_os_error(libc::ENOENT))
 }
 
+/// Afterwards root, working directory and mask of permissions of this thread are its own.
+fn leave_file_system_context() -> io::Result<()> {
+    // SAFETY: changes the calling thread alone.
+    if unsafe { libc::unshare(libc::CLONE_FS) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn change_root(directory: &File) -> io::Result<()> {
     let check = |result: i32| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // SAFETY: these change the file system context of the calling thread alone, after the first has separated it.
+    leave_file_system_context()?;
+    // SAFETY: these change the file system context of the calling thread alone, which it no longer shares.
     unsafe {
-        check(libc::unshare(libc::CLONE_FS))?;
         check(libc::fchdir(directory.as_raw_fd()))?;
         check(libc::chroot(c".".as_ptr()))?;
         check(libc::chdir(c"/".as_ptr()))

@@ -268,7 +268,7 @@ impl State {
             Thread {
                 process,
                 table: self.processes.new_table(slots, None),
-                folders: self.processes.new_folders(ROOT, cwd),
+                folders: self.processes.new_folders(ROOT, cwd, None),
             }
         });
         let thread = Thread { process, ..thread };

@@ -118,7 +118,8 @@ impl State {
         self.inferred.clear();
         self.apply_pending(call);
         let thread = self.thread_of(call);
-        let mut step = Step { call, thread, resolved: Resolved::default() };
+        let umask = self.processes.folders(thread.folders).umask;
+        let mut step = Step { call, thread, resolved: Resolved { umask, ..Resolved::default() } };
         self.call(&mut step);
         self.end_orphans(&mut step);
         let mut resolved = step.resolved;

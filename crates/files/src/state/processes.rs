@@ -7,7 +7,7 @@ use crate::{DescriptionId, ObjectId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TableId(u64);
 
-/// Root and working directory: what `CLONE_FS` shares.
+/// Root, working directory and mask of permissions: what `CLONE_FS` shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FoldersId(u64);
 
@@ -35,11 +35,13 @@ pub(super) struct Table {
     threads: u32,
 }
 
-/// Root and working directory of one or several threads.
+/// Root, working directory and mask of permissions of one or several threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Folders {
     pub root: ObjectId,
     pub cwd: ObjectId,
+    /// The mask of permissions, if the trace has shown it.
+    pub umask: Option<u32>,
     threads: u32,
 }
 
@@ -97,9 +99,9 @@ impl Processes {
     }
 
     /// A new root and working directory. The caller holds both.
-    pub fn new_folders(&mut self, root: ObjectId, cwd: ObjectId) -> FoldersId {
+    pub fn new_folders(&mut self, root: ObjectId, cwd: ObjectId, umask: Option<u32>) -> FoldersId {
         self.next += 1;
-        self.folders.insert(self.next, Folders { root, cwd, threads: 0 });
+        self.folders.insert(self.next, Folders { root, cwd, umask, threads: 0 });
         FoldersId(self.next)
     }
 

@@ -4,6 +4,7 @@ use super::super::State;
 use super::super::paths::shows;
 use super::super::step::Step;
 use super::super::walk::{How, Shows};
+use super::making::own_descriptor;
 use crate::tree::Kind;
 use crate::{AT_FDCWD, CallKind, ObjectId, Resource, Skip};
 
@@ -70,6 +71,10 @@ impl State {
     }
 
     pub(super) fn change_attributes(&mut self, step: &mut Step) {
+        if let Some(fd) = step.call.path.as_ref().and_then(own_descriptor).filter(|_| follows(step)) {
+            self.change_attributes_through(step, fd);
+            return;
+        }
         if self.is_on_descriptor(step) {
             self.change_attributes_of_descriptor(step);
             return;
@@ -87,6 +92,15 @@ impl State {
     pub(super) fn change_attributes_of_descriptor(&mut self, step: &mut Step) {
         let Some((_, object)) = self.file(step, None) else { return };
         self.changes(step, object);
+    }
+
+    /// On `/proc/self/fd/N`: the C library changes the permissions of descriptors that are only paths in this way.
+    fn change_attributes_through(&mut self, step: &mut Step, fd: i32) {
+        let Some(id) = self.descriptor(step, Some(fd), None) else { return };
+        step.resolved.description = Some(id);
+        if let Some(object) = self.descriptions.get(id).object {
+            self.changes(step, object);
+        }
     }
 
     fn changes(&mut self, step: &mut Step, object: ObjectId) {

@@ -40,7 +40,7 @@ impl State {
         let folders = self.processes.folders(thread.folders);
         self.names.hold(folders.root);
         self.names.hold(folders.cwd);
-        self.processes.new_folders(folders.root, folders.cwd)
+        self.processes.new_folders(folders.root, folders.cwd, folders.umask)
     }
 
     /// Gives the thread a table of its own.
@@ -137,6 +137,14 @@ impl State {
         let place = if call.kind == CallKind::Chroot { &mut folders.root } else { &mut folders.cwd };
         let old = std::mem::replace(place, object);
         self.names.release(old);
+    }
+
+    /// Its mode is the new mask of permissions.
+    pub(super) fn change_mask(&mut self, step: &mut Step) {
+        step.skip(Skip::Bookkeeping);
+        if let Some(mode) = step.call.mode {
+            self.processes.folders_mut(step.thread.folders).umask = Some(mode & 0o777);
+        }
     }
 
     /// `getcwd` tells a working directory that may be unknown.
