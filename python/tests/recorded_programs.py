@@ -69,9 +69,10 @@ def _set_up(program: str, below: Path) -> tuple[Path, Path, Path]:
     return folder, below / f"{program}.calls.parquet", below / f"{program}-around.calls.parquet"
 
 
-def run(*words: object) -> str:
+def run(*words: object, codes: tuple[int, ...] = (0,)) -> str:
+    """Runs a command, which must end with one of the exit codes; returns its standard output."""
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.args} ended with {done.returncode}: {done.stderr}"
+    assert done.returncode in codes, f"{done.args} ended with {done.returncode}: {done.stderr}"
     return done.stdout
 
 
