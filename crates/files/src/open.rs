@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use iosonar_trace::formats::parquet::{self, TableFile};
 use iosonar_trace::input::Input;
-use iosonar_trace::{Error, Result};
+use iosonar_trace::{Error, Result, path_text};
 
-use crate::{CallReader, Metadata, table};
+use crate::{Call, CallReader, InitialProcess, Metadata, strace, table};
 
 /// The files of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,22 +30,34 @@ pub struct OpenOptions {
 ///
 /// # Errors
 /// If the file cannot be read, or is not of a known format.
-pub fn open(path: &Path, _options: &OpenOptions) -> Result<Box<dyn CallReader>> {
+pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
     let input = Input::open(path)?;
-    if (parquet::FORMAT.recognise)(input.head()) {
+    if is_table(&input) {
         return table::open(input);
     }
-    if crate::strace::recognise(input.head()) {
-        return Ok(Box::new(crate::strace::Reader::open(input, &crate::strace::Options::default())?));
+    if !strace::recognise(input.head()) {
+        let problem = match input.damage() {
+            Some(damage) => damage.to_owned(),
+            None if input.head().is_empty() => "it is empty: there is no trace in it".to_owned(),
+            None => "neither a table of calls (NAME.calls.parquet) nor text of strace".to_owned(),
+        };
+        return Err(Error::format(path, problem));
     }
-    Err(Error::format(path, "neither a table of calls nor text of strace"))
+    let reader = Box::new(strace::Reader::open(input, &strace::Options::default())?);
+    match &options.cwd {
+        Some(cwd) => Ok(Box::new(Started::new(reader, cwd)?)),
+        None => Ok(reader),
+    }
 }
 
-/// Which of the files of this crate it is; `None` if it is none of them, or cannot be read.
+/// Which of the files of this crate a regular file is; `None` if it is none of them, or cannot be read.
 pub fn recognise(path: &Path) -> Option<FileKind> {
-    let input = Input::open(path).ok()?;
-    if !(parquet::FORMAT.recognise)(input.head()) {
+    if !path.is_file() {
         return None;
+    }
+    let input = Input::open(path).ok()?;
+    if !is_table(&input) {
+        return strace::recognise(input.head()).then_some(FileKind::Strace);
     }
     let file = TableFile::<Metadata>::open(path, input.into_file().ok()?).ok()?;
     let has = |names: &[&str]| names.iter().all(|name| file.has_column(name));
@@ -56,5 +68,62 @@ pub fn recognise(path: &Path) -> Option<FileKind> {
         None if has(&["begin_ns", "thread", "call"]) => Some(FileKind::Calls),
         None if has(&["call_number", "scheduled_ns"]) => Some(FileKind::CallsRun),
         None => None,
+    }
+}
+
+fn is_table(input: &Input) -> bool {
+    (parquet::FORMAT.recognise)(input.head())
+}
+
+/// A trace whose first process was started in a known directory.
+struct Started {
+    calls: Box<dyn CallReader>,
+    first: Option<Call>,
+    start: Option<InitialProcess>,
+    metadata: Metadata,
+}
+
+impl Started {
+    fn new(mut calls: Box<dyn CallReader>, cwd: &Path) -> Result<Self> {
+        let first = calls.next()?;
+        let start = first.as_ref().map(|call| InitialProcess {
+            process: if call.process == 0 { call.thread } else { call.process },
+            threads: vec![call.thread],
+            cwd: path_text(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned())),
+            descriptors: Vec::new(),
+        });
+        let mut started = Self { calls, first, start, metadata: Metadata::default() };
+        started.take_metadata();
+        Ok(started)
+    }
+
+    fn take_metadata(&mut self) {
+        self.metadata = self.calls.metadata().clone();
+        let known = &mut self.metadata.processes;
+        if let Some(start) = self.start.clone().filter(|start| known.iter().all(|known| known.process != start.process))
+        {
+            known.push(start);
+        }
+    }
+}
+
+impl CallReader for Started {
+    fn next(&mut self) -> Result<Option<Call>> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        let next = self.calls.next()?;
+        if next.is_none() {
+            self.take_metadata();
+        }
+        Ok(next)
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.calls.progress()
     }
 }

@@ -172,7 +172,8 @@ impl Replacing {
         Ok(create(self.begin(output)?, known)?)
     }
 
-    fn begin(&self, output: &Path) -> Result<Output> {
+    /// Creates an output. From now on, a signal ends the program and removes the unfinished file.
+    pub fn begin(&self, output: &Path) -> Result<Output> {
         // Again, as it may have appeared since.
         self.allows(output)?;
         signals::remove_unfinished_files();

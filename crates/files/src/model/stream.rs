@@ -3,7 +3,7 @@
 use iosonar_trace::Result;
 
 use super::call::Call;
-use super::metadata::Metadata;
+use super::metadata::{InitialProcess, Metadata};
 use super::result_row::CallResult;
 
 /// Reads calls one at a time, in the order of their begin.
@@ -23,6 +23,10 @@ pub trait CallReader: Send {
 
 /// Writes calls. The file gets its final name in [`CallWriter::finish`]; a writer that is dropped before removes it.
 pub trait CallWriter: Send {
+    /// Names processes that existed when the recording began, before the first call, unless the metadata with which the
+    /// file was created has them. Only the columns `file` and `position` depend on them.
+    fn learn_processes(&mut self, _processes: &[InitialProcess]) {}
+
     /// Writes a call.
     fn write(&mut self, call: &Call) -> Result<()>;
 

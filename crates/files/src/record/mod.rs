@@ -6,6 +6,7 @@
 //!
 //! `docs/files.md` describes to users what is recorded and what it costs.
 
+mod checkpoints;
 pub mod ebpf;
 mod error;
 mod processes;

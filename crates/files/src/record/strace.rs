@@ -9,6 +9,7 @@ use std::process::Command;
 use iosonar_trace::input::Input;
 use rustix::process::{Pid, Signal};
 
+use super::checkpoints::Checkpoints;
 use super::ebpf::is_recorded;
 use super::error::{Error, Result};
 use crate::model::kind::CallKind;
@@ -123,15 +124,17 @@ pub fn terminate(tracer: u32) {
     }
 }
 
-/// Copies the calls of strace to `writer` until its text ends; returns what its reader knows.
+/// Copies the calls of strace to `writer` until its text ends; returns what its reader knows. `known` is the metadata of the
+/// recording if it ends early.
 ///
 /// # Errors
 /// If the text cannot be read, or the calls cannot be written.
-pub fn copy(text: File, writer: &mut dyn CallWriter) -> Result<Metadata> {
+pub fn copy(text: File, writer: &mut dyn CallWriter, known: &Metadata) -> Result<Metadata> {
     let input = Input::from_reader(Path::new("strace"), Box::new(text), None)?;
     let mut reader = Reader::open(input, &Options::default())?;
+    let mut checkpoints = Checkpoints::start(writer, known);
     while let Some(call) = reader.next()? {
-        writer.write(&call)?;
+        checkpoints.write(writer, &call)?;
     }
     Ok(reader.metadata().clone())
 }

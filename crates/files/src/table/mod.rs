@@ -3,6 +3,7 @@
 mod calls;
 mod cells;
 mod footer;
+mod located;
 mod results;
 pub mod scale;
 
@@ -15,14 +16,24 @@ use iosonar_trace::{Error, Nanos, Result};
 
 use crate::{Call, CallReader, CallResult, CallWriter, Metadata, ResultReader, ResultWriter};
 use calls::CallRow;
+use located::LocatedWriter;
+pub use located::Locator;
 use scale::JobTime;
 
-/// Creates a table of calls.
+/// Creates a table of calls. `known` is the metadata known before the first call.
 ///
 /// # Errors
 /// If the file cannot be created.
-pub fn create(path: &Path, _known: &Metadata) -> Result<Box<dyn CallWriter>> {
-    Ok(Box::new(TableWriter::<CallRow>::new(Output::create(path)?)?))
+pub fn create(path: &Path, known: &Metadata) -> Result<Box<dyn CallWriter>> {
+    create_in(Output::create(path)?, known)
+}
+
+/// Creates a table of calls in an open file.
+///
+/// # Errors
+/// If the name of the file has the ending of a compression.
+pub fn create_in(output: Output, known: &Metadata) -> Result<Box<dyn CallWriter>> {
+    Ok(Box::new(LocatedWriter::new(TableWriter::new(output)?, known)))
 }
 
 /// Creates a table of results.
@@ -90,20 +101,6 @@ impl CallReader for Calls {
 
     fn progress(&self) -> Option<f64> {
         Some(self.rows.part_read())
-    }
-}
-
-impl CallWriter for TableWriter<CallRow> {
-    fn write(&mut self, call: &Call) -> Result<()> {
-        self.write(&CallRow { call: call.clone(), file: None, position: None })
-    }
-
-    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
-        self.checkpoint(so_far)
-    }
-
-    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()> {
-        (*self).finish(metadata)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column, Table, column, nullable, required};
 use proptest::prelude::*;
 
 use super::*;
@@ -96,5 +97,145 @@ proptest! {
         prop_assert_eq!(results, written);
         prop_assert_eq!(&reader.metadata().run, &metadata.run);
         prop_assert_eq!(crate::recognise(&path), Some(crate::FileKind::CallsRun));
+    }
+}
+
+/// A row with values that no recorder writes.
+#[derive(Clone, Copy)]
+struct Hostile {
+    begin: i64,
+    duration: Option<i64>,
+    thread: i32,
+    call: &'static str,
+    length: Option<i64>,
+    errno: i32,
+    path: &'static [u8],
+}
+
+const HARMLESS: Hostile =
+    Hostile { begin: 1, duration: Some(1), thread: 1, call: "read", length: Some(1), errno: 0, path: b"/x" };
+
+impl Table for Hostile {
+    type Footer = Metadata;
+    const KIND: &'static str = "calls";
+    const BAD_ROWS: BadRows = BadRows::Refused;
+    const COLUMNS: &'static [Column] = &[
+        required("begin_ns", CellType::Int64),
+        nullable("duration_ns", CellType::Int64),
+        required("thread", CellType::Int32),
+        required("call", CellType::Name(|_| None)),
+        nullable("length", CellType::Int64),
+        column("errno", CellType::Int32),
+        nullable("path", CellType::Text),
+    ];
+
+    fn write_cells(&self, cells: &mut Buffers) {
+        cells.int64(self.begin);
+        cells.int64_or_null(self.duration);
+        cells.int32(self.thread);
+        cells.name(self.call);
+        cells.int64_or_null(self.length);
+        cells.int32(self.errno);
+        cells.text_or_null(Some(self.path));
+    }
+
+    fn read_cells(_: &mut Cells<'_>, _: u64) -> std::result::Result<Self, &'static str> {
+        Err("not read")
+    }
+
+    fn count(&self, metadata: &mut Metadata) {
+        metadata.count_row(self.begin);
+    }
+}
+
+fn read_after_writing(rows: &[Hostile]) -> Result<(Vec<Call>, Metadata)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.calls.parquet");
+    let mut writer = TableWriter::new(Output::create(&path).unwrap()).unwrap();
+    rows.iter().for_each(|row| writer.write(row).unwrap());
+    writer.finish(&Metadata::new("calls", "test")).unwrap();
+    calls_of(&path)
+}
+
+#[test]
+fn hostile_values_are_errors_that_name_the_row() {
+    static LONG: [u8; 70_000] = [b'x'; 70_000];
+    assert_eq!(read_after_writing(&[HARMLESS, HARMLESS]).unwrap().0.len(), 2);
+    for (row, problem) in [
+        (Hostile { begin: i64::MAX, ..HARMLESS }, "row 1: a time is more than 73 years from zero"),
+        (Hostile { begin: 0, ..HARMLESS }, "row 1 begins before the row before it"),
+        (Hostile { duration: Some(-1), ..HARMLESS }, "row 1: duration_ns is negative"),
+        (Hostile { duration: Some(i64::MAX), ..HARMLESS }, "row 1: a time is more than 73 years"),
+        (Hostile { thread: -5, ..HARMLESS }, "row 1: thread is not a thread number"),
+        (Hostile { call: "brk", ..HARMLESS }, "row 1: call is missing, or not a system call that iosonar knows"),
+        (Hostile { length: Some(-1), ..HARMLESS }, "row 1: length is negative"),
+        (Hostile { errno: -2, ..HARMLESS }, "row 1: errno is not an error number"),
+        (Hostile { path: b"a\0b", ..HARMLESS }, "row 1: a path has a NUL byte"),
+        (Hostile { path: &LONG, ..HARMLESS }, "row 1: a text is longer than 64 KiB"),
+    ] {
+        let error = read_after_writing(&[HARMLESS, row, HARMLESS]).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn a_run_is_no_trace_and_a_trace_is_no_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.calls-run.parquet");
+    let metadata = Metadata::new("calls_run", "test");
+    create_run(&path, &metadata).unwrap().finish(&metadata).unwrap();
+    let error = calls_of(&path).unwrap_err().to_string();
+    assert!(error.contains("a run of calls to files, not a trace of calls to files"), "{error}");
+    let path = folder.path().join("x.calls.parquet");
+    let metadata = Metadata::new("calls", "test");
+    create(&path, &metadata).unwrap().finish(&metadata).unwrap();
+    let error = open_run(&path).err().unwrap().to_string();
+    assert!(error.contains("a trace of calls to files, not a run of calls to files"), "{error}");
+    let error = iosonar_trace::open(&path).err().unwrap().to_string();
+    assert!(error.contains("a trace of calls to files, not a load of requests or a run of requests"), "{error}");
+}
+
+/// A table with each type of column.
+fn valid_table() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.calls.parquet");
+    let metadata = Metadata::new("calls", "test");
+    let mut writer = create(&path, &metadata).unwrap();
+    for number in 0..200_i32 {
+        let mut call = Call::new(Nanos(i64::from(number) * 1000), 7, CallKind::ALL[number as usize % 40]);
+        call.path = (number % 3 > 0).then(|| Name::from(format!("/a/{}", number % 50).as_str()));
+        call.fd = (number % 2 > 0).then_some(number);
+        call.length = Some(4096);
+        writer.write(&call).unwrap();
+    }
+    writer.finish(&metadata).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn damage_is_an_error_or_other_values_but_no_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        length in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        static WHOLE: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(valid_table);
+        let mut bytes = WHOLE.clone();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(length) = length.filter(|length| length.index(4) == 0) {
+            bytes.truncate(length.index(bytes.len()));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.calls.parquet");
+        std::fs::write(&path, bytes).unwrap();
+        let _ = crate::recognise(&path);
+        // Values may have changed, but there are no more rows than written.
+        if let Ok((calls, _)) = calls_of(&path) {
+            prop_assert!(calls.len() <= 200, "{}", calls.len());
+        }
     }
 }

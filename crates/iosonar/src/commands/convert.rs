@@ -8,14 +8,15 @@ use iosonar_trace::formats::{self, Action, Format, Opened, TestedWith};
 use iosonar_trace::params::did_you_mean;
 use iosonar_trace::{Kind, Metadata, Options, path_text};
 
+use crate::calls;
 use crate::console::status;
 use crate::written;
 
-/// Convert a load or a run to another format
+/// Convert a load, a run or a trace of calls to another format
 ///
 /// The content of the input determines its format, the name of the output determines the other: .parquet; .load, .replay or
 /// .txt for blkreplay's text; .iolog for fio; .blktrace.0 for blkparse, btt and btreplay; .blkparse; .spc. Text may be
-/// compressed (.gz, .zst); Parquet compresses inside. `-` is standard input or output.
+/// compressed (.gz, .zst); Parquet compresses inside. Text of strace becomes a trace of calls, NAME.calls.parquet. `-` is standard input or output.
 #[derive(clap::Args)]
 #[command(override_usage = "iosonar convert [OPTIONS] <IN>... <OUT>", after_help = AFTER_HELP)]
 pub struct Args {
@@ -30,6 +31,9 @@ pub struct Args {
 
     #[command(flatten)]
     reading: Reading,
+
+    #[command(flatten)]
+    calls: calls::convert::StraceReading,
 
     /// The format of OUT [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = writable_format_named)]
@@ -72,6 +76,7 @@ Examples:
   iosonar convert run.replay.gz again.load.gz          # the load again, sorted by time
   iosonar convert sda.blktrace.* sda.load.parquet      # the files of all CPUs
   perf script | iosonar convert - sda.load.gz --action D
+  iosonar convert tar.strace tar.calls.parquet         # what a program did to files
   zcat x.load.gz | iosonar convert - - --to parquet > x.load.parquet
 
 Warnings at the end list what the output format cannot hold. A file with its final name is complete.";
@@ -108,6 +113,10 @@ impl Args {
             written::refuse_same_file(input, &output)?;
         }
         self.replacing.allows(&output)?;
+        let paths: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+        if let Some(kind) = calls::kind_of(&paths, Some(&output))? {
+            return calls::convert::run(kind, paths[0], &output, &self.calls, None, &self.replacing);
+        }
         let to = match self.to {
             Some(format) => format,
             None => iosonar_trace::format_for(&output)?,

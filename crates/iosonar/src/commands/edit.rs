@@ -5,18 +5,20 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use iosonar_trace::formats::Format;
+use iosonar_trace::params::Definition;
 use iosonar_trace::params::did_you_mean;
-use iosonar_trace::transforms::{self, Pipeline, TRANSFORMS};
+use iosonar_trace::transforms::TRANSFORMS;
 
 use super::convert::writable_format_named;
+use crate::calls::{self, edit::EitherPipeline};
 use crate::console::{out, status};
 use crate::usage::misuse;
 use crate::written;
 
-/// Change a load: select, shift, spread, merge, anonymise, …
+/// Change a load or a trace of calls: select, shift, spread, merge, anonymise, …
 ///
 /// A pipeline is one or more transforms, separated by `|`; `--help-transform NAME` explains a transform. IN has any format;
-/// of a run, its load is used. The name of OUT determines its format.
+/// of a run, its load is used. A trace of calls has transforms of its own. The name of OUT determines its format.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_help = after_help())]
 pub struct Args {
@@ -29,8 +31,8 @@ pub struct Args {
     output: Option<PathBuf>,
 
     /// The transforms, in quotes: 'select from=0 to=300 | slip every=32768 increase=256'
-    #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = transforms::parse)]
-    pipeline: Option<Pipeline>,
+    #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = calls::edit::parse)]
+    pipeline: Option<EitherPipeline>,
 
     /// The format of OUT [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = writable_format_named)]
@@ -51,6 +53,10 @@ fn after_help() -> String {
     for transform in TRANSFORMS {
         text += &format!("  {:<10} {}\n", transform.form.name, transform.form.about);
     }
+    text += "\nTransforms of traces of calls:\n";
+    for transform in iosonar_files::transforms::TRANSFORMS {
+        text += &format!("  {:<10} {}\n", transform.form.name, transform.form.about);
+    }
     text + EXAMPLES
 }
 
@@ -60,6 +66,7 @@ Examples:
   iosonar edit day.load.parquet peak.load.parquet 'derived snippet=5m | select to=1h'
   iosonar edit a.load.gz both.load.parquet 'adjacent with=b.load.gz | dense'
   iosonar edit customer.load.parquet public.load.parquet 'anonymise'
+  iosonar edit tar.calls.parquet reads.calls.parquet 'select family=read path=/home/*'
 
 Times are in seconds (300) or have a unit (20ms 5m 1h). Lengths are in sectors of 512 bytes (256),
 or in bytes with a unit (4k 2G).";
@@ -71,6 +78,20 @@ impl Args {
         }
         let (Some(input), Some(output), Some(pipeline)) = (self.input, self.output, self.pipeline) else {
             misuse!("name IN, OUT and PIPELINE; `iosonar edit --help` has examples");
+        };
+        if let Some(kind) = calls::kind_of(&[&input], Some(&output))? {
+            let pipeline = match pipeline.calls {
+                Ok(pipeline) => pipeline,
+                Err(problem) => misuse!("{} is a trace of calls: {problem}", input.display()),
+            };
+            written::refuse_same_file(&input, &output)?;
+            self.replacing.allows(&output)?;
+            let reading = calls::convert::StraceReading::default();
+            return calls::convert::run(kind, &input, &output, &reading, Some(&pipeline), &self.replacing);
+        }
+        let pipeline = match pipeline.load {
+            Ok(pipeline) => pipeline,
+            Err(problem) => misuse!("{} is a load or a run: {problem}", input.display()),
         };
         if pipeline.is_endless() {
             misuse!("`{pipeline}` never ends: limit it with `repeat times=5`, or append `| select to=1h`");
@@ -94,12 +115,15 @@ impl Args {
 }
 
 fn explain(name: &str) -> Result<ExitCode> {
-    let named: Vec<_> = TRANSFORMS.iter().filter(|transform| name == "all" || transform.form.name == name).collect();
+    let of_loads = TRANSFORMS.iter().map(|transform| (&transform.form, ""));
+    let of_calls = iosonar_files::transforms::TRANSFORMS.iter().map(|transform| (&transform.form, "Of calls: "));
+    let all: Vec<(&Definition, &str)> = of_loads.chain(of_calls).collect();
+    let named: Vec<_> = all.iter().filter(|(form, _)| name == "all" || form.name == name).collect();
     if named.is_empty() {
-        let names = TRANSFORMS.iter().map(|transform| transform.form.name).chain(["all"]);
+        let names = all.iter().map(|(form, _)| form.name).chain(["all"]);
         misuse!("unknown transform `{name}`; {}", did_you_mean(name, names));
     }
-    let texts: Vec<String> = named.iter().map(|transform| transform.form.help()).collect();
+    let texts: Vec<String> = named.iter().map(|(form, of)| format!("{of}{}", form.help())).collect();
     out!("{}", texts.join("\n\n"));
     Ok(ExitCode::SUCCESS)
 }

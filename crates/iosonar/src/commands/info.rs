@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -10,6 +10,7 @@ use iosonar_trace::formats::{Opened, TestedWith};
 use iosonar_trace::{Metadata, Nanos, OpenedFile, Reader};
 use serde_json::{Map, Value, json};
 
+use crate::calls;
 use crate::commands::convert::{Reading, described};
 use crate::console;
 use crate::human;
@@ -19,7 +20,7 @@ use crate::summary::{LoadSummary, RunSummary};
 /// Notices that are printed; a damaged file may have a hundred.
 const MOST_NOTES: usize = 8;
 
-/// Summarize a load or a run: duration, requests, sizes, latencies, origin, completeness
+/// Summarize a load, a run or a trace of calls: duration, requests, sizes, latencies, origin, completeness
 ///
 /// Reads the whole file.
 #[derive(clap::Args)]
@@ -32,6 +33,9 @@ pub struct Args {
     #[command(flatten)]
     reading: Reading,
 
+    #[command(flatten)]
+    calls: calls::convert::StraceReading,
+
     /// Print a JSON object (see docs/info.md)
     #[arg(long)]
     json: bool,
@@ -41,10 +45,15 @@ const AFTER_HELP: &str = "\
 Examples:
   iosonar info mysql.load.gz
   iosonar info sda.blktrace.* --action D         # at the device, from the files of all CPUs
+  iosonar info tar.calls.parquet                # calls to files
   iosonar info run.replay.parquet --json | jq .latency_us.p99";
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
+        let paths: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
+        if let Some(kind) = calls::kind_of(&paths, None)? {
+            return calls::info::run(kind, paths[0], &self.calls, self.json);
+        }
         let (file, name) = self.reading.open(&self.files)?;
         let described = described(&file);
         let mut object = of_file(&file, &name, &self.files);

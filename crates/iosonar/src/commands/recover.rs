@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use iosonar_files::{FileKind, OpenOptions};
 use iosonar_replay::run;
 use iosonar_trace::output::{final_name, give_name, recover};
 
@@ -15,7 +16,7 @@ use crate::signals;
 use crate::statistics;
 use crate::usage::misuse;
 
-/// Recover the result of a killed replay, or the load of a killed recording
+/// Recover the result of a killed replay, or the load or trace of a killed recording
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -65,14 +66,33 @@ fn make_result(journal: &Path, output: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
-    recover(hidden)?;
+/// The number of requests in a load, all of which can be read.
+fn requests_in(hidden: &Path) -> Result<String> {
     let mut load = iosonar_trace::open_load(hidden)?;
     let mut progress = Rows::new(&format!("reading {}", hidden.display()));
     while load.next()?.is_some() {
         progress.row(|| load.progress());
     }
     progress.finish();
+    Ok(human::counted(load.metadata().counts.requests, "request"))
+}
+
+/// The number of calls in a trace, all of which can be read.
+fn calls_in(hidden: &Path) -> Result<String> {
+    let mut calls = iosonar_files::open(hidden, &OpenOptions::default())?;
+    let mut progress = Rows::of(&format!("reading {}", hidden.display()), "calls");
+    while calls.next()?.is_some() {
+        progress.row(|| calls.progress());
+    }
+    Ok(human::counted(progress.finish(), "call"))
+}
+
+fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
+    recover(hidden)?;
+    let rows = match iosonar_files::recognise(hidden) {
+        Some(FileKind::Calls) => calls_in(hidden)?,
+        _ => requests_in(hidden)?,
+    };
     if let Err(error) = give_name(hidden, output) {
         let advice = match error.kind() {
             io::ErrorKind::CrossesDevices => {
@@ -82,7 +102,6 @@ fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
         };
         bail!("cannot rename {} to {}: {error}{advice}", hidden.display(), output.display());
     }
-    let requests = human::counted(load.metadata().counts.requests, "request");
-    out!("{}: {requests} before it was cut short", output.display());
+    out!("{}: {rows} before it was cut short", output.display());
     Ok(ExitCode::SUCCESS)
 }

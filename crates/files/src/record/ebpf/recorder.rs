@@ -124,7 +124,7 @@ impl Recorder {
         metadata: Metadata,
         mut go_on: impl FnMut(&Progress) -> bool,
     ) -> Result<Metadata> {
-        let file = WriterThread::start(writer);
+        let file = WriterThread::start(writer, &metadata);
         let recorded = self.record_until(&file, &mut go_on);
         self.kernel.stop();
         let ended = recorded.and_then(|()| self.end(&file));

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use crate::model::call::Call;
 use crate::model::metadata::Metadata;
 use crate::model::stream::CallWriter;
+use crate::record::checkpoints::Checkpoints;
 use crate::record::error::{Error, Result};
 
 /// Batches of calls that the file may lag behind.
@@ -24,10 +25,11 @@ pub struct WriterThread {
 }
 
 impl WriterThread {
-    /// Starts the thread.
-    pub fn start(writer: Box<dyn CallWriter>) -> Self {
+    /// Starts the thread. `known` is the metadata of the recording if it ends early.
+    pub fn start(mut writer: Box<dyn CallWriter>, known: &Metadata) -> Self {
+        let checkpoints = Checkpoints::start(writer.as_mut(), known);
         let (sender, receiver) = sync_channel(BATCHES);
-        Self { messages: sender, thread: std::thread::spawn(move || write(writer, &receiver)) }
+        Self { messages: sender, thread: std::thread::spawn(move || write(writer, checkpoints, &receiver)) }
     }
 
     /// Appends calls. Blocks if the file lags behind; the ring then buffers events.
@@ -48,12 +50,12 @@ impl WriterThread {
     }
 }
 
-fn write(mut writer: Box<dyn CallWriter>, messages: &Receiver<Message>) -> Result<()> {
+fn write(mut writer: Box<dyn CallWriter>, mut checkpoints: Checkpoints, messages: &Receiver<Message>) -> Result<()> {
     for message in messages {
         match message {
             Message::Calls(calls) => {
                 for call in &calls {
-                    writer.write(call)?;
+                    checkpoints.write(writer.as_mut(), call)?;
                 }
             }
             Message::Finish(metadata) => return Ok(writer.finish(&metadata)?),

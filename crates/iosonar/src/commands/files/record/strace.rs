@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use iosonar_files::record::strace::{Target, Tracer, copy, terminate, tracer_of};
 use iosonar_files::record::{inherited_by_children, process_with_threads};
-use iosonar_files::{Metadata, Recorder};
+use iosonar_files::{InitialProcess, Metadata, Recorder};
 
 use super::Plan;
 use crate::commands::record::until::Until;
@@ -23,7 +23,12 @@ pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
     let Plan { mut writer, mut metadata, command, pid, duration, orders, .. } = plan;
     let target = pid.map_or(Target::Command(&command), Target::Process);
     let Tracer { text, keep_open, words } = Tracer::new(target)?;
-    let reading = thread::spawn(move || copy(text, writer.as_mut()).map(|read| (writer, read)));
+    let mut known = Metadata { recorder: Recorder::Strace, ..metadata.clone() };
+    if pid.is_none() {
+        // The numbers of its processes are not known yet.
+        known.processes.push(InitialProcess { process: 0, ..inherited_by_children(std::process::id())? });
+    }
+    let reading = thread::spawn(move || copy(text, writer.as_mut(), &known).map(|read| (writer, read)));
     let start = Instant::now();
     let mut until = Until::start(&words, duration, orders)?;
     let child = until.process().expect("strace is a command");

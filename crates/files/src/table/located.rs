@@ -1,0 +1,74 @@
+//! Adds the file and the position of each call, for other programs.
+
+use iosonar_trace::Result;
+use iosonar_trace::formats::parquet::TableWriter;
+
+use super::calls::CallRow;
+use crate::state::{Options, State};
+use crate::{Call, CallWriter, InitialProcess, Metadata, Name, Skip};
+
+/// Stands for a working directory that the trace does not show. A path with enough `..` leaves it; such paths are unknown.
+const UNKNOWN: &[u8] = b"/\x01/\x01/\x01/\x01";
+
+/// Follows descriptors through a trace, and says which file a call uses.
+pub struct Locator(State);
+
+impl Locator {
+    /// At the beginning of a trace.
+    pub fn new(known: &Metadata) -> Self {
+        let cwd = Some(Name::from(UNKNOWN));
+        Self(State::new(known, Options { cwd, ..Options::default() }))
+    }
+
+    /// The path of the file that a call uses, and where in it the call begins. The path is absolute, or relative to a working
+    /// directory that the trace does not show. Calls come in the order of their begin.
+    pub fn next(&mut self, call: &Call) -> (Option<Name>, Option<u64>) {
+        let resolved = self.0.next(call);
+        if resolved.skip == Some(Skip::NotAFile) {
+            return (None, None);
+        }
+        (resolved.path.and_then(located), resolved.position)
+    }
+}
+
+/// The path as users know it.
+fn located(path: Name) -> Option<Name> {
+    let bytes = path.as_bytes();
+    match bytes.strip_prefix(UNKNOWN) {
+        Some([]) => Some(".".into()),
+        Some([b'/', rest @ ..]) => Some(rest.into()),
+        _ if bytes.starts_with(&UNKNOWN[..2]) || !path.is_absolute() => None,
+        _ => Some(path),
+    }
+}
+
+/// Writes a table of calls with their files and positions.
+pub struct LocatedWriter {
+    rows: TableWriter<CallRow>,
+    files: Locator,
+}
+
+impl LocatedWriter {
+    pub fn new(rows: TableWriter<CallRow>, known: &Metadata) -> Self {
+        Self { rows, files: Locator::new(known) }
+    }
+}
+
+impl CallWriter for LocatedWriter {
+    fn learn_processes(&mut self, processes: &[InitialProcess]) {
+        self.files = Locator::new(&Metadata { processes: processes.to_vec(), ..Metadata::default() });
+    }
+
+    fn write(&mut self, call: &Call) -> Result<()> {
+        let (file, position) = self.files.next(call);
+        self.rows.write(&CallRow { call: call.clone(), file, position })
+    }
+
+    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
+        self.rows.checkpoint(so_far)
+    }
+
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()> {
+        self.rows.finish(metadata)
+    }
+}

@@ -1,0 +1,148 @@
+//! Transforms of small traces.
+
+use iosonar_trace::Nanos;
+
+use super::*;
+use crate::{CallKind, InitialProcess, Name};
+
+/// Reads calls from memory.
+struct Calls(std::vec::IntoIter<Call>, Metadata);
+
+impl CallReader for Calls {
+    fn next(&mut self) -> Result<Option<Call>> {
+        Ok(self.0.next())
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.1
+    }
+}
+
+fn call(second: i64, kind: CallKind, path: Option<&str>) -> Call {
+    Call { path: path.map(Name::from), process: 7, ..Call::new(Nanos(second * 1_000_000_000), 7, kind) }
+}
+
+fn edited(calls: &[Call], metadata: Metadata, pipeline: &str) -> (Vec<Call>, Metadata) {
+    let pipeline = parse(pipeline).unwrap_or_else(|error| panic!("{error}"));
+    let mut reader = pipeline.apply(Box::new(Calls(calls.to_vec().into_iter(), metadata))).unwrap();
+    let mut result = Vec::new();
+    while let Some(call) = reader.next().unwrap() {
+        result.push(call);
+    }
+    (result, reader.metadata().clone())
+}
+
+fn trace() -> Vec<Call> {
+    let mut calls = vec![
+        call(0, CallKind::Openat, Some("/home/alice/notes.txt")),
+        call(1, CallKind::Read, None),
+        call(2, CallKind::Openat, Some("/home/alice/../alice/x.tar.gz")),
+        call(3, CallKind::Write, None),
+    ];
+    calls[0].fd = Some(crate::AT_FDCWD);
+    calls[0].result = Some(3);
+    calls[1].fd = Some(3);
+    calls[2].thread = 9;
+    (calls[2].result, calls[2].errno) = (Some(-1), 2);
+    calls[3].fd = Some(1);
+    calls
+}
+
+fn kept(pipeline: &str) -> Vec<i64> {
+    edited(&trace(), Metadata::new("calls", "test"), pipeline)
+        .0
+        .iter()
+        .map(|call| call.begin.0 / 1_000_000_000)
+        .collect()
+}
+
+#[test]
+fn calls_are_selected_by_every_condition() {
+    for (pipeline, expected) in [
+        ("select", &[0, 1, 2, 3][..]),
+        ("select call=read,write", &[1, 3]),
+        ("select family=open", &[0, 2]),
+        ("select call=write family=open", &[0, 2, 3]),
+        ("select thread=9", &[2]),
+        ("select process=8", &[]),
+        ("select result=failed", &[2]),
+        ("select result=succeeded family=open", &[0]),
+        ("select from=1 to=3", &[1, 2]),
+        ("select from=1 to=3 base=zero", &[0, 1]),
+        ("select family=open | select to=1", &[0]),
+    ] {
+        assert_eq!(kept(pipeline), expected, "{pipeline}");
+    }
+}
+
+#[test]
+fn errors_suggest_what_was_meant() {
+    for (pipeline, expected) in [
+        ("selct", "unknown transform of calls `selct`; did you mean select?"),
+        ("select call=opnat", "call: `opnat` is unknown; did you mean openat?"),
+        ("select family=reads", "family: `reads` is unknown; did you mean read?"),
+        ("select thread=x", "thread: `x` is not a number"),
+        ("select from=5 to=3", "to must be later than from"),
+        ("anonymise key=''", "the key is empty"),
+    ] {
+        let error = parse(pipeline).unwrap_err().to_string();
+        assert!(error.contains(expected), "{pipeline}: {error}");
+    }
+}
+
+#[test]
+fn anonymised_names_keep_equality_depth_and_structure() {
+    let mut calls = trace();
+    calls[1].fd_path = Some("/home/alice/notes.txt".into());
+    calls[3].fd_path = Some("pipe:[81234]".into());
+    let metadata = Metadata {
+        command: vec!["cat".into()],
+        epoch_unix_ns: Some(1),
+        processes: vec![InitialProcess {
+            process: 7,
+            threads: vec![7],
+            cwd: "/home/alice".into(),
+            descriptors: Vec::new(),
+        }],
+        notices: vec!["line 3: /home/alice".into()],
+        ..Metadata::new("calls", "strace")
+    };
+    let (found, footer) = edited(&calls, metadata, "select to=1h | anonymise extension=keep key=secret");
+    let path = |at: usize| found[at].path.as_ref().unwrap().to_string();
+    let parts: Vec<String> = path(0).split('/').map(str::to_owned).collect();
+    assert_eq!((parts.len(), parts[0].as_str()), (4, ""));
+    assert!(parts[3].ends_with(".txt") && !path(0).contains("alice"), "{parts:?}");
+    assert_eq!(found[1].fd_path.as_ref().unwrap().to_string(), path(0));
+    let prefix = format!("/{}/{}", parts[1], parts[2]);
+    assert!(path(2).starts_with(&format!("{prefix}/../{}/", parts[2])) && path(2).ends_with(".gz"), "{}", path(2));
+    assert_eq!(found[3].fd_path, Some("pipe:[0]".into()));
+    assert_eq!(footer.processes[0].cwd, prefix);
+    assert_eq!((footer.processes[0].threads[0], found[0].process), (found[0].thread, found[0].thread));
+    assert!(found[0].thread != found[2].thread && found[0].thread != 7);
+    assert!(footer.command.is_empty() && footer.notices.is_empty() && footer.epoch_unix_ns.is_none());
+    assert_eq!(footer.source.preamble, "Edited by iosonar: select | anonymise extension=keep key=…");
+    // The same key gives the same names.
+    let (again, _) = edited(&calls, Metadata::default(), "anonymise extension=keep key=secret");
+    assert_eq!(again[0].path, found[0].path);
+    let (other, _) = edited(&calls, Metadata::default(), "anonymise extension=keep");
+    assert_ne!(other[0].path, found[0].path);
+}
+
+#[test]
+fn anonymised_kernel_files_and_children_keep_their_meaning() {
+    let mut calls = vec![
+        call(0, CallKind::Openat, Some("/dev/null")),
+        call(1, CallKind::Openat, Some("/proc/self/status")),
+        call(2, CallKind::Clone, None),
+        call(3, CallKind::Close, None),
+        call(4, CallKind::Readlink, Some("a/./b/")),
+    ];
+    calls[2].result = Some(9);
+    calls[3].thread = 9;
+    let (found, _) = edited(&calls, Metadata::default(), "anonymise");
+    let path = |at: usize| found[at].path.as_ref().unwrap().to_string();
+    assert_eq!(path(0), "/dev/null");
+    assert!(path(1).starts_with("/proc/self/n"), "{}", path(1));
+    assert_eq!(found[2].result, Some(found[3].thread.into()));
+    assert!(path(4).contains("/./") && path(4).ends_with('/'), "{}", path(4));
+}

@@ -1,0 +1,205 @@
+//! Totals over the calls of a trace or of a run, for `iosonar info`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use iosonar_files::{Call, CallKind, CallOutcome, CallResult, Family, HeldBy, Name};
+use iosonar_replay::result::histogram::Times;
+use iosonar_trace::Nanos;
+use serde_json::{Map, Value, json};
+
+use super::windows::Windows;
+
+/// The most files that are listed.
+const MOST_FILES: usize = 10;
+
+/// Totals of a system call.
+struct OfCall {
+    calls: u64,
+    failed: u64,
+    bytes: u64,
+    durations: Times,
+}
+
+impl Default for OfCall {
+    fn default() -> Self {
+        Self { calls: 0, failed: 0, bytes: 0, durations: Times::growing() }
+    }
+}
+
+/// Totals of a file.
+#[derive(Default)]
+struct OfFile {
+    calls: u64,
+    read: u64,
+    written: u64,
+}
+
+/// Totals of the calls of a trace.
+#[derive(Default)]
+pub struct Summary {
+    calls: BTreeMap<CallKind, OfCall>,
+    threads: HashMap<u32, u64>,
+    processes: BTreeSet<u32>,
+    files: HashMap<Name, OfFile>,
+    windows: Windows,
+    errors: BTreeMap<i32, u64>,
+    uring: u64,
+    read: u64,
+    written: u64,
+}
+
+/// Bytes that a call moved, and whether it wrote them.
+fn moved(kind: CallKind, result: Option<i64>) -> (u64, bool) {
+    let bytes = result.and_then(|result| u64::try_from(result).ok()).unwrap_or(0);
+    match kind.family() {
+        Family::Read => (bytes, false),
+        Family::Write | Family::Copy => (bytes, true),
+        _ => (0, false),
+    }
+}
+
+impl Summary {
+    /// Adds a call; `file` is the file that it uses, if known.
+    pub fn call(&mut self, call: &Call, file: Option<&Name>) {
+        let (bytes, is_write) = moved(call.kind, call.result);
+        self.add(call.kind, call.thread, call.errno, call.duration, bytes, is_write, file);
+        if call.process != 0 {
+            self.processes.insert(call.process);
+        }
+        self.uring += u64::from(call.is_uring);
+        self.windows.add(call.begin);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what calls and results have in common")]
+    fn add(
+        &mut self,
+        kind: CallKind,
+        thread: u32,
+        errno: i32,
+        duration: Option<Nanos>,
+        bytes: u64,
+        is_write: bool,
+        file: Option<&Name>,
+    ) {
+        let of_call = self.calls.entry(kind).or_default();
+        of_call.calls += 1;
+        of_call.failed += u64::from(errno != 0);
+        of_call.bytes = of_call.bytes.saturating_add(bytes);
+        duration.into_iter().for_each(|duration| of_call.durations.add(duration));
+        *self.threads.entry(thread).or_default() += 1;
+        if errno != 0 {
+            *self.errors.entry(errno).or_default() += 1;
+        }
+        let total = if is_write { &mut self.written } else { &mut self.read };
+        *total = total.saturating_add(bytes);
+        let Some(file) = file else { return };
+        if !self.files.contains_key(file) {
+            self.files.insert(file.clone(), OfFile::default());
+        }
+        if let Some(of_file) = self.files.get_mut(file) {
+            of_file.calls += 1;
+            let total = if is_write { &mut of_file.written } else { &mut of_file.read };
+            *total = total.saturating_add(bytes);
+        }
+    }
+
+    /// The keys of the JSON object for traces and runs.
+    pub fn json(&self) -> Map<String, Value> {
+        let mut by_call: Vec<_> = self.calls.iter().collect();
+        by_call.sort_by_key(|(kind, totals)| (std::cmp::Reverse(totals.calls), kind.name()));
+        let by_call = by_call.into_iter().map(|(kind, totals)| {
+            json!({"call": kind.name(), "family": kind.family().name(), "calls": totals.calls, "failed": totals.failed,
+                   "bytes": totals.bytes, "duration_us": totals.durations.quantiles()})
+        });
+        let mut files: Vec<_> = self.files.iter().collect();
+        files.sort_by_key(|(name, file)| (std::cmp::Reverse((file.read + file.written, file.calls)), (*name).clone()));
+        let most = files.iter().take(MOST_FILES).map(|(name, file)| {
+            json!({"file": name.to_string(), "calls": file.calls, "read": file.read, "written": file.written})
+        });
+        let busiest = self.threads.values().max().copied().unwrap_or(0);
+        let mut map = Map::new();
+        map.insert("bytes".into(), json!({"read": self.read, "written": self.written}));
+        map.insert("by_call".into(), by_call.collect());
+        map.insert(
+            "threads".into(),
+            json!({"number": self.threads.len(), "processes": self.processes.len(), "most_calls": busiest}),
+        );
+        map.insert("files".into(), json!({"number": self.files.len(), "most_bytes": most.collect::<Vec<_>>()}));
+        map.insert("failed".into(), json!(self.calls.values().map(|totals| totals.failed).sum::<u64>()));
+        let errors: Map<String, Value> =
+            self.errors.iter().map(|(errno, &calls)| (errno.to_string(), calls.into())).collect();
+        map.insert("errors".into(), errors.into());
+        map.insert("load_per_s".into(), self.windows.json());
+        map
+    }
+}
+
+/// Totals of a run.
+pub struct RunSummary {
+    calls: Summary,
+    outcomes: BTreeMap<&'static str, u64>,
+    held: BTreeMap<&'static str, u64>,
+    instances: HashSet<u32>,
+    issued: u64,
+    /// Issue errors of calls that were free to go at their time.
+    error: Times,
+    last: Option<Nanos>,
+}
+
+impl RunSummary {
+    pub fn new() -> Self {
+        Self {
+            calls: Summary::default(),
+            outcomes: BTreeMap::new(),
+            held: BTreeMap::new(),
+            instances: HashSet::new(),
+            issued: 0,
+            error: Times::growing(),
+            last: None,
+        }
+    }
+
+    /// Adds a row.
+    pub fn result(&mut self, result: &CallResult) {
+        *self.outcomes.entry(result.outcome.name()).or_default() += 1;
+        self.instances.insert(result.instance);
+        let (Some(issued), Some(completed)) = (result.issued, result.completed) else { return };
+        self.issued += 1;
+        self.last = self.last.max(Some(completed));
+        let (bytes, is_write) = moved(result.kind, result.result);
+        let duration = Some(completed - issued);
+        self.calls.add(result.kind, result.thread, result.errno, duration, bytes, is_write, result.path.as_ref());
+        self.calls.windows.add_unordered(issued);
+        match result.held_by {
+            HeldBy::None => self.error.add(issued - result.scheduled),
+            held_by => *self.held.entry(held_by.name()).or_default() += 1,
+        }
+    }
+
+    /// The keys of the JSON object.
+    pub fn json(&self) -> Map<String, Value> {
+        let mut map = self.calls.json();
+        let named = |counts: &BTreeMap<&'static str, u64>| -> Value {
+            let counts = counts.iter().map(|(name, &count)| ((*name).to_owned(), count.into()));
+            Value::Object(counts.collect())
+        };
+        map.insert("issued".into(), self.issued.into());
+        map.insert("outcomes".into(), named(&self.outcomes));
+        map.insert("held_by".into(), named(&self.held));
+        map.insert("issue_error_us".into(), json!(self.error.quantiles()));
+        map.insert("instances".into(), self.instances.len().into());
+        let mismatches: u64 = [
+            CallOutcome::Failed,
+            CallOutcome::Succeeded,
+            CallOutcome::OtherErrno,
+            CallOutcome::Fewer,
+            CallOutcome::More,
+            CallOutcome::OtherResult,
+        ]
+        .iter()
+        .filter_map(|outcome| self.outcomes.get(outcome.name()))
+        .sum();
+        map.insert("mismatches".into(), mismatches.into());
+        map
+    }
+}

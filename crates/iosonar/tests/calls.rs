@@ -1,0 +1,135 @@
+//! Calls to files in `convert`, `info`, `edit` and `recover`.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use iosonar_files::{Call, CallKind, Metadata, OpenOptions, table};
+use iosonar_trace::Nanos;
+
+const TEXT: &str = "\
+100 1700000000.000000 openat(AT_FDCWD, \"in.txt\", O_RDONLY) = 3 <0.000010>
+100 1700000000.000100 read(3, \"\"..., 4096) = 4096 <0.000020>
+100 1700000000.000200 read(3, \"\"..., 4096) = 100 <0.000020>
+101 1700000000.000300 openat(AT_FDCWD, \"/etc/none\", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000010>
+100 1700000000.500000 close(3) = 0 <0.000001>
+";
+
+fn iosonar(folder: &Path, words: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(folder).args(words).output().unwrap();
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    (output.status.success(), text)
+}
+
+fn ok(folder: &Path, words: &[&str]) -> String {
+    let (is_ok, text) = iosonar(folder, words);
+    assert!(is_ok, "{words:?}: {text}");
+    text
+}
+
+fn refused(folder: &Path, words: &[&str]) -> String {
+    let (is_ok, text) = iosonar(folder, words);
+    assert!(!is_ok, "{words:?}: {text}");
+    text
+}
+
+fn calls(path: &Path) -> Vec<Call> {
+    let mut reader = iosonar_files::open(path, &OpenOptions::default()).unwrap();
+    std::iter::from_fn(|| reader.next().unwrap()).collect()
+}
+
+fn folder_with_text() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.strace"), TEXT).unwrap();
+    folder
+}
+
+#[test]
+fn text_of_strace_becomes_a_table_that_info_describes() {
+    let folder = folder_with_text();
+    let folder = folder.path();
+    let said = ok(folder, &["convert", "x.strace", "x.calls.parquet", "--cwd", "/home/u"]);
+    assert!(said.contains("x.calls.parquet: 5 calls over 500 ms"), "{said}");
+    assert_eq!(calls(&folder.join("x.calls.parquet")), calls(&folder.join("x.strace")));
+    for file in ["x.calls.parquet", "x.strace"] {
+        let said = ok(folder, &["info", file]);
+        for part in
+            ["calls       5, of 3 kinds", "failed      1 (20.0 %): ENOENT 1", "data        4.2 kB read, 0 B written"]
+        {
+            assert!(said.contains(part), "{file}: {part}\n{said}");
+        }
+    }
+    let json = ok(folder, &["info", "x.calls.parquet", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["files"]["most_bytes"][0]["file"], "/home/u/in.txt");
+    assert_eq!(
+        (&json["bytes"]["read"], &json["threads"]["number"], &json["kind"]),
+        (&4196.into(), &2.into(), &"calls".into())
+    );
+    assert_eq!(json["errors"]["2"], 1);
+}
+
+#[test]
+fn a_trace_is_selected_mapped_and_anonymised() {
+    let folder = folder_with_text();
+    let folder = folder.path();
+    ok(folder, &["convert", "x.strace", "x.calls.parquet", "--cwd", "/home/u"]);
+    ok(
+        folder,
+        &["edit", "x.calls.parquet", "file.calls.parquet", "select path=/home/u/in.txt | map old=/etc new=/srv"],
+    );
+    let found = calls(&folder.join("file.calls.parquet"));
+    let kinds: Vec<CallKind> = found.iter().map(|call| call.kind).collect();
+    assert_eq!(kinds, [CallKind::Openat, CallKind::Read, CallKind::Read, CallKind::Close]);
+    let said = ok(folder, &["edit", "x.calls.parquet", "anon.calls.parquet", "select family=open | anonymise key=k"]);
+    assert!(said.contains("anon.calls.parquet: 2 calls"), "{said}");
+    let said = ok(folder, &["info", "anon.calls.parquet", "--json"]);
+    assert!(
+        !said.contains("in.txt") && !said.contains("/home/u") && said.contains("select | anonymise key=…"),
+        "{said}"
+    );
+    let said = refused(folder, &["edit", "x.calls.parquet", "y.calls.parquet", "slip"]);
+    assert!(said.contains("x.calls.parquet is a trace of calls: unknown transform of calls `slip`"), "{said}");
+    let said = refused(folder, &["edit", "x.calls.parquet", "y.calls.parquet", "select callz=1"]);
+    assert!(said.contains("of a trace of calls: select has no setting `callz`; did you mean call?"), "{said}");
+}
+
+#[test]
+fn wrong_uses_are_explained() {
+    let folder = folder_with_text();
+    let folder = folder.path();
+    ok(folder, &["convert", "x.strace", "x.calls.parquet"]);
+    for (words, expected) in [
+        (
+            &["convert", "x.strace", "x.load.parquet"][..],
+            "the input is a trace of calls; name the output NAME.calls.parquet",
+        ),
+        (&["convert", "x.strace", "x.calls-run.parquet"], "only `iosonar files replay` makes one"),
+        (&["convert", "x.strace", "x.calls.parquet"], "exists"),
+        (
+            &["replay", "x.calls.parquet", "--target", "t", "--output", "r.replay.parquet"],
+            "a trace of calls to files, not a load of requests",
+        ),
+    ] {
+        let said = refused(folder, words);
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn what_was_recorded_before_the_end_is_recovered() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let about = Metadata { complete: false, ..Metadata::new("calls", "record") };
+    let mut writer = table::create(&folder.join("a.calls.parquet"), &about).unwrap();
+    for second in 0..3 {
+        writer.write(&Call::new(Nanos(second), 7, CallKind::Getcwd)).unwrap();
+    }
+    writer.checkpoint(&about).unwrap();
+    writer.write(&Call::new(Nanos(9), 7, CallKind::Getcwd)).unwrap();
+    drop(writer);
+    let hidden = fs::read_dir(folder).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
+    let said = ok(folder, &["recover", &hidden]);
+    assert!(said.contains("a.calls.parquet: 3 calls before it was cut short"), "{said}");
+    assert!(ok(folder, &["info", "a.calls.parquet"]).contains("NO: cut short"));
+}
