@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use iosonar_trace::text::lines::MAX_LINE_BYTES;
 use iosonar_trace::{Nanos, Source};
 
 use super::clock::{Clock, Kind};
@@ -18,7 +19,7 @@ use super::threads::Threads;
 use crate::{Call, CallKind, Metadata, Recorder};
 
 /// Most calls in flight, and bytes of their arguments: more than Linux has threads. A damaged file may have more.
-const MAX_PENDING: (usize, usize) = (1 << 18, 64 << 20);
+const MAX_PENDING: (usize, usize) = (1 << 18, 16 << 20);
 /// Most names of other calls that are counted apart.
 const MAX_OTHER_CALLS: usize = 1000;
 /// Bad lines that have a notice of their own.
@@ -95,10 +96,11 @@ impl Assembler {
     /// # Errors
     /// If the file has relative times.
     pub fn line(&mut self, text: &[u8], number: u64, is_cut: bool) -> Result<Option<Call>, String> {
-        if self.held.is_empty() {
-            return self.whole_line(text, number, is_cut);
-        }
-        if text.trim_ascii().is_empty() || text.starts_with(b"strace: ") || text.starts_with(b"Process ") {
+        if self.held.is_empty()
+            || text.trim_ascii().is_empty()
+            || text.starts_with(b"strace: ")
+            || text.starts_with(b"Process ")
+        {
             return self.whole_line(text, number, is_cut);
         }
         let mut joined = std::mem::take(&mut self.held);
@@ -121,6 +123,10 @@ impl Assembler {
         }
         if let Body::Attached { thread, before } = line.body {
             self.threads.attached(thread);
+            if self.held.len() + before > MAX_LINE_BYTES {
+                self.bad_line(text, number, "the line is too long", is_cut);
+                return Ok(None);
+            }
             self.held.extend_from_slice(&text[..before]);
             if self.held.trim_ascii().is_empty() {
                 self.held.clear();
@@ -200,6 +206,10 @@ impl Assembler {
         let Some(kind) = kind(name) else { return self.other_call(name) };
         let number = self.order.begin();
         self.pending.begin(number, line, Call { result: None, duration: None, ..Call::new(at, thread, kind) }, text);
+        self.limit_pending();
+    }
+
+    fn limit_pending(&mut self) {
         let (calls, bytes) = self.pending.size();
         if (calls > MAX_PENDING.0 || bytes > MAX_PENDING.1)
             && let Some((_, oldest)) = self.pending.oldest()
@@ -219,6 +229,7 @@ impl Assembler {
     ) -> Result<Option<Call>, Problem> {
         let Some(kind) = kind(name) else { return Ok(None) };
         if is_unfinished && self.pending.extend(thread, text) {
+            self.limit_pending();
             return Ok(None);
         }
         let mut started = self.pending.end(thread).ok_or("the begin of this call was not recorded")?;

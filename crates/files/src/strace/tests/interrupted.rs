@@ -127,6 +127,18 @@ fn a_call_that_spans_the_trace_holds_back_the_others_in_bounded_memory() {
     }
 }
 
+#[test]
+fn parts_of_calls_without_end_do_not_fill_the_memory() {
+    let held = "x".repeat(1000) + "(strace: Process 8 attached\n";
+    let (calls, about) = read(&held.repeat(500));
+    assert_eq!(calls.len(), 0);
+    assert!(about.counts.bad_lines > 2, "{}", about.counts.bad_lines);
+    let resumed = "7 <... read resumed>".to_owned() + &"x".repeat(60_000) + " <unfinished ...>\n";
+    let (calls, about) = read(&("7 read(3, <unfinished ...>\n".to_owned() + &resumed.repeat(300)));
+    assert_eq!((calls.len(), calls[0].result), (1, None));
+    assert!(about.notices.iter().any(|notice| notice.contains("too many were unfinished")), "{:?}", about.notices);
+}
+
 /// A step of a trace: the thread, and whether its next call is interrupted by others.
 fn steps() -> impl Strategy<Value = Vec<(u8, bool, u8)>> {
     prop::collection::vec((0_u8..6, any::<bool>(), 0_u8..20), 0..200)
