@@ -190,7 +190,7 @@ impl State {
         if bytes.ends_with(b" (deleted)") {
             return Description { path: Some(path.clone()), ..unknown(Skip::NotReplayable) };
         }
-        let how = How { follow: true, shows: Shows::Exists, kind };
+        let how = How { follow: true, is_entry: false, shows: Shows::Exists, kind };
         let Ok(walk) = self.names.walk(ROOT, ROOT, bytes, how) else { return unknown(Skip::NotReplayable) };
         let (mapped, skip) = self.place(&walk.path);
         let object = walk.object;
@@ -214,13 +214,13 @@ impl State {
         let description = self.descriptions.get(id);
         let object = description.object.and_then(|object| self.names.object(object));
         // The file may have another name meanwhile.
-        let current =
-            object.filter(|object| object.links > 0).and_then(|object| object.place.as_ref()).and_then(|place| {
-                let (mut path, _) = self.names.path_of(place.parent)?;
-                path.push(b'/');
-                path.extend_from_slice(&place.component);
-                Some(self.place(&path).0)
-            });
+        let current = object.filter(|object| object.links > 0).and_then(|object| object.place()).and_then(|place| {
+            let (mut path, _) = self.names.path_of(place.parent)?;
+            path.push(b'/');
+            path.extend_from_slice(&place.component);
+            Some(self.place(&path).0)
+        });
+        let current = current.or_else(|| (description.object == Some(ROOT)).then(|| self.place(b"/").0));
         Some(OpenDescription {
             id,
             path: current.or_else(|| description.mapped.clone())?,

@@ -23,8 +23,8 @@ pub(super) struct Object {
     pub size: Size,
     /// What a symbolic link contains, where known.
     pub target: Option<Name>,
-    /// A name that it has: of a directory its only one, of a file one of them. `None` for the root and what has no name.
-    pub place: Option<Place>,
+    /// Its names. A directory keeps its only one after its removal: `..` still leads to where it was.
+    pub places: Vec<Place>,
     /// The number of its names.
     pub links: u32,
     /// Descriptions and working directories that refer to it.
@@ -62,13 +62,18 @@ impl Object {
             kind,
             size: Size::default(),
             target: None,
-            place: None,
+            places: Vec::new(),
             links: 0,
             holders: 0,
             is_complete: false,
             entry: None,
             need: None,
         }
+    }
+
+    /// One of its names. `None` for the root and what has no name.
+    pub fn place(&self) -> Option<&Place> {
+        self.places.last()
     }
 
     pub fn is_directory(&self) -> bool {
@@ -267,7 +272,10 @@ impl Names {
         self.removed.remove(&name);
         if let Some(object) = self.objects.get_mut(&id) {
             object.links += 1;
-            object.place = Some(Place { parent: directory, component: component.into(), name });
+            if object.is_directory() {
+                object.places.clear();
+            }
+            object.places.push(Place { parent: directory, component: component.into(), name });
         }
     }
 
@@ -300,8 +308,8 @@ impl Names {
     fn unname(&mut self, id: ObjectId, name: NameId) {
         if let Some(object) = self.objects.get_mut(&id) {
             object.links = object.links.saturating_sub(1);
-            if object.place.as_ref().is_some_and(|place| place.name == name) && !object.is_directory() {
-                object.place = None;
+            if !object.is_directory() {
+                object.places.retain(|place| place.name != name);
             }
         }
         self.forget_unused(id);
@@ -335,7 +343,7 @@ impl Names {
         let mut id = directory;
         while id != ROOT {
             let object = self.objects.get(&id)?;
-            let place = object.place.as_ref().filter(|_| object.links > 0)?;
+            let place = object.place().filter(|_| object.links > 0)?;
             reversed.push(&place.component);
             names.push(place.name);
             length += place.component.len() + 1;
@@ -360,7 +368,7 @@ impl Names {
             if id == ancestor {
                 return Some(true);
             }
-            match self.objects.get(&id).and_then(|object| object.place.as_ref()) {
+            match self.objects.get(&id).and_then(|object| object.place()) {
                 Some(place) if id != ROOT => id = place.parent,
                 _ => return Some(false),
             }
@@ -370,7 +378,7 @@ impl Names {
 
     /// The directory that holds this one. The root holds itself.
     pub fn parent_of(&self, directory: ObjectId) -> ObjectId {
-        self.objects.get(&directory).and_then(|object| object.place.as_ref()).map_or(ROOT, |place| place.parent)
+        self.objects.get(&directory).and_then(|object| object.place()).map_or(ROOT, |place| place.parent)
     }
 
     /// Notes the kind of an object whose kind was unknown.

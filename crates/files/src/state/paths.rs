@@ -10,7 +10,7 @@ use crate::{AT_FDCWD, Call, Name, ObjectId, Resource, Skip};
 impl Names {
     /// The directory of an absolute path, which exists.
     pub(super) fn directory(&mut self, path: &Name) -> ObjectId {
-        let how = How { follow: true, shows: Shows::Exists, kind: Some(Kind::Directory) };
+        let how = How { follow: true, is_entry: false, shows: Shows::Exists, kind: Some(Kind::Directory) };
         self.walk(ROOT, ROOT, path.as_bytes(), how).ok().and_then(|walk| walk.object).unwrap_or(ROOT)
     }
 }
@@ -54,7 +54,9 @@ impl State {
                 step.resolved.description2 = Some(id);
             }
             let object = self.descriptions.get(id).object?;
-            self.names.learn_kind(object, Kind::Directory);
+            if step.call.succeeded() {
+                self.names.learn_kind(object, Kind::Directory);
+            }
             object
         } else if let Some(cwd) = step.call.fd_path.clone().filter(|cwd| fd == step.call.fd && cwd.is_absolute()) {
             // strace -y shows the working directory of AT_FDCWD.
@@ -78,10 +80,13 @@ impl State {
             Err(lost) => {
                 match lost {
                     Lost::TooLong => self.counts.long_paths += 1,
-                    Lost::NoStart => self.counts.removed_starts += 1,
+                    Lost::NoStart(_) => self.counts.removed_starts += 1,
                 }
                 step.skip(Skip::NotReplayable);
-                None
+                match lost {
+                    Lost::NoStart(Some(directory)) => Some(Walk::of_removed(directory)),
+                    _ => None,
+                }
             }
         }
     }

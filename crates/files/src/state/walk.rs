@@ -27,6 +27,8 @@ pub(super) enum Shows {
 pub(super) struct How {
     /// Follow a symbolic link in the last component.
     pub follow: bool,
+    /// The call makes or removes the entry: it follows no link even if a slash comes after it.
+    pub is_entry: bool,
     pub shows: Shows,
     /// What the last component is, where the call shows it.
     pub kind: Option<Kind>,
@@ -60,8 +62,8 @@ pub(super) struct Walk {
 pub(super) enum Lost {
     /// Too long for a system call.
     TooLong,
-    /// The directory where it starts was removed.
-    NoStart,
+    /// The directory where it starts was removed; the object, if the path is that of the directory itself.
+    NoStart(Option<ObjectId>),
 }
 
 struct Walker<'a> {
@@ -83,8 +85,8 @@ impl Names {
         if path.len() >= PATH_MAX {
             return Err(Lost::TooLong);
         }
-        let start = if path.first() == Some(&b'/') { root } else { base };
-        let (text, names) = self.path_of(start).ok_or(Lost::NoStart)?;
+        let (start, path) = self.existing_start(if path.first() == Some(&b'/') { root } else { base }, path)?;
+        let (text, names) = self.path_of(start).ok_or(Lost::TooLong)?;
         let walk = Walk {
             path: text,
             parent: start,
@@ -119,6 +121,41 @@ impl Names {
     }
 }
 
+impl Names {
+    /// From a removed directory, only `..` leads on.
+    fn existing_start<'a>(&self, mut start: ObjectId, mut path: &'a [u8]) -> Result<(ObjectId, &'a [u8]), Lost> {
+        while start != ROOT && self.object(start).is_none_or(|object| object.links == 0 && object.is_directory()) {
+            match next_component(path) {
+                Some((b".", rest)) => path = rest,
+                Some((b"..", rest)) => {
+                    start = self.parent_of(start);
+                    path = rest;
+                }
+                Some(_) => return Err(Lost::NoStart(None)),
+                None => return Err(Lost::NoStart(Some(start))),
+            }
+        }
+        Ok((start, path))
+    }
+}
+
+impl Walk {
+    /// That of a directory without a path.
+    pub(super) fn of_removed(directory: ObjectId) -> Self {
+        Self {
+            path: b"/".to_vec(),
+            parent: directory,
+            component: Vec::new(),
+            name: None,
+            object: Some(directory),
+            is_absent: false,
+            names: Vec::new(),
+            links: Vec::new(),
+            need_parent: None,
+        }
+    }
+}
+
 impl Walker<'_> {
     /// Walks components. `is_last`: the end of this path is the end of the whole; `in_text`: it is part of the text, not of
     /// the target of a link.
@@ -132,7 +169,14 @@ impl Walker<'_> {
         }
         if is_last && has_slash && self.walk.name.is_some() {
             self.text_slash(in_text);
+            if how.shows != Shows::Exists && self.walk.object.is_some_and(|object| self.is_not_directory(object)) {
+                self.walk.object = None;
+            }
         }
+    }
+
+    fn is_not_directory(&self, object: ObjectId) -> bool {
+        self.names.object(object).and_then(|object| object.kind).is_some_and(|kind| kind != Kind::Directory)
     }
 
     /// A path that ends in a slash names a directory: keep that in the text, the kernel looks at it.
@@ -144,6 +188,7 @@ impl Walker<'_> {
 
     /// One component. `is_end`: nothing comes after it. `may_keep`: nor does a slash, so that a link may be kept.
     fn component(&mut self, component: &[u8], how: How, is_end: bool, may_keep: bool, in_text: bool) {
+        self.is_lost |= self.is_not_directory(self.at);
         match component {
             b"." => {
                 if is_end {
@@ -188,7 +233,8 @@ impl Walker<'_> {
                 return;
             }
         };
-        let Some(target) = self.link_target(object).filter(|_| !is_end || how.follow || !may_keep) else {
+        let Some(target) = self.link_target(object).filter(|_| !is_end || how.follow || (!may_keep && !how.is_entry))
+        else {
             if is_end {
                 self.walk.object = Some(object);
                 if let Some(kind) = how.kind.filter(|_| how.shows == Shows::Exists) {
@@ -262,7 +308,7 @@ impl Walker<'_> {
             self.walk.path.truncate(self.walk.path.iter().rposition(|&byte| byte == b'/').unwrap_or(0));
             self.need = None;
             let path = self.walk.path.clone();
-            let how = How { follow: true, shows: Shows::Nothing, kind: None };
+            let how = How { follow: true, is_entry: false, shows: Shows::Nothing, kind: None };
             if let Ok(walk) = self.names.walk(ROOT, ROOT, &path, how)
                 && let Some(object) = walk.object
             {

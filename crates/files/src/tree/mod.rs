@@ -17,6 +17,8 @@ mod plan;
 mod prepare;
 mod survey;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

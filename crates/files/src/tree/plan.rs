@@ -87,7 +87,7 @@ pub struct Plan {
     pub ignored: u64,
     /// Files below `/proc`, `/sys` and `/dev`.
     pub of_kernel: u64,
-    /// Symbolic links of which only the length of their target is known. They are not made.
+    /// Symbolic links of which only the length of their target is known. They are made with a target that does not exist.
     pub unknown_links: u64,
 }
 
@@ -163,7 +163,8 @@ impl Plan {
                 if item.must == Must::Exist && item.kind == Some(Kind::Directory) && item.attributes.is_some() {
                     break;
                 }
-                if item.must == Must::NotExist || item.kind.is_none() {
+                let is_unknown_link = item.kind == Some(Kind::Link) && item.attributes.is_none();
+                if item.must == Must::NotExist || item.kind.is_none() || is_unknown_link {
                     *item = directory();
                 }
             }

@@ -32,7 +32,7 @@ impl State {
             _ => shows(call),
         };
         let is_link = call.succeeded() && matches!(call.kind, CallKind::Readlink | CallKind::Readlinkat);
-        let how = How { follow: follows(step), shows, kind: is_link.then_some(Kind::Link) };
+        let how = How { follow: follows(step), is_entry: false, shows, kind: is_link.then_some(Kind::Link) };
         let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
         self.place_first(step, &walk);
         self.touch_found(step, &walk);
@@ -80,7 +80,7 @@ impl State {
             return;
         }
         let call = step.call;
-        let how = How { follow: follows(step), shows: shows(call), kind: None };
+        let how = How { follow: follows(step), is_entry: false, shows: shows(call), kind: None };
         let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
         self.place_first(step, &walk);
         self.touch_found(step, &walk);

@@ -58,7 +58,7 @@ impl State {
             if bytes > 0 {
                 self.extend(step, object, end, bytes);
             }
-            if stated.is_none() && call.succeeded() {
+            if stated.is_none() && bytes > 0 {
                 self.descriptions.get_mut(id).position = end;
             }
         }

@@ -66,7 +66,7 @@ impl State {
         } else {
             step.uses(Resource::Size(object));
         }
-        if stated.is_none() && step.call.succeeded() {
+        if stated.is_none() && bytes > 0 {
             self.descriptions.get_mut(id).position = end;
         }
     }
@@ -213,7 +213,7 @@ impl State {
 
     pub(super) fn truncate(&mut self, step: &mut Step) {
         let call = step.call;
-        let how = How { follow: true, shows: shows(call), kind: Some(Kind::File) };
+        let how = How { follow: true, is_entry: false, shows: shows(call), kind: Some(Kind::File) };
         let Some(walk) = self.walk(step, None, call.path.as_ref(), how) else { return };
         self.place_first(step, &walk);
         self.touch_found(step, &walk);

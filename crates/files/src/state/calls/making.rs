@@ -54,7 +54,7 @@ impl State {
             // Without a kind, mknod makes a file.
             call.mode.and_then(Kind::from_mode).unwrap_or(Kind::File)
         };
-        let how = How { follow: false, shows: shows_of_new(call), kind: None };
+        let how = How { follow: false, is_entry: true, shows: shows_of_new(call), kind: None };
         let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
         self.place_first(step, &walk);
         if kind.is_special() && !self.options.special_files {
@@ -69,7 +69,7 @@ impl State {
 
     pub(super) fn symlink(&mut self, step: &mut Step) {
         let call = step.call;
-        let how = How { follow: false, shows: shows_of_new(call), kind: None };
+        let how = How { follow: false, is_entry: true, shows: shows_of_new(call), kind: None };
         let Some(walk) = self.walk(step, call.fd2, call.path2.as_ref(), how) else { return };
         self.place_second(step, &walk);
         if call.succeeded() && walk.name.is_some() {
@@ -86,7 +86,7 @@ impl State {
         let call = step.call;
         let follow = call.kind == CallKind::Linkat && step.has_flag(libc::AT_SYMLINK_FOLLOW);
         let Some((object, description)) = self.linked(step, follow) else { return };
-        let how = How { follow: false, shows: shows_of_new(call), kind: None };
+        let how = How { follow: false, is_entry: true, shows: shows_of_new(call), kind: None };
         let Some(walk) = self.walk(step, call.fd2, call.path2.as_ref(), how) else { return };
         self.place_second(step, &walk);
         if description.is_some() {
@@ -124,7 +124,7 @@ impl State {
             return Some((self.descriptions.get(id).object, Some(id)));
         }
         let shows = if call.succeeded() || call.errno == libc::EEXIST { Shows::Exists } else { Shows::Nothing };
-        let walk = self.walk(step, call.fd, call.path.as_ref(), How { follow, shows, kind: None })?;
+        let walk = self.walk(step, call.fd, call.path.as_ref(), How { follow, is_entry: false, shows, kind: None })?;
         self.place_first(step, &walk);
         if let Some(name) = walk.name {
             step.uses(Resource::Name(name));
@@ -137,7 +137,7 @@ impl State {
         let is_directory =
             call.kind == CallKind::Rmdir || (call.kind == CallKind::Unlinkat && step.has_flag(libc::AT_REMOVEDIR));
         let kind = if is_directory || call.errno == libc::EISDIR { Some(Kind::Directory) } else { None };
-        let how = How { follow: false, shows: shows(call), kind };
+        let how = How { follow: false, is_entry: true, shows: shows(call), kind };
         let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
         self.place_first(step, &walk);
         self.touch_found(step, &walk);

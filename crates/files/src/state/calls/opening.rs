@@ -6,7 +6,7 @@ use super::super::needs::First;
 use super::super::paths::{shows, shows_of_new};
 use super::super::processes::Slot;
 use super::super::step::Step;
-use super::super::walk::{How, Walk};
+use super::super::walk::{How, Shows, Walk};
 use crate::tree::Kind;
 use crate::{CallKind, ObjectId, Resource, Skip};
 
@@ -46,7 +46,13 @@ impl State {
         let is_temporary = flags.has(libc::O_TMPFILE);
         let how = How {
             follow: !flags.has(libc::O_NOFOLLOW) && !flags.is_exclusive(),
-            shows: if flags.creates() { shows_of_new(call) } else { shows(call) },
+            is_entry: false,
+            shows: match call.errno {
+                // A new file cannot have a path that ends in a slash: nothing shows whether it exists.
+                libc::EISDIR if flags.creates() => Shows::Nothing,
+                _ if flags.creates() => shows_of_new(call),
+                _ => shows(call),
+            },
             kind: if is_temporary || flags.has(libc::O_DIRECTORY) || call.errno == libc::EISDIR {
                 Some(Kind::Directory)
             } else {
@@ -122,6 +128,9 @@ impl State {
             made.size.is_exact = is_emptied;
             made.size.is_changed = is_emptied;
             made.need = need;
+        }
+        if let (Some(need), Some(needs)) = (need, &mut self.names.needs) {
+            needs.learn_kind(need, Kind::File);
         }
         step.modifies(Resource::Name(name));
         step.modifies(Resource::Entries(walk.parent));

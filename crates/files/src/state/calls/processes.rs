@@ -123,7 +123,7 @@ impl State {
         let object = if call.kind == CallKind::Fchdir {
             self.file(step, Some(Kind::Directory)).map(|(_, object)| object)
         } else {
-            let how = How { follow: true, shows: shows(call), kind: Some(Kind::Directory) };
+            let how = How { follow: true, is_entry: false, shows: shows(call), kind: Some(Kind::Directory) };
             let walk = self.walk(step, None, call.path.as_ref(), how);
             if let Some(walk) = &walk {
                 self.place_first(step, walk);

@@ -2,7 +2,6 @@
 
 use super::super::State;
 use super::super::needs::First;
-use super::super::paths::shows;
 use super::super::step::Step;
 use super::super::walk::{How, Shows, Walk};
 use crate::{ObjectId, Resource, Skip};
@@ -14,11 +13,8 @@ const RENAME_WHITEOUT: i32 = 4;
 impl State {
     pub(super) fn rename(&mut self, step: &mut Step) {
         let call = step.call;
-        let old_shows = match shows(call) {
-            // Which of both was missing?
-            Shows::Missing => Shows::Nothing,
-            shows => shows,
-        };
+        // Errors are mostly about the new name.
+        let old_shows = if call.succeeded() { Shows::Exists } else { Shows::Nothing };
         let is_exchange = step.has_flag(RENAME_EXCHANGE);
         let new_shows = match call.errno {
             0 if is_exchange => Shows::Exists,
@@ -26,7 +22,7 @@ impl State {
             libc::EEXIST | libc::ENOTEMPTY | libc::EISDIR => Shows::Exists,
             _ => Shows::Nothing,
         };
-        let how = |shows| How { follow: false, shows, kind: None };
+        let how = |shows| How { follow: false, is_entry: true, shows, kind: None };
         let Some(old) = self.walk(step, call.fd, call.path.as_ref(), how(old_shows)) else { return };
         self.place_first(step, &old);
         let Some(new) = self.walk(step, call.fd2, call.path2.as_ref(), how(new_shows)) else { return };

@@ -91,7 +91,7 @@ impl Needed {
         notices.extend(self.survey.counts.notices());
         if self.plan.unknown_links > 0 {
             notices.push(format!(
-                "{} symbolic links were read, but their targets are not in the trace; a snapshot (files record --tree) has them",
+                "the targets of {} symbolic links are not in the trace, so these lead nowhere; a snapshot (files record --tree) has them",
                 self.plan.unknown_links
             ));
         }
