@@ -346,7 +346,7 @@ fn run(draws: &[Draw], folder: &Path) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn names_positions_and_descriptors_are_those_of_the_kernel(draws in prop::collection::vec(any::<Draw>(), 1..120)) {
