@@ -25,13 +25,16 @@ use crate::{exit, human, signals, written};
 #[command(after_help = "\
 Examples:
   iosonar files scale tar.calls.parquet --root /mnt/test --output tar.scale.parquet
-  iosonar files scale tar.calls.parquet --root /mnt/test --output tar.scale.parquet --instances 1,4,16 \\
-    --program 'tar -cf {root}/home/u/src.tar -C {root}/home/u src'
-  iosonar files scale tar.calls.parquet --root /mnt/test --output tar.scale.parquet -- --timing asap --no-cache
-                                                         with options of files replay
-In COMMAND, {root} is the folder of the instance: the file /home/u/x of the trace is {root}/home/u/x. {instance} is
-the number of the instance, from 0.
-The folders are removed at the end.
+  iosonar files scale tar.calls.parquet --root /mnt/test --output tar.scale.parquet \\
+    --instances 1,4,16 --program 'tar -cf {root}/home/u/src.tar -C {root}/home/u src'
+  iosonar files scale db.calls.parquet --root /mnt/test --output db.scale.parquet \\
+    --setup 'tar -xf start.tar -C {root}' --program './job.sh {root}/srv/db'
+  iosonar files scale tar.calls.parquet --root /mnt/test --output tar.scale.parquet \\
+    -- --timing asap --no-cache           options of files replay
+
+In COMMAND, {root} is the folder of the instance: the file /home/u/x of the trace is
+{root}/home/u/x. {instance} is the number of the instance, from 0. The folders are
+removed at the end.
 
 Exit codes: 0 success, 1 failure, 2 wrong command line, 4 the result of a call differs from the
 original's.")]
@@ -53,6 +56,10 @@ pub struct Args {
     /// Also run this command of sh, as many times at once
     #[arg(long, value_name = "COMMAND")]
     program: Option<String>,
+    /// Create the files of each run of the program with this command of sh, in place of files prepare, whose files have
+    /// other data than those of the trace
+    #[arg(long, value_name = "COMMAND", requires = "program")]
+    setup: Option<String>,
     /// Options of files replay [default: --timing diff]
     #[arg(last = true, value_name = "OPTION")]
     replay: Vec<String>,
@@ -72,14 +79,19 @@ impl Args {
         let mut mismatches = 0;
         out!("{:>9}  {:<7}  {:>9}  {:>9}  {:>9}", "instances", "what", "average", "shortest", "longest");
         for &instances in &self.instances {
-            let folders = Folders::create(&self.root, &self.trace, instances)?;
+            let folders = Folders::create(&self.root, instances)?;
+            folders.prepare(&self.trace)?;
             let (replayed, differ) = self.replayed(&folders)?;
             mismatches += differ;
             print_row(instances, Executed::Replay, &replayed);
             jobs.extend(rows(instances, Executed::Replay, &replayed));
             drop(folders);
             if let Some(program) = &self.program {
-                let folders = Folders::create(&self.root, &self.trace, instances)?;
+                let folders = Folders::create(&self.root, instances)?;
+                match &self.setup {
+                    Some(setup) => drop(programs(setup, &folders)?),
+                    None => folders.prepare(&self.trace)?,
+                }
                 let executed = programs(program, &folders)?;
                 print_row(instances, Executed::Program, &executed);
                 jobs.extend(rows(instances, Executed::Program, &executed));
@@ -135,8 +147,8 @@ struct Folders {
 }
 
 impl Folders {
-    /// Creates the folder of each instance, with what the trace needs.
-    fn create(root: &Path, trace: &Path, instances: u32) -> Result<Self> {
+    /// Creates the folder of each instance.
+    fn create(root: &Path, instances: u32) -> Result<Self> {
         let top = root.join("iosonar-scale");
         fs::create_dir(&top)
             .with_context(|| format!("cannot create {}; remove what an earlier experiment left", top.display()))?;
@@ -144,18 +156,23 @@ impl Folders {
         for instance in 0..instances {
             let folder = folders.of(instance);
             fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-            let mut command = own("prepare")?;
-            command.arg(trace).arg("--root").arg(&folder).stdout(Stdio::null());
-            // The others would print the same notices.
-            if instance > 0 {
-                command.stderr(Stdio::null());
-            }
-            let status = command.status().context("cannot start files prepare")?;
-            if !status.success() {
-                bail!("files prepare of instance {instance} failed: {status}");
-            }
         }
         Ok(folders)
+    }
+
+    /// Creates what the trace needs, for each instance.
+    fn prepare(&self, trace: &Path) -> Result<()> {
+        for instance in 0..self.instances {
+            let folder = self.of(instance);
+            let mut command = own("prepare")?;
+            let output =
+                command.arg(trace).arg("--root").arg(&folder).output().context("cannot start files prepare")?;
+            if !output.status.success() {
+                let why = String::from_utf8_lossy(&output.stderr);
+                bail!("files prepare of instance {instance} failed: {}", why.trim());
+            }
+        }
+        Ok(())
     }
 
     fn of(&self, instance: u32) -> PathBuf {
@@ -195,7 +212,7 @@ fn programs(command: &str, folders: &Folders) -> Result<Vec<f64>> {
     for (thread, instance) in waiting.into_iter().zip(0..) {
         let (status, took) = thread.join().expect("waiting does not panic")?;
         if !status.success() {
-            bail!("the program of instance {instance} failed: {status}; it was: {command}");
+            bail!("instance {instance}: {status}; the command was: {command}");
         }
         seconds.push(took);
     }
