@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use clap::ValueEnum;
 use iosonar_files::order::{Degrees, GraphFormat, GraphWriter, Order, Policy, Reducer, Summary};
 use iosonar_files::state::{self, Ignore, PathMap, State};
 use iosonar_files::tree::{self, Tree};
-use iosonar_files::{CallReader, OpenOptions, Resolved};
+use iosonar_files::{CallReader, Name, OpenOptions, Resolved};
 use iosonar_trace::Nanos;
 use iosonar_trace::params::parse_time;
 
@@ -58,6 +59,9 @@ pub struct Args {
     /// Leave out calls that begin at this time or later, in seconds of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     end: Option<Nanos>,
+    /// The working directory of the program, where the trace does not show it
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
     /// Where paths of the trace are below the root: a file with lines of an old and a new path
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
@@ -119,7 +123,7 @@ impl Args {
         {
             misuse!("--start must be before --end");
         }
-        let mut calls = iosonar_files::open(&self.trace, &OpenOptions::default())?;
+        let mut calls = iosonar_files::open(&self.trace, &OpenOptions { cwd: self.cwd.clone() })?;
         let mut state = State::new(calls.metadata(), self.state_options()?);
         let format = if self.dot.is_some() { GraphFormat::Dot } else { self.format.into() };
         let summary = match &self.dot {
@@ -150,6 +154,7 @@ impl Args {
         let tree = snapshot.exists().then(|| Tree::load(&snapshot)).transpose()?;
         Ok(state::Options {
             tree: tree.map(Arc::new),
+            cwd: self.cwd.as_ref().map(|cwd| Name::from(cwd.as_os_str().as_bytes())),
             map: map.unwrap_or_default(),
             ignore: ignore.unwrap_or_default(),
             ..state::Options::default()
