@@ -42,14 +42,16 @@ pub struct Action {
 }
 
 impl Action {
-    /// What to issue for a call; `None` if there is no replay of it.
-    pub fn of(call: &Call, resolved: &Resolved) -> Option<Self> {
-        if !is_known(call, resolved) {
-            return None;
-        }
+    /// Whether there is a replay of a call.
+    pub fn exists_for(call: &Call, resolved: &Resolved) -> bool {
+        is_known(call, resolved)
+    }
+
+    /// What to issue for a call.
+    pub fn of(call: &Call, resolved: &Resolved) -> Self {
         let has_answer = matches!(call.kind.family(), Family::Stat | Family::List);
         let is_symlink = matches!(call.kind, CallKind::Symlink | CallKind::Symlinkat);
-        Some(Self {
+        Self {
             kind: call.kind,
             description: resolved.description,
             description2: resolved.description2,
@@ -62,7 +64,7 @@ impl Action {
             flags: call.flags,
             mode: mode(call, resolved),
             buffer: None,
-        })
+        }
     }
 
     /// Only ends these descriptions: a call that makes no difference to a file but through them.

@@ -6,21 +6,23 @@ use std::thread::{self, JoinHandle};
 
 use iosonar_replay::config::issuing::Wait;
 use iosonar_replay::issuer::Stop;
-use iosonar_replay::pipeline::buffers::Pool;
+use iosonar_replay::pipeline::buffers::{Arena, Buffer, Pool};
 use iosonar_replay::pipeline::payload::{DataSpec, Payload, Written};
 use iosonar_replay::schedule::clock::Monotonic;
-use rtrb::{Consumer, RingBuffer};
+use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::engine::core::{Core, Rules, Ways};
 use super::engine::descriptors::DescriptorTable;
 use super::engine::lead::{Crew, CrewOptions};
 use super::error::{Error, Result};
 use super::feed::{Feeder, Source};
-use super::planned::Done;
+use super::planned::{Done, Planned};
 use super::root::Root;
 
 /// Planned calls ahead of the engine, and finished calls behind it.
 const QUEUE: usize = 16_384;
+/// With this many calls read, a replay begins.
+const ENOUGH: usize = QUEUE / 2;
 /// Memory for the data of writes.
 const BUFFERS: u64 = 256 << 20;
 /// Buffers of 4 KiB.
@@ -43,8 +45,47 @@ pub struct InstanceOptions {
     pub no_cache: bool,
     /// Ends the replay.
     pub stop: Arc<Stop>,
-    /// The clock of the run.
-    pub clock: Monotonic,
+}
+
+/// An instance whose calls are being read ahead.
+pub struct Reading {
+    input: Consumer<Planned>,
+    buffers: Producer<Buffer>,
+    arena: Arc<Arena>,
+    floor: Arc<AtomicU64>,
+    first: u64,
+    feeder: JoinHandle<Result<Written>>,
+}
+
+impl Reading {
+    /// Starts to read ahead. `first` is the number of the first call.
+    ///
+    /// # Errors
+    /// If memory or threads are missing.
+    pub fn start(source: Box<dyn Source>, first: u64, options: &InstanceOptions) -> Result<Self> {
+        let pool = Pool::new(BUFFERS)?;
+        let arena = Arc::clone(pool.arena());
+        let (to, input) = RingBuffer::new(QUEUE);
+        let (buffers, returned) = RingBuffer::new(MOST_BUFFERS);
+        let floor = Arc::new(AtomicU64::new(first));
+        let feeder = Feeder {
+            source,
+            to,
+            returned,
+            pool,
+            payload: Payload::new(&options.data, options.seed),
+            keeps_times: options.rules.pace.timing.has_times(),
+            stop: Arc::clone(&options.stop),
+            floor: Arc::clone(&floor),
+        };
+        let feeder = spawn("plan", move || feeder.run())?;
+        Ok(Self { input, buffers, arena, floor, first, feeder })
+    }
+
+    /// Whether enough has been read to begin, or all.
+    pub fn is_ready(&self) -> bool {
+        self.input.slots() >= ENOUGH || self.feeder.is_finished()
+    }
 }
 
 /// An instance that runs.
@@ -55,25 +96,21 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Starts the threads of an instance. `first` is the number of its first call.
+    /// Starts the threads that issue calls.
     ///
     /// # Errors
-    /// If memory or threads are missing.
+    /// If threads are missing.
     pub fn start(
-        source: Box<dyn Source>,
-        first: u64,
+        reading: Reading,
         root: &Root,
         descriptors: DescriptorTable,
+        clock: Monotonic,
         options: &InstanceOptions,
     ) -> Result<(Self, Consumer<Done>)> {
-        let InstanceOptions { rules, wait, ref data, seed, special_files, no_cache, ref stop, clock } = *options;
-        let pool = Pool::new(BUFFERS)?;
-        let arena = Arc::clone(pool.arena());
-        let (to, input) = RingBuffer::new(QUEUE);
+        let InstanceOptions { rules, wait, special_files, no_cache, ref stop, .. } = *options;
+        let Reading { input, buffers, arena, floor, first, feeder } = reading;
         let (output, done) = RingBuffer::new(QUEUE);
-        let (buffers, returned) = RingBuffer::new(MOST_BUFFERS);
-        let floor = Arc::new(AtomicU64::new(first));
-        let ways = Ways { input, output, buffers, floor: Arc::clone(&floor) };
+        let ways = Ways { input, output, buffers, floor };
         let core = Core::new(rules, first, descriptors, ways);
         let crew_options = CrewOptions {
             stop: Arc::clone(stop),
@@ -86,11 +123,6 @@ impl Instance {
             no_cache,
         };
         let crew = Arc::new(Crew::new(core, crew_options));
-        let keeps_times = rules.pace.timing.has_times();
-        let payload = Payload::new(data, seed);
-        let stop = Arc::clone(stop);
-        let feeder = Feeder { source, to, returned, pool, payload, keeps_times, stop, floor };
-        let feeder = spawn("plan", move || feeder.run())?;
         let workers = (0..rules.workers as u32)
             .map(|me| {
                 let crew = Arc::clone(&crew);

@@ -13,7 +13,7 @@ use super::outcome::of_skip;
 use super::planned::{Planned, Predecessors, Record};
 use crate::order::{Order, Policy};
 use crate::state::{self, State};
-use crate::{Call, CallOutcome, CallReader, OpenOptions, Resolved};
+use crate::{Call, CallReader, OpenOptions, Resolved, Skip};
 
 /// The part of a trace that is replayed.
 #[derive(Clone, Copy, Debug)]
@@ -71,9 +71,13 @@ impl Trace {
         Ok(self.reader.next()?)
     }
 
-    /// What a call touches.
+    /// What a call touches, and whether it is replayed.
     pub fn resolve(&mut self, call: &Call) -> Resolved {
-        self.state.next(call)
+        let mut resolved = self.state.next(call);
+        if resolved.skip.is_none() && !Action::exists_for(call, &resolved) {
+            resolved.skip = Some(Skip::NotReplayable);
+        }
+        resolved
     }
 
     /// What was found out so far.
@@ -140,15 +144,11 @@ fn plan(
     zero: Nanos,
     worker: Option<u32>,
 ) -> Planned {
-    let action = if resolved.skip.is_none() { Action::of(call, &resolved) } else { None };
-    let left_out = match resolved.skip {
-        Some(skip) => Some(of_skip(skip)),
-        None if action.is_none() => Some(CallOutcome::NotReplayable),
-        None => None,
-    };
-    let action = match action {
-        None if !resolved.ends.is_empty() => Some(Action::end(call.kind, resolved.ends)),
-        action => action,
+    let left_out = resolved.skip.map(of_skip);
+    let action = match left_out {
+        None => Some(Action::of(call, &resolved)),
+        Some(_) if !resolved.ends.is_empty() => Some(Action::end(call.kind, resolved.ends)),
+        Some(_) => None,
     };
     let begin = call.begin - zero;
     Planned {
