@@ -22,6 +22,9 @@ const AHEAD: Nanos = Nanos(2_000_000);
 /// The most calls that are not issued between two readings of the clock.
 const UNISSUED: usize = 64;
 
+/// A single call raises the mean duration of its kind at most by this: it may have been interrupted.
+const STEP: Nanos = Nanos(10_000);
+
 /// A call for a thread to issue.
 #[derive(Debug)]
 pub struct Job {
@@ -301,7 +304,7 @@ impl Core {
         }
         self.floor.store(self.schedule.floor(), Ordering::Relaxed);
         let mean = &mut self.durations[action.kind as usize];
-        *mean += ((end - begin).0 - *mean) / 8;
+        *mean += ((end - begin).0 - *mean).min(8 * STEP.0) / 8;
         let done = self.schedule.complete(slot, begin, end, now);
         let record = &done.call.record;
         let is_own_limit = matches!(errno, libc::EMFILE | libc::ENFILE) && record.expected_errno != errno;

@@ -266,10 +266,10 @@ fn print(s: &Statistics) {
     line("FAKE RESULT", s.fake.as_deref().map_or("", |why| why.trim_start_matches("FAKE RESULT: ")).to_owned());
     line("calls", format!("{}, {} issued", human::count(s.calls), human::count(s.issued)));
     line("left out", list(&s.left_out));
-    line("rate", format!("{} calls/s in {}", human::rate(s.calls_per_s), human::span(s.elapsed_s)));
-    let ratio = s.elapsed_s / s.original_s;
-    let ratio = if ratio.is_finite() { format!(", {} of it", human::percent(ratio)) } else { String::new() };
-    line("original", format!("{}{ratio}", human::span(s.original_s)));
+    line("rate", format!("{} calls/s", human::rate(s.calls_per_s)));
+    let share = s.elapsed_s / s.original_s;
+    let share = if share.is_finite() { format!("{} of ", human::percent(share)) } else { String::new() };
+    line("duration", format!("{}, {share}the original's {}", human::span(s.elapsed_s), human::span(s.original_s)));
     line("data", format!("{} read, {} written", human::bytes(s.bytes_read), human::bytes(s.bytes_written)));
     line("in flight", format!("at most {}", s.max_in_flight));
     line("response", s.response_us.as_ref().map(quantiles).unwrap_or_default());
