@@ -44,6 +44,7 @@ def trace(tmp_path: Path) -> Path:
         # A thread of the same process reads while the other one syncs.
         read(350, "/a", 4096, 4096, duration_ns=20 * US, process=7, thread=2),
         read(500, "/cached", 0, 100, process=7),
+        read(510, "/dev/zero", 0, 100, process=7),
     ]
     return write_calls(tmp_path / "t.calls.parquet", rows, **CLOCKS)
 
@@ -95,6 +96,7 @@ def test_what_a_recording_needs(
         found(trace, load)
 
 
+@pytest.mark.slow
 def test_the_report_shows_amplification(trace: Path, tmp_path: Path) -> None:
     load = recording(tmp_path / "b.load.parquet", [request(120, "read", 64, 7, "db")], **CLOCKS)
     assert report(trace, "--blocks", load, "--out", tmp_path) == 0
@@ -112,7 +114,7 @@ def test_a_scaling_curve_has_program_and_replay(tmp_path: Path) -> None:
     ]
     path = write_scale(tmp_path / "job.scale.parquet", rows)
     assert report(path, "--out", tmp_path) == 0
-    assert "Time of an instance over the number of instances" in (tmp_path / "job.report.html").read_text()
+    assert "Scaling: time of an instance" in (tmp_path / "job.report.html").read_text()
     curve = scaling_curve([JobTimes("replay", 2, 2.5, 2, 3)], "job")
     assert isinstance(curve, Figure)
     (mean, span) = (layer for layer in curve.layers if isinstance(layer, Line))

@@ -38,12 +38,12 @@ def drawn(study: CallStudy, name: str) -> Figure:
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_calls(tmp_path_factory.mktemp("calls") / "shop.calls.parquet", made_calls(20))
+    return write_calls(tmp_path_factory.mktemp("calls") / "shop.calls.parquet", made_calls(12))
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    rows = made_replay(made_calls(20))
+    rows = made_replay(made_calls(12))
     return write_calls_run(tmp_path_factory.mktemp("calls") / "shop.calls-run.parquet", rows, run=RUN)
 
 
@@ -66,10 +66,8 @@ def of_both(trace: Path, run: Path) -> Iterator[CallStudy]:
 
 
 @pytest.mark.parametrize("name", [diagram.name for diagram in CATALOGUE])
-def test_every_diagram_of_a_trace_a_run_and_both(
-    of_trace: CallStudy, of_run: CallStudy, of_both: CallStudy, name: str
-) -> None:
-    for study in (of_trace, of_run, of_both):
+def test_every_diagram_of_a_run_and_of_both_sides(of_run: CallStudy, of_both: CallStudy, name: str) -> None:
+    for study in (of_run, of_both):
         found = build(study, name)
         if isinstance(found, Empty):
             assert found.reason
@@ -136,6 +134,7 @@ def test_a_file_without_calls_has_no_diagrams(tmp_path: Path) -> None:
         assert all(isinstance(diagram.build(study), Empty) for diagram in CATALOGUE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("duration", [None, 0, 1])
 def test_one_call_is_enough(tmp_path: Path, duration: float | None) -> None:
     rows: list[dict[str, Any]] = [read(0, "/a", 0, 1) | {"duration_ns": duration}]

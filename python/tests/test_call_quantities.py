@@ -12,7 +12,7 @@ from call_factory import US, call, read, replayed, write, write_calls, write_cal
 from cern import atlas_new, atlas_old, cms_analysis, cms_reconstruction
 
 from iosonar.quantities.calls import outdegree
-from iosonar.quantities.calls.access import Access, Pattern, count_patterns, largest_accesses
+from iosonar.quantities.calls.access import Access, Pattern, access_patterns, count_patterns, largest_accesses
 from iosonar.quantities.calls.by_file import all_files, largest_files
 from iosonar.quantities.calls.call_load import call_load, window_for
 from iosonar.quantities.calls.fidelity import compute_time_errors, issue_errors
@@ -34,7 +34,7 @@ def trace(tmp_path: Path) -> OpenTable:
     @contextmanager
     def opened(rows: Rows) -> Iterator[Any]:
         with open_calls(write_calls(tmp_path / "t.calls.parquet", list(rows))) as calls:
-            yield with_series(calls.table)
+            yield calls.kept(with_series(calls.table))
 
     return opened
 
@@ -44,7 +44,7 @@ def run(tmp_path: Path) -> OpenTable:
     @contextmanager
     def opened(rows: Rows) -> Iterator[Any]:
         with open_calls(write_calls_run(tmp_path / "r.calls-run.parquet", list(rows))) as calls:
-            yield with_series(calls.table)
+            yield calls.kept(with_series(calls.table))
 
     return opened
 
@@ -119,7 +119,7 @@ def test_work_by_file(trace: OpenTable) -> None:
 
 def patterns(trace: OpenTable, rows: Rows) -> list[Access]:
     with trace(rows) as table:
-        return largest_accesses(table, 40)
+        return largest_accesses(access_patterns(table), 40)
 
 
 def test_the_jobs_of_cern_are_named(trace: OpenTable) -> None:
@@ -177,7 +177,7 @@ def test_reads_and_writes_of_a_file_have_patterns_of_their_own(trace: OpenTable)
 
 def test_patterns_are_counted(trace: OpenTable) -> None:
     with trace([read(n, f"/{f}", 10 * n, 10) for f in range(3) for n in range(9)]) as table:
-        assert count_patterns(table) == [(Pattern.SEQUENTIAL, "read", 3, 270)]
+        assert count_patterns(access_patterns(table)) == [(Pattern.SEQUENTIAL, "read", 3, 270)]
 
 
 def test_issue_errors_are_of_calls_that_were_free(run: OpenTable) -> None:
@@ -233,7 +233,12 @@ def test_a_series_for_each_group_of_families(trace: OpenTable) -> None:
 
 def test_an_empty_trace_has_no_quantities(trace: OpenTable) -> None:
     with trace([]) as table:
-        for found in (mix(table), shares_of_threads(table), largest_files(table, 3), largest_accesses(table, 3)):
+        for found in (
+            mix(table),
+            shares_of_threads(table),
+            largest_files(table, 3),
+            largest_accesses(access_patterns(table), 3),
+        ):
             assert not found
         assert gaps(table) == {}
         assert all_files(table).files == 0

@@ -21,7 +21,10 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = made_replay(made_calls(5))
-    footer = {"options": {"order": "fs", "timing": "exact"}, "root": "/mnt/test"}
+    footer = {
+        "options": {"order": "fs", "timing": "exact"},
+        "root": {"path": "/mnt/test", "mount": {"file_system": "xfs"}},
+    }
     return write_calls_run(tmp_path_factory.mktemp("calls") / "shop.calls-run.parquet", rows, run=footer)
 
 
@@ -31,6 +34,7 @@ def compare(*words: object) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_trace(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(trace, "--out", tmp_path) == 0
     page = (tmp_path / "shop.report.html").read_text()
@@ -43,7 +47,7 @@ def test_the_page_of_a_comparison(trace: Path, run: Path, tmp_path: Path) -> Non
     # The original is the first side, whatever the order of the names.
     assert compare(run, trace, "--out", tmp_path) == 0
     page = (tmp_path / "shop.compare.html").read_text()
-    for text in ("shop and its replay", "Side by side", "another result", "shop (fs, exact)"):
+    for text in ("shop and its replay", "Side by side", "another result", "shop (fs, exact)", "/mnt/test (xfs)"):
         assert text in page
 
 
@@ -54,6 +58,7 @@ def test_a_picture_and_its_numbers(run: Path, tmp_path: Path) -> None:
     assert head == '"series","issue_error_s","share_of_the_calls_that_were_free_to_go_pct"'
 
 
+@pytest.mark.slow
 def test_mismatches_are_named(tmp_path: Path) -> None:
     rows = [replayed(0, "read", 0, outcome="fewer"), replayed(1, "read", 1)]
     run = write_calls_run(tmp_path / "r.calls-run.parquet", rows)
@@ -61,6 +66,19 @@ def test_mismatches_are_named(tmp_path: Path) -> None:
     page = (tmp_path / "r.report.html").read_text()
     assert "1 call (50.0\u00a0%) had another result than in the original." in page
     assert "fewer bytes than in the original" in page
+
+
+@pytest.mark.slow
+def test_the_verdict_and_the_proof_of_the_order_are_on_the_page(tmp_path: Path) -> None:
+    statistics = {
+        "verdict": {"faithful": False, "sentence": "This replay was not faithful."},
+        "order": {"pairs": 12, "violations": 0, "missing": 0, "reorderable_share": 0.25},
+    }
+    run = write_calls_run(tmp_path / "r.calls-run.parquet", [replayed(0, "read", 0)], run={"statistics": statistics})
+    assert report(run, "--out", tmp_path) == 0
+    page = (tmp_path / "r.report.html").read_text()
+    assert "This replay was not faithful." in page
+    assert "proven for 12 pairs of calls. 25.0\u00a0% of the calls" in page
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,6 @@ def report_scale(
     files: Sequence[SourceFile], spill: Path, engine: EngineOptions, size: Size, output: OutputOptions
 ) -> None:
     """The scaling curve of an experiment with several instances."""
-    from iosonar.diagrams.calls.scaling import NAME, scaling_curve
-    from iosonar.quantities.calls.scaling import job_times
     from iosonar.report.calls import write_scaling
     from iosonar.table.engines import start
 
@@ -77,10 +75,10 @@ def report_scale(
         raise UsageError(f"{files[0].path} is {files[0].kind.words}: make a report of it alone")
     running = start(spill, engine)
     try:
-        times = job_times(running.read(files[0].parquet, ["instances", "what", "instance", "seconds"]))
+        table = running.read(files[0].parquet, ["instances", "what", "instance", "seconds"])
+        for done in write_scaling(files[0], table, size, output):
+            print_lines(*done.paths)
+            if not done.paths:
+                print_error(f"{done.name} not drawn: {done.reason}")
     finally:
         running.close()
-    for done in write_scaling(files[0], scaling_curve(times, files[0].name), times, size, output):
-        print_lines(*done.paths)
-        if not done.paths:
-            print_error(f"{NAME} not drawn: {done.reason}")

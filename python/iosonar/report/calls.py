@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from iosonar.diagrams.calls import CATALOGUE, CallDiagram, CallStudy, Part
+from iosonar.diagrams.calls.scaling import scaling_curve
 from iosonar.errors import UsageError
 from iosonar.figures.model import Empty, Figure
 from iosonar.figures.size import Size
-from iosonar.quantities.calls.scaling import JobTimes
+from iosonar.quantities.calls.scaling import job_times
 from iosonar.report.calls_page import calls_page, scaling_page
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
 from iosonar.report.outputs import write_whole
 from iosonar.report.pictures import Set, short, write_data, write_figures
 from iosonar.table import SourceFile
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 
 def chosen(only: Sequence[str]) -> list[CallDiagram]:
@@ -56,11 +61,12 @@ def write_calls_report(
         yield Written(empty.name, (), empty.reason)
 
 
-def write_scaling(
-    file: SourceFile, figure: Figure | Empty, times: Sequence[JobTimes], size: Size, options: OutputOptions
-) -> Iterator[Written]:
-    """Yields the files of a scaling curve."""
+def write_scaling(file: SourceFile, table: ir.Table, size: Size, options: OutputOptions) -> Iterator[Written]:
+    """Yields the files of a scaling curve; `table` has the rows of the file."""
     from iosonar.report.page import write_page
+
+    times = job_times(table)
+    figure = scaling_curve(times, file.name)
 
     stem = short(file.stem)
     if isinstance(figure, Empty):
@@ -72,4 +78,5 @@ def write_scaling(
         page = scaling_page(file, figure, times)
         write_whole(path, lambda unfinished: write_page(page, unfinished, options.theme))
         yield Written("page", (path,))
-        yield Written(figure.name, tuple(write_data(stem, figure, options)))
+        if paths := tuple(write_data(stem, figure, options)):
+            yield Written(figure.name, paths)

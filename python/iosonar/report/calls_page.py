@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from iosonar import units
 from iosonar.diagrams.calls import CallSide, CallStudy, Part
 from iosonar.diagrams.calls.parts import short_path
+from iosonar.diagrams.notes import FAITHFUL, stated_verdict
 from iosonar.figures.model import Empty, Figure, Severity
 from iosonar.quantities.calls.access import count_patterns
 from iosonar.quantities.calls.by_file import largest_files
@@ -127,14 +128,36 @@ def _banners(side: CallSide, *, named: bool) -> Iterator[Banner]:
         yield Banner(Severity.WARNING, text, "Mismatches:")
     elif extent.calls:
         yield Banner(Severity.GOOD, f"{name}all calls had the results of the original.", "Results:")
-    if errors.free.count and (side.calls.file.option("timing") or "exact") == "exact":
+    yield from _order(side, name)
+    verdict = stated_verdict(side.calls.file)
+    if sentence := verdict.get("sentence"):
+        yield Banner(Severity.GOOD if verdict["faithful"] else Severity.BAD, f"{name}{sentence}")
+    elif errors.free.count and (side.calls.file.option("timing") or "exact") == "exact":
         text = (
             f"{name}half of the calls that were free to go were issued within "
             f"{units.span(errors.free.quantile(0.5) / 1e9)} of their time, {units.percent(errors.within[25])} within "
             f"25 µs, {units.percent(errors.within[50])} within 50 µs."
         )
-        severity = Severity.GOOD if errors.within[50] >= 0.95 else Severity.BAD
+        severity = Severity.GOOD if errors.within[50] >= FAITHFUL else Severity.BAD
         yield Banner(severity, text, "Faithful:" if severity is Severity.GOOD else "NOT faithful:")
+
+
+def _order(side: CallSide, name: str) -> Iterator[Banner]:
+    """Whether the run proved that it kept its order."""
+    proof = (side.calls.file.run.get("statistics") or {}).get("order")
+    if not isinstance(proof, dict):
+        return
+    pairs, violations = int(proof.get("pairs", 0)), int(proof.get("violations", 0)) + int(proof.get("missing", 0))
+    if violations:
+        text = f"{name}{units.counted(violations, 'call')} too early or missing: this is an error of the replayer."
+        yield Banner(Severity.BAD, text, "Order NOT kept:")
+    elif pairs:
+        share = units.percent(float(proof.get("reorderable_share", 0)))
+        text = (
+            f"{name}proven for {units.counted(pairs, 'pair')} of calls. {share} of the calls need not follow the call "
+            "before them in the trace."
+        )
+        yield Banner(Severity.GOOD, text, "Order kept:")
 
 
 def _tiles(side: CallSide) -> Iterator[Tile]:
@@ -255,7 +278,7 @@ def _responses(side: CallSide) -> Table:
 def _patterns(side: CallSide) -> Table:
     rows = tuple(
         (pattern.value, f"{operation}s", f"{files:,}", units.transferred(moved))
-        for pattern, operation, files, moved in count_patterns(side.table)
+        for pattern, operation, files, moved in count_patterns(side.patterns)
     )
     return Table("Access patterns", ("pattern", "of", "files", "bytes"), rows)
 
@@ -322,9 +345,13 @@ def _facts(study: CallStudy) -> Iterator[tuple[str, str]]:
             yield "Command", " ".join(command)
         if recorder := file.footer.get("recorder"):
             yield "Recorder", str(recorder)
-        for key, name in (("trace", "Trace"), ("root", "Root")):
-            if file.run.get(key):
-                yield name, str(file.run[key])
+        if trace := file.run.get("trace") or file.option("trace"):
+            yield "Trace", str(trace)
+        root = file.run.get("root")
+        if isinstance(root, dict):
+            mount = root.get("mount") or {}
+            system = f" ({mount['file_system']})" if mount.get("file_system") else ""
+            yield "Root", f"{root.get('path', '')}{system}"
         machine = file.run.get("machine")
         if isinstance(machine, dict):
             for key, name in (("hostname", "Machine"), ("kernel", "Kernel"), ("processor", "Processor")):

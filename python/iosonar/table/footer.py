@@ -234,7 +234,14 @@ _OF_CALLS: dict[str, Check] = {
     "span": _object({}, {"first_ns": _TIME, "last_ns": _TIME}),
     "complete": _boolean,
     "notices": _list(_text),
-    "run": _object({}),
+    "run": _object(
+        {},
+        {
+            "options": _object({}),
+            "fake": _text,
+            "statistics": _object({}, {"verdict": _object({"faithful": _boolean}, {"sentence": _text})}),
+        },
+    ),
 }
 _FOOTERS_OF_CALLS: Mapping[str, Check] = {
     "calls": _object(_OF_ANY_KIND, _OF_CALLS),

@@ -14,7 +14,7 @@ from iosonar.diagrams.parts import linear_axis
 from iosonar.figures.model import Empty, Figure, Legend, LegendRow, Role, Steps, Unit
 
 SHOWN = 8
-NAME_LENGTH = 19
+NAME_LENGTH = 16
 """Characters of a path below a bar."""
 
 SERIES = (

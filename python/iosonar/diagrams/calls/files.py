@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,9 @@ from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.density import density
 from iosonar.quantities.distribution import distributions
 
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
 FEWEST_FILES = 3
 """With fewer files with data, a table is enough."""
 
@@ -54,7 +58,7 @@ def offsets(study: CallStudy, place: int, name: str, rank: str) -> Figure | Empt
     table = table.filter(table.path == path)
     low, high = min(each.low for each in found.values()), max(each.end for each in found.values())
     low = 0 if low < high / 2 else low
-    x, y = time_axis(study), Axis("Offset", Unit.BYTES, float(low), low + max((high - low) * 1.04, 1.0))
+    x, y = _time_of(study, table), Axis("Offset", Unit.BYTES, float(low), low + max((high - low) * 1.04, 1.0))
     across, up = study.options.size.cells(sum(each.accesses for each in found.values()))
     begin = (table.begin_ns - side.origin_ns) / 1e9
     cells = density(table, begin, table.offset, cells_of(x, across), cells_of(y, up))
@@ -83,6 +87,15 @@ def offsets(study: CallStudy, place: int, name: str, rank: str) -> Figure | Empt
         Legend(("calls", "moved", "pattern"), rows),
         of=f"{short_path(path)} · {side.name}",
     )
+
+
+def _time_of(study: CallStudy, table: ir.Table) -> Axis:
+    """The whole time; or, if the accesses took less than half of it, their own."""
+    row = table.aggregate(first=table.begin_ns.min(), last=table.begin_ns.max()).to_pyarrow().to_pylist()[0]
+    first, last = ((row[name] - study.first.origin_ns) / 1e9 for name in ("first", "last"))
+    if last - first >= study.seconds / 2 or last <= first:
+        return time_axis(study)
+    return Axis("Time", Unit.TIMELINE, first, last + (last - first) * 0.01)
 
 
 def bytes_by_file(study: CallStudy, name: str, rank: str) -> Figure | Empty:

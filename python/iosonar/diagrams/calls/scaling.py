@@ -8,7 +8,20 @@ import numpy as np
 
 from iosonar import units
 from iosonar.diagrams.parts import linear_axis
-from iosonar.figures.model import Axis, Empty, Figure, Legend, LegendRow, Line, Role, Scale, Stroke, Unit
+from iosonar.figures.model import (
+    Axis,
+    Empty,
+    Figure,
+    Legend,
+    LegendRow,
+    Line,
+    Note,
+    NoteKind,
+    Role,
+    Scale,
+    Stroke,
+    Unit,
+)
 from iosonar.quantities.calls.scaling import JobTimes
 
 NAME, RANK = "scale", "f16"
@@ -30,21 +43,22 @@ def scaling_curve(times: Sequence[JobTimes], of: str) -> Figure | Empty:
         # Bars of program and replay are beside each other.
         x = np.array([each.instances for each in found]) * 1.012 ** (2 * place - 1)
         layers.append(Line(role, label, x, np.array([each.mean for each in found])))
-        layers.append(Line(role, f"{label}, shortest to longest", *_ranges(found, x), Stroke.SOLID))
+        # The same label: the page shows or hides both.
+        layers.append(Line(role, label, *_ranges(found, x)))
         cells = tuple(_cell(found, number) for number in numbers)
         rows.append(LegendRow(role, label, cells, Stroke.SOLID))
-        rows.append(LegendRow(role, f"{label}, shortest to longest", (), Stroke.SOLID))
     low, high = float(numbers[0]), float(max(numbers[-1], numbers[0] + 1))
     ticks = tuple((float(number), str(number)) for number in numbers)
     return Figure(
         NAME,
         RANK,
-        "Time of an instance over the number of instances",
+        "Scaling: time of an instance",
         of,
         Axis("Instances at once", Unit.CALLS, low / 1.15, high * 1.15, Scale.LOG, named=ticks),
         linear_axis("Time of an instance", Unit.SECONDS, max(each.longest for each in times)),
         tuple(layers),
         Legend(tuple(str(number) for number in numbers), tuple(rows)),
+        (Note(NoteKind.INFO, "Lines: mean of all instances. Bars: from the shortest to the longest"),),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from iosonar import units
 from iosonar.figures.model import Role
 from iosonar.figures.size import Size
-from iosonar.quantities.calls.access import Access, largest_accesses
+from iosonar.quantities.calls.access import Access, access_patterns, largest_accesses
 from iosonar.quantities.calls.attribution import FileRequests, requests_of_files
 from iosonar.quantities.calls.by_file import AllFiles, all_files
 from iosonar.quantities.calls.call_load import CallLoad, call_load, window_for
@@ -168,9 +168,14 @@ class CallSide:
         return all_files(self.table)
 
     @cached_property
+    def patterns(self) -> ir.Table:
+        """The pattern of each file and operation."""
+        return self.calls.kept(access_patterns(self.table))
+
+    @cached_property
     def accesses(self) -> list[Access]:
         """The files and operations with the most bytes, with the names of their patterns."""
-        return largest_accesses(self.table, LISTED)
+        return largest_accesses(self.patterns, LISTED)
 
     @cached_property
     def issue_errors(self) -> IssueErrors:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from iosonar.quantities.calls.series import CallSeries
 
@@ -186,22 +186,25 @@ def _pattern(sums: ir.Table) -> ir.StringValue:
     )
 
 
+def _whole(value: Any) -> Any:
+    """Sums of a kept table are decimals."""
+    return None if value is None else int(value)
+
+
 FIELDS = tuple(name for name in Access.__dataclass_fields__ if name not in ("path", "operation", "pattern"))
 
 
-def largest_accesses(table: ir.Table, limit: int) -> list[Access]:
-    """The files and operations with the most bytes."""
-    found = access_patterns(table)
+def largest_accesses(found: ir.Table, limit: int) -> list[Access]:
+    """The files and operations with the most bytes, of the rows of `access_patterns`."""
     rows = found.order_by([found.bytes.desc(), found.path, found.operation]).limit(limit).to_pyarrow().to_pylist()
     return [
-        Access(row["path"], row["operation"], Pattern(row["pattern"]), **{name: row[name] for name in FIELDS})
+        Access(row["path"], row["operation"], Pattern(row["pattern"]), **{name: _whole(row[name]) for name in FIELDS})
         for row in rows
     ]
 
 
-def count_patterns(table: ir.Table) -> list[tuple[Pattern, str, int, int]]:
-    """For each pattern and operation, the number of files and of bytes; the most bytes first."""
-    found = access_patterns(table)
+def count_patterns(found: ir.Table) -> list[tuple[Pattern, str, int, int]]:
+    """For each pattern and operation in the rows of `access_patterns`, its files and bytes; the most bytes first."""
     rows = (
         found.group_by("pattern", "operation")
         .aggregate(files=found.count(), moved=found.bytes.sum())

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
+WITHOUT_BLOCKS = ("/dev/", "/proc/", "/sys/")
+"""Where files are without blocks on a device; left out unless they have requests."""
+
+
 @dataclass(frozen=True)
 class FileRequests:
     """A file, or a process whose requests no call caused: bytes by calls, and bytes and number of requests."""
@@ -116,5 +120,9 @@ def requests_of_files(calls: ir.Table, requests: ir.Table) -> list[FileRequests]
         )
         for row in by_request
     ]
-    rows += [FileRequests(path, True, read, written, 0, 0, 0) for path, (read, written) in called.items()]
+    rows += [
+        FileRequests(path, True, read, written, 0, 0, 0)
+        for path, (read, written) in called.items()
+        if not path.startswith(WITHOUT_BLOCKS)
+    ]
     return sorted(rows, key=lambda each: (-each.bytes, each.name))

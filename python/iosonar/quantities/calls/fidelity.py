@@ -1,4 +1,8 @@
-"""How well a replay kept the times of calls: issue error E = issue − scheduled, and E divided by the trace's gap."""
+"""How well a replay kept the times of calls: issue error E = issue − scheduled, and E divided by the trace's gap.
+
+Calls that are free are those that nothing held but the replayer itself, which may read the trace too late (`input`).
+The Rust half (crates/files/src/replay/statistics.rs) has the same rule.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,9 @@ if TYPE_CHECKING:
 
 RATIO_UNIT = 1e-6
 """The unit of a distribution of ratios: a millionth."""
+
+OWN_REASONS = ("none", "input")
+"""Values of `held_by` of calls that count as free."""
 
 WITHIN_US = (10, 25, 50, 100)
 
@@ -28,7 +35,7 @@ class IssueErrors:
 
 def issue_errors(issued: ir.Table) -> IssueErrors:
     """The issue errors of issued calls."""
-    is_free = issued.held_by == "none"
+    is_free = issued.held_by.isin(OWN_REASONS)
     table = issued.mutate(series=is_free.ifelse(1, 0).cast("int8"), error_ns=issued.begin_ns - issued.scheduled_ns)
     found = distributions(table, table.error_ns)
     free = table.filter(table.series == 1)
@@ -43,7 +50,7 @@ def issue_errors(issued: ir.Table) -> IssueErrors:
 
 def compute_time_errors(issued: ir.Table) -> Distribution:
     """E / (B₂ − E₁) in millionths, of free calls that began in the trace after their latest predecessor ended."""
-    free = issued.filter((issued.held_by == "none") & (issued.gap_ns > 0))
+    free = issued.filter(issued.held_by.isin(OWN_REASONS) & (issued.gap_ns > 0))
     ratio = (free.begin_ns - free.scheduled_ns).cast("float64") / free.gap_ns.cast("float64") / RATIO_UNIT
     table = free.mutate(series=free.instance * 0, ratio=ratio)
     return distributions(table, table.ratio).get(0, pooled([]))
