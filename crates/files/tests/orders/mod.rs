@@ -8,9 +8,10 @@ pub mod random;
 
 use std::fmt::Write as _;
 
-use iosonar_files::order::Policy;
+use iosonar_files::order::{Degrees, Policy};
 use iosonar_files::state::{self, State};
 use iosonar_files::{Call, InitialProcess, Metadata, Resolved};
+use iosonar_trace::Nanos;
 use random::Random;
 
 /// Where the programs run: in memory.
@@ -46,6 +47,46 @@ impl Recorded {
                 .map_err(|difference| format!("order {policy}, sequence {number}: {difference}"))?;
         }
         Ok(())
+    }
+
+    /// The same program with calls that overlap. Each lasts into following calls of other threads as far as all results stay
+    /// the same when it is executed after them.
+    pub fn with_overlaps(&self) -> Self {
+        let count = self.calls.len();
+        let mut calls = self.calls.clone();
+        let mut first = 0;
+        while first < count {
+            let mut last = first;
+            for next in first + 1..count.min(first + 5) {
+                let is_bookkeeping = self.resolved[first].skip.or(self.resolved[next].skip).is_some();
+                if is_bookkeeping || self.calls[first..next].iter().any(|call| call.thread == self.calls[next].thread) {
+                    break;
+                }
+                let mut sequence: Vec<usize> = (0..count).collect();
+                sequence[first..=next].rotate_left(1);
+                if self.execute(&sequence, &[]).is_err() {
+                    break;
+                }
+                last = next;
+            }
+            if last > first {
+                let end = calls[last].begin + Nanos(1);
+                calls[first].duration = Some(end - calls[first].begin);
+            }
+            first = last + 1;
+        }
+        let resolved = resolve(&calls);
+        Self { seed: self.seed, calls, resolved }
+    }
+
+    /// Calls that need not follow the call before them.
+    pub fn reorderable(&self, policy: Policy) -> u64 {
+        let mut degrees = Degrees::default();
+        for (number, before) in (0..).zip(executor::predecessors(policy, &self.calls, &self.resolved)) {
+            let takes_part = policy.orders_skipped_calls() || self.resolved[number as usize].skip.is_none();
+            degrees.add(number, &before, takes_part);
+        }
+        degrees.summary().reorderable
     }
 
     fn execute(&self, sequence: &[usize], predecessors: &[Vec<u64>]) -> Result<(), String> {
