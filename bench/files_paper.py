@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Repeats the experiments of a paper about the accuracy of trace replay, on a workload of its own.
 
-    bench/files_paper.py [--rounds 3] [--seconds 4] [--iosonar PATH] [--json FILE]
+    bench/files_paper.py [--rounds 3] [--seconds 4] [--trace FILE] [--iosonar PATH] [--json FILE]
 
 The paper: T. E. Pereira, L. Sampaio, F. V. Brasileiro, "On the accuracy of trace replay methods for file system
 evaluation": figures 6 to 10 and table III. The workload has bursts of calls by eight threads of which two make most; it is recorded with eBPF on a folder in
@@ -154,17 +154,8 @@ def by_concurrency(rows: list[dict]) -> dict[int, tuple[int, float]]:
 
 def outdegrees(iosonar: str, trace: Path, order: str) -> tuple[float, int]:
     """Median and maximum of the number of calls that directly follow a call."""
-    lines = sh(iosonar, "files", "order", trace, "--order", order).splitlines()
-    calls, follow = 0, {}
-    for line in lines:
-        number, *predecessors = line.split()
-        if number.isdigit():
-            calls += 1
-            for predecessor in " ".join(predecessors).replace(",", " ").split():
-                if predecessor.isdigit():
-                    follow[predecessor] = follow.get(predecessor, 0) + 1
-    every = sorted([0] * (calls - len(follow)) + list(follow.values()))
-    return (statistics.median(every), every[-1]) if every else (0, 0)
+    summary = json.loads(sh(iosonar, "files", "order", trace, "--order", order, "--format", "json"))["summary"]
+    return summary["outdegree_median"], summary["outdegree_max"]
 
 
 def row(*cells: object) -> None:
@@ -237,15 +228,13 @@ def measure(args, name: str, replays: Replays, results: dict) -> None:
         each = concurrency[order, timing] = by_concurrency(rows)
         row(order, timing, *(f"{each[n][1]:.1f} ({each[n][0]})" if n in each else "" for n in range(6)))
 
+    print("\nOutdegree of the graph (table III):")
+    head("trace", "order", "median", "maximum")
     degrees = {}
-    try:
-        degrees = {order: outdegrees(args.iosonar, replays.trace, order) for order in ORDERS}
-        print("\nOutdegree of the graph (table III):")
-        head("order", "median", "maximum")
-        for order, (median, maximum) in degrees.items():
-            row(order, median, maximum)
-    except subprocess.CalledProcessError as error:
-        print(f"\nno outdegrees: {error.stderr.strip()}")
+    for trace in (replays.trace, *args.trace):
+        for order in ORDERS:
+            median, maximum = degrees[trace.name, order] = outdegrees(args.iosonar, trace, order)
+            row(trace.name, order, median, maximum)
 
     share = {key: one["elapsed_s"] / original_s for key, (one, _) in runs.items()}
     p50 = {key: one["response_us"]["p50"] for key, (one, _) in runs.items()}
@@ -257,9 +246,8 @@ def measure(args, name: str, replays: Replays, results: dict) -> None:
     statement(
         "fs and asap may take longer than conservative and asap", fs > asap, f"{100 * fs:.1f} % and {100 * asap:.1f} %"
     )
-    if degrees:
-        fs_max, other = degrees["fs"][1], degrees["conservative"][1]
-        statement("fs's largest outdegree is far above conservative's", fs_max > 3 * other, f"{fs_max} and {other}")
+    fs_max, other = (degrees[replays.trace.name, order][1] for order in ("fs", "conservative"))
+    statement("fs's largest outdegree is far above conservative's", fs_max > 3 * other, f"{fs_max} and {other}")
     by_order = max(abs(p50["fs", timing] / p50["conservative", timing] - 1) for timing in TIMINGS)
     by_timing = abs(p50["conservative", "asap"] / p50["conservative", "exact"] - 1)
     changes = f"median response: {100 * by_order:.0f} % by order, {100 * by_timing:.0f} % by timing"
@@ -268,7 +256,7 @@ def measure(args, name: str, replays: Replays, results: dict) -> None:
         "share": {" ".join(key): value for key, value in share.items()},
         "statistics": {" ".join(key): one for key, (one, _) in runs.items()},
         "delays": delays,
-        "outdegrees": degrees,
+        "outdegrees": {" ".join(key): value for key, value in degrees.items()},
         "concurrency": {" ".join(key): value for key, value in concurrency.items()},
     }
 
@@ -276,6 +264,7 @@ def measure(args, name: str, replays: Replays, results: dict) -> None:
 def main() -> None:
     p = options(__doc__)
     p.add_argument("--rounds", type=int, default=3), p.add_argument("--seconds", type=float, default=4)
+    p.add_argument("--trace", type=Path, action="append", default=[], help="another trace for table III")
     args = p.parse_args()
     results: dict[str, dict] = {}
     with folder() as place, ext4(place) as disk:

@@ -46,10 +46,15 @@ def main() -> None:
             asap = ["--timing", "asap", "--no-verify-order"]
             results["asap"].append(replay(trace, *asap)["calls_per_s"])
             results["fake"].append(replay(trace, *asap, "--fake-io")["calls_per_s"])
-            print(f"round {n + 1}:", *(f"{k} {v[-1]:.0f}/s" for k, v in results.items() if v), file=sys.stderr, flush=True)
+            print(
+                f"round {n + 1}:", *(f"{k} {v[-1]:.0f}/s" for k, v in results.items() if v), file=sys.stderr, flush=True
+            )
             for rate, path in timed.items():
                 found = replay(path)
-                results["errors"].append({"rate": rate} | {k: found[k] for k in ("issue_error_us", "within_pct", "elapsed_s", "original_s", "mismatches")})
+                results["errors"].append(
+                    {"rate": rate}
+                    | {k: found[k] for k in ("issue_error_us", "within_pct", "elapsed_s", "original_s", "mismatches")}
+                )
     ratio = statistics.median(a / b for a, b in zip(results["asap"], results["loop"], strict=True))
     print("| C loop, calls/s | replay --timing asap | ratio in each round, median | --fake-io |")
     print("|---|---|---|---|")

@@ -38,7 +38,7 @@ pub struct Statistics {
     pub bytes_written: u64,
     /// From virtual zero to the last completion.
     pub elapsed_s: f64,
-    /// From the begin of the first call to the last end in the trace, multiplied by the factor.
+    /// From the begin of the first call to the last end of the same calls in the trace, multiplied by the factor.
     pub original_s: f64,
     /// Issued calls per second.
     pub calls_per_s: f64,
@@ -177,13 +177,13 @@ impl Counter {
     pub fn add(&mut self, done: &Done, instance: u32) {
         let record = &done.record;
         self.calls += 1;
-        self.last_in_trace = self.last_in_trace.max(done.end_in_trace);
         self.first_in_trace = Some(self.first_in_trace.unwrap_or(done.begin_in_trace).min(done.begin_in_trace));
         if !is_issued(done.outcome) {
             *self.left_out.entry(done.outcome.name()).or_default() += 1;
             return;
         }
         self.issued += 1;
+        self.last_in_trace = self.last_in_trace.max(done.end_in_trace);
         let (Some(issued), Some(completed)) = (done.issued, done.completed) else { return };
         self.last = self.last.max(completed);
         self.response.add(completed - issued);
