@@ -12,6 +12,7 @@ from made_calls import DATABASE, LOG, TABLE, made_calls, made_replay
 
 from iosonar.diagrams.calls import CATALOGUE, CallOptions, CallStudy
 from iosonar.diagrams.calls.parts import bars, short_path
+from iosonar.errors import UserError
 from iosonar.figures.model import Cloud, Empty, Figure, Line, Steps
 from iosonar.table.calls import open_calls
 
@@ -160,3 +161,19 @@ def test_bars_have_gaps() -> None:
 def test_long_paths_lose_their_beginning() -> None:
     assert short_path("/short") == "/short"
     assert short_path("/aaaa/bbbb/cccc", 11) == "…/bbbb/cccc"
+
+
+def test_outdegrees_of_several_orders(trace: Path, tmp_path: Path) -> None:
+    head = "number\tcall\tpredecessors\n"
+    (tmp_path / "fs.tsv").write_text(head + "0\topen\t\n" + "".join(f"{n}\tread\t0\n" for n in range(1, 9)))
+    (tmp_path / "thread.tsv").write_text(head + "0\topen\t\n1\tread\t0\n")
+    (tmp_path / "wrong.tsv").write_text("a\tb\n")
+    with open_calls(trace) as calls:
+        both = CallOptions(graphs=(tmp_path / "fs.tsv", tmp_path / "thread.tsv"))
+        rows = drawn(CallStudy([calls], both), "outdegree").legend.rows
+        assert [(row.label, *row.cells) for row in rows] == [
+            ("fs.tsv", "0", "0.889", "8"),
+            ("thread.tsv", "0", "0.5", "1"),
+        ]
+        with pytest.raises(UserError, match="its last column is not"):
+            build(CallStudy([calls], CallOptions(graphs=(tmp_path / "wrong.tsv",))), "outdegree")

@@ -108,6 +108,13 @@ def report(
             help="With a trace of calls: a recording of block devices made at the same time, for amplification.",
         ),
     ] = None,
+    graph: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="TSV",
+            help="With calls: the output of `iosonar files order --format tsv`, for its outdegrees. May be repeated.",
+        ),
+    ] = None,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory limit; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
@@ -160,12 +167,13 @@ def report(
             if any(file.kind in OF_CALLS for file in opened):
                 refuse_options_of_requests()
                 chosen = tuple(name for name in only.split(",") if name)
+                calls = CallOptions(window, drawn_for, tuple(graph or ()))
                 load = opened[-1] if blocks else None
                 of_calls = opened[:-1] if blocks else opened
-                report_calls(of_calls, spill, resources, CallOptions(window, drawn_for), output, chosen, load)
+                report_calls(of_calls, spill, resources, calls, output, chosen, load)
                 return
-            if blocks:
-                raise UsageError("--blocks needs one trace of calls")
+            if blocks or graph:
+                raise UsageError("--blocks and --graph need a trace of calls")
             with requests_of(opened, spill, resources) as requests:
                 report_requests(requests, options, selection, output)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 from iosonar import units
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
 from iosonar.diagrams.calls.parts import LEAST_S, Curve, curves, figure, info, share_axis
-from iosonar.diagrams.calls.study import CallStudy
+from iosonar.diagrams.calls.study import RUN_ROLES, CallStudy
+from iosonar.errors import UserError
 from iosonar.figures.model import Axis, Empty, Figure, Legend, LegendRow, Role, Scale, Steps, Stroke, Unit
 from iosonar.quantities.calls.gaps import ARRIVAL, THINK, gaps
-from iosonar.quantities.calls.outdegree import Outdegrees, of_histogram
+from iosonar.quantities.calls.outdegree import Outdegrees, of_histogram, of_order
+from iosonar.text import plain, shown
 
 LEAST_DEGREE = 0.6
 """The lower end of the axis of outdegrees."""
@@ -49,19 +52,13 @@ def gaps_between(study: CallStudy, name: str, rank: str) -> Figure | Empty:
 def outdegree(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     """The share of calls on which at least so many calls wait directly."""
     layers, rows = [], []
-    for side in study.sides:
-        histogram = (side.calls.file.run.get("statistics") or {}).get("outdegree")
-        if not isinstance(histogram, dict) or not histogram:
-            continue
-        found = of_histogram(histogram)
-        role = Role.ACTUAL if study.is_single else side.role
-        if not found.maximum:
-            continue
-        layers.append(Steps(role, side.name, *_tail(found)))
+    for role, label, found in _degrees(study):
+        if found.maximum:
+            layers.append(Steps(role, label, *_tail(found)))
         cells = (units.count(found.median), units.count(found.mean), units.count(found.maximum))
-        rows.append(LegendRow(role, side.name, cells, Stroke.SOLID))
+        rows.append(LegendRow(role, label, cells, Stroke.SOLID))
     if not layers:
-        return Empty(name, "only runs have the outdegrees of their order")
+        return Empty(name, "needs the graph of an order: --graph FILE.tsv, by `iosonar files order --format tsv`")
     most = max(float(layer.edges[-1]) for layer in layers)
     least = min(float(layer.y.min()) for layer in layers)
     return figure(
@@ -75,6 +72,20 @@ def outdegree(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         Legend(("median", "mean", "max"), tuple(rows)),
         [info("Calls that no other call waits for are left of the axis")],
     )
+
+
+def _degrees(study: CallStudy) -> Iterator[tuple[Role, str, Outdegrees]]:
+    """The outdegrees of runs that state them, and of the graphs that the user named."""
+    for side in study.sides:
+        histogram = (side.calls.file.run.get("statistics") or {}).get("outdegree")
+        if isinstance(histogram, dict) and histogram:
+            yield Role.ACTUAL if study.is_single else side.role, side.name, of_histogram(histogram)
+    for role, path in zip(RUN_ROLES, study.options.graphs, strict=False):
+        try:
+            yield role, plain(path.name), of_order(path)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise UserError(f"{shown(path)}: {why}; `iosonar files order --format tsv` writes it") from error
 
 
 def _tail(found: Outdegrees) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

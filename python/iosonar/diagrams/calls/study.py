@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from iosonar import units
@@ -51,6 +52,8 @@ class CallOptions:
     window_s: float | None = None
     """The window of the load; None for the default (`window_for`)."""
     size: Size = field(default_factory=Size)
+    graphs: tuple[Path, ...] = ()
+    """Graphs of orders of the trace: output of `iosonar files order`."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,10 @@ def of_predecessors(predecessors: Iterable[Iterable[int]]) -> Outdegrees:
 
 def of_order(path: Path) -> Outdegrees:
     """From the output of `iosonar files order --format tsv`: the last column has the predecessors' numbers."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        next(rows, None)
-        return of_predecessors([int(each) for each in row[-1].split() if each.isdigit()] for row in rows if row)
+        head = next(rows, [])
+        if not head or head[-1] != "predecessors":
+            raise ValueError("its last column is not `predecessors`")
+        calls = (row for row in rows if len(row) == len(head))
+        return of_predecessors([int(each) for each in row[-1].split()] for row in calls)
