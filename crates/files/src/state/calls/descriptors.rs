@@ -98,8 +98,10 @@ impl State {
             return;
         }
         self.descriptions.add_reference(id);
-        let replaced = self.processes.table_mut(step.thread.table).and_then(|table| table.slots.remove(&new));
-        if let Some(replaced) = replaced
+        // The others return a free descriptor. Another thread may close its last use while they are in flight.
+        let replaces = matches!(step.call.kind, CallKind::Dup2 | CallKind::Dup3);
+        let table = self.processes.table_mut(step.thread.table).filter(|_| replaces);
+        if let Some(replaced) = table.and_then(|table| table.slots.remove(&new))
             && let Some(ended) = self.drop_slot(replaced)
         {
             self.ends(step, ended);

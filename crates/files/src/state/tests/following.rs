@@ -164,6 +164,24 @@ fn a_descriptor_exists_from_the_end_of_its_call_or_from_its_first_use() {
 }
 
 #[test]
+fn a_descriptor_that_is_closed_during_a_dup_may_be_its_result() {
+    let mut script = Script::new();
+    script.call("clone", clone(2, libc::CLONE_THREAD | libc::CLONE_FILES | libc::CLONE_FS));
+    script
+        .call("open", open("/f", libc::O_RDONLY, 3))
+        .call_of(2, "open", open("/g", libc::O_RDONLY, 4))
+        .call("dup", dup(3, 4))
+        .call_of(2, "close", fd(4))
+        .call("read", io(4, 1, 1));
+    script.calls[3].duration = Some(iosonar_trace::Nanos(15));
+    script.calls[5].begin = iosonar_trace::Nanos(60);
+    let (_, resolved) = script.run(Options::default());
+    assert_eq!(resolved[4].ends, [resolved[2].makes.unwrap()]);
+    assert!(resolved[3].ends.is_empty());
+    assert_eq!(resolved[5].description, resolved[1].makes);
+}
+
+#[test]
 fn pipes_and_kernel_files_are_tracked_but_not_replayed() {
     let mut script = Script::new();
     script

@@ -1,0 +1,105 @@
+//! `iosonar files check` and `files prepare`, on a root of their own.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use iosonar_files::tree::Tree;
+use iosonar_files::{Call, CallKind, Metadata, table};
+use iosonar_trace::Nanos;
+
+/// A trace that reads a file of 5000 bytes, and creates another one exclusively.
+fn write_trace(path: &Path) {
+    let metadata = Metadata::new("calls", "test");
+    let mut writer = table::create(path, &metadata).unwrap();
+    let mut now = 0;
+    let mut write = |kind, change: &dyn Fn(&mut Call)| {
+        let mut call = Call::new(Nanos(now), 1, kind);
+        now += 10;
+        change(&mut call);
+        writer.write(&call).unwrap();
+    };
+    write(CallKind::Open, &|call| (call.path, call.result) = (Some("/data/in/file".into()), Some(3)));
+    write(CallKind::Read, &|call| (call.fd, call.length, call.result) = (Some(3), Some(8192), Some(5000)));
+    write(CallKind::Mkdir, &|call| call.path = Some("/data/out".into()));
+    write(CallKind::Open, &|call| {
+        (call.path, call.result, call.flags) = (Some("/data/skip/x".into()), Some(4), 0);
+    });
+    writer.finish(&metadata).unwrap();
+}
+
+fn files(command: &str, folder: &Path, more: &[&str]) -> Output {
+    let mut words = vec!["files", command, "t.calls.parquet", "--root", "root"];
+    words.extend(more);
+    Command::new(env!("CARGO_BIN_EXE_iosonar")).args(words).current_dir(folder).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn prepare_creates_what_check_misses() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_trace(&folder.join("t.calls.parquet"));
+    fs::create_dir(folder.join("root")).unwrap();
+    fs::write(folder.join("map"), "/data/in \"other place\"\n").unwrap();
+    fs::write(folder.join("ignore"), "# not needed\n/data/skip\n").unwrap();
+    let options = ["--map", "map", "--ignore", "ignore"];
+    let checked = files("check", folder, &[&options[..], &["--json"]].concat());
+    assert_eq!(checked.status.code(), Some(3), "{}", text(&checked));
+    let json: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!((json["problems"]["missing"].as_u64(), json["data_bytes"].as_u64()), (Some(3), Some(5000)), "{json}");
+    assert_eq!((json["calls"].as_u64(), json["must_not_exist"].as_u64()), (Some(4), Some(1)));
+    let prepared = files("prepare", folder, &options);
+    assert!(prepared.status.success(), "{}", text(&prepared));
+    assert_eq!(fs::metadata(folder.join("root/other place/file")).unwrap().len(), 5000);
+    assert!(!folder.join("root/data/skip").exists() && !folder.join("root/data/out").exists());
+    assert!(text(&files("prepare", folder, &options)).contains("nothing was changed"));
+    assert_eq!(files("check", folder, &options).status.code(), Some(0));
+
+    fs::create_dir(folder.join("root/data/out")).unwrap();
+    let checked = files("check", folder, &options);
+    assert_eq!(checked.status.code(), Some(3));
+    assert!(text(&checked).contains("/data/out: in the way"), "{}", text(&checked));
+    let refused = files("prepare", folder, &options);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused).contains("--reset"), "{}", text(&refused));
+    let reset = files("prepare", folder, &[&options[..], &["--reset"]].concat());
+    assert!(reset.status.success(), "{}", text(&reset));
+    assert_eq!(files("check", folder, &options).status.code(), Some(0));
+}
+
+#[test]
+fn the_snapshot_beside_the_trace_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_trace(&folder.join("t.calls.parquet"));
+    let source = folder.join("source");
+    fs::create_dir_all(source.join("in")).unwrap();
+    fs::create_dir_all(source.join("skip")).unwrap();
+    fs::write(source.join("in/file"), vec![7; 5000]).unwrap();
+    fs::write(source.join("skip/x"), "x").unwrap();
+    fs::write(source.join("more"), "more").unwrap();
+    Tree::capture(&source, b"/data").unwrap().save(&folder.join("t.tree.parquet")).unwrap();
+    let prepared = files("prepare", folder, &["--data", "zero"]);
+    assert!(prepared.status.success(), "{}", text(&prepared));
+    assert_eq!(fs::read(folder.join("root/data/in/file")).unwrap(), vec![0; 5000]);
+    assert_eq!(fs::metadata(folder.join("root/data/more")).unwrap().len(), 4);
+    assert_eq!(files("check", folder, &[]).status.code(), Some(0));
+}
+
+#[test]
+fn a_missing_root_and_a_wrong_map_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_trace(&folder.join("t.calls.parquet"));
+    let checked = files("check", folder, &[]);
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(text(&checked).contains("cannot open the root root"), "{}", text(&checked));
+    fs::write(folder.join("map"), "/data ../up\n").unwrap();
+    let refused = files("prepare", folder, &["--map", "map"]);
+    assert!(text(&refused).contains("map: line 1: `.` and `..` are not allowed"), "{}", text(&refused));
+    assert!(!folder.join("root").exists());
+}
