@@ -116,7 +116,9 @@ fn for_people(object: &Value, kind: FileKind) -> String {
     if source["path"] != object["path"] && source["path"].is_string() {
         line("made from", format!("{} ({})", text_of(&source["path"]), text_of(&source["format"])));
     }
-    line("recorded by", if kind == FileKind::CallsRun { String::new() } else { text_of(&object["recorder"]) });
+    // A table of another program does not say what recorded it.
+    let is_known = kind != FileKind::CallsRun && source["format"] != "parquet";
+    line("recorded by", if is_known { text_of(&object["recorder"]) } else { String::new() });
     let words = object["command"].as_array().into_iter().flatten().map(text_of);
     line("command", words.collect::<Vec<_>>().join(" "));
     if let Some(epoch) = object["epoch_unix_ns"].as_i64() {

@@ -57,7 +57,7 @@ impl Windows {
         }
         // The last window ends with the last call, not at its border.
         let whole = if all.counts.len() > 1 { &all.counts[..all.counts.len() - 1] } else { &all.counts[..] };
-        if whole.is_empty() || all.last == 0 {
+        if whole.is_empty() || all.last < MS {
             return Value::Null;
         }
         let seconds = if all.counts.len() > 1 { all.width_ns as f64 / 1e9 } else { all.last as f64 / 1e9 };
