@@ -82,6 +82,15 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	python3 bench/null.py --iosonar $(BUILT) --loop target/release/examples/loop_alone
 	python3 bench/convert.py --iosonar $(BUILT)
 	python3 bench/record_overhead.py $(BUILT)
+	$(MAKE) bench-files
+
+# The paper's experiments read tables with the libraries of the Python half.
+.PHONY: bench-files
+bench-files: build $(VENV)/libraries ## measure recording and replay of calls to files, as root on a quiet machine
+	cargo build --release --locked --package iosonar-files --examples
+	python3 bench/files_record.py --iosonar $(BUILT)
+	python3 bench/files_replay.py --iosonar $(BUILT) --make $(dir $(BUILT))examples/make_calls
+	$(BIN)/python bench/files_paper.py --iosonar $(BUILT)
 
 .PHONY: bench-report
 bench-report: system-for-test $(VENV)/program-quick ## measure the cost of reports of 10 thousand to 10 million requests
