@@ -91,6 +91,19 @@ fn the_snapshot_beside_the_trace_is_used() {
 }
 
 #[test]
+fn each_instance_has_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_trace(&folder.join("t.calls.parquet"));
+    fs::write(folder.join("map"), "/data i{instance}/data\n").unwrap();
+    let prepared = files("prepare", folder, &["--map", "map", "--instances", "2"]);
+    assert!(prepared.status.success(), "{}", text(&prepared));
+    for instance in ["i0", "i1"] {
+        assert!(folder.join("root").join(instance).join("data/in/file").is_file(), "{instance}");
+    }
+}
+
+#[test]
 fn a_missing_root_and_a_wrong_map_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

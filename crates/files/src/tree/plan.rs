@@ -187,6 +187,13 @@ impl Plan {
         }
     }
 
+    /// Adds the paths of another instance.
+    pub fn add(&mut self, other: Self) {
+        self.items.extend(other.items);
+        self.items.sort_by(|a, b| a.path.cmp(&b.path));
+        self.items.dedup_by(|later, first| later.path == first.path);
+    }
+
     /// Bytes of data of all files that must exist, without holes.
     pub fn data_bytes(&self) -> u64 {
         let files = self.items.iter().filter(|item| item.must == Must::Exist && item.linked_to.is_none());

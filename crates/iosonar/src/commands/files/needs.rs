@@ -31,6 +31,9 @@ pub struct NeedArgs {
     /// Working directory of the traced program, if the trace does not record it
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
+    /// Number of concurrent instances, whose files --map puts at different places with {instance}
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub instances: u32,
     /// Include device nodes, sockets and FIFOs
     #[arg(long)]
     pub special_files: bool,
@@ -72,7 +75,11 @@ impl NeedArgs {
         rows.finish();
         let metadata = reader.metadata().clone();
         let needs = survey.state.needs().expect("asked for");
-        let plan = Plan::new(needs, tree.as_deref(), &map, &ignore);
+        let plan_of = |instance| Plan::new(needs, tree.as_deref(), &map.for_instance(instance), &ignore);
+        let mut plan = plan_of(0);
+        if map.has_instances() {
+            (1..self.instances).for_each(|instance| plan.add(plan_of(instance)));
+        }
         Ok(Needed { survey, plan, metadata, snapshot })
     }
 
