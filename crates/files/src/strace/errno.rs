@@ -110,6 +110,7 @@ const ERRORS: &[(&str, i32)] = &[
     ("ENOPROTOOPT", 92),
     ("EPROTONOSUPPORT", 93),
     ("ESOCKTNOSUPPORT", 94),
+    ("EOPNOTSUPP", 95),
     ("ENOTSUP", 95),
     ("EPFNOSUPPORT", 96),
     ("EAFNOSUPPORT", 97),
@@ -167,6 +168,7 @@ mod tests {
     fn errors_have_numbers() {
         assert_eq!(number(b"ENOENT"), Some(libc::ENOENT));
         assert_eq!(number(b"EOVERFLOW"), Some(libc::EOVERFLOW));
+        assert_eq!(number(b"EOPNOTSUPP"), Some(libc::EOPNOTSUPP));
         assert_eq!(number(b"ERNO_530"), None);
         assert_eq!(number(b"ERRNO_530"), Some(530));
         assert_eq!(name(libc::EAGAIN), Some("EAGAIN"));
