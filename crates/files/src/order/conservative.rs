@@ -2,9 +2,9 @@
 
 use iosonar_trace::Nanos;
 
-use super::Map;
 use super::edges::{Edges, Lane};
 use super::frontier::{Frontier, Interval};
+use super::tables::Map;
 use crate::{Call, DescriptionId, Resolved};
 
 /// A call follows all that had ended before it began.

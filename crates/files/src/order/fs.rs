@@ -1,7 +1,7 @@
 //! The policy `fs`.
 
-use super::Map;
 use super::edges::{Edges, Lane};
+use super::tables::Map;
 use crate::{Access, DescriptionId, ObjectId, Resolved, Resource};
 
 /// No call.
@@ -59,7 +59,7 @@ impl Fs {
             }
         }
         if let Some(made) = resolved.makes
-            && super::makes_descriptions(resolved)
+            && super::tables::makes_descriptions(resolved)
         {
             self.descriptions.insert(made, Stage { maker: number, uses: Vec::new() });
         }
@@ -70,7 +70,7 @@ impl Fs {
     fn forget(&mut self, floor: u64) {
         if floor > 0 && self.modified.len() > self.sweep_at {
             self.modified.retain(|_, &mut number| number >= floor);
-            self.sweep_at = (2 * self.modified.len()).max(super::FEWEST_TO_SWEEP);
+            self.sweep_at = (2 * self.modified.len()).max(super::tables::FEWEST_TO_SWEEP);
         }
     }
 

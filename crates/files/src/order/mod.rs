@@ -21,18 +21,17 @@ pub(crate) mod random;
 mod reduce;
 mod resource;
 mod sequence;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod uses;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use foldhash::fast::FixedState;
 use serde::{Deserialize, Serialize};
 
-use crate::{Call, Resolved, Skip};
+use crate::{Call, Resolved};
 use conservative::Conservative;
 use edges::Edges;
 use fs::Fs;
@@ -41,17 +40,6 @@ use resource::Resources;
 pub use degrees::{Degrees, Summary};
 pub use graph::{GraphFormat, GraphWriter};
 pub use reduce::Reducer;
-
-/// Keys are numbers that `state` assigns, so no trace can choose them to collide.
-type Map<K, V> = HashMap<K, V, FixedState>;
-
-/// Tables below this number of entries are not searched for entries to forget.
-const FEWEST_TO_SWEEP: usize = 4096;
-
-/// Whether the descriptions that a call makes take part in `fs` and `resource`: pipes and sockets do not.
-fn makes_descriptions(resolved: &Resolved) -> bool {
-    matches!(resolved.skip, None | Some(Skip::Bookkeeping))
-}
 
 /// Which calls must precede a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

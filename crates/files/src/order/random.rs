@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use iosonar_trace::Nanos;
 use proptest::prelude::*;
 
-use super::{Order, Policy, makes_descriptions};
+use super::tables::makes_descriptions;
+use super::{Order, Policy};
 use crate::{Access, Call, CallKind, DescriptionId, NameId, ObjectId, Resolved, Resource, Skip, Touch};
 
 type Choice = (u32, (i64, i64), u8, prop::sample::Index, Vec<(u8, u64, bool)>);

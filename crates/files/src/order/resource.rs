@@ -2,8 +2,8 @@
 
 use super::edges::{Edges, Lane};
 use super::sequence::Threads;
+use super::tables::{FEWEST_TO_SWEEP, Map};
 use super::uses::{Stamps, User, Users};
-use super::{FEWEST_TO_SWEEP, Map};
 use crate::{Access, Call, Resolved, Resource};
 
 /// A call follows the one before it in its thread. A modification of a resource follows the modification before it and all
@@ -75,7 +75,7 @@ impl Resources {
             self.touched.remove(&key(Resource::Position(ended)));
         }
         if let Some(made) = resolved.makes
-            && (self.only_descriptions || super::makes_descriptions(resolved))
+            && (self.only_descriptions || super::tables::makes_descriptions(resolved))
         {
             self.touch(Resource::Description(made), Access::Modify, this, edges);
         }

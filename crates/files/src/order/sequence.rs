@@ -2,9 +2,9 @@
 
 use iosonar_trace::Nanos;
 
-use super::Map;
 use super::edges::{Edges, Lane};
 use super::frontier::{Frontier, Interval};
+use super::tables::Map;
 use crate::Call;
 
 /// The threads of a trace. A call follows the one before it in its thread. Calls of io_uring overlap with their thread's

@@ -2,8 +2,9 @@
 
 use iosonar_trace::Nanos;
 
+use super::tables::FEWEST_TO_SWEEP;
 use super::*;
-use crate::{Access, CallKind, DescriptionId, NameId, ObjectId, Resource, Touch};
+use crate::{Access, CallKind, DescriptionId, NameId, ObjectId, Resource, Skip, Touch};
 
 const D: DescriptionId = DescriptionId(7);
 const FILE: Resource = Resource::Size(ObjectId(1));

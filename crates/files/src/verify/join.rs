@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use iosonar_trace::Result;
 
-use super::rules::Times;
+use super::times::Times;
 use crate::ResultReader;
 
 /// The results that were read ahead of their calls. Calls that were not issued take no part.

@@ -7,6 +7,7 @@ mod rules;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod times;
 
 use std::time::Instant;
 

@@ -9,24 +9,11 @@ use iosonar_trace::Nanos;
 
 use super::report::{NAMED, Rule, Violation};
 use super::sweep::Sweep;
+use super::times::{Done, Times};
 use crate::order::Policy;
 use crate::{Access, Call, Resolved, Resource};
 
 type Map<K, V> = HashMap<K, V, FixedState>;
-
-/// A call and the moment from which calls may follow it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Done {
-    pub number: u64,
-    pub at: Nanos,
-}
-
-/// When a call was issued, and from when on its dependents could be issued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Times {
-    pub issued: Nanos,
-    pub done: Nanos,
-}
 
 /// Checks the calls of one instance in the order of the trace.
 pub(super) struct Checker {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use iosonar_trace::Nanos;
 
-use super::rules::Done;
+use super::times::Done;
 
 /// Sweeps over the time of the trace. Memory is bounded by the calls in flight in the trace.
 #[derive(Default)]
