@@ -46,8 +46,10 @@ def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
                 )
             if isinstance(version, int) and version < 2:
                 rename_footer(found)
-            if found.get("kind") in _FOOTERS_OF_CALLS:
-                _FOOTERS_OF_CALLS[found["kind"]](found, "")
+            kind = found.get("kind")
+            # Any JSON value may stand here.
+            if isinstance(kind, str) and kind in _FOOTERS_OF_CALLS:
+                _FOOTERS_OF_CALLS[kind](found, "")
                 return found
         _FOOTER(found, "")
     except (_WrongError, ValueError, RecursionError) as error:

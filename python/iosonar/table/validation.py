@@ -73,7 +73,7 @@ def is_of_calls(given: Path) -> bool:
             footer = json.loads((pq.read_metadata(file).metadata or {}).get(FOOTER_KEY, b"{}"))
     except (pa.ArrowException, OSError, ValueError, RecursionError):
         return False
-    return isinstance(footer, dict) and footer.get("kind") in set(OF_CALLS)
+    return isinstance(footer, dict) and footer.get("kind") in OF_CALLS
 
 
 def _is_parquet(opened: Path, given: Path) -> bool:
