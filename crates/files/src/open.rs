@@ -89,7 +89,7 @@ impl Started {
         let start = first.as_ref().map(|call| InitialProcess {
             process: if call.process == 0 { call.thread } else { call.process },
             threads: vec![call.thread],
-            cwd: path_text(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned())),
+            cwd: path_text(std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned())),
             descriptors: Vec::new(),
         });
         let mut started = Self { calls, first, start, metadata: Metadata::default() };

@@ -18,6 +18,7 @@ mod signals;
 mod statistics;
 mod summary;
 mod supervised;
+mod until;
 mod usage;
 mod watch;
 mod written;

@@ -182,6 +182,16 @@ impl Replacing {
     }
 }
 
+/// Refuses an existing file and a block device, for a recording.
+pub fn refuse_existing(output: &Path) -> Result<()> {
+    let Ok(status) = fs::metadata(output) else { return Ok(()) };
+    refuse_block_device(&status).with_context(|| output.display().to_string())?;
+    if status.is_file() {
+        bail!("{} exists; remove it, or name another file with --output", output.display());
+    }
+    Ok(())
+}
+
 /// Refuses the name of a run for a load.
 pub fn refuse_name_of_run(output: &Path) -> Result<()> {
     if kind_by_name(output) == Some(Kind::Replay) {

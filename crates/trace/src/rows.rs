@@ -129,7 +129,7 @@ impl<F: LineFormat> LineSource<F> {
     /// The item of the next line that has one.
     pub fn next_item(&mut self, about: &mut Metadata) -> Result<Option<F::Item>> {
         loop {
-            let line = match self.lines.next() {
+            let line = match self.lines.next_line() {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
                 Err(e) => return Err(Error::io(self.lines.source().path(), e)),

@@ -6,7 +6,7 @@ use iosonar_trace::{Nanos, Result, Source};
 use iosonar_workload::Rng;
 use rand::{RngExt, SeedableRng};
 
-use super::{Extent, Pattern, Walk};
+use super::pattern::{Extent, Pattern, Walk};
 use crate::model::call::{Call, Name};
 use crate::model::kind::CallKind;
 use crate::model::metadata::{InitialProcess, Metadata, Recorder};

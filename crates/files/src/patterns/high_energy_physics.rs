@@ -4,7 +4,7 @@
 use iosonar_workload::Rng;
 use rand::RngExt;
 
-use super::{Extent, Pattern, Walk};
+use super::pattern::{Extent, Pattern, Walk};
 
 const MB: u64 = 1_000_000;
 

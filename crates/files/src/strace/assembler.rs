@@ -10,6 +10,7 @@ use super::clock::{Clock, Kind};
 use super::line::{self, Body, Line};
 use super::names::{Names, excerpt, kind};
 use super::notices;
+use super::oddities::Oddities;
 use super::order::Order;
 use super::parse::{Returned, parse};
 use super::pending::{Pending, Started};
@@ -38,23 +39,6 @@ pub struct Assembler {
     held: Vec<u8>,
     oddities: Oddities,
     is_concluded: bool,
-}
-
-/// What users should know about a file.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Oddities {
-    /// Calls that returned, without a duration.
-    pub without_duration: u64,
-    /// Calls that a signal interrupted.
-    pub interrupted: u64,
-    /// Calls that make two descriptors, which strace did not print.
-    pub pairs_without_descriptors: u64,
-    /// Vectors of buffers that strace did not print.
-    pub vectors_without_length: u64,
-    /// Messages about processes of 32 bits.
-    pub personalities: u64,
-    /// Calls that were given up because too many were in flight.
-    pub given_up: u64,
 }
 
 impl Assembler {

@@ -15,6 +15,7 @@ mod line;
 mod lookup;
 mod names;
 mod notices;
+mod oddities;
 pub(crate) mod order;
 mod packed;
 mod parse;

@@ -2,9 +2,9 @@
 
 use iosonar_trace::text::human::{count, counted};
 
-use super::assembler::Oddities;
 use super::clock::{Clock, Kind};
 use super::names::Names;
+use super::oddities::Oddities;
 use crate::Metadata;
 
 /// Adds the notices about a whole file.

@@ -38,7 +38,7 @@ impl Reader {
     /// Reads one line, or the end of the file. Returns a call if no other one comes before it.
     fn read_line(&mut self) -> iosonar_trace::Result<Option<Call>> {
         let wrap = |error| Error::io(&self.path, error);
-        let Some(line) = self.lines.next().map_err(wrap)? else {
+        let Some(line) = self.lines.next_line().map_err(wrap)? else {
             self.is_at_end = true;
             self.assembler.end(self.lines.source().damage());
             return Ok(None);

@@ -8,7 +8,7 @@ use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Sett
 use iosonar_trace::permutation::Permutation;
 use siphasher::sip::SipHasher24;
 
-use super::{Build, Stage, Step, Transform};
+use super::transform::{Build, Stage, Step, Transform};
 use crate::{Call, CallKind, Metadata, Name};
 
 pub static TRANSFORM: Transform = Transform {

@@ -5,7 +5,7 @@ use std::path::Path;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 
 use super::anonymise::for_each_path;
-use super::{Build, Stage, Step, Transform};
+use super::transform::{Build, Stage, Step, Transform};
 use crate::state::PathMap;
 use crate::{Call, Metadata, Name};
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use iosonar_trace::params::{Phrase, Settings, did_you_mean, split};
 use iosonar_trace::{Error, Result};
 
-use super::{Build, Staged, TRANSFORMS, anonymise};
+use super::transform::{Build, Staged};
+use super::{TRANSFORMS, anonymise};
 use crate::{Call, CallReader, Metadata};
 
 /// A parsed and checked sequence of transforms. Cheap to clone.

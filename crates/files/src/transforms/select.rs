@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, did_you_mean};
 
-use super::{Build, Stage, Step, Transform};
+use super::transform::{Build, Stage, Step, Transform};
 use crate::state::{Ignore, Options, State};
 use crate::{Call, CallKind, Metadata, Name};
 

@@ -3,13 +3,13 @@
 use iosonar_trace::Nanos;
 
 use super::*;
-use crate::{CallKind, InitialProcess, Name};
+use crate::{Call, CallKind, CallReader, InitialProcess, Metadata, Name};
 
 /// Reads calls from memory.
 struct Calls(std::vec::IntoIter<Call>, Metadata);
 
 impl CallReader for Calls {
-    fn next(&mut self) -> Result<Option<Call>> {
+    fn next(&mut self) -> iosonar_trace::Result<Option<Call>> {
         Ok(self.0.next())
     }
 

@@ -1,26 +1,24 @@
 //! `iosonar record`: records the live I/O of block devices.
 
-pub(in crate::commands) mod until;
-
-use std::fs;
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
 use iosonar_record::{BlockDevice, Level, Options, Progress, Recorder, refuse_output_on};
 use iosonar_trace::formats::{FORMATS, Format};
-use iosonar_trace::output::{Output, refuse_block_device, split_compression};
+use iosonar_trace::output::{Output, split_compression};
 use iosonar_trace::{Metadata, Request, Writer};
 
 use crate::console::{one_line, status};
 use crate::signals::Orders;
+use crate::until::Until;
 use crate::usage::misuse;
+use crate::written::refuse_existing;
 use crate::{duration, fio, human};
-use until::Until;
 
 /// Record the live I/O of block devices as a load
 #[derive(clap::Args)]
@@ -126,15 +124,6 @@ fn stopped(error: iosonar_record::Error, mut until: Until) -> anyhow::Error {
         Ok(_) => anyhow::Error::new(error).context("the recording ended before the command"),
         Err(error) => error,
     }
-}
-
-pub(in crate::commands) fn refuse_existing(output: &Path) -> Result<()> {
-    let Ok(status) = fs::metadata(output) else { return Ok(()) };
-    refuse_block_device(&status).with_context(|| output.display().to_string())?;
-    if status.is_file() {
-        bail!("{} exists; remove it, or name another file with --output", output.display());
-    }
-    Ok(())
 }
 
 /// Creates the file.

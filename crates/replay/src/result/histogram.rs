@@ -19,6 +19,12 @@ pub struct Times {
     within: [u64; 4],
 }
 
+impl Default for Times {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Times {
     /// An empty distribution with all its memory.
     pub fn new() -> Self {

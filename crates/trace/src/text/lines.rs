@@ -51,7 +51,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// The next line; `None` at the end.
-    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         let mut searched = 0;
         loop {
             if let Some(length) = memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
@@ -133,7 +133,7 @@ mod tests {
     fn all(content: &[u8]) -> Vec<(Vec<u8>, u64, LineEnd)> {
         let mut lines = Lines::new(content);
         let mut all = Vec::new();
-        while let Some(line) = lines.next().unwrap() {
+        while let Some(line) = lines.next_line().unwrap() {
             all.push((line.text.to_vec(), line.number, line.end));
         }
         all

@@ -16,7 +16,7 @@ use super::event::{Drained, Event, RawCall};
 use super::layout::instructions;
 use super::losses::Losses;
 use super::numbers::{NUMBERS, numbers};
-use super::recorder::Options;
+use super::options::Options;
 use crate::record::error::{BTF, Error, Result};
 use crate::record::processes::threads_of;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::event::{Drained, Event, RawCall};
 use super::losses::Losses;
-use super::recorder::Options;
+use super::options::Options;
 use crate::record::error::{Error, Result};
 
 /// Has no values.

@@ -17,10 +17,12 @@ mod kernel;
 mod layout;
 mod losses;
 mod numbers;
+mod options;
 mod recorder;
 mod sequence;
 mod uring;
 mod writer_thread;
 
 pub(super) use layout::is_recorded;
-pub use recorder::{Options, Progress, Recorder};
+pub use options::Options;
+pub use recorder::{Progress, Recorder};

@@ -9,6 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::event::Event;
 use super::join::Join;
 use super::kernel::Kernel;
+use super::options::Options;
 use super::sequence::Sequence;
 use super::writer_thread::WriterThread;
 use crate::model::call::Call;
@@ -38,13 +39,6 @@ const SMALLEST_EVENT_BYTES: usize = 24;
 
 /// Calls handed to the writer thread at once.
 const BATCH_CALLS: usize = 4096;
-
-/// How to record.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Size of the ring buffer of unread events, in bytes: a power of two, at least a page.
-    pub ring_bytes: u32,
-}
 
 /// Progress of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::super::check::{Difference, Problem, problem};
 use super::super::confined::{Confined, Status};
 use super::super::entry::Kind;
 use super::super::plan::{Attributes, Item, Must, Plan};
-use super::{Done, Error, Settings, show, system};
+use super::outcome::{Done, Error, Settings, show, system};
 
 /// Bytes written at once.
 const CHUNK: usize = 1 << 20;

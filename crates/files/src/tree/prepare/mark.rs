@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{Dir, Mode, OFlags, XattrFlags, fgetxattr, fsetxattr, openat};
 
 use super::super::confined::Confined;
-use super::{Error, system};
+use super::outcome::{Error, system};
 
 /// An extended attribute of the directory.
 const ATTRIBUTE: &str = "user.iosonar.root";

@@ -7,7 +7,8 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, statat, unlinkat};
 use super::super::confined::Confined;
 use super::super::entry::Kind;
 use super::super::plan::{Must, Plan};
-use super::{Done, Error, Settings, mark, show, system};
+use super::mark;
+use super::outcome::{Done, Error, Settings, show, system};
 
 /// Directories that the kernel or `mkfs` makes in a file system, and our mark.
 const KEPT: [&[u8]; 2] = [b"/lost+found", b"/.iosonar-root"];

@@ -1,6 +1,7 @@
 //! `iosonar files record`: records the calls of a command or process to files.
 
 mod ebpf;
+mod plan;
 mod strace;
 
 use std::path::{Path, PathBuf};
@@ -12,14 +13,15 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use iosonar_files::record::default_method;
 use iosonar_files::tree::{self, Tree, survey};
-use iosonar_files::{CallWriter, Metadata, OpenOptions, record, state, table};
+use iosonar_files::{Metadata, OpenOptions, record, state, table};
 use iosonar_trace::Source;
 
-use crate::commands::record::refuse_existing;
 use crate::console::status;
 use crate::signals::Orders;
 use crate::usage::misuse;
+use crate::written::refuse_existing;
 use crate::{duration, human};
+use plan::Plan;
 
 /// Record the calls of a command or process to files
 #[derive(clap::Args)]
@@ -70,17 +72,6 @@ enum Method {
     Strace,
     /// Programs in the kernel: needs root and Linux 5.15
     Ebpf,
-}
-
-/// A recording that is about to start.
-struct Plan {
-    writer: Box<dyn CallWriter>,
-    metadata: Metadata,
-    command: Vec<String>,
-    pid: Option<u32>,
-    duration: Option<Duration>,
-    ring_bytes: u32,
-    orders: Orders,
 }
 
 impl Args {

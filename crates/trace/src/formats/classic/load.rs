@@ -55,7 +55,7 @@ impl LoadReader {
     /// The next row and its line number. `preamble` collects the text before the first line of column names or row.
     fn advance(&mut self, mut preamble: Option<&mut Preamble>) -> Result<Option<(Row, u64)>> {
         loop {
-            let line = match self.lines.next() {
+            let line = match self.lines.next_line() {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
                 Err(e) => return Err(Error::io(self.lines.source().path(), e)),

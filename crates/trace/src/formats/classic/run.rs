@@ -45,7 +45,7 @@ impl RunReader {
 
     fn advance(&mut self) -> Result<Option<Row>> {
         loop {
-            let line = match self.lines.next() {
+            let line = match self.lines.next_line() {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
                 Err(e) => return Err(Error::io(self.lines.source().path(), e)),

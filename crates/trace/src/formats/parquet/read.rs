@@ -25,6 +25,7 @@ use super::codecs;
 use super::column::Missing;
 use super::common::{CREATED_BY, MAGIC, guard, wrap};
 use super::footer::{Footer, KindInFooter, json_in};
+use super::kinds::{another_table, described};
 use super::source::CheckedFile;
 use super::table::{BadRows, Table};
 
@@ -144,10 +145,10 @@ impl TableFile<Metadata> {
 /// Refuses a table whose kind is known but is none of the expected ones.
 fn refuse_other_kinds<F: Footer>(path: &Path, json: &str) -> Result<()> {
     let kind = serde_json::from_str::<KindInFooter>(json).map_or_else(|_| String::new(), |footer| footer.kind);
-    if super::described(&kind).is_none() || F::KINDS.contains(&kind.as_str()) {
+    if described(&kind).is_none() || F::KINDS.contains(&kind.as_str()) {
         return Ok(());
     }
-    Err(Error::format(path, super::another_table(&kind, F::KINDS)))
+    Err(Error::format(path, another_table(&kind, F::KINDS)))
 }
 
 /// Whether all column chunks are inside the file, which the library does not check.
@@ -217,7 +218,7 @@ impl<Row: Table> TableReader<Row> {
     /// If a column is missing or has the wrong type, or the rows cannot be read.
     pub fn new(mut file: TableFile<Row::Footer>, mut look: impl FnMut(&Row)) -> Result<Self> {
         if let Some(kind) = file.kind().filter(|&kind| kind != Row::KIND) {
-            return Err(Error::format(&file.path, super::another_table(kind, &[Row::KIND])));
+            return Err(Error::format(&file.path, another_table(kind, &[Row::KIND])));
         }
         let indices = column_indices::<Row>(&file)?;
         let mut metadata = file.footer.take().unwrap_or_else(|| Row::Footer::empty(Row::KIND, &file.path));

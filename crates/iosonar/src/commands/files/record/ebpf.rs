@@ -7,9 +7,9 @@ use iosonar_files::Metadata;
 use iosonar_files::record::ebpf::{Options, Recorder};
 use iosonar_files::record::{inherited_by_children, process_with_threads};
 
-use super::Plan;
-use crate::commands::record::until::Until;
+use super::plan::Plan;
 use crate::console::status;
+use crate::until::Until;
 
 /// Records by the plan; returns the metadata, and the command.
 pub fn record(plan: Plan) -> Result<(Metadata, Until)> {

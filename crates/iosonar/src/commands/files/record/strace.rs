@@ -8,9 +8,9 @@ use iosonar_files::record::strace::{Target, Tracer, copy, terminate, tracer_of};
 use iosonar_files::record::{inherited_by_children, process_with_threads};
 use iosonar_files::{InitialProcess, Metadata, Recorder};
 
-use super::Plan;
-use crate::commands::record::until::Until;
+use super::plan::Plan;
 use crate::console::status;
+use crate::until::Until;
 
 /// Interval of checks whether the recording has ended.
 const TICK: Duration = Duration::from_millis(20);

@@ -1,0 +1,84 @@
+//! What a transform of calls is.
+
+use iosonar_trace::Result;
+use iosonar_trace::params::{Definition, Settings};
+
+use crate::{Call, CallReader, Metadata};
+
+/// A transform.
+pub struct Transform {
+    /// Its name, help texts and parameters.
+    pub form: Definition,
+    /// Checks the settings.
+    pub build: fn(&Settings) -> std::result::Result<Build, String>,
+}
+
+/// Makes the stage that changes the calls of one trace. The metadata is that of the stage before.
+pub type Build = Box<dyn Fn(&mut Metadata) -> Box<dyn Stage> + Send + Sync>;
+
+/// A transform, applied to a trace.
+pub trait Stage: Send {
+    /// The call as changed.
+    fn next(&mut self, call: Call) -> Step;
+
+    /// Changes the metadata once more at the end of the trace, when the reader knows all of it.
+    fn finish(&mut self, _metadata: &mut Metadata) {}
+}
+
+/// What becomes of a call.
+pub enum Step {
+    /// It is written.
+    Emit(Box<Call>),
+    /// It is left out.
+    Skip,
+    /// It and all further calls are left out.
+    End,
+}
+
+/// A reader of the calls that a stage emits.
+pub struct Staged {
+    calls: Box<dyn CallReader>,
+    stage: Box<dyn Stage>,
+    metadata: Metadata,
+    has_ended: bool,
+}
+
+impl Staged {
+    /// Applies a stage.
+    pub fn new(calls: Box<dyn CallReader>, build: &Build) -> Self {
+        let mut metadata = calls.metadata().clone();
+        let stage = build(&mut metadata);
+        Self { calls, stage, metadata, has_ended: false }
+    }
+
+    /// Takes over what the reader learned of the trace, without what the stage removes.
+    fn end(&mut self) {
+        self.has_ended = true;
+        let found = self.calls.metadata();
+        self.metadata.counts.clone_from(&found.counts);
+        self.metadata.complete = found.complete;
+        self.metadata.notices.clone_from(&found.notices);
+        self.stage.finish(&mut self.metadata);
+    }
+}
+
+impl CallReader for Staged {
+    fn next(&mut self) -> Result<Option<Call>> {
+        while !self.has_ended {
+            match self.calls.next()?.map(|call| self.stage.next(call)) {
+                Some(Step::Emit(call)) => return Ok(Some(*call)),
+                Some(Step::Skip) => {}
+                Some(Step::End) | None => self.end(),
+            }
+        }
+        Ok(None)
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.calls.progress()
+    }
+}

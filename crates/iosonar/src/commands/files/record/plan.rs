@@ -1,0 +1,18 @@
+//! What is recorded, and how long.
+
+use std::time::Duration;
+
+use iosonar_files::{CallWriter, Metadata};
+
+use crate::signals::Orders;
+
+/// A recording that is about to start.
+pub struct Plan {
+    pub writer: Box<dyn CallWriter>,
+    pub metadata: Metadata,
+    pub command: Vec<String>,
+    pub pid: Option<u32>,
+    pub duration: Option<Duration>,
+    pub ring_bytes: u32,
+    pub orders: Orders,
+}
