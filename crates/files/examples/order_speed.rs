@@ -46,7 +46,7 @@ fn call(number: u64) -> (Call, Resolved) {
             CallKind::Close
         }
         turn => {
-            let writes = turn == 5 && file % 4 == 0;
+            let writes = turn == 5 && file.is_multiple_of(4);
             touch(Resource::Description(description), Access::Use);
             touch(Resource::Position(description), Access::Modify);
             touch(Resource::Size(object), if writes { Access::Modify } else { Access::Use });

@@ -151,7 +151,6 @@ impl Prepared {
             map: self.map.for_instance(instance),
             ignore: self.ignore.clone(),
             special_files: self.options.special_files,
-            ..state::Options::default()
         };
         Trace::open(&self.options.trace, self.options.cwd.clone(), options)
     }

@@ -3,8 +3,11 @@
 /// Names with their values. Looking up a name neither allocates nor copies.
 pub struct Lookup<V> {
     /// A power of two, at least twice as many as there are names.
-    slots: Box<[Option<(&'static [u8], V)>]>,
+    slots: Box<[Slot<V>]>,
 }
+
+/// A name with its value; `None` if it is free.
+type Slot<V> = Option<(&'static [u8], V)>;
 
 impl<V: Copy> Lookup<V> {
     /// A table of these names.

@@ -15,10 +15,13 @@ const MAX_CACHED_BYTES: usize = 256;
 /// Names of flags that are noted.
 const MAX_UNKNOWN: usize = 32;
 
+/// The text of a name in the file, and the name.
+type Cached = (Box<[u8]>, Name);
+
 /// Makes names, and notes what was odd in arguments.
 pub struct Names {
     /// The latest name of each hash, with its text in the file.
-    cache: Box<[Option<(Box<[u8]>, Name)>]>,
+    cache: Box<[Option<Cached>]>,
     /// Names of flags without a known value, with their number.
     pub unknown_flags: BTreeMap<String, u64>,
     /// Paths that strace cut off.

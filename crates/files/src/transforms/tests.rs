@@ -24,7 +24,7 @@ fn call(second: i64, kind: CallKind, path: Option<&str>) -> Call {
 
 fn edited(calls: &[Call], metadata: Metadata, pipeline: &str) -> (Vec<Call>, Metadata) {
     let pipeline = parse(pipeline).unwrap_or_else(|error| panic!("{error}"));
-    let mut reader = pipeline.apply(Box::new(Calls(calls.to_vec().into_iter(), metadata))).unwrap();
+    let mut reader = pipeline.apply(Box::new(Calls(Vec::from(calls).into_iter(), metadata))).unwrap();
     let mut result = Vec::new();
     while let Some(call) = reader.next().unwrap() {
         result.push(call);

@@ -46,13 +46,16 @@ impl Status {
     }
 }
 
+/// The path of a directory, and the directory.
+type Opened = (Box<[u8]>, Rc<OwnedFd>);
+
 /// A directory, and what is below it. The kernel resolves each path within it (`RESOLVE_IN_ROOT`).
 #[derive(Debug)]
 pub struct Confined {
     directory: OwnedFd,
     path: PathBuf,
     /// The directory that was used last.
-    parent: RefCell<Option<(Box<[u8]>, Rc<OwnedFd>)>>,
+    parent: RefCell<Option<Opened>>,
 }
 
 impl Confined {

@@ -129,8 +129,9 @@ impl Plan {
             self.ignored += 1;
             return;
         }
-        let place = |path: &[u8]| map.apply(path).map_or_else(|| path.into(), Vec::into_boxed_slice);
-        item.path = place(&item.path);
+        if let Some(mapped) = map.apply(&item.path) {
+            item.path = mapped.into_boxed_slice();
+        }
         if item.path.len() <= 1 {
             return;
         }

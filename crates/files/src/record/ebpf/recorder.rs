@@ -227,12 +227,14 @@ impl Recorder {
         metadata.clocks = Some(Clocks { unix_ns: self.unix_ns, monotonic_ns: self.zero_ns.cast_signed() });
         metadata.counts = CallCounts { lost_events: self.lost_events(), ..self.counts.clone() };
         metadata.complete = true;
-        metadata.notices.push(format!(
-            "recorded by eBPF; started at {} ns of CLOCK_MONOTONIC; kernel {}",
-            self.zero_ns,
-            rustix::system::uname().release().to_string_lossy()
-        ));
+        metadata
+            .notices
+            .push(format!("recorded by eBPF on Linux {}", rustix::system::uname().release().to_string_lossy()));
         metadata.notices.extend(self.kernel.losses().notices());
+        let lost = self.sequence.lost();
+        if lost > 0 {
+            metadata.notices.push(format!("{lost} calls have no end, because the event of their return was lost"));
+        }
         let late = self.sequence.late();
         if late > 0 {
             metadata.notices.push(format!("{late} calls arrived too late for sorting, and have a later begin"));

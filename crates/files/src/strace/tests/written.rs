@@ -73,9 +73,8 @@ fn recorded(mut call: Call) -> Call {
         // Without a file, there is no row.
         call.fd = call.fd.map(|fd| fd.max(0));
     }
-    if !has(&['e', '['])
-        && !(has(&['a']) && matches!(call.flags, 0 | 2 | 4 | 8 | 10 | 1024 | 1026 | 1030 | 1031 | 1033))
-    {
+    let is_advice = has(&['a']) && matches!(call.flags, 0 | 2 | 4 | 8 | 10 | 1024 | 1026 | 1030 | 1031 | 1033);
+    if !(has(&['e', '[']) || is_advice) {
         call.fd2 = None;
     }
     if !has(&['d']) {
