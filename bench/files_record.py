@@ -108,7 +108,7 @@ def main() -> None:
         sh("cc", "-O2", "-o", program, Path(__file__).with_name("calls_loop.c"))
         for rate in arguments.rates:
             work = calibrate(program, file, rate)
-            flat = 1e6 if not rate else rate
+            flat = rate if rate else 1e6
             loop = [str(program), str(file), str(round(flat * arguments.seconds / 16)), str(work)]
             runs: dict[str, list[Run]] = {way: [] for way in WAYS}
             for number in range(arguments.rounds):
