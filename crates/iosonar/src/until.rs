@@ -24,6 +24,18 @@ pub struct Until {
 }
 
 impl Until {
+    /// The error of a recording that stopped early. Waits for the command.
+    pub fn stopped(mut self, error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
+        if !self.command_runs() {
+            return anyhow::Error::new(error);
+        }
+        status!("iosonar: recording failed: {error}; the command continues");
+        match self.exit_code() {
+            Ok(_) => anyhow::Error::new(error).context("the recording ended before the command"),
+            Err(error) => error,
+        }
+    }
+
     /// Starts the command, if any.
     pub fn start(command: &[String], duration: Option<Duration>, orders: Orders) -> Result<Self> {
         enable_sigchld().context("cannot handle signals")?;

@@ -261,6 +261,22 @@ fn refusal(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
+fn a_command_that_does_not_exist_leaves_no_trace() {
+    for method in methods() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = iosonar()
+            .args(["--with", method, "--output", "t.calls.parquet", "--", "/nonexistent/program"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains("/nonexistent/program"), "{message}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{method}");
+    }
+}
+
+#[test]
 fn refusals_say_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("t.calls.parquet");

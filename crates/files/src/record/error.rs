@@ -70,6 +70,12 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The kernel's numbers of processes are unknown.
+    #[error(
+        "--pid needs the numbers that the host gives to processes, which this container does not see: run iosonar on the \
+         host, or record with `--with strace`"
+    )]
+    PidNamespace,
     /// The writer thread panicked.
     #[error("the thread that writes the recording ended unexpectedly")]
     WriterGone,

@@ -108,21 +108,9 @@ impl Args {
         bar.finish_and_clear();
         match recorded {
             Ok((footer, notes)) => report(&output, &footer, &notes),
-            Err(error) => return Err(stopped(error, until)),
+            Err(error) => return Err(until.stopped(error)),
         }
         until.exit_code()
-    }
-}
-
-/// The error of a recording that stopped early. Waits for the command.
-fn stopped(error: iosonar_record::Error, mut until: Until) -> anyhow::Error {
-    if !until.command_runs() {
-        return error.into();
-    }
-    status!("iosonar: recording failed: {error}; the command continues");
-    match until.exit_code() {
-        Ok(_) => anyhow::Error::new(error).context("the recording ended before the command"),
-        Err(error) => error,
     }
 }
 

@@ -404,18 +404,21 @@ int thread_begins(__u64 *ctx)
 	return 0;
 }
 
-/* Of a process with several threads, the one that calls execve takes the number of the first. */
+/* A program replaces another one. The path is read again if its page was not in memory, as its memory is gone at the end of
+ * the call. Of a process with several threads, the one that calls execve takes the number of the first. */
 SEC("tp_btf/sched_process_exec")
 int program_begins(__u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
+	struct linux_binprm *program = (void *)ctx[2];
 	__u32 before = ctx[1], now = task->pid;
-	struct thread *t, moved;
+	struct thread *t = bpf_map_lookup_elem(&threads, &before), moved;
 
-	if (before == now)
-		return 0;
-	t = bpf_map_lookup_elem(&threads, &before);
 	if (!t)
+		return 0;
+	if (t->missing && report_path(0, program->filename, 0, 1, t->thread, t->begin_ns))
+		t->missing = 0;
+	if (before == now)
 		return 0;
 	moved = *t;
 	if (bpf_map_update_elem(&threads, &now, &moved, 0))

@@ -36,6 +36,10 @@ struct task_struct {
 	__s32 tgid;
 };
 
+struct linux_binprm {
+	const char *filename;
+};
+
 struct io_cqe {
 	__u64 user_data;
 	__s32 res;

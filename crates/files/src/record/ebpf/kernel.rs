@@ -108,6 +108,9 @@ impl Kernel {
 
     /// Records a process with all its threads, and all that it creates. Returns the threads.
     pub fn follow(&mut self, process: u32) -> Result<Vec<u32>> {
+        if !is_in_first_pid_namespace() {
+            return Err(Error::PidNamespace);
+        }
         let mut followed = BTreeSet::new();
         loop {
             let found = threads_of(process)?;
@@ -220,6 +223,11 @@ fn call_of_request(request: &Request) -> RawCall {
 fn signal_position() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) >> 1 | 1 << 62
+}
+
+/// Whether the numbers of processes here are those of the kernel (`PROC_PID_INIT_INO`).
+fn is_in_first_pid_namespace() -> bool {
+    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name == Path::new("pid:[4026531836]"))
 }
 
 type BoxedError = Box<dyn std::error::Error>;

@@ -62,6 +62,8 @@ pub struct Recorder {
     calls: u64,
     sequence: Sequence,
     counts: CallCounts,
+    /// The process of the first call.
+    first_process: Option<u32>,
 }
 
 impl Recorder {
@@ -81,6 +83,7 @@ impl Recorder {
             calls: 0,
             sequence: Sequence::default(),
             counts: CallCounts::default(),
+            first_process: None,
         };
         recorder.begin_now();
         Ok(recorder)
@@ -178,6 +181,7 @@ impl Recorder {
     fn send(&mut self, file: &WriterThread) -> Result<()> {
         let mut batch = Vec::new();
         while let Some(call) = self.sequence.next().map_err(temporary_file)? {
+            self.first_process.get_or_insert(call.process);
             self.counts.calls += 1;
             self.counts.unfinished += u64::from(call.duration.is_none());
             self.counts.uring += u64::from(call.is_uring);
@@ -223,6 +227,12 @@ impl Recorder {
 
     fn complete(&self, mut metadata: Metadata) -> Metadata {
         metadata.recorder = RecordedBy::Ebpf;
+        if let (false, Some(number), [process]) =
+            (metadata.command.is_empty(), self.first_process, &mut metadata.processes[..])
+        {
+            // In a PID namespace, the command has another number for the kernel than for this program.
+            (process.process, process.threads) = (number, vec![number]);
+        }
         metadata.epoch_unix_ns = Some(self.unix_ns);
         metadata.clocks = Some(Clocks { unix_ns: self.unix_ns, monotonic_ns: self.zero_ns.cast_signed() });
         metadata.counts = CallCounts { lost_events: self.lost_events(), ..self.counts.clone() };

@@ -60,10 +60,13 @@ impl Sequence {
     /// If the temporary file cannot be written.
     pub fn settle(&mut self, before: Nanos, in_flight: &[Call]) -> io::Result<()> {
         let mut all = mem::take(&mut self.ended);
-        let arrived: HashSet<Key> = all.iter().map(Key::from).collect();
-        let in_flight: HashSet<Key> = in_flight.iter().map(Key::from).collect();
+        let mut in_flight: HashSet<Key> = in_flight.iter().map(Key::from).collect();
         self.drop_lost(&in_flight);
-        let is_new = |key: &&Key| key.begin < before && !arrived.contains(key) && !self.open.contains_key(key);
+        // Those that ended in the meantime.
+        if !in_flight.is_empty() {
+            all.iter().for_each(|call| _ = in_flight.remove(&Key::from(call)));
+        }
+        let is_new = |key: &&Key| key.begin < before && !self.open.contains_key(key);
         let mut begun: Vec<Key> = in_flight.iter().filter(is_new).copied().collect();
         begun.sort_by_key(|key| key.begin);
         // Stable, so that calls that begin at the same time stay in the order of their end.

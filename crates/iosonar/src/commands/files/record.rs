@@ -108,6 +108,10 @@ impl Args {
             ring_bytes: self.buffer.next_power_of_two() << 20,
             orders,
         };
+        if let Some(signal) = plan.orders.any() {
+            status!("a signal arrived before the recording began; nothing was recorded");
+            return Ok(ExitCode::from(128 + signal));
+        }
         let (metadata, until) = match method {
             Method::Ebpf => ebpf::record(plan)?,
             Method::Strace => strace::record(plan)?,

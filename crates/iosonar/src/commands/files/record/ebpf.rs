@@ -25,8 +25,11 @@ pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
         until = Until::start(&command, duration, orders)?;
         metadata.processes.extend(until.process().map(inherited_by_children).transpose()?);
     }
-    let metadata = recorder.run(writer, metadata, |progress| {
+    let recorded = recorder.run(writer, metadata, |progress| {
         until.continues(progress.elapsed) && pid.is_none_or(|pid| Path::new(&format!("/proc/{pid}")).exists())
-    })?;
-    Ok((metadata, until))
+    });
+    match recorded {
+        Ok(metadata) => Ok((metadata, until)),
+        Err(error) => Err(until.stopped(error)),
+    }
 }

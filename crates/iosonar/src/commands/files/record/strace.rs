@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use iosonar_files::record::strace::{Target, Tracer, copy, terminate, tracer_of};
 use iosonar_files::record::{inherited_by_children, process_with_threads};
 use iosonar_files::{InitialProcess, Metadata, Recorder};
@@ -41,11 +41,11 @@ pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
             tracer = tracer_of(traced);
             if tracer.is_some() {
                 keep_open = None;
+                if let Some(pid) = pid {
+                    metadata.processes.extend(process_with_threads(pid).ok());
+                    status!("recording process {pid}; Ctrl-C ends the recording");
+                }
             }
-        }
-        if metadata.processes.is_empty() && tracer.is_some() {
-            metadata.processes.extend(pid.and_then(|pid| process_with_threads(pid).ok()));
-            pid.inspect(|pid| status!("recording process {pid}; Ctrl-C ends the recording"));
         }
         thread::sleep(TICK);
     }
@@ -65,9 +65,13 @@ pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
         }
         thread::sleep(TICK);
     }
-    let (writer, read) = reading.join().map_err(|_| anyhow!("the thread that reads the text of strace failed"))??;
-    if read.counts.calls == 0 {
-        status!("  strace wrote no calls");
+    let read = reading.join().map_err(|_| anyhow!("the thread that reads the text of strace failed"))?;
+    let (writer, read) = match read {
+        Ok(read) => read,
+        Err(error) => return Err(until.stopped(error)),
+    };
+    if read.counts.calls == 0 && pid.is_none() {
+        bail!("strace recorded no calls; its message above says why");
     }
     let metadata = Metadata {
         recorder: Recorder::Strace,
