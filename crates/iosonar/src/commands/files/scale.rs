@@ -17,7 +17,7 @@ use crate::console::{out, status};
 use crate::usage::misuse;
 use crate::{exit, human, signals, written};
 
-/// Measure how long several concurrent instances of a replay take, and of the program beside it
+/// Measure how long several concurrent instances take, of the replay and of the program
 ///
 /// For each number of instances, each instance gets a folder of its own below the root, with what the trace needs. All
 /// start at the same time. With --program, as many runs of the program itself follow, each in such a folder.
