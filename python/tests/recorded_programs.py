@@ -22,8 +22,6 @@ BINARY = Path(sys.executable).with_name("iosonar")
 
 COMPARED = ("path", "path2", "fd", "fd2", "length", "offset", "flags", "mode", "process", "result", "errno")
 """Columns that both recorders fill."""
-EXIT_SIGNAL = 0xFF
-"""Bits of the flags of `clone3` in strace's text that are a field of their own in the system call."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +112,4 @@ def _shown(row: dict[str, Any]) -> str:
         values["result"] = row["result"] is not None and row["result"] != -1
     if row["call"] == "getcwd":
         values["length"] = None
-    if row["call"] == "clone3":
-        values["flags"] &= ~EXIT_SIGNAL
     return f"{row['call']} {values}"

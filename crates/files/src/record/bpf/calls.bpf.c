@@ -68,7 +68,7 @@ enum state {
 enum extra {
 	IOVEC = 1,	/* extra[0]: the bytes of all buffers, arguments 1 and 2 */
 	OPEN_HOW = 2,	/* extra[0], extra[1]: flags and mode, argument 2 */
-	CLONE_ARGS = 3, /* extra[0]: flags, argument 0 */
+	CLONE_ARGS = 3, /* extra[0]: flags and exit signal, argument 0 */
 	OFFSET_1 = 4,	/* extra[0]: the offset that argument 1 points to */
 	OFFSET_2 = 5,	/* extra[0]: the same for argument 2 */
 	PAIR_0 = 6,	/* extra[0]: the two descriptors that argument 0 points to, after the call */
@@ -239,8 +239,13 @@ static inline void read_extra(struct thread *t, __u32 extra)
 			t->extra[0] = t->extra[1] = NO_OFFSET;
 		break;
 	case CLONE_ARGS:
-		if (bpf_probe_read_user(t->extra, 8, (void *)t->arguments[0]))
+		/* The signal at the end of the child is a field of its own; `clone` has both in one word. */
+		if (bpf_probe_read_user(&t->extra[0], 8, (void *)t->arguments[0]) ||
+		    bpf_probe_read_user(&t->extra[1], 8, (void *)t->arguments[0] + 32))
 			t->extra[0] = NO_OFFSET;
+		else
+			t->extra[0] |= t->extra[1];
+		t->extra[1] = NO_OFFSET;
 		break;
 	case OFFSET_1:
 		if (!t->arguments[1] || bpf_probe_read_user(t->extra, 8, (void *)t->arguments[1]))
