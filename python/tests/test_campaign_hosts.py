@@ -312,7 +312,8 @@ def test_bash_as_the_shell_of_the_system_is_enough(
     assert (tmp_path / "back").read_bytes() == b"content"
     assert host.script('cat; exit "$1"', "5", input=b"word").code == 5
     assert host.expand("/etc/pass[w]d") == ["/etc/passwd"]
-    assert abs(host.clock().offset_s) <= host.clock().uncertainty_s
+    clock = host.clock()
+    assert abs(clock.offset_s) <= clock.uncertainty_s
     assert host.watch().tmp_free_bytes > 0
     assert ended(host.start(["sh", "-c", "echo words >&2; exit 3"], "short")).exit_code == 3
     run = host.start(["sh", "-c", 'trap "exit 9" TERM; echo begun; while :; do sleep 0.1; done'], "long")

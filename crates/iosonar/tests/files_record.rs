@@ -190,6 +190,7 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
     if left_out(Need::Bpf) {
         return;
     }
+    iosonar_testing::default_signals();
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("t.calls.parquet");
     let file = File::create_new(folder.path().join("data")).unwrap();
