@@ -201,7 +201,7 @@ def measure(args, name: str, replays: Replays, results: dict) -> None:
     for (order, timing), (_, rows) in runs.items():
         row(order, timing, *load([each["issued_ns"] for each in rows]))
 
-    print("\nCompute time error E / (B₂ − E₁) in percent (figure 6), calls that were free to go:")
+    print("\nCompute time error E / (B₂ − E₁) in percent (figure 6), calls that were not held back:")
     head("order", "timing", *(f"p{share}" for share in SHARES), "below 10 %")
     for order in ORDERS:
         one, rows = runs[order, "exact"]

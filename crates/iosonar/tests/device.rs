@@ -182,6 +182,17 @@ fn wipe_fills_a_file_to_its_last_byte_and_keeps_its_size() {
     assert_eq!((read["read_bytes"].as_u64(), &read["complete"]), (Some(3 * MIB + 12_345), &true.into()));
 }
 
+/// Opened with O_EXCL. After `umount` a copy of the mount in another process's mount namespace may still hold the device.
+fn claimed(device: &Path) -> File {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut claim = None;
+    wait_until("no mount holds the device", || {
+        claim = File::options().read(true).write(true).custom_flags(0o200).open(device).ok();
+        claim.is_some()
+    });
+    claim.unwrap()
+}
+
 #[test]
 fn wipe_refuses_targets_in_use_and_targets_with_data() {
     if left_out(Need::Loop) {
@@ -196,10 +207,7 @@ fn wipe_refuses_targets_in_use_and_targets_with_data() {
     }
     drop(mount);
     // Claimed exclusively, as LVM and RAID claim their devices.
-    let claim = {
-        use std::os::unix::fs::OpenOptionsExt;
-        File::options().read(true).write(true).custom_flags(0o200).open(loop_device.path()).unwrap()
-    };
+    let claim = claimed(loop_device.path());
     device("wipe", loop_device.path(), &["--force"]).refused(&["in use"]);
     drop(claim);
     let before = fs::read(loop_device.backing_file()).unwrap();

@@ -38,7 +38,7 @@ SECTIONS: dict[Part, tuple[str, str]] = {
     Part.ORDER: ("Order", "The time between calls, and how many calls wait for another."),
     Part.FIDELITY: (
         "Fidelity of the replay",
-        "Issue error is issue minus scheduled time. Only calls that were free to go at their time judge the replay.",
+        "Issue error is issue minus scheduled time. Only calls that were not held back judge the replay.",
     ),
 }
 
@@ -134,7 +134,7 @@ def _banners(side: CallSide, *, named: bool) -> Iterator[Banner]:
         yield Banner(Severity.GOOD if verdict["faithful"] else Severity.BAD, f"{name}{sentence}")
     elif errors.free.count and (side.calls.file.option("timing") or "exact") == "exact":
         text = (
-            f"{name}half of the calls that were free to go were issued within "
+            f"{name}half of the calls that were not held back were issued within "
             f"{units.span(errors.free.quantile(0.5) / 1e9)} of their time, {units.percent(errors.within[25])} within "
             f"25 µs, {units.percent(errors.within[50])} within 50 µs."
         )

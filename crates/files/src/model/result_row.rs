@@ -29,7 +29,7 @@ macro_rules! names {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum HeldBy {
-    /// Nothing: it was free to go at its time.
+    /// Nothing.
     #[default]
     None,
     /// A call that must precede it had not ended.

@@ -148,7 +148,7 @@ impl Hands<'_> {
         let pieces = self.scratch.pieces(bytes);
         let (first, count) = (pieces.as_ptr(), pieces.len() as i32);
         let at = offset.unwrap_or(-1);
-        // SAFETY: the pieces are memory of the thread; they overlap, because nobody looks at what is read.
+        // SAFETY: the pieces are memory of the thread; they overlap, because the data that is read is not used.
         timed(clock, || unsafe { libc::preadv2(fd, first, count, at, flags) } as i64)
     }
 

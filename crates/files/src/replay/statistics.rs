@@ -56,7 +56,7 @@ pub struct Statistics {
     pub compute_time_error_pct: Option<Quantiles>,
     /// Percentage of calls whose compute time error is below 10 %.
     pub compute_time_error_below_10_pct: Option<f64>,
-    /// Calls that were not free to go at their time, by what held them.
+    /// Calls that were held back, by what held them.
     pub held: BTreeMap<&'static str, u64>,
     /// From the completion of the last predecessor to the issue of calls that it held.
     pub release_to_issue_us: Option<Quantiles>,

@@ -256,7 +256,7 @@ fn of_run(object: &Value) -> Vec<(&'static str, String)> {
     let us = |key: &str| human::span(object["issue_error_us"][key].as_f64().unwrap_or(0.0) / 1e6);
     let error = match &object["issue_error_us"] {
         Value::Object(_) => {
-            format!("median {}, 99 % {}, max {} of calls that were free to go", us("p50"), us("p99"), us("max"))
+            format!("median {}, 99 % {}, max {} of calls that were not held back", us("p50"), us("p99"), us("max"))
         }
         _ => String::new(),
     };

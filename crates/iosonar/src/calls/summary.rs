@@ -141,7 +141,7 @@ pub struct RunSummary {
     held: BTreeMap<&'static str, u64>,
     instances: HashSet<u32>,
     issued: u64,
-    /// Issue errors of calls that were free to go at their time.
+    /// Issue errors of calls that were not held back.
     error: Times,
     last: Option<Nanos>,
 }

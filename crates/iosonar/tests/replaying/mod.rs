@@ -149,7 +149,7 @@ impl Bench {
 const MAX_HEADER: u64 = 12_288;
 
 /// Waits up to a minute, for machines under load.
-pub fn wait_until(description: &str, condition: impl Fn() -> bool) {
+pub fn wait_until(description: &str, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
     while !condition() {
         assert!(started.elapsed() < Duration::from_secs(60), "timed out waiting until {description}");

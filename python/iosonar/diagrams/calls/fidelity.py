@@ -18,10 +18,10 @@ INFLATED = 10.0
 
 
 def issue_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
-    """The distribution of issue − scheduled time, of calls that were free to go at their time."""
+    """The distribution of issue − scheduled time, of calls that were not held back."""
     runs = [side for side in study.runs if side.issue_errors.free.count]
     if not runs:
-        return Empty(name, "no call was free to go at its time" if study.runs else NO_RUN)
+        return Empty(name, "all calls were held back" if study.runs else NO_RUN)
     found = [Curve(_role(study, side), side.name, side.issue_errors.free, _cells(side)) for side in runs]
     x, lines, rows = curves(found, "Issue error", Unit.SECONDS, LEAST_S, 1e-9)
     rules = [
@@ -38,7 +38,7 @@ def issue_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         rank,
         "Issue error",
         x,
-        share_axis("Share of the calls that were free to go"),
+        share_axis("Share of the calls that were not held back"),
         [*lines, *rules],
         Legend(("calls", "p50", "p90", "p99", *(f"≤ {us} µs" for us in LISTED_US)), rows),
         [info("Issue error: time of issue minus scheduled time"), *([info(held)] if held else [])],

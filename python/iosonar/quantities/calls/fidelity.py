@@ -25,7 +25,7 @@ WITHIN_US = (10, 25, 50, 100)
 
 @dataclass(frozen=True)
 class IssueErrors:
-    """Issue errors of the calls that were free to go at their time, in ns, and of all others; shares within limits."""
+    """Issue errors of the calls that were not held back, in ns, and of all others; shares within limits."""
 
     free: Distribution
     held: Distribution

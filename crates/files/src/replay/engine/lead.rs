@@ -1,9 +1,9 @@
 //! Leader and followers: one thread at a time has the lead, and with it the schedule.
 //!
 //! The leader waits until the next call is due, takes it, gives up the lead, and issues the call itself: no call changes
-//! threads between its time and its issue. A thread whose call has completed takes the lead again if nobody has it; otherwise
-//! it leaves the completion in a queue, which the leader empties. Nobody else needs to be awake while calls are short. If the
-//! next call would be due while a long call is executed, the leader wakes a follower first; how long a call takes is known
+//! threads between its time and its issue. A thread whose call has completed takes the lead again if it is free; otherwise
+//! it leaves the completion in a queue, which the leader empties. No other thread needs to be awake while calls are short. If
+//! the next call would be due while a long call is executed, the leader wakes a follower first; how long a call takes is known
 //! from earlier calls of its kind. If a call takes long for the first time, a sentinel, a follower that wakes up now and then,
 //! takes the lead. With three or more processors, a follower spins instead, and takes it at once.
 //!
