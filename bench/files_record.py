@@ -58,7 +58,8 @@ def reap() -> None:
 def run(way: str, iosonar: Path, loop: list[str], place: Path) -> Run:
     """Runs the loop in one of the ways."""
     trace = place / f"{way}.calls.parquet"
-    trace.unlink(missing_ok=True)
+    for table in (trace, place / f"{way}.tree.parquet"):
+        table.unlink(missing_ok=True)
     record = [str(iosonar), "files", "record", "--with", way, "--output", str(trace), "--"]
     before = children_seconds()
     done = subprocess.run([*(record if way != "bare" else []), *loop], check=True, capture_output=True, text=True)

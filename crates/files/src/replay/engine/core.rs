@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use iosonar_replay::pipeline::buffers::Buffer;
 use iosonar_trace::Nanos;
@@ -24,6 +26,9 @@ const UNISSUED: usize = 64;
 
 /// A single call raises the mean duration of its kind at most by this: it may have been interrupted.
 const STEP: Nanos = Nanos(10_000);
+
+/// In a replay without times, the stages beside the engine plan or record some thousand calls in this time.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A call for a thread to issue.
 #[derive(Debug)]
@@ -64,6 +69,13 @@ pub struct Rules {
     pub fake_io: bool,
     /// The number of threads.
     pub workers: usize,
+}
+
+impl Rules {
+    /// Waits for a stage beside the engine. Calls without times leave their processor to it until it has done much.
+    pub fn pause(&self, sleep: impl FnOnce(Duration)) {
+        if self.pace.timing.has_times() { thread::yield_now() } else { sleep(PAUSE) }
+    }
 }
 
 /// The queues of a core.
@@ -145,6 +157,11 @@ impl Core {
     /// Reads no more calls, and issues no more.
     pub fn stop(&mut self) {
         self.stopped = true;
+    }
+
+    /// How the leader reads, and what it does with calls.
+    pub fn rules(&self) -> Rules {
+        self.rules
     }
 
     /// Whether a call failed because the replay has no more descriptors.
@@ -343,7 +360,7 @@ impl Core {
                 return;
             }
             done = back;
-            std::thread::yield_now();
+            self.rules.pause(thread::sleep);
         }
     }
 

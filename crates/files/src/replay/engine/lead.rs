@@ -212,7 +212,7 @@ impl Crew {
                     return None;
                 }
                 Find::WaitUntil(at) => self.idle(at - now, me),
-                Find::WaitForInput => thread::yield_now(),
+                Find::WaitForInput => core.rules().pause(|time| Sleeper { crew: self, me }.sleep(time)),
                 Find::WaitForCalls => {
                     self.next_at.store(i64::MAX, Ordering::SeqCst);
                     self.lead.store(FREE, Ordering::SeqCst);
@@ -418,13 +418,19 @@ struct Sleeper<'a> {
     me: u32,
 }
 
-impl Waiter for Sleeper<'_> {
-    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+impl Sleeper<'_> {
+    fn sleep(&self, time: Duration) {
         self.crew.sleeper.store(self.me, Ordering::SeqCst);
         if self.crew.completed.is_empty() {
-            thread::park_timeout(Duration::from_nanos(timeout.min(MAX_SLEEP).0.max(0) as u64));
+            thread::park_timeout(time);
         }
         self.crew.sleeper.store(NONE, Ordering::SeqCst);
+    }
+}
+
+impl Waiter for Sleeper<'_> {
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+        self.sleep(Duration::from_nanos(timeout.min(MAX_SLEEP).0.max(0) as u64));
         Ok(())
     }
 }
