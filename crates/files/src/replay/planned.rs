@@ -54,6 +54,9 @@ pub struct Done {
     pub number: u64,
     /// What the trace says about it.
     pub record: Record,
+    /// What was issued.
+    #[allow(dead_code, reason = "the recorder frees it: this would delay calls in their own thread")]
+    pub action: Option<Box<Action>>,
     /// Its begin in the trace, since virtual zero.
     pub begin_in_trace: Nanos,
     /// Its end in the trace, likewise.

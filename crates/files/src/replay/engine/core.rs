@@ -21,6 +21,9 @@ use crate::{CallKind, CallOutcome, HeldBy};
 /// Calls are read this long before their time.
 const AHEAD: Nanos = Nanos(2_000_000);
 
+/// Reading a call may wait this long while all threads that are awake execute calls.
+const URGENT: Nanos = Nanos(1_000_000);
+
 /// The most calls that are not issued between two readings of the clock.
 const UNISSUED: usize = 64;
 
@@ -243,7 +246,7 @@ impl Core {
     fn job(&mut self, slot: u32, now: Nanos) -> Option<Job> {
         let entry = self.schedule.slot(slot);
         let is_left_out = entry.call.record.left_out.is_some();
-        let Some(mut action) = entry.call.action.take() else {
+        let Some(action) = entry.call.action.take() else {
             self.leave_out(slot, now);
             return None;
         };
@@ -252,9 +255,13 @@ impl Core {
             fd2: self.descriptors.get(action.description2),
         };
         let is_close = action.kind == CallKind::Close && !is_left_out;
-        let ended = std::mem::take(&mut action.ends);
-        let closes: Vec<i32> = ended.into_iter().filter_map(|id| self.descriptors.remove(id)).collect();
-        let closes = if is_close { Vec::new() } else { closes };
+        let ended = action.ends.iter().filter_map(|&id| self.descriptors.remove(id));
+        let mut closes = Vec::new();
+        if is_close {
+            ended.for_each(drop)
+        } else {
+            closes.extend(ended)
+        }
         if self.rules.fake_io {
             let entry = self.schedule.slot(slot);
             let (result, errno) = (entry.call.record.expected_result.unwrap_or(0), entry.call.record.expected_errno);
@@ -297,7 +304,7 @@ impl Core {
         };
         let done = self.schedule.complete(slot, begin, end, now);
         let outcome = done.call.record.left_out.unwrap_or(CallOutcome::NotReplayable);
-        self.record(done, None, outcome);
+        self.record(done, None, None, outcome);
     }
 
     /// A call has completed: releases those that wait for it, and records it.
@@ -328,16 +335,17 @@ impl Core {
         self.lacks_descriptors |= is_own_limit;
         if is_left_out {
             let outcome = record.left_out.unwrap_or(CallOutcome::NotReplayable);
-            self.record(done, None, outcome);
+            self.record(done, Some(action), None, outcome);
             return;
         }
         let expected = (record.expected_result, record.expected_errno);
         let outcome = compare(record.kind, expected, (result, errno));
-        self.record(done, Some(issued), outcome);
+        self.record(done, Some(action), Some(issued), outcome);
     }
 
-    fn record(&mut self, slot: Slot, issued: Option<Issued>, outcome: CallOutcome) {
+    fn record(&mut self, slot: Slot, action: Option<Box<Action>>, issued: Option<Issued>, outcome: CallOutcome) {
         let done = Done {
+            action,
             number: slot.call.number,
             begin_in_trace: slot.call.begin,
             end_in_trace: slot.call.end,
@@ -369,7 +377,7 @@ impl Core {
         Nanos(self.durations[kind as usize])
     }
 
-    /// When the next call that was read is due, or the next one is to be read.
+    /// When the next call that was read is due, or reading the next one becomes urgent.
     pub fn next_at(&mut self, now: Nanos) -> Nanos {
         if self.stopped {
             return Nanos::MAX;
@@ -377,8 +385,8 @@ impl Core {
         let read = self.read(now);
         let due = self.schedule.first_due().unwrap_or(Nanos::MAX);
         match read {
-            Read::Later(at) => due.min(at),
-            Read::Starving => due.min(now + AHEAD),
+            Read::Later(at) => due.min(at + URGENT),
+            Read::Starving => due.min(now + URGENT),
             Read::Full | Read::Ended => due,
         }
     }
@@ -392,7 +400,7 @@ impl Core {
     /// Records the calls that were read and not issued.
     pub fn abandon(&mut self) {
         for slot in self.schedule.drain() {
-            self.record(slot, None, CallOutcome::NotReached);
+            self.record(slot, None, None, CallOutcome::NotReached);
         }
         self.output = None;
     }
