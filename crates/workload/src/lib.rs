@@ -4,6 +4,7 @@
 //! the same requests on every machine.
 
 pub mod arrivals;
+pub mod filament;
 mod generated;
 pub mod positions;
 mod sizes;

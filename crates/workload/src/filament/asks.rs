@@ -1,0 +1,114 @@
+//! What a filament asks for while it is awake.
+
+use std::collections::VecDeque;
+
+use iosonar_trace::Nanos;
+
+use super::runtime::{Asked, Outstanding, Ticket};
+use super::timers::{Due, TimerId, Timers};
+use super::{Ask, FilamentId, MOST_ASKS, Overrun};
+
+/// Takes what a filament asks for.
+pub struct Asks<'a> {
+    pub(super) now: Nanos,
+    pub(super) me: FilamentId,
+    pub(super) stream: u16,
+    /// The request whose completion woke it.
+    pub(super) cause: Option<u64>,
+    pub(super) filaments: u32,
+    /// Asks since it was woken.
+    pub(super) count: usize,
+    /// Pending events of the filament, and their limit.
+    pub(super) pending: &'a mut u32,
+    pub(super) most_pending: u32,
+    pub(super) timers: &'a mut Timers,
+    pub(super) ready: &'a mut VecDeque<Asked>,
+    pub(super) outstanding: &'a mut Outstanding,
+    pub(super) overrun: &'a mut Option<Overrun>,
+    pub(super) has_ended: &'a mut bool,
+}
+
+impl Asks<'_> {
+    /// The time of the event, since virtual zero.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// This filament.
+    pub fn me(&self) -> FilamentId {
+        self.me
+    }
+
+    /// Issues a request whose completion wakes no filament.
+    pub fn issue(&mut self, ask: Ask) {
+        if self.count() {
+            let request = self.outstanding.number();
+            self.push(ask, request, None);
+        }
+    }
+
+    /// Issues a request. Its completion wakes this filament.
+    pub fn issue_and_wait(&mut self, ask: Ask) {
+        if self.admit() {
+            let (request, ticket) = self.outstanding.add(self.me, ask.tag);
+            self.push(ask, request, Some(ticket));
+        }
+    }
+
+    /// Sets a timer, which wakes this filament at `at`.
+    pub fn timer(&mut self, at: Nanos) -> Option<TimerId> {
+        let is_ahead = self.check_time(at);
+        (is_ahead && self.admit()).then(|| self.timers.push(at, self.me, Due::Timer))
+    }
+
+    /// Cancels a timer. Returns false if it has passed.
+    pub fn cancel(&mut self, timer: TimerId) -> bool {
+        let was_pending = self.timers.cancel(timer, self.me);
+        *self.pending -= u32::from(was_pending);
+        was_pending
+    }
+
+    /// Sends a message, which wakes another filament, or this one, at `at`.
+    pub fn send(&mut self, to: FilamentId, at: Nanos, value: u64) {
+        if to.0 >= self.filaments {
+            self.overrun.get_or_insert(Overrun::Unknown(self.me, to));
+        } else if self.check_time(at) && self.admit() {
+            self.timers.push(at, to, Due::Message { from: self.me, value });
+        }
+    }
+
+    /// Ends this filament: no event wakes it any more.
+    pub fn end(&mut self) {
+        *self.has_ended = true;
+    }
+
+    fn check_time(&mut self, at: Nanos) -> bool {
+        if at < self.now {
+            self.overrun.get_or_insert(Overrun::Past(self.me, at));
+        }
+        at >= self.now
+    }
+
+    fn push(&mut self, ask: Ask, request: u64, ticket: Option<Ticket>) {
+        let (at, stream, cause) = (self.now, self.stream, self.cause);
+        self.ready.push_back(Asked { at, request, stream, cause, ask, ticket });
+    }
+
+    /// Counts an ask. Returns false if it is one too many, which ends the program.
+    fn count(&mut self) -> bool {
+        self.count += 1;
+        if self.count > MOST_ASKS {
+            self.overrun.get_or_insert(Overrun::Asks(self.me));
+        }
+        self.overrun.is_none()
+    }
+
+    /// Counts an ask for an event. Returns false if it is one too many, which ends the program.
+    fn admit(&mut self) -> bool {
+        *self.pending += 1;
+        if *self.pending > self.most_pending {
+            self.overrun.get_or_insert(Overrun::Pending(self.me));
+        }
+        self.count()
+    }
+}

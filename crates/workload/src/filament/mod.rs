@@ -1,0 +1,119 @@
+//! Filaments: small event-driven programs that ask for requests.
+//!
+//! A [`Filament`] is called with the event that woke it. It asks for further events and returns: a request, whose completion
+//! is an event; a timer; a message to another filament. One that asks for requests by timers alone is *open*: its requests
+//! have times that do not depend on the device. One that asks at completions is *closed*. The [`Runtime`] holds any number of
+//! them and is driven by the issuing loop, or by [`open_load`] without a device.
+//!
+//! Term and idea: E. Anderson, M. Kallahalla, M. Uysal, R. Swaminathan, "Buttress: A toolkit for flexible and high fidelity
+//! I/O benchmarking", FAST 2004.
+
+mod asks;
+mod open_load;
+mod runtime;
+mod timers;
+
+use iosonar_trace::{DeviceId, Flags, Nanos, Op, Outcome, Sector, Sectors};
+
+pub use asks::Asks;
+pub use open_load::{OpenLoad, open_load};
+pub use runtime::{Asked, Runtime, Ticket};
+pub use timers::TimerId;
+
+/// The most a filament can ask for each time it is woken.
+pub const MOST_ASKS: usize = 8;
+
+/// A small event-driven program.
+pub trait Filament: Send {
+    /// Called with the event that woke it. Time stands still meanwhile: [`Asks::now`] is the time of the event, not the
+    /// later time at which a processor was free for it. So timers do not drift.
+    fn wake(&mut self, event: Event, asks: &mut Asks<'_>);
+
+    /// The most events that it has asked for and that have not occurred: requests, timers and messages together.
+    fn most_pending(&self) -> u32 {
+        2
+    }
+}
+
+/// Identifies a filament of a [`Runtime`]: its number in the order in which they were added, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FilamentId(pub u32);
+
+/// Wakes a filament.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It begins.
+    Start,
+    /// A timer that it set.
+    Timer(TimerId),
+    /// A request that it asked for has completed.
+    Completed(Completed),
+    /// A message.
+    Message {
+        /// The sender.
+        from: FilamentId,
+        /// Its content.
+        value: u64,
+    },
+}
+
+/// A completed request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// The tag of the request.
+    pub tag: u32,
+    /// The number of the request in the run.
+    pub request: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Bytes moved.
+    pub bytes: u64,
+}
+
+/// A request that a filament asks for. It is issued at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Operation.
+    pub op: Op,
+    /// Its flags.
+    pub flags: Flags,
+    /// Device of the program, from 0.
+    pub device: DeviceId,
+    /// First sector.
+    pub sector: Sector,
+    /// Length.
+    pub sectors: Sectors,
+    /// Returned with the completion.
+    pub tag: u32,
+}
+
+/// Why a program cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overrun {
+    /// A filament asked for more than [`MOST_ASKS`] at once.
+    Asks(FilamentId),
+    /// A filament has more pending events than its [`Filament::most_pending`].
+    Pending(FilamentId),
+    /// A filament set a timer or sent a message for a time that has passed.
+    Past(FilamentId, Nanos),
+    /// A filament sent a message to one that does not exist.
+    Unknown(FilamentId, FilamentId),
+}
+
+impl std::fmt::Display for Overrun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Asks(FilamentId(n)) => write!(f, "filament {n} asked for more than {MOST_ASKS} events at once"),
+            Self::Pending(FilamentId(n)) => write!(f, "filament {n} has more pending events than it declares"),
+            Self::Past(FilamentId(n), at) => {
+                write!(f, "filament {n} asked for an event at {} s, which has passed", at.as_secs())
+            }
+            Self::Unknown(FilamentId(n), FilamentId(to)) => {
+                write!(f, "filament {n} sent a message to filament {to}, which does not exist")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The open part of a program as a load: what its filaments ask for if no request ever completes.
+
+use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, Result};
+
+use super::{Overrun, Runtime};
+
+/// Requests that a program's filaments ask for by timers and messages alone, in the order of their times.
+pub struct OpenLoad {
+    runtime: Runtime,
+    until: Nanos,
+    metadata: Metadata,
+    left_out: u64,
+}
+
+/// The open part of a program, up to this time. The metadata may name devices.
+pub fn open_load(runtime: Runtime, until: Nanos, metadata: Metadata) -> OpenLoad {
+    OpenLoad { runtime, until, metadata: Metadata { kind: Kind::Load, ..metadata }, left_out: 0 }
+}
+
+impl OpenLoad {
+    /// Requests of closed filaments, which a load cannot hold: only their completions say when the next ones come.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Why the program could not go on.
+    pub fn overrun(&self) -> Option<Overrun> {
+        self.runtime.overrun()
+    }
+}
+
+impl Reader<Request> for OpenLoad {
+    fn next(&mut self) -> Result<Option<Request>> {
+        while let Some(at) = self.runtime.next_at().filter(|&at| at < self.until) {
+            let Some(asked) = self.runtime.next_due(at) else {
+                if self.runtime.overrun().is_some() {
+                    break;
+                }
+                continue;
+            };
+            if asked.ticket.is_some() {
+                self.left_out += 1;
+                continue;
+            }
+            let ask = asked.ask;
+            let request = Request {
+                device: ask.device,
+                flags: ask.flags,
+                ..Request::new(asked.at, ask.op, ask.sector, ask.sectors)
+            };
+            self.metadata.count_request(&request);
+            return Ok(Some(request));
+        }
+        Ok(None)
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some((self.metadata.span.last_ns as f64 / self.until.0 as f64).clamp(0.0, 1.0))
+    }
+}

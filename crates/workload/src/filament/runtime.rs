@@ -1,0 +1,216 @@
+//! Holds filaments, and wakes each at its events.
+
+use std::collections::VecDeque;
+
+use iosonar_trace::{Nanos, Outcome};
+
+use super::timers::{Due, Timers};
+use super::{Ask, Asks, Completed, Event, Filament, FilamentId, MOST_ASKS, Overrun};
+
+/// The most filaments that one call wakes: requests that are ready, and completions, must not wait for all others.
+const MOST_WAKES: usize = 32;
+
+/// Room for requests that are ready, as far as it is not known how many filaments ask at the same time.
+const MOST_READY: usize = 1 << 16;
+
+/// Identifies a request whose completion wakes a filament.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(pub u32);
+
+/// A request that a filament asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The time of the event at which it was asked for.
+    pub at: Nanos,
+    /// Its number in the run, from 0.
+    pub request: u64,
+    /// The stream of its filament.
+    pub stream: u16,
+    /// The request whose completion made the filament ask for this one.
+    pub cause: Option<u64>,
+    /// The request.
+    pub ask: Ask,
+    /// To be returned with its completion; `None` if that wakes no filament.
+    pub ticket: Option<Ticket>,
+}
+
+/// Requests that have not completed.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    all: Vec<Option<Origin>>,
+    free: Vec<u32>,
+    asked: u64,
+}
+
+/// Who asked for a request.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    filament: FilamentId,
+    tag: u32,
+    request: u64,
+}
+
+impl Outstanding {
+    fn reserve(&mut self, more: usize) {
+        self.all.reserve(more);
+        self.free.reserve(more);
+    }
+
+    /// The number of the next request.
+    pub fn number(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked - 1
+    }
+
+    pub fn add(&mut self, filament: FilamentId, tag: u32) -> (u64, Ticket) {
+        let request = self.number();
+        let origin = Some(Origin { filament, tag, request });
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            self.all.len() as u32 - 1
+        });
+        self.all[at as usize] = origin;
+        (request, Ticket(at))
+    }
+
+    fn remove(&mut self, ticket: Ticket) -> Option<Origin> {
+        let origin = self.all.get_mut(ticket.0 as usize)?.take()?;
+        self.free.push(ticket.0);
+        Some(origin)
+    }
+
+    fn count(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+}
+
+/// A filament and what it may ask for.
+struct Entry {
+    filament: Box<dyn Filament>,
+    pending: u32,
+    most_pending: u32,
+    stream: u16,
+    has_ended: bool,
+}
+
+/// Filaments and their pending events. It does not allocate once all filaments were added.
+#[derive(Default)]
+pub struct Runtime {
+    filaments: Vec<Entry>,
+    timers: Timers,
+    ready: VecDeque<Asked>,
+    outstanding: Outstanding,
+    overrun: Option<Overrun>,
+}
+
+impl Runtime {
+    /// Adds a filament of a stream, which is woken at `start`.
+    pub fn add(&mut self, filament: Box<dyn Filament>, stream: u16, start: Nanos) -> FilamentId {
+        let most_pending = filament.most_pending();
+        let id = FilamentId(self.filaments.len() as u32);
+        let room = most_pending as usize;
+        // Its start is an event as well.
+        self.timers.reserve(room + 1);
+        self.outstanding.reserve(room);
+        if self.ready.capacity() < MOST_READY {
+            self.ready.reserve(room + MOST_ASKS);
+        }
+        self.filaments.push(Entry { filament, pending: 0, most_pending, stream, has_ended: false });
+        self.timers.push(start, id, Due::Start);
+        id
+    }
+
+    /// The number of filaments.
+    pub fn filaments(&self) -> usize {
+        self.filaments.len()
+    }
+
+    /// When the next event or request is due; `None` if nothing happens before a completion.
+    #[inline]
+    pub fn next_at(&self) -> Option<Nanos> {
+        match self.ready.front() {
+            Some(first) => Some(first.at),
+            None => self.timers.first(),
+        }
+    }
+
+    /// Wakes filaments whose events are due, some at a time, and returns a request that one of them asked for.
+    pub fn next_due(&mut self, now: Nanos) -> Option<Asked> {
+        for _ in 0..MOST_WAKES {
+            if let Some(asked) = self.ready.pop_front() {
+                return Some(asked);
+            }
+            if self.overrun.is_some() {
+                return None;
+            }
+            let (at, to, due, timer) = self.timers.pop_due(now)?;
+            let event = match due {
+                Due::Start => Event::Start,
+                Due::Timer => {
+                    self.forget(to);
+                    Event::Timer(timer)
+                }
+                Due::Message { from, value } => {
+                    self.forget(from);
+                    Event::Message { from, value }
+                }
+            };
+            self.wake(to, event, at, None);
+        }
+        None
+    }
+
+    /// Wakes the filament that asked for a request, which has completed or was left out.
+    pub fn completed(&mut self, ticket: Ticket, outcome: Outcome, bytes: u64, now: Nanos) {
+        let Some(Origin { filament, tag, request }) = self.outstanding.remove(ticket) else {
+            debug_assert!(false, "{ticket:?} has completed before");
+            return;
+        };
+        self.forget(filament);
+        self.wake(filament, Event::Completed(Completed { tag, request, outcome, bytes }), now, Some(request));
+    }
+
+    /// Whether no event is pending and no request outstanding.
+    pub fn is_done(&self) -> bool {
+        self.overrun.is_some()
+            || (self.ready.is_empty() && self.timers.first().is_none() && self.outstanding.count() == 0)
+    }
+
+    /// Requests whose completion wakes a filament, and has not come.
+    pub fn outstanding(&self) -> usize {
+        self.outstanding.count()
+    }
+
+    /// Why the program cannot go on.
+    pub fn overrun(&self) -> Option<Overrun> {
+        self.overrun
+    }
+
+    fn forget(&mut self, filament: FilamentId) {
+        self.filaments[filament.0 as usize].pending -= 1;
+    }
+
+    fn wake(&mut self, id: FilamentId, event: Event, now: Nanos, cause: Option<u64>) {
+        let filaments = self.filaments.len() as u32;
+        let Entry { filament, pending, most_pending, stream, has_ended } = &mut self.filaments[id.0 as usize];
+        if *has_ended || self.overrun.is_some() {
+            return;
+        }
+        let mut asks = Asks {
+            now,
+            me: id,
+            stream: *stream,
+            cause,
+            filaments,
+            count: 0,
+            pending,
+            most_pending: *most_pending,
+            timers: &mut self.timers,
+            ready: &mut self.ready,
+            outstanding: &mut self.outstanding,
+            overrun: &mut self.overrun,
+            has_ended,
+        };
+        filament.wake(event, &mut asks);
+    }
+}
