@@ -185,11 +185,60 @@ fn a_program_is_repeated_with_all_its_results() {
 }
 
 #[test]
-fn the_order_is_proven_after_the_replay() {
+fn the_order_is_proven_after_the_replay_and_the_proof_is_in_the_footer() {
     let bench = Bench::new();
     let output = bench.output(&program(), 0, &["--json", "--timing", "asap"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(json["order"]["violations"] == 0 && json["order"]["pairs"].as_u64() > Some(0), "{json}");
+    // Each call of the one thread but the last has one dependent.
+    let calls = program().calls.len() as u64;
+    assert_eq!(json["outdegree"], serde_json::json!({ "0": 1, "1": calls - 1 }));
+    let footer = bench.statistics();
+    assert_eq!((&footer["order"], &footer["outdegree"]), (&json["order"], &json["outdegree"]));
+    let names: Vec<_> = fs::read_dir(bench.0.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 3, "root, trace and result only: {names:?}");
+
+    let bench = Bench::new();
+    bench.output(&program(), 0, &["--no-verify-order"]);
+    let footer = bench.statistics();
+    assert!(footer["order"].is_null() && footer["outdegree"].is_null(), "{footer}");
+}
+
+/// Four threads that use files of their own, all in one directory, and one file together.
+fn threads() -> Trace {
+    use CallKind as K;
+    let mut trace = Trace::new();
+    trace.open("/common", libc::O_CREAT | libc::O_WRONLY, 3);
+    for round in 0..15 {
+        for thread in 0..4 {
+            let fd = 4 + thread;
+            let path = format!("/{round}-{thread}");
+            let first = trace.calls.len();
+            trace.open(&path, libc::O_CREAT | libc::O_WRONLY, fd.into());
+            trace.on(K::Write, fd, Some(4096), 4096).on(K::Write, 3, Some(100_000), 100_000).on(K::Close, fd, None, 0);
+            trace.calls[first..].iter_mut().for_each(|call| call.thread = 100 + thread as u32);
+        }
+    }
+    trace
+}
+
+#[test]
+fn an_order_of_issues_is_kept_and_descriptors_wait_for_their_opening() {
+    for timing in ["asap", "exact"] {
+        let bench = Bench::new();
+        let more = ["--order", "fs-dispatched", "--timing", timing, "--pool", "8"];
+        let rows = bench.replay(&threads(), 0, &more);
+        let order = &bench.statistics()["order"];
+        assert_eq!((&order["policy"], &order["violations"]), (&"fs-dispatched".into(), &0.into()), "{order}");
+        assert!(order["pairs"].as_u64() > Some(240), "{order}");
+        // Each write to the common file modifies it after the write before.
+        let writes: Vec<_> = rows.iter().filter(|row| row.length == Some(100_000)).collect();
+        assert!(writes.windows(2).all(|pair| pair[0].issued <= pair[1].issued), "{timing}");
+        for opening in rows.iter().filter(|row| row.kind == CallKind::Openat) {
+            let uses = rows.iter().filter(|row| row.call > opening.call && row.path == opening.path);
+            assert!(uses.into_iter().all(|row| row.issued >= opening.completed), "{timing} {:?}", opening.path);
+        }
+    }
 }
 
 #[test]
@@ -432,6 +481,7 @@ fn wrong_options_are_refused_before_anything_is_touched() {
         (&["--factor", "0"][..], "0.5"),
         (&["--start", "2s", "--end", "1s"], "--start 5m --end 10m"),
         (&["--order", "fs", "--threads", "trace"], "omit --threads trace"),
+        (&["--order", "fs-dispatched", "--threads", "trace"], "--order fs-dispatched does not keep"),
         (&["--pool", "0"], "64"),
         (&["--instances", "0"], "for example 4"),
         (&["--order", "nonsense"], "conservative"),

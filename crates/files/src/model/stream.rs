@@ -55,6 +55,9 @@ pub trait ResultWriter: Send {
     /// As [`CallWriter::checkpoint`].
     fn checkpoint(&mut self, so_far: &Metadata) -> Result<()>;
 
+    /// Makes a checkpoint, and opens the results written so far.
+    fn read_back(&mut self, so_far: &Metadata) -> Result<Box<dyn ResultReader>>;
+
     /// Finishes the file.
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()>;
 }

@@ -28,11 +28,6 @@ impl Edges {
         self.found.push((number, lane));
     }
 
-    /// How many were added.
-    pub(super) fn len(&self) -> usize {
-        self.found.len()
-    }
-
     /// The predecessors from `floor` on, ascending: of each lane only the latest, which follows the others.
     pub(super) fn numbers(&mut self, floor: u64, numbers: &mut Vec<u64>) {
         numbers.clear();

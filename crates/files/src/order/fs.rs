@@ -1,4 +1,4 @@
-//! The policy `fs`.
+//! The policies `fs` and `fs-dispatched`.
 
 use super::edges::{Edges, Lane};
 use super::tables::Map;
@@ -13,6 +13,8 @@ pub(super) struct Fs {
     /// The last call that modified each object.
     modified: Map<ObjectId, u64>,
     descriptions: Map<DescriptionId, Stage>,
+    /// Predecessors of the latest call because of descriptions, ascending.
+    awaited: Vec<u64>,
     sweep_at: usize,
 }
 
@@ -24,6 +26,7 @@ struct Stage {
 
 impl Fs {
     pub(super) fn follow(&mut self, number: u64, resolved: &Resolved, floor: u64, edges: &mut Edges) {
+        self.awaited.clear();
         if resolved.skip.is_none() {
             for touch in &resolved.touches {
                 let Resource::Object(object) = touch.resource else { continue };
@@ -41,7 +44,7 @@ impl Fs {
                 }
                 let stage = self.descriptions.entry(description).or_insert(Stage { maker: NONE, uses: Vec::new() });
                 if stage.maker != NONE {
-                    edges.push(stage.maker, Lane::NONE);
+                    self.awaited.push(stage.maker);
                 }
                 if stage.uses.len() == stage.uses.capacity() {
                     stage.uses.retain(|&user| user >= floor);
@@ -52,18 +55,25 @@ impl Fs {
         for description in &resolved.ends {
             let Some(stage) = self.descriptions.remove(description) else { continue };
             let users = stage.uses.into_iter().filter(|&user| user != number);
-            let known = edges.len();
-            users.for_each(|user| edges.push(user, Lane::NONE));
-            if edges.len() == known && stage.maker != NONE {
-                edges.push(stage.maker, Lane::NONE);
+            let known = self.awaited.len();
+            self.awaited.extend(users);
+            if self.awaited.len() == known && stage.maker != NONE {
+                self.awaited.push(stage.maker);
             }
         }
+        self.awaited.sort_unstable();
+        self.awaited.iter().for_each(|&number| edges.push(number, Lane::NONE));
         if let Some(made) = resolved.makes
             && super::tables::makes_descriptions(resolved)
         {
             self.descriptions.insert(made, Stage { maker: number, uses: Vec::new() });
         }
         self.forget(floor);
+    }
+
+    /// Predecessors of the latest call that made or used descriptions, ascending.
+    pub(super) fn awaited(&self) -> &[u64] {
+        &self.awaited
     }
 
     /// Looks through all objects only when their number has doubled.

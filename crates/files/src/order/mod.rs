@@ -3,6 +3,7 @@
 //! ```text
 //!  conservative   all calls that had ended before it began in the trace          frontier.rs, conservative.rs
 //!  fs             the last call that modified an object that it touches          fs.rs
+//!  fs-dispatched  the same, but it suffices that this call is issued             fs.rs
 //!  thread         the call before it in its thread                               sequence.rs, resource.rs
 //!  resource       that, and the calls that its resources depend on               resource.rs, uses.rs
 //! ```
@@ -16,6 +17,7 @@ mod edges;
 mod frontier;
 mod fs;
 mod graph;
+mod outdegrees;
 #[cfg(test)]
 pub(crate) mod random;
 mod reduce;
@@ -39,6 +41,7 @@ use resource::Resources;
 
 pub use degrees::{Degrees, Summary};
 pub use graph::{GraphFormat, GraphWriter};
+pub use outdegrees::Outdegrees;
 pub use reduce::Reducer;
 
 /// Which calls must precede a call.
@@ -50,6 +53,9 @@ pub enum Policy {
     Conservative,
     /// The last call that modified the same object, or the directory that holds the name.
     Fs,
+    /// The same calls as `Fs`, but it suffices that they are issued. Calls on descriptors must have completed.
+    #[serde(rename = "fs-dispatched")]
+    FsDispatched,
     /// The call before it in its thread.
     Thread,
     /// The call before it in its thread, and calls that made, used or changed the same resources.
@@ -58,16 +64,22 @@ pub enum Policy {
 
 impl Policy {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Conservative, Self::Fs, Self::Thread, Self::Resource];
+    pub const ALL: [Self; 5] = [Self::Conservative, Self::Fs, Self::FsDispatched, Self::Thread, Self::Resource];
 
     /// Its name, as on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Conservative => "conservative",
             Self::Fs => "fs",
+            Self::FsDispatched => "fs-dispatched",
             Self::Thread => "thread",
             Self::Resource => "resource",
         }
+    }
+
+    /// Whether the calls of a thread follow each other.
+    pub fn keeps_threads(self) -> bool {
+        !matches!(self, Self::Fs | Self::FsDispatched)
     }
 
     /// Whether calls that are not replayed (`Resolved::skip`) take part in the order. In `fs` and `resource` such a call
@@ -90,7 +102,7 @@ impl FromStr for Policy {
         Self::ALL
             .into_iter()
             .find(|policy| policy.name() == name)
-            .ok_or_else(|| format!("unknown order {name}; use conservative, fs, thread or resource"))
+            .ok_or_else(|| format!("unknown order {name}; use conservative, fs, fs-dispatched, thread or resource"))
     }
 }
 
@@ -116,7 +128,7 @@ impl Order {
     pub fn new(policy: Policy) -> Self {
         let rules = match policy {
             Policy::Conservative => Rules::Conservative(Conservative::default()),
-            Policy::Fs => Rules::Fs(Fs::default()),
+            Policy::Fs | Policy::FsDispatched => Rules::Fs(Fs::default()),
             Policy::Thread => Rules::Resource(Resources::descriptions_only()),
             Policy::Resource => Rules::Resource(Resources::default()),
         };
@@ -139,6 +151,16 @@ impl Order {
         }
         self.edges.numbers(self.floor, &mut self.numbers);
         &self.numbers
+    }
+
+    /// The predecessors of the latest call, and whether it may be issued as soon as each is issued: it need not complete.
+    pub fn latest(&self) -> impl Iterator<Item = (u64, bool)> {
+        let awaited = match (&self.rules, self.policy) {
+            (Rules::Fs(rules), Policy::FsDispatched) => Some(rules.awaited()),
+            _ => None,
+        };
+        let suffices = move |number| awaited.is_some_and(|awaited| awaited.binary_search(&number).is_err());
+        self.numbers.iter().map(move |&number| (number, suffices(number)))
     }
 
     /// States that all calls below `number` are complete. They are no longer listed, and resources that no later call touched

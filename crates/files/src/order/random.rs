@@ -97,7 +97,7 @@ pub(crate) fn precedes(policy: Policy, trace: &[(Call, Resolved)], p: usize, c: 
     match policy {
         Policy::Conservative => ended || in_thread,
         Policy::Thread => in_thread,
-        Policy::Fs => conflicts(true),
+        Policy::Fs | Policy::FsDispatched => conflicts(true),
         Policy::Resource => in_thread || conflicts(false),
     }
 }

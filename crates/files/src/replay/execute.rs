@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use iosonar_replay::pipeline::buffers::Arena;
 use iosonar_replay::schedule::clock::{Clock, Monotonic};
@@ -35,12 +36,32 @@ pub struct Descriptors {
     pub fd2: i32,
 }
 
+/// The run's clock, and where a thread announces that it issues a call.
+#[derive(Clone, Copy, Debug)]
+pub struct IssueClock<'a> {
+    /// The clock.
+    pub clock: Monotonic,
+    /// Gets the time right before the call, in ns. `None` if no other call depends on the issue of a call.
+    pub announced: Option<&'a AtomicI64>,
+}
+
+impl IssueClock<'_> {
+    /// The time right before a call, announced.
+    fn issue(self) -> Nanos {
+        let now = self.clock.now();
+        if let Some(announced) = self.announced {
+            announced.store(now.0, Ordering::Release);
+        }
+        now
+    }
+}
+
 /// What a thread needs to issue calls.
 pub struct Hands<'a> {
     /// The root, which the thread has entered.
     pub root: &'a Root,
     /// The run's clock.
-    pub clock: Monotonic,
+    pub clock: IssueClock<'a>,
     /// Memory of the data of writes.
     pub arena: &'a Arena,
     /// Memory of the thread for what calls return.
@@ -375,17 +396,17 @@ impl Hands<'_> {
 }
 
 /// Times a call that returns -1 and sets `errno` if it fails.
-fn timed(clock: Monotonic, call: impl FnOnce() -> i64) -> Issued {
-    let issued = clock.now();
+fn timed(clock: IssueClock<'_>, call: impl FnOnce() -> i64) -> Issued {
+    let issued = clock.issue();
     let result = call();
-    let completed = clock.now();
+    let completed = clock.clock.now();
     let errno = if result < 0 { errno() } else { 0 };
     Issued { issued, completed, result: result.max(-1), errno }
 }
 
 /// A call that failed before it was issued, on the way to its file.
-fn failed(clock: Monotonic, error: &io::Error) -> Issued {
-    let now = clock.now();
+fn failed(clock: IssueClock<'_>, error: &io::Error) -> Issued {
+    let now = clock.issue();
     Issued { issued: now, completed: now, result: -1, errno: error.raw_os_error().unwrap_or(libc::EIO) }
 }
 

@@ -18,7 +18,7 @@ pub struct Planned {
     pub worker: Option<u32>,
     /// What to issue; `None` if the call is left out.
     pub action: Option<Box<Action>>,
-    /// The numbers of the calls that must precede it.
+    /// The calls that must precede it.
     pub predecessors: Predecessors,
     /// What the result needs.
     pub record: Record,
@@ -67,7 +67,7 @@ pub struct Done {
     pub issued: Option<Nanos>,
     /// Right after it.
     pub completed: Option<Nanos>,
-    /// When its last predecessor completed.
+    /// When the last predecessor for which it waited completed, or was issued if that suffices.
     pub predecessors_end: Option<Nanos>,
     /// From the end of its latest predecessor in the trace to its begin there.
     pub gap: Option<Nanos>,
@@ -81,34 +81,67 @@ pub struct Done {
     pub outcome: CallOutcome,
 }
 
-/// Numbers of predecessors; few of them need no memory of their own.
+/// A call that must precede another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Predecessor(u64);
+
+impl Predecessor {
+    /// Above all numbers of calls.
+    const ISSUED: u64 = 1 << 63;
+
+    /// A call that must have completed.
+    pub fn completed(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// A call that must have been issued.
+    pub fn issued(number: u64) -> Self {
+        Self(number | Self::ISSUED)
+    }
+
+    /// The number of the call.
+    pub fn number(self) -> u64 {
+        self.0 & !Self::ISSUED
+    }
+
+    /// Whether it suffices that the call was issued.
+    pub fn suffices_issue(self) -> bool {
+        self.0 & Self::ISSUED != 0
+    }
+}
+
+/// Predecessors; few of them need no memory of their own.
 #[derive(Debug)]
 pub enum Predecessors {
     /// Up to four.
-    Few([u64; 4], u8),
+    Few([Predecessor; 4], u8),
     /// More.
-    Many(Box<[u64]>),
+    Many(Box<[Predecessor]>),
 }
 
-impl From<&[u64]> for Predecessors {
-    fn from(numbers: &[u64]) -> Self {
-        let mut few = [0; 4];
-        match few.get_mut(..numbers.len()) {
-            Some(place) => {
-                place.copy_from_slice(numbers);
-                Self::Few(few, numbers.len() as u8)
+impl FromIterator<Predecessor> for Predecessors {
+    fn from_iter<I: IntoIterator<Item = Predecessor>>(all: I) -> Self {
+        let mut all = all.into_iter();
+        let mut few = [Predecessor::default(); 4];
+        for (count, place) in (0..).zip(&mut few) {
+            match all.next() {
+                Some(predecessor) => *place = predecessor,
+                None => return Self::Few(few, count),
             }
-            None => Self::Many(numbers.into()),
+        }
+        match all.next() {
+            None => Self::Few(few, few.len() as u8),
+            Some(fifth) => Self::Many(few.into_iter().chain([fifth]).chain(all).collect()),
         }
     }
 }
 
 impl Predecessors {
-    /// The numbers.
-    pub fn numbers(&self) -> &[u64] {
+    /// All of them.
+    pub fn as_slice(&self) -> &[Predecessor] {
         match self {
-            Self::Few(numbers, count) => &numbers[..usize::from(*count)],
-            Self::Many(numbers) => numbers,
+            Self::Few(all, count) => &all[..usize::from(*count)],
+            Self::Many(all) => all,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::action::Action;
 use super::error::Result;
 use super::feed::Source;
 use super::outcome::of_skip;
-use super::planned::{Planned, Predecessors, Record};
+use super::planned::{Planned, Predecessor, Predecessors, Record};
 use crate::order::{Order, Policy};
 use crate::state::{self, State};
 use crate::{Call, CallReader, OpenOptions, Resolved, Skip};
@@ -124,7 +124,12 @@ impl Source for TraceSource {
                 return Ok(None);
             }
             if self.window.contains(call.begin) {
-                let predecessors = Predecessors::from(self.order.predecessors(number, &call, &resolved));
+                self.order.predecessors(number, &call, &resolved);
+                let predecessor = |(number, suffices_issue)| match suffices_issue {
+                    true => Predecessor::issued(number),
+                    false => Predecessor::completed(number),
+                };
+                let predecessors = self.order.latest().map(predecessor).collect();
                 let worker = self.workers.as_ref().and_then(|workers| workers.get(&call.thread)).copied();
                 return Ok(Some(plan(number, &call, resolved, predecessors, self.zero, worker)));
             }

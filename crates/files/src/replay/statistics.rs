@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::outcome::{is_issued, is_mismatch, is_other_listing};
 use super::planned::Done;
-use crate::{CallKind, CallOutcome, Family, HeldBy};
+use crate::{CallKind, CallOutcome, Family, HeldBy, verify};
 
 /// The most kinds of mismatches in the statistics; the table has all.
 const KINDS: usize = 100;
@@ -64,8 +64,10 @@ pub struct Statistics {
     pub instances: Vec<Instance>,
     /// Whether the replayer kept the times; null without times to keep.
     pub verdict: Option<Verdict>,
-    /// The proof of the order.
-    pub order: Option<serde_json::Value>,
+    /// Whether the order was kept; null if this was not checked.
+    pub order: Option<verify::Report>,
+    /// The number of calls for which so many calls waited directly; null if the order was not checked.
+    pub outdegree: Option<BTreeMap<u32, u64>>,
     /// Whether all calls were replayed.
     pub complete: bool,
     /// A sentence if the result says nothing about a file system.
@@ -310,6 +312,7 @@ impl Counter {
             instances: if self.instances.len() > 1 { instances.collect() } else { Vec::new() },
             verdict: if self.keeps_times { self.fidelity.verdict(complete) } else { None },
             order: None,
+            outdegree: None,
             complete,
             fake,
         }

@@ -12,9 +12,9 @@ use proptest::prelude::*;
 
 use super::action::Action;
 use super::engine::schedule::{Next, Pace, Schedule};
-use super::execute::{Descriptors, Hands, Issued};
+use super::execute::{Descriptors, Hands, IssueClock, Issued};
 use super::options::Timing;
-use super::planned::{Planned, Predecessors, Record};
+use super::planned::{Planned, Predecessor, Record};
 use super::root::{Confinement, Root};
 use super::scratch::{PathBuffer, Scratch};
 use crate::{CallKind, Name};
@@ -38,7 +38,7 @@ fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<I
         let pool = Pool::new(4096).unwrap();
         let mut hands = Hands {
             root: &root,
-            clock: Monotonic::starting_in(Nanos::ZERO),
+            clock: IssueClock { clock: Monotonic::starting_in(Nanos::ZERO), announced: None },
             arena: pool.arena(),
             scratch: Scratch::default(),
             path: PathBuffer::default(),
@@ -132,14 +132,18 @@ fn links_do_not_lead_out_of_the_root() {
     }
 }
 
-fn planned(number: u64, begin: i64, end: i64, predecessors: &[u64]) -> Planned {
+fn after_ends(numbers: &[u64]) -> Vec<Predecessor> {
+    numbers.iter().map(|&number| Predecessor::completed(number)).collect()
+}
+
+fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> Planned {
     Planned {
         number,
         begin: Nanos(begin),
         end: Nanos(end),
         worker: None,
         action: Some(Box::new(Action::end(CallKind::Close, Vec::new()))),
-        predecessors: Predecessors::from(predecessors),
+        predecessors: predecessors.iter().copied().collect(),
         record: Record {
             thread: 1,
             kind: CallKind::Close,
@@ -171,7 +175,7 @@ fn times_follow_the_timing() {
     ] {
         let mut schedule = schedule(timing, factor);
         schedule.add(planned(0, 0, 10, &[]), Nanos::ZERO);
-        schedule.add(planned(1, 100, 110, &[0]), Nanos::ZERO);
+        schedule.add(planned(1, 100, 110, &after_ends(&[0])), Nanos::ZERO);
         let first = schedule.take();
         assert_eq!(schedule.next(Nanos::MAX), Next::Nothing, "the second waits for the first");
         schedule.complete(first, Nanos::ZERO, Nanos(50), Nanos(50));
@@ -180,6 +184,50 @@ fn times_follow_the_timing() {
         let slot = schedule.slot(second);
         assert_eq!((slot.predecessors_end(), slot.gap()), (Some(Nanos(50)), Some(Nanos(90))));
     }
+}
+
+#[test]
+fn a_call_that_follows_an_issue_does_not_wait_for_the_end() {
+    // Both calls of the trace take 10; the first is issued at 30 and ends at 50.
+    for (timing, expected) in [(Timing::Exact, 100), (Timing::Asap, 30), (Timing::Diff, 130), (Timing::Begin, 130)] {
+        let after_issue = [Predecessor::issued(0)];
+        let mut schedule = schedule(timing, 1.0);
+        schedule.add(planned(0, 0, 10, &[]), Nanos::ZERO);
+        schedule.add(planned(1, 100, 110, &after_issue), Nanos::ZERO);
+        schedule.add(planned(2, 100, 110, &after_ends(&[0])), Nanos::ZERO);
+        let first = schedule.take();
+        assert_eq!(schedule.next(Nanos::MAX), Next::Nothing, "a call that was taken is not issued yet");
+        schedule.issued(first, Nanos(30), Nanos(30));
+        let second = schedule.take();
+        assert_eq!(schedule.slot(second).call.number, 1);
+        assert_eq!(schedule.slot(second).scheduled, Nanos(expected), "{timing:?}");
+        let slot = schedule.slot(second);
+        assert_eq!((slot.predecessors_end(), slot.gap()), (Some(Nanos(30)), Some(Nanos(100))));
+        assert_eq!(schedule.next(Nanos::MAX), Next::Nothing, "the third waits for the end");
+        // The fourth is read while the first is in progress, the fifth after its end.
+        schedule.add(planned(3, 100, 110, &after_issue), Nanos(40));
+        let fourth = schedule.take();
+        schedule.complete(first, Nanos(30), Nanos(50), Nanos(50));
+        schedule.add(planned(4, 100, 110, &after_issue), Nanos(60));
+        let mut rest = [schedule.take(), schedule.take()].map(|slot| {
+            let slot = schedule.slot(slot);
+            (slot.call.number, slot.predecessors_end())
+        });
+        rest.sort_unstable_by_key(|&(number, _)| number);
+        assert_eq!(rest, [(2, Some(Nanos(50))), (4, Some(Nanos(30)))], "{timing:?}");
+        assert_eq!(schedule.slot(fourth).predecessors_end(), Some(Nanos(30)));
+    }
+}
+
+#[test]
+fn the_end_of_a_call_releases_those_that_follow_its_issue() {
+    let mut schedule = schedule(Timing::Asap, 1.0);
+    schedule.add(planned(0, 0, 10, &[]), Nanos::ZERO);
+    schedule.add(planned(1, 1, 10, &[Predecessor::issued(0)]), Nanos::ZERO);
+    let first = schedule.take();
+    schedule.complete(first, Nanos(30), Nanos(50), Nanos(50));
+    let second = schedule.take();
+    assert_eq!(schedule.slot(second).predecessors_end(), Some(Nanos(30)));
 }
 
 proptest! {
@@ -200,7 +248,7 @@ proptest! {
         let mut done = 0;
         while done < all.len() {
             while next < all.len() && schedule.waiting() < ahead {
-                schedule.add(planned(next as u64, next as i64, next as i64, &all[next]), Nanos(next as i64));
+                schedule.add(planned(next as u64, next as i64, next as i64, &after_ends(&all[next])), Nanos(next as i64));
                 next += 1;
             }
             while let Next::Due(_) = schedule.next(Nanos::MAX) {

@@ -123,6 +123,10 @@ impl ResultWriter for TableWriter<CallResult> {
         self.checkpoint(so_far)
     }
 
+    fn read_back(&mut self, so_far: &Metadata) -> Result<Box<dyn ResultReader>> {
+        Ok(Box::new(self.read_back(so_far)?))
+    }
+
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()> {
         (*self).finish(metadata)
     }

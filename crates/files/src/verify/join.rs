@@ -11,16 +11,14 @@ use crate::ResultReader;
 /// The results that were read ahead of their calls. Calls that were not issued take no part.
 pub(super) struct Join<'a> {
     results: &'a mut dyn ResultReader,
-    dispatched: bool,
     /// `None`: not issued.
     ahead: HashMap<(u32, u64), Option<Times>, FixedState>,
     at_end: bool,
 }
 
 impl<'a> Join<'a> {
-    /// `dispatched`: calls may follow a call as soon as it is issued.
-    pub(super) fn new(results: &'a mut dyn ResultReader, dispatched: bool) -> Self {
-        Self { results, dispatched, ahead: HashMap::default(), at_end: false }
+    pub(super) fn new(results: &'a mut dyn ResultReader) -> Self {
+        Self { results, ahead: HashMap::default(), at_end: false }
     }
 
     /// The times of a call; `None` if the result has no row for it, `Some(None)` if it was not issued. Calls come in turn. One
@@ -36,10 +34,8 @@ impl<'a> Join<'a> {
             match self.results.next()? {
                 None => self.at_end = true,
                 Some(row) => {
-                    let times = row.issued.zip(row.completed).map(|(issued, completed)| Times {
-                        issued,
-                        done: if self.dispatched { issued } else { completed },
-                    });
+                    let times = row.issued.zip(row.completed);
+                    let times = times.map(|(issued, completed)| Times { issued, completed });
                     // Rows of skipped calls that were not awaited stay behind: keep none of them.
                     if times.is_some() || !is_skipped(row.outcome) {
                         self.ahead.insert((row.instance, row.call), times);

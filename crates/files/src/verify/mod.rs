@@ -25,8 +25,6 @@ pub use report::{NAMED, Report, Rule, Violation};
 pub struct Options {
     /// The order.
     pub policy: Policy,
-    /// Whether a call may be issued as soon as its predecessors are issued, in place of completed.
-    pub dispatched: bool,
     /// Calls of the trace that begin outside are not replayed: from, and up to but without.
     pub window: (Option<Nanos>, Option<Nanos>),
     /// The number of concurrent instances; 0 counts as 1.
@@ -42,7 +40,7 @@ pub fn check(
     mut resolve: impl FnMut(&Call) -> Resolved,
 ) -> Result<Report> {
     let started = Instant::now();
-    let mut join = Join::new(results, options.dispatched);
+    let mut join = Join::new(results);
     let mut checkers: Vec<Checker> =
         (0..options.instances.max(1)).map(|instance| Checker::new(options.policy, instance)).collect();
     let mut report = Report { policy: options.policy, ..Report::default() };

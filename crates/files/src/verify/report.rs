@@ -32,7 +32,7 @@ pub enum Rule {
     Object,
 }
 
-/// A call that was issued before a predecessor had completed.
+/// A call that was issued before a predecessor had completed, or was issued if the order asks for no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
     /// Which of the concurrent instances made it.

@@ -115,7 +115,7 @@ impl Checker {
             for &touch in &resolved.touches {
                 let ordered = match self.policy {
                     Policy::Conservative | Policy::Thread => false,
-                    Policy::Fs => matches!(touch.resource, Resource::Object(_)),
+                    Policy::Fs | Policy::FsDispatched => matches!(touch.resource, Resource::Object(_)),
                     Policy::Resource => !matches!(touch.resource, Resource::Object(_) | Resource::Description(_)),
                 };
                 if ordered {
@@ -162,19 +162,19 @@ impl Checker {
             previous.thread == call.thread && (after_previous || !(previous.is_uring || call.is_uring))
         });
         match self.policy {
-            Policy::Fs => return false,
+            Policy::Fs | Policy::FsDispatched => return false,
             Policy::Conservative => {
                 let (latest, ended) = self.all.until(call.begin);
                 self.demand(this, latest, Rule::Ended, ended);
                 if let Some(times) = this.times {
-                    self.all.add(call.end(), Done { number: this.number, at: times.done });
+                    self.all.add(call.end(), Done { number: this.number, at: times.completed });
                 }
             }
             Policy::Thread | Policy::Resource => {}
         }
         let is_conservative = self.policy == Policy::Conservative;
         let thread = self.threads.entry(call.thread).or_default();
-        let done = this.times.map(|times| Done { number: this.number, at: times.done });
+        let done = this.times.map(|times| Done { number: this.number, at: times.completed });
         let mut demands = [(None, 0), (None, 0)];
         if !call.is_uring {
             demands[0] = (thread.last.map(|(last, _)| last), u64::from(!is_conservative));
@@ -212,7 +212,10 @@ impl Checker {
         let touched = self.resources.entry(resource).or_default();
         touched.settle(this.number);
         let before = *touched;
-        let done = this.times.map(|times| Done { number: this.number, at: times.done });
+        let rule = rule(resource);
+        let suffices_issue = rule == Rule::Object && self.policy == Policy::FsDispatched;
+        let at = |times: Times| if suffices_issue { times.issued } else { times.completed };
+        let done = this.times.map(|times| Done { number: this.number, at: at(times) });
         match access {
             Access::Use => touched.last_use = Some((this.number, done)),
             Access::Modify => {
@@ -223,7 +226,6 @@ impl Checker {
                 };
             }
         }
-        let rule = rule(resource);
         // The order `fs` knows no uses that precede a modification.
         let follows_uses = access == Access::Modify && rule != Rule::Object;
         // Conservative has counted all pairs of calls of which one had ended.

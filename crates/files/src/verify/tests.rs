@@ -4,6 +4,7 @@ use iosonar_trace::Nanos;
 use proptest::prelude::*;
 
 use super::*;
+use crate::order::Order;
 use crate::order::random::{precedes, predecessors, traces};
 use crate::{CallKind, CallOutcome, CallResult, HeldBy, Metadata};
 
@@ -60,10 +61,16 @@ type Trace = [(Call, Resolved)];
 /// When each call is issued and completed if it goes as soon as its predecessors are through. Skipped calls take no time.
 fn replay(policy: Policy, trace: &Trace, durations: &[i64]) -> Vec<(i64, i64)> {
     let mut times: Vec<(i64, i64)> = Vec::new();
-    for (c, before) in predecessors(policy, trace).iter().enumerate() {
-        let issued = before.iter().map(|&p| times[p as usize].1).max().unwrap_or(0);
-        let is_skipped = trace[c].1.skip.is_some();
-        times.push((issued, issued + if is_skipped { 0 } else { durations[c % durations.len()] }));
+    let mut order = Order::new(policy);
+    for (number, (call, resolved)) in (0..).zip(trace) {
+        order.predecessors(number, call, resolved);
+        let through = |(p, suffices_issue): (u64, bool)| {
+            let (issued, completed) = times[p as usize];
+            if suffices_issue { issued } else { completed }
+        };
+        let issued = order.latest().map(through).max().unwrap_or(0);
+        let duration = if resolved.skip.is_some() { 0 } else { durations[number as usize % durations.len()] };
+        times.push((issued, issued + duration));
     }
     times
 }
@@ -118,7 +125,8 @@ proptest! {
             }
             let (p, c) = pairs[choice.index(pairs.len())];
             let mut times = replay(policy, &trace, &durations);
-            times[c].0 = times[p].1 - 1;
+            let through = if policy == Policy::FsDispatched { times[p].0 } else { times[p].1 };
+            times[c].0 = through - 1;
             let report = checked(policy, &trace, &times, 1);
             prop_assert!(report.first_violations.iter().any(|found| found.call == c as u64), "{policy} {p} {c}");
         }

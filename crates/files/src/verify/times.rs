@@ -1,4 +1,4 @@
-//! When a call was issued, and when calls may follow it.
+//! When a call was issued and completed, and when calls may follow it.
 
 use iosonar_trace::Nanos;
 
@@ -9,9 +9,9 @@ pub(super) struct Done {
     pub at: Nanos,
 }
 
-/// When a call was issued, and from when on its dependents could be issued.
+/// When a call was issued and completed in the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
     pub issued: Nanos,
-    pub done: Nanos,
+    pub completed: Nanos,
 }

@@ -142,6 +142,11 @@ impl Location {
         &self.path
     }
 
+    /// The hidden name of the data so far, if there is a checkpoint.
+    pub fn checkpoint(&self) -> Option<&Path> {
+        self.checkpoint.as_deref()
+    }
+
     /// As [`Output::error`].
     pub fn error(&self, source: io::Error) -> Error {
         let checkpoint = self.checkpoint.as_ref().filter(|hidden| hidden.exists());

@@ -72,6 +72,8 @@ pub struct Rules {
     pub fake_io: bool,
     /// The number of threads.
     pub workers: usize,
+    /// Whether threads announce that they issue a call, because others wait for that.
+    pub announces: bool,
 }
 
 impl Rules {
@@ -103,6 +105,8 @@ pub struct Core {
     floor: Arc<AtomicU64>,
     buffers: Producer<Buffer>,
     descriptors: DescriptorTable,
+    /// Slots and threads of calls that were taken, and whose issue was not announced.
+    unannounced: Vec<(u32, u32)>,
     in_flight: usize,
     max_in_flight: usize,
     /// Calls are read no more.
@@ -148,6 +152,7 @@ impl Core {
             floor,
             buffers,
             descriptors,
+            unannounced: Vec::new(),
             in_flight: 0,
             max_in_flight: 0,
             stopped: false,
@@ -195,7 +200,7 @@ impl Core {
             match self.schedule.next(now) {
                 Next::Due(_) => {
                     let slot = self.schedule.take();
-                    if let Some(job) = self.job(slot, now) {
+                    if let Some(job) = self.job(slot, me, now) {
                         return Find::Job(job);
                     }
                 }
@@ -243,7 +248,7 @@ impl Core {
     }
 
     /// The job of a call that is due; `None` if it is already done.
-    fn job(&mut self, slot: u32, now: Nanos) -> Option<Job> {
+    fn job(&mut self, slot: u32, me: u32, now: Nanos) -> Option<Job> {
         let entry = self.schedule.slot(slot);
         let is_left_out = entry.call.record.left_out.is_some();
         let Some(action) = entry.call.action.take() else {
@@ -274,6 +279,9 @@ impl Core {
             && self.schedule.slot(slot).held_by == HeldBy::None
         {
             self.schedule.slot(slot).held_by = HeldBy::Pool;
+        }
+        if self.rules.announces {
+            self.unannounced.push((slot, me));
         }
         self.in_flight += 1;
         self.max_in_flight = self.max_in_flight.max(self.in_flight);
@@ -307,12 +315,30 @@ impl Core {
         self.record(done, None, None, outcome);
     }
 
+    /// Releases the calls that wait for the issue of others. `announced` is when a thread issued its call, if it has.
+    pub fn hear(&mut self, now: Nanos, announced: impl Fn(u32) -> Option<Nanos>) {
+        let schedule = &mut self.schedule;
+        self.unannounced.retain(|&(slot, thread)| match announced(thread) {
+            Some(at) => {
+                schedule.issued(slot, at, now);
+                false
+            }
+            None => true,
+        });
+    }
+
+    /// Whether a call that was taken has not been announced.
+    pub fn awaits_issue(&self) -> bool {
+        !self.unannounced.is_empty()
+    }
+
     /// A call has completed: releases those that wait for it, and records it.
     pub fn complete(&mut self, completion: Completion, now: Nanos) {
         if self.in_flight == self.rules.workers {
             self.full.1 = now;
         }
         self.in_flight -= 1;
+        self.unannounced.retain(|&(slot, _)| slot != completion.slot);
         self.finish(completion, now);
     }
 
@@ -383,6 +409,9 @@ impl Core {
             return Nanos::MAX;
         }
         let read = self.read(now);
+        if self.awaits_issue() {
+            return now;
+        }
         let due = self.schedule.first_due().unwrap_or(Nanos::MAX);
         match read {
             Read::Later(at) => due.min(at + URGENT),

@@ -33,7 +33,7 @@ use iosonar_trace::Nanos;
 use super::core::{Completion, Core, Find, Job};
 use super::descriptors::close;
 use crate::Family;
-use crate::replay::execute::Hands;
+use crate::replay::execute::{Hands, IssueClock};
 use crate::replay::root::Root;
 use crate::replay::scratch::{PathBuffer, Scratch};
 
@@ -51,6 +51,7 @@ const HELD: usize = 1;
 /// Reserved for a thread: its number is added.
 const RESERVED: usize = 2;
 const NONE: u32 = u32::MAX;
+const NOT_ISSUED: i64 = i64::MIN;
 
 /// What the threads of an instance share.
 pub struct Crew {
@@ -66,6 +67,8 @@ pub struct Crew {
     /// A follower that spins.
     hot: AtomicU32,
     has_hot: bool,
+    /// When each thread issued its call, in ns; [`NOT_ISSUED`] before.
+    issued: Vec<AtomicI64>,
     /// The leader, while it sleeps.
     sleeper: AtomicU32,
     ended: AtomicBool,
@@ -76,6 +79,7 @@ pub struct Crew {
     wait: Wait,
     special_files: bool,
     no_cache: bool,
+    announces: bool,
     lacks_descriptors: AtomicBool,
     max_in_flight: AtomicU32,
     error: Mutex<Option<io::Error>>,
@@ -110,6 +114,7 @@ impl Crew {
     /// A crew that has not begun.
     pub fn new(core: Core, options: CrewOptions) -> Self {
         let CrewOptions { stop, clock, root, arena, wait, workers, special_files, no_cache } = options;
+        let announces = core.rules().announces;
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Self {
             lead: AtomicUsize::new(FREE),
@@ -121,6 +126,7 @@ impl Crew {
             sentinel: AtomicU32::new(NONE),
             hot: AtomicU32::new(NONE),
             has_hot: processors >= 3 && wait == Wait::Spin,
+            issued: (0..workers).map(|_| AtomicI64::new(NOT_ISSUED)).collect(),
             sleeper: AtomicU32::new(NONE),
             ended: AtomicBool::new(false),
             stop,
@@ -130,6 +136,7 @@ impl Crew {
             wait,
             special_files,
             no_cache,
+            announces,
             lacks_descriptors: AtomicBool::new(false),
             max_in_flight: AtomicU32::new(0),
             error: Mutex::new(None),
@@ -147,7 +154,7 @@ impl Crew {
         }
         let mut hands = Hands {
             root: &self.root,
-            clock: self.clock,
+            clock: IssueClock { clock: self.clock, announced: self.announces.then(|| &self.issued[me as usize]) },
             arena: &self.arena,
             scratch: Scratch::default(),
             path: PathBuffer::default(),
@@ -201,8 +208,12 @@ impl Crew {
                 core.stop();
             }
             let now = self.clock.now();
+            if core.awaits_issue() {
+                core.hear(now, |thread| self.announced(thread));
+            }
             match core.find(me, now) {
                 Find::Job(job) => {
+                    self.issued[me as usize].store(NOT_ISSUED, Ordering::Relaxed);
                     self.leave_to_others(core, me, &job, now);
                     return Some(job);
                 }
@@ -210,6 +221,10 @@ impl Crew {
                     self.lead.store(RESERVED + other as usize, Ordering::SeqCst);
                     self.wake(other);
                     return None;
+                }
+                // A thread is about to announce the issue of its call, which others wait for.
+                Find::WaitUntil(_) | Find::WaitForInput | Find::WaitForCalls if core.awaits_issue() => {
+                    thread::yield_now()
                 }
                 Find::WaitUntil(at) => self.idle(at - now, me),
                 Find::WaitForInput => core.rules().pause(|time| Sleeper { crew: self, me }.sleep(time)),
@@ -255,6 +270,10 @@ impl Crew {
                 core.complete(completion, self.clock.now());
             }
         }
+    }
+
+    fn announced(&self, thread: u32) -> Option<Nanos> {
+        Some(self.issued[thread as usize].load(Ordering::Acquire)).filter(|&at| at != NOT_ISSUED).map(Nanos)
     }
 
     fn issue(&self, hands: &mut Hands<'_>, job: Job) -> Completion {

@@ -1,7 +1,7 @@
 //! The calls that have been read but have not ended: which wait for which, and when each is due.
 //!
-//! A call waits for those of its predecessors that have not completed. When the last of them has, its time is known, and it
-//! joins the queue of calls that are ready, by time. Numbers of calls are consecutive, so that a table by number finds a call
+//! A call waits for those of its predecessors that have not completed, or are not issued if that suffices. When the last of
+//! them has, its time is known, and it joins the queue of calls that are ready, by time. Numbers of calls are consecutive, so that a table by number finds a call
 //! without a search; the table begins at the oldest call that has not completed.
 
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use iosonar_trace::Nanos;
 use super::history::{History, Times};
 use crate::HeldBy;
 use crate::replay::options::Timing;
-use crate::replay::planned::Planned;
+use crate::replay::planned::{Planned, Predecessor};
 
 /// The most calls that have been read and are not issued.
 const WINDOW: usize = 1 << 16;
@@ -26,14 +26,18 @@ const NONE: u32 = u32::MAX;
 pub struct Slot {
     /// The call.
     pub call: Planned,
-    /// Predecessors that have not completed.
+    /// Predecessors for which it waits.
     waits: u32,
-    /// The first of the calls that wait for it, in `edges`.
+    /// The first of the calls that wait for its end, in `edges`.
     dependents: u32,
-    /// The predecessor that completed last.
+    /// The first of the calls that wait for its issue, in `edges`.
+    followers: u32,
+    /// When it was issued, as far as the schedule knows.
+    issued: Option<Nanos>,
+    /// The predecessor that was through last.
     last: Option<Last>,
-    /// The latest end of a predecessor in the trace.
-    last_end_in_trace: Option<Nanos>,
+    /// The latest moment in the trace at which a predecessor was through.
+    last_in_trace: Option<Nanos>,
     /// When it should begin.
     pub scheduled: Nanos,
     /// What kept it from its time.
@@ -42,22 +46,41 @@ pub struct Slot {
     pub is_begun: bool,
 }
 
-/// The predecessor that completed last.
+/// The predecessor that was through last: it had completed, or was issued if that suffices.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     thread: u32,
-    times: Times,
+    /// When it was through.
+    at: Nanos,
+    /// The same event in the trace.
+    at_in_trace: Nanos,
+    begin: Nanos,
+    begin_in_trace: Nanos,
+}
+
+impl Last {
+    fn of(times: &Times, suffices_issue: bool) -> Self {
+        let Times { begin, end, begin_in_trace, end_in_trace, thread, .. } = *times;
+        let (at, at_in_trace) = if suffices_issue { (begin, begin_in_trace) } else { (end, end_in_trace) };
+        Self { thread, at, at_in_trace, begin, begin_in_trace }
+    }
 }
 
 impl Slot {
-    /// When its last predecessor completed.
+    /// When its last predecessor was through.
     pub fn predecessors_end(&self) -> Option<Nanos> {
-        self.last.map(|last| last.times.end)
+        self.last.map(|last| last.at)
     }
 
-    /// From the end of its latest predecessor in the trace to its begin there.
+    /// From the same event of its latest predecessor in the trace to its begin there.
     pub fn gap(&self) -> Option<Nanos> {
-        self.last_end_in_trace.map(|end| self.call.begin - end)
+        self.last_in_trace.map(|at| self.call.begin - at)
+    }
+
+    fn is_through(&mut self, predecessor: Last) {
+        if self.last.is_none_or(|last| last.at < predecessor.at) {
+            self.last = Some(predecessor);
+        }
     }
 }
 
@@ -169,40 +192,25 @@ impl Schedule {
             self.by_number.push_back(NONE);
         }
         self.by_number.push_back(slot);
-        let (mut waits, mut last, mut last_end_in_trace) = (0, None::<Last>, None);
-        for &number in call.predecessors.numbers() {
-            let other = number.checked_sub(self.base).and_then(|at| self.by_number.get(at as usize)).copied();
-            match other.filter(|&other| other != NONE && other != slot) {
-                Some(other) => {
-                    waits += 1;
-                    let predecessor = self.slots[other as usize].as_mut().expect("it has not completed");
-                    let edge = Edge { dependent: slot, next: predecessor.dependents };
-                    last_end_in_trace = last_end_in_trace.max(Some(predecessor.call.end));
-                    predecessor.dependents = match self.free_edges.pop() {
-                        Some(free) => {
-                            self.edges[free as usize] = edge;
-                            free
-                        }
-                        None => {
-                            self.edges.push(edge);
-                            self.edges.len() as u32 - 1
-                        }
-                    };
-                }
-                None => {
-                    if let Some(times) = self.history.get(number) {
-                        last_end_in_trace = last_end_in_trace.max(Some(times.end_in_trace));
-                        if last.is_none_or(|last| last.times.end < times.end) {
-                            last = Some(Last { thread: times.thread, times });
-                        }
-                    }
-                }
-            }
-        }
         let scheduled = self.pace.scaled(call.begin);
-        let held_by = HeldBy::None;
-        self.slots[slot as usize] =
-            Some(Slot { call, waits, dependents: NONE, last, last_end_in_trace, scheduled, held_by, is_begun: false });
+        let mut added = Slot {
+            call,
+            waits: 0,
+            dependents: NONE,
+            followers: NONE,
+            issued: None,
+            last: None,
+            last_in_trace: None,
+            scheduled,
+            held_by: HeldBy::None,
+            is_begun: false,
+        };
+        for predecessor in 0..added.call.predecessors.as_slice().len() {
+            let predecessor = added.call.predecessors.as_slice()[predecessor];
+            self.follow(&mut added, slot, predecessor);
+        }
+        let waits = added.waits;
+        self.slots[slot as usize] = Some(added);
         self.held += 1;
         if waits == 0 {
             self.release(slot, now);
@@ -216,26 +224,87 @@ impl Schedule {
         }
     }
 
-    /// All predecessors have completed: the time of the call is known.
+    /// Lets a call wait for a predecessor, if that is not through.
+    fn follow(&mut self, added: &mut Slot, slot: u32, predecessor: Predecessor) {
+        let (number, suffices_issue) = (predecessor.number(), predecessor.suffices_issue());
+        let other = number.checked_sub(self.base).and_then(|at| self.by_number.get(at as usize)).copied();
+        let Some(other) = other.filter(|&other| other != NONE && other != slot) else {
+            if let Some(times) = self.history.get(number) {
+                let last = Last::of(&times, suffices_issue);
+                added.last_in_trace = added.last_in_trace.max(Some(last.at_in_trace));
+                added.is_through(last);
+            }
+            return;
+        };
+        let before = self.slots[other as usize].as_mut().expect("it has not completed");
+        let (begin, end) = (before.call.begin, before.call.end);
+        added.last_in_trace = added.last_in_trace.max(Some(if suffices_issue { begin } else { end }));
+        if let Some(issued) = before.issued.filter(|_| suffices_issue) {
+            let thread = before.call.record.thread;
+            let last = Last { thread, at: issued, at_in_trace: begin, begin: issued, begin_in_trace: begin };
+            added.is_through(last);
+            return;
+        }
+        added.waits += 1;
+        let first = if suffices_issue { &mut before.followers } else { &mut before.dependents };
+        let edge = Edge { dependent: slot, next: *first };
+        *first = match self.free_edges.pop() {
+            Some(free) => {
+                self.edges[free as usize] = edge;
+                free
+            }
+            None => {
+                self.edges.push(edge);
+                self.edges.len() as u32 - 1
+            }
+        };
+    }
+
+    /// A call was issued: releases those that wait only for that.
+    pub fn issued(&mut self, slot: u32, at: Nanos, now: Nanos) {
+        let entry = self.slots[slot as usize].as_mut().expect("it has not completed");
+        entry.issued = Some(at);
+        let followers = std::mem::replace(&mut entry.followers, NONE);
+        let (thread, at_in_trace) = (entry.call.record.thread, entry.call.begin);
+        let last = Last { thread, at, at_in_trace, begin: at, begin_in_trace: at_in_trace };
+        self.through(followers, last, now);
+    }
+
+    /// A predecessor is through for the calls of a list.
+    fn through(&mut self, mut edge: u32, predecessor: Last, now: Nanos) {
+        while edge != NONE {
+            let Edge { dependent, next } = self.edges[edge as usize];
+            self.free_edges.push(edge);
+            edge = next;
+            let waiting = self.slots[dependent as usize].as_mut().expect("it waits");
+            waiting.waits -= 1;
+            waiting.is_through(predecessor);
+            if waiting.waits == 0 {
+                self.release(dependent, now);
+            }
+        }
+    }
+
+    /// All predecessors are through: the time of the call is known.
     fn release(&mut self, slot: u32, now: Nanos) {
         let Pace { timing, extra_delay, .. } = self.pace;
         let entry = self.slots[slot as usize].as_mut().expect("it waits");
-        let released = entry.last.map(|last| last.times.end);
+        let released = entry.last.map(|last| last.at);
         match (timing, entry.last) {
-            (Timing::Exact, Some(last)) if last.times.end > entry.scheduled => {
+            (Timing::Exact, Some(last)) if last.at > entry.scheduled => {
                 let is_own = last.thread == entry.call.record.thread;
                 entry.held_by = if is_own { HeldBy::Thread } else { HeldBy::Predecessor };
             }
             (Timing::Asap, last) => {
-                entry.scheduled = last.map_or(now.max(Nanos::ZERO), |last| last.times.end);
+                entry.scheduled = last.map_or(now.max(Nanos::ZERO), |last| last.at);
             }
-            (Timing::Diff, Some(Last { times, .. })) => {
-                let gap = entry.call.begin - times.end_in_trace;
-                entry.scheduled = times.end + self.pace.scaled(gap).max(Nanos::ZERO);
+            (Timing::Diff, Some(Last { at, at_in_trace, .. })) => {
+                let gap = entry.call.begin - at_in_trace;
+                entry.scheduled = at + self.pace.scaled(gap).max(Nanos::ZERO);
             }
-            (Timing::Begin, Some(Last { times, .. })) => {
-                let gap = entry.call.begin - times.begin_in_trace;
-                entry.scheduled = times.begin + self.pace.scaled(gap).max(Nanos::ZERO);
+            (Timing::Begin, Some(Last { begin, begin_in_trace, .. })) => {
+                let gap = entry.call.begin - begin_in_trace;
+                entry.scheduled = begin + self.pace.scaled(gap).max(Nanos::ZERO);
             }
             _ => {}
         }
@@ -312,20 +381,8 @@ impl Schedule {
             self.by_number.pop_front();
             self.base += 1;
         }
-        let mut edge = done.dependents;
-        while edge != NONE {
-            let Edge { dependent, next } = self.edges[edge as usize];
-            self.free_edges.push(edge);
-            edge = next;
-            let waiting = self.slots[dependent as usize].as_mut().expect("it waits");
-            waiting.waits -= 1;
-            if waiting.last.is_none_or(|last| last.times.end < end) {
-                waiting.last = Some(Last { thread: times.thread, times });
-            }
-            if waiting.waits == 0 {
-                self.release(dependent, now);
-            }
-        }
+        self.through(done.followers, Last::of(&times, true), now);
+        self.through(done.dependents, Last::of(&times, false), now);
         done
     }
 

@@ -130,6 +130,8 @@ enum OrderArg {
     Conservative,
     /// The last call that modified the same object, or the directory that holds its name
     Fs,
+    /// As fs, but these need only be issued before; descriptors still wait for their opening
+    FsDispatched,
     /// The call before it in its thread
     Thread,
     /// The call before it in its thread, and those that made or changed what it uses
@@ -210,6 +212,7 @@ impl Args {
             order: match self.order {
                 OrderArg::Conservative => Policy::Conservative,
                 OrderArg::Fs => Policy::Fs,
+                OrderArg::FsDispatched => Policy::FsDispatched,
                 OrderArg::Thread => Policy::Thread,
                 OrderArg::Resource => Policy::Resource,
             },
@@ -311,12 +314,11 @@ fn print(s: &Statistics) {
         );
     }
     if let Some(order) = &s.order {
-        let number = |key: &str| order[key].as_u64().unwrap_or(0);
         line(
             "order",
-            match number("violations") {
-                0 => format!("kept: {} pairs of calls proven", human::count(number("pairs"))),
-                more => format!("NOT KEPT: {} pairs of calls", human::count(more)),
+            match order.violations {
+                0 => format!("{} kept: {} pairs of calls proven", order.policy, human::count(order.pairs)),
+                more => format!("{} NOT KEPT: {} pairs of calls", order.policy, human::count(more)),
             },
         );
     }

@@ -1,0 +1,77 @@
+//! Refuses options that cannot work, before anything is read.
+
+use std::fs;
+use std::path::Path;
+
+use iosonar_trace::Nanos;
+use iosonar_trace::output::try_create;
+
+use crate::replay::error::{Error, Result};
+use crate::replay::options::{Cache, Options, Threads};
+
+/// The most threads of a trace that get threads of their own.
+const MOST_THREADS: usize = 4096;
+
+/// Checks the options and the names of trace and result.
+pub fn check(options: &Options) -> Result<()> {
+    let usage = |text: &str| Err(Error::Usage(text.into()));
+    if !(options.factor.is_finite() && options.factor > 0.0) {
+        return usage("--factor must be above 0, for example 0.5");
+    }
+    if options.start.zip(options.end).is_some_and(|(start, end)| end <= start) {
+        return usage("the window is empty: --end must be after --start, for example --start 5m --end 10m");
+    }
+    if options.extra_delay < Nanos::ZERO {
+        return usage("--extra-delay must not be negative, for example 100us");
+    }
+    match options.threads {
+        Threads::Trace if !options.order.keeps_threads() => {
+            let order = options.order;
+            return usage(&format!("--order {order} does not keep the order of threads: omit --threads trace"));
+        }
+        Threads::Pool(0) => return usage("--pool must be at least 1, for example 64"),
+        Threads::Pool(more) if more > MOST_THREADS => return usage("--pool must be at most 4096, for example 64"),
+        Threads::Pool(_) | Threads::Trace => {}
+    }
+    if options.instances == 0 {
+        return usage("--instances must be at least 1, for example 4");
+    }
+    if options.cache == Cache::Drop && options.fake_io {
+        return usage("--fake-io issues no calls: omit --drop-caches");
+    }
+    if !fs::metadata(&options.trace).is_ok_and(|meta| !meta.is_file()) {
+        check_output(options)
+    } else {
+        Err(Error::Options(format!("{}: give a file: the trace is read several times", options.trace.display())))
+    }
+}
+
+fn check_output(options: &Options) -> Result<()> {
+    let shown = options.output.display();
+    if !options.output.as_os_str().as_encoded_bytes().ends_with(b".calls-run.parquet") {
+        return Err(Error::Usage(format!("{shown}: the name of the result must end in .calls-run.parquet")));
+    }
+    let folder = options.output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        let folder = folder.display();
+        return Err(Error::Options(format!(
+            "{shown}: folder {folder} does not exist; create it, or choose another --output"
+        )));
+    }
+    if let Ok(meta) = options.output.metadata() {
+        if iosonar_replay::config::validation::is_same_file(&options.output, &options.trace) {
+            return Err(Error::Usage(format!(
+                "{shown} is the trace, which the result would replace; choose another --output"
+            )));
+        }
+        if !meta.is_file() {
+            return Err(Error::Options(format!("{shown} is not a regular file; choose another --output")));
+        }
+        if !options.overwrite {
+            return Err(Error::Options(format!(
+                "{shown} exists; choose another --output, or replace it with --overwrite"
+            )));
+        }
+    }
+    Ok(try_create(&options.output)?)
+}

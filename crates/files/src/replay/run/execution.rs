@@ -1,0 +1,218 @@
+//! A replay from its first call to its result.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use iosonar_replay::host::contention::StealMeter;
+use iosonar_replay::schedule::clock::{Monotonic, wall, wall_offset};
+use iosonar_trace::Nanos;
+use iosonar_trace::run_info::Written;
+use serde_json::json;
+
+use super::footer::About;
+use super::opened::open_before;
+use super::prepared::Prepared;
+use super::proof::Proof;
+use crate::order::Policy;
+use crate::replay::engine::core::Rules;
+use crate::replay::error::{Error, Result};
+use crate::replay::instance::{Instance, InstanceOptions, Reading, spawn};
+use crate::replay::limits::raise_descriptors;
+use crate::replay::options::{Cache, Threads, Timing};
+use crate::replay::prescan::scan;
+use crate::replay::recorder::{Progress, Recorder};
+use crate::replay::source::TraceSource;
+use crate::replay::statistics::{Counter, Statistics};
+use crate::{Metadata, table};
+
+/// Time to prepare calls before the first one is issued.
+const GRACE: Nanos = Nanos(100_000_000);
+/// How often the end is looked for.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A replay that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// The result.
+    pub output: PathBuf,
+    /// The closing statistics.
+    pub statistics: Statistics,
+    /// Warnings, those from before the replay first.
+    pub warnings: Vec<String>,
+}
+
+impl Prepared {
+    /// Replays the calls, and returns when the result is complete under its final name.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, the result not be written, or descriptors or threads are missing.
+    pub fn run(self, progress: &Arc<Progress>) -> Result<Finished> {
+        let mut warnings = self.warnings.clone();
+        let limit = raise_descriptors();
+        if self.options.cache == Cache::Drop {
+            drop_caches()?;
+        }
+        let writer = table::create_run(&self.options.output, &Metadata::default())?;
+        let keeps_times = self.options.timing.has_times();
+        let seed = wall().0 as u64;
+        let (mut reading, mut instances, mut from) = (Vec::new(), Vec::new(), Vec::new());
+        let options = self.instance_options(seed);
+        for number in 0..self.options.instances {
+            let root = &self.roots[number as usize];
+            let open = if self.map.has_instances() && number > 0 {
+                scan(&mut self.trace(number)?, self.window(), &self.stop)?.open
+            } else {
+                self.prescan.open.clone()
+            };
+            let (descriptors, missing) = if self.options.fake_io {
+                Default::default()
+            } else {
+                open_before(root, &open, self.options.special_files)
+            };
+            warnings.extend(missing);
+            let mut source =
+                TraceSource::new(self.trace(number)?, self.window(), self.prescan.zero, self.options.order);
+            if self.options.threads == Threads::Trace {
+                source.workers = Some(Arc::new(self.prescan.threads.clone()));
+            }
+            let options = InstanceOptions { seed: seed.wrapping_add(u64::from(number)), ..options.clone() };
+            let ahead = Reading::start(Box::new(source), self.prescan.first, &options)?;
+            reading.push((ahead, descriptors));
+        }
+        while !reading.iter().all(|(ahead, _)| ahead.is_ready()) && !self.stop.is_requested() {
+            thread::sleep(LOOK);
+        }
+        let steal_meter = StealMeter::start();
+        let clock = Monotonic::starting_in(GRACE);
+        let started_unix_ns = wall_offset().0 + clock.zero_ns();
+        for ((ahead, descriptors), root) in reading.into_iter().zip(&self.roots) {
+            let (instance, done) =
+                Instance::start(ahead, root, descriptors, clock, &options).inspect_err(|_| self.stop.abort())?;
+            instances.push(instance);
+            from.push(done);
+        }
+        let recorder = Recorder {
+            from,
+            writer,
+            counter: Counter::new(keeps_times, self.options.extra_delay != Nanos::ZERO, self.options.instances),
+            keeps_times,
+            progress: Arc::clone(progress),
+            stop: Arc::clone(&self.stop),
+        };
+        let recorder = spawn("record", move || recorder.run())?;
+        while !instances.iter().all(Instance::has_ended) {
+            thread::sleep(LOOK);
+            if self.stop.is_abort() {
+                instances.iter().for_each(|instance| {
+                    instance.try_end();
+                });
+            }
+        }
+        let was_stopped = self.stop.is_requested();
+        let (mut written, mut max_in_flight, mut lacks_descriptors, mut failed) = (Written::default(), 0, false, None);
+        for instance in instances {
+            match instance.finish(&self.stop) {
+                Ok(finished) => {
+                    written.bytes += finished.written.bytes;
+                    written.duplicates += finished.written.duplicates;
+                    max_in_flight += finished.max_in_flight;
+                    lacks_descriptors |= finished.lacks_descriptors;
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        let recorded = recorder.join().expect("the recorder does not panic");
+        recorded.outcome?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if lacks_descriptors {
+            let limit = limit.map_or("no limit".into(), |limit| limit.to_string());
+            return Err(Error::Options(format!(
+                "the trace has more files open at once than this process may ({limit}): raise the limit with `ulimit -n`, or \
+                 replay a window of the trace"
+            )));
+        }
+        let complete = !was_stopped;
+        let fake = self.options.fake_io.then(|| "FAKE RESULT: no call was issued (--fake-io)".to_owned());
+        let mut statistics = recorded.counter.statistics(self.options.factor, complete, max_in_flight, fake);
+        warnings.extend(warnings_after(&statistics));
+        let about = About {
+            clock,
+            started_unix_ns,
+            stolen_pct: steal_meter.stolen_pct(),
+            data: json!({ "what": self.options.data.to_string(), "seed": seed, "written": written }),
+        };
+        let mut writer = recorded.writer;
+        let mut checked = Ok(());
+        if self.options.verify_order && !self.options.fake_io {
+            let mut rows = writer.read_back(&self.footer(&statistics, &warnings, &about))?;
+            checked = self.prove(&mut *rows).map(|Proof { report, outdegrees }| {
+                if report.violations > 0 || (complete && report.missing > 0) {
+                    warnings.push("the order was not kept: this is an error of the replayer".into());
+                }
+                statistics.order = Some(report);
+                statistics.outdegree = Some(outdegrees.histogram());
+            });
+        }
+        writer.finish(&self.footer(&statistics, &warnings, &about))?;
+        // The result is valid even if the order could not be checked.
+        checked?;
+        Ok(Finished { output: self.options.output, statistics, warnings })
+    }
+
+    fn instance_options(&self, seed: u64) -> InstanceOptions {
+        let ahead = match (self.options.timing, self.options.order) {
+            // If a call waits, all later ones do.
+            (Timing::Asap, Policy::Conservative) => 8,
+            (Timing::Asap, _) => 1024,
+            _ => 16_384,
+        };
+        InstanceOptions {
+            rules: Rules {
+                pace: self.pace(),
+                ahead,
+                fake_io: self.options.fake_io,
+                announces: self.options.order == Policy::FsDispatched,
+                workers: self.workers(),
+            },
+            wait: self.wait,
+            data: self.options.data.clone(),
+            seed,
+            special_files: self.options.special_files,
+            no_cache: self.options.cache == Cache::None,
+            stop: Arc::clone(&self.stop),
+        }
+    }
+}
+
+fn drop_caches() -> Result<()> {
+    rustix::fs::sync();
+    let write = || -> io::Result<()> { io::Write::write_all(&mut File::create("/proc/sys/vm/drop_caches")?, b"3") };
+    write().map_err(|source| Error::system("--drop-caches: cannot drop the page cache; run as root", source))
+}
+
+fn warnings_after(s: &Statistics) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let missing: u64 = s
+        .mismatch_kinds
+        .iter()
+        .filter(|kind| kind.errno == libc::ENOENT && kind.outcome == "failed")
+        .map(|kind| kind.calls)
+        .sum();
+    if missing > 0 {
+        warnings.push(format!(
+            "{missing} calls failed because a file does not exist: `iosonar files check` lists what the root lacks, \
+             `iosonar files prepare` creates it"
+        ));
+    }
+    let full: u64 = s.mismatch_kinds.iter().filter(|kind| kind.errno == libc::ENOSPC).map(|kind| kind.calls).sum();
+    if full > 0 {
+        warnings.push(format!("{full} calls failed because the file system of the root was full"));
+    }
+    warnings
+}

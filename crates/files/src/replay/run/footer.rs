@@ -1,0 +1,71 @@
+//! The footer of a run.
+
+use iosonar_replay::device::mounts;
+use iosonar_replay::host::machine;
+use iosonar_replay::schedule::clock::Monotonic;
+use iosonar_trace::{Span, path_text};
+use serde_json::{Value, json};
+
+use super::prepared::Prepared;
+use crate::Metadata;
+use crate::replay::options::Cache;
+use crate::replay::statistics::Statistics;
+
+/// What the footer says about the time and the data of a run.
+pub struct About {
+    /// The clock of the run.
+    pub clock: Monotonic,
+    /// Wall-clock time of virtual zero.
+    pub started_unix_ns: i64,
+    /// Percentage of processor time that the hypervisor withheld.
+    pub stolen_pct: Option<f64>,
+    /// The data of writes.
+    pub data: Value,
+}
+
+impl Prepared {
+    pub(super) fn footer(&self, statistics: &Statistics, warnings: &[String], about: &About) -> Metadata {
+        let mount = mounts::of(&self.options.root);
+        let root = json!({
+            "path": path_text(&self.options.root),
+            "confinement": self.roots[0].confinement(),
+            "mount": mount.as_ref().map(mounts::Mount::describe),
+        });
+        let cache = match self.options.cache {
+            Cache::Keep => "whatever was cached at the start could be read from memory; hits are not known",
+            Cache::Drop => "the page cache was dropped before the replay (--drop-caches)",
+            Cache::None => "pages of each file were dropped when it was opened (--no-cache)",
+        };
+        let run: Value = json!({
+            "trace": path_text(&self.options.trace),
+            "options": self.options,
+            "root": root,
+            "machine": machine::snapshot(),
+            "started_unix_ns": about.started_unix_ns,
+            "started_monotonic_ns": about.clock.zero_ns(),
+            "wait": self.wait.name(),
+            "wait_reason": self.wait_reason,
+            "threads": self.workers(),
+            "page_cache": cache,
+            "first_call": self.prescan.first,
+            "trace_zero_ns": self.prescan.zero.0,
+            "fake": statistics.fake,
+            "warnings": warnings,
+            "stolen_pct": about.stolen_pct,
+            "data": about.data,
+            "statistics": statistics,
+        });
+        let mut metadata = Metadata {
+            kind: "calls_run".into(),
+            source: self.source.source.clone(),
+            recorder: self.source.recorder,
+            command: self.source.command.clone(),
+            complete: statistics.complete,
+            span: Span::default(),
+            run: Some(run),
+            ..Metadata::default()
+        };
+        metadata.source.path = Some(path_text(&self.options.trace));
+        metadata
+    }
+}

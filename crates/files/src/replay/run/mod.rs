@@ -1,0 +1,12 @@
+//! A replay of calls from beginning to end.
+
+mod before;
+mod checks;
+mod execution;
+mod footer;
+mod opened;
+mod prepared;
+mod proof;
+
+pub use execution::Finished;
+pub use prepared::Prepared;

@@ -1,0 +1,132 @@
+//! A replay that is ready to start: everything is read, checked and opened.
+
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use iosonar_replay::config::issuing::Wait;
+use iosonar_replay::issuer::Stop;
+use iosonar_trace::Nanos;
+
+use super::before::{choose_wait, missing, warnings};
+use super::checks::check;
+use crate::replay::engine::schedule::Pace;
+use crate::replay::error::Result;
+use crate::replay::options::{Options, Threads, Timing};
+use crate::replay::prescan::{Prescan, scan};
+use crate::replay::root::Root;
+use crate::replay::source::{Trace, Window};
+use crate::state::{self, Ignore, PathMap};
+use crate::tree::{Tree, beside};
+use crate::{Metadata, Name};
+
+/// A replay that is ready to start.
+pub struct Prepared {
+    pub(super) options: Options,
+    pub(super) stop: Arc<Stop>,
+    pub(super) prescan: Prescan,
+    pub(super) tree: Option<Arc<Tree>>,
+    pub(super) map: PathMap,
+    pub(super) ignore: Ignore,
+    pub(super) roots: Vec<Root>,
+    pub(super) wait: Wait,
+    pub(super) wait_reason: String,
+    pub(super) warnings: Vec<String>,
+    pub(super) source: Metadata,
+}
+
+impl Prepared {
+    /// Checks the options, reads the trace once, and opens the root. Nothing is changed yet.
+    ///
+    /// # Errors
+    /// If anything is missing, contradictory or in the way.
+    pub fn new(options: Options, stop: &Arc<Stop>) -> Result<Self> {
+        check(&options)?;
+        let map = options.map.as_deref().map(PathMap::read).transpose()?.unwrap_or_default();
+        let ignore = options.ignore.as_deref().map(Ignore::read).transpose()?.unwrap_or_default();
+        let root = Root::open(&options.root)?;
+        let beside = || Some(beside(&options.trace)).filter(|path| path.is_file());
+        let tree = options.tree_from.clone().or_else(beside);
+        let tree = tree.as_deref().map(Tree::load).transpose()?.map(Arc::new);
+        let has_own_files = options.instances == 1 || map.has_instances();
+        let roots = (0..options.instances).map(|instance| {
+            let own = options.root.join(format!("instance-{instance}"));
+            if has_own_files { Ok(root.clone()) } else { Root::open(&own) }
+        });
+        let roots = roots.collect::<Result<Vec<_>>>()?;
+        let mut prepared = Self {
+            stop: Arc::clone(stop),
+            prescan: Prescan::default(),
+            tree,
+            map,
+            ignore,
+            roots,
+            wait: Wait::Spin,
+            wait_reason: String::new(),
+            warnings: Vec::new(),
+            source: Metadata::default(),
+            options,
+        };
+        let mut trace = prepared.trace(0)?;
+        prepared.source = trace.reader().metadata().clone();
+        prepared.prescan = scan(&mut trace, prepared.window(), stop)?;
+        (prepared.wait, prepared.wait_reason) = choose_wait(&prepared.options);
+        prepared.warnings = warnings(&prepared.prescan, &prepared.options);
+        let Self { ref options, ref roots, ref tree, ref map, ref ignore, .. } = prepared;
+        let missing = missing(options, &roots[0], &mut trace, tree.as_deref(), &map.for_instance(0), ignore);
+        prepared.warnings.extend(missing);
+        Ok(prepared)
+    }
+
+    /// What the prescan found.
+    pub fn prescan(&self) -> &Prescan {
+        &self.prescan
+    }
+
+    /// Rows of the result, if the replay is not stopped.
+    pub fn expected_rows(&self) -> u64 {
+        self.prescan.calls * u64::from(self.options.instances)
+    }
+
+    /// How long the replay takes if it keeps the times; `None` if it has none.
+    pub fn duration(&self) -> Option<Nanos> {
+        let span = self.prescan.last - self.prescan.zero;
+        (self.options.timing == Timing::Exact).then(|| self.pace().scaled(span))
+    }
+
+    /// Warnings from before the replay.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    pub(super) fn window(&self) -> Window {
+        Window { start: self.options.start.unwrap_or(Nanos(i64::MIN)), end: self.options.end }
+    }
+
+    pub(super) fn pace(&self) -> Pace {
+        let Options { timing, factor, extra_delay, .. } = self.options;
+        Pace { timing, factor, extra_delay }
+    }
+
+    pub(super) fn trace(&self, instance: u32) -> Result<Trace> {
+        let cwd = self.options.cwd.as_ref().map(|cwd| Name::from(cwd.as_os_str().as_bytes()));
+        let options = state::Options {
+            tree: self.tree.clone(),
+            cwd,
+            with_needs: instance == 0 && self.prescan.calls == 0 && self.options.start.is_none(),
+            map: self.map.for_instance(instance),
+            ignore: self.ignore.clone(),
+            special_files: self.options.special_files,
+        };
+        Trace::open(&self.options.trace, self.options.cwd.clone(), options)
+    }
+
+    pub(super) fn workers(&self) -> usize {
+        let threads = self.prescan.threads.len();
+        match self.options.threads {
+            Threads::Trace => threads,
+            // These keep the sequence of each thread, or as many calls at once as in the trace.
+            Threads::Pool(most) if self.options.order.keeps_threads() => most.min(threads),
+            Threads::Pool(most) => most,
+        }
+    }
+}
