@@ -53,7 +53,10 @@ def main() -> None:
             results["fake"].append(replay(trace, *asap, "--fake-io")["calls_per_s"])
             results["engine"].append(replay(short, *asap, "--fake-io")["calls_per_s"])
             print(
-                f"round {n + 1}:", *(f"{k} {v[-1]:.0f}/s" for k, v in results.items() if v and k != "errors"), file=sys.stderr, flush=True
+                f"round {n + 1}:",
+                *(f"{k} {v[-1]:.0f}/s" for k, v in results.items() if v and k != "errors"),
+                file=sys.stderr,
+                flush=True,
             )
             for (rate, threads), path in timed.items():
                 found = replay(path)
@@ -62,7 +65,9 @@ def main() -> None:
                     | {k: found[k] for k in ("issue_error_us", "within_pct", "elapsed_s", "original_s", "mismatches")}
                 )
     ratio = statistics.median(a / b for a, b in zip(results["asap"], results["loop"], strict=True))
-    print("| C loop, calls/s | replay --timing asap | ratio in each round, median | --fake-io | --fake-io, 16,000 calls |")
+    print(
+        "| C loop, calls/s | replay --timing asap | ratio in each round, median | --fake-io | --fake-io, 16,000 calls |"
+    )
     print("|---|---|---|---|---|")
     loop, asap, fake, engine = (statistics.median(results[k]) for k in ("loop", "asap", "fake", "engine"))
     print(f"| {loop:,.0f} | {asap:,.0f} | {ratio:.2f} | {fake:,.0f} | {engine:,.0f} |")

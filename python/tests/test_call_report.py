@@ -99,7 +99,7 @@ def test_wrong_sets_of_files(trace: Path, tmp_path: Path, capsys: pytest.Capture
     load = write_load(tmp_path / "b.load.parquet", [load_row(0)])
     other = write_calls(tmp_path / "u.calls.parquet", [read(0, "/a", 0, 1)])
     for files, reason in (
-        ((trace, load), "is a load, not of calls"),
+        ((trace, load), "is a load, not a trace or run of calls"),
         ((trace, other), "several traces of calls"),
         ((trace, trace), "is named twice"),
     ):

@@ -134,7 +134,7 @@ pub fn report(output: &Path, format: &Format, metadata: &Metadata, loss: &Conver
 /// Whether to replace an existing file.
 #[derive(clap::Args)]
 pub struct Replacing {
-    /// Overwrite OUT if it exists
+    /// Overwrite the output if it exists
     #[arg(long)]
     overwrite: bool,
 }

@@ -104,6 +104,22 @@ fn each_instance_has_its_files() {
 }
 
 #[test]
+fn instances_without_a_map_have_folders_as_a_replay_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_trace(&folder.join("t.calls.parquet"));
+    let prepared = files("prepare", folder, &["--instances", "2"]);
+    assert!(prepared.status.success(), "{}", text(&prepared));
+    assert_eq!(files("check", folder, &["--instances", "2"]).status.code(), Some(0));
+    fs::remove_file(folder.join("root/instance-1/data/in/file")).unwrap();
+    assert_eq!(files("check", folder, &["--instances", "2"]).status.code(), Some(3));
+    let again = files("prepare", folder, &["--instances", "2"]);
+    assert!(text(&again).contains("1 file"), "{}", text(&again));
+    let replayed = files("replay", folder, &["--instances", "2", "--output", "r.calls-run.parquet"]);
+    assert!(replayed.status.success(), "{}", text(&replayed));
+}
+
+#[test]
 fn a_missing_root_and_a_wrong_map_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -194,6 +194,7 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("t.calls.parquet");
     let file = File::create_new(folder.path().join("data")).unwrap();
+    file.set_len(5000).unwrap();
     let mut ring = IoUring::new(8).unwrap();
     let pid = std::process::id().to_string();
     let mut recorder = iosonar()
@@ -228,6 +229,10 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
     Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap();
     messages.read_to_string(&mut line).unwrap();
     assert!(recorder.wait().unwrap().success(), "{line}");
+    let tree = Tree::load(&folder.path().join("t.tree.parquet")).unwrap();
+    let data =
+        tree.find(folder.path().canonicalize().unwrap().join("data").as_os_str().as_bytes()).expect("it was open");
+    assert_eq!(tree.entry(data).bytes, 5000);
 
     let (calls, metadata) = read(&trace);
     let requests: Vec<&Call> = calls.iter().filter(|call| call.is_uring).collect();

@@ -249,7 +249,17 @@ fn other_results_are_mismatches_by_kind_and_exit_with_4() {
     trace.open("/missing", libc::O_RDONLY, 3).on(CallKind::Read, 3, Some(10), 10);
     trace.open("/short", libc::O_RDONLY, 4).on(CallKind::Read, 4, Some(100), 100);
     trace.path(CallKind::Mkdir, "/made", -i64::from(libc::EEXIST)).path(CallKind::Rmdir, "/nothing", -39);
-    let rows = bench.replay(&trace, 4, &[]);
+    let printed = String::from_utf8(bench.output(&trace, 4, &[]).stdout).unwrap();
+    for words in [
+        "1 openat: failed with ENOENT, the original succeeded; first call 0 on /missing",
+        "1 read: moved fewer bytes than the original; first call 3 on /short",
+        "1 mkdir: succeeded, the original failed with EEXIST; first call 4 on /made",
+        "1 rmdir: failed with ENOENT, the original with ENOTEMPTY; first call 5 on /nothing",
+        "But 5 of 6 calls (83.3 %) returned other results than the original.",
+    ] {
+        assert!(printed.contains(words), "{words}: {printed}");
+    }
+    let rows = bench.rows();
     use CallOutcome::{Failed, Fewer, OtherErrno, Same, Succeeded};
     assert_eq!(outcomes(&rows), [Failed, Failed, Same, Fewer, Succeeded, OtherErrno]);
     assert_eq!((rows[0].errno, rows[1].errno, rows[3].result), (libc::ENOENT, libc::EBADF, Some(10)));
@@ -491,6 +501,12 @@ fn wrong_options_are_refused_before_anything_is_touched() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(message.contains(words), "{more:?}: {message}");
     }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    command.args(["files", "replay", "--root", "/", "--output"]).arg(bench.result());
+    let output = command.arg(bench.0.path().join("t.calls.parquet")).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && message.contains("is the root directory of this system"), "{message}");
+    assert!(!bench.result().exists());
     bench.replay(&program(), 0, &[]);
     let again = bench.command(&program(), &[]);
     let mut kept = Command::new(again.get_program());

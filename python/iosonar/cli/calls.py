@@ -36,7 +36,8 @@ def report_calls(
     from iosonar.table.input_checks import refuse_copies
 
     if other := next((file for file in files if file.kind not in OF_CALLS), None):
-        raise UsageError(f"{other.path} is {other.kind.words}, not of calls: make a separate report of it")
+        words = f"{other.kind.words}, not a trace or run of calls"
+        raise UsageError(f"{other.path} is {words}: make a separate report of it")
     refuse_copies(files)
     if len([file for file in files if file.kind is Kind.CALLS]) > 1:
         raise UsageError("several traces of calls: name one trace, and runs of it")

@@ -78,7 +78,7 @@ def open_calls(path: Path, options: EngineOptions | None = None) -> Iterator[Cal
 def calls_of(file: SourceFile, spill: Path, options: EngineOptions | None = None) -> Iterator[Calls]:
     """The calls of an open file."""
     if file.kind not in OF_CALLS:
-        raise UsageError(f"{file.path} is {file.kind.words}, not of calls")
+        raise UsageError(f"{file.path} is {file.kind.words}, not a trace or run of calls")
     engine = start(spill, options or EngineOptions())
     try:
         yield Calls(_columns_of(file, engine), file, engine)

@@ -13,7 +13,7 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -47,12 +47,21 @@ impl Root {
         let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
         let directory = File::options().read(true).custom_flags(flags).open(path).map_err(|source| {
             let what = match source.raw_os_error() {
-                Some(libc::ENOENT) => format!("--root {}: create this directory first", path.display()),
+                Some(libc::ENOENT) => {
+                    format!("--root {}: `iosonar files prepare` creates this directory and its files", path.display())
+                }
                 Some(libc::ENOTDIR) => format!("--root {}: give a directory", path.display()),
                 _ => format!("--root {}", path.display()),
             };
             Error::System { what, source }
         })?;
+        let place = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+        if directory.metadata().map(place).ok() == std::fs::metadata("/").map(place).ok() {
+            return Err(Error::Options(format!(
+                "--root {} is the root directory of this system, whose files the replay would change; name a directory below it",
+                path.display()
+            )));
+        }
         let directory = Arc::new(directory);
         let tried = Arc::clone(&directory);
         let can_chroot = thread::spawn(move || change_root(&tried).is_ok()).join().unwrap_or(false);

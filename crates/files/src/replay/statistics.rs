@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use iosonar_replay::result::fidelity::{Fidelity, Words};
 use iosonar_replay::result::histogram::Times;
 use iosonar_trace::run_info::{Quantiles, Verdict, Within};
-use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, Request, Sector, Sectors};
+use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, Request, Sector, Sectors, human};
 use serde::Serialize;
 
 use super::outcome::{is_issued, is_mismatch, is_other_listing};
@@ -253,6 +253,22 @@ impl Counter {
         });
     }
 
+    /// Whether the times were kept, with a sentence about results that differ: they limit what the times say.
+    fn verdict(&self, complete: bool) -> Option<Verdict> {
+        let mut verdict = self.fidelity.verdict(complete)?;
+        let differ = self.mismatches();
+        if differ > 0 {
+            let share = human::percent(differ as f64 / self.issued as f64);
+            let issued = human::counted(self.issued, "call");
+            let sentence = format!(
+                " But {} of {issued} ({share}) returned other results than the original.",
+                human::count(differ)
+            );
+            verdict.sentence.push_str(&sentence);
+        }
+        Some(verdict)
+    }
+
     /// The statistics at the end.
     pub fn statistics(&self, factor: f64, complete: bool, max_in_flight: u32, fake: Option<String>) -> Statistics {
         let percent = |q: Quantiles| Quantiles {
@@ -310,7 +326,7 @@ impl Counter {
             held: self.held.clone(),
             release_to_issue_us: self.release_to_issue.quantiles(),
             instances: if self.instances.len() > 1 { instances.collect() } else { Vec::new() },
-            verdict: if self.keeps_times { self.fidelity.verdict(complete) } else { None },
+            verdict: if self.keeps_times { self.verdict(complete) } else { None },
             order: None,
             outdegree: None,
             complete,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use iosonar_trace::human;
+
 use crate::CallKind;
 
 /// Numbers of calls and files that could not be followed completely.
@@ -76,10 +78,19 @@ impl Counts {
         say(self.fixed_files, "io_uring calls use registered files, which are unknown; they are not replayed");
         say(self.messages, "messages may have carried descriptors (SCM_RIGHTS); these are not followed");
         say(self.transfers, "transfers between a file and a socket or pipe are not replayed");
-        say(self.mappings, "mappings of files: accesses through them are not recorded (see --verbose)");
         for (kind, count) in &self.not_followed {
             notices.push(format!("{count} calls of {} are not followed", kind.name()));
         }
         notices
+    }
+
+    /// A sentence about mapped files; a replay has one of its own, about its window.
+    pub fn mapping_notice(&self) -> Option<String> {
+        let mappings = human::counted(self.mappings, "mapping");
+        (self.mappings > 0).then(|| {
+            format!(
+                "{mappings} of files: accesses through them are not recorded (`files check --verbose` names the files)"
+            )
+        })
     }
 }

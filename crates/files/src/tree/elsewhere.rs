@@ -23,6 +23,33 @@ impl Tree {
         }
     }
 
+    /// Adds the regular files that a process has open, as they are now, and the directories on the way. A file that was
+    /// captured before is captured again. Files without a name are left out, and all of a process that has ended.
+    pub fn add_open_files(&mut self, process: u32) {
+        let Ok(descriptors) = std::fs::read_dir(format!("/proc/{process}/fd")) else { return };
+        for path in descriptors.filter_map(|descriptor| descriptor.ok()?.path().read_link().ok()) {
+            self.add_file(&path);
+        }
+    }
+
+    fn add_file(&mut self, path: &Path) -> Option<()> {
+        let metadata = path.symlink_metadata().ok().filter(|metadata| path.is_absolute() && metadata.is_file())?;
+        let (directory, name) = (path.parent()?.as_os_str().as_bytes(), path.file_name()?.as_bytes());
+        if is_of_kernel(path.as_os_str().as_bytes()) {
+            return None;
+        }
+        self.add_way(directory);
+        let directory = self.find(directory)?;
+        let id = match self.child(directory, name) {
+            Some(id) => id,
+            None => self.add(Entry::new(directory, name, Kind::File)),
+        };
+        if self.entry(id).kind == Kind::File {
+            self.take(id, &metadata);
+        }
+        Some(())
+    }
+
     /// Follows a path through the file system. A name that does not exist any more ends it.
     fn add_way(&mut self, path: &[u8]) {
         let mut at = EntryId::ROOT;
@@ -91,6 +118,25 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn open_files_are_added_with_their_size() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        fs::create_dir(top.join("log")).unwrap();
+        fs::write(top.join("closed"), "x").unwrap();
+        let file = fs::File::create(top.join("log/open")).unwrap();
+        file.set_len(5000).unwrap();
+        let gone = fs::File::create(top.join("gone")).unwrap();
+        fs::remove_file(top.join("gone")).unwrap();
+        let mut tree = Tree::default();
+        tree.add_open_files(std::process::id());
+        let path = |name: &str| top.join(name).into_os_string().into_encoded_bytes();
+        let id = tree.find(&path("log/open")).expect("it is open");
+        assert_eq!((tree.entry(id).kind, tree.entry(id).bytes), (Kind::File, 5000));
+        assert!(tree.find(&path("closed")).is_none() && tree.find(&path("gone")).is_none());
+        drop((file, gone));
+    }
 
     #[test]
     fn links_and_directories_on_the_way_are_added() {

@@ -132,6 +132,10 @@ impl Plan {
         if let Some(mapped) = map.apply(&item.path) {
             item.path = mapped.into_boxed_slice();
         }
+        // Absolute targets lead where the map puts their files.
+        if let Some(mapped) = item.target.as_deref().filter(|to| to.starts_with(b"/")).and_then(|to| map.apply(to)) {
+            item.target = Some(mapped.into_boxed_slice());
+        }
         if item.path.len() <= 1 {
             return;
         }

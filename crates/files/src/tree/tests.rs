@@ -171,3 +171,21 @@ fn hostile_tables_are_refused() {
     assert_eq!(beside(Path::new("/x/a.calls.parquet")), Path::new("/x/a.tree.parquet"));
     assert!(dir.path().metadata().unwrap().nlink() > 0);
 }
+
+#[test]
+fn a_map_moves_absolute_targets_of_symbolic_links_with_their_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("source");
+    fs::create_dir_all(source.join("etc")).unwrap();
+    fs::write(source.join("etc/alias"), "x").unwrap();
+    symlink("/etc/alias", source.join("link")).unwrap();
+    symlink("etc/alias", source.join("relative")).unwrap();
+    let tree = Tree::capture(&source, b"/").unwrap();
+    let map = PathMap::parse(b"/ /i0\n").unwrap();
+    let plan = Plan::new(&Needs::default(), Some(&tree), &map, &Ignore::default());
+    let target = |path: &str| {
+        let item = plan.items.iter().find(|item| *item.path == *path.as_bytes()).unwrap();
+        String::from_utf8(item.target.as_deref().unwrap().into()).unwrap()
+    };
+    assert_eq!((target("/i0/link"), target("/i0/relative")), ("/i0/etc/alias".into(), "etc/alias".into()));
+}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
-from iosonar.diagrams.calls.parts import ROLES, figure, info, short_path, time_axis
+from iosonar.diagrams.calls.parts import ONE_SIDE, ROLES, figure, info, short_path, time_axis
 from iosonar.diagrams.calls.study import MAX_FILES, CallStudy
 from iosonar.diagrams.parts import cells_of, count_axis, log_axis
 from iosonar.figures.model import (
@@ -41,13 +41,11 @@ FEWEST_FILES = 3
 
 MIN_ACCESSES = 3
 
-ONE_FILE = "for one file of calls only"
-
 
 def offsets(study: CallStudy, place: int, name: str, rank: str) -> Figure | Empty:
     """The offset of each read and write of a file over time: the file with the most bytes is the first."""
     if not study.is_single:
-        return Empty(name, ONE_FILE)
+        return Empty(name, ONE_SIDE)
     side = study.first
     paths = list(dict.fromkeys(each.path for each in side.accesses if each.accesses >= MIN_ACCESSES))
     if place >= len(paths):
@@ -101,7 +99,7 @@ def _time_of(study: CallStudy, table: ir.Table) -> Axis:
 def bytes_by_file(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     """The bytes read and written by file, the files with the most bytes first."""
     if not study.is_single:
-        return Empty(name, ONE_FILE)
+        return Empty(name, ONE_SIDE)
     layers, rows = [], []
     files = study.first.files
     for role, label, values in (
@@ -138,7 +136,7 @@ def _concentration(values: NDArray[np.float64]) -> tuple[str, str]:
 def sizes(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     """The number of reads and writes by the bytes that they moved, in powers of two."""
     if not study.is_single:
-        return Empty(name, ONE_FILE)
+        return Empty(name, ONE_SIDE)
     layers, rows = [], []
     table = study.first.table
     moved = table.filter(table.series.isin((int(CallSeries.READ), int(CallSeries.WRITE))))

@@ -8,7 +8,7 @@ import numpy as np
 
 from iosonar import units
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
-from iosonar.diagrams.calls.parts import LEAST_S, ROLES, figure, info, time_axis
+from iosonar.diagrams.calls.parts import LEAST_S, ONE_SIDE, ROLES, figure, info, time_axis
 from iosonar.diagrams.calls.study import CallSide, CallStudy
 from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, linear_axis, log_axis, measure_row
 from iosonar.figures.model import Cloud, CloudPart, Empty, Figure, Legend, LegendRow, Role, Steps, Stroke, Unit
@@ -21,7 +21,7 @@ COLUMNS = ("calls", *VALUE_COLUMNS[1:])
 def response_over_time(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     """The response time of each call over its begin: a sonar diagram of calls."""
     if not study.is_single:
-        return Empty(name, "for one file only")
+        return Empty(name, ONE_SIDE)
     side = study.first
     if not side.response:
         return Empty(name, "no call returned")

@@ -237,9 +237,10 @@ impl Recorder {
         metadata.clocks = Some(Clocks { unix_ns: self.unix_ns, monotonic_ns: self.zero_ns.cast_signed() });
         metadata.counts = CallCounts { lost_events: self.lost_events(), ..self.counts.clone() };
         metadata.complete = true;
-        metadata
-            .notices
-            .push(format!("recorded by eBPF on Linux {}", rustix::system::uname().release().to_string_lossy()));
+        if metadata.source.preamble.is_empty() {
+            let release = rustix::system::uname().release().to_string_lossy().into_owned();
+            metadata.source.preamble = format!("recorded by eBPF on Linux {release}");
+        }
         metadata.notices.extend(self.kernel.losses().notices());
         let lost = self.sequence.lost();
         if lost > 0 {

@@ -53,6 +53,25 @@ pub struct Done {
     pub bytes: u64,
 }
 
+impl std::ops::AddAssign for Done {
+    fn add_assign(&mut self, other: Self) {
+        let Self { directories, files, extended, shortened, symlinks, hard_links, special, .. } = other;
+        let Self { special_left_out, removed, attributes, owners_refused, bytes, .. } = other;
+        self.directories += directories;
+        self.files += files;
+        self.extended += extended;
+        self.shortened += shortened;
+        self.symlinks += symlinks;
+        self.hard_links += hard_links;
+        self.special += special;
+        self.special_left_out += special_left_out;
+        self.removed += removed;
+        self.attributes += attributes;
+        self.owners_refused += owners_refused;
+        self.bytes += bytes;
+    }
+}
+
 impl Done {
     /// Whether everything was there already.
     pub fn is_nothing(&self) -> bool {

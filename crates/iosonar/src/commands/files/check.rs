@@ -8,6 +8,7 @@ use iosonar_files::tree::{Confined, Difference, Kind, Must, differences};
 use serde_json::json;
 
 use super::needs::{NeedArgs, Needed, text};
+use super::reason::reason as words;
 use crate::console::{out, status};
 use crate::progress::Rows;
 use crate::{console, exit, human};
@@ -35,10 +36,14 @@ const LISTED: usize = 5;
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let needed = self.needs.needed()?;
-        let dir = &self.needs.root;
-        let root = Confined::open(dir).with_context(|| format!("cannot open the root {}", dir.display()))?;
         let mut rows = Rows::of("looking at the files", "paths");
-        let found = differences(&root, &needed.plan, self.needs.special_files, || rows.row(|| None));
+        let mut found = Vec::new();
+        for dir in &needed.roots {
+            let root = Confined::open(dir).with_context(|| {
+                format!("cannot open the root {}; `iosonar files prepare` creates it", dir.display())
+            })?;
+            found.extend(differences(&root, &needed.plan, self.needs.special_files, || rows.row(|| None)));
+        }
         rows.finish();
         if self.needs.json {
             self.print_json(&needed, &found)?;
@@ -85,7 +90,7 @@ impl Args {
         let data = human::bytes(plan.data_bytes());
         out!("{} in the trace", human::counted(needed.survey.calls, "call"));
         for (reason, calls) in &needed.survey.skipped {
-            out!("  {:>10} not replayed: {}", human::count(*calls), reason.replace('_', " "));
+            out!("  {:>10} not replayed: {}", human::count(*calls), words(reason));
         }
         let from = match &needed.snapshot {
             Some(snapshot) => format!("by the snapshot {} and the trace", snapshot.display()),
@@ -102,9 +107,9 @@ impl Args {
         }
         let by_problem = by_problem(found);
         if by_problem.is_empty() {
-            out!("{} has all of it", self.needs.root.display());
+            out!("{} has all of it", self.needs.root_text(needed));
         } else {
-            out!("{} differs:", self.needs.root.display());
+            out!("{} differs; `iosonar files prepare` creates what is missing:", self.needs.root_text(needed));
         }
         for (name, found) in by_problem {
             out!("  {:>10} {}", human::count(found.len() as u64), name.replace('_', " "));

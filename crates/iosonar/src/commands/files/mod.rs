@@ -10,6 +10,7 @@ mod generate;
 mod needs;
 mod order;
 mod prepare;
+mod reason;
 mod record;
 mod replay;
 mod scale;

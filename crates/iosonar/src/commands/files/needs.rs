@@ -13,25 +13,26 @@ use crate::progress::Rows;
 
 #[derive(clap::Args)]
 pub struct NeedArgs {
-    /// The trace
+    /// The trace: NAME.calls.parquet, or text of strace
     pub trace: PathBuf,
-    /// The directory below which the trace is replayed: /home/u/x is DIR/home/u/x
+    /// The folder of the replay: /home/u/x of the trace is DIR/home/u/x
     #[arg(long, value_name = "DIR")]
     pub root: PathBuf,
-    /// Other names for files of the trace: lines OLD NEW; the longest OLD that is a path or a directory above it is replaced
-    /// by NEW, a path below the root
+    /// Other places for files of the trace: lines OLD NEW. The longest OLD that is the path or a directory above it is
+    /// replaced by NEW, a path below the root
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
-    /// Files whose calls are not replayed: a pattern on each line, with *, ** and ?
+    /// Leave out calls on these files: a pattern on each line, with *, ** and ?
     #[arg(long, value_name = "FILE")]
     pub ignore: Option<PathBuf>,
     /// The snapshot of the files before the trace [default: NAME.tree.parquet beside NAME.calls.parquet, if it exists]
     #[arg(long, value_name = "FILE")]
     pub tree_from: Option<PathBuf>,
-    /// Working directory of the traced program, if the trace does not record it
+    /// Working directory of the traced program, if the trace does not have it
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Number of concurrent instances, whose files --map puts at different places with {instance}
+    /// Concurrent instances of the replay, each in its own folder instance-K below the root, or where --map says with
+    /// {instance}
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub instances: u32,
     /// Include device nodes, sockets and FIFOs
@@ -52,6 +53,8 @@ pub struct Needed {
     pub metadata: Metadata,
     /// The file of the snapshot.
     pub snapshot: Option<PathBuf>,
+    /// The folders that need it: the root, or one for each instance.
+    pub roots: Vec<PathBuf>,
 }
 
 impl NeedArgs {
@@ -80,7 +83,21 @@ impl NeedArgs {
         if map.has_instances() {
             (1..self.instances).for_each(|instance| plan.add(plan_of(instance)));
         }
-        Ok(Needed { survey, plan, metadata, snapshot })
+        let roots = if self.instances == 1 || map.has_instances() {
+            vec![self.root.clone()]
+        } else {
+            (0..self.instances).map(|instance| self.root.join(format!("instance-{instance}"))).collect()
+        };
+        Ok(Needed { survey, plan, metadata, snapshot, roots })
+    }
+
+    /// The root in messages.
+    pub fn root_text(&self, needed: &Needed) -> String {
+        let root = self.root.display();
+        match needed.roots.len() {
+            1 => root.to_string(),
+            several => format!("{root}/instance-0 … instance-{}", several - 1),
+        }
     }
 
     fn snapshot(&self) -> Option<PathBuf> {
@@ -96,6 +113,7 @@ impl Needed {
             notices.push("the trace was cut short".into());
         }
         notices.extend(self.survey.counts.notices());
+        notices.extend(self.survey.counts.mapping_notice());
         if self.plan.unknown_links > 0 {
             notices.push(format!(
                 "the targets of {} symbolic links are not in the trace, so these lead nowhere; a snapshot (files record --tree) has them",

@@ -25,19 +25,20 @@ use crate::usage::misuse;
 #[command(after_help = "\
 Orders:
   conservative  a call follows all calls that had ended before it began
-  fs            a call follows the last one that modified the same file, or the directory of the name
+  fs            a call follows the last one that modified the same file, or the directory that
+                holds its name
   thread        a call follows the one before it in its thread
-  resource      a call follows the one before it in its thread, and those that made, used or changed the
-                same descriptors, names, directories, sizes and attributes
+  resource      a call follows the one before it in its thread, and those that made, used or changed
+                the same descriptors, names, directories, sizes and attributes
 
 Examples:
   iosonar files order tar.calls.parquet --order fs
-  iosonar files order tar.calls.parquet --order resource --end 0.1 --dot tar.dot && dot -Tsvg -O tar.dot
+  iosonar files order tar.calls.parquet --order resource --end 0.1 --dot tar.dot
+  dot -Tsvg -O tar.dot                                                a picture of that graph
   iosonar files order tar.calls.parquet --order fs --format json | jq .summary
 
-Calls are numbered from 0 in the order of their begin. Calls that the order leaves out are not printed:
-in fs and resource, those that a replay does not issue. The snapshot NAME.tree.parquet beside the trace
-is used if it exists.")]
+Calls are numbered from 0 in the order of their begin. fs and resource leave out calls that a replay
+does not issue. The snapshot NAME.tree.parquet beside the trace is used if it exists.")]
 pub struct Args {
     /// The trace: a table of calls, or text of strace; `-` is standard input
     trace: PathBuf,
@@ -53,19 +54,20 @@ pub struct Args {
     /// Write the graph for graphviz to this file, and only the summary to standard output
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     dot: Option<PathBuf>,
-    /// First begin of a call, in seconds of the trace
+    /// Leave out calls that begin before this time of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     start: Option<Nanos>,
-    /// Leave out calls that begin at this time or later, in seconds of the trace
+    /// Leave out calls that begin at or after this time of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     end: Option<Nanos>,
-    /// The working directory of the program, where the trace does not show it
+    /// Working directory of the traced program, if the trace does not have it
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Where paths of the trace are below the root: a file with lines of an old and a new path
+    /// Other places for files of the trace: lines OLD NEW. The longest OLD that is the path or a directory above it is
+    /// replaced by NEW, a path below the root
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// Files to leave out: a file with a pattern on each line
+    /// Leave out calls on these files: a pattern on each line, with *, ** and ?
     #[arg(long, value_name = "FILE")]
     ignore: Option<PathBuf>,
 }

@@ -1,8 +1,10 @@
 //! `iosonar files prepare`.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use iosonar_files::tree::{Done, Settings, prepare};
 use iosonar_replay::pipeline::payload::DataSpec;
 use serde_json::json;
@@ -20,18 +22,19 @@ const SEED: u64 = 0;
 #[command(after_help = "\
 Examples:
   iosonar files prepare tar.calls.parquet --root /mnt/test
-  iosonar files prepare tar.calls.parquet --root /mnt/test --reset     again, after a replay
+  iosonar files prepare tar.calls.parquet --root /mnt/test --reset        again, after a replay
+  iosonar files prepare tar.calls.parquet --root /mnt/test --instances 4  for four at once
 
-Directories, files with data, symbolic links and hard links are created as the snapshot has them; what
-it does not cover is derived from the trace. Existing files that are too short become longer; nothing
-else that exists is changed, unless --reset is given. Nothing outside the root is touched.
+Directories, files with data, symbolic links and hard links are created as the snapshot has them.
+What it does not cover follows from the trace. Files that are too short become longer; nothing else
+that exists is changed without --reset. Nothing outside the root is touched.
 
 Exit codes: 0 success, 1 failure, 2 wrong command line.")]
 pub struct Args {
     #[command(flatten)]
     needs: NeedArgs,
-    /// Bring the root back to the state before the trace: remove what is not part of it, and change what differs; only in a
-    /// directory that was empty when it was prepared first
+    /// Restore the state before the trace: remove what is not part of it, and change what differs. Only in a directory that
+    /// was new or empty when it was first prepared
     #[arg(long)]
     reset: bool,
     /// Give files their size without writing data: reads of them do not reach the device
@@ -51,11 +54,21 @@ impl Args {
             reset: self.reset,
             special_files: self.needs.special_files,
         };
-        let total = needed.plan.data_bytes().max(1);
+        let total = (needed.plan.data_bytes() * needed.roots.len() as u64).max(1);
         let mut rows = Rows::of("creating files", "steps");
-        let done = prepare(&self.needs.root, &needed.plan, &settings, |bytes| {
-            rows.row(|| Some(bytes as f64 / total as f64));
-        })?;
+        let mut done = Done::default();
+        if needed.roots.len() > 1 {
+            fs::create_dir(&self.needs.root).or_else(|error| match error.kind() {
+                ErrorKind::AlreadyExists => Ok(()),
+                _ => Err(error).with_context(|| format!("cannot make the root {}", self.needs.root.display())),
+            })?;
+        }
+        for root in &needed.roots {
+            let before = done.bytes;
+            done += prepare(root, &needed.plan, &settings, |bytes| {
+                rows.row(|| Some((before + bytes) as f64 / total as f64));
+            })?;
+        }
         rows.finish();
         if self.needs.json {
             self.print_json(&needed, &done)?;
@@ -78,7 +91,7 @@ impl Args {
     }
 
     fn print(&self, needed: &Needed, done: &Done) {
-        let root = self.needs.root.display();
+        let root = self.needs.root_text(needed);
         if done.is_nothing() {
             out!("{root} has all that the trace needs; nothing was changed");
         } else {
@@ -93,9 +106,9 @@ impl Args {
             (done.symlinks, "symbolic links"),
             (done.hard_links, "hard links"),
             (done.special, "device nodes, sockets and FIFOs"),
-            (done.attributes, "with corrected permissions, owner or time"),
+            (done.attributes, "paths got their permissions, owner or time"),
             (done.special_left_out, "device nodes, sockets and FIFOs left out (--special-files)"),
-            (done.owners_refused, "with another owner, as only root may set owners"),
+            (done.owners_refused, "paths keep another owner: only root may set owners"),
         ] {
             if count > 0 {
                 out!("  {:>10} {what}", human::count(count));

@@ -29,7 +29,7 @@ use plan::Plan;
 Examples:
   iosonar files record --output tar.calls.parquet --tree src -- tar -cf src.tar src
                                                  a command, with a snapshot of the folder src
-  iosonar files record --with strace -- make     with strace: without root, but at half the speed
+  iosonar files record --with strace -- make     with strace: needs no root, slows the command down
   iosonar files record --pid 4711 --duration 1m  a running process, into pid-4711.calls.parquet
 
 COMMAND and all processes that it starts are recorded until COMMAND ends; processes that outlive it
@@ -44,21 +44,21 @@ pub struct Args {
     /// What records the calls [default: ebpf as root, if the kernel allows it; else strace]
     #[arg(long, value_enum, value_name = "METHOD")]
     with: Option<Method>,
-    /// A folder that the command uses: keep a snapshot of it, made before the command starts, beside the trace; repeat for
+    /// A folder that the command uses: its snapshot, made before the command starts, goes beside the trace. Repeat for
     /// several folders
     #[arg(long, value_name = "DIR")]
     tree: Vec<PathBuf>,
     /// Record this process, with all its threads and the processes that it starts
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
-    /// Duration of the recording: 90, 1.5s, 10m, 2h; COMMAND may end it earlier [default: until Ctrl-C, or until the command
-    /// or process ends]
+    /// Duration of the recording: 90, 1.5s, 10m, 2h. It ends earlier if the command or process does [default: until then, or
+    /// Ctrl-C]
     #[arg(long, short = 't', value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
     /// Size of the ring buffer for events of eBPF, in MiB; increase it if events are lost
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
-    /// Free text to keep in the trace, such as its origin or licence
+    /// Text to keep in the trace, such as its origin or licence
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
     /// Record until this command ends, and exit with its exit code
@@ -68,7 +68,7 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Method {
-    /// strace: no root needed; slows the command down
+    /// strace: needs no root; slows the command down
     Strace,
     /// Programs in the kernel: needs root and Linux 5.15
     Ebpf,
@@ -113,12 +113,12 @@ impl Args {
             return Ok(ExitCode::from(128 + signal));
         }
         let (metadata, until) = match method {
-            Method::Ebpf => ebpf::record(plan)?,
-            Method::Strace => strace::record(plan)?,
+            Method::Ebpf => ebpf::record(plan, &mut tree)?,
+            Method::Strace => strace::record(plan, &mut tree)?,
         };
         report(&output, &metadata);
         if self.tree.is_empty() {
-            status!("  without --tree DIR, a replay makes only files that calls show, at the sizes that they show");
+            status!("  without --tree DIR, a replay knows only the files and sizes that calls show");
         }
         add_used(&mut tree, &output)?;
         if !tree.is_empty() {

@@ -10,7 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_files::order::Policy;
-use iosonar_files::replay::{Cache, Options, Prepared, Progress, Statistics, Threads, Timing};
+use iosonar_files::replay::{Cache, Mismatch, Options, Prepared, Progress, Statistics, Threads, Timing};
+use iosonar_files::strace::errno_name;
 use iosonar_replay::config::issuing::Wait;
 use iosonar_replay::issuer::Stop;
 use iosonar_replay::pipeline::payload::DataSpec;
@@ -18,6 +19,7 @@ use iosonar_trace::Nanos;
 use iosonar_trace::params::parse_duration;
 use iosonar_trace::run_info::{Quantiles, Within};
 
+use super::reason::reason;
 use crate::console::{answer_json, out, status};
 use crate::{exit, human, watch};
 
@@ -33,20 +35,21 @@ Examples:
                                           ended before it began
   iosonar files replay db.calls.parquet --root /mnt/test -o fast.calls-run.parquet --timing asap
   iosonar files replay db.calls.parquet --root /mnt/test -o r.calls-run.parquet --order resource
-                                          calls of different files may overlap as they could not then
+                                          calls on different files may overlap that did not then
   iosonar files replay db.calls.parquet --root /mnt/test -o cold.calls-run.parquet --drop-caches
   iosonar files replay db.calls.parquet --root /mnt/test -o w.calls-run.parquet --start 60 --end 120
-                                          the second minute; files open at its start are opened first
+                                          the second minute; files open at its start are opened
+                                          before
   iosonar files replay job.calls.parquet --root /mnt/test -o ten.calls-run.parquet --instances 10
                                           ten at once, in instance-0 to instance-9 below the root
-To make what a trace needs: iosonar files prepare tar.calls.parquet --root /mnt/test
+`iosonar files prepare tar.calls.parquet --root /mnt/test` creates what the trace needs.
 
 Exit codes: 0 success, 1 failure, 2 wrong command line, 4 the result of a call differs from the
 original's, 5 the replay was cut short (the result has all calls until then).")]
 pub struct Args {
     /// The trace: NAME.calls.parquet, or text of strace
     trace: PathBuf,
-    /// Replay below this folder
+    /// The folder of the replay: /home/u/x of the trace is DIR/home/u/x
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
     /// The result: NAME.calls-run.parquet
@@ -68,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration, help_heading = "Order and time")]
     #[arg(allow_hyphen_values = true)]
     extra_delay: Nanos,
-    /// Replay only calls that begin at this time of the trace or later
+    /// Replay only calls that begin at or after this time of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Order and time")]
     #[arg(allow_hyphen_values = true)]
     start: Option<Nanos>,
@@ -76,25 +79,26 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Order and time")]
     #[arg(allow_hyphen_values = true)]
     end: Option<Nanos>,
-    /// Do not prove from the result that the order was kept
+    /// Do not check in the result that the order was kept
     #[arg(long, help_heading = "Order and time")]
     no_verify_order: bool,
     /// Concurrent instances, each in its own folder instance-K below the root, or where --map says with {instance}
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Files")]
     instances: u32,
-    /// Map paths: a line OLD NEW for each prefix; NEW is a path below the root
+    /// Other places for files of the trace: lines OLD NEW. The longest OLD that is the path or a directory above it is
+    /// replaced by NEW, a path below the root
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     map: Option<PathBuf>,
-    /// Leave out calls on these files: a pattern on a line, # for comments
+    /// Leave out calls on these files: a pattern on each line, with *, ** and ?
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     ignore: Option<PathBuf>,
     /// The snapshot of the files before the trace [default: NAME.tree.parquet beside NAME.calls.parquet, if it exists]
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     tree_from: Option<PathBuf>,
-    /// Working directory of the traced program, if the trace does not record it
+    /// Working directory of the traced program, if the trace does not have it
     #[arg(long, value_name = "DIR", help_heading = "Files")]
     cwd: Option<PathBuf>,
-    /// Also make and open device nodes, sockets and FIFOs
+    /// Also create and open device nodes, sockets and FIFOs
     #[arg(long, help_heading = "Files")]
     special_files: bool,
     /// Drop the page cache of the machine before the replay (needs root)
@@ -103,7 +107,7 @@ pub struct Args {
     /// Drop the cached pages of each file when it is opened
     #[arg(long, help_heading = "Files")]
     no_cache: bool,
-    /// Threads that issue calls: trace for one for each thread of the trace, each issuing its own calls
+    /// Threads that issue calls
     #[arg(long, value_enum, value_name = "WHICH", default_value = "pool", help_heading = "Issuing")]
     threads: ThreadsArg,
     /// The most threads of the pool, and so the most calls at the same time
@@ -156,7 +160,7 @@ enum TimingArg {
 enum ThreadsArg {
     /// A pool: any thread issues any call
     Pool,
-    /// One for each thread of the trace
+    /// One for each thread of the trace, which issues the calls of that thread
     Trace,
 }
 
@@ -262,13 +266,13 @@ fn print(s: &Statistics) {
             out!("{name:<17}{text}");
         }
     };
-    let list = |counts: &std::collections::BTreeMap<&'static str, u64>| {
-        let each = counts.iter().map(|(name, calls)| format!("{} {}", human::count(*calls), name.replace('_', " ")));
+    let list = |counts: &std::collections::BTreeMap<&'static str, u64>, words: fn(&str) -> &str| {
+        let each = counts.iter().map(|(name, calls)| format!("{} {}", human::count(*calls), words(name)));
         each.collect::<Vec<_>>().join(", ")
     };
     line("FAKE RESULT", s.fake.as_deref().map_or("", |why| why.trim_start_matches("FAKE RESULT: ")).to_owned());
     line("calls", format!("{}, {} issued", human::count(s.calls), human::count(s.issued)));
-    line("left out", list(&s.left_out));
+    line("left out", list(&s.left_out, reason));
     line("rate", format!("{} calls/s", human::rate(s.calls_per_s)));
     let share = s.elapsed_s / s.original_s;
     let share = if share.is_finite() { format!("{} of ", human::percent(share)) } else { String::new() };
@@ -280,35 +284,30 @@ fn print(s: &Statistics) {
     line("issue error", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
     line("  within", s.within_pct.as_ref().map(within).unwrap_or_default());
     line(
-        "  of the gap",
+        "  of the gaps",
         s.compute_time_error_pct.as_ref().map_or(String::new(), |q| {
             let below = s.compute_time_error_below_10_pct.unwrap_or_default();
             format!("median {:.2} %, below 10 % for {} of the calls", q.p50, human::percent(below / 100.0))
         }),
     );
-    line("held by", list(&s.held));
+    line("held", list(&s.held, holder));
     line("  then issued in", s.release_to_issue_us.as_ref().map(quantiles).unwrap_or_default());
     for instance in &s.instances {
         line(&format!("instance {}", instance.instance), human::span(instance.job_s));
     }
-    line("listings differ", if s.listings_differ > 0 { human::count(s.listings_differ) } else { String::new() });
+    let listings = || format!("{} in length, which is not a mismatch", human::count(s.listings_differ));
+    line("listings differ", if s.listings_differ > 0 { listings() } else { String::new() });
     let differ = |calls| format!("{}: the result differs from the original's", human::counted(calls, "call"));
     line("mismatches", if s.mismatches > 0 { differ(s.mismatches) } else { "none".into() });
     for kind in s.mismatch_kinds.iter().take(MISMATCHES) {
-        let errno = |errno: i32| match errno {
-            0 => "success".to_owned(),
-            errno => std::io::Error::from_raw_os_error(errno).to_string(),
-        };
         let path = kind.first_path.as_deref().unwrap_or("no path");
         line(
             "",
             format!(
-                "  {} {}: {} ({}, originally {}), first call {} on {path}",
+                "  {} {}: {}; first call {} on {path}",
                 human::count(kind.calls),
                 kind.call,
-                kind.outcome.replace('_', " "),
-                errno(kind.errno),
-                errno(kind.expected_errno),
+                difference(kind),
                 kind.first_call,
             ),
         );
@@ -323,6 +322,31 @@ fn print(s: &Statistics) {
         );
     }
     line("verdict", s.verdict.as_ref().map_or(String::new(), |verdict| verdict.sentence.clone()));
+}
+
+/// How the result differs from the original's.
+fn difference(kind: &Mismatch) -> String {
+    let errno = |number: i32| errno_name(number).map_or_else(|| format!("errno {number}"), str::to_owned);
+    match kind.outcome {
+        "failed" => format!("failed with {}, the original succeeded", errno(kind.errno)),
+        "succeeded" => format!("succeeded, the original failed with {}", errno(kind.expected_errno)),
+        "other_errno" => format!("failed with {}, the original with {}", errno(kind.errno), errno(kind.expected_errno)),
+        "fewer" => "moved fewer bytes than the original".into(),
+        "more" => "moved more bytes than the original".into(),
+        "other_result" if kind.call == "lseek" => "returned another position than the original".into(),
+        _ => "returned another value than the original".into(),
+    }
+}
+
+/// What held calls.
+fn holder(name: &str) -> &str {
+    match name {
+        "predecessor" => "by a predecessor in another thread",
+        "thread" => "by the call before in their thread",
+        "pool" => "by a busy pool",
+        "input" => "by reading the trace",
+        name => name,
+    }
 }
 
 fn quantiles(q: &Quantiles) -> String {

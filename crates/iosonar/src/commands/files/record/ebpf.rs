@@ -6,18 +6,23 @@ use anyhow::Result;
 use iosonar_files::Metadata;
 use iosonar_files::record::ebpf::{Options, Recorder};
 use iosonar_files::record::{inherited_by_children, process_with_threads};
+use iosonar_files::tree::Tree;
 
 use super::plan::Plan;
 use crate::console::status;
 use crate::until::Until;
 
 /// Records by the plan; returns the metadata, and the command.
-pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
+pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
     let Plan { writer, mut metadata, command, pid, duration, ring_bytes, orders } = plan;
     let mut recorder = Recorder::start(&Options { ring_bytes })?;
     let mut until;
     if let Some(pid) = pid {
-        metadata.processes = vec![recorder.follow(pid, || process_with_threads(pid))?];
+        metadata.processes = vec![recorder.follow(pid, || {
+            let process = process_with_threads(pid);
+            tree.add_open_files(pid);
+            process
+        })?];
         until = Until::start(&command, duration, orders)?;
         status!("recording process {pid}; Ctrl-C ends the recording");
     } else {

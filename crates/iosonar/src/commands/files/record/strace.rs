@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 use iosonar_files::record::strace::{Target, Tracer, copy, terminate, tracer_of};
 use iosonar_files::record::{inherited_by_children, process_with_threads};
+use iosonar_files::tree::Tree;
 use iosonar_files::{InitialProcess, Metadata, Recorder};
 
 use super::plan::Plan;
@@ -19,7 +20,7 @@ const TICK: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Records by the plan; returns the metadata, and the command.
-pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
+pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
     let Plan { mut writer, mut metadata, command, pid, duration, orders, .. } = plan;
     let target = pid.map_or(Target::Command(&command), Target::Process);
     let Tracer { text, keep_open, words } = Tracer::new(target)?;
@@ -30,19 +31,22 @@ pub fn record(plan: Plan) -> Result<(Metadata, Until)> {
     }
     let reading = thread::spawn(move || copy(text, writer.as_mut(), &known).map(|read| (writer, read)));
     let start = Instant::now();
-    let mut until = Until::start(&words, duration, orders)?;
+    // Of a process that was running before, the recording ends; there is no command to wait for.
+    let mut until = Until::start(&words, duration.filter(|_| pid.is_none()), orders)?;
+    let is_over = |elapsed| pid.is_some() && duration.is_some_and(|duration| elapsed >= duration);
     let child = until.process().expect("strace is a command");
     // The command is the child itself, as strace becomes it.
     let traced = pid.unwrap_or(child);
     let mut keep_open = Some(keep_open);
     let mut tracer = None;
-    while until.continues(start.elapsed()) && !reading.is_finished() {
+    while until.continues(start.elapsed()) && !is_over(start.elapsed()) && !reading.is_finished() {
         if tracer.is_none() {
             tracer = tracer_of(traced);
             if tracer.is_some() {
                 keep_open = None;
                 if let Some(pid) = pid {
                     metadata.processes.extend(process_with_threads(pid).ok());
+                    tree.add_open_files(pid);
                     status!("recording process {pid}; Ctrl-C ends the recording");
                 }
             }
