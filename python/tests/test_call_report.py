@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,55 @@ def test_wrong_sets_of_files(trace: Path, tmp_path: Path, capsys: pytest.Capture
     ):
         assert report(*files, "--out", tmp_path) != 0
         assert reason in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """Three replays of a trace, three of the same, and three that are 1.5 times as slow."""
+    folder = tmp_path_factory.mktemp("repeated")
+    calls = made_calls(5)
+    footer = {"trace": "t.calls.parquet", "options": {"order": "conservative", "timing": "exact"}}
+    return {
+        side: [
+            write_calls_run(
+                folder / f"{side}{number}.calls-run.parquet",
+                made_replay(calls, slower, seed),
+                run=footer | {"started_unix_ns": seed},
+            )
+            for number in range(3)
+            for seed in [100 * place + number + 1]
+        ]
+        for place, (side, slower) in enumerate({"a": 1.0, "b": 1.0, "c": 1.5}.items())
+    }
+
+
+def test_a_condition_on_groups_of_replays_of_calls(
+    repeated: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    condition = ("--fail-if", "p50 > +10%", "--out", tmp_path)
+    assert compare(*repeated["a"], "vs", *repeated["c"], *condition) == 3
+    printed = capsys.readouterr()
+    assert "p50 > +10%: holds for B" in printed.err
+    assert "95 % interval" in printed.out and "calls/s" in printed.out
+    assert compare(*repeated["a"], "vs", *repeated["b"], *condition, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [len(side["files"]) for side in found["sides"]] == [3, 3]
+    (each,) = found["comparisons"]
+    assert (each["pairing"], each["same_load"]) == ("paired", True)
+    assert {one["metric"] for one in each["differences"]} >= {"p50", "p99", "mean"}
+    # Of a single run per side, nothing is claimed.
+    assert compare(repeated["a"][0], repeated["c"][0], *condition) == 4
+
+
+def test_replays_in_different_orders_have_no_comparable_throughput(
+    repeated: dict[str, list[Path]], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(repeated["a"][0], run, "--out", tmp_path, "--fail-if", "throughput < -5%") == 4
+    assert "not replays of the same trace in the same order" in capsys.readouterr().out
+
+
+def test_a_trace_is_a_side_of_its_own(
+    repeated: dict[str, list[Path]], trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(*repeated["a"], "vs", trace, *repeated["b"], "--out", tmp_path) == 1
+    assert "a trace is a side of its own" in capsys.readouterr().err

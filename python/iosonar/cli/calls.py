@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iosonar.cli.run import print_error, print_lines
+from iosonar.cli.run import aligned, print_error, print_lines
 from iosonar.errors import UsageError
 
 if TYPE_CHECKING:
     from iosonar.diagrams.calls import CallOptions
     from iosonar.figures.size import Size
+    from iosonar.report.compare_calls import CallsComparison, CallsSide
     from iosonar.report.output_options import OutputOptions
     from iosonar.table import SourceFile
     from iosonar.table.engine import EngineOptions
@@ -26,8 +29,13 @@ def report_calls(
     output: OutputOptions,
     only: Sequence[str],
     blocks: SourceFile | None = None,
+    *,
+    lists_files: bool = True,
 ) -> None:
-    """The report of a trace or a run of calls, or of several side by side; with a recording of block devices."""
+    """The report of a trace or a run of calls, or of several side by side; with a recording of block devices.
+
+    With `lists_files`, the names of the files that it writes are printed.
+    """
     from iosonar.diagrams.calls import CallStudy
     from iosonar.diagrams.calls.study import MAX_SIDES
     from iosonar.report.calls import chosen, write_calls_report
@@ -57,12 +65,78 @@ def report_calls(
         suffix = "report" if len(files) == 1 else "compare"
         study = CallStudy(tables, options, blocks_beside(tables[0], blocks) if blocks else None)
         for done in write_calls_report(study, diagrams, output, suffix):
-            for path in done.paths:
-                print_lines(path)
+            if lists_files:
+                print_lines(*done.paths)
             if not done.paths:
                 missing.setdefault(done.reason, []).append(done.name)
         for reason, names in missing.items():
             print_error(f"{', '.join(names)} not drawn: {reason}")
+
+
+def grouped(files: Sequence[SourceFile], sizes: Sequence[int]) -> list[list[SourceFile]]:
+    """The files in groups of these sizes; a trace of calls comes first, as the original."""
+    from iosonar.table import Kind
+
+    rest = iter(files)
+    groups = [[next(rest) for _ in range(size)] for size in sizes]
+    return sorted(groups, key=lambda group: group[0].kind is not Kind.CALLS)
+
+
+def compare_calls(
+    groups: Sequence[Sequence[SourceFile]],
+    spill: Path,
+    engine: EngineOptions,
+    options: CallOptions,
+    output: OutputOptions,
+    as_json: bool,
+) -> list[CallsComparison]:
+    """Compares groups of a trace and runs of calls: draws the first file of each, and prints the numbers of all."""
+    from iosonar.diagrams.calls.study import RUN_ROLES
+    from iosonar.report import compare_calls as comparing
+    from iosonar.report.compare import columns_of, rows_of
+    from iosonar.table import OF_CALLS, Kind
+    from iosonar.table.input_checks import refuse_copies
+
+    files = [file for group in groups for file in group]
+    if other := next((file for file in files if file.kind not in OF_CALLS), None):
+        raise UsageError(f"{other.path} is {other.kind.words}, not of calls: make a separate report of it")
+    refuse_copies(files)
+    runs = [group for group in groups if group[0].kind is not Kind.CALLS]
+    if len(runs) > len(RUN_ROLES):
+        raise UsageError(f"at most {len(RUN_ROLES)} sides with runs of calls can be compared, not {len(runs)}; use vs")
+    report_calls([group[0] for group in groups], spill, engine, options, output, (), lists_files=not as_json)
+    sides, against = comparing.compare_calls(groups, spill.with_name(f"{spill.name}-numbers"), engine)
+    if as_json:
+        print_lines(_as_json(sides, against))
+        return against
+    print_lines(*(comparing.describe_side(side) for side in sides))
+    for each in against:
+        print_lines(*comparing.doubts(each), "")
+        table = rows_of(each.differences, each.throughput, "calls/s")
+        print_lines(*aligned([columns_of(each.first.letter, each.side.letter), *table]))
+    return against
+
+
+def _as_json(sides: Sequence[CallsSide], against: Sequence[CallsComparison]) -> str:
+    listed = [
+        {"side": side.letter, "files": [file.path for file in side.files], "calls": side.calls}
+        | {"mismatches": side.mismatches}
+        for side in sides
+    ]
+    comparisons = [
+        {
+            "side": each.side.letter,
+            "against": each.first.letter,
+            "pairing": each.pairing,
+            "same_load": each.same_load,
+            "unfaithful": list(each.unfaithful),
+            "fakes": list(each.fakes),
+            "differences": [asdict(one) for one in each.differences],
+            "throughput": asdict(each.throughput) if each.throughput else None,
+        }
+        for each in against
+    ]
+    return json.dumps({"sides": listed, "comparisons": comparisons}, indent=2)
 
 
 def report_scale(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.run import VERDICT, Command, guarded, print_error, print_lines, print_skipped_rows, start
+from iosonar.cli.run import VERDICT, Command, aligned, guarded, print_error, print_lines, print_skipped_rows, start
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 
@@ -31,6 +31,8 @@ Examples:
       for CI
   iosonar compare tar.calls.parquet tar.calls-run.parquet
       calls to files: the original and its replays side by side
+  iosonar compare old-*.calls-run.parquet vs new-*.calls-run.parquet --fail-if 'p99 > +10%' --json
+      three or more replays of calls per side
 
 Without vs, each file is a side. A difference is claimed only with at least three runs per side.
 
@@ -60,13 +62,13 @@ def compare(
     ] = "2GiB",
 ) -> None:
     """Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary."""
-    from iosonar.cli.calls import report_calls
+    from iosonar.cli.calls import compare_calls, grouped
     from iosonar.diagrams import Options, Study
     from iosonar.diagrams.calls import CallOptions
     from iosonar.diagrams.comparison import ROLES, Side
     from iosonar.figures.size import PAGE
     from iosonar.report import compare as comparing
-    from iosonar.report.condition import Condition, Outcome
+    from iosonar.report.condition import Compared, Condition, Outcome
     from iosonar.report.condition import judge as judge_side
     from iosonar.report.output_options import OutputOptions, ReportFormat
     from iosonar.report.outputs import make_folder, write_whole
@@ -83,11 +85,13 @@ def compare(
         make_folder(out)
         with ExitStack() as stack:
             if is_of_calls(groups[0][0]):
-                if fail_if or json_:
-                    raise UsageError("--fail-if and --json are not for calls to files")
-                opened, spill = stack.enter_context(open_files([path for group in groups for path in group]))
+                files, spill = stack.enter_context(open_files([path for group in groups for path in group]))
                 output = OutputOptions(out, ReportFormat.HTML, theme)
-                report_calls(opened, spill, EngineOptions(memory), CallOptions(size=PAGE), output, ())
+                sides_of_calls = grouped(files, [len(group) for group in groups])
+                found = compare_calls(
+                    sides_of_calls, spill, EngineOptions(memory), CallOptions(size=PAGE), output, json_
+                )
+                judge({each.side.letter: each for each in found}, conditions)
                 return
             if len(groups) > len(ROLES):
                 raise UsageError(
@@ -109,7 +113,7 @@ def compare(
             else:
                 print_lines(*text_of(compared))
                 print_lines(path)
-            judge(compared, conditions)
+            judge({each.side.letter: each for each in compared.against}, conditions)
 
     def as_json(compared: comparing.Comparison) -> str:
         sides = [{"side": s.letter, "files": [f.path for f in s.study.requests.files]} for s in compared.sides]
@@ -141,20 +145,17 @@ def compare(
             yield ""
             yield f"{banner.head} {banner.text}"
         for each in compared.against:
-            table = [comparing.columns(each, compared.sides[0]), *comparing.rows(each)]
-            widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
             yield ""
-            for row in table:
-                yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            yield from aligned([comparing.columns(each, compared.sides[0]), *comparing.rows(each)])
         yield ""
 
-    def judge(compared: comparing.Comparison, conditions: Sequence[Condition]) -> None:
+    def judge(against: Mapping[str, Compared], conditions: Sequence[Condition]) -> None:
         outcomes = set()
         for condition in conditions:
-            for each in compared.against:
+            for letter, each in against.items():
                 found = judge_side(condition, each)
                 outcomes.add(found.outcome)
-                print_error(f"{condition.text}: {found.outcome.value} for {each.side.letter}: {found.why}")
+                print_error(f"{condition.text}: {found.outcome.value} for {letter}: {found.why}")
         if Outcome.HOLDS in outcomes:
             sys.exit(VERDICT)
         if Outcome.UNDECIDED in outcomes:

@@ -313,11 +313,16 @@ def change_text(change: float) -> str:
 
 def rows(each: SideComparison) -> tuple[tuple[str, ...], ...]:
     """The table rows of one comparison."""
+    return rows_of(each.differences, each.throughput, "IO/s")
+
+
+def rows_of(found: Sequence[Difference], rate: RateDifference | None, unit: str) -> tuple[tuple[str, ...], ...]:
+    """The table rows of differences; `unit` is that of the throughput."""
     values: list[tuple[Difference | RateDifference, str, str]] = [
-        (one, units.span(one.a_ns / 1e9), units.span(one.b_ns / 1e9)) for one in each.differences
+        (one, units.span(one.a_ns / 1e9), units.span(one.b_ns / 1e9)) for one in found
     ]
-    if rate := each.throughput:
-        values.append((rate, f"{units.count(rate.a_per_s)} IO/s", f"{units.count(rate.b_per_s)} IO/s"))
+    if rate:
+        values.append((rate, f"{units.count(rate.a_per_s)} {unit}", f"{units.count(rate.b_per_s)} {unit}"))
     return tuple(
         (
             metric_of(one),
@@ -333,7 +338,12 @@ def rows(each: SideComparison) -> tuple[tuple[str, ...], ...]:
 
 def columns(each: SideComparison, first: Side) -> tuple[str, ...]:
     """The header of these rows."""
-    return ("", first.letter, each.side.letter, "change", "95 % interval", "finding")
+    return columns_of(first.letter, each.side.letter)
+
+
+def columns_of(first: str, other: str) -> tuple[str, ...]:
+    """The header of the rows of these sides."""
+    return ("", first, other, "change", "95 % interval", "finding")
 
 
 def page_of(compared: Comparison) -> Page:

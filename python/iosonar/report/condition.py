@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from iosonar.errors import UsageError
 from iosonar.quantities.difference import METRICS, MIN_RUNS, THROUGHPUT, Difference, Finding, RateDifference
-from iosonar.report.compare import SideComparison, change_text, metric_of
+from iosonar.report.compare import change_text, metric_of
 from iosonar.report.grammar import LimitUnit, parse
 
 
@@ -41,6 +42,30 @@ class Condition:
         return change > self.limit if self.above else change < self.limit
 
 
+class Compared(Protocol):
+    """The comparison of one side with the first: of runs, or of runs of calls."""
+
+    @property
+    def differences(self) -> list[Difference]:
+        """The differences in latency."""
+
+    @property
+    def throughput(self) -> RateDifference | None:
+        """The difference in throughput."""
+
+    @property
+    def same_load(self) -> bool:
+        """Whether all runs replayed the same load in the same way."""
+
+    @property
+    def unfaithful(self) -> tuple[str, ...]:
+        """Runs of either side that were not faithful."""
+
+    @property
+    def fakes(self) -> tuple[str, ...]:
+        """Runs of either side that did no I/O."""
+
+
 class Outcome(Enum):
     """The outcome of a condition."""
 
@@ -61,7 +86,7 @@ class Judgement:
     why: str
 
 
-def judge(condition: Condition, each: SideComparison) -> Judgement:
+def judge(condition: Condition, each: Compared) -> Judgement:
     """Compares the interval of a side's change with the condition's limit."""
     one: Difference | RateDifference | None = next(
         (one for one in (*each.differences, each.throughput) if one and metric_of(one) == condition.metric), None
@@ -76,7 +101,7 @@ def judge(condition: Condition, each: SideComparison) -> Judgement:
     )
 
 
-def _undecided(condition: Condition, each: SideComparison, one: Difference | RateDifference | None) -> str:
+def _undecided(condition: Condition, each: Compared, one: Difference | RateDifference | None) -> str:
     """Why the condition is undecided; empty if it is decided."""
     if one is None:
         return f"too few requests for {condition.metric}"

@@ -1,0 +1,166 @@
+"""Compares groups of runs of calls in numbers: changes of response times and throughput, with confidence intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar import units
+from iosonar.diagrams.notes import stated_verdict
+from iosonar.errors import UserError
+from iosonar.quantities.blocks import Blocks, blocks, rates
+from iosonar.quantities.difference import Difference, Pairing, RateDifference, differences, rate_difference
+from iosonar.table import Kind, SourceFile, calls_of
+from iosonar.table.engine import EngineOptions
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+SAME_LOAD = ("order", "timing", "factor", "extra_delay", "start", "end", "instances", "threads")
+"""Options that change what is issued, and when."""
+
+
+@dataclass(frozen=True)
+class CallsSide:
+    """A trace, or runs that are repetitions of each other."""
+
+    letter: str
+    files: tuple[SourceFile, ...]
+    calls: int
+    mismatches: int
+    rates: list[NDArray[np.float64]]
+    tables: tuple[ir.Table, ...]
+
+    @property
+    def unfaithful(self) -> tuple[str, ...]:
+        """Its runs that say that they were not faithful."""
+        return tuple(
+            f"{file.name} of {self.letter}" for file in self.files if stated_verdict(file).get("faithful") is False
+        )
+
+    @property
+    def fakes(self) -> tuple[str, ...]:
+        """Its runs that issued no calls."""
+        return tuple(f"{file.name} of {self.letter}" for file in self.files if file.run.get("fake"))
+
+    @cached_property
+    def loads(self) -> set[tuple[str, ...]]:
+        """What its runs replayed, and how; an empty entry for a trace."""
+        found = set()
+        for file in self.files:
+            options = file.run.get("options") or {}
+            trace = str(file.run.get("trace") or "")
+            found.add((trace, *(str(options.get(name)) for name in SAME_LOAD)) if trace else ())
+        return found
+
+    @property
+    def keeps_times(self) -> bool:
+        """Whether all of it has the times of the trace."""
+        return all((file.option("timing") or "exact") == "exact" for file in self.files if file.kind is not Kind.CALLS)
+
+
+@dataclass(frozen=True)
+class CallsComparison:
+    """The comparison of one side with the first."""
+
+    first: CallsSide
+    side: CallsSide
+    differences: list[Difference]
+    throughput: RateDifference | None
+    pairing: Pairing
+    same_load: bool
+
+    @property
+    def unfaithful(self) -> tuple[str, ...]:
+        """Runs of either side that were not faithful."""
+        return self.first.unfaithful + self.side.unfaithful
+
+    @property
+    def fakes(self) -> tuple[str, ...]:
+        """Runs of either side that issued no calls."""
+        return self.first.fakes + self.side.fakes
+
+
+def compare_calls(
+    groups: Sequence[Sequence[SourceFile]], spill: Path, engine: EngineOptions
+) -> tuple[list[CallsSide], list[CallsComparison]]:
+    """Compares each group of files with the first."""
+    with ExitStack() as stack:
+        sides = []
+        for letter, group in zip("ABCDEF", groups, strict=False):
+            if len(group) > 1 and any(file.kind is Kind.CALLS for file in group):
+                raise UserError("a trace is a side of its own: separate it from the runs with vs")
+            opened = [
+                stack.enter_context(calls_of(file, spill.with_name(f"{spill.name}-{letter}{number}"), engine))
+                for number, file in enumerate(group)
+            ]
+            tables = tuple(_as_results(calls.table) for calls in opened)
+            mismatches = sum(int(calls.table.is_mismatch.sum().to_pyarrow().as_py() or 0) for calls in opened)
+            counts = [int(table.count().to_pyarrow().as_py()) for table in tables]
+            found = [run for table in tables if len(run := rates(table))]
+            if not found:
+                raise UserError(f"{group[0].path}: no response times to compare")
+            sides.append(CallsSide(letter, tuple(group), sum(counts), mismatches, found, tables))
+        return sides, [_against(sides[0], side) for side in sides[1:]]
+
+
+def _against(first: CallsSide, side: CallsSide) -> CallsComparison:
+    same_load = first.loads == side.loads and len(side.loads) == 1 and () not in side.loads
+    # Without times to keep, the same time is not the same call.
+    paired = same_load and first.keeps_times and side.keeps_times
+    pairing = Pairing.PAIRED if paired else Pairing.UNPAIRED
+    spans = {each.letter: [_span(table) for table in each.tables] for each in (first, side)}
+    if paired:
+        every = [span for each in spans.values() for span in each]
+        whole = (min(low for low, _ in every), max(high for _, high in every))
+        spans = {letter: [whole] * len(each) for letter, each in spans.items()}
+    cut: list[list[Blocks]] = [
+        [
+            run
+            for table, span in zip(each.tables, spans[each.letter], strict=True)
+            if (run := blocks(table, *span)).counts.any()
+        ]
+        for each in (first, side)
+    ]
+    found = differences(cut[0], cut[1], pairing)
+    return CallsComparison(first, side, found, rate_difference(first.rates, side.rates, pairing), pairing, same_load)
+
+
+def _as_results(table: ir.Table) -> ir.Table:
+    """Calls that returned, with the columns of results of requests."""
+    made = table.filter(table.begin_ns.notnull() & table.duration_ns.notnull())
+    return made.select(scheduled_ns=made.scheduled_ns, completed_ns=made.end_ns, latency_ns=made.duration_ns)
+
+
+def _span(table: ir.Table) -> tuple[int, int]:
+    found = table.aggregate(low=table.scheduled_ns.min(), high=table.scheduled_ns.max()).to_pyarrow().to_pylist()[0]
+    return int(found["low"] or 0), int(found["high"] or 0)
+
+
+def describe_side(side: CallsSide) -> str:
+    """The name of a side, and its numbers of files and calls."""
+    what = "trace" if side.files[0].kind is Kind.CALLS else "run"
+    names = ", ".join(file.name for file in side.files)
+    counted = f"{units.counted(len(side.files), what)}, {units.counted(side.calls, 'call')}"
+    differ = f", {units.counted(side.mismatches, 'mismatch', 'mismatches')}" if side.mismatches else ""
+    return f"{side.letter} ({names}): {counted}{differ}"
+
+
+def doubts(each: CallsComparison) -> list[str]:
+    """Why the difference may say nothing about the storage."""
+    pair = f"{each.side.letter} against {each.first.letter}"
+    found = []
+    if each.fakes:
+        found.append(f"{pair}: fake results: {', '.join(each.fakes)}")
+    if each.unfaithful:
+        found.append(f"{pair}: not faithful: {', '.join(each.unfaithful)}")
+    if not each.same_load:
+        found.append(f"{pair}: they are not replays of the same trace in the same order and timing")
+    return found
