@@ -11,6 +11,7 @@
 //! what each call uses and changes. `order` derives from that which calls must precede it. Everything streams: memory is
 //! bounded by what is open, named and in flight, not by the length of the trace.
 
+mod checkpoints;
 mod model;
 mod open;
 pub mod order;

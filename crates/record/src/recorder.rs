@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iosonar_trace::output::CheckpointSchedule;
 use iosonar_trace::{Clocks, Device, Kind, Metadata, Request, RequestTime, Writer};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::options::{Level, Options};
 use crate::pairing::{Pairing, RecordedDevice};
-use crate::writer_thread::{CheckpointSchedule, WriterThread};
+use crate::writer_thread::WriterThread;
 
 /// How often the ring is drained when it is not filling up.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);

@@ -3,7 +3,6 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use iosonar_trace::{Metadata, Request, Writer};
 
@@ -11,31 +10,6 @@ use crate::error::{Error, Result};
 
 /// Batches of rows that the file may lag behind.
 const BATCHES: usize = 256;
-
-/// A killed recording loses at most the rows since the last checkpoint, and rows that wait behind a request that hangs. The
-/// interval between checkpoints is a fraction of the elapsed time, within these limits.
-///
-/// Each checkpoint ends a row group, and the file's footer grows with their number: 500 in a day.
-const MIN_INTERVAL: Duration = Duration::from_secs(5);
-const MAX_INTERVAL: Duration = Duration::from_secs(300);
-const ELAPSED_PARTS: u32 = 50;
-
-/// When checkpoints are written.
-#[derive(Default)]
-pub(crate) struct CheckpointSchedule {
-    next: Duration,
-}
-
-impl CheckpointSchedule {
-    /// Whether a checkpoint is due, this long after the start; if so, schedules the next one.
-    pub fn is_due(&mut self, elapsed: Duration) -> bool {
-        let is_due = elapsed >= self.next;
-        if is_due {
-            self.next = elapsed + (elapsed / ELAPSED_PARTS).clamp(MIN_INTERVAL, MAX_INTERVAL);
-        }
-        is_due
-    }
-}
 
 /// A message to the thread.
 enum Message {
@@ -98,18 +72,4 @@ fn write(mut writer: Box<dyn Writer<Request>>, messages: &Receiver<Message>) -> 
         }
     }
     Err(Error::WriterGone)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn checkpoints_are_frequent_at_first_and_few_in_a_day() {
-        let mut schedule = CheckpointSchedule::default();
-        let due: Vec<u64> = (0..24 * 3600).filter(|&second| schedule.is_due(Duration::from_secs(second))).collect();
-        assert_eq!(due[..4], [0, 5, 10, 15]);
-        assert!(due.windows(2).all(|pair| pair[1] - pair[0] <= 5.max(pair[0] / 50 + 1).min(301)));
-        assert!((400..600).contains(&due.len()), "{}", due.len());
-    }
 }

@@ -1,6 +1,9 @@
 //! Readers and writers of calls and their results. Every format implements them.
 
-use iosonar_trace::Result;
+use std::fs::File;
+use std::io;
+
+use iosonar_trace::{Error, Result};
 
 use super::call::Call;
 use super::metadata::{InitialProcess, Metadata};
@@ -26,6 +29,20 @@ pub trait CallWriter: Send {
     /// Names processes that existed when the recording began, before the first call, unless the metadata with which the
     /// file was created has them. Only the columns `file` and `position` depend on them.
     fn learn_processes(&mut self, _processes: &[InitialProcess]) {}
+
+    /// Creates a file beside the table for calls that cannot be written yet. It is removed together with the hidden name of
+    /// the table; if the program is killed, `iosonar recover` finds it.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    fn create_held(&mut self) -> Result<Option<File>> {
+        Ok(None)
+    }
+
+    /// An error of a file that belongs to the table. It names what is kept.
+    fn error(&self, source: io::Error) -> Error {
+        Error::io("the trace", source)
+    }
 
     /// Writes a call.
     fn write(&mut self, call: &Call) -> Result<()>;

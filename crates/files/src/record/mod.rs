@@ -6,14 +6,15 @@
 //!
 //! `docs/files.md` describes to users what is recorded and what it costs.
 
-mod checkpoints;
 pub mod ebpf;
 mod error;
 mod processes;
+mod recover;
 pub mod strace;
 
 pub use error::{Error, Result};
 pub use processes::{inherited_by_children, process_with_threads};
+pub use recover::recover;
 
 /// What records calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,20 +5,25 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use iosonar_trace::input::Input;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 
-use super::checkpoints::Checkpoints;
 use super::ebpf::is_recorded;
 use super::error::{Error, Result};
+use crate::checkpoints::Checkpoints;
 use crate::model::kind::CallKind;
 use crate::model::metadata::Metadata;
 use crate::model::stream::{CallReader, CallWriter};
-use crate::strace::{LISTS, Options, Reader};
+use crate::strace::{LISTS, Options, Reader, Step};
 
 /// The oldest version of strace with nanoseconds, filters in the kernel, and tracers that are not parents.
 const OLDEST: (u32, u32) = (5, 6);
+
+/// How long a read waits for text: what was recorded is then due to be kept.
+const IDLE: Duration = Duration::from_millis(500);
 
 /// What strace follows.
 #[derive(Clone, Copy, Debug)]
@@ -130,13 +135,41 @@ pub fn terminate(tracer: u32) {
 /// # Errors
 /// If the text cannot be read, or the calls cannot be written.
 pub fn copy(text: File, writer: &mut dyn CallWriter, known: &Metadata) -> Result<Metadata> {
-    let input = Input::from_reader(Path::new("strace"), Box::new(text), None)?;
+    let input = Input::live(Path::new("strace"), Box::new(Live(text)));
     let mut reader = Reader::open(input, &Options::default())?;
-    let mut checkpoints = Checkpoints::start(writer, known);
-    while let Some(call) = reader.next()? {
-        checkpoints.write(writer, &call)?;
+    writer.learn_processes(&known.processes);
+    if let Some(held) = writer.create_held()? {
+        reader.save_in(held);
     }
-    Ok(reader.metadata().clone())
+    let mut checkpoints = Checkpoints::start();
+    let mut so_far = Metadata { complete: false, ..known.clone() };
+    loop {
+        match reader.advance()? {
+            Step::Call(call) => writer.write(&call)?,
+            Step::Nothing => {}
+            Step::End => return Ok(reader.metadata().clone()),
+        }
+        // A line without a call may have begun or ended one that is held back.
+        if checkpoints.add_row() || reader.is_full() || reader.is_waiting() && checkpoints.is_due() {
+            // First, so that no call is missing in both files.
+            reader.save().map_err(|e| writer.error(e))?;
+            so_far.epoch_unix_ns = reader.metadata().epoch_unix_ns;
+            writer.checkpoint(&so_far)?;
+        }
+    }
+}
+
+/// The pipe from strace. A read that finds no text for a while is an error of the kind `TimedOut`.
+struct Live(File);
+
+impl io::Read for Live {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let timeout = Timespec::try_from(IDLE).expect("a second");
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout))? {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            _ => self.0.read(buffer),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Errors of a replay of calls, each with its remedy.
 
 use std::io;
+use std::path::PathBuf;
 
 /// The result of preparing or running a replay of calls.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -28,6 +29,14 @@ pub enum Error {
     /// Options that do not work with these files or on this machine.
     #[error("{0}")]
     Options(String),
+    /// The replay ended early.
+    #[error("{error}; {} has the calls until then", output.display())]
+    CutShort {
+        /// The reason.
+        error: Box<Error>,
+        /// The result.
+        output: PathBuf,
+    },
     /// A stop was requested before the replay began.
     #[error("stopped before the replay began: nothing was written")]
     Stopped,

@@ -10,7 +10,8 @@ use rtrb::Consumer;
 use super::pause::Pause;
 use super::planned::Done;
 use super::statistics::Counter;
-use crate::{CallResult, ResultWriter};
+use crate::checkpoints::Checkpoints;
+use crate::{CallResult, Metadata, ResultWriter};
 
 /// Progress of a replay, for other threads.
 #[derive(Debug, Default)]
@@ -29,6 +30,8 @@ pub struct Recorder {
     pub from: Vec<Consumer<Done>>,
     /// The result.
     pub writer: Box<dyn ResultWriter>,
+    /// The footer of the result if the replay is killed.
+    pub so_far: Box<dyn Fn(&Counter) -> Metadata + Send>,
     /// The statistics.
     pub counter: Counter,
     /// Whether calls have times, so that frequent wake-ups could make them late.
@@ -55,6 +58,7 @@ impl Recorder {
         let capacity = self.from.first().map_or(1, |from| from.buffer().capacity());
         let mut pause = Pause::new(capacity, self.keeps_times);
         let mut outcome = Ok(());
+        let mut checkpoints = Checkpoints::start();
         loop {
             let (mut found, mut ended) = (0, true);
             for instance in 0..self.from.len() {
@@ -66,6 +70,9 @@ impl Recorder {
                     let scheduled = done.scheduled;
                     if outcome.is_ok() {
                         outcome = self.writer.write(&row(done, instance as u32));
+                        if outcome.is_ok() && checkpoints.add_row() {
+                            outcome = self.writer.checkpoint(&(self.so_far)(&self.counter));
+                        }
                         if outcome.is_err() {
                             self.stop.drain();
                         }
@@ -78,6 +85,12 @@ impl Recorder {
                 self.progress.mismatches.store(self.counter.mismatches(), Ordering::Relaxed);
             } else if ended {
                 return Recorded { writer: self.writer, counter: self.counter, outcome };
+            }
+            if outcome.is_ok() && checkpoints.is_due() {
+                outcome = self.writer.checkpoint(&(self.so_far)(&self.counter));
+                if outcome.is_err() {
+                    self.stop.drain();
+                }
             }
             pause.sleep(found);
         }

@@ -1,5 +1,6 @@
 //! Makes calls from lines: joins those that were interrupted, and keeps account of what was not understood.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -343,9 +344,24 @@ impl Assembler {
         self.order.is_full()
     }
 
+    /// As [`Order::is_saved`].
+    pub fn is_saved(&self) -> bool {
+        self.order.is_saved()
+    }
+
     /// Moves calls from memory to the temporary file.
     pub fn spill(&mut self) -> io::Result<()> {
         self.order.spill()
+    }
+
+    /// As [`Order::save_in`].
+    pub fn save_in(&mut self, file: File) {
+        self.order.save_in(file);
+    }
+
+    /// As [`Order::save`].
+    pub fn save(&mut self) -> io::Result<()> {
+        self.order.save()
     }
 
     /// Completes and counts a call; calls must come in the order of their begin.

@@ -17,10 +17,10 @@ mod names;
 mod notices;
 mod oddities;
 pub(crate) mod order;
-mod packed;
+pub(crate) mod packed;
 mod parse;
 mod pending;
-mod processes;
+pub(crate) mod processes;
 mod reader;
 mod recognise;
 mod signature;
@@ -30,7 +30,7 @@ mod values;
 mod write;
 
 pub use errno::name as errno_name;
-pub use reader::{Options, Reader};
+pub use reader::{Options, Reader, Step};
 pub use recognise::recognise;
 pub use write::Writer;
 

@@ -3,14 +3,17 @@
 //! Each call has a number, in the order of begins. A call that is not complete holds back those after it: first in memory,
 //! then, from a limit on, in a temporary file. The file has numbers in rising order, because whole spans are written to it
 //! one after the other; calls of such a span that are completed later stay in memory.
+//!
+//! A recording keeps the file beside its table, and saves all calls that are held back from time to time: `recover` adds them
+//! to the table if the recorder is killed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::mem;
 use std::os::unix::fs::FileExt;
 
-use super::packed;
+use super::packed::{self, Place};
 use crate::Call;
 
 /// Bytes of calls that are held back in memory.
@@ -27,6 +30,15 @@ pub struct Order {
     /// Calls that were completed after their span had been written to the file.
     late: BTreeMap<u64, Call>,
     spill: Option<Spill>,
+    saved: Option<Saved>,
+}
+
+/// A file that outlives a killed recorder.
+struct Saved {
+    file: File,
+    written: u64,
+    /// The numbers of late calls that it has.
+    late: BTreeSet<u64>,
 }
 
 enum Slot {
@@ -37,7 +49,7 @@ enum Slot {
     Complete(Call),
 }
 
-/// The temporary file.
+/// The calls in a file.
 struct Spill {
     file: File,
     /// Reads from a position of its own.
@@ -70,7 +82,27 @@ impl Default for Order {
 impl Order {
     /// Holds back calls of this many bytes in memory.
     pub fn with_memory(memory_bytes: usize) -> Self {
-        Self { memory_bytes, window: VecDeque::new(), base: 0, bytes: 0, late: BTreeMap::new(), spill: None }
+        Self {
+            memory_bytes,
+            window: VecDeque::new(),
+            base: 0,
+            bytes: 0,
+            late: BTreeMap::new(),
+            spill: None,
+            saved: None,
+        }
+    }
+
+    /// Keeps calls in this file instead of a temporary one.
+    pub fn save_in(&mut self, file: File) {
+        self.saved = Some(Saved { file, written: 0, late: BTreeSet::new() });
+    }
+
+    /// Writes all calls that are held back to the file of [`Order::save_in`]. It only grows: what was held back at an earlier
+    /// time is needed until the table has it.
+    pub fn save(&mut self) -> io::Result<()> {
+        let holds_calls = self.window.iter().any(|slot| matches!(slot, Slot::Complete(_)));
+        if self.saved.is_some() && (holds_calls || !self.late.is_empty()) { self.spill() } else { Ok(()) }
     }
 
     /// The number of a call that begins.
@@ -123,7 +155,12 @@ impl Order {
                 Some(first) if head == Some(first) => {
                     return self.spill.as_mut().map_or(Ok(None), Spill::next);
                 }
-                Some(first) => return Ok(self.late.remove(&first)),
+                Some(first) => {
+                    if let Some(saved) = &mut self.saved {
+                        saved.late.remove(&first);
+                    }
+                    return Ok(self.late.remove(&first));
+                }
                 // An open call of a span that was written holds back the window.
                 None if oldest.is_some_and(|oldest| oldest < self.base) => return Ok(None),
                 None => self.spill = None,
@@ -145,6 +182,11 @@ impl Order {
         Ok(None)
     }
 
+    /// Whether [`Order::save`] keeps calls.
+    pub fn is_saved(&self) -> bool {
+        self.saved.is_some()
+    }
+
     /// Whether too many calls are held back in memory.
     pub fn is_full(&self) -> bool {
         self.bytes + self.window.len() * mem::size_of::<Slot>() > self.memory_bytes
@@ -154,19 +196,31 @@ impl Order {
     pub fn spill(&mut self) -> io::Result<()> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
-            none => none.insert(Spill::create()?),
+            none => none.insert(match &self.saved {
+                Some(saved) => Spill::at_end(&saved.file, saved.written)?,
+                None => Spill::at_end(&tempfile::tempfile()?, 0)?,
+            }),
         };
         let mut out = BufWriter::with_capacity(1 << 18, &spill.file);
         out.seek(SeekFrom::Start(spill.written))?;
         for (slot, number) in self.window.drain(..).zip(self.base..) {
             self.base = number + 1;
             if let Slot::Complete(call) = slot {
-                packed::write(&mut out, number, &call)?;
+                packed::write(&mut out, number, &call, Place::InOrder)?;
             }
         }
-        spill.written = out.stream_position()?;
+        if let Some(saved) = &mut self.saved {
+            for (number, call) in self.late.iter().filter(|(number, _)| !saved.late.contains(number)) {
+                packed::write(&mut out, *number, call, Place::Late)?;
+            }
+            saved.late.extend(self.late.keys());
+        }
         out.flush()?;
+        spill.written = out.stream_position()?;
         drop(out);
+        if let Some(saved) = &mut self.saved {
+            saved.written = spill.written;
+        }
         self.bytes = 0;
         if spill.head.is_none() {
             spill.read_head()?;
@@ -176,10 +230,9 @@ impl Order {
 }
 
 impl Spill {
-    fn create() -> io::Result<Self> {
-        let file = tempfile::tempfile()?;
-        let input = BufReader::with_capacity(1 << 16, At { file: file.try_clone()?, position: 0 });
-        Ok(Self { file, input, written: 0, head: None })
+    fn at_end(file: &File, written: u64) -> io::Result<Self> {
+        let input = BufReader::with_capacity(1 << 16, At { file: file.try_clone()?, position: written });
+        Ok(Self { file: file.try_clone()?, input, written, head: None })
     }
 
     fn next(&mut self) -> io::Result<Option<Call>> {
@@ -189,7 +242,13 @@ impl Spill {
     }
 
     fn read_head(&mut self) -> io::Result<()> {
-        self.head = packed::read(&mut self.input)?;
+        // Late calls are in memory.
+        self.head = loop {
+            match packed::read(&mut self.input)? {
+                Some((_, _, Place::Late)) => {}
+                other => break other.map(|(number, call, _)| (number, call)),
+            }
+        };
         Ok(())
     }
 }

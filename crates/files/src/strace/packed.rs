@@ -1,4 +1,4 @@
-//! Calls as bytes, for temporary files.
+//! Calls as bytes, for temporary files and for recordings that may be killed.
 
 use std::io::{self, Read, Write};
 
@@ -8,8 +8,20 @@ use crate::{Call, CallKind, Name};
 
 const NONE: u32 = u32::MAX;
 
+/// The most bytes of a path: the kernel takes no longer ones.
+const MAX_NAME_BYTES: u32 = 1 << 20;
+
+/// Where a call is in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// After all calls with lower numbers.
+    InOrder,
+    /// After calls with higher numbers: it ended after they had been written.
+    Late,
+}
+
 /// Writes a call with its number.
-pub fn write(out: &mut impl Write, number: u64, call: &Call) -> io::Result<()> {
+pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io::Result<()> {
     let mut known = 0_u16;
     let mut note = |bit: u16, is_known: bool| known |= u16::from(is_known) << bit;
     note(0, call.duration.is_some());
@@ -20,6 +32,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call) -> io::Result<()> {
     note(5, call.mode.is_some());
     note(6, call.result.is_some());
     note(7, call.is_uring);
+    note(8, place == Place::Late);
     let mut head = [0; HEAD_BYTES];
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
@@ -52,7 +65,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call) -> io::Result<()> {
 const HEAD_BYTES: usize = 7 * 8 + 6 * 4 + 2 + 1 + 3 * 4;
 
 /// Reads a call with its number; `None` at the end.
-pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call)>> {
+pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call, Place)>> {
     let mut head = [0; HEAD_BYTES];
     match input.read_exact(&mut head) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -77,16 +90,19 @@ pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call)>> {
     let known = u16::from_le_bytes(take(&mut rest));
     let [kind] = take(&mut rest);
     let is_known = |bit: u16| known >> bit & 1 == 1;
+    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the data read back differs from the data written");
     let mut name = || -> io::Result<Option<Name>> {
         let length = u32::from_le_bytes(take(&mut rest));
         if length == NONE {
             return Ok(None);
         }
+        if length > MAX_NAME_BYTES {
+            return Err(damaged());
+        }
         let mut bytes = vec![0; length as usize];
         input.read_exact(&mut bytes)?;
         Ok(Some(Name::from(&bytes[..])))
     };
-    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the data read back differs from the data written");
     let call = Call {
         begin,
         duration: is_known(0).then_some(duration),
@@ -106,7 +122,8 @@ pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call)>> {
         result: is_known(6).then_some(result),
         errno,
     };
-    Ok(Some((number, call)))
+    let place = if is_known(8) { Place::Late } else { Place::InOrder };
+    Ok(Some((number, call, place)))
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {

@@ -1,5 +1,7 @@
 //! Reads calls from the text of strace.
 
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 
 use iosonar_trace::Error;
@@ -16,12 +18,25 @@ pub struct Options {
     pub memory_bytes: Option<usize>,
 }
 
+/// What [`Reader::advance`] found.
+#[derive(Debug)]
+pub enum Step {
+    /// A call.
+    Call(Call),
+    /// No call that is known to be the next one.
+    Nothing,
+    /// The end of the text.
+    End,
+}
+
 /// Reads calls from the text of strace, in the order of their begin.
 pub struct Reader {
     path: PathBuf,
     lines: Lines<Input>,
     assembler: Assembler,
     is_at_end: bool,
+    /// Whether the last read found no text.
+    is_waiting: bool,
 }
 
 impl Reader {
@@ -32,7 +47,57 @@ impl Reader {
     pub fn open(input: Input, options: &Options) -> iosonar_trace::Result<Self> {
         let path = input.path().to_owned();
         let assembler = Assembler::new(&path, options.memory_bytes);
-        Ok(Self { path, lines: Lines::new(input), assembler, is_at_end: false })
+        Ok(Self { path, lines: Lines::new(input), assembler, is_at_end: false, is_waiting: false })
+    }
+
+    /// Keeps calls that are held back in this file, from which a killed recording is recovered.
+    pub fn save_in(&mut self, file: File) {
+        self.assembler.save_in(file);
+    }
+
+    /// Whether so many calls are held back that [`Reader::save`] is due.
+    pub fn is_full(&self) -> bool {
+        self.assembler.is_full()
+    }
+
+    /// Writes the calls that are held back to the file of [`Reader::save_in`], and frees their memory.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save(&mut self) -> io::Result<()> {
+        self.assembler.save()
+    }
+
+    /// Whether the input has no text for now.
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    /// Reads at most one line. If the input is a live one without text for now (an error of the kind `TimedOut`), returns as
+    /// for a line without a call.
+    ///
+    /// # Errors
+    /// If the text cannot be read or the temporary file not be used.
+    pub fn advance(&mut self) -> iosonar_trace::Result<Step> {
+        if let Some(call) = self.assembler.next().map_err(temporary_file)? {
+            return Ok(Step::Call(self.assembler.emit(call)));
+        }
+        if self.is_at_end {
+            self.assembler.conclude();
+            return Ok(Step::End);
+        }
+        let line = self.read_line();
+        self.is_waiting = matches!(&line, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::TimedOut);
+        if self.is_waiting {
+            return Ok(Step::Nothing);
+        }
+        if let Some(call) = line? {
+            return Ok(Step::Call(self.assembler.emit(call)));
+        }
+        if self.assembler.is_full() && !self.assembler.is_saved() {
+            self.assembler.spill().map_err(temporary_file)?;
+        }
+        Ok(Step::Nothing)
     }
 
     /// Reads one line, or the end of the file. Returns a call if no other one comes before it.
@@ -51,18 +116,10 @@ impl Reader {
 impl CallReader for Reader {
     fn next(&mut self) -> iosonar_trace::Result<Option<Call>> {
         loop {
-            if let Some(call) = self.assembler.next().map_err(temporary_file)? {
-                return Ok(Some(self.assembler.emit(call)));
-            }
-            if self.is_at_end {
-                self.assembler.conclude();
-                return Ok(None);
-            }
-            if let Some(call) = self.read_line()? {
-                return Ok(Some(self.assembler.emit(call)));
-            }
-            if self.assembler.is_full() {
-                self.assembler.spill().map_err(temporary_file)?;
+            match self.advance()? {
+                Step::Call(call) => return Ok(Some(call)),
+                Step::Nothing => {}
+                Step::End => return Ok(None),
             }
         }
     }

@@ -1,9 +1,13 @@
 //! Adds the file and the position of each call, for other programs.
 
-use iosonar_trace::Result;
+use std::fs::File;
+use std::io;
+
 use iosonar_trace::formats::parquet::TableWriter;
+use iosonar_trace::{Error, Result};
 
 use super::calls::CallRow;
+use super::held::HeldFile;
 use crate::state::{Options, State};
 use crate::{Call, CallWriter, InitialProcess, Metadata, Name, Skip};
 
@@ -46,11 +50,13 @@ fn located(path: Name) -> Option<Name> {
 pub struct LocatedWriter {
     rows: TableWriter<CallRow>,
     files: Locator,
+    /// After `rows`, so that it is dropped when these have their name.
+    held: Option<HeldFile>,
 }
 
 impl LocatedWriter {
     pub fn new(rows: TableWriter<CallRow>, known: &Metadata) -> Self {
-        Self { rows, files: Locator::new(known) }
+        Self { rows, files: Locator::new(known), held: None }
     }
 }
 
@@ -62,6 +68,17 @@ impl CallWriter for LocatedWriter {
     fn write(&mut self, call: &Call) -> Result<()> {
         let (file, position) = self.files.next(call);
         self.rows.write(&CallRow { call: call.clone(), file, position })
+    }
+
+    fn create_held(&mut self) -> Result<Option<File>> {
+        let Some(hidden) = self.rows.hidden() else { return Ok(None) };
+        let (held, file) = HeldFile::create(hidden)?;
+        self.held = Some(held);
+        Ok(Some(file))
+    }
+
+    fn error(&self, source: io::Error) -> Error {
+        self.rows.error(source)
     }
 
     fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {

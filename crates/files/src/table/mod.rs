@@ -3,6 +3,7 @@
 mod calls;
 mod cells;
 mod footer;
+pub mod held;
 mod located;
 mod results;
 pub mod scale;

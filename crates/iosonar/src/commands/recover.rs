@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use iosonar_files::{FileKind, OpenOptions};
+use iosonar_files::{FileKind, OpenOptions, table};
 use iosonar_replay::run;
 use iosonar_trace::output::{final_name, give_name, recover};
 
@@ -22,9 +22,12 @@ use crate::usage::misuse;
 Examples:
   iosonar recover sdb.replay.parquet.journal       writes sdb.replay.parquet, marked as cut short
   iosonar recover .sda.load.parquet.Ab3xYz.partial
-                                                   gives a recording its name, sda.load.parquet")]
+                                                   gives a recording its name, sda.load.parquet
+  iosonar recover .tar.calls-run.parquet.Ab3xYz.partial
+                                                   the same for the result of `files replay`")]
 pub struct Args {
-    /// The journal of a replay, RESULT.journal, or the hidden file of a recording, .NAME.XXXXXX.partial
+    /// The journal of a replay, RESULT.journal, or the hidden file of a recording or of `files replay`,
+    /// .NAME.XXXXXX.partial
     #[arg(value_name = "LEFT")]
     left: PathBuf,
     /// The result or load to write [default: its original name]
@@ -87,10 +90,27 @@ fn calls_in(hidden: &Path) -> Result<String> {
     Ok(human::counted(progress.finish(), "call"))
 }
 
+/// The number of calls in the result of a replay, all of which can be read.
+fn results_in(hidden: &Path) -> Result<String> {
+    let mut calls = table::open_run(hidden)?;
+    let mut progress = Rows::of(&format!("reading {}", hidden.display()), "calls");
+    while calls.next()?.is_some() {
+        progress.row(|| None);
+    }
+    Ok(human::counted(progress.finish(), "call"))
+}
+
 fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
     recover(hidden)?;
     let rows = match iosonar_files::recognise(hidden) {
-        Some(FileKind::Calls) => calls_in(hidden)?,
+        Some(FileKind::Calls) => match iosonar_files::record::recover(hidden, output)? {
+            Some(calls) => {
+                out!("{}: {} before it was cut short", output.display(), human::counted(calls, "call"));
+                return Ok(ExitCode::SUCCESS);
+            }
+            None => calls_in(hidden)?,
+        },
+        Some(FileKind::CallsRun) => results_in(hidden)?,
         _ => requests_in(hidden)?,
     };
     if let Err(error) = give_name(hidden, output) {

@@ -94,6 +94,11 @@ impl AtomicFile {
         Ok(hidden)
     }
 
+    /// The hidden name, until [`AtomicFile::finish`].
+    pub fn hidden(&self) -> Option<&Path> {
+        self.file.as_ref().map(NamedTempFile::path)
+    }
+
     /// Restores the last checkpoint. Without a footer there is nothing to restore: a file cut anywhere is readable.
     fn roll_back(&mut self) {
         self.has_failed = true;

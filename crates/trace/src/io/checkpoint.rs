@@ -14,8 +14,34 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
+
+/// A killed program loses at most the rows since the last checkpoint. The interval between checkpoints is a fraction of the
+/// elapsed time, within these limits.
+///
+/// Each checkpoint ends a row group, and the file's footer grows with their number: 600 in a day.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_INTERVAL: Duration = Duration::from_secs(300);
+const ELAPSED_PARTS: u32 = 50;
+
+/// When checkpoints are written.
+#[derive(Debug, Default)]
+pub struct CheckpointSchedule {
+    next: Duration,
+}
+
+impl CheckpointSchedule {
+    /// Whether a checkpoint is due, this long after the start; if so, schedules the next one.
+    pub fn is_due(&mut self, elapsed: Duration) -> bool {
+        let is_due = elapsed >= self.next;
+        if is_due {
+            self.next = elapsed + (elapsed / ELAPSED_PARTS).clamp(MIN_INTERVAL, MAX_INTERVAL);
+        }
+        is_due
+    }
+}
 
 /// The state of a file's last checkpoint.
 pub struct Checkpoint {
@@ -154,6 +180,15 @@ mod tests {
         let mut content = vec![0; file.metadata().unwrap().len() as usize];
         file.read_exact_at(&mut content, 0).unwrap();
         content
+    }
+
+    #[test]
+    fn checkpoints_are_frequent_at_first_and_few_in_a_day() {
+        let mut schedule = CheckpointSchedule::default();
+        let due: Vec<u64> = (0..24 * 3600).filter(|&second| schedule.is_due(Duration::from_secs(second))).collect();
+        assert_eq!(due[..4], [0, 1, 2, 3]);
+        assert!(due.windows(2).all(|pair| pair[1] - pair[0] <= (pair[0] / 50 + 1).min(301)));
+        assert!((400..700).contains(&due.len()), "{}", due.len());
     }
 
     #[test]

@@ -110,6 +110,21 @@ impl Input {
         Self::from_reader(path, Box::new(file), bytes)
     }
 
+    /// Reads a source of uncompressed bytes without waiting for its head, which then is empty. Errors do not end it.
+    pub fn live(path: &Path, source: Box<dyn Read + Send>) -> Self {
+        let raw = Arc::new(RawState::default());
+        Self {
+            path: path.to_owned(),
+            compression: Compression::None,
+            head: Vec::new(),
+            head_position: 0,
+            stream: Box::new(RawFile { inner: source, state: Arc::clone(&raw) }),
+            raw,
+            bytes: None,
+            damage: None,
+        }
+    }
+
     /// Reads any source of bytes. `path` names it in messages; `bytes` is its length where known.
     pub fn from_reader(path: &Path, source: Box<dyn Read + Send>, bytes: Option<u64>) -> Result<Self> {
         let state = Arc::new(RawState::default());

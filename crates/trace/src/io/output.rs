@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::io::atomic_file::AtomicFile;
 pub use crate::io::atomic_file::{Existing, give_name, remove_unfinished};
-pub use crate::io::checkpoint::{final_name, recover};
+pub use crate::io::checkpoint::{CheckpointSchedule, final_name, recover};
 use crate::io::gzip::GzipWriter;
 use crate::io::input::Compression;
 
@@ -110,6 +110,17 @@ impl Output {
         });
         self.location.checkpoint = hidden.map_err(|e| self.location.error(e))?;
         Ok(())
+    }
+
+    /// The hidden name of an uncompressed file.
+    pub fn hidden(&self) -> Option<&Path> {
+        match &self.encoder {
+            Encoder::Plain(sink) => match sink.get_ref() {
+                Sink::AtomicFile(file) => file.hidden(),
+                Sink::Stdout(_) | Sink::Special(_) => None,
+            },
+            Encoder::Gzip(_) | Encoder::Zstd(_) => None,
+        }
     }
 
     /// An I/O error on the output. It names the file with the data so far, if there is a checkpoint.

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use iosonar_trace::output::CheckpointSchedule;
 use iosonar_trace::{Clocks, Nanos};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -117,12 +118,16 @@ impl Recorder {
     /// If the file cannot be written.
     pub fn run(
         mut self,
-        writer: Box<dyn CallWriter>,
+        mut writer: Box<dyn CallWriter>,
         metadata: Metadata,
         mut go_on: impl FnMut(&Progress) -> bool,
     ) -> Result<Metadata> {
-        let file = WriterThread::start(writer, &metadata);
-        let recorded = self.record_until(&file, &mut go_on);
+        writer.learn_processes(&metadata.processes);
+        if let Some(held) = writer.create_held()? {
+            self.sequence.save_in(held);
+        }
+        let file = WriterThread::start(writer);
+        let recorded = self.record_until(&file, &metadata, &mut go_on);
         self.kernel.stop();
         let ended = recorded.and_then(|()| self.end(&file));
         let metadata = self.complete(metadata);
@@ -131,7 +136,14 @@ impl Recorder {
         ended.map(|()| metadata)
     }
 
-    fn record_until(&mut self, file: &WriterThread, go_on: &mut impl FnMut(&Progress) -> bool) -> Result<()> {
+    fn record_until(
+        &mut self,
+        file: &WriterThread,
+        known: &Metadata,
+        go_on: &mut impl FnMut(&Progress) -> bool,
+    ) -> Result<()> {
+        let mut schedule = CheckpointSchedule::default();
+        let mut kept = 0;
         let mut next_settling = Instant::now() + SETTLE_INTERVAL;
         while go_on(&self.progress()) {
             self.kernel.wait(DRAIN_INTERVAL)?;
@@ -140,6 +152,14 @@ impl Recorder {
                 let noting = self.settle()?;
                 next_settling = Instant::now() + SETTLE_INTERVAL.max(noting * NOTING_PARTS);
                 self.send(file)?;
+                if self.sequence.is_full() || self.calls > kept && schedule.is_due(self.progress().elapsed) {
+                    kept = self.calls;
+                    // First, so that no call is missing in both files.
+                    match self.sequence.save() {
+                        Ok(()) => file.checkpoint(Metadata { complete: false, ..self.complete(known.clone()) }),
+                        Err(error) => file.fail(error),
+                    }
+                }
             }
             if file.has_ended() {
                 return Ok(());

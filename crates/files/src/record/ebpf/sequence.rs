@@ -5,6 +5,7 @@
 //! that is in flight holds back those after it, in memory or in a temporary file.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::File;
 use std::{io, mem};
 
 use iosonar_trace::Nanos;
@@ -42,6 +43,24 @@ pub struct Sequence {
 }
 
 impl Sequence {
+    /// Keeps calls that are held back in this file, from which a killed recording is recovered.
+    pub fn save_in(&mut self, file: File) {
+        self.order.save_in(file);
+    }
+
+    /// Whether so many calls are held back that [`Sequence::save`] is due.
+    pub fn is_full(&self) -> bool {
+        self.order.is_saved() && self.order.is_full()
+    }
+
+    /// Writes the calls that are held back to the file of [`Sequence::save_in`], and frees their memory.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save(&mut self) -> io::Result<()> {
+        self.order.save()
+    }
+
     /// A call has ended.
     pub fn push(&mut self, call: Call) {
         match self.open.remove(&Key::from(&call)) {
@@ -87,7 +106,7 @@ impl Sequence {
             self.order.complete(number, call);
         }
         begun.for_each(|key| self.open(key));
-        if self.order.is_full() {
+        if self.order.is_full() && !self.order.is_saved() {
             self.order.spill()?;
         }
         Ok(())

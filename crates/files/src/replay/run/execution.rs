@@ -95,10 +95,15 @@ impl Prepared {
             instances.push(instance);
             from.push(done);
         }
+        let counter = Counter::new(keeps_times, self.options.extra_delay != Nanos::ZERO, self.options.instances);
+        let fake = self.options.fake_io.then(|| "FAKE RESULT: no call was issued (--fake-io)".to_owned());
+        let data = |written| json!({ "what": self.options.data.to_string(), "seed": seed, "written": written });
+        let mut about = About { clock, started_unix_ns, stolen_pct: None, data: data(None) };
         let recorder = Recorder {
             from,
             writer,
-            counter: Counter::new(keeps_times, self.options.extra_delay != Nanos::ZERO, self.options.instances),
+            so_far: self.footer_so_far(&counter, fake.clone(), &warnings, &about),
+            counter,
             keeps_times,
             progress: Arc::clone(progress),
             stop: Arc::clone(&self.stop),
@@ -127,29 +132,20 @@ impl Prepared {
         }
         let recorded = recorder.join().expect("the recorder does not panic");
         recorded.outcome?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        if lacks_descriptors {
+        if lacks_descriptors && failed.is_none() {
             let limit = limit.map_or("no limit".into(), |limit| limit.to_string());
-            return Err(Error::Options(format!(
+            failed = Some(Error::Options(format!(
                 "the trace has more files open at once than this process may ({limit}): raise the limit with `ulimit -n`, or \
                  replay a window of the trace"
             )));
         }
-        let complete = !was_stopped;
-        let fake = self.options.fake_io.then(|| "FAKE RESULT: no call was issued (--fake-io)".to_owned());
+        let complete = !was_stopped && failed.is_none();
         let mut statistics = recorded.counter.statistics(self.options.factor, complete, max_in_flight, fake);
         warnings.extend(warnings_after(&statistics));
-        let about = About {
-            clock,
-            started_unix_ns,
-            stolen_pct: steal_meter.stolen_pct(),
-            data: json!({ "what": self.options.data.to_string(), "seed": seed, "written": written }),
-        };
+        (about.stolen_pct, about.data) = (steal_meter.stolen_pct(), data(Some(written)));
         let mut writer = recorded.writer;
         let mut checked = Ok(());
-        if self.options.verify_order && !self.options.fake_io {
+        if self.options.verify_order && !self.options.fake_io && failed.is_none() {
             let mut rows = writer.read_back(&self.footer(&statistics, &warnings, &about))?;
             checked = self.prove(&mut *rows).map(|Proof { report, outdegrees }| {
                 if report.violations > 0 || (complete && report.missing > 0) {
@@ -160,6 +156,9 @@ impl Prepared {
             });
         }
         writer.finish(&self.footer(&statistics, &warnings, &about))?;
+        if let Some(error) = failed {
+            return Err(Error::CutShort { error: error.into(), output: self.options.output });
+        }
         // The result is valid even if the order could not be checked.
         checked?;
         Ok(Finished { output: self.options.output, statistics, warnings })

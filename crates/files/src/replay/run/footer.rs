@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::prepared::Prepared;
 use crate::Metadata;
 use crate::replay::options::Cache;
-use crate::replay::statistics::Statistics;
+use crate::replay::statistics::{Counter, Statistics};
 
 /// What the footer says about the time and the data of a run.
 pub struct About {
@@ -23,7 +23,33 @@ pub struct About {
     pub data: Value,
 }
 
+/// The warning in a result whose replay was killed.
+const RECOVERED: &str =
+    "the replay was killed: calls of its last seconds may be missing, and files are as it left them";
+
 impl Prepared {
+    /// The footer of a result that is cut short, with the statistics until then.
+    pub(super) fn footer_so_far(
+        &self,
+        counter: &Counter,
+        fake: Option<String>,
+        warnings: &[String],
+        about: &About,
+    ) -> Box<dyn Fn(&Counter) -> Metadata + Send> {
+        let factor = self.options.factor;
+        let until_now = move |counter: &Counter| counter.statistics(factor, false, 0, fake.clone());
+        let warnings = [warnings, &[RECOVERED.into()]].concat();
+        let footer = self.footer(&until_now(counter), &warnings, about);
+        Box::new(move |counter| {
+            let mut so_far = footer.clone();
+            let mut statistics = json!(until_now(counter));
+            // Only the engine knows it, in the end.
+            statistics["max_in_flight"] = Value::Null;
+            so_far.run.as_mut().expect("a run")["statistics"] = statistics;
+            so_far
+        })
+    }
+
     pub(super) fn footer(&self, statistics: &Statistics, warnings: &[String], about: &About) -> Metadata {
         let mount = mounts::of(&self.options.root);
         let root = json!({

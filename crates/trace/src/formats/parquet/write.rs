@@ -1,6 +1,8 @@
 //! Writes a table: buffers rows column by column, and writes a row group for every [`GROUP_ROWS`] rows.
 
 use std::fs::File;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel};
@@ -72,6 +74,16 @@ impl<Row: Table> TableWriter<Row> {
             checkpoint: None,
             row: std::marker::PhantomData,
         })
+    }
+
+    /// The hidden name of the file that is being written.
+    pub fn hidden(&self) -> Option<&Path> {
+        self.writer.inner().hidden()
+    }
+
+    /// As [`Output::error`].
+    pub fn error(&self, source: io::Error) -> Error {
+        self.writer.inner().error(source)
     }
 
     fn end_group(&mut self) -> Result<()> {

@@ -1,0 +1,250 @@
+//! Recordings and replays of calls that are killed, or whose disk is full: what they had is kept.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use iosonar_files::{Call, CallKind, Metadata, Name, table};
+use iosonar_testing::{Mount, Need, left_out};
+use iosonar_trace::Nanos;
+use iosonar_trace::input::Input;
+use tempfile::TempDir;
+
+const IOSONAR: &str = env!("CARGO_BIN_EXE_iosonar");
+
+/// Opens of `/etc/hostname` before the command waits for a line.
+const FEW: usize = 400;
+
+fn methods() -> Vec<&'static str> {
+    let has_strace = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
+    let has = [("ebpf", !left_out(Need::Bpf)), ("strace", has_strace)];
+    has.into_iter().filter(|(_, is_possible)| *is_possible).map(|(method, _)| method).collect()
+}
+
+fn folder() -> TempDir {
+    iosonar_testing::default_signals();
+    tempfile::tempdir_in("/dev/shm").unwrap()
+}
+
+/// Records a shell that opens files, waits for a line, and opens more. A call of another process is in progress all the time,
+/// and holds back those after it.
+fn record(method: &str, fifo: &Path, output: &Path, more: usize) -> Child {
+    assert!(Command::new("mkfifo").arg(fifo).status().unwrap().success());
+    let fifo = fifo.display();
+    let pause = if more > 0 { 2 } else { 0 };
+    let opens = |count: usize| format!("i=0; while [ $i -lt {count} ]; do i=$((i+1)); : < /etc/hostname; done");
+    let script = format!(
+        "timeout 60 sh -c ': < {fifo}' & sleep 0.2; {}; read line; {}; sleep {pause}; : > {fifo}; wait",
+        opens(FEW),
+        opens(more)
+    );
+    Command::new(IOSONAR)
+        .args(["files", "record", "--with", method, "--output"])
+        .arg(output)
+        .args(["--", "sh", "-c", &script])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn calls_in(trace: &Path) -> (Vec<Call>, Metadata) {
+    let mut reader = table::open(Input::open(trace).unwrap()).unwrap();
+    let calls = std::iter::from_fn(|| reader.next().unwrap()).collect();
+    (calls, reader.metadata().clone())
+}
+
+fn opens(calls: &[Call]) -> usize {
+    let is_open = |call: &&Call| call.path.as_ref().is_some_and(|path| path.as_bytes() == b"/etc/hostname");
+    calls.iter().filter(is_open).count()
+}
+
+fn recover(hidden: &Path, output: &Path) -> Output {
+    Command::new(IOSONAR).arg("recover").arg(hidden).arg("--output").arg(output).output().unwrap()
+}
+
+fn hidden_in(folder: &Path) -> Option<PathBuf> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    names.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "partial"))
+}
+
+/// Waits until copies of the files of a recording or replay can be recovered, and have what is expected.
+fn wait_until_kept(folder: &Path, child: &mut Child, output: &str, has_all: impl Fn(&Path) -> bool) {
+    loop {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        let copies = tempfile::tempdir_in("/dev/shm").unwrap();
+        if let Some(hidden) = hidden_in(folder) {
+            for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                // A file may be gone meanwhile.
+                let _ = fs::copy(&entry, copies.path().join(entry.file_name().unwrap()));
+            }
+            let output = copies.path().join(output);
+            let recovered = recover(&copies.path().join(hidden.file_name().unwrap()), &output);
+            if recovered.status.success() && has_all(&output) {
+                return;
+            }
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_killed_recording_is_recovered_with_the_calls_that_waited() {
+    for method in methods() {
+        let (folder, work) = (folder(), folder());
+        let trace = folder.path().join("t.calls.parquet");
+        let mut child = record(method, &work.path().join("fifo"), &trace, 0);
+        wait_until_kept(folder.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
+        let hidden = hidden_in(folder.path()).unwrap();
+        let refused = recover(&hidden, &trace);
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("still being written"), "{refused:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let recovered = recover(&hidden, &trace);
+        assert!(recovered.status.success(), "{method}: {recovered:?}");
+        assert_eq!(names(folder.path()), ["t.calls.parquet"], "{method}");
+        let (calls, metadata) = calls_in(&trace);
+        assert_eq!(opens(&calls), FEW, "{method}");
+        assert!(calls.iter().all(|call| call.process != 0), "{method}");
+        assert!(calls.is_sorted_by_key(|call| call.begin), "{method}");
+        assert!(!metadata.complete && metadata.notices.iter().any(|notice| notice.contains("killed")));
+    }
+}
+
+/// A small tmpfs; unmounted when dropped.
+struct Small(Mount, #[allow(dead_code, reason = "removed after it was unmounted")] TempDir);
+
+impl Small {
+    fn new(size: &str) -> Self {
+        let folder = folder();
+        Self(Mount::new(folder.path(), ["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]), folder)
+    }
+}
+
+#[test]
+fn a_recording_on_a_full_disk_keeps_its_calls() {
+    if left_out(Need::Root) {
+        return;
+    }
+    for method in methods() {
+        let (small, folder) = (Small::new("1m"), folder());
+        let fifo = folder.path().join("fifo");
+        let mut child = record(method, &fifo, &small.0.path().join("t.calls.parquet"), 10_000);
+        wait_until_kept(small.0.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
+        child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{method}: {message}");
+        assert!(message.contains("No space left") && message.contains("iosonar recover"), "{method}: {message}");
+        let trace = folder.path().join("t.calls.parquet");
+        let recovered = recover(&hidden_in(small.0.path()).unwrap(), &trace);
+        assert!(recovered.status.success(), "{method}: {recovered:?}");
+        assert!(opens(&calls_in(&trace).0) >= FEW, "{method}");
+    }
+}
+
+#[test]
+fn a_recording_that_is_interrupted_twice_has_its_trace() {
+    for method in methods() {
+        let (folder, work) = (folder(), folder());
+        let trace = folder.path().join("t.calls.parquet");
+        let mut child = record(method, &work.path().join("fifo"), &trace, 0);
+        wait_until_kept(folder.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
+        for _ in 0..2 {
+            assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+            thread::sleep(Duration::from_millis(200));
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(names(folder.path()), ["t.calls.parquet", "t.tree.parquet"], "{method}: {output:?}");
+        assert_eq!(opens(&calls_in(&trace).0), FEW, "{method}");
+    }
+}
+
+/// A trace of calls at once, and of more after a while.
+fn write_trace(to: &Path, first: usize, wait: Nanos, more: usize) {
+    let metadata = Metadata { complete: true, ..Metadata::default() };
+    let mut writer = table::create(to, &metadata).unwrap();
+    for number in 0..first + more {
+        let wait = if number < first { 0 } else { wait.0 };
+        let mut call = Call::new(Nanos(number as i64 * 1000 + wait), 100, CallKind::Stat);
+        call.process = 100;
+        call.duration = Some(Nanos(1000));
+        call.path = Some(Name::from(format!("/{}", number * 7919 % 100_003).as_str()));
+        (call.result, call.errno) = (Some(-1), libc::ENOENT);
+        writer.write(&call).unwrap();
+    }
+    writer.finish(&metadata).unwrap();
+}
+
+fn replay(folder: &Path, output: &Path) -> Child {
+    fs::create_dir(folder.join("root")).unwrap();
+    Command::new(IOSONAR)
+        .args(["files", "replay"])
+        .arg(folder.join("t.calls.parquet"))
+        .arg("--root")
+        .arg(folder.join("root"))
+        .arg("--output")
+        .arg(output)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The number of results, and the footer.
+fn results_in(run: &Path) -> (u64, Metadata) {
+    let mut reader = table::open_run(run).unwrap();
+    let mut rows = 0;
+    while reader.next().unwrap().is_some() {
+        rows += 1;
+    }
+    (rows, reader.metadata().clone())
+}
+
+#[test]
+fn the_result_of_a_killed_replay_is_recovered() {
+    let (folder, results) = (folder(), folder());
+    write_trace(&folder.path().join("t.calls.parquet"), 5000, Nanos(600_000_000_000), 1);
+    let run = results.path().join("r.calls-run.parquet");
+    let mut child = replay(folder.path(), &run);
+    wait_until_kept(results.path(), &mut child, "r.calls-run.parquet", |copy| results_in(copy).0 == 5000);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let recovered = recover(&hidden_in(results.path()).unwrap(), &run);
+    assert!(recovered.status.success(), "{recovered:?}");
+    assert_eq!(names(results.path()), ["r.calls-run.parquet"]);
+    let (rows, metadata) = results_in(&run);
+    let about = metadata.run.unwrap();
+    assert_eq!((rows, &about["statistics"]["calls"], metadata.complete), (5000, &5000.into(), false));
+    assert!(about["warnings"].to_string().contains("killed"), "{about}");
+    let info = Command::new(IOSONAR).arg("info").arg(&run).output().unwrap();
+    assert!(info.status.success(), "{info:?}");
+}
+
+#[test]
+fn the_result_of_a_replay_on_a_full_disk_is_kept() {
+    if left_out(Need::Root) {
+        return;
+    }
+    let (small, folder) = (Small::new("256k"), folder());
+    write_trace(&folder.path().join("t.calls.parquet"), 2000, Nanos(3_000_000_000), 100_000);
+    let mut child = replay(folder.path(), &small.0.path().join("r.calls-run.parquet"));
+    wait_until_kept(small.0.path(), &mut child, "r.calls-run.parquet", |copy| results_in(copy).0 >= 2000);
+    let output = child.wait_with_output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("No space left") && message.contains("iosonar recover"), "{message}");
+    let run = small.0.path().join("r.calls-run.parquet");
+    assert!(recover(&hidden_in(small.0.path()).unwrap(), &run).status.success());
+    assert!(results_in(&run).0 >= 2000);
+}
