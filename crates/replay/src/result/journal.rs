@@ -17,10 +17,9 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
 use iosonar_trace::human;
+use iosonar_trace::output::becomes_free;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
 
@@ -176,15 +175,9 @@ fn existing_journal(path: &Path) -> String {
     )
 }
 
-/// Whether no process writes the journal. Retries, because a killed process needs a moment to end.
+/// Whether no process writes the journal.
 fn is_abandoned(file: &File) -> bool {
-    const TRIES: u32 = 20;
-    (0..TRIES).any(|number| {
-        if number > 0 {
-            thread::sleep(Duration::from_millis(50));
-        }
-        lock(file, FlockOperation::NonBlockingLockShared)
-    })
+    becomes_free(|| lock(file, FlockOperation::NonBlockingLockShared))
 }
 
 /// Whether the file could be locked. True as well on a file system without locks.

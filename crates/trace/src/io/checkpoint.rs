@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -137,6 +138,17 @@ fn parse_undo(content: &[u8]) -> Option<(u64, &[u8])> {
     (u64::from_le_bytes(*length) == footer.len() as u64).then_some((u64::from_le_bytes(*bytes), footer))
 }
 
+/// Whether a file can be locked. Tries for a second, because a killed process needs a moment to end.
+pub fn becomes_free(try_lock: impl Fn() -> bool) -> bool {
+    const TRIES: u32 = 20;
+    (0..TRIES).any(|number| {
+        if number > 0 {
+            thread::sleep(Duration::from_millis(50));
+        }
+        try_lock()
+    })
+}
+
 /// Makes the file of a killed program readable. It keeps its hidden name.
 ///
 /// # Errors
@@ -144,10 +156,10 @@ fn parse_undo(content: &[u8]) -> Option<(u64, &[u8])> {
 pub fn recover(hidden: &Path) -> Result<()> {
     let wrap = |e| Error::io(hidden, e);
     let file = File::options().read(true).write(true).open(hidden).map_err(wrap)?;
-    if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+    if !becomes_free(|| !matches!(file.try_lock(), Err(TryLockError::WouldBlock))) {
         return Err(Error::format(
             hidden,
-            "it is still being written; wait for the recording's end, or end it with Ctrl-C",
+            "it is still being written; wait for the end of its program, or end it with Ctrl-C",
         ));
     }
     let undo_path = undo_path(hidden);

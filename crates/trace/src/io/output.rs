@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::io::atomic_file::AtomicFile;
 pub use crate::io::atomic_file::{Existing, give_name, remove_unfinished};
-pub use crate::io::checkpoint::{CheckpointSchedule, final_name, recover};
+pub use crate::io::checkpoint::{CheckpointSchedule, becomes_free, final_name, recover};
 use crate::io::gzip::GzipWriter;
 use crate::io::input::Compression;
 
