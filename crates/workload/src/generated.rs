@@ -1,12 +1,11 @@
 //! A recipe, and the load that is generated from it.
 
 use iosonar_trace::params::Settings;
-use iosonar_trace::{Device, Kind, MAX_END_SECTOR, Metadata, Nanos, Op, Reader, Request, Result, Sectors};
-use rand::RngExt;
+use iosonar_trace::{Device, Kind, MAX_END_SECTOR, Metadata, Nanos, Op, Reader, Request, Result, Sector, Sectors};
 
 use crate::arrivals::{self, Arrivals};
 use crate::positions::{self, Positions, Space};
-use crate::{Rng, Sizes};
+use crate::{Mix, Rng, Sizes};
 
 /// All parameters of a generated load.
 #[derive(Clone, Debug)]
@@ -17,8 +16,8 @@ pub struct Recipe {
     pub positions: Settings,
     /// How large they are.
     pub sizes: Sizes,
-    /// The share of reads, from 0 to 1; the other requests are writes.
-    pub reads: f64,
+    /// Which operations they have.
+    pub mix: Mix,
     /// The size of the device; no request goes beyond it.
     pub span: Sectors,
     /// Alignment of all positions.
@@ -41,7 +40,7 @@ impl Recipe {
             arrivals: arrivals::parse(arrivals)?,
             positions: positions::parse(positions)?,
             sizes: "4k".parse()?,
-            reads: 0.7,
+            mix: Mix::of_reads(0.7),
             span: Sectors(1 << 21),
             align: Sectors(8),
             duration: Nanos::from_secs(60.0),
@@ -102,11 +101,11 @@ impl Recipe {
         }
         let positions = self.positions.all().map(|(name, value)| format!(" {name}={}", bare(value)));
         line += &format!(
-            " --positions '{}{}' --size {} --reads {} --span {} --align {} --duration {}",
+            " --positions '{}{}' --size {} {} --span {} --align {} --duration {}",
             self.positions.name(),
             positions.collect::<String>(),
-            bare(&self.sizes.to_string()),
-            self.reads,
+            self.sizes.option(),
+            self.mix.option(),
             self.span.0,
             self.align.0,
             self.duration.as_secs(),
@@ -140,9 +139,14 @@ impl Reader<Request> for Generated {
             return Ok(None);
         }
         let sectors = self.recipe.sizes.pick(&mut self.kind_rng);
-        let op = if self.kind_rng.random::<f64>() < self.recipe.reads { Op::Read } else { Op::Write };
-        let sector = self.positions.next(sectors, &mut self.position_rng);
-        let request = Request::new(at, op, sector, sectors);
+        let (op, flags) = self.recipe.mix.pick(&mut self.kind_rng);
+        let request = match op {
+            // A flush is for the whole device.
+            Op::Flush => Request::new(at, op, Sector(0), Sectors(0)),
+            _ => {
+                Request { flags, ..Request::new(at, op, self.positions.next(sectors, &mut self.position_rng), sectors) }
+            }
+        };
         self.metadata.count_request(&request);
         Ok(Some(request))
     }
@@ -160,6 +164,7 @@ impl Reader<Request> for Generated {
 
 #[cfg(test)]
 mod tests {
+    use iosonar_trace::Flags;
     use proptest::prelude::*;
 
     use super::*;
@@ -186,17 +191,38 @@ mod tests {
     fn a_change_of_one_part_leaves_the_others_unchanged() {
         let recipe = Recipe { requests: Some(1000), ..Recipe::new("poisson rate=500", "uniform").unwrap() };
         let one = all(recipe.clone());
-        let other = all(Recipe { positions: positions::parse("sequential").unwrap(), reads: 0.0, ..recipe });
+        let other = all(Recipe {
+            positions: positions::parse("sequential").unwrap(),
+            mix: Mix::of_reads(0.0),
+            ..recipe.clone()
+        });
         assert!(one.iter().zip(&other).all(|(a, b)| a.at == b.at));
+        let sizes = "4k:70,1M:30".parse().unwrap();
+        let larger = all(Recipe { sizes, mix: "read=1,flush=1".parse().unwrap(), ..recipe.clone() });
+        assert!(one.iter().zip(&larger).all(|(a, b)| a.at == b.at));
         assert!(one.iter().zip(&other).any(|(a, b)| a.sector != b.sector));
     }
 
     #[test]
     fn the_load_has_the_share_of_reads() {
-        let recipe =
-            Recipe { reads: 0.3, requests: Some(100_000), ..Recipe::new("uniform rate=1M", "uniform").unwrap() };
+        let recipe = Recipe {
+            mix: Mix::of_reads(0.3),
+            requests: Some(100_000),
+            ..Recipe::new("uniform rate=1M", "uniform").unwrap()
+        };
         let reads = all(recipe).iter().filter(|r| r.op == Op::Read).count() as f64;
         assert!((reads - 30_000.0).abs() < 5.0 * (100_000.0_f64 * 0.3 * 0.7).sqrt(), "{reads}");
+    }
+
+    #[test]
+    fn a_flush_has_no_sectors_and_leaves_the_positions_of_others_unchanged() {
+        let mix = "read=50,flush=30,fua=20".parse().unwrap();
+        let recipe = Recipe { mix, requests: Some(1000), ..Recipe::new("poisson", "sequential").unwrap() };
+        assert!(recipe.command().contains(" --mix read=50,flush=30,fua=20 "), "{}", recipe.command());
+        let (flushes, others): (Vec<_>, Vec<_>) = all(recipe).into_iter().partition(|r| r.op == Op::Flush);
+        assert!(!flushes.is_empty() && flushes.iter().all(|r| r.is_empty() && r.sector == Sector(0)));
+        assert!(others.iter().zip(0..).all(|(r, n)| r.sector.0 == 8 * n));
+        assert!(others.iter().all(|r| r.flags == if r.op == Op::Write { Flags::FUA } else { Flags::NONE }));
     }
 
     #[test]

@@ -1,15 +1,19 @@
-//! Artificial loads: when requests come ([`arrivals`]), where they go ([`positions`]), how large they are ([`Sizes`]).
+//! Artificial loads: when requests come ([`arrivals`]), where they go ([`positions`]), how large they
+//! are ([`Sizes`]), which operations they have ([`Mix`]), and what these draw from ([`distributions`]).
 //!
 //! A [`Recipe`] combines them. Its load is a reader like that of a file, and needs constant memory. The same recipe generates
 //! the same requests on every machine.
 
 pub mod arrivals;
+pub mod distributions;
 pub mod filament;
 mod generated;
+mod mix;
 pub mod positions;
-mod sizes;
+pub mod sizes;
 
 pub use generated::{Generated, Recipe};
+pub use mix::Mix;
 pub use sizes::Sizes;
 
 /// The random number generator; its numbers depend only on the seed.

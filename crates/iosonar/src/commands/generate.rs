@@ -12,7 +12,7 @@ use iosonar_trace::params::{
 };
 use iosonar_trace::{Nanos, Sectors};
 use iosonar_workload::arrivals::{self, Kind};
-use iosonar_workload::{Recipe, Sizes, positions};
+use iosonar_workload::{Mix, Recipe, Sizes, positions, sizes};
 
 use crate::console::status;
 use crate::usage::Usage;
@@ -46,13 +46,17 @@ struct Common {
     #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = COMMON, allow_hyphen_values = true)]
     requests: Option<u64>,
 
-    /// Request size, or sizes with weights: 4k:70,64k:30
+    /// Request size, sizes with weights: 4k:70,64k:30, or 'lognormal mean=16k sigma=1' (see `iosonar generate --help`)
     #[arg(long, value_name = "SIZES", default_value = "4k", help_heading = COMMON, allow_hyphen_values = true)]
     size: Sizes,
 
     /// Share of reads; the rest are writes
     #[arg(long, value_name = "SHARE", default_value = "0.7", value_parser = parse_share, help_heading = COMMON, allow_hyphen_values = true)]
     reads: f64,
+
+    /// Operations with weights, instead of --reads: read=70,write=20,flush=5,fua=3,discard=2 (fua: a write with forced unit access)
+    #[arg(long, value_name = "MIX", conflicts_with = "reads", help_heading = COMMON, allow_hyphen_values = true)]
+    mix: Option<Mix>,
 
     /// Positions of the requests: `uniform`, `sequential`, 'zipf exponent=1.2', … (see `iosonar generate --help`)
     #[arg(long, value_name = "POSITIONS", default_value = "uniform", value_parser = positions::parse, help_heading = COMMON, allow_hyphen_values = true)]
@@ -93,7 +97,7 @@ impl clap::Args for Args {
             .subcommand_help_heading("Kinds")
             .disable_help_subcommand(true)
             .subcommands(kinds)
-            .after_help(format!("{}\n{EXAMPLES}", positions_help()))
+            .after_help(format!("{}\n{}\n{EXAMPLES}", positions_help(), sizes_help()))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -141,13 +145,18 @@ fn capitalised(text: &str) -> String {
 }
 
 fn positions_help() -> String {
-    let mut text = String::from("Positions, for --positions:\n");
-    for kind in positions::KINDS {
-        let form = &kind.form;
-        text += &format!("  {:<12}{}\n", form.name, form.about);
-        for param in form.params {
-            text += &format!("  {:<12}  {:<22} {} ({})\n", "", param.usage(), param.help, param.default.described());
-        }
+    let kinds = positions::KINDS.iter().map(|kind| described(&kind.form));
+    format!("Positions, for --positions:\n{}", kinds.collect::<String>())
+}
+
+fn sizes_help() -> String {
+    format!("Sizes, for --size, besides single ones and those with weights:\n{}", described(&sizes::LOGNORMAL))
+}
+
+fn described(form: &iosonar_trace::params::Definition) -> String {
+    let mut text = format!("  {:<12}{}\n", form.name, form.about);
+    for param in form.params {
+        text += &format!("  {:<12}  {:<22} {} ({})\n", "", param.usage(), param.help, param.default.described());
     }
     text
 }
@@ -174,12 +183,13 @@ impl FromArgMatches for Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let Common { output, to, replacing, duration, requests, size, reads, positions, span, align, seed } =
+        let Common { output, to, replacing, duration, requests, size, reads, mix, positions, span, align, seed } =
             self.common;
         written::refuse_name_of_run(&output)?;
         replacing.allows(&output)?;
+        let mix = mix.unwrap_or_else(|| Mix::of_reads(reads));
         let recipe =
-            Recipe { arrivals: self.arrivals, positions, sizes: size, reads, span, align, duration, requests, seed };
+            Recipe { arrivals: self.arrivals, positions, sizes: size, mix, span, align, duration, requests, seed };
         let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.generate().map_err(Usage)?);
         let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let writer = replacing.create_load(&output, to, load.metadata())?;

@@ -1,18 +1,37 @@
 //! When requests come: one file for each kind, and one line in [`KINDS`].
 
 mod bursts;
+mod gamma;
 mod kind;
+mod lognormal;
+mod mmpp;
 mod on_off;
+mod pareto;
 mod poisson;
 mod ramp;
+mod renewal;
+mod self_similar;
 mod uniform;
+mod weibull;
 
 pub use kind::{Arrivals, Kind};
 
 use iosonar_trace::params::{Settings, did_you_mean, split};
 
 /// Every kind of arrivals; each is a subcommand of `iosonar generate`.
-pub static KINDS: &[&Kind] = &[&bursts::KIND, &ramp::KIND, &uniform::KIND, &poisson::KIND, &on_off::KIND];
+pub static KINDS: &[&Kind] = &[
+    &bursts::KIND,
+    &ramp::KIND,
+    &uniform::KIND,
+    &poisson::KIND,
+    &on_off::KIND,
+    &lognormal::KIND,
+    &pareto::KIND,
+    &weibull::KIND,
+    &gamma::KIND,
+    &mmpp::KIND,
+    &self_similar::KIND,
+];
 
 /// Parses, for example, `bursts growth=10`.
 ///

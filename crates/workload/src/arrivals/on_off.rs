@@ -2,11 +2,10 @@
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
-use rand::RngExt;
-use rand_distr::Exp1;
 
 use super::{Arrivals, Kind};
 use crate::Rng;
+use crate::distributions::exponential;
 
 pub static KIND: Kind = Kind {
     form: Definition {
@@ -82,7 +81,7 @@ impl OnOff {
     fn phase(&self, length: f64, rng: &mut Rng) -> f64 {
         match self.phases {
             Phases::Fixed => length,
-            Phases::Exponential => length * rng.sample::<f64, _>(Exp1),
+            Phases::Exponential => length * exponential(rng),
         }
     }
 }
@@ -93,7 +92,7 @@ impl Arrivals for OnOff {
             Some(left) => left,
             None => self.phase(self.on, rng),
         };
-        let mut wait = rng.sample::<f64, _>(Exp1) / self.rate;
+        let mut wait = exponential(rng) / self.rate;
         // Only active time counts. A Poisson process has no memory, so it can be interrupted and continued.
         while wait >= left {
             wait -= left;

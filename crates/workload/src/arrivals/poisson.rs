@@ -2,11 +2,10 @@
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType};
-use rand::RngExt;
-use rand_distr::Exp1;
 
 use super::{Arrivals, Kind};
 use crate::Rng;
+use crate::distributions::exponential;
 
 pub static KIND: Kind = Kind {
     form: Definition {
@@ -32,7 +31,7 @@ struct Poisson {
 
 impl Arrivals for Poisson {
     fn next(&mut self, rng: &mut Rng) -> Nanos {
-        self.now += rng.sample::<f64, _>(Exp1) / self.rate;
+        self.now += exponential(rng) / self.rate;
         Nanos::from_secs(self.now)
     }
 }

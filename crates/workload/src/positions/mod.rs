@@ -2,9 +2,12 @@
 
 mod hotspots;
 mod kind;
+mod normal;
+mod random_walk;
 mod sequential;
 mod space;
 mod streams;
+mod strided;
 mod uniform;
 mod zipf;
 
@@ -14,7 +17,16 @@ pub use space::Space;
 use iosonar_trace::params::{Settings, did_you_mean, split};
 
 /// Every kind of positions.
-pub static KINDS: &[&Kind] = &[&uniform::KIND, &sequential::KIND, &zipf::KIND, &hotspots::KIND, &streams::KIND];
+pub static KINDS: &[&Kind] = &[
+    &uniform::KIND,
+    &sequential::KIND,
+    &strided::KIND,
+    &zipf::KIND,
+    &hotspots::KIND,
+    &normal::KIND,
+    &random_walk::KIND,
+    &streams::KIND,
+];
 
 /// Parses, for example, `zipf exponent=1.1`.
 ///

@@ -3,17 +3,17 @@
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use iosonar_trace::permutation::Permutation;
 use iosonar_trace::{Sector, Sectors};
-use rand::RngExt;
-use rand_distr::Zipf;
 
 use super::{Kind, Positions, Space};
 use crate::Rng;
+use crate::distributions::Zipf;
 
 pub static KIND: Kind = Kind {
     form: Definition {
         name: "zipf",
         about: "Zipf-distributed positions: few very frequent, most rare",
-        details: "The n-th most frequent position is chosen in proportion to 1 / n^exponent.",
+        details: "The n-th most frequent position is chosen in proportion to 1 / n^exponent. Drawn by rejection-inversion (Hörmann\n\
+                  and Derflinger, 1996), which is exact: every position of the space can be chosen.",
         params: &[
             ParamSpec {
                 name: "exponent",
@@ -34,20 +34,20 @@ pub static KIND: Kind = Kind {
 };
 
 fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
-    let law = Zipf::new(space.slots as f64, settings.number("exponent")).map_err(|e| format!("zipf: {e}"))?;
+    let law = Zipf::new(space.slots, settings.number("exponent"))?;
     let scatter = (settings.text("ranks") == "scattered").then(|| Permutation::new(space.slots, (seed, 0)));
     Ok(Box::new(Ranked { space, law, scatter }))
 }
 
 struct Ranked {
     space: Space,
-    law: Zipf<f64>,
+    law: Zipf,
     scatter: Option<Permutation>,
 }
 
 impl Positions for Ranked {
     fn next(&mut self, _: Sectors, rng: &mut Rng) -> Sector {
-        let rank = (rng.sample(self.law) as u64).clamp(1, self.space.slots) - 1;
+        let rank = self.law.number(rng) - 1;
         self.space.sector(self.scatter.as_ref().map_or(rank, |permutation| permutation.map(rank)))
     }
 }

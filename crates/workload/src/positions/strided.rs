@@ -1,0 +1,64 @@
+//! Positions at a fixed distance, as of a program that reads one column of a table.
+
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType};
+use iosonar_trace::{Sector, Sectors};
+
+use super::{Kind, Positions, Space};
+use crate::Rng;
+
+pub static KIND: Kind = Kind {
+    form: Definition {
+        name: "strided",
+        about: "Each request starts at a fixed distance from the one before",
+        details: "At the end of the space the next pass begins where the first request of the pass before ended, and at the start of\n\
+                  the space after a whole stride. With one size that divides the stride, all positions occur equally often.",
+        params: &[ParamSpec {
+            name: "stride",
+            takes: ParamType::Sectors,
+            default: ParamDefault::Value("1M"),
+            help: "distance from start to start, rounded up to the alignment",
+        }],
+        example: "strided stride=64k",
+    },
+    build: |settings, space, _| {
+        let stride = space.slots_of(settings.sectors("stride"));
+        Ok(Box::new(Strided { space, stride, next: 0, pass: 0 }))
+    },
+};
+
+struct Strided {
+    space: Space,
+    /// Slots from start to start.
+    stride: u64,
+    next: u64,
+    /// The first slot of the next pass.
+    pass: u64,
+}
+
+impl Positions for Strided {
+    fn next(&mut self, sectors: Sectors, _: &mut Rng) -> Sector {
+        let slots = self.space.slots_for(sectors);
+        if self.next >= slots {
+            self.next = if self.pass < slots.min(self.stride) { self.pass } else { 0 };
+        }
+        let slot = self.next;
+        // The first request of a pass is within the first stride.
+        if slot < self.stride {
+            self.pass = slot + self.space.slots_of(sectors);
+        }
+        self.next = slot + self.stride;
+        self.space.sector(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::first;
+
+    #[test]
+    fn passes_begin_one_request_later_until_a_whole_stride() {
+        assert_eq!(first("strided stride=12k", 8, 10), [0, 3, 6, 1, 4, 7, 2, 5, 0, 3]);
+        assert_eq!(first("strided stride=1k", 3, 4), [0, 1, 2, 0]);
+        assert_eq!(first("strided stride=1M", 3, 5), [0, 1, 2, 0, 1]);
+    }
+}
