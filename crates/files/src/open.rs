@@ -90,6 +90,7 @@ impl Started {
             process: if call.process == 0 { call.thread } else { call.process },
             threads: vec![call.thread],
             cwd: path_text(std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned())),
+            umask: None,
             descriptors: Vec::new(),
         });
         let mut started = Self { calls, first, start, metadata: Metadata::default() };

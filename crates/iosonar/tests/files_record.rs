@@ -96,6 +96,7 @@ fn a_command_is_recorded_from_its_first_program_to_its_end() {
         let [process] = &metadata.processes[..] else { panic!("{:?}", metadata.processes) };
         assert_eq!((process.process, &process.threads[..]), (calls[0].thread, &[calls[0].thread][..]));
         assert!(process.cwd.contains("tmp"), "{}", process.cwd);
+        assert!(process.umask.is_some());
         let numbers: Vec<i32> = process.descriptors.iter().map(|descriptor| descriptor.fd).collect();
         assert!(numbers.starts_with(&[0, 1, 2]), "{numbers:?}");
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use iosonar_files::{Call, CallKind, CallOutcome, CallResult, Metadata, Name, table};
+use iosonar_files::{Call, CallKind, CallOutcome, CallResult, InitialProcess, Metadata, Name, table};
 use iosonar_testing::{Need, left_out};
 use iosonar_trace::Nanos;
 use tempfile::TempDir;
@@ -13,11 +13,12 @@ use tempfile::TempDir;
 /// Calls of one thread, a microsecond after each other.
 struct Trace {
     calls: Vec<Call>,
+    processes: Vec<InitialProcess>,
 }
 
 impl Trace {
     fn new() -> Self {
-        Self { calls: Vec::new() }
+        Self { calls: Vec::new(), processes: Vec::new() }
     }
 
     fn call(&mut self, kind: CallKind, change: impl FnOnce(&mut Call)) -> &mut Self {
@@ -63,7 +64,7 @@ impl Trace {
     }
 
     fn write(&self, to: &Path) {
-        let metadata = Metadata { complete: true, ..Metadata::default() };
+        let metadata = Metadata { complete: true, processes: self.processes.clone(), ..Metadata::default() };
         let mut writer = table::create(to, &metadata).expect("a table");
         for call in &self.calls {
             writer.write(call).expect("a row");
@@ -267,6 +268,25 @@ fn other_results_are_mismatches_by_kind_and_exit_with_4() {
 }
 
 /// A folder beside the root that must stay as it is.
+#[test]
+fn new_files_have_the_permissions_that_the_recorded_umask_leaves() {
+    for (umask, expected) in [(0o77, 0o600), (0, 0o644)] {
+        let bench = Bench::new();
+        let mut trace = Trace::new();
+        let process = InitialProcess {
+            process: 100,
+            threads: vec![100],
+            cwd: "/".into(),
+            umask: Some(umask),
+            ..Default::default()
+        };
+        trace.processes.push(process);
+        trace.open("/a", libc::O_CREAT | libc::O_WRONLY, 3);
+        bench.replay(&trace, 0, &[]);
+        assert_eq!(fs::metadata(bench.root().join("a")).unwrap().mode() & 0o777, expected);
+    }
+}
+
 fn with_outside(bench: &Bench) -> PathBuf {
     let outside = bench.0.path().join("outside");
     fs::create_dir(&outside).unwrap();

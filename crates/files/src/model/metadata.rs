@@ -82,6 +82,9 @@ pub struct InitialProcess {
     pub threads: Vec<u32>,
     /// Its working directory.
     pub cwd: String,
+    /// Its umask, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub umask: Option<u32>,
     /// Its open descriptors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub descriptors: Vec<InitialDescriptor>,

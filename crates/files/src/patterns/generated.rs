@@ -64,6 +64,7 @@ impl Generated {
                 process: THREAD,
                 threads: vec![THREAD],
                 cwd: "/".into(),
+                umask: None,
                 descriptors: Vec::new(),
             }],
             complete: true,

@@ -13,7 +13,7 @@ mod recover;
 pub mod strace;
 
 pub use error::{Error, Result};
-pub use processes::{inherited_by_children, process_with_threads};
+pub use processes::{inherited_by_children, process_with_threads, umask_in};
 pub use recover::recover;
 
 /// What records calls.

@@ -37,7 +37,14 @@ pub fn process_with_threads(process: u32) -> Result<InitialProcess> {
         let (position, flags) = position_and_flags(&info);
         descriptors.push(InitialDescriptor { fd, path: as_text(path.as_os_str()), flags, position });
     }
-    Ok(InitialProcess { process, threads, cwd: as_text(cwd.as_os_str()), descriptors })
+    let umask = fs::read_to_string(folder.join("status")).ok().and_then(|status| umask_in(&status));
+    Ok(InitialProcess { process, threads, cwd: as_text(cwd.as_os_str()), umask, descriptors })
+}
+
+/// The umask in the text of `/proc/PID/status`. Kernels before 4.7 do not show it.
+pub fn umask_in(status: &str) -> Option<u32> {
+    let digits = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(digits.trim(), 8).ok()
 }
 
 /// The threads of a process.
@@ -99,9 +106,17 @@ mod tests {
         assert_eq!(descriptor.position, 42);
         assert_eq!(descriptor.flags & libc::O_ACCMODE as u64, libc::O_RDWR as u64);
         assert_ne!(descriptor.flags & CLOSE_ON_EXEC, 0);
+        assert!(found.umask.is_some_and(|umask| umask <= 0o777));
         let inherited = inherited_by_children(7).unwrap();
+        assert_eq!(inherited.umask, found.umask);
         assert!(inherited.descriptors.iter().all(|descriptor| descriptor.path != path));
         assert_eq!((inherited.process, inherited.threads), (7, vec![7]));
+    }
+
+    #[test]
+    fn the_umask_is_octal() {
+        assert_eq!(umask_in("Name:\tsh\nUmask:\t0027\nState:\tR\n"), Some(0o27));
+        assert_eq!(umask_in("Name:\tsh\n"), None);
     }
 
     #[test]

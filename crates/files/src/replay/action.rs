@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use iosonar_replay::pipeline::buffers::Buffer;
 
+use crate::record::umask_in;
 use crate::{Call, CallKind, DescriptionId, Family, Name, Resolved};
 
 /// The most bytes that a read or write moves at once (`MAX_RW_COUNT`).
@@ -103,8 +104,7 @@ fn own_mask() -> u32 {
     static MASK: OnceLock<u32> = OnceLock::new();
     *MASK.get_or_init(|| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-        mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+        umask_in(&status).unwrap_or(0o022)
     })
 }
 

@@ -102,6 +102,7 @@ fn anonymised_names_keep_equality_depth_and_structure() {
             process: 7,
             threads: vec![7],
             cwd: "/home/alice".into(),
+            umask: None,
             descriptors: Vec::new(),
         }],
         notices: vec!["line 3: /home/alice".into()],

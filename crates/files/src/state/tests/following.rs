@@ -220,7 +220,13 @@ fn files_that_were_open_before_are_inferred_or_counted() {
 #[test]
 fn recorded_processes_have_their_descriptors_and_directories() {
     let descriptor = InitialDescriptor { fd: 4, path: "/d/x".into(), flags: libc::O_RDWR as u64, position: 100 };
-    let process = InitialProcess { process: 1, threads: vec![1], cwd: "/d".into(), descriptors: vec![descriptor] };
+    let process = InitialProcess {
+        process: 1,
+        threads: vec![1],
+        cwd: "/d".into(),
+        umask: Some(0o27),
+        descriptors: vec![descriptor],
+    };
     let metadata = Metadata { processes: vec![process], ..Metadata::default() };
     let mut script = Script::new();
     script.call("read", io(4, 10, 10)).call("stat", |call| call.path = Some("y".into()));
@@ -228,6 +234,7 @@ fn recorded_processes_have_their_descriptors_and_directories() {
     let resolved = script.resolve(&mut state);
     assert_eq!((resolved[0].skip, resolved[0].position), (None, Some(100)));
     assert_eq!(resolved[1].path, Some("/d/y".into()));
+    assert_eq!(resolved[1].umask, Some(0o27));
     assert_eq!(state.counts().assumed_cwds, 0);
     assert_eq!(state.open_descriptions()[0].position, 110);
 }
