@@ -79,7 +79,7 @@ fn call(index: usize) -> Call {
 }
 
 fn predecessors(policy: Policy) -> Vec<Vec<u64>> {
-    let process = InitialProcess { process: 7, threads: vec![7], cwd: "/".to_owned(), descriptors: Vec::new() };
+    let process = InitialProcess { process: 7, threads: vec![7], cwd: "/".to_owned(), ..InitialProcess::default() };
     let metadata = Metadata { processes: vec![process], ..Metadata::default() };
     let mut state = State::new(&metadata, state::Options::default());
     let mut order = Order::new(policy);

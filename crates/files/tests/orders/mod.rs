@@ -105,7 +105,7 @@ fn folder() -> tempfile::TempDir {
 /// What each call touches.
 pub fn resolve(calls: &[Call]) -> Vec<Resolved> {
     let first =
-        InitialProcess { process: 100, threads: vec![100, 101, 102], cwd: "/".to_owned(), descriptors: Vec::new() };
+        InitialProcess { process: 100, threads: vec![100, 101, 102], cwd: "/".to_owned(), ..InitialProcess::default() };
     let metadata = Metadata { processes: vec![first], ..Metadata::default() };
     let mut state = State::new(&metadata, state::Options::default());
     calls.iter().map(|call| state.next(call)).collect()
