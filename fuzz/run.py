@@ -32,6 +32,7 @@ SPENT = HERE / "spent.csv"
 DOCUMENT = HERE.parent / "docs/fuzzing.md"
 RECOGNITION = "recognition"
 STRACE = "strace"
+TABLES = "calls"
 MARK = "<!-- the table is written by fuzz/run.py --until -->\n"
 LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192", "-print_final_stats=1", "-verbosity=0"]
 INTERRUPTED = 72
@@ -49,10 +50,10 @@ class Spent:
 
 
 def targets() -> list[str]:
-    """The names of all formats, taken from the sources, the reader of calls, and the recognition."""
+    """The names of all formats, taken from the sources, the readers of calls, and the recognition."""
     name = re.compile(r'Format::named\("(.*)"\)|^    name: "(.*)",', re.MULTILINE)
     found = {a or b for path in FORMATS.rglob("*.rs") for a, b in name.findall(path.read_text())}
-    return [*sorted(found), STRACE, RECOGNITION]
+    return [*sorted(found), STRACE, TABLES, RECOGNITION]
 
 
 def build() -> Path:
@@ -79,7 +80,8 @@ def fuzz(programs: Path, target: str, seconds: float) -> tuple[Spent, bool]:
     if target == RECOGNITION:
         program, seeds = "recognise", sorted((HERE / "seeds").iterdir())
     else:
-        program, seeds = "calls" if target == STRACE else "reader", [HERE / "seeds" / target]
+        program = {STRACE: "calls", TABLES: "tables"}.get(target, "reader")
+        seeds = [HERE / "seeds" / target]
     log = HERE / "artifacts" / f"{target}.log"
     with log.open("ab") as output:
         start = output.tell()

@@ -72,7 +72,16 @@ pub fn open(input: Input) -> Result<Box<dyn CallReader>> {
 /// # Errors
 /// If the file cannot be read, or holds another table.
 pub fn open_run(path: &Path) -> Result<Box<dyn ResultReader>> {
-    let file = TableFile::open(path, Input::open(path)?.into_file()?)?;
+    open_run_in(Input::open(path)?)
+}
+
+/// Opens a table of results in an open file.
+///
+/// # Errors
+/// If the file cannot be read, or holds another table.
+pub fn open_run_in(input: Input) -> Result<Box<dyn ResultReader>> {
+    let path = input.path().to_owned();
+    let file = TableFile::open(&path, input.into_file()?)?;
     Ok(Box::new(TableReader::<CallResult>::new(file, |_| {})?))
 }
 

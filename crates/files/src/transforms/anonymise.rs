@@ -1,10 +1,9 @@
 //! Removes what identifies the origin of a trace.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::Hasher;
 
 use iosonar_trace::Source;
-use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, secret};
 use iosonar_trace::permutation::Permutation;
 use siphasher::sip::SipHasher24;
 
@@ -42,22 +41,7 @@ pub static TRANSFORM: Transform = Transform {
 };
 
 fn build(settings: &Settings) -> Result<Build, String> {
-    let key = match settings.optional_text("key") {
-        // For example from an unset shell variable.
-        Some(text) if text.trim().is_empty() => {
-            return Err("the key is empty: set a secret, or omit key= for a random one".into());
-        }
-        Some(text) => {
-            let half = |which| {
-                let mut hasher = SipHasher24::new_with_keys(0, which);
-                hasher.write(text.as_bytes());
-                hasher.finish()
-            };
-            (half(0), half(1))
-        }
-        // The standard library seeds its hash tables from the system's random number generator.
-        None => (RandomState::new().hash_one(0), RandomState::new().hash_one(1)),
-    };
+    let key = secret::key(settings)?;
     let names = Names { key, keeps_extension: settings.text("extension") == "keep" };
     Ok(Box::new(move |metadata: &mut Metadata| {
         let stage = Anonymised { names, numbers: Permutation::new(PIDS - 1, key) };

@@ -3,6 +3,7 @@
 //! Each name is described once, by a [`Definition`]. Parsing, help, documentation and error messages all use it.
 
 mod quantity;
+pub mod secret;
 mod settings;
 mod spec;
 mod split;

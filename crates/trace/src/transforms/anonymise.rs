@@ -1,7 +1,6 @@
 //! Removes what identifies the origin of a load.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
@@ -9,7 +8,7 @@ use crate::error::Result;
 use crate::model::metadata::{Device, Metadata, Source as Origin};
 use crate::model::request::{Comm, Request};
 use crate::model::units::{Sector, Sectors};
-use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
+use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, secret};
 use crate::permutation::Permutation;
 use crate::text::human;
 
@@ -56,22 +55,7 @@ fn build(settings: &Settings) -> Built {
     if region == 0 {
         return Err("a region must have at least one sector".into());
     }
-    let key = match settings.optional_text("key") {
-        // For example from an unset shell variable.
-        Some(text) if text.trim().is_empty() => {
-            return Err("the key is empty: set a secret, or omit key= for a random one".into());
-        }
-        Some(text) => {
-            let half = |which| {
-                let mut hasher = SipHasher24::new_with_keys(0, which);
-                hasher.write(text.as_bytes());
-                hasher.finish()
-            };
-            (half(0), half(1))
-        }
-        // The standard library seeds its hash tables from the system's random number generator.
-        None => (RandomState::new().hash_one(0), RandomState::new().hash_one(1)),
-    };
+    let key = secret::key(settings)?;
     Ok(Box::new(move |rows| apply(rows, region, key)))
 }
 
