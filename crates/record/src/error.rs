@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use iosonar_ebpf::{BTF, permission_remedy};
+
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -49,7 +51,7 @@ pub enum Error {
     )]
     NotBuilt,
     /// No permission to load eBPF programs.
-    #[error("no permission to load eBPF programs ({refusal}): {}", permission_remedy())]
+    #[error("no permission to load eBPF programs ({refusal}): {}", permission_remedy("iosonar record"))]
     Permission {
         /// The kernel's error.
         refusal: io::Error,
@@ -92,9 +94,6 @@ pub enum Error {
     WriterGone,
 }
 
-/// The kernel's type information.
-pub const BTF: &str = "/sys/kernel/btf/vmlinux";
-
 impl Error {
     pub(crate) fn device(path: impl Into<PathBuf>, problem: impl Into<String>) -> Self {
         Self::Device { path: path.into(), problem: problem.into() }
@@ -102,14 +101,5 @@ impl Error {
 
     pub(crate) fn system(context: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::System { context: context.into(), source: source.into() }
-    }
-}
-
-fn permission_remedy() -> &'static str {
-    if rustix::process::geteuid().is_root() {
-        "root lacks capabilities here: in a container, add BPF and PERFMON (docker run --privileged); a locked-down kernel \
-         allows it to no one (see /sys/kernel/security/lockdown)"
-    } else {
-        "run it as root, `sudo iosonar record …`"
     }
 }

@@ -123,14 +123,6 @@ fn comm(mut bytes: [u8; 16]) -> Comm {
     Comm(bytes)
 }
 
-/// The result of draining the ring.
-pub struct Drained {
-    /// Whether the ring is empty now.
-    pub is_empty: bool,
-    /// Events that could not be decoded.
-    pub malformed: u64,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

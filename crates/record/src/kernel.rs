@@ -1,18 +1,14 @@
 //! Loads the eBPF program into the kernel, and reads its events and counters.
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use std::path::Path;
 use std::time::Duration;
 
-use aya::maps::{Array, MapData, RingBuf};
-use aya::programs::{BtfTracePoint, Program};
+use aya::maps::{Array, MapData};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use iosonar_ebpf::{Drained, Refusal, Ring, attach, has_btf, recursion_misses};
 
 use crate::device::BlockDevice;
-use crate::error::{BTF, Error, Result};
-use crate::event::{Drained, Event};
+use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::options::{Level, Options};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
@@ -39,7 +35,7 @@ const OTHER_COMMANDS: usize = 1;
 
 /// The loaded eBPF program; dropping it unloads it.
 pub struct Kernel {
-    ring: RingBuf<MapData>,
+    ring: Ring,
     counters: Array<MapData, Counters>,
     programs: Ebpf,
 }
@@ -47,7 +43,7 @@ pub struct Kernel {
 impl Kernel {
     /// Loads the program and attaches it to its tracepoints, for these devices.
     pub fn load(devices: &[BlockDevice], options: &Options) -> Result<Self> {
-        if !Path::new(BTF).exists() {
+        if !has_btf() {
             return Err(Error::NoBtf);
         }
         if devices.len() > DEVICES {
@@ -70,15 +66,12 @@ impl Kernel {
             .map_max_entries("events", options.ring_bytes)
             .load(OBJECT)
             .map_err(|e| refusal(&e))?;
-        for (function, tracepoint) in PROGRAMS {
-            let program = programs.program_mut(function).expect("built into the object");
-            let program: &mut BtfTracePoint = program.try_into().map_err(|e| refusal(&e))?;
-            program.load(tracepoint, &btf).map_err(|e| refusal(&e))?;
-            program.attach().map_err(|e| refusal(&e))?;
+        for program in PROGRAMS {
+            attach(&mut programs, program, &btf).map_err(|e| refusal(&*e))?;
         }
         let mut map = |name| programs.take_map(name).expect("built into the object");
         Ok(Self {
-            ring: RingBuf::try_from(map("events")).map_err(|e| refusal(&e))?,
+            ring: Ring::try_from(map("events")).map_err(|e| refusal(&e))?,
             counters: Array::try_from(map(".bss")).map_err(|e| refusal(&e))?,
             programs,
         })
@@ -86,24 +79,12 @@ impl Kernel {
 
     /// Waits until the ring is filling up, at most `at_most`.
     pub fn wait(&self, at_most: Duration) -> Result<()> {
-        let timeout = Timespec::try_from(at_most).expect("a fraction of a second");
-        match rustix::event::poll(&mut [PollFd::from_borrowed_fd(self.ring.as_fd(), PollFlags::IN)], Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(e) => Err(Error::system("cannot wait for events of the kernel", e)),
-        }
+        self.ring.wait(at_most).map_err(|e| Error::system("cannot wait for events of the kernel", e))
     }
 
     /// Passes at most `at_most` events to `take`, in the order of the ring.
     pub fn drain(&mut self, at_most: usize, mut take: impl FnMut(&Event)) -> Drained {
-        let mut malformed = 0;
-        for _ in 0..at_most {
-            let Some(bytes) = self.ring.next() else { return Drained { is_empty: true, malformed } };
-            match Event::from_bytes(&bytes) {
-                Some(event) => take(&event),
-                None => malformed += 1,
-            }
-        }
-        Drained { is_empty: false, malformed }
+        self.ring.drain(at_most, |bytes| Event::from_bytes(bytes).as_ref().map(&mut take).is_some())
     }
 
     /// Unloads the program.
@@ -124,19 +105,12 @@ impl Kernel {
     /// Times that the kernel skipped a program because another one was running on that processor: an upper bound for
     /// the missing events, as some were of other devices.
     pub fn skipped_events(&self) -> u64 {
-        self.programs.programs().filter_map(|(_, program)| recursion_misses(program)).sum()
+        recursion_misses(&self.programs)
     }
 
     fn counter(&self, index: usize) -> u64 {
         self.counters.get(&0, 0).map_or(0, |counters| counters[index])
     }
-}
-
-/// The kernel's counter in the `fdinfo` of the program's file descriptor (since Linux 5.12).
-fn recursion_misses(program: &Program) -> Option<u64> {
-    let fd = program.fd().ok()?.as_fd().as_raw_fd();
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
-    info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
 /// What to record: the constants of the eBPF program.
@@ -168,23 +142,10 @@ impl Filter {
     }
 }
 
-/// Translates an error of the kernel or the loader for the user.
+/// An error of the kernel or the loader.
 fn refusal(error: &(dyn std::error::Error + 'static)) -> Error {
-    let mut cause = Some(error);
-    while let Some(inner) = cause {
-        if let Some(io) = inner.downcast_ref::<io::Error>()
-            && io.kind() == io::ErrorKind::PermissionDenied
-        {
-            return Error::Permission { refusal: io::Error::from(io.kind()) };
-        }
-        cause = inner.source();
+    match Refusal::of(error) {
+        Refusal::Permission(refusal) => Error::Permission { refusal },
+        Refusal::Kernel { release, problem } => Error::Kernel { release, problem },
     }
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    // The verifier's log has thousands of lines; the last ones state the reason.
-    let message = error.to_string();
-    let problem = match message.char_indices().rev().nth(500) {
-        Some((start, _)) => format!("… {}", &message[start..]),
-        None => message,
-    };
-    Error::Kernel { release, problem }
 }

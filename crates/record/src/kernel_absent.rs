@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use iosonar_ebpf::Drained;
+
 use crate::device::BlockDevice;
 use crate::error::{Error, Result};
-use crate::event::{Drained, Event};
+use crate::event::Event;
 use crate::options::Options;
 
 /// Has no values.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use iosonar_ebpf::{BTF, permission_remedy};
+
 /// The result of the functions of this module.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -27,7 +29,10 @@ pub enum Error {
     )]
     NotBuilt,
     /// No permission to load eBPF programs.
-    #[error("no permission to load eBPF programs ({refusal}): {}, or record with `--with strace`", permission_remedy())]
+    #[error(
+        "no permission to load eBPF programs ({refusal}): {}, or record with `--with strace`",
+        permission_remedy("iosonar files record")
+    )]
     Permission {
         /// The kernel's error.
         refusal: io::Error,
@@ -82,18 +87,6 @@ pub enum Error {
     /// A trace cannot be read or written.
     #[error(transparent)]
     Trace(#[from] iosonar_trace::Error),
-}
-
-/// The kernel's type information.
-pub const BTF: &str = "/sys/kernel/btf/vmlinux";
-
-fn permission_remedy() -> &'static str {
-    if rustix::process::geteuid().is_root() {
-        "root lacks capabilities here: in a container, add BPF and PERFMON (docker run --privileged); a locked-down kernel \
-         allows it to no one (see /sys/kernel/security/lockdown)"
-    } else {
-        "run it as root, `sudo iosonar files record …`"
-    }
 }
 
 impl Error {

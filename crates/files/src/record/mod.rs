@@ -27,6 +27,6 @@ pub enum Method {
 
 /// The method that disturbs the program least, of those that can work here: as root and with BTF, programs in the kernel.
 pub fn default_method() -> Method {
-    let is_possible = rustix::process::geteuid().is_root() && std::path::Path::new(error::BTF).exists();
+    let is_possible = rustix::process::geteuid().is_root() && iosonar_ebpf::has_btf();
     if cfg!(has_bpf) && is_possible { Method::Ebpf } else { Method::Strace }
 }

@@ -109,14 +109,6 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// The result of draining the ring.
-pub struct Drained {
-    /// Whether the ring is empty now.
-    pub is_empty: bool,
-    /// Events that could not be decoded.
-    pub malformed: u64,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,22 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
-use std::os::fd::{AsFd, AsRawFd};
+use std::io::{Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-use aya::maps::{Array, HashMap, MapData, RingBuf};
-use aya::programs::{BtfTracePoint, Program};
+use aya::maps::{Array, HashMap, MapData};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use iosonar_ebpf::{Drained, Refusal, Ring, attach, has_btf, last_part, recursion_misses};
 
-use super::event::{Drained, Event, RawCall};
+use super::event::{Event, RawCall};
 use super::layout::instructions;
 use super::losses::Losses;
 use super::numbers::{NUMBERS, numbers};
 use super::options::Options;
-use crate::record::error::{BTF, Error, Result};
+use crate::record::error::{Error, Result};
 use crate::record::processes::threads_of;
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
@@ -51,7 +49,7 @@ const AWAITS_EXEC: u64 = 2;
 
 /// The loaded eBPF program; dropping it unloads it.
 pub struct Kernel {
-    ring: RingBuf<MapData>,
+    ring: Ring,
     counters: Array<MapData, Counters>,
     threads: HashMap<MapData, u32, Thread>,
     requests: HashMap<MapData, u64, Request>,
@@ -65,7 +63,7 @@ pub struct Kernel {
 impl Kernel {
     /// Loads the program and attaches it to its tracepoints. It records no thread yet.
     pub fn load(options: &Options) -> Result<Self> {
-        if !Path::new(BTF).exists() {
+        if !has_btf() {
             return Err(Error::NoBtf);
         }
         let btf = Btf::from_sys_fs().map_err(|e| refusal(&e))?;
@@ -89,7 +87,7 @@ impl Kernel {
         }
         let mut map = |name| programs.take_map(name).expect("built into the object");
         Ok(Self {
-            ring: RingBuf::try_from(map("events")).map_err(|e| refusal(&e))?,
+            ring: Ring::try_from(map("events")).map_err(|e| refusal(&e))?,
             counters: Array::try_from(map(".bss")).map_err(|e| refusal(&e))?,
             threads: HashMap::try_from(map("threads")).map_err(|e| refusal(&e))?,
             requests: HashMap::try_from(map("requests")).map_err(|e| refusal(&e))?,
@@ -131,30 +129,18 @@ impl Kernel {
 
     /// Waits until the ring is filling up, at most `at_most`.
     pub fn wait(&self, at_most: Duration) -> Result<()> {
-        let timeout = Timespec::try_from(at_most).expect("a fraction of a second");
-        match rustix::event::poll(&mut [PollFd::from_borrowed_fd(self.ring.as_fd(), PollFlags::IN)], Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(e) => Err(Error::system("cannot wait for events of the kernel", e)),
-        }
+        self.ring.wait(at_most).map_err(|e| Error::system("cannot wait for events of the kernel", e))
     }
 
     /// Passes at most `at_most` events to `take`, in the order of the ring.
     pub fn drain(&mut self, at_most: usize, mut take: impl FnMut(&Event)) -> Drained {
-        let mut malformed = 0;
-        for _ in 0..at_most {
-            let Some(bytes) = self.ring.next() else { return Drained { is_empty: true, malformed } };
-            match Event::from_bytes(&bytes) {
-                Some(event) => take(&event),
-                None => malformed += 1,
-            }
-        }
-        Drained { is_empty: false, malformed }
+        self.ring.drain(at_most, |bytes| Event::from_bytes(bytes).as_ref().map(&mut take).is_some())
     }
 
     /// Unloads the program. The ring keeps its events. What is in flight then has no end.
     pub fn stop(&mut self) {
         if let Some(programs) = self.programs.take() {
-            self.skipped = programs.programs().filter_map(|(_, program)| recursion_misses(program)).sum();
+            self.skipped = recursion_misses(&programs);
         }
     }
 
@@ -230,48 +216,16 @@ fn is_in_first_pid_namespace() -> bool {
     std::fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name == Path::new("pid:[4026531836]"))
 }
 
-type BoxedError = Box<dyn std::error::Error>;
-
-fn attach(programs: &mut Ebpf, (function, tracepoint): (&str, &str), btf: &Btf) -> std::result::Result<(), BoxedError> {
-    let program = programs.program_mut(function).expect("built into the object");
-    let program: &mut BtfTracePoint = program.try_into()?;
-    program.load(tracepoint, btf)?;
-    program.attach()?;
-    Ok(())
-}
-
-fn attach_uring(programs: &mut Ebpf, btf: &Btf) -> std::result::Result<(), BoxedError> {
+fn attach_uring(programs: &mut Ebpf, btf: &Btf) -> std::result::Result<(), Box<dyn std::error::Error>> {
     let [newer, older] = URING_END;
     attach(programs, newer, btf).or_else(|_| attach(programs, older, btf))?;
     attach(programs, URING_BEGIN, btf)
 }
 
-/// The kernel's counter in the `fdinfo` of the program's file descriptor (since Linux 5.12).
-fn recursion_misses(program: &Program) -> Option<u64> {
-    let fd = program.fd().ok()?.as_fd().as_raw_fd();
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
-    info.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
-}
-
-/// Translates an error of the kernel or the loader for the user.
+/// An error of the kernel or the loader.
 fn refusal(error: &(dyn std::error::Error + 'static)) -> Error {
-    let mut cause = Some(error);
-    while let Some(inner) = cause {
-        if let Some(io) = inner.downcast_ref::<io::Error>()
-            && io.kind() == io::ErrorKind::PermissionDenied
-        {
-            return Error::Permission { refusal: io::Error::from(io.kind()) };
-        }
-        cause = inner.source();
-    }
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    Error::Kernel { release, problem: last_part(&error.to_string()) }
-}
-
-/// The verifier's log has thousands of lines; the last ones state the reason.
-fn last_part(message: &str) -> String {
-    match message.char_indices().rev().nth(500) {
-        Some((start, _)) => format!("… {}", &message[start..]),
-        None => message.to_owned(),
+    match Refusal::of(error) {
+        Refusal::Permission(refusal) => Error::Permission { refusal },
+        Refusal::Kernel { release, problem } => Error::Kernel { release, problem },
     }
 }

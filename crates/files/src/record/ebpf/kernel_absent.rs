@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::event::{Drained, Event, RawCall};
+use iosonar_ebpf::Drained;
+
+use super::event::{Event, RawCall};
 use super::losses::Losses;
 use super::options::Options;
 use crate::record::error::{Error, Result};

@@ -165,6 +165,7 @@ pub fn is_recorded(kind: CallKind) -> bool {
 }
 
 /// What the eBPF program does for a call beyond its arguments: an element of its `what_of`.
+#[cfg_attr(not(has_bpf), allow(dead_code, reason = "only the eBPF program reads them"))]
 pub fn instructions(kind: CallKind) -> u16 {
     if !is_recorded(kind) {
         return 0;
