@@ -14,8 +14,8 @@ from iosonar.quantities.calls.by_file import largest_files
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
 from iosonar.quantities.calls.scaling import JobTimes
+from iosonar.report.calls_options import replay_options
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
-from iosonar.report.typed import command_line
 from iosonar.table import SourceFile
 
 SECTIONS: dict[Part, tuple[str, str]] = {
@@ -357,7 +357,7 @@ def _facts(study: CallStudy) -> Iterator[tuple[str, str]]:
             for key, name in (("hostname", "Machine"), ("kernel", "Kernel"), ("processor", "Processor")):
                 if machine.get(key):
                     yield name, str(machine[key])
-        if options := command_line(file.run):
+        if options := replay_options(file.run.get("options") or {}):
             yield "Options", options
         yield from (("Notice", notice) for notice in file.footer.get("notices", [])[:5])
 

@@ -54,7 +54,7 @@ def scaling_curve(times: Sequence[JobTimes], of: str) -> Figure | Empty:
         RANK,
         "Scaling: time of an instance",
         of,
-        Axis("Instances at once", Unit.CALLS, low / 1.15, high * 1.15, Scale.LOG, named=ticks),
+        Axis("Instances at once", Unit.RANK, low / 1.15, high * 1.15, Scale.LOG, named=ticks),
         linear_axis("Time of an instance", Unit.SECONDS, max(each.longest for each in times)),
         tuple(layers),
         Legend(tuple(str(number) for number in numbers), tuple(rows)),

@@ -1,0 +1,50 @@
+"""The options of a replay of calls as on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_POOL = 64
+_VALUES = ("instances", "map", "ignore", "tree_from", "cwd", "wait")
+_FLAGS = ("fake_io", "special_files")
+_TIMES = ("extra_delay", "start", "end")
+_CACHE = {"drop": "--drop-caches", "none": "--no-cache"}
+_DEFAULTS = {"instances": 1, "extra_delay": 0}
+
+
+def replay_options(options: Mapping[str, Any]) -> str:
+    """Order and timing, and all options that differ from their defaults: --order fs --timing asap --pool 8."""
+    return " ".join(_words(options))
+
+
+def _words(options: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("order", "timing"):
+        if value := options.get(name):
+            yield f"--{name} {str(value).replace('_', '-')}"
+    if (factor := options.get("factor", 1)) != 1:
+        yield f"--factor {factor:g}"
+    for name in _TIMES:
+        if (value := options.get(name)) is not None and value != _DEFAULTS.get(name):
+            yield f"--{name.replace('_', '-')} {value / 1e9:.9g}"
+    for name in _VALUES:
+        if (value := options.get(name)) is not None and value != _DEFAULTS.get(name):
+            yield f"--{name.replace('_', '-')} {value}"
+    threads = options.get("threads")
+    if threads == "trace":
+        yield "--threads trace"
+    elif isinstance(threads, dict) and threads.get("pool") != _POOL:
+        yield f"--pool {threads.get('pool')}"
+    if cache := _CACHE.get(str(options.get("cache"))):
+        yield cache
+    yield from (f"--{name.replace('_', '-')}" for name in _FLAGS if options.get(name))
+    if options.get("verify_order") is False:
+        yield "--no-verify-order"
+    data = options.get("data") or {}
+    if (kind := data.get("kind", "random")) != "random":
+        yield f"--data {kind}" + (f"={data['hex']}" if "hex" in data else "")
+    elif (random := data.get("random_pct", 100)) != 100:
+        share = f"--compressible {100 - random:g}" if data.get("filler") == "deadbeef" else f"--fill-random {random:g}"
+        yield share
+    if dedupe := data.get("dedupe_pct"):
+        yield f"--dedupe {dedupe:g}"

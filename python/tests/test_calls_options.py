@@ -1,0 +1,45 @@
+"""The options of a replay of calls on its page."""
+
+from iosonar.report.calls_options import replay_options
+
+DEFAULTS = {
+    "cache": "keep",
+    "cwd": None,
+    "data": {"dedupe_pct": 0, "filler": "deadbeef", "kind": "random", "random_pct": 100},
+    "end": None,
+    "extra_delay": 0,
+    "factor": 1.0,
+    "fake_io": False,
+    "instances": 1,
+    "order": "conservative",
+    "output": "r.calls-run.parquet",
+    "root": "root",
+    "threads": {"pool": 64},
+    "timing": "exact",
+    "verify_order": True,
+    "wait": None,
+}
+
+
+def test_order_and_timing_are_always_shown_and_other_defaults_are_not() -> None:
+    assert replay_options(DEFAULTS) == "--order conservative --timing exact"
+    assert replay_options({}) == ""
+
+
+def test_options_read_as_on_the_command_line() -> None:
+    changed = {
+        "order": "fs_dispatched",
+        "factor": 0.5,
+        "start": 60_000_000_000,
+        "instances": 4,
+        "threads": {"pool": 8},
+        "cache": "none",
+        "verify_order": False,
+        "data": {"dedupe_pct": 10, "filler": "deadbeef", "kind": "random", "random_pct": 75},
+    }
+    assert replay_options(DEFAULTS | changed) == (
+        "--order fs-dispatched --timing exact --factor 0.5 --start 60 --instances 4 --pool 8 --no-cache "
+        "--no-verify-order --compressible 25 --dedupe 10"
+    )
+    assert "--threads trace" in replay_options(DEFAULTS | {"threads": "trace"})
+    assert replay_options({"data": {"kind": "zero"}}) == "--data zero"
