@@ -119,6 +119,8 @@ fn for_people(object: &Value, kind: FileKind) -> String {
     // A table of another program does not say what recorded it.
     let is_known = kind != FileKind::CallsRun && source["format"] != "parquet";
     line("recorded by", if is_known { text_of(&object["recorder"]) } else { String::new() });
+    let preamble = text_of(&source["preamble"]);
+    line("preamble", preamble.lines().next().unwrap_or_default().to_owned());
     let words = object["command"].as_array().into_iter().flatten().map(text_of);
     line("command", words.collect::<Vec<_>>().join(" "));
     if let Some(epoch) = object["epoch_unix_ns"].as_i64() {

@@ -20,6 +20,8 @@ pub fn another_table(found: &str, expected: &[&str]) -> String {
     let expected: Vec<&str> = expected.iter().filter_map(|kind| described(kind)).take(2).collect();
     let advice = match found {
         "calls" => "; `iosonar files --help` lists the commands for it",
+        "tree" => "; `iosonar sql` reads it as the view tree",
+        "scale" => "; `iosonar report` draws it",
         "load" => "; `iosonar --help` lists the commands for it",
         _ => "",
     };
