@@ -18,10 +18,9 @@ from iosonar.quantities.calls.call_load import call_load, window_for
 from iosonar.quantities.calls.fidelity import compute_time_errors, issue_errors
 from iosonar.quantities.calls.gaps import ARRIVAL, THINK, gaps
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
-from iosonar.quantities.calls.mix import mix
-from iosonar.quantities.calls.per_thread import shares_of_threads
 from iosonar.quantities.calls.response import by_call, ecdf, with_concurrency
 from iosonar.quantities.calls.series import CallSeries, with_series
+from iosonar.quantities.calls.shares import mix, shares_of_threads
 from iosonar.quantities.distribution import distributions
 from iosonar.table.calls import open_calls
 
@@ -53,7 +52,7 @@ def test_the_mix_has_shares_of_number_and_of_time(trace: OpenTable) -> None:
     rows = [read(0, "/a", 0, 10), read(5, "/a", 10, 10), call("stat", 9, 8, errno=2, result=-1), call("exit", 20, None)]
     with trace(rows) as table:
         found = mix(table)
-    assert [(each.call, each.calls, each.failed, each.bytes) for each in found] == [
+    assert [(each.of, each.calls, each.failed, each.bytes) for each in found] == [
         ("read", 2, 0, 20),
         ("exit", 1, 0, 0),
         ("stat", 1, 1, 0),
@@ -64,7 +63,7 @@ def test_the_mix_has_shares_of_number_and_of_time(trace: OpenTable) -> None:
 
 def test_threads_are_sorted_by_their_share(trace: OpenTable) -> None:
     with trace([call("stat", number, thread=7 if number else 3) for number in range(4)]) as table:
-        assert [(each.thread, each.share) for each in shares_of_threads(table)] == [(7, 0.75), (3, 0.25)]
+        assert [(each.of, each.share) for each in shares_of_threads(table)] == [(7, 0.75), (3, 0.25)]
 
 
 def test_the_load_counts_empty_windows(trace: OpenTable) -> None:

@@ -236,7 +236,7 @@ def _tables(study: CallStudy) -> dict[Part, tuple[Table, ...]]:
 def _mix(side: CallSide) -> Table:
     rows = tuple(
         (
-            each.call,
+            each.of,
             f"{each.calls:,}",
             units.percent(each.share),
             units.span(each.seconds),
@@ -252,14 +252,14 @@ def _mix(side: CallSide) -> Table:
 
 def _threads(side: CallSide) -> Table:
     rows = tuple(
-        (str(each.thread), f"{each.calls:,}", units.percent(each.share), units.span(each.seconds))
+        (str(each.of), f"{each.calls:,}", units.percent(each.share), units.span(each.seconds))
         for each in side.threads[:LISTED_THREADS]
     )
     return Table(_titled("Threads", len(side.threads), len(rows)), ("thread", "calls", "share", "time in calls"), rows)
 
 
 def _responses(side: CallSide) -> Table:
-    names = [each.call for each in side.mix[:LISTED_CALLS]]
+    names = [each.of for each in side.mix[:LISTED_CALLS]]
     found = by_call(side.table, names) if names else {}
     rows = tuple(
         (

@@ -24,17 +24,17 @@ def mix(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     totals: dict[str, float] = {}
     for side in study.sides:
         for each in side.mix:
-            totals[each.call] = totals.get(each.call, 0.0) + each.share + (each.time_share if study.is_single else 0.0)
+            totals[each.of] = totals.get(each.of, 0.0) + each.share + (each.time_share if study.is_single else 0.0)
     order = sorted(totals, key=lambda call: (-totals[call], call))
     shown = order if len(order) <= SHOWN + 1 else order[:SHOWN]
     names = [*shown, OTHERS] if len(shown) < len(order) else shown
     if study.is_single:
         series = [
-            (Role.ACTUAL, "share of the calls", {each.call: each.share for each in study.first.mix}),
-            (Role.READ, "share of the time in calls", {each.call: each.time_share for each in study.first.mix}),
+            (Role.ACTUAL, "share of the calls", {each.of: each.share for each in study.first.mix}),
+            (Role.READ, "share of the time in calls", {each.of: each.time_share for each in study.first.mix}),
         ]
     else:
-        series = [(side.role, side.name, {each.call: each.share for each in side.mix}) for side in study.sides]
+        series = [(side.role, side.name, {each.of: each.share for each in side.mix}) for side in study.sides]
     layers, rows = [], []
     for place, (role, label, shares) in enumerate(series):
         rest = sum(share for call, share in shares.items() if call not in shown)
@@ -72,7 +72,7 @@ def threads(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         cells = [units.percent(each.share) for each in side.threads[:3]] + ["–"] * 3
         rows.append(LegendRow(role, side.name, (units.count(len(side.threads)), *cells[:3])))
     if study.is_single:
-        names = [str(each.thread) for each in study.first.threads[:shown]]
+        names = [str(each.of) for each in study.first.threads[:shown]]
         label = "Thread, the most active first"
     else:
         names, label = [str(number + 1) for number in range(shown)], "Rank of the thread by its calls"

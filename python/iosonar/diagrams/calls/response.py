@@ -73,7 +73,7 @@ def _cells(values: Distribution) -> tuple[str, ...]:
 
 def by_calls(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     """Quantiles of the response time of each call: the most frequent calls."""
-    names = [each.call for each in study.first.mix if each.seconds][:SHOWN_CALLS]
+    names = [each.of for each in study.first.mix if each.seconds][:SHOWN_CALLS]
     if not names:
         return Empty(name, "no call returned")
     layers, rows = [], []

@@ -16,9 +16,8 @@ from iosonar.quantities.calls.attribution import FileRequests, requests_of_files
 from iosonar.quantities.calls.by_file import AllFiles, all_files
 from iosonar.quantities.calls.call_load import CallLoad, call_load, window_for
 from iosonar.quantities.calls.fidelity import IssueErrors, issue_errors
-from iosonar.quantities.calls.mix import CallShare, mix
-from iosonar.quantities.calls.per_thread import ThreadShare, shares_of_threads
 from iosonar.quantities.calls.series import with_series
+from iosonar.quantities.calls.shares import Share, mix, shares_of_threads
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.table.blocks import Blocks
 from iosonar.table.calls import Calls
@@ -141,12 +140,12 @@ class CallSide:
         return begin
 
     @cached_property
-    def mix(self) -> list[CallShare]:
+    def mix(self) -> list[Share[str]]:
         """The mix of calls."""
         return mix(self.table)
 
     @cached_property
-    def threads(self) -> list[ThreadShare]:
+    def threads(self) -> list[Share[int]]:
         """The shares of the threads."""
         return shares_of_threads(self.table)
 

@@ -1,19 +1,22 @@
-"""The mix of calls: how many of each, how many failed, and the time and bytes of each."""
+"""The shares of all calls by call and by thread: how many, how many failed, and their time and bytes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+Key = TypeVar("Key", str, int)
+
 
 @dataclass(frozen=True)
-class CallShare:
-    """A system call; shares are of all calls of the table, of their number and of their time."""
+class Share(Generic[Key]):
+    """A part of the calls; shares are of all calls of the table, of their number and of their time."""
 
-    call: str
+    of: Key
+    """The system call, or the thread."""
     calls: int
     failed: int
     seconds: float
@@ -22,10 +25,19 @@ class CallShare:
     time_share: float
 
 
-def mix(table: ir.Table) -> list[CallShare]:
+def mix(table: ir.Table) -> list[Share[str]]:
     """Each call of the table, the most frequent first. Calls that did not return take no time."""
+    return _shares(table, "call")
+
+
+def shares_of_threads(table: ir.Table) -> list[Share[int]]:
+    """Each thread, the most active first."""
+    return _shares(table, "thread")
+
+
+def _shares(table: ir.Table, column: str) -> list[Share[Any]]:
     rows = (
-        table.group_by("call")
+        table.group_by(column)
         .aggregate(
             n=table.count(),
             failed=table.has_failed.sum(),
@@ -38,8 +50,8 @@ def mix(table: ir.Table) -> list[CallShare]:
     calls = sum(row["n"] for row in rows)
     took = sum(row["ns"] or 0.0 for row in rows)
     found = [
-        CallShare(
-            row["call"],
+        Share(
+            row[column],
             row["n"],
             int(row["failed"] or 0),
             (row["ns"] or 0.0) / 1e9,
@@ -49,4 +61,4 @@ def mix(table: ir.Table) -> list[CallShare]:
         )
         for row in rows
     ]
-    return sorted(found, key=lambda each: (-each.calls, each.call))
+    return sorted(found, key=lambda each: (-each.calls, each.of))
