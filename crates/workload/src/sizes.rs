@@ -98,7 +98,7 @@ impl Sizes {
         let mean = settings.sectors("mean").0;
         let smallest = settings.optional_sectors("smallest").map_or(granularity, |smallest| smallest.0);
         let largest = settings.sectors("largest").0;
-        if granularity == 0 || smallest % granularity != 0 || largest % granularity != 0 {
+        if granularity == 0 || !smallest.is_multiple_of(granularity) || !largest.is_multiple_of(granularity) {
             return Err("lognormal: `smallest` and `largest` must be multiples of `granularity`".into());
         }
         if !(1..mean).contains(&smallest) || mean >= largest {

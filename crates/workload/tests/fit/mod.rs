@@ -278,7 +278,7 @@ pub fn positions(count: usize) {
     let expected = steps.iter().sum::<f64>() / 201.0;
     assert_counts("random-walk", &steps.iter().map(|c| (*c, expected)).collect::<Vec<_>>());
     // Each stream has an equal part of the space, and an equal share of the requests.
-    let mut streams = vec![0.0; 8];
+    let mut streams = [0.0; 8];
     slots("streams", count).for_each(|slot| streams[slot / 125] += 1.0);
     assert_counts("streams", &streams.iter().map(|c| (*c, n / 8.0)).collect::<Vec<_>>());
     for text in ["sequential", "strided stride=100k"] {
