@@ -269,6 +269,23 @@ fn other_results_are_mismatches_by_kind_and_exit_with_4() {
 
 /// A folder beside the root that must stay as it is.
 #[test]
+fn a_copy_goes_to_the_offset_that_the_call_states() {
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.open("/a", libc::O_CREAT | libc::O_RDWR, 3).on(CallKind::Write, 3, Some(100), 100);
+    trace.open("/b", libc::O_CREAT | libc::O_RDWR, 4);
+    trace.call(CallKind::CopyFileRange, |call| {
+        (call.fd, call.offset, call.fd2, call.offset2) = (Some(3), Some(40), Some(4), Some(5000));
+        (call.length, call.result) = (Some(200), Some(60));
+    });
+    // The position of the output has not moved.
+    trace.on(CallKind::Write, 4, Some(10), 10);
+    let rows = bench.replay(&trace, 0, &[]);
+    assert_eq!(rows[4].position, Some(0));
+    assert_eq!(fs::metadata(bench.root().join("b")).unwrap().len(), 5060);
+}
+
+#[test]
 fn new_files_have_the_permissions_that_the_recorded_umask_leaves() {
     for (umask, expected) in [(0o77, 0o600), (0, 0o644)] {
         let bench = Bench::new();

@@ -145,6 +145,7 @@ COLUMNS_OF: Mapping[Kind, Mapping[str, Column]] = {
         "mode": _signed(Presence.OPTIONAL_NULLABLE),
         "result": _signed(Presence.OPTIONAL_NULLABLE),
         "errno": _signed(Presence.OPTIONAL_NULLABLE),
+        "offset2": _signed(Presence.OPTIONAL_NULLABLE),
         "file": _TEXT,
         "position": _signed(Presence.OPTIONAL_NULLABLE),
     },

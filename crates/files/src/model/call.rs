@@ -87,6 +87,8 @@ pub struct Call {
     pub path2: Option<Name>,
     /// Bytes from the start of the file, where the call states them: `pread64`, `fallocate`, `lseek` (its argument).
     pub offset: Option<i64>,
+    /// The same in the second descriptor's file: the output of `copy_file_range` and `splice`.
+    pub offset2: Option<i64>,
     /// Bytes that were asked for; the sum over all buffers. `truncate`: the new size. `fallocate`: the length.
     pub length: Option<u64>,
     /// Its flags: of opening, of `*at` calls, of `clone`, the command of `fcntl`, `whence` of `lseek`, mode of `fallocate`
@@ -116,6 +118,7 @@ impl Call {
             path: None,
             path2: None,
             offset: None,
+            offset2: None,
             length: None,
             flags: 0,
             mode: None,

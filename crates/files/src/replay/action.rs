@@ -32,6 +32,8 @@ pub struct Action {
     pub path2: Option<Name>,
     /// Bytes from the start of the file.
     pub offset: Option<i64>,
+    /// The same in the file of its second descriptor.
+    pub offset2: Option<i64>,
     /// Bytes that are asked for.
     pub length: u64,
     /// As in [`Call::flags`].
@@ -61,6 +63,7 @@ impl Action {
             path: if is_symlink { call.path.clone() } else { resolved.path.clone() },
             path2: if is_xattr(call.kind) { call.path2.clone() } else { resolved.path2.clone() },
             offset: call.offset,
+            offset2: call.offset2,
             length: call.length.unwrap_or(if has_answer { ANSWER } else { 0 }),
             flags: call.flags,
             mode: mode(call, resolved),
@@ -79,6 +82,7 @@ impl Action {
             path: None,
             path2: None,
             offset: None,
+            offset2: None,
             length: 0,
             flags: 0,
             mode: 0,

@@ -98,10 +98,10 @@ impl Hands<'_> {
                 timed(clock, || unsafe { libc::sendfile(fd, fd2, at, length as usize) } as i64)
             }
             K::CopyFileRange => {
-                let mut offset = action.offset;
-                let at = offset.as_mut().map_or(std::ptr::null_mut(), |offset| &raw mut *offset);
-                let none = std::ptr::null_mut();
-                timed(clock, || unsafe { libc::copy_file_range(fd, at, fd2, none, length as usize, 0) } as i64)
+                let [mut from, mut to] = [action.offset, action.offset2];
+                let [from, to] = [&mut from, &mut to]
+                    .map(|offset| offset.as_mut().map_or(std::ptr::null_mut(), |offset| &raw mut *offset));
+                timed(clock, || unsafe { libc::copy_file_range(fd, from, fd2, to, length as usize, 0) } as i64)
             }
             K::Splice => {
                 let none = std::ptr::null_mut();

@@ -104,13 +104,14 @@ impl<'b> Filler<'_, 'b> {
             K::Sendfile => {
                 self.fd(0)?;
                 self.fd2(1)?;
-                self.offset_at_pointer(2);
+                self.call.offset = self.offset_at_pointer(2);
                 self.length(3)
             }
             K::CopyFileRange | K::Splice => {
                 self.fd(0)?;
                 self.fd2(2)?;
-                self.offset_at_pointer(1);
+                self.call.offset = self.offset_at_pointer(1);
+                self.call.offset2 = self.offset_at_pointer(3);
                 self.flags(5);
                 self.length(4)
             }
@@ -470,9 +471,8 @@ impl<'b> Filler<'_, 'b> {
     }
 
     /// `[0] => [50]`, `[0]`, or `NULL`.
-    fn offset_at_pointer(&mut self, position: usize) {
-        let inner = self.at(position).strip_prefix(b"[");
-        self.call.offset = inner.and_then(number);
+    fn offset_at_pointer(&self, position: usize) -> Option<i64> {
+        self.at(position).strip_prefix(b"[").and_then(number)
     }
 
     fn flags(&mut self, position: usize) {

@@ -33,6 +33,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io
     note(6, call.result.is_some());
     note(7, call.is_uring);
     note(8, place == Place::Late);
+    note(9, call.offset2.is_some());
     let mut head = [0; HEAD_BYTES];
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
@@ -43,6 +44,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io
     put(&call.begin.0.to_le_bytes());
     put(&call.duration.unwrap_or_default().0.to_le_bytes());
     put(&call.offset.unwrap_or_default().to_le_bytes());
+    put(&call.offset2.unwrap_or_default().to_le_bytes());
     put(&call.length.unwrap_or_default().to_le_bytes());
     put(&call.result.unwrap_or_default().to_le_bytes());
     put(&call.flags.to_le_bytes());
@@ -62,7 +64,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io
     names.into_iter().flatten().try_for_each(|name| out.write_all(name.as_bytes()))
 }
 
-const HEAD_BYTES: usize = 7 * 8 + 6 * 4 + 2 + 1 + 3 * 4;
+const HEAD_BYTES: usize = 8 * 8 + 6 * 4 + 2 + 1 + 3 * 4;
 
 /// Reads a call with its number; `None` at the end.
 pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call, Place)>> {
@@ -77,6 +79,7 @@ pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call, Place)>> {
     let begin = Nanos(i64::from_le_bytes(eight()));
     let duration = Nanos(i64::from_le_bytes(eight()));
     let offset = i64::from_le_bytes(eight());
+    let offset2 = i64::from_le_bytes(eight());
     let length = u64::from_le_bytes(eight());
     let result = i64::from_le_bytes(eight());
     let flags = u64::from_le_bytes(eight());
@@ -116,6 +119,7 @@ pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call, Place)>> {
         path: name()?,
         path2: name()?,
         offset: is_known(3).then_some(offset),
+        offset2: is_known(9).then_some(offset2),
         length: is_known(4).then_some(length),
         flags,
         mode: is_known(5).then_some(mode),

@@ -5,7 +5,7 @@ use crate::CallKind;
 /// A letter for each argument.
 ///
 /// `d` fd, `e` fd2, `x` fd or -1, `[` both in a list, `a` fd2 if there is one; `p` path, `q` path2; `l` length, `o` offset,
-/// `P` offset behind a pointer; `v` a vector of buffers, `V` a message of them; `f` flags, `O` flags of opening, `A` the mode
+/// `P` offset behind a pointer, `Q` offset2; `v` a vector of buffers, `V` a message of them; `f` flags, `O` flags of opening, `A` the mode
 /// among flags, `F` the others, `C` flags by name, `H` a structure of flags and mode; `m` mode, `M` mode if there is one;
 /// `k` the stack of `clone`, `b` data, `s` a structure, `n` a null pointer, `0` a number that is not recorded.
 pub fn signature(kind: CallKind) -> &'static str {
@@ -34,7 +34,7 @@ pub fn signature(kind: CallKind) -> &'static str {
         K::Preadv2 | K::Pwritev2 => "dv0of",
         K::Lseek => "dof",
         K::Sendfile => "dePl",
-        K::CopyFileRange | K::Splice => "dPenlf",
+        K::CopyFileRange | K::Splice => "dPeQlf",
         K::Tee => "delf",
         K::SyncFileRange | K::Fadvise64 => "dolf",
         K::Msync => "nlf",

@@ -102,10 +102,8 @@ fn argument(line: &mut Vec<u8>, call: &Call, letter: u8) {
         b'b' => line.extend_from_slice(b"\"\"..."),
         b'l' => push(line, format_args!("{}", call.length.unwrap_or(0))),
         b'o' => push(line, format_args!("{}", call.offset.unwrap_or(0))),
-        b'P' => match call.offset {
-            Some(offset) => push(line, format_args!("[{offset}]")),
-            None => line.extend_from_slice(b"NULL"),
-        },
+        b'P' => offset_at_pointer(line, call.offset),
+        b'Q' => offset_at_pointer(line, call.offset2),
         b'f' => push(line, format_args!("{:#x}", call.flags)),
         b'O' => open_flags(line, call.flags),
         b'A' => push(line, format_args!("{:#x}", call.flags & MODE)),
@@ -167,6 +165,13 @@ fn descriptor(line: &mut Vec<u8>, fd: Option<i32>) {
     match fd {
         Some(AT_FDCWD) => line.extend_from_slice(b"AT_FDCWD"),
         fd => push(line, format_args!("{}", fd.unwrap_or(-1))),
+    }
+}
+
+fn offset_at_pointer(line: &mut Vec<u8>, offset: Option<i64>) {
+    match offset {
+        Some(offset) => push(line, format_args!("[{offset}]")),
+        None => line.extend_from_slice(b"NULL"),
     }
 }
 

@@ -39,6 +39,7 @@ impl Table for CallRow {
         nullable("mode", CellType::Int32),
         nullable("result", CellType::Int64),
         column("errno", CellType::Int32),
+        nullable("offset2", CellType::Int64),
         write_only("file", CellType::Text),
         write_only("position", CellType::Int64),
     ];
@@ -62,6 +63,7 @@ impl Table for CallRow {
         cells.int32_or_null(call.mode.map(|mode| mode as i32));
         cells.int64_or_null(call.result);
         cells.int32(call.errno);
+        cells.int64_or_null(call.offset2);
         cells.text_or_null(self.file.as_ref().map(Name::as_bytes));
         cells.int64_or_null(self.position.map(saturated));
     }
@@ -85,6 +87,7 @@ impl Table for CallRow {
             mode: cells.number().map(|mode| mode as u32),
             result: cells.number(),
             errno: number::<u16>(cells, "errno is not an error number")?.into(),
+            offset2: cells.number(),
         };
         Ok(Self { call, file: None, position: None })
     }

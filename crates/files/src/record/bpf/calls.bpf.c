@@ -69,8 +69,8 @@ enum extra {
 	IOVEC = 1,	/* extra[0]: the bytes of all buffers, arguments 1 and 2 */
 	OPEN_HOW = 2,	/* extra[0], extra[1]: flags and mode, argument 2 */
 	CLONE_ARGS = 3, /* extra[0]: flags and exit signal, argument 0 */
-	OFFSET_1 = 4,	/* extra[0]: the offset that argument 1 points to */
-	OFFSET_2 = 5,	/* extra[0]: the same for argument 2 */
+	OFFSET_1 = 4,	/* extra[0], extra[1]: the offsets that arguments 1 and 3 point to */
+	OFFSET_2 = 5,	/* extra[0]: the offset that argument 2 points to */
 	PAIR_0 = 6,	/* extra[0]: the two descriptors that argument 0 points to, after the call */
 	PAIR_3 = 7,	/* extra[0]: the same for argument 3 */
 	MAPPING = 8,	/* recorded only if it maps a file */
@@ -250,6 +250,8 @@ static inline void read_extra(struct thread *t, __u32 extra)
 	case OFFSET_1:
 		if (!t->arguments[1] || bpf_probe_read_user(t->extra, 8, (void *)t->arguments[1]))
 			t->extra[0] = NO_OFFSET;
+		if (!t->arguments[3] || bpf_probe_read_user(t->extra + 1, 8, (void *)t->arguments[3]))
+			t->extra[1] = NO_OFFSET;
 		break;
 	case OFFSET_2:
 		if (!t->arguments[2] || bpf_probe_read_user(t->extra, 8, (void *)t->arguments[2]))

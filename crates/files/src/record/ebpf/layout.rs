@@ -9,7 +9,7 @@ use crate::model::kind::CallKind;
 /// |---|---|---|---|
 /// | `d` | descriptor | `D` | second descriptor |
 /// | `p` | path | `P` | second path |
-/// | `o` | offset | `i` | pointer to the offset |
+/// | `o` | offset | `i`, `I` | pointer to the offset, to the second offset |
 /// | `l` | length | `v` | buffers, with their number in the next argument: their sum is the length |
 /// | `f` | flags | `F` | more flags |
 /// | `m` | mode | `c` | mode, if the flags create a file |
@@ -32,7 +32,7 @@ pub fn layout(kind: CallKind) -> &'static str {
         K::Preadv2 | K::Pwritev2 => "dv_o_f",
         K::Lseek => "dof",
         K::Sendfile => "dDil",
-        K::CopyFileRange | K::Splice => "diD_lf",
+        K::CopyFileRange | K::Splice => "diDIlf",
         K::Tee => "dDlf",
         K::Vmsplice => "dv_f",
         K::SyncFileRange => "dolf",
@@ -214,6 +214,7 @@ pub fn set_arguments(call: &mut Call, arguments: &[u64; 6], extra: [u64; 2]) {
             b'D' => call.fd2 = Some(number),
             b'o' => call.offset = Some(value.cast_signed()),
             b'i' => call.offset = known.map(u64::cast_signed),
+            b'I' => call.offset2 = (extra[1] != UNKNOWN).then_some(extra[1].cast_signed()),
             b'l' => call.length = Some(value),
             b'v' => call.length = known,
             b'f' => call.flags = flags(call.kind, value),
@@ -285,7 +286,7 @@ mod tests {
         for &kind in CallKind::ALL {
             let letters = layout(kind);
             assert!(letters.len() <= 6, "{}", kind.name());
-            assert!(letters.bytes().all(|letter| b"dDpPoilvfFmchaxrne_".contains(&letter)), "{}", kind.name());
+            assert!(letters.bytes().all(|letter| b"dDpPoiIlvfFmchaxrne_".contains(&letter)), "{}", kind.name());
             // The eBPF program reads paths from the first five.
             assert!(letters.bytes().take(5).filter(|letter| b"pPe".contains(letter)).count() <= 2);
         }
@@ -307,8 +308,11 @@ mod tests {
         assert_eq!(call(CallKind::Writev, [3, 0, 2, 0, 0, 0], [UNKNOWN, UNKNOWN]).length, None);
         let pipe = call(CallKind::Pipe2, [0, 0o2000000, 0, 0, 0, 0], [4 << 32 | 3, 0]);
         assert_eq!((pipe.fd, pipe.fd2, pipe.flags), (Some(3), Some(4), 0o2000000));
-        let copy = call(CallKind::CopyFileRange, [3, 1, 4, 0, 100, 0], [512, 0]);
+        let copy = call(CallKind::CopyFileRange, [3, 1, 4, 1, 100, 0], [512, UNKNOWN]);
         assert_eq!((copy.fd, copy.fd2, copy.offset, copy.length), (Some(3), Some(4), Some(512), Some(100)));
+        assert_eq!(copy.offset2, None);
+        let copy = call(CallKind::CopyFileRange, [3, 0, 4, 1, 100, 0], [UNKNOWN, 4096]);
+        assert_eq!((copy.offset, copy.offset2), (None, Some(4096)));
         let all = call(CallKind::CloseRange, [3, u64::from(u32::MAX), 0, 0, 0, 0], [0; 2]);
         assert_eq!((all.fd, all.fd2), (Some(3), Some(i32::MAX)));
         let dup = call(CallKind::Fcntl, [3, libc::F_DUPFD as u64, 10, 0, 0, 0], [0; 2]);

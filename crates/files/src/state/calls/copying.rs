@@ -20,9 +20,8 @@ impl State {
             self.counts.transfers += 1;
         }
         let bytes = step.result().unwrap_or(0);
-        // The offset is that of the input; `splice` from a pipe to a file has that of the output.
         let stated = call.offset.and_then(|offset| u64::try_from(offset).ok());
-        let is_input_file = self.is_file(input);
+        let stated_of_output = call.offset2.and_then(|offset| u64::try_from(offset).ok());
         // Taken before the input moves: both may be the same description.
         let own = output.and_then(|id| self.descriptions.get(id).position);
         if let Some(id) = input
@@ -47,7 +46,7 @@ impl State {
         if let Some(id) = output
             && let Some(object) = self.descriptions.get(id).object
         {
-            let stated = stated.filter(|_| !is_input_file);
+            let stated = stated_of_output;
             let is_appending = self.descriptions.get(id).has_flag(libc::O_APPEND);
             let position = if is_appending { self.size(object) } else { stated.or(own) };
             if stated.is_none() {

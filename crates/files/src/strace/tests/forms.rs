@@ -19,6 +19,7 @@ fn arguments(call: &Call) -> String {
     add("path", call.path.as_ref().map(Name::to_string));
     add("path2", call.path2.as_ref().map(Name::to_string));
     add("offset", call.offset.map(|offset| offset.to_string()));
+    add("offset2", call.offset2.map(|offset| offset.to_string()));
     add("length", call.length.map(|length| length.to_string()));
     add("flags", (call.flags != 0).then(|| format!("{:#x}", call.flags)));
     add("mode", call.mode.map(|mode| format!("{mode:#o}")));
@@ -97,6 +98,7 @@ fn arguments_of_calls() {
         ("sendfile(6, 3, [0] => [50], 50) = 50", "sendfile fd=6 fd2=3 offset=0 length=50"),
         ("sendfile(6, 3, NULL, 50) = 50", "sendfile fd=6 fd2=3 length=50"),
         ("copy_file_range(3, [7], 4, NULL, 10, 0) = 10", "copy_file_range fd=3 fd2=4 offset=7 length=10"),
+        ("copy_file_range(3, NULL, 4, [9], 10, 0) = 10", "copy_file_range fd=3 fd2=4 offset2=9 length=10"),
         (
             "fallocate(3, FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE, 0, 100) = 0",
             "fallocate fd=3 offset=0 length=100 flags=0x3",
