@@ -1,12 +1,13 @@
 //! Opens files of calls, which are recognised by content.
 
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 
 use iosonar_trace::formats::parquet::{self, TableFile};
 use iosonar_trace::input::Input;
 use iosonar_trace::{Error, Result, path_text};
 
-use crate::{Call, CallReader, InitialProcess, Metadata, strace, table};
+use crate::{Call, CallReader, InitialProcess, Metadata, ResultReader, strace, table};
 
 /// The files of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +44,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
         };
         return Err(Error::format(path, problem));
     }
-    let reader = Box::new(strace::Reader::open(input, &strace::Options::default())?);
-    match &options.cwd {
-        Some(cwd) => Ok(Box::new(Started::new(reader, cwd)?)),
-        None => Ok(reader),
-    }
+    strace_reader(input, options)
 }
 
 /// Which of the files of this crate a regular file is; `None` if it is none of them, or cannot be read.
@@ -59,7 +56,10 @@ pub fn recognise(path: &Path) -> Option<FileKind> {
     if !is_table(&input) {
         return strace::recognise(input.head()).then_some(FileKind::Strace);
     }
-    let file = TableFile::<Metadata>::open(path, input.into_file().ok()?).ok()?;
+    kind_of_table(&TableFile::open(path, input.into_file().ok()?).ok()?)
+}
+
+fn kind_of_table(file: &TableFile<Metadata>) -> Option<FileKind> {
     let has = |names: &[&str]| names.iter().all(|name| file.has_column(name));
     match file.kind() {
         Some("calls") => Some(FileKind::Calls),
@@ -68,6 +68,46 @@ pub fn recognise(path: &Path) -> Option<FileKind> {
         None if has(&["begin_ns", "thread", "call"]) => Some(FileKind::Calls),
         None if has(&["call_number", "scheduled_ns"]) => Some(FileKind::CallsRun),
         None => None,
+    }
+}
+
+/// A file of this crate that is open.
+pub enum Opened {
+    /// Calls, from a table or from text of strace.
+    Calls(FileKind, Box<dyn CallReader>),
+    /// The results of a run.
+    Run(Box<dyn ResultReader>),
+}
+
+/// Opens an input that is a file of this crate, such as a pipe, which can be read only once. Gives back any other.
+///
+/// # Errors
+/// If the input cannot be read.
+pub fn open_input(input: Input, options: &OpenOptions) -> Result<std::result::Result<Opened, Input>> {
+    if !is_table(&input) {
+        return match strace::recognise(input.head()) {
+            true => Ok(Ok(Opened::Calls(FileKind::Strace, strace_reader(input, options)?))),
+            false => Ok(Err(input)),
+        };
+    }
+    let path = input.path().to_owned();
+    let mut file = input.into_file()?;
+    let again = file.try_clone().map_err(|error| Error::io(&path, error))?;
+    match TableFile::open(&path, again).ok().and_then(|table| kind_of_table(&table)) {
+        Some(FileKind::CallsRun) => Ok(Ok(Opened::Run(table::run_in(&path, file)?))),
+        Some(kind) => Ok(Ok(Opened::Calls(kind, table::calls_in(&path, file)?))),
+        None => {
+            file.rewind().map_err(|error| Error::io(&path, error))?;
+            Ok(Err(Input::from_reader(&path, Box::new(file), None)?))
+        }
+    }
+}
+
+fn strace_reader(input: Input, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
+    let reader = Box::new(strace::Reader::open(input, &strace::Options::default())?);
+    match &options.cwd {
+        Some(cwd) => Ok(Box::new(Started::new(reader, cwd)?)),
+        None => Ok(reader),
     }
 }
 

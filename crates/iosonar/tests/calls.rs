@@ -70,6 +70,26 @@ fn text_of_strace_becomes_a_table_that_info_describes() {
 }
 
 #[test]
+fn info_takes_what_a_pipe_brings() {
+    let folder = folder_with_text();
+    let folder = folder.path();
+    ok(folder, &["convert", "x.strace", "x.calls.parquet"]);
+    fs::write(folder.join("x.load"), "0.000000000 ; 8 ; 16 ; R\n0.500000000 ; 800 ; 8 ; W\n").unwrap();
+    ok(folder, &["convert", "x.load", "x.load.parquet"]);
+    for (file, part) in [
+        ("x.strace", "calls       5, of 3 kinds"),
+        ("x.calls.parquet", "calls       5, of 3 kinds"),
+        ("x.load", "requests    2"),
+        ("x.load.parquet", "requests    2"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        let output = command.args(["info", "-"]).pipe_stdin(folder.join(file)).unwrap().output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(output.status.success() && text.contains(part), "{file}: {text}");
+    }
+}
+
+#[test]
 fn a_trace_is_selected_mapped_and_anonymised() {
     let folder = folder_with_text();
     let folder = folder.path();

@@ -401,6 +401,20 @@ fn many_files_are_open_at_once() {
 }
 
 #[test]
+fn writes_of_more_data_than_is_built_ahead_begin_all_the_same() {
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.open("/a", libc::O_CREAT | libc::O_RDWR, 3);
+    for _ in 0..300 {
+        trace.call(CallKind::Pwrite64, |call| {
+            (call.fd, call.offset, call.length, call.result) = (Some(3), Some(0), Some(1 << 20), Some(1 << 20));
+        });
+    }
+    let rows = bench.replay(&trace, 0, &["--timing", "asap", "--data", "zero"]);
+    assert_eq!(rows.len(), 301);
+}
+
+#[test]
 fn a_replay_without_descriptors_left_says_so() {
     let bench = Bench::new();
     let mut trace = Trace::new();

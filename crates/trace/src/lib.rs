@@ -33,7 +33,7 @@ pub use model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 pub use model::versions::FooterError;
 pub use open::{
     OpenedFile, create_load, create_load_as, create_run, create_run_as, format_for, into_load, open, open_file,
-    open_files, open_load, own,
+    open_files, open_inputs, open_load, own,
 };
 pub use order::external_sort::{Sorted, SortedLoad, Sorter};
 pub use sanity::plausibility_warnings;

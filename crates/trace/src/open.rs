@@ -68,7 +68,15 @@ pub fn open_file(path: &Path, from: Option<&'static Format>, options: &Options) 
 /// If there is no file, a file cannot be read, their formats are unknown or differ, or a trace of the format is one file.
 pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Options) -> Result<OpenedFile> {
     refuse_duplicates(paths)?;
-    let mut inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>>>()?;
+    open_inputs(paths.iter().map(|path| Input::open(path)).collect::<Result<_>>()?, from, options)
+}
+
+/// The same for inputs that are open.
+///
+/// # Errors
+/// As [`open_files`].
+pub fn open_inputs(mut inputs: Vec<Input>, from: Option<&'static Format>, options: &Options) -> Result<OpenedFile> {
+    let paths: Vec<_> = inputs.iter().map(|input| input.path().to_owned()).collect();
     if inputs.iter().any(|input| !input.head().is_empty()) {
         // A CPU without events has an empty file.
         inputs.retain(|input| !input.head().is_empty() || input.damage().is_some());
@@ -85,7 +93,7 @@ pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Opti
     };
     if options.action.is_some() && !format.has_actions {
         let problem = format!("--action applies to traces of events; the format {} has requests", format.name);
-        return Err(Error::format(paths[0], problem));
+        return Err(Error::format(&paths[0], problem));
     }
     let compression = first.compression();
     // Empty files count as parts only if the format has parts.
@@ -104,7 +112,7 @@ pub fn open_files(paths: &[&Path], from: Option<&'static Format>, options: &Opti
         (_, None) => {
             let problem =
                 format!("a trace of the format {} is a single file; convert each file separately", format.name);
-            return Err(Error::format(paths[0], problem));
+            return Err(Error::format(&paths[0], problem));
         }
     };
     Ok(OpenedFile { format, compression, rows })

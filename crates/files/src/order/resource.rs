@@ -1,5 +1,9 @@
 //! The policies `resource` and `thread`.
 
+use std::collections::HashSet;
+
+use foldhash::fast::FixedState;
+
 use super::edges::{Edges, Lane};
 use super::sequence::Threads;
 use super::tables::{FEWEST_TO_SWEEP, Map};
@@ -55,10 +59,12 @@ impl Resources {
                 }
             }
             if !self.only_descriptions {
+                // The end of a process may end a million.
+                let ended: HashSet<_, FixedState> = resolved.ends.iter().copied().collect();
                 for touch in &resolved.touches {
                     let elsewhere = match touch.resource {
                         Resource::Object(_) => true,
-                        Resource::Description(description) => resolved.ends.contains(&description),
+                        Resource::Description(description) => ended.contains(&description),
                         _ => false,
                     };
                     if !elsewhere {

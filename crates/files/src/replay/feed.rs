@@ -1,7 +1,8 @@
 //! Reads ahead: what the trace says becomes planned calls with the data of their writes, in a bounded queue.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use iosonar_replay::issuer::Stop;
 use iosonar_replay::pipeline::buffers::{Buffer, Pool};
@@ -42,6 +43,33 @@ pub struct Feeder {
     pub stop: Arc<Stop>,
     /// The oldest call that has not completed.
     pub floor: Arc<AtomicU64>,
+    /// Set when the calls ahead have so many predecessors, or so much data, that no more are read.
+    pub is_full: Arc<AtomicBool>,
+}
+
+/// The most predecessors of all calls in the queue: of a trace with a million threads, each call may have a million.
+const MOST_PREDECESSORS: usize = 1 << 23;
+
+/// The predecessors of the calls in the queue.
+#[derive(Default)]
+struct Ahead {
+    of_calls: VecDeque<usize>,
+    sum: usize,
+}
+
+impl Ahead {
+    /// Adds a call, given the calls that are in the queue still; false if it must wait.
+    fn has_room(&mut self, predecessors: usize, in_queue: usize) -> bool {
+        while self.of_calls.len() > in_queue {
+            self.sum -= self.of_calls.pop_front().unwrap_or(0);
+        }
+        let has_room = in_queue == 0 || self.sum + predecessors <= MOST_PREDECESSORS;
+        if has_room {
+            self.of_calls.push_back(predecessors);
+            self.sum += predecessors;
+        }
+        has_room
+    }
 }
 
 impl Feeder {
@@ -51,7 +79,7 @@ impl Feeder {
     /// If the trace cannot be read.
     pub fn run(mut self) -> Result<Written> {
         let mut pause = Pause::new(self.to.buffer().capacity(), self.keeps_times);
-        let mut calls = 0_u64;
+        let (mut calls, mut ahead) = (0_u64, Ahead::default());
         while let Some(mut call) = self.source.next()? {
             calls += 1;
             if calls.is_multiple_of(4096) {
@@ -59,6 +87,14 @@ impl Feeder {
             }
             if !self.attach_data(&mut call, &mut pause) {
                 break;
+            }
+            let predecessors = call.predecessors.as_slice().len();
+            while !ahead.has_room(predecessors, self.to.buffer().capacity() - self.to.slots()) {
+                self.is_full.store(true, Ordering::Relaxed);
+                if self.stop.is_requested() || self.to.is_abandoned() {
+                    return Ok(self.payload.written());
+                }
+                pause.sleep(self.to.slots());
             }
             loop {
                 match self.to.push(call) {
@@ -92,6 +128,8 @@ impl Feeder {
                 action.buffer = Some(buffer);
                 return true;
             }
+            // The replay must begin, or no buffer comes back.
+            self.is_full.store(true, Ordering::Relaxed);
             if self.stop.is_requested() || self.to.is_abandoned() {
                 return false;
             }

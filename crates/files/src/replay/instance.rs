@@ -1,7 +1,7 @@
 //! One instance of a replay: its plan, its engine and their threads.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use iosonar_replay::config::issuing::Wait;
@@ -53,6 +53,7 @@ pub struct Reading {
     buffers: Producer<Buffer>,
     arena: Arc<Arena>,
     floor: Arc<AtomicU64>,
+    is_full: Arc<AtomicBool>,
     first: u64,
     feeder: JoinHandle<Result<Written>>,
 }
@@ -68,6 +69,7 @@ impl Reading {
         let (to, input) = RingBuffer::new(QUEUE);
         let (buffers, returned) = RingBuffer::new(MOST_BUFFERS);
         let floor = Arc::new(AtomicU64::new(first));
+        let is_full = Arc::new(AtomicBool::new(false));
         let feeder = Feeder {
             source,
             to,
@@ -77,14 +79,15 @@ impl Reading {
             keeps_times: options.rules.pace.timing.has_times(),
             stop: Arc::clone(&options.stop),
             floor: Arc::clone(&floor),
+            is_full: Arc::clone(&is_full),
         };
         let feeder = spawn("plan", move || feeder.run())?;
-        Ok(Self { input, buffers, arena, floor, first, feeder })
+        Ok(Self { input, buffers, arena, floor, is_full, first, feeder })
     }
 
     /// Whether enough has been read to begin, or all.
     pub fn is_ready(&self) -> bool {
-        self.input.slots() >= ENOUGH || self.feeder.is_finished()
+        self.input.slots() >= ENOUGH || self.feeder.is_finished() || self.is_full.load(Ordering::Relaxed)
     }
 }
 
@@ -108,7 +111,7 @@ impl Instance {
         options: &InstanceOptions,
     ) -> Result<(Self, Consumer<Done>)> {
         let InstanceOptions { rules, wait, special_files, no_cache, ref stop, .. } = *options;
-        let Reading { input, buffers, arena, floor, first, feeder } = reading;
+        let Reading { input, buffers, arena, floor, is_full: _, first, feeder } = reading;
         let (output, done) = RingBuffer::new(QUEUE);
         let ways = Ways { input, output, buffers, floor };
         let core = Core::new(rules, first, descriptors, ways);

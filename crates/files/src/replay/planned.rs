@@ -137,6 +137,9 @@ impl FromIterator<Predecessor> for Predecessors {
 }
 
 impl Predecessors {
+    /// None.
+    pub const NONE: Self = Self::Few([Predecessor(0); 4], 0);
+
     /// All of them.
     pub fn as_slice(&self) -> &[Predecessor] {
         match self {

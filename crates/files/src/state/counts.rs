@@ -13,6 +13,10 @@ pub struct Counts {
     pub unknown_descriptors: u64,
     /// Descriptors whose opening the trace does not show, but whose path it does.
     pub inferred_opens: u64,
+    /// Descriptors that were not searched in other threads, because there are too many threads of unknown origin.
+    pub unsearched: u64,
+    /// Processes whose inherited descriptors are not followed, because there are too many.
+    pub uninherited: u64,
     /// Relative paths of threads whose working directory the trace does not show.
     pub assumed_cwds: u64,
     /// Paths that are too long for a system call.
@@ -66,6 +70,15 @@ impl Counts {
             self.unknown_descriptors,
             "calls use descriptors whose opening was not recorded and whose path is unknown; they are not replayed \
              (strace -y records paths)",
+        );
+        say(
+            self.unsearched,
+            "descriptors may be of another thread: the trace has too many threads whose start it does not show to search \
+             them all (record with -e trace=%process)",
+        );
+        say(
+            self.uninherited,
+            "processes inherited descriptors that are not followed: more than 8 million were inherited at once",
         );
         say(
             self.assumed_cwds,

@@ -7,7 +7,7 @@ use super::ids::IdMap;
 use super::names::ROOT;
 use super::paths::is_of_kernel;
 use super::pending::Binding;
-use super::processes::{Slot, TableId, Thread};
+use super::processes::{Slot, TableId, Thread, TooMany};
 use super::step::Step;
 use super::walk::{How, Shows};
 use crate::tree::Kind;
@@ -101,11 +101,10 @@ impl State {
             return Some(slot);
         }
         // Threads whose start was not recorded may be of one process.
-        let others = self.processes.tables_with(fd, id);
-        if let [other] = others[..]
-            && step.call.process == 0
+        if step.call.process == 0
             && self.initial.processes.is_empty()
             && !self.processes.is_shared(id)
+            && let Some(other) = self.only_table_with(fd, id)
         {
             let own = self.processes.table(id)?.slots.iter().map(|(fd, slot)| (*fd, *slot)).collect();
             self.processes.change_table(step.call.thread, other);
@@ -114,6 +113,13 @@ impl State {
             return found(self, other);
         }
         None
+    }
+
+    fn only_table_with(&mut self, fd: i32, table: TableId) -> Option<TableId> {
+        self.processes.only_table_with(fd, table).unwrap_or_else(|TooMany| {
+            self.counts.unsearched += 1;
+            None
+        })
     }
 
     /// The description of a descriptor that the call uses; the call is skipped if it is not a file. A descriptor that nothing

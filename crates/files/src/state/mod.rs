@@ -33,6 +33,7 @@ pub(crate) use paths::is_of_kernel;
 use crate::tree::Tree;
 use crate::{Call, DescriptionId, Metadata, Name, ObjectId, Resolved, Skip};
 use descriptions::Descriptions;
+use ids::IdSet;
 use names::{Names, ROOT};
 use pending::Pending;
 use processes::Processes;
@@ -119,13 +120,13 @@ impl State {
         self.apply_pending(call);
         let thread = self.thread_of(call);
         let umask = self.processes.folders(thread.folders).umask;
-        let mut step = Step { call, thread, resolved: Resolved { umask, ..Resolved::default() } };
+        let mut step = Step::new(call, thread, Resolved { umask, ..Resolved::default() });
         self.call(&mut step);
         self.end_orphans(&mut step);
         let mut resolved = step.resolved;
         if resolved.skip.is_some_and(|skip| skip != Skip::Bookkeeping) {
             // What is not replayed neither waits nor lets others wait, but ends must not get lost.
-            let ends = &resolved.ends;
+            let ends: IdSet<_> = resolved.ends.iter().copied().collect();
             resolved
                 .touches
                 .retain(|touch| matches!(touch.resource, crate::Resource::Description(id) if ends.contains(&id)));

@@ -1,8 +1,10 @@
 //! Descriptors that calls in flight will make: they exist from the end of the call.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
+use foldhash::fast::FixedState;
 use iosonar_trace::Nanos;
 
 use super::ids::IdMap;
@@ -24,15 +26,27 @@ pub(super) struct Pending {
     bindings: BTreeMap<u64, Binding>,
     /// The system call that a thread is in. Rings are not threads.
     of_thread: IdMap<u32, u64>,
+    /// The bindings that make a descriptor, while there are many.
+    makers: Option<HashMap<(TableId, i32), BTreeSet<u64>, FixedState>>,
     next: u64,
 }
+
+/// More bindings are found by hash: a damaged trace may have as many as threads.
+const SEARCHED: usize = 64;
 
 impl Pending {
     pub fn push(&mut self, end: Nanos, thread: u32, is_uring: bool, binding: Binding) {
         let number = self.next;
         self.next += 1;
         self.ends.push(Reverse((end, number, thread)));
+        if let Some(makers) = &mut self.makers {
+            note(makers, number, &binding);
+        }
         self.bindings.insert(number, binding);
+        if self.makers.is_none() && self.bindings.len() > SEARCHED {
+            let makers = self.makers.insert(HashMap::default());
+            self.bindings.iter().for_each(|(number, binding)| note(makers, *number, binding));
+        }
         if !is_uring {
             self.of_thread.insert(thread, number);
         }
@@ -49,18 +63,44 @@ impl Pending {
             if self.of_thread.get(&of) == Some(&number) {
                 self.of_thread.remove(&of);
             }
-            if let Some(binding) = self.bindings.remove(&number) {
+            if let Some(binding) = self.remove(number) {
                 return Some(binding);
             }
         }
         let number = self.of_thread.remove(&thread)?;
-        self.bindings.remove(&number)
+        self.remove(number)
     }
 
     /// Takes the call in flight that will make the descriptor: another thread uses it already.
     pub fn take(&mut self, table: TableId, fd: i32) -> Option<Binding> {
         let makes = |binding: &Binding| binding.table == table && binding.slots.iter().any(|(slot, _)| *slot == fd);
-        let number = *self.bindings.iter().find(|(_, binding)| makes(binding))?.0;
-        self.bindings.remove(&number)
+        let number = match &self.makers {
+            Some(makers) => *makers.get(&(table, fd))?.first()?,
+            None => *self.bindings.iter().find(|(_, binding)| makes(binding))?.0,
+        };
+        self.remove(number)
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Binding> {
+        let binding = self.bindings.remove(&number)?;
+        if self.bindings.is_empty() {
+            self.makers = None;
+        } else if let Some(makers) = &mut self.makers {
+            for (fd, _) in &binding.slots {
+                if let Entry::Occupied(mut entry) = makers.entry((binding.table, *fd)) {
+                    entry.get_mut().remove(&number);
+                    if entry.get().is_empty() {
+                        entry.remove();
+                    }
+                }
+            }
+        }
+        Some(binding)
+    }
+}
+
+fn note(makers: &mut HashMap<(TableId, i32), BTreeSet<u64>, FixedState>, number: u64, binding: &Binding) {
+    for (fd, _) in &binding.slots {
+        makers.entry((binding.table, *fd)).or_default().insert(number);
     }
 }

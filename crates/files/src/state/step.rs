@@ -1,16 +1,29 @@
 //! A call while it is resolved.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
 use super::processes::Thread;
 use crate::{Access, Call, Resolved, Resource, Skip, Touch};
+
+/// More touches are found by hash: the end of a process may close a million descriptors.
+const SEARCHED: usize = 32;
 
 /// A call, its thread, and what was found out about it so far.
 pub(super) struct Step<'a> {
     pub call: &'a Call,
     pub thread: Thread,
     pub resolved: Resolved,
+    /// The place of each resource in `touches`, if there are many.
+    touched: HashMap<Resource, usize, FixedState>,
 }
 
-impl Step<'_> {
+impl<'a> Step<'a> {
+    pub fn new(call: &'a Call, thread: Thread, resolved: Resolved) -> Self {
+        Self { call, thread, resolved, touched: HashMap::default() }
+    }
+
     /// The result of the call depends on the resource.
     pub fn uses(&mut self, resource: Resource) {
         self.touch(resource, Access::Use);
@@ -22,10 +35,22 @@ impl Step<'_> {
     }
 
     fn touch(&mut self, resource: Resource, access: Access) {
-        match self.resolved.touches.iter_mut().find(|touch| touch.resource == resource) {
-            Some(touch) if access == Access::Modify => touch.access = access,
+        let touches = &mut self.resolved.touches;
+        let place = if touches.len() <= SEARCHED {
+            touches.iter().position(|touch| touch.resource == resource)
+        } else {
+            self.touched.get(&resource).copied()
+        };
+        match place {
+            Some(place) if access == Access::Modify => touches[place].access = access,
             Some(_) => {}
-            None => self.resolved.touches.push(Touch { resource, access }),
+            None => {
+                touches.push(Touch { resource, access });
+                if touches.len() > SEARCHED {
+                    let from = if self.touched.is_empty() { 0 } else { touches.len() - 1 };
+                    self.touched.extend((from..touches.len()).map(|place| (touches[place].resource, place)));
+                }
+            }
         }
     }
 

@@ -7,6 +7,8 @@ use super::split::Problem;
 
 /// The distance of lines without times.
 const STEP: i64 = 1_000;
+/// The largest time of a table of calls.
+const MAX_TIME: i64 = i64::MAX / 4;
 const DAY: i64 = 86_400_000_000_000;
 
 /// Converts the times of lines into times since the first one, which never decrease.
@@ -68,6 +70,10 @@ impl Clock {
             }
             Some(_) => {}
         }
+        // A single damaged line must not move all that follow.
+        if nanos.saturating_sub(self.zero) > MAX_TIME {
+            return Err("the time is more than 73 years after the first");
+        }
         if nanos < self.latest {
             let back = self.latest - nanos;
             if kind == Kind::OfDay && back > DAY / 2 {
@@ -79,7 +85,8 @@ impl Clock {
             }
         }
         self.latest = nanos;
-        Ok(Nanos((nanos - self.zero).saturating_add(self.shift)))
+        let at = nanos.saturating_sub(self.zero).saturating_add(self.shift);
+        Ok(Nanos(at.min(MAX_TIME)))
     }
 
     /// A call that no other line interrupted took this time: without times, the next line comes after its end.
@@ -109,6 +116,20 @@ mod tests {
         let times = [100, 200, 150, 160, 400].map(|nanos| clock.at(Some(Time::Unix(nanos))).unwrap().0);
         assert_eq!(times, [0, 100, 100, 110, 350]);
         assert_eq!((clock.steps_back, clock.stepped_back), (1, Nanos(50)));
+    }
+
+    #[test]
+    fn a_time_too_far_ahead_moves_no_other() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.at(Some(Time::Unix(100))), Ok(Nanos(0)));
+        assert!(clock.at(Some(Time::Unix(i64::MAX))).is_err());
+        assert_eq!(clock.at(Some(Time::Unix(150))), Ok(Nanos(50)));
+        assert_eq!(clock.steps_back, 0);
+        for _ in 0..10 {
+            clock.at(Some(Time::Unix(MAX_TIME))).unwrap();
+            clock.at(Some(Time::Unix(0))).unwrap();
+        }
+        assert_eq!(clock.at(Some(Time::Unix(1))), Ok(Nanos(MAX_TIME)));
     }
 
     #[test]

@@ -62,6 +62,9 @@ impl Names {
             return Ok(name.clone());
         }
         unescape(escaped, &mut self.unescaped).ok_or("a string has an unknown escape")?;
+        if self.unescaped.contains(&0) {
+            return Err("a path has a NUL byte");
+        }
         let name = Name::from(&self.unescaped[..]);
         if escaped.len() <= MAX_CACHED_BYTES {
             self.cache[slot] = Some((escaped.into(), name.clone()));

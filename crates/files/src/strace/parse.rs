@@ -84,6 +84,9 @@ fn split_duration(text: &[u8]) -> Result<(&[u8], Option<Nanos>), Problem> {
         return Ok((before[..from].trim_ascii_end(), None));
     }
     let nanos = iosonar_trace::text::number::decimal(digits, 9).map_err(|_| "the duration is not a number")?;
+    if nanos > i64::MAX / 4 {
+        return Err("the duration is longer than 73 years");
+    }
     if nanos < 0 {
         return Err("the duration is not a number");
     }

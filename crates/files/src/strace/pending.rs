@@ -1,6 +1,7 @@
 //! Calls whose end was not read yet.
 
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 use crate::Call;
 
@@ -8,8 +9,8 @@ use crate::Call;
 #[derive(Default)]
 pub struct Pending {
     by_thread: HashMap<u32, Started>,
-    /// The threads in the order of the numbers of their calls. Those that ended are removed late.
-    oldest: VecDeque<(u64, u32)>,
+    /// The threads by the numbers of their calls. Those that ended are removed late.
+    oldest: BinaryHeap<Reverse<(u64, u32)>>,
     /// Bytes of all arguments.
     bytes: usize,
     /// Buffers for arguments.
@@ -39,11 +40,13 @@ impl Pending {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(text);
         self.bytes += text.len();
-        self.oldest.push_back((number, call.thread));
+        self.oldest.push(Reverse((number, call.thread)));
         self.by_thread.insert(call.thread, Started { number, line, call, text: buffer });
         if self.oldest.len() > 2 * self.by_thread.len() + 64 {
             let Self { oldest, by_thread, .. } = self;
-            oldest.retain(|(number, thread)| by_thread.get(thread).is_some_and(|started| started.number == *number));
+            oldest.retain(|Reverse((number, thread))| {
+                by_thread.get(thread).is_some_and(|started| started.number == *number)
+            });
         }
     }
 
@@ -79,20 +82,18 @@ impl Pending {
             if let Some(replaced) = self.by_thread.remove(&to) {
                 self.bytes -= replaced.text.len();
             }
-            self.oldest.push_back((started.number, to));
-            let sorted = self.oldest.make_contiguous();
-            sorted.sort_unstable();
+            self.oldest.push(Reverse((started.number, to)));
             self.by_thread.insert(to, started);
         }
     }
 
     /// The number and thread of the oldest call in flight.
     pub fn oldest(&mut self) -> Option<(u64, u32)> {
-        while let Some(&(number, thread)) = self.oldest.front() {
+        while let Some(&Reverse((number, thread))) = self.oldest.peek() {
             if self.by_thread.get(&thread).is_some_and(|started| started.number == number) {
                 return Some((number, thread));
             }
-            self.oldest.pop_front();
+            self.oldest.pop();
         }
         None
     }

@@ -8,6 +8,7 @@ mod located;
 mod results;
 pub mod scale;
 
+use std::fs::File;
 use std::path::Path;
 
 use iosonar_trace::formats::parquet::{TableFile, TableReader, TableWriter};
@@ -63,8 +64,13 @@ pub fn write_scale(path: &Path, rows: &[JobTime], metadata: &Metadata) -> Result
 /// If the file cannot be read, or holds another table.
 pub fn open(input: Input) -> Result<Box<dyn CallReader>> {
     let path = input.path().to_owned();
-    let rows = TableReader::new(TableFile::open(&path, input.into_file()?)?, |_| {})?;
-    Ok(Box::new(Calls { rows, last: Nanos(i64::MIN), next: 0, path }))
+    calls_in(&path, input.into_file()?)
+}
+
+/// Opens a table of calls that `path` names in messages.
+pub(crate) fn calls_in(path: &Path, file: File) -> Result<Box<dyn CallReader>> {
+    let rows = TableReader::new(TableFile::open(path, file)?, |_| {})?;
+    Ok(Box::new(Calls { rows, last: Nanos(i64::MIN), next: 0, path: path.to_owned() }))
 }
 
 /// Opens a table of results.
@@ -81,8 +87,12 @@ pub fn open_run(path: &Path) -> Result<Box<dyn ResultReader>> {
 /// If the file cannot be read, or holds another table.
 pub fn open_run_in(input: Input) -> Result<Box<dyn ResultReader>> {
     let path = input.path().to_owned();
-    let file = TableFile::open(&path, input.into_file()?)?;
-    Ok(Box::new(TableReader::<CallResult>::new(file, |_| {})?))
+    run_in(&path, input.into_file()?)
+}
+
+/// Opens a table of results that `path` names in messages.
+pub(crate) fn run_in(path: &Path, file: File) -> Result<Box<dyn ResultReader>> {
+    Ok(Box::new(TableReader::<CallResult>::new(TableFile::open(path, file)?, |_| {})?))
 }
 
 /// Reads a table of calls, and checks their order.

@@ -49,6 +49,11 @@ pub enum Problem {
     },
     /// Nobody may execute it.
     NotExecutable,
+    /// It must change, but it has names that the plan does not know, perhaps outside of the root.
+    OtherNames {
+        /// All its names.
+        links: u64,
+    },
     /// The system refuses to look.
     Unreadable(i32),
 }
@@ -65,6 +70,7 @@ impl Problem {
             Self::OtherTarget => "other_target",
             Self::NotLinked { .. } => "not_linked",
             Self::NotExecutable => "not_executable",
+            Self::OtherNames { .. } => "other_names",
             Self::Unreadable(_) => "unreadable",
         }
     }
@@ -90,6 +96,12 @@ impl fmt::Display for Problem {
                 write!(f, "is not a hard link of {}", iosonar_trace::path_text(path_of(to)))
             }
             Self::NotExecutable => f.write_str("not executable"),
+            Self::OtherNames { links } => {
+                write!(
+                    f,
+                    "too short or too long, and has {links} names (hard links), perhaps outside: replace it by a copy"
+                )
+            }
             Self::Unreadable(errno) => io::Error::from_raw_os_error(*errno).fmt(f),
         }
     }
@@ -159,7 +171,10 @@ fn compare(root: &Confined, item: &Item) -> io::Result<Option<Problem>> {
         return Ok(Some(Problem::NotLinked { to: to.clone() }));
     }
     Ok(match kind {
-        Kind::File => file_problem(item, &status),
+        Kind::File => match file_problem(item, &status) {
+            Some(_) if status.links > 1 && !item.has_other_names => Some(Problem::OtherNames { links: status.links }),
+            problem => problem,
+        },
         Kind::Link => {
             let is_other = match &item.target {
                 Some(target) if item.attributes.is_some() => root.target(&item.path)? != **target,

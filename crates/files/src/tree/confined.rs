@@ -30,6 +30,8 @@ pub struct Status {
     pub modified_ns: i64,
     /// Device and number of its inode.
     pub inode: (u64, u64),
+    /// The names that it has.
+    pub links: u64,
 }
 
 impl Status {
@@ -42,6 +44,7 @@ impl Status {
             gid: stat.st_gid,
             modified_ns: stat.st_mtime.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as i64),
             inode: (stat.st_dev, stat.st_ino),
+            links: stat.st_nlink,
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct Item {
     pub target: Option<Box<[u8]>>,
     /// The first path in the plan with the same file.
     pub linked_to: Option<Box<[u8]>>,
+    /// The plan has other names of the same file.
+    pub has_other_names: bool,
     /// The number of a device node.
     pub device: Option<u64>,
     /// Ranges without data: offset and length.
@@ -67,6 +69,7 @@ impl Item {
             is_executable: false,
             target: None,
             linked_to: None,
+            has_other_names: false,
             device: None,
             holes: Box::default(),
         }
@@ -188,6 +191,7 @@ impl Plan {
                     }
                     MapEntry::Occupied(entry) => item.linked_to = Some(entry.get().clone()),
                 }
+                item.has_other_names = true;
             }
         }
     }
@@ -202,7 +206,9 @@ impl Plan {
     /// Bytes of data of all files that must exist, without holes.
     pub fn data_bytes(&self) -> u64 {
         let files = self.items.iter().filter(|item| item.must == Must::Exist && item.linked_to.is_none());
-        files.map(|item| item.bytes - item.holes.iter().map(|(_, length)| length).sum::<u64>().min(item.bytes)).sum()
+        files
+            .map(|item| item.bytes - item.holes.iter().map(|(_, length)| length).sum::<u64>().min(item.bytes))
+            .fold(0, u64::saturating_add)
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use iosonar_files::table::Locator;
-use iosonar_files::{CallResult, FileKind, Metadata, OpenOptions, ResultReader};
+use iosonar_files::{CallReader, CallResult, FileKind, Metadata, OpenOptions, Opened, ResultReader};
 use iosonar_trace::{Nanos, path_text};
 use serde_json::{Map, Value, json};
 
@@ -24,20 +24,29 @@ const MOST_NAMES: usize = 5;
 
 /// Prints a summary of a trace or of a run.
 pub fn run(kind: FileKind, path: &Path, reading: &StraceReading, as_json: bool) -> Result<ExitCode> {
+    let opened = match kind {
+        FileKind::CallsRun => Opened::Run(iosonar_files::table::open_run(path)?),
+        _ => Opened::Calls(kind, iosonar_files::open(path, &OpenOptions { cwd: reading.cwd.clone() })?),
+    };
+    of(opened, path, as_json)
+}
+
+/// Prints a summary of what was opened under this name.
+pub fn of(opened: Opened, path: &Path, as_json: bool) -> Result<ExitCode> {
     let mut object = Map::new();
     object.insert("path".into(), path_text(path).into());
     let bytes = std::fs::metadata(path).ok().filter(|status| status.is_file()).map(|status| status.len());
     object.insert("file_bytes".into(), json!(bytes));
-    let metadata = match kind {
-        FileKind::CallsRun => {
-            let (metadata, summary) = read_run(path)?;
+    let (kind, metadata) = match opened {
+        Opened::Run(results) => {
+            let (metadata, summary) = read_run(path, results)?;
             object.extend(summary.json());
-            metadata
+            (FileKind::CallsRun, metadata)
         }
-        FileKind::Calls | FileKind::Strace => {
-            let (metadata, summary) = read_calls(path, reading)?;
+        Opened::Calls(kind, calls) => {
+            let (metadata, summary) = read_calls(path, calls)?;
             object.extend(summary.json());
-            metadata
+            (kind, metadata)
         }
     };
     let is_strace = kind == FileKind::Strace;
@@ -53,8 +62,7 @@ pub fn run(kind: FileKind, path: &Path, reading: &StraceReading, as_json: bool) 
     Ok(ExitCode::SUCCESS)
 }
 
-fn read_calls(path: &Path, reading: &StraceReading) -> Result<(Metadata, Summary)> {
-    let mut calls = iosonar_files::open(path, &OpenOptions { cwd: reading.cwd.clone() })?;
+fn read_calls(path: &Path, mut calls: Box<dyn CallReader>) -> Result<(Metadata, Summary)> {
     let mut summary = Summary::default();
     let mut files = Locator::new(calls.metadata());
     let mut progress = Rows::of(&format!("reading {}", path.display()), "calls");
@@ -67,8 +75,7 @@ fn read_calls(path: &Path, reading: &StraceReading) -> Result<(Metadata, Summary
     Ok((calls.metadata().clone(), summary))
 }
 
-fn read_run(path: &Path) -> Result<(Metadata, RunSummary)> {
-    let mut results = iosonar_files::table::open_run(path)?;
+fn read_run(path: &Path, mut results: Box<dyn ResultReader>) -> Result<(Metadata, RunSummary)> {
     let mut summary = RunSummary::new();
     let mut progress = Rows::of(&format!("reading {}", path.display()), "calls");
     while let Some(result) = next(results.as_mut())? {
@@ -246,7 +253,7 @@ fn files(files: &Value) -> String {
         return String::new();
     }
     let most = files["most_bytes"].as_array().into_iter().flatten().take(3).filter_map(|file| {
-        let bytes = number(&file["read"]) + number(&file["written"]);
+        let bytes = number(&file["read"]).saturating_add(number(&file["written"]));
         (bytes > 0).then(|| format!("{} ({})", file["file"].as_str().unwrap_or_default(), human::bytes(bytes)))
     });
     let most: Vec<String> = most.collect();

@@ -112,7 +112,9 @@ impl Summary {
                    "bytes": totals.bytes, "duration_us": totals.durations.quantiles()})
         });
         let mut files: Vec<_> = self.files.iter().collect();
-        files.sort_by_key(|(name, file)| (std::cmp::Reverse((file.read + file.written, file.calls)), (*name).clone()));
+        files.sort_by_key(|(name, file)| {
+            (std::cmp::Reverse((file.read.saturating_add(file.written), file.calls)), (*name).clone())
+        });
         let most = files.iter().take(MOST_FILES).map(|(name, file)| {
             json!({"file": name.to_string(), "calls": file.calls, "read": file.read, "written": file.written})
         });

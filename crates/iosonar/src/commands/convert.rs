@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_trace::formats::{self, Action, Format, Opened, TestedWith};
+use iosonar_trace::input::Input;
 use iosonar_trace::params::did_you_mean;
 use iosonar_trace::{Kind, Metadata, Options, path_text};
 
@@ -66,6 +67,11 @@ impl Reading {
             _ => format!("{} and {} more", path_text(paths[0]), paths.len() - 1),
         };
         Ok((file, name))
+    }
+
+    /// Opens an input that is open already.
+    pub fn open_input(&self, input: Input) -> Result<iosonar_trace::OpenedFile> {
+        Ok(iosonar_trace::open_inputs(vec![input], self.from, &Options { action: self.action })?)
     }
 }
 

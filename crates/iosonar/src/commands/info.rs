@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use iosonar_files::OpenOptions;
 use iosonar_trace::formats::{Opened, TestedWith};
+use iosonar_trace::input::Input;
 use iosonar_trace::{Metadata, Nanos, OpenedFile, Reader};
 use serde_json::{Map, Value, json};
 
@@ -54,7 +56,18 @@ impl Args {
         if let Some(kind) = calls::kind_of(&paths, None)? {
             return calls::info::run(kind, paths[0], &self.calls, self.json);
         }
-        let (file, name) = self.reading.open(&self.files)?;
+        let (file, name) = match self.files.as_slice() {
+            // A pipe can be opened only once.
+            [one] if !one.is_file() && !one.is_dir() => {
+                let input = Input::open(one)?;
+                let input = match iosonar_files::open_input(input, &OpenOptions { cwd: self.calls.cwd.clone() })? {
+                    Ok(calls) => return calls::info::of(calls, one, self.json),
+                    Err(input) => input,
+                };
+                (self.reading.open_input(input)?, iosonar_trace::path_text(one))
+            }
+            _ => self.reading.open(&self.files)?,
+        };
         let described = described(&file);
         let mut object = of_file(&file, &name, &self.files);
         let what = format!("reading {name}");

@@ -12,7 +12,7 @@ use iosonar_trace::Nanos;
 use super::history::{History, Times};
 use crate::HeldBy;
 use crate::replay::options::Timing;
-use crate::replay::planned::{Planned, Predecessor};
+use crate::replay::planned::{Planned, Predecessor, Predecessors};
 
 /// The most calls that have been read and are not issued.
 const WINDOW: usize = 1 << 16;
@@ -209,6 +209,8 @@ impl Schedule {
             let predecessor = added.call.predecessors.as_slice()[predecessor];
             self.follow(&mut added, slot, predecessor);
         }
+        // Thousands of threads have as many predecessors.
+        added.call.predecessors = Predecessors::NONE;
         let waits = added.waits;
         self.slots[slot as usize] = Some(added);
         self.held += 1;

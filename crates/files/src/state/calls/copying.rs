@@ -2,6 +2,7 @@
 
 use super::super::State;
 use super::super::step::Step;
+use super::io::end_of;
 use crate::{CallKind, Resource, Skip};
 
 impl State {
@@ -39,7 +40,7 @@ impl State {
                     self.show_read(object, position, bytes, None);
                 }
                 if stated.is_none() {
-                    self.descriptions.get_mut(id).position = Some(position + bytes);
+                    self.descriptions.get_mut(id).position = Some(end_of(position, bytes));
                 }
             }
         }
@@ -53,7 +54,7 @@ impl State {
                 step.modifies(Resource::Position(id));
             }
             step.modifies(Resource::Object(object));
-            let end = position.map(|position| position.saturating_add(bytes));
+            let end = position.map(|position| end_of(position, bytes));
             if bytes > 0 {
                 self.extend(step, object, end, bytes);
             }

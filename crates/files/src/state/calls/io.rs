@@ -10,6 +10,11 @@ use crate::{CallKind, DescriptionId, ObjectId, Resource};
 const RWF_APPEND: i32 = 0x10;
 const RWF_NOAPPEND: i32 = 0x20;
 
+/// Where an access ends: the kernel has no larger offset than 2^63 - 1.
+pub(super) fn end_of(position: u64, bytes: u64) -> u64 {
+    position.saturating_add(bytes).min(i64::MAX as u64)
+}
+
 impl State {
     /// The description and object of the call's first descriptor, if calls on it are replayed.
     pub(super) fn file(&mut self, step: &mut Step, kind: Option<Kind>) -> Option<(DescriptionId, ObjectId)> {
@@ -43,7 +48,7 @@ impl State {
         let (Some(bytes), Some(position)) = (step.result(), position) else { return };
         self.show_read(object, position, bytes, step.call.length);
         if stated.is_none() {
-            self.descriptions.get_mut(id).position = Some(position + bytes);
+            self.descriptions.get_mut(id).position = Some(end_of(position, bytes));
         }
     }
 
@@ -60,7 +65,7 @@ impl State {
         }
         step.modifies(Resource::Object(object));
         let bytes = step.result().unwrap_or(0);
-        let end = position.map(|position| position.saturating_add(bytes));
+        let end = position.map(|position| end_of(position, bytes));
         if bytes > 0 {
             self.extend(step, object, end, bytes);
         } else {
@@ -78,7 +83,7 @@ impl State {
         match end {
             Some(end) if end <= size.bytes => step.uses(Resource::Size(object)),
             _ => {
-                size.bytes = end.unwrap_or(size.bytes.saturating_add(bytes));
+                size.bytes = end.unwrap_or(end_of(size.bytes, bytes));
                 size.is_changed = true;
                 step.modifies(Resource::Size(object));
             }
@@ -93,7 +98,7 @@ impl State {
     /// The call sets the size.
     pub(super) fn set_size(&mut self, object: ObjectId, bytes: u64) {
         if let Some(object) = self.names.object_mut(object) {
-            object.size.bytes = bytes;
+            object.size.bytes = bytes.min(i64::MAX as u64);
             object.size.is_exact = true;
             object.size.is_changed = true;
         }
@@ -125,7 +130,7 @@ impl State {
 
     /// A read of `bytes` at `position` succeeded; `asked` bytes were asked for.
     pub(super) fn show_read(&mut self, object: ObjectId, position: u64, bytes: u64, asked: Option<u64>) {
-        let end = position.saturating_add(bytes);
+        let end = end_of(position, bytes);
         let is_short = asked.is_some_and(|asked| bytes < asked);
         let known = self.names.object(object).map_or(0, |object| object.size.bytes);
         if bytes > 0 {
@@ -150,7 +155,7 @@ impl State {
         let is_directory = self.names.object(object).is_some_and(|object| object.is_directory());
         if whence == libc::SEEK_END && !is_directory {
             let bytes = i128::from(position) - i128::from(step.call.offset.unwrap_or(0));
-            if let Ok(bytes) = u64::try_from(bytes) {
+            if let Ok(bytes) = i64::try_from(bytes).and_then(u64::try_from) {
                 self.show_size(object, bytes, true);
             }
         }
@@ -198,7 +203,7 @@ impl State {
         if mode & libc::FALLOC_FL_COLLAPSE_RANGE != 0 || mode & libc::FALLOC_FL_INSERT_RANGE != 0 {
             step.modifies(Resource::Size(object));
             let is_collapse = mode & libc::FALLOC_FL_COLLAPSE_RANGE != 0;
-            let resized = size.map(|size| if is_collapse { size.saturating_sub(length) } else { size + length });
+            let resized = size.map(|size| if is_collapse { size.saturating_sub(length) } else { end_of(size, length) });
             match (resized, self.names.object_mut(object)) {
                 (Some(size), _) => self.set_size(object, size),
                 (None, Some(object)) => object.size.is_changed = true,
@@ -207,7 +212,7 @@ impl State {
         } else if mode & libc::FALLOC_FL_KEEP_SIZE != 0 {
             step.uses(Resource::Size(object));
         } else {
-            self.extend(step, object, Some(offset.saturating_add(length)), length);
+            self.extend(step, object, Some(end_of(offset, length)), length);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Calls that make, change and end processes and threads.
 
 use super::super::State;
+use super::super::ids::IdMap;
 use super::super::names::ROOT;
 use super::super::paths::shows;
 use super::super::processes::{Ended, Thread};
@@ -29,6 +30,10 @@ impl State {
     }
 
     fn copy_table(&mut self, thread: Thread) -> super::super::processes::TableId {
+        if !self.processes.can_copy(thread.table) {
+            self.counts.uninherited += 1;
+            return self.processes.new_table(IdMap::default(), Some(thread.table));
+        }
         let slots = self.processes.table(thread.table).map(|table| table.slots.clone()).unwrap_or_default();
         for slot in slots.values() {
             self.descriptions.add_reference(slot.description);

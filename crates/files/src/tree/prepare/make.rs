@@ -98,7 +98,10 @@ impl Maker<'_> {
                 let file = self.open_file(item)?;
                 Ok(fchmod(&file, Mode::from_raw_mode(0o755))?)
             }
-            Problem::WrongKind { .. } | Problem::OtherTarget | Problem::NotLinked { .. } => {
+            Problem::WrongKind { .. }
+            | Problem::OtherTarget
+            | Problem::NotLinked { .. }
+            | Problem::OtherNames { .. } => {
                 self.remove(item)?;
                 self.make(item)
             }

@@ -112,21 +112,40 @@ impl Args {
             status!("a signal arrived before the recording began; nothing was recorded");
             return Ok(ExitCode::from(128 + signal));
         }
-        let (metadata, until) = match method {
-            Method::Ebpf => ebpf::record(plan, &mut tree)?,
-            Method::Strace => strace::record(plan, &mut tree)?,
+        let recorded = match method {
+            Method::Ebpf => ebpf::record(plan, &mut tree),
+            Method::Strace => strace::record(plan, &mut tree),
         };
+        if recorded.is_err() && !self.tree.is_empty() && has_unfinished(&output) {
+            // `iosonar recover` brings the calls back, but nothing brings the tree back as it was before them.
+            match tree.save(&beside) {
+                Ok(()) => status!("{}: the snapshot was kept for the recovered trace", beside.display()),
+                Err(error) => status!("the snapshot is lost: {error}"),
+            }
+        }
+        let (metadata, until) = recorded?;
         report(&output, &metadata);
         if self.tree.is_empty() {
             status!("  without --tree DIR, a replay knows only the files and sizes that calls show");
         }
-        add_used(&mut tree, &output)?;
+        let added = add_used(&mut tree, &output);
         if !tree.is_empty() {
             tree.save(&beside)?;
             status!("{}: {}", beside.display(), human::counted(tree.len() as u64, "name"));
         }
+        added?;
         if self.pid.is_some() { Ok(ExitCode::SUCCESS) } else { until.exit_code() }
     }
+}
+
+/// Whether a part of the output is left under a hidden name.
+fn has_unfinished(output: &Path) -> bool {
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let hidden = [b".", output.file_name().unwrap_or_default().as_encoded_bytes(), b"."].concat();
+    let is_part = |name: &[u8]| name.starts_with(&hidden) && name.ends_with(b".partial");
+    folder.read_dir().is_ok_and(|mut names| {
+        names.any(|entry| entry.is_ok_and(|entry| is_part(entry.file_name().as_encoded_bytes())))
+    })
 }
 
 /// Adds the directories and symbolic links that the recorded calls used outside of the snapshot.

@@ -1,0 +1,529 @@
+//! Traces and roots that someone made to do harm: memory and time stay bounded, and nothing outside of the root is touched.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use tempfile::TempDir;
+
+/// Memory of a command: far less than a trace of a million of anything would need without limits.
+const MEMORY_BYTES: u64 = 6 << 30;
+/// Processor time of a command in an unoptimised build. With a million descriptors, quadratic work takes hours.
+const PROCESSOR_SECONDS: u32 = 300;
+
+/// As many as an attacker would take in acceptance tests, fewer in others.
+const fn many(most: usize, quick: usize) -> usize {
+    if cfg!(feature = "acceptance") { most } else { quick }
+}
+
+/// A folder in memory with a trace and a root.
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        iosonar_testing::default_signals();
+        let bench = Self(tempfile::tempdir_in("/dev/shm").expect("a folder in memory"));
+        fs::create_dir(bench.path("root")).unwrap();
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes text of strace with a call of thread 7 for each line, a microsecond apart.
+    fn calls<'a>(&self, calls: impl IntoIterator<Item = &'a str>) {
+        let mut text = String::new();
+        for (at, call) in calls.into_iter().enumerate() {
+            _ = writeln!(text, "7 1795464429.{at:09} {call}");
+        }
+        fs::write(self.path("t.strace"), text).unwrap();
+    }
+
+    /// Runs iosonar in the folder with limited memory and processor time.
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.run_with(&[], env!("CARGO_BIN_EXE_iosonar").as_ref(), arguments)
+    }
+
+    fn run_with(&self, before: &[&str], program: &Path, arguments: &[&str]) -> Output {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--as={MEMORY_BYTES}")).arg(format!("--cpu={PROCESSOR_SECONDS}"));
+        command.args(before).arg(program).args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        command.output().expect("it runs")
+    }
+
+    /// Runs iosonar, expects one of these exit codes, and returns what it printed.
+    fn expect(&self, codes: &[i32], arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let text = text(&output);
+        assert!(
+            output.status.code().is_some_and(|code| codes.contains(&code)),
+            "{arguments:?}: {}\n{text}",
+            output.status
+        );
+        text
+    }
+
+    /// Every command that reads a trace ends in time. Returns what the replay printed.
+    fn all_commands(&self, replay_codes: &[i32]) -> String {
+        let trace = "t.calls.parquet";
+        self.expect(&[0], &["convert", "t.strace", trace]);
+        self.expect(&[0], &["info", trace]);
+        for order in ["conservative", "fs", "thread", "resource"] {
+            self.expect(&[0], &["files", "order", trace, "--order", order, "--dot", "/dev/null"]);
+        }
+        self.expect(&[0, 3], &["files", "check", trace, "--root", "root"]);
+        self.expect(&[0], &["files", "prepare", trace, "--root", "root", "--sparse"]);
+        let mut printed = String::new();
+        for order in ["conservative", "resource"] {
+            let replay = ["files", "replay", trace, "--root", "root", "--timing", "asap", "--order", order];
+            let to = ["--output", "r.calls-run.parquet", "--overwrite"];
+            printed += &self.expect(replay_codes, &[&replay[..], &to].concat());
+        }
+        printed
+    }
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn many_descriptors_that_are_closed_at_once_take_no_quadratic_time() {
+    const MANY: usize = many(1_000_000, 10_000);
+    let bench = Bench::new();
+    let mut calls: Vec<String> = (0..MANY)
+        .map(|at| format!("openat(AT_FDCWD, \"/f{}\", O_RDONLY) = {} <0.000000500>", at % 10, at + 3))
+        .collect();
+    for end in ["exit_group(0) = ?", "close_range(3, 4294967295, 0) = 0 <0.000001>"] {
+        calls.push(end.into());
+        bench.calls(calls.iter().map(String::as_str));
+        fs::remove_file(bench.path("t.calls.parquet")).ok();
+        bench.all_commands(&[0, 1]);
+        calls.pop();
+    }
+}
+
+#[test]
+fn many_threads_in_flight_take_no_quadratic_time() {
+    const MANY: usize = many(300_000, 10_000);
+    let bench = Bench::new();
+    let mut text = String::from("7 1795464429.0 execve(\"/x\", [\"x\"], 0x7) = 0 <0.0000001>\n");
+    let flags = "CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD";
+    for at in 0..MANY {
+        let (thread, begin) = (100 + at, 1000 + at);
+        _ = writeln!(text, "7 1795464429.{begin:09} clone(flags={flags}) = {thread} <0.0000001>");
+    }
+    // Opens that take long, descriptors that nothing opened, and the ends of the threads.
+    let calls = [
+        ("openat(AT_FDCWD, \"/f\", O_RDONLY) = ", 3, " <9.0>"),
+        ("close(", 5_000_000, ") = 0 <0.0000001>"),
+        ("exit(0) = ?", 0, ""),
+    ];
+    for (step, (before, first, behind)) in calls.into_iter().enumerate() {
+        for at in 0..MANY {
+            let (thread, begin) = (100 + at, 100_000_000 * (step + 1) + at);
+            let number = if first > 0 { (first + at).to_string() } else { String::new() };
+            _ = writeln!(text, "{thread} 1795464429.{begin:09} {before}{number}{behind}");
+        }
+    }
+    fs::write(bench.path("t.strace"), text).unwrap();
+    bench.expect(&[0], &["convert", "t.strace", "t.calls.parquet"]);
+    bench.expect(&[0, 3], &["files", "check", "t.calls.parquet", "--root", "root"]);
+    bench.expect(&[0], &["files", "order", "t.calls.parquet", "--order", "resource", "--dot", "/dev/null"]);
+}
+
+#[test]
+fn many_threads_of_unknown_origin_are_searched_for_a_limited_time() {
+    const MANY: usize = many(1_000_000, 15_000);
+    let bench = Bench::new();
+    let lines = (0..MANY)
+        .map(|at| format!("{} 1795464429.{at:09} pread64({}, \"\"..., 10, 0) = 10 <0.0000005>\n", 100 + at, 3 + at));
+    fs::write(bench.path("t.strace"), lines.collect::<String>()).unwrap();
+    let printed = bench.expect(&[0, 3], &["files", "check", "t.strace", "--root", "root", "--verbose"]);
+    assert!(printed.contains("too many threads whose start it does not show"), "{printed}");
+}
+
+#[test]
+fn descriptors_that_many_processes_inherit_do_not_fill_the_memory() {
+    let bench = Bench::new();
+    let mut text = String::new();
+    for at in 0..1000 {
+        _ = writeln!(text, "100 1795464429.{at:09} openat(AT_FDCWD, \"/f\", O_RDONLY) = {} <0.0000001>", at + 3);
+    }
+    for at in 0..12_000 {
+        _ = writeln!(text, "{} 1795464430.{at:09} fork() = {} <0.0000001>", 100 + at, 101 + at);
+    }
+    fs::write(bench.path("t.strace"), text).unwrap();
+    let printed = bench.expect(&[0, 3], &["files", "check", "t.strace", "--root", "root", "--verbose"]);
+    assert!(printed.contains("more than 8 million were inherited at once"), "{printed}");
+}
+
+#[test]
+fn threads_that_take_over_the_number_of_others_take_no_quadratic_time() {
+    let bench = Bench::new();
+    let mut text = String::new();
+    for at in 0..many(1_000_000, 20_000) {
+        _ = writeln!(text, "{} 1795464429.{at:09} pread64(3,  <unfinished ...>", 100 + at);
+    }
+    let (mut from, mut to) = (100, 1_000_000);
+    for at in 0..many(1_000_000, 20_000) {
+        _ = writeln!(text, "{to} 1795464430.{at:09} +++ superseded by execve in pid {from} +++");
+        (from, to) = (to, from);
+    }
+    fs::write(bench.path("t.strace"), text).unwrap();
+    bench.expect(&[0], &["info", "t.strace"]);
+}
+
+#[test]
+fn numbers_at_the_ends_of_their_range_are_understood_or_refused() {
+    const LARGEST: &str = "9223372036854775807";
+    let bench = Bench::new();
+    let mut calls: Vec<String> = [
+        "openat(AT_FDCWD, \"/a\", O_RDWR|O_CREAT, 0644) = 2147483647",
+        "pwrite64(2147483647, \"\"..., 1, MAX) = 1",
+        "openat(AT_FDCWD, \"/b\", O_RDWR|O_CREAT, 0644) = 2147483648",
+        "openat(AT_FDCWD, \"/c\", O_RDWR|O_CREAT, 0644) = -5",
+        "openat(AT_FDCWD, \"/c\", O_RDWR|O_CREAT, 0644) = -2147483648",
+        "openat(AT_FDCWD, \"/c\", O_RDWR|O_CREAT, 0644) = 99999999999999999999",
+        "openat(AT_FDCWD, \"/d\", O_RDWR|O_CREAT, 0644) = 3",
+        "openat(AT_FDCWD, \"/e\", O_RDWR|O_CREAT, 0644) = 3",
+        "dup2(3, 2147483647) = 2147483647",
+        "dup2(3, -1) = -1",
+        "dup2(-1, 3) = 3",
+        "dup2(3, 4294967295) = 4294967295",
+        "dup2(3, 3) = 3",
+        "pread64(3, \"\"..., MAX, MAX) = MAX",
+        "pread64(3, \"\"..., 18446744073709551615, 18446744073709551615) = MAX",
+        "lseek(3, MAX, SEEK_SET) = MAX",
+        "read(3, \"\"..., MAX) = MAX",
+        "read(3, \"\"..., MAX) = MAX",
+        "write(3, \"\"..., MAX) = MAX",
+        "ftruncate(3, MAX) = 0",
+        "truncate(\"/t\", MAX) = 0",
+        "fallocate(3, 0, MAX, MAX) = 0",
+        "copy_file_range(3, [MAX], 3, NULL, MAX, 0) = MAX",
+        "sendfile(3, 3, [MAX], MAX) = MAX",
+        "close_range(4294967295, 0, 0) = 0",
+        "close_range(0, 4294967295, 0) = 0",
+    ]
+    .map(|call| format!("{} <0.000001>", call.replace("MAX", LARGEST)))
+    .into();
+    calls.push("sync() = 0 <9223372036.854775807>".into());
+    bench.calls(calls.iter().map(String::as_str));
+    let mut text = fs::read_to_string(bench.path("t.strace")).unwrap();
+    for time in
+        ["9223372036.854775807", "99999999999999999999.5", "1795464429.000000000", "1795464428.0", "1795464430.0"]
+    {
+        for thread in ["7", "4294967295", "4294967296", "-1", "0"] {
+            _ = writeln!(text, "{thread} {time} sync() = 0 <0.000001>");
+        }
+    }
+    fs::write(bench.path("t.strace"), text).unwrap();
+    bench.all_commands(&[0, 4]);
+    bench.expect(&[0], &["convert", "t.calls.parquet", "again.calls.parquet"]);
+}
+
+#[test]
+fn a_file_of_almost_2_to_the_63_bytes_does_not_fill_the_disk() {
+    let bench = Bench::new();
+    bench.calls([
+        "openat(AT_FDCWD, \"/huge\", O_RDONLY) = 3 <0.000001>",
+        "pread64(3, \"\"..., 7, 9223372036854775800) = 7 <0.000001>",
+    ]);
+    let prepared = bench.run(&["files", "prepare", "t.strace", "--root", "root"]);
+    let printed = text(&prepared);
+    assert!(prepared.status.code() == Some(1) && printed.contains("nothing was changed"), "{printed}");
+    assert!(printed.contains("--sparse"), "{printed}");
+    // Without data, the file takes no space, or its size is an error of the file system.
+    bench.expect(&[0, 1], &["files", "prepare", "t.strace", "--root", "root", "--sparse"]);
+    let huge = fs::metadata(bench.path("root/huge"));
+    assert!(huge.is_ok_and(|file| file.blocks() == 0) || !bench.path("root/huge").exists());
+}
+
+/// A file of 4 GiB, or less, whose compressed size is a few hundred kilobytes.
+fn write_zstd(to: &Path, begin: &str, end: &str) {
+    let mut encoder = zstd::Encoder::new(fs::File::create(to).unwrap(), 1).unwrap();
+    let block = vec![b'a'; 1 << 20];
+    use std::io::Write;
+    encoder.write_all(begin.as_bytes()).unwrap();
+    for _ in 0..many(4096, 64) {
+        encoder.write_all(&block).unwrap();
+    }
+    encoder.write_all(end.as_bytes()).unwrap();
+    encoder.finish().unwrap();
+}
+
+#[test]
+fn a_name_that_does_not_end_takes_no_memory() {
+    let bench = Bench::new();
+    let good = "7 1795464429.0 close(3) = 0 <0.1>\n";
+    for (begin, end, bad_lines) in [
+        ("7 1795464429.1 openat(AT_FDCWD, \"/", "\", O_RDONLY) = 3 <0.1>\n", 1),
+        ("7 1795464429.1 openat(AT_FDCWD, \"/", "", 0),
+        ("7 1795464429.1 openat(AT_FDCWD</", ">, \"a\", O_RDONLY) = 3</b> <0.1>\n", 1),
+        ("7 1795464429.1 open(\"/x\", strace: Process 8 attached\n", "\n", 1),
+    ] {
+        write_zstd(&bench.path("t.strace.zst"), &(good.to_owned() + begin), end);
+        let info = ["--as=536870912"];
+        let output = bench.run_with(
+            &[],
+            "prlimit".as_ref(),
+            &[&info[..], &[env!("CARGO_BIN_EXE_iosonar"), "info", "t.strace.zst", "--json"]].concat(),
+        );
+        assert!(output.status.success(), "{begin}: {}", text(&output));
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["counts"]["bad_lines"].as_u64(), Some(bad_lines), "{begin}");
+        assert_eq!(json["counts"]["calls"].as_u64(), Some(1), "{begin}");
+    }
+}
+
+/// Paths that leave the root, are longer than the kernel takes, or are no paths.
+fn bad_paths() -> Vec<String> {
+    let mut paths: Vec<String> = [
+        "",
+        ".",
+        "..",
+        "/",
+        "//",
+        "/..",
+        "../..",
+        "/../../etc/passwd",
+        "/a/../../../outside/secret",
+        "/a/./..//../b",
+        "/d/..",
+        "/d/x\\0y",
+        "/d/\\n\\377",
+        "/proc/../etc/shadow",
+        "/dev/../etc/shadow",
+        "/d/l/../../../outside",
+    ]
+    .map(str::to_owned)
+    .into();
+    paths.push(format!("/d/{}", "x".repeat(255)));
+    paths.push(format!("/d/{}", "y".repeat(256)));
+    paths.push(format!("/d/{}", "z".repeat(5000)));
+    paths.push("/a".repeat(2100));
+    paths.push("/..".repeat(1300) + "/outside/secret");
+    paths
+}
+
+/// Calls on bad paths, on links to them, and from them.
+fn calls_on_bad_paths() -> Vec<String> {
+    let mut calls = Vec::new();
+    for (at, path) in bad_paths().iter().enumerate() {
+        for call in [
+            format!("openat(AT_FDCWD, \"{path}\", O_RDWR|O_CREAT, 0644) = {}", at + 10),
+            format!("write({}, \"\"..., 5) = 5", at + 10),
+            format!("mkdir(\"{path}\", 0777) = 0"),
+            format!("unlink(\"{path}\") = 0"),
+            format!("symlink(\"{path}\", \"/d/l{at}\") = 0"),
+            format!("symlink(\"../outside\", \"{path}\") = 0"),
+            format!("openat(AT_FDCWD, \"/d/l{at}/secret\", O_RDWR|O_CREAT|O_TRUNC, 0644) = {}", at + 50),
+            format!("rename(\"{path}\", \"/d/r{at}\") = 0"),
+            format!("rename(\"/d/r{at}\", \"{path}\") = 0"),
+            format!("link(\"{path}\", \"/d/k{at}\") = 0"),
+            format!("truncate(\"{path}\", 5) = 0"),
+            format!("chmod(\"{path}\", 0777) = 0"),
+            format!("chdir(\"{path}\") = 0"),
+            format!("openat(AT_FDCWD, \"../q{at}\", O_RDWR|O_CREAT, 0644) = {}", at + 90),
+            format!("mknod(\"{path}\", S_IFCHR|0666, makedev(0x1, 0x3)) = 0"),
+            format!("rmdir(\"{path}\") = 0"),
+        ] {
+            calls.push(call + " <0.000000500>");
+        }
+    }
+    calls
+}
+
+#[test]
+fn odd_paths_are_bad_lines_or_stay_below_the_root() {
+    let bench = Bench::new();
+    let outside = Outside::new(&bench);
+    let calls = calls_on_bad_paths();
+    bench.calls(calls.iter().map(String::as_str));
+    let trace = "t.calls.parquet";
+    bench.expect(&[0], &["convert", "t.strace", trace]);
+    let printed = bench.expect(&[0], &["info", trace]);
+    assert!(printed.contains("a path has a NUL byte"), "{printed}");
+    bench.expect(&[3], &["files", "check", trace, "--root", "root"]);
+    bench.expect(&[0, 1], &["files", "prepare", trace, "--root", "root"]);
+    bench.expect(&[4], &["files", "replay", trace, "--root", "root", "--output", "r.calls-run.parquet"]);
+    outside.assert_untouched();
+}
+
+/// A folder beside the root that must stay as it is.
+struct Outside {
+    folder: PathBuf,
+    before: Vec<(PathBuf, u64, i64, u32)>,
+}
+
+impl Outside {
+    fn new(bench: &Bench) -> Self {
+        let folder = bench.path("outside");
+        fs::create_dir(&folder).unwrap();
+        fs::create_dir(folder.join("inner")).unwrap();
+        for name in ["secret", "inner/secret", "f0", "f1", "f2"] {
+            fs::write(folder.join(name), "untouched").unwrap();
+        }
+        // The user that replays could change it all.
+        for name in ["", "inner", "secret", "inner/secret", "f0", "f1", "f2"] {
+            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        let before = Self::look(&folder);
+        Self { folder, before }
+    }
+
+    fn look(folder: &Path) -> Vec<(PathBuf, u64, i64, u32)> {
+        let mut found = Vec::new();
+        let mut folders = vec![folder.to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            let status = fs::symlink_metadata(&folder).unwrap();
+            found.push((folder.clone(), status.len(), status.ctime_nsec(), status.mode()));
+            if status.is_dir() {
+                folders.extend(fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+        found.sort();
+        found
+    }
+
+    fn assert_untouched(&self) {
+        assert_eq!(Self::look(&self.folder), self.before);
+        for name in ["secret", "inner/secret"] {
+            assert_eq!(fs::read_to_string(self.folder.join(name)).unwrap(), "untouched");
+        }
+    }
+}
+
+/// Calls that make, change and remove files in `/d`, whose opens may find a directory or a link there.
+fn calls_in_a_folder() -> Vec<String> {
+    let mut calls = vec!["mkdir(\"/d\", 0777) = -1 EEXIST (File exists) <0.000000500>".to_owned()];
+    for round in 0..300 {
+        let fd = 10 + round;
+        for call in [
+            format!("openat(AT_FDCWD, \"/d/f{}\", O_RDWR|O_CREAT|O_TRUNC, 0644) = {fd}", round % 3),
+            format!("write({fd}, \"\"..., 5) = 5"),
+            format!("openat(AT_FDCWD, \"/d/new{round}\", O_RDWR|O_CREAT|O_EXCL, 0644) = {}", fd + 1000),
+            format!("mkdir(\"/d/m{round}\", 0777) = 0"),
+            "truncate(\"/d/secret\", 3) = 0".to_owned(),
+            "chmod(\"/d/secret\", 0600) = 0".to_owned(),
+            "utimensat(AT_FDCWD, \"/d/inner/secret\", NULL, 0) = 0".to_owned(),
+            format!("setxattr(\"/d/secret\", \"user.x\", \"\"..., 1, 0) = 0"),
+            format!("rename(\"/d/inner/../secret\", \"/d/s{round}\") = 0"),
+            format!("link(\"/d/s{round}\", \"/d/k{round}\") = 0"),
+            format!("symlink(\"../outside\", \"/d/l{round}\") = 0"),
+            format!("unlink(\"/d/l{round}/secret\") = -1 ENOENT (No such file or directory)"),
+            "unlink(\"/d/inner/secret\") = 0".to_owned(),
+            "rmdir(\"/d/inner\") = 0".to_owned(),
+        ] {
+            calls.push(call + " <0.000000500>");
+        }
+    }
+    calls
+}
+
+/// Exchanges the folder `root/d` with symbolic links to the folder outside and back, as fast as it can, while `body` runs.
+fn while_swapping(bench: &Bench, body: impl FnOnce()) {
+    let (root, stop) = (bench.path("root"), AtomicBool::new(false));
+    fs::create_dir(root.join("d")).unwrap();
+    fs::set_permissions(root.join("d"), fs::Permissions::from_mode(0o777)).unwrap();
+    symlink(bench.path("outside"), root.join("absolute")).unwrap();
+    symlink("../outside", root.join("relative")).unwrap();
+    let exchanged = AtomicU64::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for link in ["absolute", "absolute", "relative", "relative"] {
+                    let done = renameat_with(CWD, root.join("d"), CWD, root.join(link), RenameFlags::EXCHANGE);
+                    exchanged.fetch_add(u64::from(done.is_ok()), Ordering::Relaxed);
+                }
+            }
+        });
+        body();
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(exchanged.into_inner() > 1000);
+}
+
+fn attack(bench: &Bench, before: &[&str], program: &Path) {
+    let outside = Outside::new(bench);
+    let calls = calls_in_a_folder();
+    bench.calls(calls.iter().map(String::as_str));
+    bench.expect(&[0], &["convert", "t.strace", "t.calls.parquet"]);
+    for name in ["", "root"] {
+        fs::set_permissions(bench.path(name), fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    while_swapping(bench, || {
+        for round in 0..6 {
+            let run = |arguments: &[&str]| {
+                let output = bench.run_with(before, program, arguments);
+                assert!(output.status.code().is_some_and(|code| code < 10), "{}", text(&output));
+            };
+            run(&["files", "check", "t.calls.parquet", "--root", "root"]);
+            run(&["files", "prepare", "t.calls.parquet", "--root", "root"]);
+            let order = ["conservative", "resource"][round % 2];
+            let replay = ["files", "replay", "t.calls.parquet", "--root", "root", "--order", order, "--timing", "asap"];
+            run(&[&replay[..], &["--output", "r.calls-run.parquet", "--overwrite"]].concat());
+        }
+    });
+    outside.assert_untouched();
+}
+
+#[test]
+fn a_folder_that_turns_into_a_link_while_replaying_leads_nowhere() {
+    let bench = Bench::new();
+    attack(&bench, &[], env!("CARGO_BIN_EXE_iosonar").as_ref());
+}
+
+#[test]
+fn it_leads_nowhere_for_an_ordinary_user_either() {
+    if iosonar_testing::left_out(iosonar_testing::Need::Root) {
+        return;
+    }
+    let bench = Bench::new();
+    // The user cannot read the folder of the build.
+    let program = bench.path("iosonar");
+    fs::copy(env!("CARGO_BIN_EXE_iosonar"), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    attack(&bench, &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], &program);
+}
+
+#[test]
+fn links_in_circles_end() {
+    let bench = Bench::new();
+    symlink("b", bench.path("root/a")).unwrap();
+    symlink("a", bench.path("root/b")).unwrap();
+    symlink(".", bench.path("root/self")).unwrap();
+    bench.calls([
+        "openat(AT_FDCWD, \"/a\", O_RDWR|O_CREAT, 0644) = 3 <0.000001>",
+        "openat(AT_FDCWD, \"/self/self/self/a/x\", O_RDWR|O_CREAT, 0644) = 4 <0.000001>",
+        "symlink(\"v\", \"/u\") = 0 <0.000001>",
+        "symlink(\"u/w\", \"/v\") = 0 <0.000001>",
+        "openat(AT_FDCWD, \"/u/../v/x\", O_RDWR) = 5 <0.000001>",
+        "mkdir(\"/u/v/u\", 0777) = 0 <0.000001>",
+    ]);
+    bench.expect(&[0, 3], &["files", "check", "t.strace", "--root", "root"]);
+    bench.expect(&[0, 1], &["files", "prepare", "t.strace", "--root", "root"]);
+    bench.expect(&[0, 4], &["files", "replay", "t.strace", "--root", "root", "--output", "r.calls-run.parquet"]);
+}
+
+#[test]
+fn a_file_with_names_elsewhere_is_not_made_longer() {
+    let bench = Bench::new();
+    let outside = Outside::new(&bench);
+    fs::hard_link(bench.path("outside/secret"), bench.path("root/f")).unwrap();
+    let before = fs::metadata(bench.path("outside/secret")).unwrap();
+    bench.calls(["openat(AT_FDCWD, \"/f\", O_RDONLY) = 3 <0.000001>", "pread64(3, \"\"..., 10, 100) = 10 <0.000001>"]);
+    let printed = bench.expect(&[1], &["files", "prepare", "t.strace", "--root", "root"]);
+    assert!(printed.contains("has 2 names"), "{printed}");
+    assert_eq!((before.len(), before.ctime_nsec()), {
+        let after = fs::metadata(outside.folder.join("secret")).unwrap();
+        (after.len(), after.ctime_nsec())
+    });
+}
