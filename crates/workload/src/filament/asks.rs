@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use iosonar_trace::Nanos;
 
-use super::runtime::{Asked, Outstanding, Ticket};
+use super::outstanding::{Asked, Outstanding, Ticket};
 use super::timers::{Due, TimerId, Timers};
 use super::{Ask, FilamentId, MOST_ASKS, Overrun};
 

@@ -10,6 +10,7 @@
 
 mod asks;
 mod open_load;
+mod outstanding;
 mod runtime;
 mod timers;
 
@@ -17,7 +18,8 @@ use iosonar_trace::{DeviceId, Flags, Nanos, Op, Outcome, Sector, Sectors};
 
 pub use asks::Asks;
 pub use open_load::{OpenLoad, open_load};
-pub use runtime::{Asked, Runtime, Ticket};
+pub use outstanding::{Asked, Ticket};
+pub use runtime::Runtime;
 pub use timers::TimerId;
 
 /// The most a filament can ask for each time it is woken.

@@ -4,85 +4,15 @@ use std::collections::VecDeque;
 
 use iosonar_trace::{Nanos, Outcome};
 
+use super::outstanding::{Asked, Origin, Outstanding, Ticket};
 use super::timers::{Due, Timers};
-use super::{Ask, Asks, Completed, Event, Filament, FilamentId, MOST_ASKS, Overrun};
+use super::{Asks, Completed, Event, Filament, FilamentId, MOST_ASKS, Overrun};
 
 /// The most filaments that one call wakes: requests that are ready, and completions, must not wait for all others.
 const MOST_WAKES: usize = 32;
 
 /// Room for requests that are ready, as far as it is not known how many filaments ask at the same time.
 const MOST_READY: usize = 1 << 16;
-
-/// Identifies a request whose completion wakes a filament.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket(pub u32);
-
-/// A request that a filament asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// The time of the event at which it was asked for.
-    pub at: Nanos,
-    /// Its number in the run, from 0.
-    pub request: u64,
-    /// The stream of its filament.
-    pub stream: u16,
-    /// The request whose completion made the filament ask for this one.
-    pub cause: Option<u64>,
-    /// The request.
-    pub ask: Ask,
-    /// To be returned with its completion; `None` if that wakes no filament.
-    pub ticket: Option<Ticket>,
-}
-
-/// Requests that have not completed.
-#[derive(Debug, Default)]
-pub(super) struct Outstanding {
-    all: Vec<Option<Origin>>,
-    free: Vec<u32>,
-    asked: u64,
-}
-
-/// Who asked for a request.
-#[derive(Clone, Copy, Debug)]
-struct Origin {
-    filament: FilamentId,
-    tag: u32,
-    request: u64,
-}
-
-impl Outstanding {
-    fn reserve(&mut self, more: usize) {
-        self.all.reserve(more);
-        self.free.reserve(more);
-    }
-
-    /// The number of the next request.
-    pub fn number(&mut self) -> u64 {
-        self.asked += 1;
-        self.asked - 1
-    }
-
-    pub fn add(&mut self, filament: FilamentId, tag: u32) -> (u64, Ticket) {
-        let request = self.number();
-        let origin = Some(Origin { filament, tag, request });
-        let at = self.free.pop().unwrap_or_else(|| {
-            self.all.push(None);
-            self.all.len() as u32 - 1
-        });
-        self.all[at as usize] = origin;
-        (request, Ticket(at))
-    }
-
-    fn remove(&mut self, ticket: Ticket) -> Option<Origin> {
-        let origin = self.all.get_mut(ticket.0 as usize)?.take()?;
-        self.free.push(ticket.0);
-        Some(origin)
-    }
-
-    fn count(&self) -> usize {
-        self.all.len() - self.free.len()
-    }
-}
 
 /// A filament and what it may ask for.
 struct Entry {

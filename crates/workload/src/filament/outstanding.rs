@@ -1,0 +1,76 @@
+//! Requests that filaments asked for, until they have completed.
+
+use iosonar_trace::Nanos;
+
+use super::{Ask, FilamentId};
+
+/// Identifies a request whose completion wakes a filament.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(pub u32);
+
+/// A request that a filament asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The time of the event at which it was asked for.
+    pub at: Nanos,
+    /// Its number in the run, from 0.
+    pub request: u64,
+    /// The stream of its filament.
+    pub stream: u16,
+    /// The request whose completion made the filament ask for this one.
+    pub cause: Option<u64>,
+    /// The request.
+    pub ask: Ask,
+    /// To be returned with its completion; `None` if that wakes no filament.
+    pub ticket: Option<Ticket>,
+}
+
+/// Requests that have not completed.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    all: Vec<Option<Origin>>,
+    free: Vec<u32>,
+    asked: u64,
+}
+
+/// Who asked for a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    pub filament: FilamentId,
+    pub tag: u32,
+    pub request: u64,
+}
+
+impl Outstanding {
+    pub fn reserve(&mut self, more: usize) {
+        self.all.reserve(more);
+        self.free.reserve(more);
+    }
+
+    /// The number of the next request.
+    pub fn number(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked - 1
+    }
+
+    pub fn add(&mut self, filament: FilamentId, tag: u32) -> (u64, Ticket) {
+        let request = self.number();
+        let origin = Some(Origin { filament, tag, request });
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            self.all.len() as u32 - 1
+        });
+        self.all[at as usize] = origin;
+        (request, Ticket(at))
+    }
+
+    pub fn remove(&mut self, ticket: Ticket) -> Option<Origin> {
+        let origin = self.all.get_mut(ticket.0 as usize)?.take()?;
+        self.free.push(ticket.0);
+        Some(origin)
+    }
+
+    pub fn count(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+}
