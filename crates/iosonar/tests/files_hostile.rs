@@ -414,7 +414,7 @@ fn calls_in_a_folder() -> Vec<String> {
             "truncate(\"/d/secret\", 3) = 0".to_owned(),
             "chmod(\"/d/secret\", 0600) = 0".to_owned(),
             "utimensat(AT_FDCWD, \"/d/inner/secret\", NULL, 0) = 0".to_owned(),
-            format!("setxattr(\"/d/secret\", \"user.x\", \"\"..., 1, 0) = 0"),
+            "setxattr(\"/d/secret\", \"user.x\", \"\"..., 1, 0) = 0".to_owned(),
             format!("rename(\"/d/inner/../secret\", \"/d/s{round}\") = 0"),
             format!("link(\"/d/s{round}\", \"/d/k{round}\") = 0"),
             format!("symlink(\"../outside\", \"/d/l{round}\") = 0"),
