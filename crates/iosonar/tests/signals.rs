@@ -244,7 +244,9 @@ fn a_signal_ends_a_replay_whose_command_does_not_end() {
     let load = bench.load(&adjacent_requests(20_000, 8));
     let child = bench.command(&load, &bench.target(16 * MIB), &["--edit", &edit]).spawn().unwrap();
     wait_until("the command waits", || started.exists());
-    process_tree(child.id()).into_iter().take(2).for_each(|process| send("INT", process));
+    // As Ctrl-C does, to both at once: the second may have ended before its own signal arrives.
+    let processes = process_tree(child.id()).into_iter().take(2).map(|process| process.to_string());
+    Command::new("kill").arg("-INT").args(processes).stderr(Stdio::null()).status().unwrap();
     let ran = Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(1);
     assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
 }
