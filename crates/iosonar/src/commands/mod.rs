@@ -23,6 +23,7 @@ mod man;
 mod record;
 mod recover;
 mod replay;
+mod workload;
 
 /// The end of `iosonar --help`.
 pub const AFTER_HELP: &str = "\
@@ -41,6 +42,7 @@ pub enum Command {
     Edit(edit::Args),
     Files(files::Args),
     Generate(generate::Args),
+    Workload(workload::Args),
     Record(record::Args),
     Device(device::Args),
     Replay(Box<replay::Args>),
@@ -71,6 +73,7 @@ impl Command {
             Self::Edit(args) => args.run(),
             Self::Files(args) => args.run(),
             Self::Generate(args) => args.run(),
+            Self::Workload(args) => args.run(),
             Self::Record(args) => args.run(),
             Self::Device(args) => args.run(),
             Self::Replay(args) => args.run(),

@@ -1,0 +1,126 @@
+//! `iosonar workload load`: the open part of a program as a load.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use iosonar_trace::formats::Format;
+use iosonar_trace::params::{parse_count, parse_positive_duration, parse_sectors};
+use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, Sectors};
+use iosonar_workload::filament::open_load;
+use iosonar_workload::library;
+use iosonar_workload::program::{Layout, Settings};
+
+use crate::console::status;
+use crate::usage::{Usage, misuse};
+use crate::written;
+
+/// Write the open part of a program as a load: its requests that wait for no completion
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar workload load spc1 spc1.load.parquet --scale 10 --for 10m --span 500G
+  iosonar workload load random-mix mix.load.gz --set rate=2k --set sizes=8k
+
+Closed streams are left out: when they make requests depends on the device. A program without open
+streams is refused.")]
+pub struct Args {
+    /// Name of a ready program, or a TOML file
+    #[arg(value_name = "PROGRAM")]
+    program: String,
+
+    /// The load to write: NAME.load.parquet, or NAME.load.gz for blkreplay's text
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+
+    /// The format of OUT [default: by its name]
+    #[arg(long, value_name = "FORMAT", value_parser = crate::commands::convert::writable_format_named)]
+    to: Option<&'static Format>,
+
+    #[command(flatten)]
+    replacing: written::Replacing,
+
+    /// Duration of the load
+    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = parse_positive_duration, allow_hyphen_values = true)]
+    duration: Nanos,
+
+    /// Size of the target, which the program's devices share
+    #[arg(long, value_name = "LENGTH", default_value = "100G", value_parser = parse_sectors, allow_hyphen_values = true)]
+    span: Sectors,
+
+    /// Keep the program's devices apart, each with positions of its own, instead of side by side on one device
+    #[arg(long)]
+    separate_devices: bool,
+
+    /// Multiply the instances of streams, and the sizes that the program wants to grow with them
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = parse_count, allow_hyphen_values = true)]
+    scale: u64,
+
+    /// Set a parameter of the program; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
+    set: Vec<(String, String)>,
+
+    /// Seed of the random generators: the same seed makes the same load
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_hyphen_values = true)]
+    seed: u64,
+}
+
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, for example rate=500")?;
+    Ok((name.trim().to_owned(), value.to_owned()))
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        let Self { program, output, to, replacing, duration, span, separate_devices, scale, set, seed } = self;
+        written::refuse_name_of_run(&output)?;
+        replacing.allows(&output)?;
+        let opened = library::open(&program).map_err(Usage)?;
+        let mut settings = Settings { seed, scale, set, layout: Layout::Together(span) };
+        if separate_devices {
+            settings.layout = Layout::Separate(opened.sizes_on(span, &settings).map_err(Usage)?);
+        }
+        let (runtime, left_out) = opened.open_part(&settings).map_err(Usage)?;
+        if runtime.filaments() == 0 {
+            misuse!(
+                "{} has no open stream: its requests wait for completions, so they have no times without a device",
+                opened.name()
+            );
+        }
+        let mut metadata = Metadata::new(Kind::Load, "generated");
+        metadata.devices = opened.devices(&settings).map_err(Usage)?;
+        metadata.source.preamble =
+            format!("Artificial load: {}", command(&program, separate_devices, duration, span, &settings));
+        if !left_out.is_empty() {
+            let what = if left_out.len() == 1 { "stream waits" } else { "streams wait" };
+            metadata.notice(format!(
+                "{} closed {what} for completions and cannot be part of a load: {}",
+                left_out.len(),
+                left_out.join(", ")
+            ));
+        }
+        let load: Box<dyn Reader<Request>> = Box::new(open_load(runtime, duration, metadata));
+        let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
+        let writer = replacing.create_load(&output, to, load.metadata())?;
+        let (metadata, loss) = written::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))
+            .with_context(|| format!("cannot write {}", output.display()))?;
+        written::report(&output, to, &metadata, &loss);
+        if metadata.counts.requests == 0 {
+            status!("warning: the load has no requests: the first would arrive after its end; use a longer --for");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The command that writes this load again, with all values.
+fn command(program: &str, is_separate: bool, duration: Nanos, span: Sectors, settings: &Settings) -> String {
+    let mut line = format!("iosonar workload load {program} OUT --for {} --span {}", duration.as_secs(), span.0);
+    if is_separate {
+        line += " --separate-devices";
+    }
+    line += &format!(" --scale {}", settings.scale);
+    for (name, value) in &settings.set {
+        line += &format!(" --set '{name}={value}'");
+    }
+    line + &format!(" --seed {}", settings.seed)
+}

@@ -1,0 +1,41 @@
+//! `iosonar workload`: programs, which make requests instead of a recorded load.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+mod list;
+mod load;
+mod show;
+
+/// Make requests by a program: closed and open streams, transactions, ready programs
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar workload list                                 the ready programs
+  iosonar workload show tpcb > mine.toml                the text of one, to change it
+  iosonar workload load spc1 x.load.parquet --scale 10  its open part as a load
+
+PROGRAM is the name of a ready program or a TOML file; docs/workloads.md describes its text.")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    List(list::Args),
+    Show(show::Args),
+    Load(load::Args),
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        match self.command {
+            Command::List(args) => args.run(),
+            Command::Show(args) => args.run(),
+            Command::Load(args) => args.run(),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Ready programs: the texts in `examples/workloads`, embedded.
+
+use std::path::Path;
+
+use iosonar_trace::params::did_you_mean;
+
+use crate::program::Program;
+
+macro_rules! programs {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../examples/workloads/", $name, ".toml")))),*]
+    };
+}
+
+/// The names of all ready programs, with their texts.
+pub static PROGRAMS: &[(&str, &str)] = programs![
+    "random-reads",
+    "random-mix",
+    "sequential-writes",
+    "tpcb",
+    "spc1",
+    "log-and-data",
+    "checkpoint",
+    "backup",
+    "blender",
+    "mail",
+    "video",
+];
+
+/// The ready program of this name, or the program in the file of this name.
+///
+/// # Errors
+/// If there is neither, or the text is not a program.
+pub fn open(name: &str) -> Result<Program, String> {
+    if let Some((_, text)) = PROGRAMS.iter().find(|(known, _)| *known == name) {
+        return Program::parse(&format!("{name}.toml"), text);
+    }
+    let path = Path::new(name);
+    if path.extension().is_none() && !path.exists() {
+        let known = PROGRAMS.iter().map(|(name, _)| *name);
+        let near = did_you_mean(name, known);
+        return Err(format!("unknown program {name}; {near} A file needs its ending: {name}.toml"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|why| format!("cannot read {name}: {why}"))?;
+    Program::parse(name, &text)
+}
+
+#[cfg(test)]
+mod tests;

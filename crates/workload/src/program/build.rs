@@ -1,0 +1,473 @@
+//! From the text of a program to filaments.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use iosonar_trace::params::{Settings as Kind, did_you_mean, parse_count, parse_duration, parse_rate, parse_sectors};
+use iosonar_trace::{Device, DeviceId, MAX_END_SECTOR, Nanos, Sectors};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::instance::{Instance, Place, Plan, Step, Which};
+use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
+use super::region::{Extent, Region};
+use super::text::{Section, Text};
+use super::{Layout, Program, Settings, StreamInfo};
+use crate::filament::Runtime;
+use crate::positions::Space;
+use crate::{Mix, Rng, Sizes, arrivals, distributions, positions};
+
+/// The most instances of all streams, and transactions at a time of all of them.
+const MOST_INSTANCES: u64 = 1 << 30;
+const MOST_STREAMS: usize = 1 << 15;
+const MOST_REPEATS: u64 = 1_000_000;
+
+/// Transactions at a time of an instance of an open stream.
+const OPEN_DEPTH: u64 = 1000;
+
+/// The size of the target on which a text is checked when it is parsed.
+const CHECKED_ON: Sectors = Sectors(1 << 41);
+
+/// The program in this text, checked with the defaults of its parameters on a large target.
+pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
+    let mut text = Text { file, source, set: BTreeMap::new() };
+    let table = text.parse()?;
+    let (mut name, mut about) = (String::new(), String::new());
+    let parameters = parameters(&text, &table)?;
+    text.set = parameters.iter().cloned().collect();
+    let section = program(&text, &table)?;
+    for (key, value) in [("name", &mut name), ("about", &mut about)] {
+        *value = section.text(key)?.ok_or_else(|| section.error(key, "missing; add it"))?;
+    }
+    let devices = device_texts(&section)?;
+    let layout = Layout::Together(CHECKED_ON);
+    let sizes = sizes(&devices, &Settings::new(layout)).map_err(|why| section.error("devices", &why))?;
+    let streams = streams(&section, &sizes, 1)?;
+    let infos = streams.iter().map(|stream| StreamInfo {
+        name: stream.name.clone(),
+        instances: stream.instances,
+        is_open: stream.arrivals.is_some() && !stream.plan.is_waiting,
+    });
+    let streams = infos.collect();
+    Ok(Program { file: file.to_owned(), source: source.to_owned(), name, about, parameters, streams })
+}
+
+/// Calls `with` with the text of the program, in which these parameters are set.
+fn reread<T>(
+    of: &Program,
+    set: &[(String, String)],
+    with: impl FnOnce(&Section<'_, '_>) -> Result<T, String>,
+) -> Result<T, String> {
+    let mut text = Text { file: &of.file, source: &of.source, set: of.parameters.iter().cloned().collect() };
+    for (name, value) in set {
+        let known = of.parameters.iter().map(|(name, _)| name.as_str());
+        let Some(parameter) = text.set.get_mut(name) else {
+            let why = if of.parameters.is_empty() { "it has none".into() } else { did_you_mean(name, known) };
+            return Err(format!("{} has no parameter `{name}`; {why}", of.name));
+        };
+        parameter.clone_from(value);
+    }
+    let table = text.parse()?;
+    with(&program(&text, &table)?)
+}
+
+pub(super) fn device_names(of: &Program) -> Vec<String> {
+    let names = reread(of, &[], |section| Ok(device_texts(section)?.into_iter().map(|device| device.name).collect()));
+    names.unwrap_or_default()
+}
+
+pub(super) fn devices(of: &Program, settings: &Settings) -> Result<Vec<Device>, String> {
+    reread(of, &settings.set, |section| {
+        let placed = placed(section, settings)?;
+        Ok(match settings.layout {
+            Layout::Together(size) => vec![Device { name: of.name.clone(), sectors: Some(size.0) }],
+            Layout::Separate(_) => {
+                placed.into_iter().map(|d| Device { name: d.name, sectors: Some(d.size.0) }).collect()
+            }
+        })
+    })
+}
+
+pub(super) fn sizes_on(of: &Program, settings: &Settings) -> Result<Vec<Sectors>, String> {
+    reread(of, &settings.set, |section| Ok(placed(section, settings)?.into_iter().map(|device| device.size).collect()))
+}
+
+pub(super) fn runtime(
+    of: &Program,
+    settings: &Settings,
+    is_wanted: impl Fn(&StreamInfo) -> bool,
+) -> Result<Runtime, String> {
+    reread(of, &settings.set, |section| {
+        let devices = placed(section, settings)?;
+        let mut runtime = Runtime::default();
+        for (number, stream) in streams(section, &devices, settings.scale)?.into_iter().enumerate() {
+            if of.streams.get(number).is_some_and(&is_wanted) {
+                stream
+                    .add_to(&mut runtime, number as u16, settings.seed)
+                    .map_err(|why| format!("{}: stream {}: {why}", of.file, stream.name))?;
+            }
+        }
+        Ok(runtime)
+    })
+}
+
+fn placed(section: &Section<'_, '_>, settings: &Settings) -> Result<Vec<Placed>, String> {
+    if settings.scale == 0 {
+        return Err("the scale is 0: set it to 1 or more".into());
+    }
+    sizes(&device_texts(section)?, settings).map_err(|why| section.error("devices", &why))
+}
+
+fn program<'t, 'a>(text: &'t Text<'a>, table: &'t Spanned<DeTable<'a>>) -> Result<Section<'t, 'a>, String> {
+    Section::new(text, 0, String::new(), table.get_ref(), PROGRAM)
+}
+
+fn parameters(text: &Text<'_>, table: &Spanned<DeTable<'_>>) -> Result<Vec<(String, String)>, String> {
+    let section = program(text, table)?;
+    let names = section.names("set")?.into_iter();
+    let values = names.map(|(name, value)| {
+        let located = |why: String| text.error(value.span().start, &format!("set, {name}"), &why);
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err(located("a parameter's name has letters, digits and _ only".into()));
+        }
+        Ok((name.to_owned(), text.scalar(value).map_err(located)?))
+    });
+    values.collect()
+}
+
+/// A device as in the text.
+struct DeviceText {
+    name: String,
+    size: Extent,
+    is_per_scale: bool,
+}
+
+fn device_texts(section: &Section<'_, '_>) -> Result<Vec<DeviceText>, String> {
+    let names = section.names("devices")?;
+    if names.is_empty() {
+        return Ok(vec![DeviceText { name: "target".into(), size: Extent::Share(1.0), is_per_scale: false }]);
+    }
+    names.into_iter().map(|(name, value)| device_text(section.text, name, value)).collect()
+}
+
+fn device_text(text: &Text<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Result<DeviceText, String> {
+    let at = value.span().start;
+    let what = format!("devices, {name}");
+    let name = name.to_owned();
+    let Some(table) = value.get_ref().as_table() else {
+        let size = text.scalar(value).and_then(|size| Extent::parse_size(&size));
+        return Ok(DeviceText { name, size: size.map_err(|why| text.error(at, &what, &why))?, is_per_scale: false });
+    };
+    let section = Section::new(text, at, what, table, DEVICE)?;
+    let size = section.parsed("size", Extent::parse_size)?.ok_or_else(|| section.error("size", "missing; add it"))?;
+    Ok(DeviceText { name, size, is_per_scale: section.flag("per_scale")?.unwrap_or(false) })
+}
+
+/// A device with its place.
+struct Placed {
+    name: String,
+    id: DeviceId,
+    /// Its first sector on the target.
+    first: u64,
+    size: Sectors,
+}
+
+fn sizes(devices: &[DeviceText], settings: &Settings) -> Result<Vec<Placed>, String> {
+    if let Layout::Separate(sizes) = &settings.layout
+        && sizes.len() != devices.len()
+    {
+        return Err(format!("the program has {} devices, but sizes of {} were given", devices.len(), sizes.len()));
+    }
+    let mut first = 0_u64;
+    let mut all = Vec::new();
+    for (number, DeviceText { name, size, is_per_scale }) in devices.iter().enumerate() {
+        let factor = if *is_per_scale { settings.scale } else { 1 };
+        let (whole, id) = match &settings.layout {
+            Layout::Together(size) => (*size, 0),
+            Layout::Separate(sizes) => (sizes[number], number as u16),
+        };
+        // A target of its own is all of the device's, if that has a share of the target.
+        let own = match (size, &settings.layout) {
+            (Extent::Share(_), Layout::Separate(_)) => whole.0,
+            _ => size.of(whole).saturating_mul(factor),
+        };
+        let is_together = matches!(settings.layout, Layout::Together(_));
+        let end = if is_together { first.saturating_add(own) } else { own };
+        if end > whole.0 || whole.0 > MAX_END_SECTOR {
+            return Err(format!(
+                "device {name} ends at sector {end}, but the target has {}; use a larger target{}",
+                whole.0.min(MAX_END_SECTOR),
+                if *is_per_scale { " or a smaller --scale" } else { " or smaller sizes" },
+            ));
+        }
+        if own == 0 {
+            return Err(format!(
+                "device {name} has no sectors on a target of {} sectors; use a larger target",
+                whole.0
+            ));
+        }
+        all.push(Placed { name: name.clone(), id: DeviceId(id), first, size: Sectors(own) });
+        first = if is_together { end.next_multiple_of(8) } else { 0 };
+    }
+    Ok(all)
+}
+
+/// A stream that can become filaments.
+struct Stream {
+    name: String,
+    instances: u64,
+    arrivals: Option<Kind>,
+    plan: Arc<Plan>,
+    /// The positions that each filament has.
+    own: Vec<(Kind, Space)>,
+}
+
+impl Stream {
+    fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<(), String> {
+        for number in 0..self.instances as u32 {
+            let arrivals = self.arrivals.as_ref().map(arrivals::build).transpose()?;
+            // All instances have the same frequent positions, so they have the seed of the run.
+            let own = self.own.iter().map(|(kind, space)| positions::build(kind, *space, seed));
+            let own = own.collect::<Result<Box<[_]>, _>>()?;
+            let rngs = [1, 2, 3].map(|part| generator(seed, stream, number, part));
+            let instance = Instance::new(Arc::clone(&self.plan), number, rngs, own, arrivals);
+            runtime.add(Box::new(instance), stream, self.plan.start_of(number));
+        }
+        Ok(())
+    }
+}
+
+/// The generator of a part of a filament. The first filament of the first stream draws the numbers of `iosonar generate`.
+fn generator(seed: u64, stream: u16, filament: u32, part: u128) -> Rng {
+    // The finaliser of splitmix64, which maps 0 to 0 and changes half of the bits for each changed bit.
+    let mixed = |x: u64| {
+        let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    };
+    let id = u64::from(stream) << 32 | u64::from(filament);
+    let (high, low) = (mixed(id.wrapping_mul(0x9e37_79b9_7f4a_7c15)), mixed(id.wrapping_mul(0xd1b5_4a32_d192_ed03)));
+    Rng::new(u128::from(seed) ^ (u128::from(high) << 64 | u128::from(low)), part)
+}
+
+fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64) -> Result<Vec<Stream>, String> {
+    let tables = section.tables("stream")?;
+    if tables.is_empty() {
+        return Err(section.error("stream", "the program has no stream; add [[stream]]"));
+    }
+    if tables.len() > MOST_STREAMS {
+        return Err(section.error("stream", &format!("more than {MOST_STREAMS} streams")));
+    }
+    let (mut all, mut total) = (Vec::<Stream>::new(), 0_u64);
+    for (number, (at, table)) in tables.into_iter().enumerate() {
+        let path = format!("stream {}", number + 1);
+        let mut own = Section::new(section.text, at, path, table, STREAM)?;
+        let name = own.text("name")?.ok_or_else(|| own.error("name", "missing; add it"))?;
+        if all.iter().any(|stream| stream.name == name) {
+            return Err(own.error("name", &format!("another stream has the name {name}; choose a different one")));
+        }
+        own.path = format!("stream {name}");
+        let stream = stream(&own, name, devices, scale)?;
+        total = total.saturating_add(stream.instances.saturating_mul(u64::from(stream.plan.depth)));
+        if total > MOST_INSTANCES {
+            return Err(own.error("instances", &format!("more than {MOST_INSTANCES} transactions at a time in all; use fewer instances, a smaller depth or a smaller scale")));
+        }
+        all.push(stream);
+    }
+    Ok(all)
+}
+
+fn above_zero(parse: fn(&str) -> Result<u64, String>) -> impl Fn(&str) -> Result<u64, String> {
+    move |text| match parse(text)? {
+        0 => Err("it is 0; set it to 1 or more, or leave it out".into()),
+        number => Ok(number),
+    }
+}
+
+fn stream(section: &Section<'_, '_>, name: String, devices: &[Placed], scale: u64) -> Result<Stream, String> {
+    if section.has("load") {
+        let why = "a recorded load cannot be a stream yet; replay it with `iosonar replay`, or describe its requests with arrivals, positions and sizes";
+        return Err(section.error("load", why));
+    }
+    let count = |key| section.parsed(key, above_zero(parse_count));
+    let per_scale = section.flag("per_scale")?.unwrap_or(true);
+    let instances = count("instances")?.unwrap_or(1).saturating_mul(if per_scale { scale } else { 1 });
+    let arrivals = section.parsed("arrivals", |text| {
+        let kind = arrivals::parse(text)?;
+        arrivals::build(&kind)?;
+        Ok(kind)
+    })?;
+    let is_closed = section.flag("closed")?.unwrap_or(false);
+    if arrivals.is_some() == is_closed {
+        let (key, why) = match is_closed {
+            true => ("closed", "a stream is open (arrivals) or closed, not both; remove one of the keys"),
+            false => {
+                ("arrivals", "missing: say when requests come (arrivals = \"poisson rate=500\"), or closed = true")
+            }
+        };
+        return Err(section.error(key, why));
+    }
+    for key in ["think", "rate_limit"] {
+        if section.has(key) && !is_closed {
+            return Err(section
+                .error(key, "only a closed stream has it; the arrivals of an open stream say when requests come"));
+        }
+    }
+    let think = section.parsed("think", |text| distributions::build(&distributions::parse(text)?))?;
+    let interval = section.parsed("rate_limit", parse_rate)?.map(|rate| 1e9 / rate);
+    let start = section.parsed("start", parse_duration)?.unwrap_or(Nanos::ZERO);
+    let ramp_up = section.parsed("ramp_up", parse_duration)?.unwrap_or(Nanos::ZERO);
+    let stagger = ramp_up.0 as f64 / instances as f64;
+    let end = section.parsed("end", parse_duration)?.unwrap_or(Nanos::MAX);
+    if end <= start {
+        return Err(section.error("end", "the stream ends before it starts; set a later end"));
+    }
+    let requests = count("requests")?;
+    let tables = section.tables("step")?;
+    let mut own = Vec::new();
+    let mut steps = Vec::new();
+    for (number, (at, table)) in tables.iter().enumerate() {
+        let path = format!("{}, step {}", section.path, number + 1);
+        let step_section = Section::new(section.text, *at, path, table, STEP)?;
+        let read = StepSection { step: Some(&step_section), stream: section };
+        steps.push(read.step(devices, instances, &mut own, number == 0)?);
+    }
+    if tables.is_empty() {
+        steps.push(StepSection { step: None, stream: section }.step(devices, instances, &mut own, true)?);
+    }
+    let of_transaction: u64 = steps.iter().map(|step| u64::from(step.repeat)).sum();
+    let is_waiting = is_closed || of_transaction > 1 && steps.iter().any(|step| step.is_waiting);
+    let depth = count("depth")?;
+    if depth.is_some() && !is_waiting {
+        return Err(section.error("depth", "no request of this stream waits for another; remove the key"));
+    }
+    let depth = depth.unwrap_or(if is_closed || !is_waiting { 1 } else { OPEN_DEPTH });
+    let depth = u32::try_from(depth).ok().filter(|depth| u64::from(*depth) <= MOST_INSTANCES);
+    let depth = depth.ok_or_else(|| section.error("depth", "too large; use a smaller one"))?;
+    let transactions = requests.map_or(u64::MAX, |requests| requests.div_ceil(of_transaction));
+    let plan = Plan { steps, depth, think, interval, start, stagger, end, transactions, is_waiting };
+    Ok(Stream { name, instances, arrivals, plan: Arc::new(plan), own })
+}
+
+/// A step, which has the values of its stream where it has none of its own.
+struct StepSection<'s, 't, 'a> {
+    step: Option<&'s Section<'t, 'a>>,
+    stream: &'s Section<'t, 'a>,
+}
+
+impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
+    /// The section that has the key, or the innermost.
+    fn section(&self, key: &str) -> &'s Section<'t, 'a> {
+        self.step.filter(|step| step.has(key)).unwrap_or(self.stream)
+    }
+
+    fn parsed<T>(&self, key: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, String> {
+        self.section(key).parsed(key, parse)
+    }
+
+    fn step(
+        &self,
+        devices: &[Placed],
+        instances: u64,
+        own: &mut Vec<(Kind, Space)>,
+        is_first: bool,
+    ) -> Result<Step, String> {
+        let innermost = self.step.unwrap_or(self.stream);
+        let sizes = self.parsed("sizes", str::parse)?;
+        let sizes: Sizes = sizes.map_or_else(|| "4k".parse(), Ok)?;
+        let flag = |key| self.step.map_or(Ok(None), |step| step.flag(key));
+        let is_same = flag("same")?.unwrap_or(false);
+        let place = if is_same {
+            if is_first {
+                return Err(innermost.error("same", "the first step has no request before it; remove the key"));
+            }
+            let own_keys = ["sizes", "positions", "align", "device", "region", "own_region"];
+            if let Some(key) = own_keys.into_iter().find(|key| innermost.has(key)) {
+                return Err(innermost.error(
+                    key,
+                    "the step has the place of the request before it (same = true); remove one of the keys",
+                ));
+            }
+            Place::Same
+        } else {
+            self.region(devices, instances, &sizes, own)?
+        };
+        let repeat = self.step.map_or(Ok(None), |step| step.parsed("repeat", above_zero(parse_count)))?.unwrap_or(1);
+        if repeat > MOST_REPEATS {
+            return Err(innermost.error("repeat", &format!("too large; use at most {MOST_REPEATS}")));
+        }
+        Ok(Step { mix: self.mix()?, sizes, place, repeat: repeat as u32, is_waiting: flag("wait")?.unwrap_or(true) })
+    }
+
+    fn mix(&self) -> Result<Mix, String> {
+        let section = self.step.filter(|step| step.has("op") || step.has("mix")).unwrap_or(self.stream);
+        let op = section.parsed("op", |text| {
+            let known = ["read", "write", "flush", "fua", "discard"];
+            match known.contains(&text) {
+                true => format!("{text}=1").parse::<Mix>(),
+                false => Err(format!("unknown operation `{text}`; {}", did_you_mean(text, known.into_iter()))),
+            }
+        })?;
+        match (op, section.parsed("mix", str::parse)?) {
+            (Some(_), Some(_)) => Err(section.error("mix", "set `op` or `mix`, not both")),
+            (Some(mix), None) | (None, Some(mix)) => Ok(mix),
+            (None, None) => {
+                let innermost = self.step.unwrap_or(self.stream);
+                Err(innermost.error("op", "missing: set op = \"read\", for example, or mix = \"read=70,write=30\""))
+            }
+        }
+    }
+
+    fn region(
+        &self,
+        devices: &[Placed],
+        instances: u64,
+        sizes: &Sizes,
+        own: &mut Vec<(Kind, Space)>,
+    ) -> Result<Place, String> {
+        let device = self.parsed("device", |name| {
+            let known = devices.iter().map(|device| device.name.as_str());
+            let device = devices.iter().find(|device| device.name == name);
+            device.ok_or_else(|| format!("unknown device {name}; {}", did_you_mean(name, known)))
+        })?;
+        let device = match (device, devices) {
+            (Some(device), _) | (None, [device]) => device,
+            _ => {
+                let innermost = self.step.unwrap_or(self.stream);
+                return Err(innermost.error("device", "missing: the program has several devices; name one of them"));
+            }
+        };
+        let region = self.parsed("region", Region::parse)?.unwrap_or(Region::ALL);
+        let (first, size) = region.of(device.size).map_err(|why| self.section("region").error("region", &why))?;
+        let align = self.parsed("align", |text| above_zero(|text| Ok(parse_sectors(text)?.0))(text))?.unwrap_or(8);
+        let is_own = self.section("own_region").flag("own_region")?.unwrap_or(false);
+        let stride = if is_own { size / instances / align * align } else { 0 };
+        let size = if is_own { stride } else { size };
+        let largest = sizes.largest();
+        let why = |why: String| {
+            let key = if is_own { "own_region" } else { "sizes" };
+            self.section(key).error(key, &format!("{why}; use smaller sizes or a larger region"))
+        };
+        let space = Space::new(Sectors(size), Sectors(align), largest).map_err(why)?;
+        let append = self.parsed("positions", |text| Ok(text.trim() == "append"))?.unwrap_or(false);
+        let which = if append {
+            Which::Append { next: AtomicU64::new(0), size, align }
+        } else {
+            let kind = self.parsed("positions", |text| {
+                let kind = positions::parse(text)?;
+                positions::build(&kind, space, 1)?;
+                Ok(kind)
+            })?;
+            own.push((kind.map_or_else(|| positions::parse("uniform"), Ok)?, space));
+            Which::Own(own.len() - 1)
+        };
+        if append && is_own {
+            return Err(self.section("own_region").error(
+                "own_region",
+                "`append` is for all instances together; use positions = \"sequential\", or remove own_region",
+            ));
+        }
+        Ok(Place::Region { device: device.id, first: device.first + first, stride, which })
+    }
+}

@@ -1,0 +1,313 @@
+//! The filament of a stream: it carries out transactions, each of which is a sequence of steps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
+
+use crate::arrivals::Arrivals;
+use crate::distributions::Distribution;
+use crate::filament::{Ask, Asks, Event, Filament, MOST_ASKS};
+use crate::positions::Positions;
+use crate::{Mix, Rng, Sizes};
+
+/// The most requests in one wake; the others follow at the same time. A message and an arrival need room as well.
+const MOST_AT_ONCE: u32 = MOST_ASKS as u32 - 2;
+
+/// What all instances of a stream have in common.
+pub(super) struct Plan {
+    pub steps: Vec<Step>,
+    /// The most transactions of an instance at a time.
+    pub depth: u32,
+    pub think: Option<Box<dyn Distribution>>,
+    /// The least time between the beginnings of two transactions, in nanoseconds.
+    pub interval: Option<f64>,
+    /// When the first instance starts, and the time between two of them.
+    pub start: Nanos,
+    pub stagger: f64,
+    pub end: Nanos,
+    /// The most transactions of an instance.
+    pub transactions: u64,
+    /// Whether requests wait for completions.
+    pub is_waiting: bool,
+}
+
+impl Plan {
+    pub fn start_of(&self, number: u32) -> Nanos {
+        self.start + Nanos((self.stagger * f64::from(number)) as i64)
+    }
+
+    /// The most requests of a transaction that have not completed.
+    fn most_outstanding(&self) -> u32 {
+        let (mut most, mut now) = (1, 0_u32);
+        for step in &self.steps {
+            now = if step.is_waiting { 1 } else { now.saturating_add(step.repeat) };
+            most = most.max(now);
+        }
+        most
+    }
+
+    fn most_pending(&self, is_open: bool) -> u32 {
+        let requests = if self.is_waiting { self.most_outstanding() } else { 0 };
+        let needs_message = self.most_outstanding() > MOST_AT_ONCE || requests == 0;
+        let of_transaction = requests.saturating_add(u32::from(needs_message));
+        // And its next arrival, or the start of the next transaction.
+        let more = u32::from(is_open || self.depth > 1);
+        self.depth.saturating_mul(of_transaction).saturating_add(more)
+    }
+}
+
+/// A step of a transaction.
+pub(super) struct Step {
+    pub mix: Mix,
+    pub sizes: Sizes,
+    pub place: Place,
+    pub repeat: u32,
+    pub is_waiting: bool,
+}
+
+/// Where the requests of a step go.
+pub(super) enum Place {
+    /// Where the request before it went.
+    Same,
+    Region {
+        device: DeviceId,
+        /// First sector of the region of the first instance.
+        first: u64,
+        /// From the region of an instance to that of the next; 0 if they share one.
+        stride: u64,
+        which: Which,
+    },
+}
+
+/// Where in its region a request goes.
+pub(super) enum Which {
+    /// The filament's own positions with this index.
+    Own(usize),
+    /// Behind the last request of any instance.
+    Append { next: AtomicU64, size: u64, align: u64 },
+}
+
+/// Where a request behind the last one starts.
+fn append(next: &AtomicU64, size: u64, align: u64, sectors: Sectors) -> u64 {
+    let start = |next: u64| if next + sectors.0 <= size { next } else { 0 };
+    let advance = |next: u64| Some(start(next) + sectors.0.next_multiple_of(align));
+    let before = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, advance);
+    before.map_or(0, start)
+}
+
+/// A transaction in progress.
+#[derive(Clone, Copy, Default)]
+struct Transaction {
+    /// The last request.
+    device: DeviceId,
+    sector: Sector,
+    sectors: Sectors,
+    step: u32,
+    /// Requests of the step that were asked for.
+    done: u32,
+    outstanding: u32,
+    /// Whether a message continues it.
+    is_continued: bool,
+}
+
+/// The arrivals of an open stream.
+struct Open {
+    arrivals: Box<dyn Arrivals>,
+    /// Arrivals that wait for a free transaction.
+    backlog: u64,
+    free: Vec<u32>,
+}
+
+/// An instance of a stream.
+pub(super) struct Instance {
+    plan: Arc<Plan>,
+    time_rng: Rng,
+    position_rng: Rng,
+    kind_rng: Rng,
+    positions: Box<[Box<dyn Positions>]>,
+    transactions: Box<[Transaction]>,
+    open: Option<Box<Open>>,
+    /// Transactions that began.
+    begun: u64,
+    /// Before this time no transaction begins, in nanoseconds.
+    not_before: f64,
+    number: u32,
+}
+
+/// Messages of a filament to itself: an arrival, the first use of a transaction, or its number.
+const ARRIVAL: u64 = u64::MAX;
+const FIRST: u64 = 1 << 32;
+
+impl Instance {
+    pub fn new(
+        plan: Arc<Plan>,
+        number: u32,
+        rngs: [Rng; 3],
+        positions: Box<[Box<dyn Positions>]>,
+        arrivals: Option<Box<dyn Arrivals>>,
+    ) -> Self {
+        let [time_rng, position_rng, kind_rng] = rngs;
+        let transactions = vec![Transaction::default(); plan.depth as usize].into_boxed_slice();
+        let free = || (0..plan.depth).rev().collect();
+        let open = arrivals.map(|arrivals| Box::new(Open { arrivals, backlog: 0, free: free() }));
+        let (begun, not_before) = (0, 0.0);
+        Self { plan, time_rng, position_rng, kind_rng, positions, transactions, open, begun, not_before, number }
+    }
+
+    /// Sends the message of the next arrival.
+    fn await_arrival(&mut self, asks: &mut Asks<'_>) {
+        let Some(open) = &mut self.open else { return };
+        if self.begun + open.backlog < self.plan.transactions {
+            let at = self.plan.start_of(self.number) + open.arrivals.next(&mut self.time_rng);
+            if at < self.plan.end {
+                asks.send(asks.me(), at, ARRIVAL);
+            }
+        }
+    }
+
+    fn arrive(&mut self, asks: &mut Asks<'_>) {
+        let Some(open) = &mut self.open else { return };
+        match open.free.pop() {
+            Some(number) => {
+                self.begun += 1;
+                self.await_arrival(asks);
+                self.advance(number as usize, asks);
+            }
+            None => {
+                open.backlog += 1;
+                self.await_arrival(asks);
+            }
+        }
+    }
+
+    /// Begins the next transaction, or waits until it may begin.
+    fn begin_next(&mut self, number: usize, asks: &mut Asks<'_>) {
+        if self.begun >= self.plan.transactions {
+            return;
+        }
+        let mut at = asks.now();
+        if let Some(think) = &self.plan.think {
+            at = at + Nanos::from_secs(think.draw(&mut self.time_rng).max(0.0));
+        }
+        if let Some(interval) = self.plan.interval {
+            let begins = self.not_before.max(at.0 as f64);
+            self.not_before = begins + interval;
+            at = at.max(Nanos(begins.round() as i64));
+        }
+        if at >= self.plan.end {
+            return;
+        }
+        self.begun += 1;
+        if at > asks.now() {
+            asks.send(asks.me(), at, number as u64);
+        } else {
+            self.advance(number, asks);
+        }
+    }
+
+    /// Asks for the requests that wait for nothing.
+    fn advance(&mut self, number: usize, asks: &mut Asks<'_>) {
+        let plan = &*self.plan;
+        let transaction = &mut self.transactions[number];
+        let mut left = MOST_AT_ONCE;
+        while let Some(step) = plan.steps.get(transaction.step as usize) {
+            if step.is_waiting && transaction.outstanding > 0 {
+                return;
+            }
+            if left == 0 {
+                transaction.is_continued = true;
+                asks.send(asks.me(), asks.now(), number as u64);
+                return;
+            }
+            left -= 1;
+            let sectors = step.sizes.pick(&mut self.kind_rng);
+            let (op, flags) = step.mix.pick(&mut self.kind_rng);
+            let mut ask = Ask { op, flags, device: DeviceId(0), sector: Sector(0), sectors, tag: number as u32 };
+            match &step.place {
+                Place::Same => {
+                    let Transaction { device, sector, sectors, .. } = *transaction;
+                    ask = Ask { device, sector, sectors, ..ask };
+                }
+                Place::Region { device, .. } if op == Op::Flush => ask.device = *device,
+                Place::Region { device, first, stride, which } => {
+                    let first = first + stride * u64::from(self.number);
+                    let inside = match which {
+                        Which::Own(index) => self.positions[*index].next(sectors, &mut self.position_rng).0,
+                        Which::Append { next, size, align } => append(next, *size, *align, sectors),
+                    };
+                    ask = Ask { device: *device, sector: Sector(first + inside), ..ask };
+                    (transaction.device, transaction.sector, transaction.sectors) = (ask.device, ask.sector, sectors);
+                }
+            }
+            // A flush is for the whole device.
+            if op == Op::Flush {
+                ask = Ask { sector: Sector(0), sectors: Sectors(0), flags: Flags::NONE, ..ask };
+            }
+            if plan.is_waiting {
+                transaction.outstanding += 1;
+                asks.issue_and_wait(ask);
+            } else {
+                asks.issue(ask);
+            }
+            transaction.done += 1;
+            if transaction.done == step.repeat {
+                (transaction.step, transaction.done) = (transaction.step + 1, 0);
+            }
+        }
+        if transaction.outstanding == 0 {
+            *transaction = Transaction::default();
+            self.finish(number, asks);
+        }
+    }
+
+    fn finish(&mut self, number: usize, asks: &mut Asks<'_>) {
+        match &mut self.open {
+            None => self.begin_next(number, asks),
+            Some(open) if open.backlog == 0 => open.free.push(number as u32),
+            Some(open) => {
+                open.backlog -= 1;
+                self.begun += 1;
+                self.resume(number, asks);
+            }
+        }
+    }
+
+    /// Continues a transaction by a message, as this wake may have asked for as much as it can.
+    fn resume(&mut self, number: usize, asks: &mut Asks<'_>) {
+        self.transactions[number].is_continued = true;
+        asks.send(asks.me(), asks.now(), number as u64);
+    }
+}
+
+impl Filament for Instance {
+    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+        match event {
+            Event::Start if self.open.is_some() => self.await_arrival(asks),
+            Event::Message { value: ARRIVAL, .. } => self.arrive(asks),
+            Event::Start | Event::Message { value: FIRST.., .. } => {
+                let first = if let Event::Message { value, .. } = event { value - FIRST } else { 0 };
+                if first + 1 < u64::from(self.plan.depth) {
+                    asks.send(asks.me(), asks.now(), FIRST + first + 1);
+                }
+                self.begin_next(first as usize, asks);
+            }
+            Event::Message { value, .. } => {
+                self.transactions[value as usize].is_continued = false;
+                self.advance(value as usize, asks);
+            }
+            Event::Completed(completed) => {
+                let transaction = &mut self.transactions[completed.tag as usize];
+                transaction.outstanding -= 1;
+                if !transaction.is_continued {
+                    self.advance(completed.tag as usize, asks);
+                }
+            }
+            Event::Timer(_) => {}
+        }
+    }
+
+    fn most_pending(&self) -> u32 {
+        self.plan.most_pending(self.open.is_some())
+    }
+}

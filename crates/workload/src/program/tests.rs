@@ -1,0 +1,375 @@
+use iosonar_trace::{DeviceId, Flags, Kind, Metadata, Nanos, Op, Outcome, Reader, Request, Sector};
+
+use super::*;
+use crate::filament::{Asked, open_load};
+
+/// 1 GiB.
+const GIB: u64 = 1 << 21;
+
+pub(crate) fn together() -> Settings {
+    Settings::new(Layout::Together(Sectors(16 * GIB)))
+}
+
+fn program(text: &str) -> Program {
+    Program::parse("p.toml", &format!("name = \"p\"\nabout = \"A test\"\n{text}")).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The open part of a program, up to this time.
+pub(crate) fn open_requests(program: &Program, settings: &Settings, seconds: f64) -> Vec<Request> {
+    let (runtime, _) = program.open_part(settings).unwrap();
+    let mut load = open_load(runtime, Nanos::from_secs(seconds), Metadata::new(Kind::Load, "test"));
+    let mut all = Vec::new();
+    while let Some(request) = load.next().unwrap() {
+        all.push(request);
+    }
+    assert_eq!((load.left_out(), load.overrun()), (0, None));
+    all
+}
+
+/// Runs a program on a device that serves each request in 1 ms, any number at a time, until this time: each request with
+/// its completion.
+pub(crate) fn on_a_device(program: &Program, settings: &Settings, until: Nanos) -> Vec<(Asked, Nanos)> {
+    const SERVICE: Nanos = Nanos(1_000_000);
+    let mut runtime = program.runtime(settings).unwrap();
+    let (mut now, mut flying, mut all) = (Nanos::ZERO, std::collections::VecDeque::new(), Vec::new());
+    while !(runtime.is_done() && flying.is_empty()) {
+        while let Some(asked) = runtime.next_due(now) {
+            flying.push_back((now + SERVICE, asked));
+        }
+        let first = flying.front().map(|(at, _)| *at);
+        now = first.into_iter().chain(runtime.next_at()).min().expect("something happens");
+        if now > until {
+            break;
+        }
+        if first == Some(now) {
+            let (at, asked) = flying.pop_front().unwrap();
+            all.push((asked, at));
+            if let Some(ticket) = asked.ticket {
+                runtime.completed(ticket, Outcome::Ok, asked.ask.sectors.bytes(), now);
+            }
+        }
+    }
+    assert_eq!(runtime.overrun(), None);
+    all
+}
+
+fn millis(all: &[(Asked, Nanos)]) -> Vec<i64> {
+    all.iter().map(|(asked, _)| asked.at.0 / 1_000_000).collect()
+}
+
+#[test]
+fn a_program_of_one_open_stream_asks_for_what_generate_writes() {
+    for (arrivals, positions) in [("poisson rate=500", "zipf"), ("on-off", "streams count=4"), ("bursts", "hotspots")] {
+        let text = format!(
+            "[[stream]]\nname = \"s\"\narrivals = \"{arrivals}\"\npositions = \"{positions}\"\nsizes = \"4k:70,64k:30\"\nmix = \"read=70,write=30\""
+        );
+        let mut recipe = crate::Recipe::new(arrivals, positions).unwrap();
+        recipe.sizes = "4k:70,64k:30".parse().unwrap();
+        recipe.mix = "read=70,write=30".parse().unwrap();
+        recipe.span = Sectors(16 * GIB);
+        recipe.duration = Nanos::from_secs(20.0);
+        recipe.seed = 7;
+        let mut load = recipe.generate().unwrap();
+        let mut generated = Vec::new();
+        while let Some(request) = load.next().unwrap() {
+            generated.push(request);
+        }
+        assert!(generated.len() > 100);
+        assert_eq!(open_requests(&program(&text), &Settings { seed: 7, ..together() }, 20.0), generated, "{arrivals}");
+    }
+}
+
+#[test]
+fn instances_and_streams_are_independent_and_depend_on_the_seed_alone() {
+    let one = "[[stream]]\nname = \"a\"\narrivals = \"poisson rate=100\"\nop = \"read\"\ninstances = 3\n";
+    let two = format!("{one}[[stream]]\nname = \"b\"\narrivals = \"poisson rate=100\"\nop = \"write\"\n");
+    let (one, two) = (program(one), program(&two));
+    let all = open_requests(&one, &together(), 100.0);
+    assert!((all.len() as f64 - 30_000.0).abs() < 5.0 * 30_000_f64.sqrt(), "{}", all.len());
+    assert_eq!(all, open_requests(&one, &together(), 100.0));
+    assert_ne!(all, open_requests(&one, &Settings { seed: 2, ..together() }, 100.0));
+    let mut first = open_requests(&two, &together(), 100.0);
+    first.retain(|request| request.op == Op::Read);
+    assert_eq!(first, all, "another stream changes nothing");
+    let mut places: Vec<u64> = all.iter().map(|request| request.sector.0).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert!(places.len() > 29_000, "no two instances draw the same positions: {}", places.len());
+    let more = open_requests(&one, &Settings { scale: 4, ..together() }, 10.0);
+    assert!((more.len() as f64 - 12_000.0).abs() < 5.0 * 12_000_f64.sqrt(), "{}", more.len());
+}
+
+#[test]
+fn a_closed_stream_keeps_its_depth_and_thinks_between_requests() {
+    let text = "[[stream]]\nname = \"s\"\nclosed = true\nop = \"read\"\n";
+    let until = Nanos::from_secs(0.1);
+    let all = on_a_device(&program(text), &together(), until);
+    assert_eq!(millis(&all), (0..100).collect::<Vec<_>>());
+    assert!(all.windows(2).all(|w| w[1].0.cause == Some(w[0].0.request)));
+    for depth in [2, 8, 33] {
+        let all = on_a_device(&program(&format!("{text}depth = {depth}\n")), &together(), until);
+        assert_eq!(all.len(), depth * 100, "depth / response time");
+    }
+    let all = on_a_device(&program(&format!("{text}think = \"constant value=9ms\"\ndepth = 2\n")), &together(), until);
+    assert_eq!(
+        millis(&all),
+        [9, 9, 19, 19, 29, 29, 39, 39, 49, 49, 59, 59, 69, 69, 79, 79, 89, 89, 99, 99][..20].to_vec()[..all.len()]
+    );
+    assert!(all.len() >= 18);
+    let all = on_a_device(&program(&format!("{text}rate_limit = 200\nrequests = 7\n")), &together(), until);
+    assert_eq!(millis(&all), [0, 5, 10, 15, 20, 25, 30]);
+    let all = on_a_device(&program(&format!("{text}start = \"50ms\"\nend = \"60ms\"\n")), &together(), until);
+    assert_eq!(millis(&all), (50..60).collect::<Vec<_>>());
+}
+
+const TRANSACTION: &str = r#"
+[devices]
+log = "10%"
+data = "90%"
+[[stream]]
+name = "t"
+device = "data"
+closed = true
+sizes = "8k"
+requests = 12
+[[stream.step]]
+op = "read"
+repeat = 2
+[[stream.step]]
+op = "write"
+same = true
+[[stream.step]]
+op = "fua"
+device = "log"
+sizes = "4k"
+positions = "append"
+wait = false
+[[stream.step]]
+op = "flush"
+device = "log"
+"#;
+
+#[test]
+fn steps_of_a_transaction_wait_for_all_before_them_unless_they_are_issued_at_once() {
+    let all = on_a_device(&program(TRANSACTION), &together(), Nanos::MAX);
+    assert_eq!(all.len(), 15, "a transaction that has begun is finished");
+    assert_eq!(millis(&all), [0, 1, 2, 2, 3, 4, 5, 6, 6, 7, 8, 9, 10, 10, 11]);
+    let log = 16 * GIB / 10 / 8 * 8;
+    for (number, transaction) in all.chunks(5).enumerate() {
+        let asks: Vec<_> = transaction.iter().map(|(asked, _)| asked.ask).collect();
+        let ops: Vec<_> = asks.iter().map(|ask| (ask.op, ask.flags)).collect();
+        let (read, write) = ((Op::Read, Flags::NONE), (Op::Write, Flags::NONE));
+        assert_eq!(ops, [read, read, write, (Op::Write, Flags::FUA), (Op::Flush, Flags::NONE)]);
+        assert_eq!((asks[1].sector, asks[1].sectors), (asks[2].sector, asks[2].sectors), "the same place");
+        assert!(asks[..3].iter().all(|ask| ask.sector.0 >= log && ask.sectors == Sectors(16)));
+        assert_eq!((asks[3].sector, asks[3].sectors), (Sector(number as u64 * 8), Sectors(8)), "appended");
+        assert_eq!((asks[4].sector, asks[4].sectors), (Sector(0), Sectors(0)));
+        assert!(asks.iter().all(|ask| ask.device == DeviceId(0)), "side by side on one target");
+    }
+    let separate = Settings::new(Layout::Separate(vec![Sectors(GIB), Sectors(GIB)]));
+    let all = on_a_device(&program(TRANSACTION), &separate, Nanos::MAX);
+    let devices: Vec<_> = all[..5].iter().map(|(asked, _)| asked.ask.device.0).collect();
+    assert_eq!(devices, [1, 1, 1, 0, 0]);
+    let names: Vec<_> = program(TRANSACTION).devices(&separate).unwrap().into_iter().map(|d| d.name).collect();
+    assert_eq!(names, ["log", "data"], "in the order of the text");
+}
+
+#[test]
+fn transactions_of_an_open_stream_begin_at_their_arrivals_while_a_place_is_free() {
+    let text = TRANSACTION.replace("closed = true", "arrivals = \"uniform rate=1k\"").replace("12", "500");
+    let begins = |text: &str| -> Vec<i64> {
+        let all = on_a_device(&program(text), &together(), Nanos::MAX);
+        assert_eq!(all.len(), 500);
+        let reads = all.iter().filter(|(asked, _)| asked.ask.op == Op::Read && asked.cause.is_none());
+        reads.map(|(asked, _)| asked.at.0 / 1_000_000).collect()
+    };
+    let free = begins(&text);
+    assert_eq!(free.len(), 100);
+    assert!(free.windows(2).all(|w| w[1] - w[0] == 1), "one each millisecond: {free:?}");
+    // Four at a time, of 4 ms each, keep up; two do not, so others wait for them.
+    assert_eq!(begins(&text.replace("sizes = \"8k\"", "sizes = \"8k\"\ndepth = 5")), free);
+    assert!(
+        on_a_device(&program(&text.replace("sizes = \"8k\"", "sizes = \"8k\"\ndepth = 2")), &together(), Nanos::MAX)
+            .last()
+            .is_some_and(|(_, at)| at.0 > 195_000_000)
+    );
+    assert!(!program(&text).streams()[0].is_open, "its requests wait for others");
+}
+
+#[test]
+fn many_requests_at_once_are_all_issued_at_the_same_time() {
+    let text = "[[stream]]\nname = \"s\"\nend = \"10s\"\narrivals = \"uniform rate=2\"\nop = \"write\"\n[[stream.step]]\nrepeat = 100\nwait = false\n";
+    let all = open_requests(&program(text), &together(), 9.9);
+    assert_eq!(all.len() % 100, 0);
+    assert!(all.len() >= 1800 && all.chunks(100).all(|chunk| chunk.iter().all(|request| request.at == chunk[0].at)));
+    let closed = text.replace("arrivals = \"uniform rate=2\"", "closed = true\ndepth = 3\nrequests = 600");
+    let all = on_a_device(&program(&closed), &together(), Nanos::MAX);
+    assert_eq!(all.len(), 600);
+    assert!(millis(&all)[..300].iter().all(|at| *at == 0) && millis(&all)[300..].iter().all(|at| *at == 1));
+}
+
+#[test]
+fn instances_with_regions_of_their_own_do_not_meet() {
+    let text = "[[stream]]\nname = \"s\"\ninstances = 4\nclosed = true\nop = \"write\"\npositions = \"sequential\"\nregion = \"25%..75%\"\nown_region = true\nsizes = \"64k\"\nrequests = 10\n";
+    let all = on_a_device(&program(text), &together(), Nanos::MAX);
+    for instance in 0..4 {
+        let first = 16 * GIB / 4 + instance * 2 * GIB;
+        let own = all.iter().map(|(asked, _)| asked.ask.sector.0).filter(|s| (first..first + 2 * GIB).contains(s));
+        assert!(own.eq((0..10).map(|n| first + n * 128)), "{instance}");
+    }
+}
+
+#[test]
+fn parameters_replace_their_names_in_texts() {
+    let text = "[set]\nrate = 100\nop = \"read\"\n[[stream]]\nname = \"s\"\narrivals = \"uniform rate=$rate\"\nmix = \"$op=1\"\n";
+    let program = program(text);
+    assert_eq!(program.parameters(), [("rate".to_owned(), "100".to_owned()), ("op".to_owned(), "read".to_owned())]);
+    assert!((998..=1001).contains(&open_requests(&program, &together(), 10.0).len()));
+    let set = |name: &str, value: &str| Settings { set: vec![(name.into(), value.into())], ..together() };
+    assert!((1998..=2001).contains(&open_requests(&program, &set("rate", "200"), 10.0).len()));
+    assert!(
+        program.runtime(&set("rates", "5")).err().unwrap().contains("p has no parameter `rates`; did you mean rate?")
+    );
+    let why = program.runtime(&set("rate", "0")).err().unwrap();
+    assert!(why.starts_with("p.toml:8: stream s, arrivals: ") && why.contains("not a rate"), "{why}");
+}
+
+#[test]
+fn sizes_of_devices_grow_with_the_scale_if_the_program_says_so() {
+    let text = "[devices]\nlog = \"1G\"\ndata = { size = \"2G\", per_scale = true }\n[[stream]]\nname = \"s\"\nclosed = true\nop = \"read\"\ndevice = \"data\"\nregion = \"50%..\"\nrequests = 1000\n";
+    let program = program(text);
+    for scale in 1..4 {
+        let all = on_a_device(&program, &Settings { scale, ..together() }, Nanos::MAX);
+        let last = all.iter().map(|(asked, _)| asked.ask.sector.0).max().unwrap();
+        let first = all.iter().map(|(asked, _)| asked.ask.sector.0).min().unwrap();
+        assert_eq!(all.len() as u64, scale * 1000);
+        assert!((GIB * (1 + scale)..GIB * (1 + 2 * scale)).contains(&first) && last < GIB * (1 + 2 * scale));
+        assert!(last > GIB * (1 + 2 * scale) - GIB / 10);
+    }
+    let why = program.runtime(&Settings { scale: 8, ..together() }).err().unwrap();
+    assert!(why.contains("p.toml:3: devices: device data ends at sector") && why.contains("smaller --scale"), "{why}");
+}
+
+/// The error of a text with this line in its stream.
+fn refused(text: &str) -> String {
+    Program::parse("p.toml", text).err().unwrap_or_else(|| panic!("accepted: {text}"))
+}
+
+#[test]
+fn errors_name_the_file_the_line_and_the_key_and_say_what_to_do() {
+    let head = "name = \"p\"\nabout = \"A test\"\n";
+    let stream = format!("{head}[[stream]]\nname = \"s\"\narrivals = \"poisson\"\nop = \"read\"\n");
+    for (text, expected) in [
+        (format!("{head}streams = 5\n"), "p.toml:3: streams: unknown key; did you mean stream?"),
+        (head.to_owned(), "p.toml:1: stream: the program has no stream; add [[stream]]"),
+        ("about = \"x\"\n".to_owned(), "p.toml:1: name: missing"),
+        (format!("{head}stream = 5\n"), "p.toml:3: stream: expected tables; write [[stream]]"),
+        (format!("{stream}arivals = 5\n"), "p.toml:7: stream 1, arivals: unknown key; did you mean arrivals?"),
+        (
+            format!("{stream}closed = true\n"),
+            "p.toml:7: stream s, closed: a stream is open (arrivals) or closed, not both",
+        ),
+        (stream.replace("arrivals = \"poisson\"", ""), "p.toml:3: stream s, arrivals: missing: say when"),
+        (
+            stream.replace("poisson", "poison"),
+            "p.toml:5: stream s, arrivals: unknown arrivals poison; did you mean poisson?",
+        ),
+        (stream.replace("poisson", "poisson rat=5"), "did you mean rate?"),
+        (
+            stream.replace("\"read\"", "\"raed\""),
+            "p.toml:6: stream s, op: unknown operation `raed`; did you mean read?",
+        ),
+        (stream.replace("op = \"read\"", ""), "stream s, op: missing: set op = \"read\""),
+        (format!("{stream}mix = \"read=1\"\n"), "p.toml:7: stream s, mix: set `op` or `mix`, not both"),
+        (format!("{stream}sizes = \"big\"\n"), "p.toml:7: stream s, sizes: `big` is not a length"),
+        (format!("{stream}sizes = [4]\n"), "p.toml:7: stream s, sizes: expected a text or a number, found array"),
+        (format!("{stream}region = \"50%..20%\"\n"), "p.toml:7: stream s, region: it is empty"),
+        (format!("{stream}region = \"9999T\"\n"), "use a smaller region"),
+        (
+            format!("{stream}sizes = \"64k\"\nregion = \"4k\"\n"),
+            "p.toml:7: stream s, sizes: requests of 128 sectors are larger than",
+        ),
+        (format!("{stream}device = \"tagret\"\n"), "unknown device tagret; did you mean target?"),
+        (format!("{stream}think = \"constant value=1\"\n"), "p.toml:7: stream s, think: only a closed stream has it"),
+        (format!("{stream}instances = 0\n"), "p.toml:7: stream s, instances: it is 0"),
+        (format!("{stream}instances = \"2G\"\n"), "use fewer instances"),
+        (format!("{stream}depth = 2\n"), "p.toml:7: stream s, depth: no request of this stream waits"),
+        (format!("{stream}start = 5\nend = \"5s\"\n"), "p.toml:8: stream s, end: the stream ends before it starts"),
+        (
+            format!("{stream}load = \"x.load.parquet\"\n"),
+            "p.toml:7: stream s, load: a recorded load cannot be a stream yet",
+        ),
+        (format!("{stream}start = \"$x\"\n"), "p.toml:7: stream s, start: unknown parameter $x"),
+        (
+            format!("{stream}[[stream.step]]\nsame = true\n"),
+            "p.toml:8: stream s, step 1, same: the first step has no request before it",
+        ),
+        (
+            format!("{stream}[[stream.step]]\n[[stream.step]]\nsame = true\nsizes = \"4k\"\n"),
+            "p.toml:10: stream s, step 2, sizes: the step has the place",
+        ),
+        (format!("{stream}[[stream.step]]\nthink = 5\n"), "p.toml:8: stream s, step 1, think: unknown key"),
+        (format!("{stream}{}", &stream[head.len()..]), "p.toml:8: stream 2, name: another stream has the name s"),
+        (format!("{stream}[devices]\na = \"0%\"\n"), "p.toml:8: devices, a: the share is 0%"),
+        (format!("{stream}[devices]\na = \"60%\"\nb = \"60%\"\n"), "devices: device b ends at sector"),
+        (
+            format!("{stream}[devices]\na = {{ szie = \"1G\" }}\n"),
+            "p.toml:8: devices, a, szie: unknown key; did you mean size?",
+        ),
+        (
+            format!("{stream}[devices]\na = \"50%\"\nb = \"50%\"\n"),
+            "p.toml:3: stream s, device: missing: the program has several devices",
+        ),
+        ("name = \n".to_owned(), "p.toml:1: "),
+    ] {
+        let why = refused(&text);
+        assert!(why.contains(expected), "expected: {expected}\nfound: {why}");
+    }
+}
+
+/// The JSON schema of a table with these keys.
+fn schema_of(keys: &[Key], required: &[&str]) -> serde_json::Value {
+    use serde_json::json;
+    let device = || json!({ "anyOf": [{ "type": ["string", "number"] }, schema_of(DEVICE, &["size"])] });
+    let properties = keys.iter().map(|key| {
+        let mut value = match key.takes {
+            Takes::Text => json!({ "type": "string" }),
+            Takes::Number => json!({ "type": ["string", "number"] }),
+            // A text as well, which may be a parameter.
+            Takes::Flag => json!({ "type": ["boolean", "string"] }),
+            Takes::Names if key.name == "devices" => json!({ "type": "object", "additionalProperties": device() }),
+            Takes::Names => {
+                json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } })
+            }
+            Takes::Tables(inner) => {
+                let required: &[&str] = if key.name == "stream" { &["name"] } else { &[] };
+                json!({ "type": "array", "items": schema_of(inner, required) })
+            }
+        };
+        value["description"] = key.help.into();
+        (key.name.to_owned(), value)
+    });
+    json!({ "type": "object", "additionalProperties": false, "required": required, "properties": properties.collect::<serde_json::Map<_, _>>() })
+}
+
+/// After a change of the keys: `IOSONAR_UPDATE_SCHEMA=1 cargo test --workspace the_schema`.
+#[test]
+fn the_schema_in_the_documentation_has_all_keys() {
+    let mut schema = schema_of(PROGRAM, &["name", "about", "stream"]);
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = "A program of `iosonar workload`, in TOML".into();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas/workload.json");
+    let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    if std::env::var_os("IOSONAR_UPDATE_SCHEMA").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    assert!(std::fs::read_to_string(path).unwrap_or_default() == text, "docs/schemas/workload.json is out of date");
+}
+
+#[test]
+fn the_documentation_describes_every_key() {
+    let text = include_str!("../../../../docs/workloads.md");
+    for key in PROGRAM.iter().chain(DEVICE).chain(STREAM).chain(STEP) {
+        assert!(text.contains(&format!("`{}`", key.name)), "docs/workloads.md does not mention `{}`", key.name);
+    }
+}

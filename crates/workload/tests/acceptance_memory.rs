@@ -1,0 +1,42 @@
+//! The memory of a million filaments.
+
+use iosonar_trace::{Nanos, Outcome, Sectors};
+use iosonar_workload::program::{Layout, Program, Settings};
+
+const INSTANCES: u64 = 1_000_000;
+
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("proc");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("the resident set");
+    line.split_whitespace().nth(1).expect("a number").parse::<u64>().expect("a number") * 1024
+}
+
+/// The resident bytes of each instance, after 10 s in which each has asked for a few requests.
+fn bytes_of_an_instance(keys: &str) -> u64 {
+    let text = format!(
+        "name = \"p\"\nabout = \"A test\"\n[[stream]]\nname = \"s\"\ninstances = {INSTANCES}\nclosed = true\nthink = \"exponential mean=5s\"\nsizes = \"4k:70,64k:30\"\nmix = \"read=70,write=30\"\n{keys}\n"
+    );
+    let program = Program::parse("p.toml", &text).expect("a program");
+    let settings = Settings::new(Layout::Together(Sectors(1 << 34)));
+    let before = resident_bytes();
+    let mut runtime = program.runtime(&settings).expect("filaments");
+    let mut requests = 0;
+    while let Some(now) = runtime.next_at().filter(|at| *at < Nanos::from_secs(10.0)) {
+        while let Some(asked) = runtime.next_due(now) {
+            requests += 1;
+            runtime.completed(asked.ticket.expect("a closed stream"), Outcome::Ok, asked.ask.sectors.bytes(), now);
+        }
+    }
+    assert_eq!(runtime.overrun(), None);
+    assert!((requests as f64 / (2.0 * INSTANCES as f64) - 1.0).abs() < 0.01, "{requests}");
+    (resident_bytes() - before) / INSTANCES
+}
+
+#[test]
+fn a_million_filaments_need_less_than_500_bytes_each() {
+    for keys in ["positions = \"zipf\"", "positions = \"sequential\"\nown_region = true", "positions = \"append\""] {
+        let bytes = bytes_of_an_instance(keys);
+        println!("{keys}: {bytes} bytes");
+        assert!(bytes < 500, "{keys}: {bytes} bytes");
+    }
+}
