@@ -1,15 +1,19 @@
 //! Artificial loads: when requests come ([`arrivals`]), where they go ([`positions`]), how large they
 //! are ([`Sizes`]), which operations they have ([`Mix`]), and what these draw from ([`distributions`]).
 //!
-//! A [`Recipe`] combines them. Its load is a reader like that of a file, and needs constant memory. The same recipe generates
+//! A [`program`] combines them for several streams, which may wait for completions; the [`library`] has ready ones.
+//!
+//! A [`Recipe`] combines them for one stream. Its load is a reader like that of a file, and needs constant memory. The same recipe generates
 //! the same requests on every machine.
 
 pub mod arrivals;
 pub mod distributions;
 pub mod filament;
 mod generated;
+pub mod library;
 mod mix;
 pub mod positions;
+pub mod program;
 pub mod sizes;
 
 pub use generated::{Generated, Recipe};
