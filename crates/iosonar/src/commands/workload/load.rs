@@ -22,8 +22,8 @@ Examples:
   iosonar workload load spc1 spc1.load.parquet --scale 10 --for 10m --span 500G
   iosonar workload load random-mix mix.load.gz --set rate=2k --set sizes=8k
 
-Closed streams are left out: when they make requests depends on the device. A program without open
-streams is refused.")]
+Closed streams, and open ones whose steps wait, are left out: when they make requests depends on the
+device. A program without any other stream is refused.")]
 pub struct Args {
     /// Name of a ready program, or a TOML file
     #[arg(value_name = "PROGRAM")]
@@ -94,7 +94,7 @@ impl Args {
         if !left_out.is_empty() {
             let what = if left_out.len() == 1 { "stream waits" } else { "streams wait" };
             metadata.notice(format!(
-                "{} closed {what} for completions and cannot be part of a load: {}",
+                "{} {what} for completions and cannot be part of a load: {}",
                 left_out.len(),
                 left_out.join(", ")
             ));
