@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
-use iosonar_trace::{Flags, Op, Outcome, Request};
+use iosonar_trace::{Flags, Nanos, Op, Outcome, Request};
 
 use replaying::{Bench, Finished, MIB, adjacent_requests, read_run, request};
 
@@ -208,6 +208,33 @@ fn a_simulated_device_has_service_times_and_a_queue() {
     assert!(again.rows().iter().all(|row| row.latency().unwrap().0 >= 1_900_000));
     let nothing = bench.replay(&load, Path::new("none"), &["--simulate", "run=a.load", "--overwrite"]);
     nothing.refused(&["is a load", "--simulate run="]);
+}
+
+#[test]
+fn virtual_time_takes_seconds_for_hours_and_repeats_its_rows() {
+    let bench = Bench::new();
+    // A request every 90 s for two hours, and one that comes while its device is busy.
+    let mut rows: Vec<_> = (0..80).map(|i| (f64::from(i) * 90.0, u64::from(i as u32) * 8, 8, 'R')).collect();
+    rows.insert(1, (1.0, 800, 8, 'W'));
+    let load = bench.load(&rows);
+    let virtual_time = ["--simulate", "constant=5s servers=1", "--virtual-time"];
+    let ran = bench.replay(&load, Path::new("none"), &virtual_time).with_code(0);
+    let found = ran.by_request();
+    for row in &found {
+        assert_eq!(row.delay(), Some(Nanos::ZERO), "{row:?}");
+        let queued = if row.request == 1 { 4_000_000_000 } else { 0 };
+        assert_eq!(row.latency(), Some(Nanos(5_000_000_000 + queued)), "{row:?}");
+    }
+    assert!(ran.run()["fake"].as_str().unwrap().contains("in virtual time"));
+    assert_eq!(ran.run()["options"]["virtual_time"], true);
+    let again = bench.replay(&load, Path::new("none"), &[&virtual_time[..], &["--overwrite"]].concat()).with_code(0);
+    assert_eq!(again.by_request(), found);
+    for (more, word) in [
+        (&["--virtual-time"][..], "--simulate"),
+        (&["--virtual-time", "--simulate", "constant=1ms", "--wait", "spin"], "cannot be used with"),
+    ] {
+        bench.replay(&load, Path::new("none"), &[more, &["--overwrite"]].concat()).refused(&[word]);
+    }
 }
 
 #[test]

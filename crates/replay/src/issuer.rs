@@ -11,7 +11,7 @@
 //! target does not hold up the others.
 //!
 //! The loop never allocates, locks or formats, and makes no system calls except submission and cheap reaping. Shortly
-//! before a deadline ([`DEADLINE_MARGIN`]) it does not reap either, which could make the request late. Exceptions:
+//! before a deadline ([`Idle::DEADLINE_MARGIN`]) it does not reap either, which could make the request late. Exceptions:
 //! nothing can be issued anyway, or the last poll was long ago ([`MAX_POLL_INTERVAL`]), as a completion is timestamped
 //! when it is reaped.
 
@@ -53,8 +53,6 @@ pub use self::stop::Stop;
 pub use crate::issuer::counters::LoopCounters;
 pub use crate::issuer::stall_monitor::{Activity, Stall, StallMonitor};
 
-/// Before a deadline, the loop does nothing else for this long.
-const DEADLINE_MARGIN: Nanos = Nanos(3_000);
 /// The longest time between polls for completions, even before a deadline.
 const MAX_POLL_INTERVAL: Nanos = Nanos(20_000);
 /// Completions reaped at a time before issuing into the freed slots. Reaping all of them first would leave the device
@@ -182,9 +180,9 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             }
             let now = if busy { self.clock.now() } else { now };
             let left = self.time_to_next_issue(now);
-            if left > DEADLINE_MARGIN || now - self.last_poll > MAX_POLL_INTERVAL {
+            if left > I::DEADLINE_MARGIN || now - self.last_poll > MAX_POLL_INTERVAL {
                 let found = self.reap_completions(left == Nanos::MAX);
-                if !found && !busy && left > DEADLINE_MARGIN {
+                if !found && !busy && left > I::DEADLINE_MARGIN {
                     self.stall_monitor.idle_for(now, left);
                     self.prefetch();
                     self.idle.idle(left, &mut self.target)?;

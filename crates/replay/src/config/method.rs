@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use clap::builder::{ArgPredicate, TypedValueParser};
 use serde::Serialize;
 
-use crate::engine::service::Simulation;
+use crate::engine::simulate::simulation::Simulation;
 use crate::error::{Error, Result};
 
 /// Starts the sentence that marks every picture of a fake result.
@@ -42,10 +42,17 @@ pub struct Method {
     #[arg(long, conflicts_with_all = ["engine", "dry_run", "simulate"])]
     #[serde(skip)]
     fake_io: bool,
-    /// Simulate the I/O, with latencies constant=200us, lognormal=200us:0.5 (median, sigma) or run=FILE.replay.parquet (from
-    /// an earlier run); servers=8 limits parallelism: 'constant=200us servers=8'; marks the result as FAKE
+    /// Simulate the device: a description FILE.toml; a preset (hdd, sata-ssd, nvme, raid5-bbu, thin-san, cloud-volume,
+    /// hdd-behind-cache); or service times constant=200us, exponential=200us, lognormal=200us:0.5 (median, sigma) or
+    /// run=FILE.replay.parquet (from an earlier run), where servers=8 limits parallelism: 'constant=200us servers=8'. Marks
+    /// the result as FAKE
     #[arg(long, value_name = "MODEL")]
     pub simulate: Option<Simulation>,
+    /// Run the simulation in virtual time, as fast as the processor allows: an hour of load in seconds, with the same result
+    /// each time
+    #[arg(long, requires = "simulate")]
+    #[arg(conflicts_with_all = ["wait", "isolate", "start_at", "start_file"])]
+    pub virtual_time: bool,
 }
 
 /// Special modes of io_uring.
@@ -109,7 +116,8 @@ impl Method {
     pub fn fake(&self) -> Option<String> {
         let why = match (self.engine, &self.simulate) {
             (Some(Engine::Simulate), Some(simulation)) => {
-                format!("no I/O was done, latencies are simulated (--simulate '{simulation}')")
+                let time = if self.virtual_time { " in virtual time" } else { "" };
+                format!("no I/O was done, latencies are simulated{time} (--simulate '{simulation}')")
             }
             (Some(Engine::DryRun), _) => "everything but the I/O was done (--engine dry-run)".into(),
             (Some(Engine::Null), _) => "no I/O was done, no data moved (--engine null)".into(),

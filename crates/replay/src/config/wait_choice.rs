@@ -42,6 +42,7 @@ impl Options {
         let preempting = contention.filter(|contention| contention.is_oversubscribed() && !self.issuing.has_priority());
         let wait = self.wait_for(processors, rate, preempting.is_some());
         let reason = match (wait, preempting) {
+            (_, _) if self.method.virtual_time => "time is virtual".into(),
             (_, _) if processors == 1 => "only one processor is available".into(),
             (Wait::Hybrid, Some(contention)) => format!("a spinning loop would be preempted: {}", contention.phrase()),
             (Wait::Inline, _) => format!("best for many requests on {processors} processors"),
@@ -66,6 +67,7 @@ impl Options {
         let can_inline = self.method.is_ring() && is_fast;
         let is_busy = self.keeps_times() && rate.is_some_and(|rate| rate >= BUSY_RATE) && !self.method.no_o_direct;
         match (self.has_deadlines(), processors) {
+            _ if self.method.virtual_time => Wait::Inline,
             (_, 1) => Wait::Hybrid,
             (true, _) if is_preempted => Wait::Hybrid,
             (true, 2..=3) if can_inline && is_busy => Wait::Inline,

@@ -7,14 +7,13 @@ use iosonar_trace::Nanos;
 
 use super::Target;
 use super::null::Null;
-use super::service::ServiceTimes;
 use super::simulate::Simulate;
 use super::threads::{MAX_THREADS, Threads};
 use super::uring::{self, Uring};
 use crate::config::method::{Engine, Method, RingOptions};
 use crate::error::{Error, Result};
 use crate::pipeline::buffers::Arena;
-use crate::schedule::clock::Monotonic;
+use crate::schedule::clock::{Clock, Monotonic};
 
 impl Method {
     /// Sets up the engine, in the thread that will use it. `seed` determines the random numbers of a simulation.
@@ -24,10 +23,8 @@ impl Method {
             Some(Engine::Threads) => Chosen::other(Engine::Threads, self.thread_pool(files, arena, slots)?),
             Some(Engine::Null | Engine::DryRun) => Chosen::other(Engine::Null, Null::new(slots)),
             Some(Engine::Simulate) => {
-                let simulation = self.simulate.as_ref().expect("checked");
-                let service = ServiceTimes::new(&simulation.distribution, seed)?;
                 let clock = Monotonic::starting_in(Nanos::ZERO);
-                Chosen::other(Engine::Simulate, Simulate::new(clock, service, simulation.servers, slots))
+                Chosen::other(Engine::Simulate, self.simulated(clock, slots, seed)?)
             }
             None | Some(Engine::IoUring) => match uring::ring(slots, self.ring) {
                 Ok(ring) => {
@@ -50,6 +47,12 @@ impl Method {
                 Err(error) => return Err(failed(uring::with_advice(&error))),
             },
         })
+    }
+
+    /// Sets up the simulated device.
+    pub fn simulated<C: Clock>(&self, clock: C, slots: usize, seed: u64) -> Result<Simulate<C>> {
+        let simulation = self.simulate.as_ref().expect("checked");
+        Ok(Simulate::new(clock, simulation.device(slots, seed)?, slots))
     }
 
     fn thread_pool(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize) -> Result<Threads> {

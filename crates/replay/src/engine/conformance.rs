@@ -8,8 +8,9 @@ use std::sync::Arc;
 use iosonar_trace::{Flags, Nanos, Op};
 
 use super::null::Null;
-use super::service::{Distribution, ServiceTimes};
+use super::service::Distribution;
 use super::simulate::Simulate;
+use super::simulate::device::Device;
 use super::threads::Threads;
 use super::uring::Uring;
 use super::{Io, Target};
@@ -55,8 +56,9 @@ fn io_engines() -> Vec<(&'static str, Box<Make>)> {
 fn fake_engines() -> Vec<(&'static str, Box<Make>)> {
     let simulated = |servers| -> Box<Make> {
         Box::new(move |_, _| {
-            let service = ServiceTimes::new(&Distribution::LogNormal { median: Nanos(50_000), sigma: 1.0 }, 1).unwrap();
-            Box::new(Simulate::new(Monotonic::starting_in(Nanos::ZERO), service, servers, SLOTS))
+            let distribution = Distribution::LogNormal { median: Nanos(50_000), sigma: 1.0 };
+            let device = Device::with_times(&distribution, servers, 1).unwrap();
+            Box::new(Simulate::new(Monotonic::starting_in(Nanos::ZERO), device, SLOTS))
         })
     };
     vec![

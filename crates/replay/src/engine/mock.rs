@@ -35,6 +35,10 @@ impl Clock for Time {
         self.0.set(self.0.get() + 1);
         Nanos(self.0.get())
     }
+
+    fn sleep(&self, time: Nanos) {
+        self.0.set(self.0.get() + time.0);
+    }
 }
 
 /// Chooses latency and result of a request.

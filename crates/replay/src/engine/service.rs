@@ -6,26 +6,18 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hdrhistogram::Histogram;
-use iosonar_trace::params::{format_time, parse_count, parse_time};
+use iosonar_trace::params::{format_time, parse_time};
 use iosonar_trace::{IoResult, Nanos, Op, Opened};
-use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
-
-/// The simulated device of `--simulate`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Simulation {
-    /// Its service times.
-    pub distribution: Distribution,
-    /// Number of requests served concurrently; `None` is unlimited.
-    pub servers: Option<u32>,
-}
 
 /// Distribution of the service times.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
     /// The same for all requests.
     Constant(Nanos),
+    /// Exponential, with this mean.
+    Exponential(Nanos),
     /// Log-normal.
     LogNormal {
         /// The median.
@@ -38,39 +30,27 @@ pub enum Distribution {
     Run(PathBuf),
 }
 
-impl FromStr for Simulation {
+impl FromStr for Distribution {
     type Err = String;
 
-    /// Parses `constant=200us`, `lognormal=200us:0.5` or `run=FILE`, optionally followed by ` servers=8`.
+    /// Parses `constant=200us`, `exponential=200us`, `lognormal=200us:0.5` or `run=FILE`.
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        const USAGE: &str = "use constant=200us, lognormal=200us:0.5 (median and spread) or run=FILE.replay.parquet; append \
-                                     servers=8 to let requests queue for eight servers";
-        // File names may contain spaces, so only the last word can be the servers.
-        let (distribution, servers) = match text.trim().rsplit_once(char::is_whitespace) {
-            Some((distribution, word)) => match word.strip_prefix("servers=") {
-                Some(count) => {
-                    let count = parse_count(count)?;
-                    let count = u32::try_from(count).ok().filter(|n| (1..=65_536).contains(n));
-                    (distribution.trim(), Some(count.ok_or("servers must be between 1 and 65536")?))
-                }
-                None => (text.trim(), None),
-            },
-            None => (text.trim(), None),
-        };
-        let distribution = match distribution.split_once('=') {
-            Some(("constant", time)) => Distribution::Constant(parse_service_time(time)?),
+        const USAGE: &str = "use constant=200us, exponential=200us (mean), lognormal=200us:0.5 (median and spread) or \
+                             run=FILE.replay.parquet; append servers=8 to let requests queue for eight servers";
+        Ok(match text.split_once('=') {
+            Some(("constant", time)) => Self::Constant(parse_service_time(time)?),
+            Some(("exponential", mean)) => Self::Exponential(parse_service_time(mean)?),
             Some(("lognormal", both)) => {
                 let (median, sigma) = both.split_once(':').ok_or(USAGE)?;
                 let sigma = sigma.parse().ok().filter(|s: &f64| (0.0..=10.0).contains(s));
-                Distribution::LogNormal {
+                Self::LogNormal {
                     median: parse_service_time(median)?,
                     sigma: sigma.ok_or("the spread of lognormal must be a number from 0 to 10")?,
                 }
             }
-            Some(("run", file)) if !file.is_empty() => Distribution::Run(file.into()),
+            Some(("run", file)) if !file.is_empty() => Self::Run(file.into()),
             _ => return Err(format!("invalid service time `{text}`: {USAGE}")),
-        };
-        Ok(Self { distribution, servers })
+        })
     }
 }
 
@@ -79,20 +59,14 @@ fn parse_service_time(text: &str) -> std::result::Result<Nanos, String> {
     if time < Nanos::ZERO { Err(format!("`{text}` is negative; give 0 or more")) } else { Ok(time) }
 }
 
-impl fmt::Display for Simulation {
+impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.distribution {
-            Distribution::Constant(time) => write!(f, "constant={}", format_time(*time))?,
-            Distribution::LogNormal { median, sigma } => write!(f, "lognormal={}:{sigma}", format_time(*median))?,
-            Distribution::Run(file) => write!(f, "run={}", file.display())?,
+        match self {
+            Self::Constant(time) => write!(f, "constant={}", format_time(*time)),
+            Self::Exponential(mean) => write!(f, "exponential={}", format_time(*mean)),
+            Self::LogNormal { median, sigma } => write!(f, "lognormal={}:{sigma}", format_time(*median)),
+            Self::Run(file) => write!(f, "run={}", file.display()),
         }
-        self.servers.map_or(Ok(()), |n| write!(f, " servers={n}"))
-    }
-}
-
-impl Serialize for Simulation {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 
@@ -106,6 +80,7 @@ pub struct ServiceTimes {
 #[derive(Debug)]
 enum Sampler {
     Constant(Nanos),
+    Exponential { mean: f64 },
     LogNormal { log_median: f64, sigma: f64 },
     Tables(Vec<[Option<Table>; CLASSES]>),
 }
@@ -115,8 +90,9 @@ impl ServiceTimes {
     pub fn new(distribution: &Distribution, seed: u64) -> Result<Self> {
         let sampler = match distribution {
             Distribution::Constant(time) => Sampler::Constant(*time),
+            Distribution::Exponential(mean) => Sampler::Exponential { mean: mean.0 as f64 },
             Distribution::LogNormal { median, sigma } => {
-                Sampler::LogNormal { log_median: (median.0.max(1) as f64).ln(), sigma: *sigma }
+                Sampler::LogNormal { log_median: libm::log(median.0.max(1) as f64), sigma: *sigma }
             }
             Distribution::Run(file) => Sampler::Tables(tables(file)?),
         };
@@ -129,11 +105,12 @@ impl ServiceTimes {
         let random = || uniform(mix(self.seed ^ mix(key)));
         match &self.sampler {
             Sampler::Constant(time) => *time,
+            Sampler::Exponential { mean } => Nanos((-mean * libm::log1p(-random())).round() as i64),
             Sampler::LogNormal { log_median, sigma } => {
                 // Box–Muller transform.
                 let (radius, angle) = (random(), uniform(mix(self.seed ^ mix(key) ^ u64::MAX)));
-                let normal = (-2.0 * (1.0 - radius).ln()).sqrt() * (TAU * angle).cos();
-                Nanos((log_median + sigma * normal).exp().min(i64::MAX as f64) as i64)
+                let normal = (-2.0 * libm::log(1.0 - radius)).sqrt() * libm::cos(TAU * angle);
+                Nanos(libm::exp(log_median + sigma * normal).min(i64::MAX as f64) as i64)
             }
             Sampler::Tables(tables) => {
                 let table = tables[op as usize][size_class(bytes)].as_ref().expect("every class has a table");
@@ -144,7 +121,7 @@ impl ServiceTimes {
 }
 
 /// SplitMix64's finaliser: adjacent keys give independent numbers.
-fn mix(key: u64) -> u64 {
+pub(super) fn mix(key: u64) -> u64 {
     let z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -152,7 +129,7 @@ fn mix(key: u64) -> u64 {
 }
 
 /// From 0 to below 1.
-fn uniform(bits: u64) -> f64 {
+pub(super) fn uniform(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
@@ -249,26 +226,10 @@ mod tests {
     use super::*;
 
     fn sampled(distribution: &str, n: u64) -> Vec<i64> {
-        let service = ServiceTimes::new(&distribution.parse::<Simulation>().unwrap().distribution, 7).unwrap();
+        let service = ServiceTimes::new(&distribution.parse().unwrap(), 7).unwrap();
         let mut times: Vec<_> = (0..n).map(|key| service.time(key, Op::Read, 4096).0).collect();
         times.sort_unstable();
         times
-    }
-
-    #[test]
-    fn a_simulation_is_parsed_and_displayed() {
-        for text in ["constant=200us", "lognormal=1ms:0.5 servers=8", "run=a file.replay.parquet servers=1"] {
-            assert_eq!(text.parse::<Simulation>().unwrap().to_string(), text);
-        }
-        assert_eq!(
-            "constant=200us".parse::<Simulation>().unwrap().distribution,
-            Distribution::Constant(Nanos(200_000))
-        );
-        for wrong in
-            ["", "constant", "constant=-1ms", "lognormal=1ms", "lognormal=1ms:x", "run=", "constant=1ms servers=0"]
-        {
-            assert!(wrong.parse::<Simulation>().is_err(), "{wrong}");
-        }
     }
 
     #[test]
@@ -277,6 +238,14 @@ mod tests {
         assert!(times[50_000].abs_diff(200_000) < 2_000, "{}", times[50_000]);
         // One standard deviation above the median: 84.13 % are below.
         assert!(times[84_134].abs_diff((200_000.0 * 0.5_f64.exp()) as i64) < 5_000, "{}", times[84_134]);
+    }
+
+    #[test]
+    fn an_exponential_device_has_its_mean_and_median() {
+        let times = sampled("exponential=200us", 100_001);
+        let mean = times.iter().sum::<i64>() / 100_001;
+        assert!(mean.abs_diff(200_000) < 2_000, "{mean}");
+        assert!(times[50_000].abs_diff(138_629) < 2_000, "{}", times[50_000]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use iosonar_trace::Nanos;
 
 use super::idle::Idle;
 use super::slot::Slot;
-use super::{DEADLINE_MARGIN, Issuer, REAP_BATCH};
+use super::{Issuer, REAP_BATCH};
 use crate::engine::{Completion, Target};
 use crate::issuer::stall_monitor::Activity;
 use crate::pipeline::io::CompletedIo;
@@ -22,7 +22,8 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             self.last_poll = now;
             self.complete(completion, now);
             found += 1;
-            let stop = if frees_slots { found == REAP_BATCH } else { self.time_to_next_issue(now) <= DEADLINE_MARGIN };
+            let stop =
+                if frees_slots { found == REAP_BATCH } else { self.time_to_next_issue(now) <= I::DEADLINE_MARGIN };
             if stop {
                 break false;
             }

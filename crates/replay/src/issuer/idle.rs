@@ -23,6 +23,9 @@ impl<T: Target> Waiter for T {
 
 /// How the loop waits while there is nothing to do.
 pub trait Idle<T> {
+    /// Before a deadline, the loop does nothing else for this long.
+    const DEADLINE_MARGIN: Nanos = Nanos(3_000);
+
     /// Waits, at most `left`.
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()>;
 

@@ -7,10 +7,11 @@ use std::io;
 
 use iosonar_trace::Nanos;
 
+use crate::engine::Target;
 use crate::issuer::Idle;
 use crate::pipeline::prepare::{PrepareOutcome, Preparer, Step};
 use crate::result::completion_log::{CompletionLog, CompletionLogOutput};
-use crate::schedule::clock::Clock;
+use crate::schedule::clock::{Clock, Virtual};
 
 /// Maximum number of requests prepared and recorded before the loop polls for completions again.
 const MAX_STEPS: i64 = 16;
@@ -41,11 +42,19 @@ impl<'a, C: Clock> InlineStages<'a, C> {
         {
             match preparer.step(left - TIME_PER_REQUEST) {
                 Step::Prepared => steps += 1,
-                Step::Ended => self.prepared = self.preparer.take().map(Preparer::finish),
+                Step::Ended => {
+                    self.prepared = self.preparer.take().map(Preparer::finish);
+                    steps += 1;
+                }
                 Step::Early(_) | Step::NoBuffer | Step::TooLong | Step::QueueFull => break,
             }
         }
         steps + self.completion_log.step(most, left - TIME_PER_REQUEST) > 0
+    }
+
+    /// Whether the loop has no requests, but more will come.
+    fn is_starved(&self) -> bool {
+        self.preparer.as_ref().is_some_and(Preparer::is_empty)
     }
 
     /// Ends both stages, after the loop.
@@ -75,5 +84,29 @@ impl<T, C: Clock, I: Idle<T>> Idle<T> for InlineIdle<'_, C, I> {
 
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         if self.stages.step(left) { Ok(()) } else { self.idle.idle(left, target) }
+    }
+}
+
+/// Waits in virtual time: the stages take none of it, and without work it advances to the next deadline or completion.
+pub struct VirtualIdle<'a> {
+    /// The stages.
+    pub stages: InlineStages<'a, Virtual>,
+}
+
+impl<T: Target> Idle<T> for VirtualIdle<'_> {
+    /// The time stands still while the loop turns, so it must wait even for the closest deadline.
+    const DEADLINE_MARGIN: Nanos = Nanos(i64::MIN);
+
+    #[inline]
+    fn busy(&mut self, _: Nanos) {
+        self.stages.step(Nanos::MAX);
+    }
+
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
+        if self.stages.step(Nanos::MAX) || self.stages.is_starved() {
+            return Ok(());
+        }
+        // A due request that is held needs a completion.
+        target.wait(if left > Nanos::ZERO { left } else { Nanos::MAX })
     }
 }

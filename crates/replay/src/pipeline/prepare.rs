@@ -39,7 +39,9 @@ pub struct PrepareConfig {
 impl PrepareConfig {
     /// From the options.
     pub fn of(options: &Options, routes: Routes, write_header: Option<u64>) -> Self {
-        Self { routes, has_data: options.method.has_device(), ahead: options.issuing.ahead_time, write_header }
+        // In virtual time, preparation takes no time.
+        let ahead = if options.method.virtual_time { Nanos(i64::MAX / 4) } else { options.issuing.ahead_time };
+        Self { routes, has_data: options.method.has_device(), ahead, write_header }
     }
 }
 
@@ -248,6 +250,12 @@ impl<'a, C: Clock> Preparer<'a, C> {
     #[inline]
     pub fn is_low(&self) -> bool {
         self.output.slots() * 2 > self.output.buffer().capacity()
+    }
+
+    /// Whether the loop's queue is empty.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.output.slots() == self.output.buffer().capacity()
     }
 
     /// Ends the stage.

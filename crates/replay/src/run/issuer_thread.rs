@@ -20,11 +20,11 @@ use crate::issuer::{
     Stop,
 };
 use crate::pipeline::buffers::{Arena, Pool};
-use crate::pipeline::inline_stages::{InlineIdle, InlineStages};
+use crate::pipeline::inline_stages::{InlineIdle, InlineStages, VirtualIdle};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::prepare::PrepareOutcome;
 use crate::result::completion_log::{CompletionLogOutput, Progress};
-use crate::schedule::clock::Monotonic;
+use crate::schedule::clock::{Clock, Monotonic, Virtual};
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
 use crate::verify::final_pass::{FinalPass, FinalPassOutcome};
@@ -41,11 +41,16 @@ pub struct LoopReady {
 }
 
 /// Starts the loop.
-pub struct Start<'a> {
-    /// The clock of the run.
-    pub clock: Monotonic,
-    /// The other stages, if the loop runs them itself.
-    pub inline_stages: Option<InlineStages<'a, Monotonic>>,
+pub enum Start<'a> {
+    /// On the monotonic clock.
+    Real {
+        /// The clock of the run.
+        clock: Monotonic,
+        /// The other stages, if the loop runs them itself.
+        inline_stages: Option<InlineStages<'a, Monotonic>>,
+    },
+    /// In virtual time. The loop runs the other stages itself.
+    Virtual(InlineStages<'a, Virtual>),
 }
 
 /// Sent when the loop has ended.
@@ -63,6 +68,8 @@ pub struct LoopResult {
 /// Everything that the issuer thread needs.
 pub struct IssuerThread<'a> {
     pub options: &'a Options,
+    /// The clock, with `--virtual-time`.
+    pub virtual_clock: Option<Virtual>,
     pub isolation: Option<&'a Isolation>,
     /// The open and claimed targets.
     pub files: Vec<File>,
@@ -99,8 +106,16 @@ impl<'a> IssuerThread<'a> {
         start: &mpsc::Receiver<Start<'a>>,
         end: &EndChannels,
     ) -> Result<Option<FinalPassOutcome>> {
+        let (slots, seed) = (self.rules.limits.slots(), self.options.modes.seed);
+        if let Some(clock) = self.virtual_clock.take() {
+            let target = self.options.method.simulated(clock.clone(), slots, seed)?;
+            let _ = ready.send(LoopReady { engine: Engine::Simulate, warnings: Vec::new() });
+            let Ok(Start::Virtual(stages)) = start.recv() else { return Ok(None) };
+            let finish = |idle: VirtualIdle<'_>| Some(idle.stages.finish());
+            return Ok(self.issue(clock, target, VirtualIdle { stages }, finish, &[], end));
+        }
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
-        Ok(match self.options.method.target(files, arena, self.rules.limits.slots(), self.options.modes.seed)? {
+        Ok(match self.options.method.target(files, arena, slots, seed)? {
             Chosen::Uring(target) => {
                 let loop_ready = LoopReady { engine: Engine::IoUring, warnings: target.warnings() };
                 self.drive(*target, loop_ready, ready, start, end)
@@ -130,7 +145,7 @@ impl<'a> IssuerThread<'a> {
         let known = loop_ready.warnings.clone();
         let _ = ready.send(loop_ready);
         // Without a start, the run ends before any I/O.
-        let Start { clock, inline_stages } = start.recv().ok()?;
+        let Ok(Start::Real { clock, inline_stages }) = start.recv() else { return None };
         if let Some(stages) = inline_stages {
             let finish = |idle: InlineIdle<'_, _, _>| Some(idle.stages.finish());
             return self.issue(clock, target, InlineIdle { stages, idle: BlockingWait }, finish, &known, end);
@@ -142,9 +157,9 @@ impl<'a> IssuerThread<'a> {
         }
     }
 
-    fn issue<T: Target, I: Idle<T>>(
+    fn issue<C: Clock + Clone, T: Target, I: Idle<T>>(
         self,
-        clock: Monotonic,
+        clock: C,
         target: T,
         idle: I,
         finish: impl FnOnce(I) -> Option<(PrepareOutcome, CompletionLogOutput)>,
@@ -154,6 +169,7 @@ impl<'a> IssuerThread<'a> {
         let Self { options, rules, stop, stall_monitor, input, output, run, geometries, progress, arena, .. } = self;
         let rereader =
             run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
+        let final_clock = clock.clone();
         let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader };
         let (counters, mut target, idle, outcome) = Issuer::new(parts).run();
         let inline_results = finish(idle);
@@ -161,7 +177,8 @@ impl<'a> IssuerThread<'a> {
         let _ = end.result.send(LoopResult { counters, outcome, warnings, inline_results });
         let (mut checker, mut pool) = end.final_pass.recv().ok()?;
         let pass = FinalPass::new(&mut checker, &mut pool, geometries);
-        let (reached, warning) = pass.run(&mut target, &clock, stop, &|reached| progress.set_final_pass(&reached));
+        let (reached, warning) =
+            pass.run(&mut target, &final_clock, stop, &|reached| progress.set_final_pass(&reached));
         Some(FinalPassOutcome { checker, progress: reached, warning })
     }
 }

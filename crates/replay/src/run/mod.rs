@@ -42,7 +42,7 @@ use crate::result::journal::JournalWriter;
 use crate::run::finalize::{StageResults, finalize};
 use crate::run::issuer_thread::{EndChannels, IssuerThread, Start};
 use crate::run::stages::{spawn_stage, spawn_with_result};
-use crate::schedule::clock::{Monotonic, wall, wall_offset};
+use crate::schedule::clock::{Monotonic, Virtual, wall, wall_offset};
 use crate::schedule::iterations::{Iterations, Reopen};
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
@@ -89,7 +89,8 @@ impl Prepared {
         start::check(&options.issuing)?;
         let prescan = prescan::scan(&options, stop)?;
         // Contention matters only for a loop with deadlines, and if --wait does not decide.
-        let needs_contention = options.issuing.wait.is_none() && options.has_deadlines();
+        let needs_contention =
+            options.issuing.wait.is_none() && options.has_deadlines() && !options.method.virtual_time;
         let contention = if needs_contention { Contention::sample_unless_preferred() } else { None };
         let rate = prescan.as_ref().and_then(|prescan| prescan.rate(&options));
         let wait_reason = options.resolve_wait(rate, contention.as_ref());
@@ -98,8 +99,9 @@ impl Prepared {
         let (devices, map) = targets::open(&options, load_devices, prescan.is_some())?;
         targets::check_fit(&options, prescan.as_ref(), &devices, &map)?;
         let pool = Pool::new(buffer_bytes(&options, prescan.as_ref(), devices.len()))?;
-        // A new seed for each run, so that it does not write the same data as an earlier run.
-        let seed = wall().0 as u64;
+        // A new seed for each run, so that it does not write the same data as an earlier run. In virtual time nothing is
+        // written, and all runs have the same result.
+        let seed = if options.method.virtual_time { options.modes.seed } else { wall().0 as u64 };
         let mut metadata = Metadata::new(Kind::Replay, "iosonar");
         metadata.source.path = Some(path_text(&options.load));
         metadata.source.preamble.clone_from(&load.metadata().source.preamble);
@@ -183,8 +185,11 @@ impl Prepared {
         &self.options
     }
 
-    /// How long the run takes if it keeps the scheduled times; `None` if unknown.
+    /// How long the run takes if it keeps the scheduled times; `None` if unknown, as in virtual time.
     pub fn duration(&self) -> Option<Nanos> {
+        if self.options.method.virtual_time {
+            return None;
+        }
         self.prescan.as_ref().and_then(|prescan| prescan.duration(&self.options)).or(self.options.modes.run_for)
     }
 
@@ -214,8 +219,10 @@ impl Prepared {
         let isolation = self.isolation.take();
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
+        let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
         let issuer_thread = IssuerThread {
             options,
+            virtual_clock: virtual_clock.clone(),
             isolation: isolation.as_ref(),
             files,
             rules,
@@ -265,7 +272,6 @@ impl Prepared {
                 .then(|| Box::new(|| prescan::read_ahead(options, prescan::open(options, shared_stop)?)) as _);
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, reopen));
             let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload };
-            let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
             let checker = run.map(|run| Checker::of(options, run).with_discards(discarded));
             let completion_log = CompletionLog::new(
@@ -278,12 +284,18 @@ impl Prepared {
                 progress,
             )
             .with_checker(checker);
-            let threads = if options.wait() == Wait::Inline {
+            let threads = if let Some(clock) = virtual_clock {
+                let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
+                let _ = start_sender.send(Start::Virtual(InlineStages::new(preparer, completion_log)));
+                None
+            } else if options.wait() == Wait::Inline {
+                let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
                 let inline_stages = Some(InlineStages::new(preparer, completion_log));
-                let _ = start_sender.send(Start { clock, inline_stages });
+                let _ = start_sender.send(Start::Real { clock, inline_stages });
                 None
             } else {
-                let _ = start_sender.send(Start { clock, inline_stages: None });
+                let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
+                let _ = start_sender.send(Start::Real { clock, inline_stages: None });
                 let preparer = spawn_stage(scope, "prepare", || preparer.run()).inspect_err(|_| stop.abort())?;
                 // Abort if this thread is missing: the loop's output queue would never be emptied.
                 let completion_log =

@@ -1,4 +1,9 @@
-//! Clocks. A run counts nanoseconds since virtual zero, on the monotonic clock.
+//! Clocks. A run counts nanoseconds since virtual zero: on the monotonic clock, or in virtual time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use iosonar_trace::Nanos;
 use rustix::time::{ClockId, clock_gettime};
@@ -7,6 +12,9 @@ use rustix::time::{ClockId, clock_gettime};
 pub trait Clock {
     /// The current time.
     fn now(&self) -> Nanos;
+
+    /// Waits for this long.
+    fn sleep(&self, time: Nanos);
 }
 
 /// `CLOCK_MONOTONIC`, which is never set, and which kernel tracepoints can also use.
@@ -36,6 +44,35 @@ impl Clock for Monotonic {
     #[inline]
     fn now(&self) -> Nanos {
         Nanos(monotonic().0 - self.zero_ns)
+    }
+
+    fn sleep(&self, time: Nanos) {
+        thread::sleep(Duration::from_nanos(time.0.max(0).unsigned_abs()));
+    }
+}
+
+/// A clock that only [`Clock::sleep`] advances. Its copies share the time.
+#[derive(Clone, Debug)]
+pub struct Virtual(Arc<AtomicI64>);
+
+impl Virtual {
+    /// Virtual zero is this far in the future.
+    pub fn starting_in(grace: Nanos) -> Self {
+        Self(Arc::new(AtomicI64::new(-grace.0)))
+    }
+}
+
+impl Clock for Virtual {
+    #[inline]
+    fn now(&self) -> Nanos {
+        // Read and advanced by one thread at a time.
+        Nanos(self.0.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn sleep(&self, time: Nanos) {
+        let until = self.now() + time.max(Nanos::ZERO);
+        self.0.store(until.0, Ordering::Relaxed);
     }
 }
 
@@ -99,6 +136,17 @@ mod tests {
         // A generous bound, for a clock that is adjusted meanwhile.
         let elapsed = now.0 + 5_000_000_000;
         assert!((-1_000_000_000..=(after - before).0 + 1_000_000_000).contains(&elapsed), "{elapsed}");
+    }
+
+    #[test]
+    fn only_waiting_advances_virtual_time() {
+        let clock = Virtual::starting_in(Nanos(5));
+        let copy = clock.clone();
+        assert_eq!([clock.now(), clock.now()], [Nanos(-5); 2]);
+        copy.sleep(Nanos(-1));
+        assert_eq!(clock.now(), Nanos(-5));
+        copy.sleep(Nanos(1_000_000_000_000));
+        assert_eq!(clock.now(), Nanos(999_999_999_995));
     }
 
     fn sources(folder: &Path) -> Vec<PathBuf> {

@@ -1,0 +1,144 @@
+//! The value of `--simulate`: service times, a file that describes a device, or the name of a preset.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use iosonar_trace::params::{did_you_mean, parse_count};
+use serde::{Serialize, Serializer};
+
+use super::description::Description;
+use super::device::Device;
+use super::presets::PRESETS;
+use crate::engine::service::Distribution;
+use crate::error::Result;
+
+/// The simulated device of `--simulate`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Simulation {
+    /// Service times and servers.
+    Times {
+        /// The service times.
+        distribution: Distribution,
+        /// Number of requests served concurrently; `None` is unlimited.
+        servers: Option<u32>,
+    },
+    /// A described device.
+    Described {
+        /// The file or preset, as typed.
+        name: String,
+        /// What it describes.
+        description: Box<Description>,
+    },
+}
+
+impl Simulation {
+    /// The device, for at most `slots` requests in flight.
+    pub fn device(&self, slots: usize, seed: u64) -> Result<Device> {
+        match self {
+            Self::Times { distribution, servers } => Device::with_times(distribution, *servers, seed),
+            Self::Described { description, .. } => Device::new(description, slots, seed),
+        }
+    }
+}
+
+impl FromStr for Simulation {
+    type Err = String;
+
+    /// Parses `constant=200us`, `exponential=200us`, `lognormal=200us:0.5` or `run=FILE`, optionally followed by
+    /// ` servers=8`; a preset; or the path of a description, which ends in `.toml`.
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let text = text.trim();
+        if let Some(preset) = PRESETS.iter().find(|preset| preset.name == text) {
+            return described(text, preset.text);
+        }
+        if Path::new(text).extension().is_some_and(|ending| ending == "toml") && !text.starts_with("run=") {
+            let file = std::fs::read_to_string(text).map_err(|error| format!("cannot read {text}: {error}"))?;
+            return described(text, &file);
+        }
+        if !text.contains('=') {
+            let names = PRESETS.iter().map(|preset| preset.name);
+            let mut list: Vec<_> = names.clone().collect();
+            list.sort_unstable();
+            return Err(format!(
+                "no preset is named `{text}`{}; presets: {}. Or give a FILE.toml, or service times such as constant=200us",
+                Some(did_you_mean(text, names)).filter(|hint| hint.len() < 40).unwrap_or_default(),
+                list.join(", ")
+            ));
+        }
+        // File names may contain spaces, so only the last word can be the servers.
+        let (distribution, servers) = match text.rsplit_once(char::is_whitespace) {
+            Some((distribution, word)) => match word.strip_prefix("servers=") {
+                Some(count) => {
+                    let count = parse_count(count)?;
+                    let count = u32::try_from(count).ok().filter(|n| (1..=65_536).contains(n));
+                    (distribution.trim(), Some(count.ok_or("servers must be between 1 and 65536")?))
+                }
+                None => (text, None),
+            },
+            None => (text, None),
+        };
+        Ok(Self::Times { distribution: distribution.parse()?, servers })
+    }
+}
+
+fn described(name: &str, text: &str) -> std::result::Result<Simulation, String> {
+    let description = Description::parse(text).map_err(|error| format!("{name}: {error}"))?;
+    Ok(Simulation::Described { name: name.into(), description: Box::new(description) })
+}
+
+impl fmt::Display for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Times { distribution, servers: None } => distribution.fmt(f),
+            Self::Times { distribution, servers: Some(servers) } => write!(f, "{distribution} servers={servers}"),
+            Self::Described { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+impl Serialize for Simulation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iosonar_trace::Nanos;
+
+    use super::*;
+
+    #[test]
+    fn a_simulation_is_parsed_and_displayed() {
+        for text in [
+            "constant=200us",
+            "exponential=200us",
+            "lognormal=1ms:0.5 servers=8",
+            "run=a file.replay.parquet servers=1",
+            "nvme",
+        ] {
+            assert_eq!(text.parse::<Simulation>().unwrap().to_string(), text);
+        }
+        let constant = Simulation::Times { distribution: Distribution::Constant(Nanos(200_000)), servers: None };
+        assert_eq!("constant=200us".parse(), Ok(constant));
+        for wrong in
+            ["", "constant", "constant=-1ms", "lognormal=1ms", "lognormal=1ms:x", "run=", "constant=1ms servers=0"]
+        {
+            assert!(wrong.parse::<Simulation>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_faulty_files_are_explained() {
+        let error = "hd".parse::<Simulation>().unwrap_err();
+        assert!(PRESETS.iter().all(|preset| error.contains(preset.name)), "{error}");
+        let error = "/nowhere/x.toml".parse::<Simulation>().unwrap_err();
+        assert!(error.starts_with("cannot read /nowhere/x.toml"), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        std::fs::write(&path, "servers = 4\n\n[service.constant]\ntime = \"1 fortnight\"\n").unwrap();
+        let error = path.to_str().unwrap().parse::<Simulation>().unwrap_err();
+        assert!(error.contains("mine.toml: line 4, time:"), "{error}");
+    }
+}
