@@ -157,7 +157,7 @@ mod tests {
             ("servers = 0\n[service.constant]\ntime = \"1ms\"\n", "line 1, servers", "65536"),
             ("[service.constant]\ntime = \"soon\"\n", "line 2, time", "soon"),
             ("[service.constant]\ntime = 5\n", "line 2, time", "unit"),
-            ("[service.constant]\ntiem = \"1ms\"\n", "line 2, tiem", "unknown field"),
+            ("[service.constant]\ntiem = \"1ms\"\n", "line 2, tiem", "unexpected keys"),
             ("[service.uniform]\ntime = \"1ms\"\n", "line 1, [service.uniform]", "unknown variant"),
             ("speed = 1\n[service.constant]\ntime = \"1ms\"\n", "line 1, speed", "unknown field"),
             ("servers = 1\n", "line 1", "missing field `service`"),
