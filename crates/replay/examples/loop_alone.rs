@@ -61,6 +61,7 @@ fn main() {
                 output: done_in,
                 stall_monitor: StallMonitor::new(&in_flight, RingBuffer::new(64).0),
                 rereader: None,
+                program: None,
             };
             let (start, processor) = (Instant::now(), processor_seconds());
             let (counters, _, _, outcome) = Issuer::new(parts).run();
@@ -104,5 +105,6 @@ fn prepared_io(request: u64) -> PreparedIo {
         widened: false,
         skip: None,
         buffer: None,
+        origin: None,
     }
 }

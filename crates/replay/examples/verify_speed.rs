@@ -30,6 +30,7 @@ fn prepared_io(sequence_number: u64, op: Op, sector: u64, sectors: u64) -> Prepa
         widened: false,
         skip: None,
         buffer: None,
+        origin: None,
     }
 }
 

@@ -29,6 +29,7 @@ use crate::engine::Target;
 use crate::issuer::conflicts::{Policy, Tracker};
 use crate::issuer::dispatch_queue::DispatchQueues;
 use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::pipeline::program::ProgramInput;
 use crate::schedule::clock::Clock;
 
 mod admission;
@@ -75,6 +76,7 @@ pub struct Issuer<'a, T, C, I> {
     stall_monitor: StallMonitor<'a>,
     /// For a closed loop.
     clients: Option<Clients>,
+    program: Option<Box<ProgramInput>>,
     tracker: Tracker,
     slots: Slots,
     /// Requests that are due.
@@ -115,12 +117,14 @@ pub struct IssuerParts<'a, T, C, I> {
     pub stall_monitor: StallMonitor<'a>,
     /// Reads each write back immediately.
     pub rereader: Option<Rereader>,
+    /// A program, which asks for requests beside those of `input`.
+    pub program: Option<Box<ProgramInput>>,
 }
 
 impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// A loop that is ready to run.
     pub fn new(parts: IssuerParts<'a, T, C, I>) -> Self {
-        let IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader } = parts;
+        let IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader, program } = parts;
         let IssueRules { pace, policy, strong, limits } = rules;
         let slots = limits.slots();
         let clients = match pace {
@@ -140,6 +144,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             output: Output::new(output),
             stall_monitor,
             clients,
+            program,
             tracker: Tracker::new(policy, strong, slots),
             slots: Slots::new(slots),
             staged: Vec::with_capacity(limits.batch),
@@ -159,6 +164,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     pub fn run(mut self) -> (LoopCounters, T, I, io::Result<()>) {
         let outcome = self.run_loop();
         self.output_unfinished();
+        self.counters.overrun = self.program.as_ref().and_then(|program| program.overrun());
         (self.counters, self.target, self.idle, outcome)
     }
 
@@ -220,9 +226,22 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         outcome
     }
 
-    /// Time until a request can be issued; `MAX` if this needs a completion first.
+    /// Time until a request can be issued, or a filament is woken; `MAX` if this needs a completion first.
     #[inline]
     fn time_to_next_issue(&mut self, now: Nanos) -> Nanos {
+        let next_event = self.program.as_ref().map_or(Nanos::MAX, |program| program.time_to_next_event(now));
+        if next_event == Nanos::MAX {
+            self.time_to_next_input(now)
+        } else if self.stop.is_requested() || self.is_past_end || self.queues.is_any_full() {
+            Nanos::MAX
+        } else {
+            self.time_to_next_input(now).min(next_event)
+        }
+    }
+
+    /// Time until a request of the input can be issued; `MAX` if this needs a completion first.
+    #[inline]
+    fn time_to_next_input(&mut self, now: Nanos) -> Nanos {
         if self.stop.is_requested() || self.is_past_end || (self.queues.due() > 0 && self.queues.count() == 1) {
             // Nothing will be issued, or the due request is held and everything behind it too.
             return Nanos::MAX;
@@ -251,7 +270,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             return self.stop.is_abort() || (self.stop.is_requested() && self.in_flight == 0);
         }
         let thinks = self.clients.as_ref().is_some_and(|clients| clients.next_deadline().is_some());
-        let is_drained = !thinks && self.input.is_abandoned() && self.input.is_empty();
+        let asks = self.program.as_ref().is_some_and(|program| !program.is_done());
+        let is_drained = !thinks && !asks && self.input.is_abandoned() && self.input.is_empty();
         self.stop.is_requested() || self.is_past_end || (self.queues.due() == 0 && is_drained)
     }
 

@@ -54,6 +54,7 @@ fn run(device: Device, load: &[(i64, Op, u64, u64)], pace: Pace, depth: usize) -
             widened: false,
             skip: None,
             buffer: None,
+            origin: None,
         };
         input_sender.push(prepared).expect("there is room for the load");
     }
@@ -71,6 +72,7 @@ fn run(device: Device, load: &[(i64, Op, u64, u64)], pace: Pace, depth: usize) -
         output,
         stall_monitor: StallMonitor::new(&in_flight, RingBuffer::new(64).0),
         rereader: None,
+        program: None,
     };
     Issuer::new(parts).run().3.expect("the loop does not fail");
     let mut rows: Vec<_> = std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect();

@@ -126,6 +126,8 @@ COLUMNS_OF: Mapping[Kind, Mapping[str, Column]] = {
         "delay_reason": Column(names=_DELAY_REASONS),
         "outcome": Column(names=_OUTCOMES),
         "errno": _whole(_I32, low=-_I32 - 1),
+        "stream": _whole(2**16 - 1, Presence.OPTIONAL_NULLABLE),
+        "cause": _whole(_I64, Presence.OPTIONAL_NULLABLE),
     },
     Kind.CALLS: {
         "begin_ns": _time(Presence.REQUIRED),

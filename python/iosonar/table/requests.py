@@ -46,6 +46,8 @@ COLUMNS: dict[str, str] = {
     "delay_reason": "string",
     "outcome": "string",
     "errno": "int32",
+    "stream": "int32",
+    "cause": "int64",
 }
 """The columns of the table: those of a run in docs/schema.md, `source`, the index of the file, and `place`, the row's
 position in it (in a run: the order of completion)."""

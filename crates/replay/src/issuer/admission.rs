@@ -31,6 +31,13 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         {
             self.queues.push(next);
         }
+        if let Some(program) = &mut self.program {
+            while !self.queues.is_any_full()
+                && let Some(next) = program.next_due(now)
+            {
+                self.queues.push(next);
+            }
+        }
     }
 
     /// Like [`take_due`](Self::take_due), in a closed loop.
@@ -117,7 +124,11 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         }
         let mut record = next.record();
         why(&mut record);
-        self.output_completed(Slot::new(next, record));
+        let slot = Slot::new(next, record);
+        if let (Some(program), Some(ticket)) = (&mut self.program, slot.ticket) {
+            program.completed(ticket, &slot.record, now);
+        }
+        self.output_completed(slot);
     }
 
     /// Moves the oldest request of a queue into a slot.

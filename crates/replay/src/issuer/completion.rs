@@ -70,13 +70,16 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         if let Some(clients) = &mut self.clients {
             clients.completed(completion.slot, now);
         }
+        if let (Some(program), Some(ticket)) = (&mut self.program, slot.ticket) {
+            program.completed(ticket, &slot.record, now);
+        }
         self.output_completed(slot);
     }
 
     /// Passes a request to the completion log.
     #[inline]
     pub(super) fn output_completed(&mut self, slot: Slot) {
-        let Slot { buffer, sequence_number, target, record, reread } = slot;
+        let Slot { buffer, sequence_number, target, record, reread, .. } = slot;
         self.output.push(CompletedIo {
             record,
             sequence_number,

@@ -1,6 +1,7 @@
 //! Counters of the issuing loop.
 
 use iosonar_trace::Nanos;
+use iosonar_workload::filament::Overrun;
 
 /// The loop's counters at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,4 +22,6 @@ pub struct LoopCounters {
     pub slow_submissions: u64,
     /// Total time of slow submission calls.
     pub slow_submission_time: Nanos,
+    /// Why a program ended early.
+    pub overrun: Option<Overrun>,
 }

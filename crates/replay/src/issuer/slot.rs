@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 
+use iosonar_workload::filament::Ticket;
+
 use super::limits::Pace;
 use crate::pipeline::buffers::{Arena, Buffer};
 use crate::pipeline::io::{PreparedIo, Reread};
@@ -15,6 +17,8 @@ pub(super) struct Slot {
     pub sequence_number: u64,
     pub target: u16,
     pub record: IoResult,
+    /// For its completion, if a program waits for it.
+    pub ticket: Option<Ticket>,
     /// Set while the data of a completed write is read back.
     pub reread: Option<Reread>,
 }
@@ -23,8 +27,9 @@ impl Slot {
     /// A request that was just admitted or left out.
     #[inline]
     pub fn new(io: PreparedIo, record: IoResult) -> Self {
-        let PreparedIo { sequence_number, target, buffer, .. } = io;
-        Self { buffer, sequence_number, target, record, reread: None }
+        let PreparedIo { sequence_number, target, buffer, origin, .. } = io;
+        let ticket = origin.and_then(|origin| origin.ticket);
+        Self { buffer, sequence_number, target, record, ticket, reread: None }
     }
 
     /// Records the issue time.

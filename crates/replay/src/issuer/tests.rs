@@ -16,6 +16,7 @@ use crate::issuer::conflicts::Strong;
 use crate::pipeline::buffers::{Buffer, Pool};
 
 mod closed;
+mod program;
 
 const MS: i64 = 1_000_000;
 
@@ -37,6 +38,7 @@ fn write(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
         widened: false,
         skip: None,
         buffer: None,
+        origin: None,
     }
 }
 
@@ -115,6 +117,7 @@ impl Bench {
             output,
             stall_monitor,
             rereader: None,
+            program: None,
         };
         Issuer::new(parts)
     }

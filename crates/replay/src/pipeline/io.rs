@@ -2,6 +2,8 @@
 
 use iosonar_trace::{DelayReason, DeviceId, Flags, IoResult, Nanos, Op, Outcome, Sector, Sectors};
 
+use iosonar_workload::filament::Ticket;
+
 use crate::pipeline::buffers::Buffer;
 
 /// A request that is ready to be issued: placed on the target, with its data.
@@ -39,6 +41,19 @@ pub struct PreparedIo {
     pub skip: Option<Outcome>,
     /// Memory for its data; `None` if it has no data or is not issued.
     pub buffer: Option<Buffer>,
+    /// The part of a program that asked for it; `None` if it is from a load.
+    pub origin: Option<Origin>,
+}
+
+/// Who asked for a request of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its stream.
+    pub stream: u16,
+    /// The request whose completion made a filament ask for it.
+    pub cause: Option<u64>,
+    /// For the completion, if that wakes a filament.
+    pub ticket: Option<Ticket>,
 }
 
 impl PreparedIo {
@@ -67,6 +82,8 @@ impl PreparedIo {
             delay_reason: DelayReason::None,
             outcome: self.skip.unwrap_or(Outcome::Unfinished),
             errno: 0,
+            stream: self.origin.map(|origin| origin.stream),
+            cause: self.origin.and_then(|origin| origin.cause),
         }
     }
 }

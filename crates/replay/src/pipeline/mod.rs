@@ -7,3 +7,4 @@ pub(crate) mod io;
 pub mod payload;
 pub(crate) mod prefetch;
 pub mod prepare;
+pub mod program;

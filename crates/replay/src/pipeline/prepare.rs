@@ -300,6 +300,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
             widened,
             skip,
             buffer: None,
+            origin: None,
         }
     }
 

@@ -29,16 +29,20 @@ use iosonar_trace::{
 
 use crate::error::{Error, Result};
 
-/// Name and version. Increment the version if the layout of an entry changes; journals of other versions are refused.
-const MAGIC: [u8; 8] = *b"iosonar\x02";
+/// Name and version. Increment the version if the layout of an entry changes.
+const MAGIC: [u8; 8] = *b"iosonar\x03";
+/// Entries of version 2 lack stream and cause; journals of other versions are refused.
+const ENTRY_BYTES_OF_VERSION_2: usize = 100;
 /// The magic without its version.
 pub const NAME: &[u8] = b"iosonar";
 /// Size of an entry.
-pub const ENTRY_BYTES: usize = 100;
+pub const ENTRY_BYTES: usize = 106;
 /// The most bytes of a row in the result. Space for the result is reserved together with the journal's.
 const RESULT_ROW_BYTES: u64 = 64;
 /// Padding of the header, for keys added between the journal's creation and the first request.
 const HEADER_PADDING: usize = 1024;
+/// A missing stream.
+const NO_STREAM: u16 = u16::MAX;
 /// A missing time.
 const NEVER: i64 = i64::MIN;
 
@@ -199,6 +203,7 @@ pub struct Journal {
     file: BufReader<File>,
     /// The footer as known at the start of the run.
     pub header: Metadata,
+    entry_bytes: usize,
     /// Damaged entries skipped so far.
     pub damaged: u64,
 }
@@ -218,9 +223,11 @@ impl Journal {
         if start[..7] != MAGIC[..7] {
             return Err(problem("not a journal of iosonar"));
         }
-        if start[7] != MAGIC[7] {
-            return Err(problem("a journal of another version of iosonar; recover it with that version"));
-        }
+        let entry_bytes = match start[7] {
+            2 => ENTRY_BYTES_OF_VERSION_2,
+            version if version == MAGIC[7] => ENTRY_BYTES,
+            _ => return Err(problem("a journal of another version of iosonar; recover it with that version")),
+        };
         let field = |at: usize| u32::from_le_bytes(start[at..at + 4].try_into().expect("four bytes"));
         let mut header = Vec::new();
         let read =
@@ -232,21 +239,20 @@ impl Journal {
             FooterError::TooNew(_) => problem(&error.to_string()),
             FooterError::Invalid(e) => problem(&format!("its header is damaged: {e}")),
         })?;
-        Ok(Self { file, header, damaged: 0 })
+        Ok(Self { file, header, entry_bytes, damaged: 0 })
     }
 
     /// The next valid entry; `None` at the end.
     pub fn read(&mut self) -> io::Result<Option<IoResult>> {
         loop {
             let mut bytes = [0; ENTRY_BYTES];
-            match self.fill(&mut bytes)? {
-                0 => return Ok(None),
-                ENTRY_BYTES => {
-                    if let Some(record) = decode(&bytes) {
-                        return Ok(Some(record));
-                    }
-                }
-                _ => {}
+            let bytes = &mut bytes[..self.entry_bytes];
+            let read = self.fill(bytes)?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if let Some(record) = decode(bytes).filter(|_| read == self.entry_bytes) {
+                return Ok(Some(record));
             }
             self.damaged += 1;
         }
@@ -304,16 +310,20 @@ fn encode(record: &IoResult) -> [u8; ENTRY_BYTES] {
     put(&(r.errno as i16).to_le_bytes());
     put(&r.flags.0.to_le_bytes());
     put(&[r.op as u8, r.outcome as u8, r.delay_reason as u8, u8::from(r.pushed_back) | u8::from(r.widened) << 1]);
+    // The cause is stored as the number of requests between.
+    put(&r.stream.unwrap_or(NO_STREAM).to_le_bytes());
+    put(&r.cause.map_or(0, |cause| u32::try_from(r.request - cause).unwrap_or(0)).to_le_bytes());
     let crc = crc32fast::hash(&out[..ENTRY_BYTES - 4]);
     out[ENTRY_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
     out
 }
 
-fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<IoResult> {
-    let crc = u32::from_le_bytes(bytes[ENTRY_BYTES - 4..].try_into().expect("four bytes"));
-    if crc32fast::hash(&bytes[..ENTRY_BYTES - 4]) != crc {
+fn decode(bytes: &[u8]) -> Option<IoResult> {
+    let (content, crc) = bytes.split_last_chunk::<4>()?;
+    if crc32fast::hash(content) != u32::from_le_bytes(*crc) {
         return None;
     }
+    let is_whole = bytes.len() == ENTRY_BYTES;
     let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     let short = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
@@ -343,5 +353,7 @@ fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<IoResult> {
         delay_reason: DelayReason::from_number(bytes[94])?,
         pushed_back: bytes[95] & 1 != 0,
         widened: bytes[95] & 2 != 0,
+        stream: is_whole.then(|| short(96)).filter(|&stream| stream != NO_STREAM),
+        cause: is_whole.then(|| word(98)).filter(|&before| before > 0).map(|before| long(0) - u64::from(before)),
     })
 }

@@ -173,7 +173,8 @@ fn issue<I: Idle<Null>>(
 ) -> (I, std::io::Result<()>) {
     let rules = IssueRules::of(options, 1);
     let target = Null::new(rules.limits.slots());
-    let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader: None };
+    let (rereader, program) = (None, None);
+    let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader, program };
     let (_, _, idle, outcome) = Issuer::new(parts).run();
     (idle, outcome)
 }

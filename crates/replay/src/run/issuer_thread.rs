@@ -23,6 +23,7 @@ use crate::pipeline::buffers::{Arena, Pool};
 use crate::pipeline::inline_stages::{InlineIdle, InlineStages, VirtualIdle};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::prepare::PrepareOutcome;
+use crate::pipeline::program::ProgramInput;
 use crate::result::completion_log::{CompletionLogOutput, Progress};
 use crate::schedule::clock::{Clock, Monotonic, Virtual};
 use crate::verify::Verify;
@@ -79,6 +80,7 @@ pub struct IssuerThread<'a> {
     pub stall_monitor: StallMonitor<'a>,
     pub input: Consumer<PreparedIo>,
     pub output: Producer<CompletedIo>,
+    pub program: Option<Box<ProgramInput>>,
     /// The run's number in block headers, with verification.
     pub run: Option<u64>,
     pub geometries: &'a [Geometry],
@@ -166,11 +168,12 @@ impl<'a> IssuerThread<'a> {
         known: &[String],
         end: &EndChannels,
     ) -> Option<FinalPassOutcome> {
-        let Self { options, rules, stop, stall_monitor, input, output, run, geometries, progress, arena, .. } = self;
+        let Self { options, rules, stop, stall_monitor, input, output, program, run, geometries, .. } = self;
+        let (progress, arena) = (self.progress, self.arena);
         let rereader =
             run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
         let final_clock = clock.clone();
-        let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader };
+        let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader, program };
         let (counters, mut target, idle, outcome) = Issuer::new(parts).run();
         let inline_results = finish(idle);
         let warnings = target.warnings().into_iter().filter(|warning| !known.contains(warning)).collect();

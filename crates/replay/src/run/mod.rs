@@ -231,6 +231,7 @@ impl Prepared {
             stall_monitor: StallMonitor::new(&progress.in_flight, stall_sender),
             input: prepared_receiver,
             output: completed_sender,
+            program: None,
             run,
             geometries: &geometries,
             progress,

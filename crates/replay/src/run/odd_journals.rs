@@ -148,7 +148,7 @@ fn recovering_odd_entries_never_panics() {
     }
 }
 
-/// An entry written by a program with version 1 of the tables. The layout has not changed since.
+/// An entry written by a program with version 1 of the tables, in version 2 of the layout.
 const OLD_ENTRY: &str = "0700000000000000e803000000000000d0070000000000002823000000000000080000000000000010000000000000000010\
                          00000000000008000000000001000300000002000000010000000500000006000000fcffffff0000020001000403eb09b5a3";
 
@@ -160,7 +160,10 @@ fn a_journal_of_version_1_of_the_tables_becomes_a_run_of_version_2() {
     text["schema_version"] = 1.into();
     journal(&path, &text.to_string(), &[]);
     let entry = OLD_ENTRY.as_bytes().chunks(2).map(|hex| u8::from_str_radix(str::from_utf8(hex).unwrap(), 16).unwrap());
-    fs::write(&path, [fs::read(&path).unwrap(), entry.collect()].concat()).unwrap();
+    let mut whole = [fs::read(&path).unwrap(), entry.collect()].concat();
+    // The version of the entries' layout.
+    whole[7] = 2;
+    fs::write(&path, whole).unwrap();
     recover(&path, &output).unwrap();
     let file = fs::read(&output).unwrap();
     assert!(file.windows(18).any(|bytes| bytes == b"\"schema_version\":2"));

@@ -51,6 +51,10 @@ pub struct IoResult {
     pub outcome: Outcome,
     /// The error number for [`Outcome::Error`], else 0.
     pub errno: i32,
+    /// The stream of a program that asked for it; `None` if it is from a load.
+    pub stream: Option<u16>,
+    /// The request whose completion made the program ask for it.
+    pub cause: Option<u64>,
 }
 
 impl IoResult {
@@ -79,6 +83,8 @@ impl IoResult {
             delay_reason: DelayReason::None,
             outcome: Outcome::Unfinished,
             errno: 0,
+            stream: None,
+            cause: None,
         }
     }
 

@@ -105,6 +105,7 @@ impl Bench {
             output,
             stall_monitor: StallMonitor::new(&in_flight, RingBuffer::new(64).0),
             rereader,
+            program: None,
         });
         let (_, mut store, _, outcome) = issuer.run();
         outcome.unwrap();

@@ -23,5 +23,6 @@ pub fn write(sequence_number: u64, sector: u64, sectors: u64) -> PreparedIo {
         widened: false,
         skip: None,
         buffer: None,
+        origin: None,
     }
 }

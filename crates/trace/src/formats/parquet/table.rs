@@ -165,6 +165,8 @@ impl Table for IoResult {
             .formerly("held_by"),
         column("outcome", CellType::Name(|name| Outcome::from_name(name).map(|x| x as u8))),
         column("errno", CellType::Int32),
+        nullable("stream", CellType::Int32),
+        nullable("cause", CellType::Time),
     ];
 
     fn write_cells(&self, cells: &mut Buffers) {
@@ -192,6 +194,8 @@ impl Table for IoResult {
         cells.name(self.delay_reason.name());
         cells.name(self.outcome.name());
         cells.int32(self.errno);
+        cells.int32_or_null(self.stream.map(i32::from));
+        cells.int64_or_null(self.cause.map(|request| request as i64));
     }
 
     fn read_cells(cells: &mut Cells<'_>, number: u64) -> Result<Self, &'static str> {
@@ -229,6 +233,8 @@ impl Table for IoResult {
             delay_reason: name(cells.number(), DelayReason::from_number).ok_or("delay_reason is not a known name")?,
             outcome: name(cells.number(), Outcome::from_number).ok_or("outcome is not a known name")?,
             errno: fitting(cells.number(), "errno is not an error number")?,
+            stream: optional(cells.number(), "stream is negative or too large")?,
+            cause: optional(cells.number(), "cause is negative")?,
         })
     }
 
@@ -240,4 +246,9 @@ impl Table for IoResult {
 /// The value of a name; the default if the column or the cell is missing.
 fn name<T: Default>(number: Option<i64>, from: fn(u8) -> Option<T>) -> Option<T> {
     number.map_or(Some(T::default()), |n| u8::try_from(n).ok().and_then(from))
+}
+
+/// A number that may be missing.
+fn optional<T: TryFrom<i64>>(number: Option<i64>, problem: &'static str) -> Result<Option<T>, &'static str> {
+    number.map(T::try_from).transpose().map_err(|_| problem)
 }

@@ -107,7 +107,8 @@ prop_compose! {
         request in any_request(), number in 0..u64::MAX >> 1, iteration in 0..u32::MAX >> 1, target in 0_u64..1 << 53,
         times in any::<[Option<i64>; 5]>(), bytes_done in 0..u64::MAX >> 1, counted in any::<Option<(u16, u16)>>(),
         (pushed_back, widened) in any::<(bool, bool)>(), reason in 0..DelayReason::ALL.len(),
-        outcome in 0..Outcome::ALL.len(), errno in any::<i32>(),
+        outcome in 0..Outcome::ALL.len(), errno in any::<i32>(), stream: Option<u16>,
+        cause in prop::option::of(0..u64::MAX >> 1),
     ) -> IoResult {
         let [issued, completed, ready, submitted, last_empty_poll] = times.map(|t| t.map(Nanos));
         IoResult {
@@ -115,7 +116,7 @@ prop_compose! {
             sectors: request.sectors, op: request.op, flags: request.flags, scheduled: request.at, issued, completed,
             ready, submitted, last_empty_poll, bytes_done, in_flight: counted.map_or(0, |c| u32::from(c.0) + 1),
             waiting: counted.map_or(0, |c| c.1.into()), pushed_back, widened, delay_reason: DelayReason::ALL[reason],
-            outcome: Outcome::ALL[outcome], errno,
+            outcome: Outcome::ALL[outcome], errno, stream, cause,
         }
     }
 }

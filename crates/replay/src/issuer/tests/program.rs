@@ -1,0 +1,171 @@
+//! Programs in the loop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use iosonar_workload::filament::{Ask, Asks, Event, Filament, Overrun, Runtime};
+
+use super::*;
+use crate::address::device_map::DeviceMap;
+use crate::address::placement::Geometry;
+use crate::address::router::Routes;
+use crate::config::target::Rules;
+use crate::pipeline::program::ProgramInput;
+
+fn ask(sector: u64, op: Op) -> Ask {
+    Ask { op, flags: Flags::NONE, device: DeviceId(0), sector: Sector(sector), sectors: Sectors(8), tag: 0 }
+}
+
+/// Thinks after each completion.
+struct Closed {
+    think: i64,
+    left: u32,
+}
+
+impl Filament for Closed {
+    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+        match event {
+            Event::Completed(_) if self.think > 0 => {
+                asks.timer(asks.now() + Nanos(self.think));
+            }
+            _ if self.left > 0 => {
+                self.left -= 1;
+                asks.issue_and_wait(ask(u64::from(self.left) * 8, Op::Read));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Asks each millisecond.
+struct Open {
+    left: u32,
+}
+
+impl Filament for Open {
+    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+        if let Event::Timer(_) = event {
+            asks.issue(ask(80_000 + u64::from(self.left) * 8, Op::Write));
+        }
+        if self.left > 0 {
+            self.left -= 1;
+            asks.timer(asks.now() + Nanos(MS));
+        }
+    }
+}
+
+fn routes(sectors: u64) -> Routes {
+    let mut map = DeviceMap::default();
+    assert!(map.insert(Some(DeviceId(0)), 0));
+    Routes::new(vec![Geometry::new(sectors * 512, 512)], map, Rules::default(), vec![sectors])
+}
+
+/// Runs a program beside a load on a target that takes 4 ms for each request.
+fn run(runtime: Runtime, load: Vec<PreparedIo>, depth: usize) -> (Vec<IoResult>, LoopCounters) {
+    let bench = Bench::new(Policy::Allow, depth);
+    let time = Time::starting_at(-MS);
+    let target = Mock::with_latency(time.clone(), Nanos(4 * MS));
+    let (output, mut done) = RingBuffer::new(10_000);
+    let (mut producer, input) = RingBuffer::new(load.len().max(16));
+    load.into_iter().for_each(|request| producer.push(request).unwrap());
+    drop(producer);
+    let mut issuer = bench.issuer_with_input(&time, target, input, output);
+    issuer.program = Some(Box::new(ProgramInput::new(runtime, routes(100_000), None)));
+    let (counters, _, _, outcome) = issuer.run();
+    outcome.unwrap();
+    (std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect(), counters)
+}
+
+#[test]
+fn closed_filaments_issue_at_completions_and_after_their_think_times() {
+    for (think, period) in [(0, 4), (3 * MS, 7)] {
+        let mut runtime = Runtime::default();
+        runtime.add(Box::new(Closed { think, left: 50 }), 5, Nanos::ZERO);
+        let (rows, _) = run(runtime, Vec::new(), 8);
+        assert_eq!(rows.len(), 50);
+        for (n, row) in rows.iter().enumerate() {
+            let n = n as u64;
+            assert_eq!((row.request, row.stream, row.outcome), (n, Some(5), Outcome::Ok));
+            // A request after a think time was asked for by a timer.
+            assert_eq!(row.cause, n.checked_sub(1).filter(|_| think == 0));
+            let late = row.scheduled - Nanos(n as i64 * period * MS);
+            assert!((0..20_000).contains(&late.0), "{row:?}: the completions' own times add up");
+            assert!((0..100).contains(&row.delay().unwrap().0), "{row:?}: from cause to issue");
+        }
+    }
+}
+
+#[test]
+fn open_filaments_and_a_load_keep_their_times_beside_closed_ones() {
+    let mut runtime = Runtime::default();
+    runtime.add(Box::new(Open { left: 100 }), 0, Nanos::ZERO);
+    runtime.add(Box::new(Closed { think: 0, left: 25 }), 1, Nanos::ZERO);
+    let load = (0..50).map(|n| read(n, n as i64 * 2 * MS, 40_000 + n * 8, 8)).collect();
+    let (mut rows, _) = run(runtime, load, 32);
+    assert_eq!(rows.len(), 175);
+    assert!(rows.iter().all(|row| row.delay().unwrap().0 < 200), "{rows:?}");
+    rows.retain(|row| row.stream == Some(0));
+    for (n, row) in rows.iter().enumerate() {
+        assert_eq!((row.scheduled, row.cause, row.op), (Nanos((n as i64 + 1) * MS), None, Op::Write));
+    }
+}
+
+#[test]
+fn an_open_program_that_overloads_the_device_gets_growing_delays_and_a_closed_one_none() {
+    let mut runtime = Runtime::default();
+    runtime.add(Box::new(Open { left: 200 }), 0, Nanos::ZERO);
+    // One at a time: 4 ms of service for each millisecond.
+    let (rows, _) = run(runtime, Vec::new(), 1);
+    for (n, row) in rows.iter().enumerate() {
+        assert_eq!(row.delay().unwrap().0 / MS, n as i64 * 3, "{row:?}");
+    }
+    let mut runtime = Runtime::default();
+    for _ in 0..4 {
+        runtime.add(Box::new(Closed { think: 0, left: 50 }), 0, Nanos::ZERO);
+    }
+    let (rows, _) = run(runtime, Vec::new(), 4);
+    assert!(rows.iter().all(|row| row.delay().unwrap().0 < 100), "{rows:?}");
+    let last = rows.iter().map(|row| row.completed.unwrap()).max().unwrap();
+    let (throughput, expected) = (200.0 / last.as_secs(), 4.0 / 0.004);
+    assert!((throughput / expected - 1.0).abs() < 0.01, "depth / response time: {throughput}");
+}
+
+/// Counts completions of requests that cannot be issued.
+struct Beyond(Arc<AtomicU64>);
+
+impl Filament for Beyond {
+    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+        match event {
+            Event::Completed(completed) => {
+                assert_eq!((completed.outcome, completed.bytes), (Outcome::Excluded, 0));
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => asks.issue_and_wait(Ask { device: DeviceId(7), ..ask(0, Op::Read) }),
+        }
+    }
+}
+
+#[test]
+fn a_request_that_is_left_out_completes_as_well() {
+    let seen = Arc::default();
+    let mut runtime = Runtime::default();
+    runtime.add(Box::new(Beyond(Arc::clone(&seen))), 0, Nanos(MS));
+    let (rows, _) = run(runtime, Vec::new(), 1);
+    assert_eq!((rows.len(), rows[0].issued, seen.load(Ordering::Relaxed)), (1, None, 1));
+}
+
+struct Wrong;
+
+impl Filament for Wrong {
+    fn wake(&mut self, _: Event, asks: &mut Asks<'_>) {
+        (0..9).for_each(|n| asks.issue(ask(n * 8, Op::Read)));
+    }
+}
+
+#[test]
+fn a_program_that_asks_for_too_much_ends_and_says_so() {
+    let mut runtime = Runtime::default();
+    let id = runtime.add(Box::new(Wrong), 0, Nanos(MS));
+    let (rows, counters) = run(runtime, Vec::new(), 1);
+    assert_eq!((rows.len(), counters.overrun), (8, Some(Overrun::Asks(id))));
+}
