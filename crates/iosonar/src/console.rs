@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
-use iosonar_trace::path_text;
+use iosonar_trace::{path_text, system_text};
 use serde::Serialize;
 
 /// The first error of writing to standard output.
@@ -75,7 +75,7 @@ pub fn refuse(error: &clap::Error) -> ! {
     // `clap::Error::exit` ignores that help could not be printed.
     match error.print().and_then(|()| io::stdout().flush()) {
         Err(cause) if !error.use_stderr() && cause.kind() != io::ErrorKind::BrokenPipe => {
-            note(format_args!("iosonar: cannot write standard output: {cause}"));
+            note(format_args!("iosonar: cannot write standard output: {}", system_text(&cause)));
             std::process::exit(1);
         }
         _ => std::process::exit(error.exit_code()),

@@ -28,6 +28,7 @@ use std::process::ExitCode;
 use std::{env, io, panic, process};
 
 use clap::{CommandFactory, FromArgMatches, Parser};
+use iosonar_trace::system_text;
 
 use crate::commands::Command;
 use crate::console::status;
@@ -60,7 +61,7 @@ fn parse(words: Vec<OsString>) -> clap::error::Result<Command> {
         Err(error) if matches!(error.kind(), DisplayHelp | Missing) => {
             programs::list(command_line).try_get_matches_from(words)?
         }
-        matches => matches?,
+        matches => matches.map_err(|error| usage::with_tip(error, &words, &command_line))?,
     };
     Ok(Cli::from_arg_matches_mut(&mut matches)?.command)
 }
@@ -80,7 +81,7 @@ fn main() -> ExitCode {
         Ok(code) => match console::lost() {
             None => code,
             Some(error) => {
-                status!("iosonar: cannot write standard output: {error}; the output is incomplete");
+                status!("iosonar: cannot write standard output: {}; the output is incomplete", system_text(&error));
                 ExitCode::from(exit::FAILED)
             }
         },
@@ -107,11 +108,19 @@ fn end_at_once_on_panics() {
 
 /// The error with its causes, without a cause that the message before it ends in.
 fn without_repetition(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.as_str() {
+    error.chain().map(text).fold(String::new(), |text, cause| match text.as_str() {
         "" => cause,
         _ if text.ends_with(&cause) => text,
         _ => format!("{text}: {cause}"),
     })
+}
+
+fn text(cause: &(dyn std::error::Error + 'static)) -> String {
+    match (cause.downcast_ref::<io::Error>(), cause.downcast_ref::<rustix::io::Errno>()) {
+        (Some(error), _) => system_text(error),
+        (_, Some(&error)) => system_text(&error.into()),
+        _ => cause.to_string(),
+    }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,6 +1,9 @@
 //! Errors in the command line, which have a separate exit code.
 
+use std::ffi::OsString;
 use std::fmt;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// The command line is wrong; the text says how to correct it.
 #[derive(Debug)]
@@ -34,4 +37,29 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
             || matches!(cause.downcast_ref(), Some(OfReplay(_) | Trace(OfTrace(_))))
             || matches!(cause.downcast_ref(), Some(OfFiles::Usage(_)))
     })
+}
+
+/// Adds a tip to the refusal of a word that begins a command, if the subcommand expects the command after `--`.
+pub fn with_tip(mut error: clap::Error, words: &[OsString], command_line: &clap::Command) -> clap::Error {
+    let Some(ContextValue::String(refused)) = error.get(ContextKind::InvalidArg) else { return error };
+    if error.kind() != ErrorKind::UnknownArgument || refused.starts_with('-') {
+        return error;
+    }
+    let (mut typed, mut leaf) = (vec!["iosonar"], command_line);
+    for word in words.iter().skip(1) {
+        let Some(next) = leaf.find_subcommand(word) else { break };
+        typed.push(next.get_name());
+        leaf = next;
+    }
+    let mut positions = leaf.get_positionals();
+    let is_command = |name: &clap::builder::Str| name == "COMMAND";
+    if positions.any(|argument| {
+        argument.is_last_set() && argument.get_value_names().is_some_and(|names| names.iter().any(is_command))
+    }) {
+        let from = words.iter().position(|word| word == refused.as_str()).unwrap_or(words.len());
+        let command: Vec<_> = words[from..].iter().map(|word| word.to_string_lossy()).collect();
+        let tip = format!("put `--` before the command: {} … -- {}", typed.join(" "), command.join(" "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }

@@ -290,6 +290,9 @@ fn refusals_say_what_to_do() {
     let to = trace.to_str().unwrap();
     let (code, message) = refusal(&["--output", to]);
     assert!(code == Some(2) && message.contains("--pid"), "{message}");
+    let (code, message) = refusal(&["--output", to, "tar", "-cf", "x.tar", "d"]);
+    let tip = "tip: put `--` before the command: iosonar files record … -- tar -cf x.tar d";
+    assert!(code == Some(2) && message.contains(tip), "{message}");
     let (code, message) = refusal(&["--output", "t.parquet", "--", "true"]);
     assert!(code == Some(2) && message.contains(".calls.parquet"), "{message}");
     let (code, message) = refusal(&["--with", "strace", "--output", to, "--", "true"]);

@@ -13,7 +13,7 @@ pub enum Error {
     #[error(transparent)]
     Trace(#[from] iosonar_trace::Error),
     /// A system call failed.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", iosonar_trace::system_text(source))]
     System {
         /// The failed action.
         what: String,

@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An I/O error.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), system_text(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -47,5 +47,33 @@ impl Error {
     /// A file with wrong content.
     pub fn format(path: impl Into<PathBuf>, problem: impl Into<String>) -> Self {
         Self::Format { path: path.into(), problem: problem.into() }
+    }
+}
+
+/// The words of a system's error, without its number: "No such file or directory".
+pub fn system_text(error: &io::Error) -> String {
+    const NUMBER: &str = " (os error ";
+    let mut text = error.to_string();
+    // Errors that wrap another one have its number within their text.
+    while let Some(start) = text.find(NUMBER)
+        && let Some(length) = text[start..].find(')')
+    {
+        text.replace_range(start..=start + length, "");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_errors_are_worded_without_their_numbers() {
+        let missing = || io::Error::from_raw_os_error(2);
+        assert_eq!(system_text(&missing()), "No such file or directory");
+        let wrapped = io::Error::other(format!("{}; mount it", missing()));
+        assert_eq!(system_text(&wrapped), "No such file or directory; mount it");
+        assert_eq!(Error::io("a (os error", missing()).to_string(), "a (os error: No such file or directory");
+        assert_eq!(system_text(&io::Error::other("a (os error")), "a (os error");
     }
 }

@@ -18,7 +18,7 @@ mod sanity;
 pub mod text;
 pub mod transforms;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, system_text};
 pub use formats::{Format, Opened, Options};
 pub use io::guarded::is_guarded;
 pub use io::stream::{ConversionLoss, Reader, Writer};

@@ -55,7 +55,10 @@ pub enum Error {
         problem: String,
     },
     /// The process cannot be inspected.
-    #[error("cannot read /proc/{process}/{what}: {source}; run as root or as the owner of the process")]
+    #[error(
+        "cannot read /proc/{process}/{what}: {}; run as root or as the owner of the process",
+        iosonar_trace::system_text(source)
+    )]
     Process {
         /// Its number.
         process: u32,
@@ -68,7 +71,7 @@ pub enum Error {
     #[error("there is no process {0}")]
     NoProcess(u32),
     /// A system call failed.
-    #[error("{context}: {source}")]
+    #[error("{context}: {}", iosonar_trace::system_text(source))]
     System {
         /// What failed.
         context: String,

@@ -16,7 +16,7 @@ pub enum Error {
     #[error(transparent)]
     Replay(#[from] iosonar_replay::Error),
     /// A system call failed.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", iosonar_trace::system_text(source))]
     System {
         /// The failed action.
         what: String,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use iosonar_trace::human;
+use iosonar_trace::{human, system_text};
 
 use super::confined::{Confined, Status};
 use super::entry::Kind;
@@ -102,7 +102,7 @@ impl fmt::Display for Problem {
                     "too short or too long, and has {links} names (hard links), perhaps outside: replace it by a copy"
                 )
             }
-            Self::Unreadable(errno) => io::Error::from_raw_os_error(*errno).fmt(f),
+            Self::Unreadable(errno) => f.write_str(&system_text(&io::Error::from_raw_os_error(*errno))),
         }
     }
 }

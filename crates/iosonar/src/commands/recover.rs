@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use iosonar_files::{FileKind, OpenOptions, table};
 use iosonar_replay::run;
 use iosonar_trace::output::{final_name, give_name, recover};
+use iosonar_trace::system_text;
 
 use crate::console::{out, status};
 use crate::human;
@@ -120,7 +121,7 @@ fn name_recording(hidden: &Path, output: &Path) -> Result<ExitCode> {
             }
             _ => "",
         };
-        bail!("cannot rename {} to {}: {error}{advice}", hidden.display(), output.display());
+        bail!("cannot rename {} to {}: {}{advice}", hidden.display(), output.display(), system_text(&error));
     }
     out!("{}: {rows} before it was cut short", output.display());
     Ok(ExitCode::SUCCESS)

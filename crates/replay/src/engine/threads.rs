@@ -193,7 +193,7 @@ impl Target for Threads {
             all.push(format!(
                 "cannot start more than {} threads ({}); raise the limit on processes (ulimit -u) or lower --depth",
                 self.threads(),
-                io::Error::from_raw_os_error(spawn_error as i32)
+                iosonar_trace::system_text(&io::Error::from_raw_os_error(spawn_error as i32))
             ));
         }
         if self.saturated > 0 {

@@ -85,7 +85,7 @@ impl Done {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system refused.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", iosonar_trace::system_text(source))]
     System {
         /// What was tried.
         what: String,

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use iosonar_files::Metadata;
 use iosonar_files::table::scale::{Executed, JobTime};
 use iosonar_files::table::write_scale;
+use iosonar_trace::system_text;
 use serde_json::Value;
 
 use crate::console::{out, status};
@@ -183,7 +184,7 @@ impl Folders {
 impl Drop for Folders {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.top) {
-            status!("warning: cannot remove {}: {error}", self.top.display());
+            status!("warning: cannot remove {}: {}", self.top.display(), system_text(&error));
         }
     }
 }

@@ -155,7 +155,7 @@ impl Finding {
             }
         }
         if let Some(errno) = self.errno {
-            write!(f, " ({})", std::io::Error::from_raw_os_error(errno))?;
+            write!(f, " ({})", crate::system_text(&std::io::Error::from_raw_os_error(errno)))?;
         }
         let seen = human::at_second(self.at_ns as f64 / 1e9);
         match (self.pass, self.request) {
