@@ -82,7 +82,7 @@ impl Bench {
         let mut printed = String::new();
         for order in ["conservative", "resource"] {
             let replay = ["files", "replay", trace, "--root", "root", "--timing", "asap", "--order", order];
-            let to = ["--output", "r.calls-run.parquet", "--overwrite"];
+            let to = ["--output", "r.calls-run.parquet", "--overwrite", "--unprepared"];
             printed += &self.expect(replay_codes, &[&replay[..], &to].concat());
         }
         printed
@@ -353,7 +353,8 @@ fn odd_paths_are_bad_lines_or_stay_below_the_root() {
     assert!(printed.contains("a path has a NUL byte"), "{printed}");
     bench.expect(&[3], &["files", "check", trace, "--root", "root"]);
     bench.expect(&[0, 1], &["files", "prepare", trace, "--root", "root"]);
-    bench.expect(&[4], &["files", "replay", trace, "--root", "root", "--output", "r.calls-run.parquet"]);
+    let replay = ["files", "replay", trace, "--root", "root", "--output", "r.calls-run.parquet"];
+    bench.expect(&[4], &[&replay[..], &["--unprepared"]].concat());
     outside.assert_untouched();
 }
 
@@ -469,7 +470,7 @@ fn attack(bench: &Bench, before: &[&str], program: &Path) {
             run(&["files", "prepare", "t.calls.parquet", "--root", "root"]);
             let order = ["conservative", "resource"][round % 2];
             let replay = ["files", "replay", "t.calls.parquet", "--root", "root", "--order", order, "--timing", "asap"];
-            run(&[&replay[..], &["--output", "r.calls-run.parquet", "--overwrite"]].concat());
+            run(&[&replay[..], &["--output", "r.calls-run.parquet", "--overwrite", "--unprepared"]].concat());
         }
     });
     outside.assert_untouched();
@@ -510,7 +511,8 @@ fn links_in_circles_end() {
     ]);
     bench.expect(&[0, 3], &["files", "check", "t.strace", "--root", "root"]);
     bench.expect(&[0, 1], &["files", "prepare", "t.strace", "--root", "root"]);
-    bench.expect(&[0, 4], &["files", "replay", "t.strace", "--root", "root", "--output", "r.calls-run.parquet"]);
+    let replay = ["files", "replay", "t.strace", "--root", "root", "--output", "r.calls-run.parquet"];
+    bench.expect(&[0, 4], &[&replay[..], &["--unprepared"]].concat());
 }
 
 #[test]

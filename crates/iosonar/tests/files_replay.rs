@@ -250,7 +250,7 @@ fn other_results_are_mismatches_by_kind_and_exit_with_4() {
     trace.open("/missing", libc::O_RDONLY, 3).on(CallKind::Read, 3, Some(10), 10);
     trace.open("/short", libc::O_RDONLY, 4).on(CallKind::Read, 4, Some(100), 100);
     trace.path(CallKind::Mkdir, "/made", -i64::from(libc::EEXIST)).path(CallKind::Rmdir, "/nothing", -39);
-    let printed = String::from_utf8(bench.output(&trace, 4, &[]).stdout).unwrap();
+    let printed = String::from_utf8(bench.output(&trace, 4, &["--unprepared"]).stdout).unwrap();
     for words in [
         "1 openat: failed with ENOENT, the original succeeded; first call 0 on /missing",
         "1 read: moved fewer bytes than the original; first call 3 on /short",
@@ -267,7 +267,45 @@ fn other_results_are_mismatches_by_kind_and_exit_with_4() {
     assert_eq!(bench.statistics()["mismatches"], 5);
 }
 
-/// A folder beside the root that must stay as it is.
+#[test]
+fn a_root_that_lacks_files_is_refused() {
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.open("/d/missing", libc::O_RDONLY, 3).on(CallKind::Read, 3, Some(10), 10);
+    let error = |more: &[&str]| String::from_utf8(bench.output(&trace, 1, more).stderr).unwrap();
+    let message = error(&[]);
+    let place = bench.0.path().display();
+    let remedy = format!("run `iosonar files prepare {place}/t.calls.parquet --root {place}/root` first");
+    assert!(message.contains(&remedy) && message.contains("2 paths are missing"), "{message}");
+    assert!(message.contains("such as /d: ") && message.contains("--unprepared"), "{message}");
+    assert!(!bench.result().exists());
+
+    (0..2).for_each(|number| fs::create_dir_all(bench.root().join(format!("instance-{number}/d"))).unwrap());
+    fs::write(bench.root().join("instance-0/d/missing"), [0; 10]).unwrap();
+    let message = error(&["--instances", "2"]);
+    assert!(message.contains("a path is missing") && message.contains("/root --instances 2`"), "{message}");
+    fs::write(bench.root().join("instance-1/d/missing"), [0; 5]).unwrap();
+    // A file that is too short is a warning.
+    let message = String::from_utf8(bench.output(&trace, 4, &["--instances", "2"]).stderr).unwrap();
+    assert!(message.contains("1 path differs"), "{message}");
+    let rows = bench.replay(&trace, 4, &["--unprepared"]);
+    assert_eq!(outcomes(&rows), [CallOutcome::Failed, CallOutcome::Failed]);
+    bench.output(&trace, 0, &["--fake-io"]);
+}
+
+#[test]
+fn a_missing_root_or_trace_is_named_without_error_numbers() {
+    let bench = Bench::new();
+    fs::remove_dir(bench.root()).unwrap();
+    let output = bench.output(&program(), 1, &[]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.ends_with("/root does not exist; `iosonar files prepare` creates it and its files\n"), "{message}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    command.args(["files", "check", "/nonexistent.calls.parquet", "--root", "/tmp"]);
+    let message = String::from_utf8(command.output().unwrap().stderr).unwrap();
+    assert_eq!(message, "iosonar: /nonexistent.calls.parquet: No such file or directory\n");
+}
+
 #[test]
 fn a_copy_goes_to_the_offset_that_the_call_states() {
     let bench = Bench::new();
@@ -304,6 +342,7 @@ fn new_files_have_the_permissions_that_the_recorded_umask_leaves() {
     }
 }
 
+/// A folder beside the root that must stay as it is.
 fn with_outside(bench: &Bench) -> PathBuf {
     let outside = bench.0.path().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -335,7 +374,7 @@ fn nothing_leads_out_of_the_root() {
         0,
     );
     trace.open("/own/secret", libc::O_RDWR | libc::O_TRUNC, 90);
-    bench.replay(&trace, 4, &["--timing", "asap"]);
+    bench.replay(&trace, 4, &["--timing", "asap", "--unprepared"]);
     let names: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["secret"]);
     assert_eq!(fs::read_to_string(outside.join("secret")).unwrap(), "untouched");
@@ -422,13 +461,22 @@ fn a_replay_without_descriptors_left_says_so() {
     for fd in 4..200 {
         trace.open("/a", libc::O_RDONLY, fd);
     }
-    let replay = bench.command(&trace, &["--timing", "asap"]);
-    let mut limited = Command::new("prlimit");
-    limited.arg("--nofile=64:64").arg("setpriv").arg("--bounding-set=-sys_resource").arg("--inh-caps=-sys_resource");
-    limited.arg(replay.get_program()).args(replay.get_args()).stdin(Stdio::null());
-    let output = limited.output().expect("it runs");
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && message.contains("ulimit -n"), "{:?} {message}", output.status);
+    let limited = |more: &[&str]| {
+        let replay = bench.command(&trace, more);
+        let mut limited = Command::new("prlimit");
+        limited.args(["--nofile=64:64", "setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource"]);
+        limited.arg(replay.get_program()).args(replay.get_args()).stdin(Stdio::null());
+        let output = limited.output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let message = limited(&["--timing", "asap"]);
+    assert!(message.contains("ulimit -n"), "{message}");
+    // Those that are open when the window begins. The program itself needs some more.
+    fs::write(bench.root().join("a"), "").unwrap();
+    let message = limited(&["--timing", "asap", "--start", &format!("{}ns", trace.calls[100].begin.0)]);
+    assert!(message.contains("100 files were open when the window begins"), "{message}");
+    assert!(message.contains("may have only 64 open") && message.contains("`ulimit -n 164`"), "{message}");
 }
 
 #[test]
@@ -513,6 +561,7 @@ fn paths_are_mapped_and_ignored() {
     trace.on(CallKind::Write, 3, Some(10), 10).on(CallKind::Close, 3, None, 0);
     (0..2).for_each(|number| fs::create_dir_all(bench.root().join(format!("moved/{number}"))).unwrap());
     let more = ["--map", map.to_str().unwrap(), "--ignore", ignore.to_str().unwrap(), "--instances", "2"];
+    fs::create_dir(bench.root().join("home")).unwrap();
     let rows = bench.replay(&trace, 0, &more);
     for number in 0..2 {
         let folder = bench.root().join(format!("moved/{number}"));

@@ -91,6 +91,8 @@ pub struct Options {
     pub threads: Threads,
     /// What is done about the page cache.
     pub cache: Cache,
+    /// Whether the root may lack files that the trace needs.
+    pub unprepared: bool,
     /// Whether no call is issued, and each is assumed to return what it returned in the trace.
     pub fake_io: bool,
     /// Whether device nodes, sockets and FIFOs are made and opened.

@@ -46,14 +46,14 @@ impl Root {
     pub fn open(path: &Path) -> Result<Self> {
         let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
         let directory = File::options().read(true).custom_flags(flags).open(path).map_err(|source| {
-            let what = match source.raw_os_error() {
+            let root = format!("--root {}", path.display());
+            match source.raw_os_error() {
                 Some(libc::ENOENT) => {
-                    format!("--root {}: `iosonar files prepare` creates this directory and its files", path.display())
+                    Error::Options(format!("{root} does not exist; `iosonar files prepare` creates it and its files"))
                 }
-                Some(libc::ENOTDIR) => format!("--root {}: give a directory", path.display()),
-                _ => format!("--root {}", path.display()),
-            };
-            Error::System { what, source }
+                Some(libc::ENOTDIR) => Error::Options(format!("{root} is not a directory; name one")),
+                _ => Error::system(root, source),
+            }
         })?;
         let place = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
         if directory.metadata().map(place).ok() == std::fs::metadata("/").map(place).ok() {

@@ -4,12 +4,13 @@ use iosonar_replay::config::issuing::Wait;
 use iosonar_replay::config::wait_choice::processors;
 use iosonar_replay::host::contention::Contention;
 
+use crate::Name;
+use crate::replay::error::{Error, Result};
 use crate::replay::options::Options;
 use crate::replay::prescan::Prescan;
 use crate::replay::root::Root;
-use crate::replay::source::Trace;
-use crate::state::{Ignore, PathMap};
-use crate::tree::{Confined, Plan, Tree, differences};
+use crate::state::{Ignore, Needs, PathMap};
+use crate::tree::{Confined, Plan, Problem, Tree, differences};
 
 /// How to wait for the time of a call, and why.
 pub fn choose_wait(options: &Options) -> (Wait, String) {
@@ -46,26 +47,61 @@ pub fn warnings(prescan: &Prescan, options: &Options) -> Vec<String> {
     warnings
 }
 
-/// A sentence if the root lacks something that the trace needs.
-pub fn missing(
+/// Compares the roots with what the trace needs. A sentence if something differs.
+///
+/// # Errors
+/// If something is missing, which would make calls fail that succeeded, and the options do not allow that.
+pub fn compare_roots(
     options: &Options,
-    root: &Root,
-    trace: &mut Trace,
+    roots: &[Root],
+    needs: &Needs,
     tree: Option<&Tree>,
     map: &PathMap,
     ignore: &Ignore,
-) -> Option<String> {
-    if options.fake_io {
-        return None;
+) -> Result<Option<String>> {
+    let plan_of = |instance| Plan::new(needs, tree, &map.for_instance(instance), ignore);
+    let mut plan = plan_of(0);
+    let (mut differ, mut missing, mut first) = (0, 0, None);
+    for (root, instance) in roots.iter().zip(0..) {
+        if instance > 0 && map.has_instances() {
+            plan = plan_of(instance);
+        }
+        let Ok(root) = Confined::open(root.path()) else { continue };
+        let found = differences(&root, &plan, options.special_files, || {});
+        differ += found.len();
+        for lack in found.into_iter().filter(|found| found.problem == Problem::Missing) {
+            missing += 1;
+            first.get_or_insert_with(|| plan.items[lack.item].path.clone());
+        }
     }
-    let plan = Plan::new(trace.state().needs()?, tree, map, ignore);
-    let root = Confined::open(root.path()).ok()?;
-    let found = differences(&root, &plan, options.special_files, || {}).len();
-    (found > 0).then(|| {
-        let differ = if found == 1 { "path differs" } else { "paths differ" };
+    let root = options.root.display();
+    if let Some(first) = first.filter(|_| !options.unprepared) {
+        let paths = if missing == 1 { "a path is" } else { &format!("{missing} paths are") };
+        return Err(Error::Options(format!(
+            "{paths} missing below {root} that the trace needs, such as {}: run `{}` first (with --reset after a replay), \
+             or replay as is with --unprepared",
+            Name::from(&*first),
+            preparation(options),
+        )));
+    }
+    Ok((differ > 0).then(|| {
+        let differ = if differ == 1 { "1 path differs" } else { &format!("{differ} paths differ") };
         format!(
-            "{found} {differ} from what the trace needs below the root: `iosonar files check` lists them, `iosonar files \
-             prepare` creates what is missing"
+            "{differ} from what the trace needs below the root: `iosonar files check` lists them, `iosonar files prepare` \
+             creates what is missing, and `--reset` corrects the rest"
         )
-    })
+    }))
+}
+
+/// The command that prepares the roots.
+fn preparation(options: &Options) -> String {
+    let mut command = format!("iosonar files prepare {} --root {}", options.trace.display(), options.root.display());
+    let Options { map, ignore, tree_from, cwd, .. } = options;
+    for (name, path) in [("--map", map), ("--ignore", ignore), ("--tree-from", tree_from), ("--cwd", cwd)] {
+        command.extend(path.iter().map(|path| format!(" {name} {}", path.display())));
+    }
+    if options.instances > 1 {
+        command += &format!(" --instances {}", options.instances);
+    }
+    command
 }

@@ -71,7 +71,7 @@ impl Prepared {
             let (descriptors, missing) = if self.options.fake_io {
                 Default::default()
             } else {
-                open_before(root, &open, self.options.special_files)
+                open_before(root, &open, self.options.special_files, self.options.instances)?
             };
             warnings.extend(missing);
             let mut source =

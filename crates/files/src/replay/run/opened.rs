@@ -3,12 +3,27 @@
 use std::fs::File;
 use std::os::fd::{AsRawFd, IntoRawFd};
 
+use iosonar_trace::system_text;
+use rustix::process::{Resource, getrlimit};
+
 use crate::replay::engine::descriptors::DescriptorTable;
+use crate::replay::error::{Error, Result};
 use crate::replay::root::Root;
 use crate::state::OpenDescription;
 
+/// Descriptors of the replay itself: the trace, the result, the roots.
+const OWN: u64 = 64;
+
 /// Opens these descriptions below the root, at their positions. Returns a sentence if some cannot be opened.
-pub fn open_before(root: &Root, open: &[OpenDescription], special_files: bool) -> (DescriptorTable, Vec<String>) {
+///
+/// # Errors
+/// If this process may not have as many files open.
+pub fn open_before(
+    root: &Root,
+    open: &[OpenDescription],
+    special_files: bool,
+    instances: u32,
+) -> Result<(DescriptorTable, Vec<String>)> {
     let (mut table, mut missing) = (DescriptorTable::default(), Vec::new());
     for description in open.iter().filter(|description| !description.is_deleted) {
         let Ok(path) = std::ffi::CString::new(description.path.as_bytes()) else { continue };
@@ -32,15 +47,26 @@ pub fn open_before(root: &Root, open: &[OpenDescription], special_files: bool) -
                 seek(&file, description.position);
                 table.insert(description.id, file.into_raw_fd());
             }
-            Err(error) => missing.push(format!("{}: {error}", description.path)),
+            Err(error) if error.raw_os_error() == Some(libc::EMFILE) => return Err(too_many(open, instances)),
+            Err(error) => missing.push(format!("{}: {}", description.path, system_text(&error))),
         }
     }
     let text = match missing.as_slice() {
-        [] => return (table, Vec::new()),
+        [] => return Ok((table, Vec::new())),
         [one] => format!("a file that was open at the start cannot be opened: {one}"),
         [first, ..] => format!("{} files that were open at the start cannot be opened: {first}, …", missing.len()),
     };
-    (table, vec![text + "; `iosonar files prepare` creates what the trace needs"])
+    Ok((table, vec![text + "; `iosonar files prepare` creates what the trace needs"]))
+}
+
+fn too_many(open: &[OpenDescription], instances: u32) -> Error {
+    let files = open.iter().filter(|description| !description.is_deleted).count() as u64 * u64::from(instances);
+    let limit = getrlimit(Resource::Nofile).current.map_or("no limit".into(), |limit| limit.to_string());
+    Error::Options(format!(
+        "{files} files were open when the window begins, but this process may have only {limit} open: raise the limit with \
+         `ulimit -n {}`, or choose a window with fewer of them",
+        files + OWN
+    ))
 }
 
 fn seek(file: &impl AsRawFd, position: u64) {

@@ -7,7 +7,7 @@ use iosonar_replay::config::issuing::Wait;
 use iosonar_replay::issuer::Stop;
 use iosonar_trace::Nanos;
 
-use super::before::{choose_wait, missing, warnings};
+use super::before::{choose_wait, compare_roots, warnings};
 use super::checks::check;
 use crate::replay::engine::schedule::Pace;
 use crate::replay::error::Result;
@@ -38,7 +38,7 @@ impl Prepared {
     /// Checks the options, reads the trace once, and opens the root. Nothing is changed yet.
     ///
     /// # Errors
-    /// If anything is missing, contradictory or in the way.
+    /// If options contradict each other, or the root lacks what the trace needs.
     pub fn new(options: Options, stop: &Arc<Stop>) -> Result<Self> {
         check(&options)?;
         let map = options.map.as_deref().map(PathMap::read).transpose()?.unwrap_or_default();
@@ -72,8 +72,10 @@ impl Prepared {
         (prepared.wait, prepared.wait_reason) = choose_wait(&prepared.options);
         prepared.warnings = warnings(&prepared.prescan, &prepared.options);
         let Self { ref options, ref roots, ref tree, ref map, ref ignore, .. } = prepared;
-        let missing = missing(options, &roots[0], &mut trace, tree.as_deref(), &map.for_instance(0), ignore);
-        prepared.warnings.extend(missing);
+        if let Some(needs) = trace.state().needs().filter(|_| !options.fake_io) {
+            let differ = compare_roots(options, roots, needs, tree.as_deref(), map, ignore)?;
+            prepared.warnings.extend(differ);
+        }
         Ok(prepared)
     }
 

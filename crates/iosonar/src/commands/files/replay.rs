@@ -117,6 +117,9 @@ pub struct Args {
     /// processors than there are]
     #[arg(long, value_enum, help_heading = "Issuing")]
     wait: Option<WaitArg>,
+    /// Replay even if files that the trace needs are missing below the root: calls on them fail
+    #[arg(long, help_heading = "Files")]
+    unprepared: bool,
     /// Issue no calls: each is assumed to return what the original returned. Measures the replayer
     #[arg(long, help_heading = "Issuing")]
     fake_io: bool,
@@ -244,6 +247,7 @@ impl Args {
                 (_, true) => Cache::None,
                 _ => Cache::Keep,
             },
+            unprepared: self.unprepared,
             fake_io: self.fake_io,
             special_files: self.special_files,
             data: self.data,
