@@ -173,6 +173,23 @@ time.sleep(10)";
     assert_eq!(metadata.counts.lost_events, 0);
 }
 
+#[test]
+fn the_name_of_a_unix_socket_is_a_path() {
+    const SCRIPT: &str = "import os, socket
+bind = lambda name: socket.socket(socket.AF_UNIX).bind(name)
+bind('s'); bind(os.getcwd() + '/' + 'n' * 50); bind('\\0abstract')
+socket.socket().bind(('127.0.0.1', 0))";
+    for method in methods() {
+        let (output, calls, _) = record(method, &format!("exec python3 -c \"{SCRIPT}\""));
+        assert!(output.status.success(), "{output:?}");
+        let binds: Vec<_> = calls.iter().filter(|call| call.kind == CallKind::Bind).collect();
+        let paths: Vec<_> = binds.iter().map(|call| call.path.as_ref().map(ToString::to_string)).collect();
+        let [Some(short), Some(long), None, None] = &paths[..] else { panic!("{method}: {paths:?}") };
+        assert!(short == "s" && long.starts_with('/') && long.ends_with(&"n".repeat(50)), "{method}: {paths:?}");
+        assert!(binds.iter().all(|call| call.fd.is_some_and(|fd| fd > 2) && call.result == Some(0)), "{method}");
+    }
+}
+
 /// Submits requests and waits for each of them.
 fn execute(ring: &mut IoUring, requests: Vec<squeue::Entry>) -> Vec<i32> {
     requests

@@ -398,6 +398,35 @@ fn special_files_are_neither_made_nor_waited_for() {
 }
 
 #[test]
+fn names_of_unix_sockets_are_made_if_asked_for() {
+    use CallKind as K;
+    let mut trace = Trace::new();
+    for errno in [0, libc::EADDRINUSE] {
+        trace.path(K::Bind, "/s", -i64::from(errno));
+        trace.calls.last_mut().unwrap().fd = Some(3);
+    }
+    trace.path(K::Chmod, "/s", 0).two(K::Rename, "/s", "/t", 0);
+    let bench = Bench::new();
+    assert_eq!(outcomes(&bench.replay(&trace, 0, &[])), [CallOutcome::SpecialFile; 4]);
+    assert_eq!(outcomes(&bench.replay(&trace, 0, &["--special-files"])), [CallOutcome::Same; 4]);
+    assert!(fs::metadata(bench.root().join("t")).unwrap().file_type().is_socket());
+}
+
+#[test]
+fn links_with_absolute_targets_lead_to_where_the_map_puts_them() {
+    use CallKind as K;
+    let bench = Bench::new();
+    let map = bench.0.path().join("map");
+    fs::write(&map, "/home/u /moved\n").unwrap();
+    ["home", "moved"].map(|name| fs::create_dir(bench.root().join(name)).unwrap());
+    let mut trace = Trace::new();
+    trace.path(K::Mkdir, "/home/u/d", 0).two(K::Symlink, "/home/u/d", "/home/u/l", 0).path(K::Mkdir, "/home/u/l/x", 0);
+    bench.replay(&trace, 0, &["--map", map.to_str().unwrap()]);
+    assert_eq!(fs::read_link(bench.root().join("moved/l")).unwrap(), Path::new("/moved/d"));
+    assert!(bench.root().join("moved/d/x").is_dir());
+}
+
+#[test]
 fn a_window_begins_with_the_files_open_then() {
     let bench = Bench::new();
     let data: Vec<u8> = (0..100).collect();

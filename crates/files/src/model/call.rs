@@ -81,7 +81,8 @@ pub struct Call {
     pub fd2: Option<i32>,
     /// The path that `fd` referred to, where the recorder knows it.
     pub fd_path: Option<Name>,
-    /// The first path argument, as given. `symlink`: the target, as given. `getcwd`: the result.
+    /// The first path argument, as given. `symlink`: the target, as given. `getcwd`: the result. `bind`: the name of a Unix
+    /// socket, unless it is abstract.
     pub path: Option<Name>,
     /// The second path argument. `symlink`: the new name.
     pub path2: Option<Name>,

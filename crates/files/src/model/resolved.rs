@@ -89,8 +89,10 @@ pub struct Resolved {
     /// The first path: absolute, without `.` and `..` and mapped by `--map`; a symbolic link in it is kept. For calls on `fd`
     /// alone the name under which the description was opened.
     pub path: Option<Name>,
-    /// The second path, likewise. The target of a symbolic link stays as it was given, in [`crate::Call::path`].
+    /// The second path, likewise.
     pub path2: Option<Name>,
+    /// The target of a symbolic link that the call makes: as given, or mapped if it is absolute.
+    pub target: Option<Name>,
     /// Where in the file a read or write began, and a listing: stated by the call, or the position of the description.
     pub position: Option<u64>,
     /// The permissions that the process's mask takes from what the call makes; `None` if the trace does not show the mask.

@@ -26,7 +26,7 @@ pub struct Action {
     pub makes: Option<DescriptionId>,
     /// The descriptions that it ends.
     pub ends: Vec<DescriptionId>,
-    /// The first path, below the root; the target of a symbolic link as given.
+    /// The first path, below the root; the target of a symbolic link.
     pub path: Option<Name>,
     /// The second path.
     pub path2: Option<Name>,
@@ -60,7 +60,7 @@ impl Action {
             description2: resolved.description2,
             makes: resolved.makes,
             ends: resolved.ends.clone(),
-            path: if is_symlink { call.path.clone() } else { resolved.path.clone() },
+            path: if is_symlink { resolved.target.clone() } else { resolved.path.clone() },
             path2: if is_xattr(call.kind) { call.path2.clone() } else { resolved.path2.clone() },
             offset: call.offset,
             offset2: call.offset2,
@@ -98,9 +98,11 @@ impl Action {
 
 /// The permissions that a call sets. Threads that issue calls have no mask.
 fn mode(call: &Call, resolved: &Resolved) -> u32 {
-    let makes = matches!(call.kind.family(), Family::Open | Family::Create);
+    let makes_socket = call.kind == CallKind::Bind;
+    let makes = makes_socket || matches!(call.kind.family(), Family::Open | Family::Create);
     let mask = if makes { resolved.umask.unwrap_or_else(own_mask) } else { 0 };
-    call.mode.unwrap_or(0) & !mask
+    let mode = if makes_socket { Some(libc::S_IFSOCK | 0o777) } else { call.mode };
+    mode.unwrap_or(0) & !mask
 }
 
 /// The mask of this process.
@@ -142,6 +144,7 @@ fn is_known(call: &Call, resolved: &Resolved) -> bool {
             copies && resolved.description.is_some() && resolved.description2.is_some()
         }
         Family::Sync => call.kind != CallKind::Msync,
-        Family::Directory | Family::Descriptor | Family::Process | Family::Map | Family::Other => false,
+        Family::Directory | Family::Descriptor | Family::Process | Family::Map => false,
+        Family::Other => call.kind == CallKind::Bind,
     }
 }

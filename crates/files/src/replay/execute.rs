@@ -370,6 +370,12 @@ impl Hands<'_> {
             }
             K::Mkdir | K::Mkdirat => timed(clock, || unsafe { libc::mkdirat(directory, name, mode & 0o7777) }.into()),
             K::Mknod | K::Mknodat => timed(clock, || unsafe { libc::mknodat(directory, name, mode, 0) }.into()),
+            // The name of a Unix socket, without a process that listens.
+            K::Bind => {
+                let made = timed(clock, || unsafe { libc::mknodat(directory, name, mode, 0) }.into());
+                let errno = if made.errno == libc::EEXIST { libc::EADDRINUSE } else { made.errno };
+                Issued { errno, ..made }
+            }
             K::Unlink => timed(clock, || unsafe { libc::unlinkat(directory, name, 0) }.into()),
             K::Unlinkat => {
                 timed(clock, || unsafe { libc::unlinkat(directory, name, flags & libc::AT_REMOVEDIR) }.into())

@@ -21,6 +21,8 @@ pub(super) fn shows(call: &Call) -> Shows {
         0 if call.succeeded() => Shows::Exists,
         libc::ENOENT => Shows::Missing,
         libc::EEXIST | libc::ENOTEMPTY | libc::EISDIR | libc::ENODATA | libc::ERANGE | libc::ETXTBSY => Shows::Exists,
+        // Of `bind`.
+        libc::EADDRINUSE => Shows::Exists,
         _ => Shows::Nothing,
     }
 }
@@ -113,6 +115,10 @@ impl State {
         step.resolved.path = Some(name);
         if let Some(skip) = skip {
             step.skip(skip);
+        }
+        let kind = walk.object.and_then(|object| self.names.object(object)).and_then(|object| object.kind);
+        if kind.is_some_and(Kind::is_special) && !self.options.special_files {
+            step.skip(Skip::SpecialFile);
         }
     }
 

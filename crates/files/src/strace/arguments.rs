@@ -57,7 +57,6 @@ impl<'b> Filler<'_, 'b> {
             | K::Fchown
             | K::Accept
             | K::Connect
-            | K::Bind
             | K::Listen
             | K::Sendmmsg
             | K::Recvmmsg
@@ -67,6 +66,10 @@ impl<'b> Filler<'_, 'b> {
             | K::Setsockopt
             | K::IoUringEnter
             | K::IoUringRegister => self.fd(0),
+            K::Bind => {
+                self.fd(0)?;
+                self.socket_name(1)
+            }
             K::CloseRange => {
                 self.range_end(1)?;
                 self.fd(0)?;
@@ -444,6 +447,17 @@ impl<'b> Filler<'_, 'b> {
     fn path(&mut self, position: usize) -> Result<(), Problem> {
         if self.has(position)? {
             self.call.path = self.names.path(self.at(position))?;
+        }
+        Ok(())
+    }
+
+    /// The name of a Unix socket: `{sa_family=AF_UNIX, sun_path="/run/a"}`, without `sa_` or `sun_` in old versions. Abstract
+    /// names, `sun_path=@"a"`, are no paths.
+    fn socket_name(&mut self, position: usize) -> Result<(), Problem> {
+        let address = self.at(position);
+        let name = field(address, b"sun_path").or_else(|| field(address, b"path"));
+        if let Some(name) = name.filter(|name| name.starts_with(b"\"")) {
+            self.call.path = self.names.path(name)?;
         }
         Ok(())
     }

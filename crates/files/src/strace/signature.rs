@@ -7,7 +7,7 @@ use crate::CallKind;
 /// `d` fd, `e` fd2, `x` fd or -1, `[` both in a list, `a` fd2 if there is one; `p` path, `q` path2; `l` length, `o` offset,
 /// `P` offset behind a pointer, `Q` offset2; `v` a vector of buffers, `V` a message of them; `f` flags, `O` flags of opening, `A` the mode
 /// among flags, `F` the others, `C` flags by name, `H` a structure of flags and mode; `m` mode, `M` mode if there is one;
-/// `k` the stack of `clone`, `b` data, `s` a structure, `n` a null pointer, `0` a number that is not recorded.
+/// `k` the stack of `clone`, `b` data, `s` a structure, `u` the address of a Unix socket, if it has a path, `n` a null pointer, `0` a number that is not recorded.
 pub fn signature(kind: CallKind) -> &'static str {
     use CallKind as K;
     match kind {
@@ -19,7 +19,8 @@ pub fn signature(kind: CallKind) -> &'static str {
         K::Close | K::Fsync | K::Fdatasync | K::Syncfs | K::Fchdir | K::Dup | K::IoUringEnter | K::IoUringRegister => {
             "d"
         }
-        K::Fstat | K::Fstatfs | K::Accept | K::Connect | K::Bind | K::Getsockname | K::Getpeername => "ds",
+        K::Fstat | K::Fstatfs | K::Accept | K::Connect | K::Getsockname | K::Getpeername => "ds",
+        K::Bind => "du0",
         K::Fremovexattr => "db",
         K::Fchown => "d00",
         K::Listen => "d0",

@@ -147,6 +147,12 @@ fn argument(line: &mut Vec<u8>, call: &Call, letter: u8) {
         b'C' => push(line, format_args!("flags={:#x}", call.flags)),
         b'k' => line.extend_from_slice(b"child_stack=NULL"),
         b's' => line.extend_from_slice(b"{...}"),
+        b'u' if call.path.is_some() => {
+            line.extend_from_slice(b"{sa_family=AF_UNIX, sun_path=");
+            path(line, call.path.as_ref());
+            line.push(b'}');
+        }
+        b'u' => line.extend_from_slice(b"{...}"),
         b'n' => line.extend_from_slice(b"NULL"),
         _ => line.push(b'0'),
     }

@@ -76,6 +76,7 @@ enum extra {
 	MAPPING = 8,	/* recorded only if it maps a file */
 	EXEC = 9,	/* execve */
 	RESULT_PATH = 10, /* the first path is in argument 0 after the call */
+	SOCKET_NAME = 11, /* the first path is in the address of a Unix socket, arguments 1 and 2 */
 };
 #define NO_OFFSET (~0ull)
 
@@ -148,15 +149,16 @@ static inline struct call *reserve(void)
 }
 
 /* Reports a path of the user (`is_user`) or of the kernel. Returns whether it could be read. */
-static inline int report_path(__u32 slot, const void *address, int is_user, __u8 which, __u32 thread, __u64 begin_ns)
+static inline int report_text(__u32 slot, const void *address, __u32 room, int is_user, __u8 which, __u32 thread,
+			      __u64 begin_ns)
 {
 	struct path *p = bpf_map_lookup_elem(&scratch, &slot);
 	long length;
 
 	if (!p)
 		return 0;
-	length = is_user ? bpf_probe_read_user_str(p->text, PATH_BYTES, address)
-			 : bpf_probe_read_kernel_str(p->text, PATH_BYTES, address);
+	length = is_user ? bpf_probe_read_user_str(p->text, room, address)
+			 : bpf_probe_read_kernel_str(p->text, room, address);
 	if (length <= 0 || length > PATH_BYTES)
 		return 0;
 	p->kind = PATH;
@@ -167,6 +169,11 @@ static inline int report_path(__u32 slot, const void *address, int is_user, __u8
 	if (bpf_ringbuf_output(&events, p, PATH_HEADER + length, wakeup()))
 		count(LOST_EVENTS);
 	return 1;
+}
+
+static inline int report_path(__u32 slot, const void *address, int is_user, __u8 which, __u32 thread, __u64 begin_ns)
+{
+	return report_text(slot, address, PATH_BYTES, is_user, which, thread, begin_ns);
 }
 
 static inline __u64 argument(struct thread *t, __u32 one_based)
@@ -203,6 +210,29 @@ static inline __u8 report_paths(struct thread *t, __u32 what, __u8 wanted)
 			missing |= 2;
 	}
 	return missing;
+}
+
+#define AF_UNIX 1
+/* The size of `struct sockaddr_un`. The name ends with the address, or with a zero before. */
+#define MAX_ADDRESS 110
+
+/* Reports the path of a Unix socket as the first path; returns 1 if it could not be read. Abstract names are no paths. */
+static inline __u8 report_socket_name(struct thread *t)
+{
+	__u32 bytes = t->arguments[2];
+	struct {
+		__u16 family;
+		char first;
+		char rest;
+	} name = {};
+
+	if (bytes < 3 || bytes > MAX_ADDRESS)
+		return 0;
+	if (bpf_probe_read_user(&name, 3, (void *)t->arguments[1]))
+		return 1;
+	if (name.family != AF_UNIX || !name.first)
+		return 0;
+	return !report_text(0, (void *)(t->arguments[1] + 2), (bytes - 1) & 127, 1, 1, t->thread, t->begin_ns);
 }
 
 struct iovec {
@@ -328,6 +358,8 @@ int call_begins(__u64 *ctx)
 	*(volatile __u8 *)&t->state |= IS_CALLING;
 	if (FIRST_PATH(what))
 		t->missing = report_paths(t, what, 3);
+	else if (EXTRA(what) == SOCKET_NAME)
+		t->missing = report_socket_name(t);
 	return 0;
 }
 
@@ -367,7 +399,7 @@ int call_ends(__u64 *ctx)
 	if (t->missing) {
 		/* The kernel has read the path, so its page is in memory now. After execve it is another program's. */
 		if (extra != EXEC || result)
-			t->missing = report_paths(t, what, t->missing);
+			t->missing = extra == SOCKET_NAME ? report_socket_name(t) : report_paths(t, what, t->missing);
 		if (t->missing)
 			count(UNKNOWN_PATHS);
 	}

@@ -16,7 +16,7 @@ use crate::model::kind::CallKind;
 /// | `h` | pointer to `struct open_how` | `a` | pointer to `struct clone_args` |
 /// | `x` | pointer to the two new descriptors | `r` | where the call writes the path |
 /// | `n` | number of `fcntl` | `e` | path of a program |
-/// | `_` | not recorded | | |
+/// | `s` | address of a socket, with its bytes in the next argument: a Unix socket's name is the path | `_` | not recorded |
 pub fn layout(kind: CallKind) -> &'static str {
     use CallKind as K;
     match kind {
@@ -97,6 +97,7 @@ pub fn layout(kind: CallKind) -> &'static str {
         K::Mmap => "_l_fdo",
         K::Pipe => "x",
         K::Pipe2 => "xf",
+        K::Bind => "ds_",
         K::Socket => "_f",
         K::Socketpair => "_f_x",
         K::Accept4 => "d__f",
@@ -125,7 +126,6 @@ pub fn layout(kind: CallKind) -> &'static str {
         | K::Dup
         | K::Accept
         | K::Connect
-        | K::Bind
         | K::Listen
         | K::Shutdown
         | K::Getsockname
@@ -183,6 +183,7 @@ pub fn instructions(kind: CallKind) -> u16 {
             (b'x', 3) => 7,
             (b'e', _) => 9,
             (b'r', _) => 10,
+            (b's', _) => 11,
             _ => 0,
         };
         match letter {
@@ -286,7 +287,7 @@ mod tests {
         for &kind in CallKind::ALL {
             let letters = layout(kind);
             assert!(letters.len() <= 6, "{}", kind.name());
-            assert!(letters.bytes().all(|letter| b"dDpPoiIlvfFmchaxrne_".contains(&letter)), "{}", kind.name());
+            assert!(letters.bytes().all(|letter| b"dDpPoiIlvfFmchaxrnes_".contains(&letter)), "{}", kind.name());
             // The eBPF program reads paths from the first five.
             assert!(letters.bytes().take(5).filter(|letter| b"pPe".contains(letter)).count() <= 2);
         }

@@ -47,15 +47,16 @@ impl State {
 
     pub(super) fn make(&mut self, step: &mut Step) {
         let call = step.call;
-        let is_directory = matches!(call.kind, CallKind::Mkdir | CallKind::Mkdirat);
-        let kind = if is_directory {
-            Kind::Directory
-        } else {
+        let kind = match call.kind {
+            CallKind::Mkdir | CallKind::Mkdirat => Kind::Directory,
+            CallKind::Bind => Kind::Socket,
             // Without a kind, mknod makes a file.
-            call.mode.and_then(Kind::from_mode).unwrap_or(Kind::File)
+            _ => call.mode.and_then(Kind::from_mode).unwrap_or(Kind::File),
         };
+        // The descriptor of `bind` is the socket.
+        let directory = call.fd.filter(|_| call.kind != CallKind::Bind);
         let how = How { follow: false, is_entry: true, shows: shows_of_new(call), kind: None };
-        let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
+        let Some(walk) = self.walk(step, directory, call.path.as_ref(), how) else { return };
         self.place_first(step, &walk);
         if kind.is_special() && !self.options.special_files {
             step.skip(Skip::SpecialFile);
@@ -67,8 +68,22 @@ impl State {
         }
     }
 
+    /// `bind` makes a name if the socket is a Unix socket whose name is a path.
+    pub(super) fn bind_socket(&mut self, step: &mut Step) {
+        let is_about_socket =
+            matches!(step.call.errno, libc::EINVAL | libc::ENOTSOCK | libc::EOPNOTSUPP | libc::EAFNOSUPPORT);
+        if step.call.path.is_none() || is_about_socket {
+            step.skip(Skip::NotAFile);
+        } else {
+            self.make(step);
+        }
+    }
+
     pub(super) fn symlink(&mut self, step: &mut Step) {
         let call = step.call;
+        let mapped = call.path.as_ref().filter(|target| target.is_absolute());
+        let mapped = mapped.and_then(|target| self.options.map.apply(target.as_bytes()));
+        step.resolved.target = mapped.map(|target| Name::from(&*target)).or_else(|| call.path.clone());
         let how = How { follow: false, is_entry: true, shows: shows_of_new(call), kind: None };
         let Some(walk) = self.walk(step, call.fd2, call.path2.as_ref(), how) else { return };
         self.place_second(step, &walk);

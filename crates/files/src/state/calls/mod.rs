@@ -58,6 +58,7 @@ impl State {
             Fstat | Fgetxattr | Flistxattr => self.query_descriptor(step),
             Getdents | Getdents64 => self.list(step),
             Mkdir | Mkdirat | Mknod | Mknodat => self.make(step),
+            Bind => self.bind_socket(step),
             Symlink | Symlinkat => self.symlink(step),
             Link | Linkat => self.link(step),
             Unlink | Unlinkat | Rmdir => self.remove(step),
@@ -104,7 +105,7 @@ impl State {
                 self.counts.messages += 1;
                 step.skip(Skip::NotAFile);
             }
-            Connect | Bind | Listen | Shutdown | Sendto | Recvfrom | Sendmsg | Sendmmsg | Getsockname | Getpeername
+            Connect | Listen | Shutdown | Sendto | Recvfrom | Sendmsg | Sendmmsg | Getsockname | Getpeername
             | Getsockopt | Setsockopt | InotifyAddWatch | IoUringEnter | IoUringRegister => step.skip(Skip::NotAFile),
             PidfdGetfd | OpenByHandleAt | OpenTree => self.make_unknown(step),
             Setns | Mount | Umount2 | MoveMount | PivotRoot | IoSetup | IoSubmit | IoGetevents | Bpf | Swapon

@@ -106,10 +106,6 @@ impl State {
             step.modifies(Resource::Object(object));
             self.set_size(object, 0);
         }
-        let special = self.names.object(object).and_then(|object| object.kind).is_some_and(Kind::is_special);
-        if special && !self.options.special_files {
-            step.skip(Skip::SpecialFile);
-        }
         Some(object)
     }
 

@@ -375,3 +375,49 @@ fn hostile_paths_are_refused_and_counted() {
     assert!(state.counts().long_paths > 1);
     assert_eq!(state.counts().contradictions, 1);
 }
+
+fn bind(path: &str, errno: i32) -> impl FnOnce(&mut Call) {
+    let path = Name::from(path);
+    move |call| {
+        (call.fd, call.path, call.errno) = (Some(3), Some(path), errno);
+        call.result = Some(if errno == 0 { 0 } else { -1 });
+    }
+}
+
+#[test]
+fn the_name_of_a_unix_socket_is_that_of_a_special_file() {
+    let mut script = Script::new();
+    script
+        .call("socket", |call| call.result = Some(3))
+        .call("chdir", |call| call.path = Some("/run".into()))
+        .call("bind", bind("s", 0))
+        .call("chmod", |call| call.path = Some("/run/s".into()))
+        .call("bind", bind("/run/s", libc::EADDRINUSE))
+        .call("bind", bind("/run/t", libc::EINVAL))
+        .call("bind", |call| call.fd = Some(3))
+        .call("unlink", |call| call.path = Some("/run/s".into()))
+        .call("stat", failing("/run/s", libc::ENOENT));
+    let (_, resolved) = script.run(Options::default());
+    let (special, other) = (Some(Skip::SpecialFile), Some(Skip::NotAFile));
+    assert_eq!(skips(&resolved)[2..], [special, special, special, other, other, special, None]);
+    assert_eq!(resolved[2].path, Some("/run/s".into()));
+    let (_, resolved) = script.run(Options { special_files: true, ..Options::default() });
+    assert_eq!(skips(&resolved)[2..], [None, None, None, other, other, None, None]);
+    assert!(resolved[3].touches.iter().any(|touch| touch.resource == resolved[2].touches[0].resource));
+}
+
+#[test]
+fn absolute_targets_of_symbolic_links_are_mapped() {
+    let map = PathMap::parse(b"/home/u /moved").unwrap();
+    let target = |path: &str| {
+        let mut script = Script::new();
+        script.call("symlink", |call| (call.path, call.path2) = (Some(path.into()), Some("/home/u/link".into())));
+        script.call("stat", |call| call.path = Some("/home/u/link/x".into()));
+        let (_, resolved) = script.run(Options { map: map.clone(), ..Options::default() });
+        assert_eq!(resolved[0].path2, Some("/moved/link".into()));
+        resolved[0].target.as_ref().unwrap().to_string()
+    };
+    assert_eq!(target("/home/u/d"), "/moved/d");
+    assert_eq!(target("/etc/d"), "/etc/d");
+    assert_eq!(target("../u/d"), "../u/d");
+}

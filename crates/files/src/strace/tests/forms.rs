@@ -74,6 +74,13 @@ fn arguments_of_calls() {
             "openat2 fd=4 path=b flags=0x800042 mode=0o644",
         ),
         ("close(3) = 0", "close fd=3"),
+        (
+            r#"bind(3<socket:[9]>, {sa_family=AF_UNIX, sun_path="/run/a"}, 110) = 0"#,
+            "bind fd=3 fd_path=socket:[9] path=/run/a",
+        ),
+        (r#"bind(3, {sa_family=AF_FILE, path="a"}, 110) = 0"#, "bind fd=3 path=a"),
+        (r#"bind(3, {sa_family=AF_UNIX, sun_path=@"a"}, 5) = 0"#, "bind fd=3"),
+        (r#"bind(3, {sa_family=AF_INET, sin_port=htons(0)}, 16) = 0"#, "bind fd=3"),
         ("close_range(3, 4294967295, CLOSE_RANGE_CLOEXEC) = 0", "close_range fd=3 fd2=2147483647 flags=0x4"),
         (r#"read(3, ""..., 5042) = 5041"#, "read fd=3 length=5042"),
         (r#"read(3</a b>, "", 1)  = 0"#, "read fd=3 fd_path=/a b length=1"),
