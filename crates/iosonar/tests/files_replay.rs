@@ -418,7 +418,9 @@ fn links_with_absolute_targets_lead_to_where_the_map_puts_them() {
     let bench = Bench::new();
     let map = bench.0.path().join("map");
     fs::write(&map, "/home/u /moved\n").unwrap();
-    ["home", "moved"].map(|name| fs::create_dir(bench.root().join(name)).unwrap());
+    for name in ["home", "moved"] {
+        fs::create_dir(bench.root().join(name)).unwrap();
+    }
     let mut trace = Trace::new();
     trace.path(K::Mkdir, "/home/u/d", 0).two(K::Symlink, "/home/u/d", "/home/u/l", 0).path(K::Mkdir, "/home/u/l/x", 0);
     bench.replay(&trace, 0, &["--map", map.to_str().unwrap()]);
@@ -642,4 +644,18 @@ fn wrong_options_are_refused_before_anything_is_touched() {
     let output = kept.args(again.get_args().filter(|word| *word != "--overwrite")).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && message.contains("exists; choose another --output"), "{message}");
+}
+
+#[test]
+fn an_experiment_with_several_instances_repeats_no_warning() {
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.open("/a", libc::O_CREAT | libc::O_RDWR, 3).on(CallKind::Mmap, 3, Some(4096), 0x7000_0000);
+    let path = bench.0.path().join("t.calls.parquet");
+    trace.write(&path);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    command.args(["files", "scale"]).arg(&path).arg("--root").arg(bench.root()).args(["--instances", "1,2,3"]);
+    let output = command.arg("--output").arg(bench.0.path().join("t.scale.parquet")).output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), message.matches("map files into memory").count()), (Some(0), 1), "{message}");
 }

@@ -11,7 +11,7 @@ pub(crate) fn unit(rng: &mut Rng) -> f64 {
 }
 
 /// Exponentially distributed with mean 1: −ln U (Devroye, "Non-Uniform Random Variate Generation", 1986, II.2).
-pub(crate) fn exponential(rng: &mut Rng) -> f64 {
+pub fn exponential(rng: &mut Rng) -> f64 {
     -libm::log(unit(rng))
 }
 

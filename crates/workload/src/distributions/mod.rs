@@ -20,7 +20,8 @@ pub use kind::{Distribution, Kind};
 
 pub(crate) use gamma::{Gamma, SHAPE as GAMMA_SHAPE};
 pub(crate) use lognormal::{Lognormal, SIGMA};
-pub(crate) use math::{bisect, exponential, normal, normal_below};
+pub use math::exponential;
+pub(crate) use math::{bisect, normal, normal_below};
 pub(crate) use pareto::{LARGEST, Pareto, SHAPE as PARETO_SHAPE, from_settings as pareto};
 pub(crate) use weibull::{SHAPE as WEIBULL_SHAPE, Weibull};
 pub(crate) use zipf::Zipf;

@@ -38,7 +38,10 @@ Examples:
   iosonar files order tar.calls.parquet --order fs --format json | jq .summary
 
 Calls are numbered from 0 in the order of their begin. fs and resource leave out calls that a replay
-does not issue. The snapshot NAME.tree.parquet beside the trace is used if it exists.")]
+does not issue. The snapshot NAME.tree.parquet beside the trace is used if it exists.
+
+The summary needs 8 bytes of memory for each call, 400 MB for 50 million; with --reduce, some 24.
+fs and resource also keep an entry for each file or name.")]
 pub struct Args {
     /// The trace: a table of calls, or text of strace; `-` is standard input
     trace: PathBuf,

@@ -1,7 +1,9 @@
 //! `iosonar files scale`: how long several concurrent instances take, of the replay and of the program itself.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread;
@@ -78,11 +80,12 @@ impl Args {
         signals::remove_unfinished_files();
         let mut jobs = Vec::new();
         let mut mismatches = 0;
+        let mut shown = HashSet::new();
         out!("{:>9}  {:<7}  {:>9}  {:>9}  {:>9}", "instances", "what", "average", "shortest", "longest");
         for &instances in &self.instances {
             let folders = Folders::create(&self.root, instances)?;
             folders.prepare(&self.trace)?;
-            let (replayed, differ) = self.replayed(&folders)?;
+            let (replayed, differ) = self.replayed(&folders, &mut shown)?;
             mismatches += differ;
             print_row(instances, Executed::Replay, &replayed);
             jobs.extend(rows(instances, Executed::Replay, &replayed));
@@ -113,8 +116,9 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The seconds of each instance of a replay, and the number of calls with other results.
-    fn replayed(&self, folders: &Folders) -> Result<(Vec<f64>, u64)> {
+    /// The seconds of each instance of a replay, and the number of calls with other results. Messages that are in `shown` are
+    /// not repeated.
+    fn replayed(&self, folders: &Folders, shown: &mut HashSet<String>) -> Result<(Vec<f64>, u64)> {
         let mut command = own("replay")?;
         // A single instance uses the root itself.
         let instances = folders.instances;
@@ -125,12 +129,25 @@ impl Args {
         }
         command.args(["--instances", &instances.to_string(), "--json", "--output"]);
         command.arg(folders.top.join("run.calls-run.parquet"));
-        let output = command.stderr(Stdio::inherit()).output().context("cannot start the replay")?;
-        let found: Value = match output.status.code() {
-            Some(code) if code == 0 || code == i32::from(exit::REQUESTS_FAILED) => {
-                serde_json::from_slice(&output.stdout)?
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.context("cannot start the replay")?;
+        let (mut answer, messages) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+        let answer = thread::spawn(move || {
+            let mut text = Vec::new();
+            answer.read_to_end(&mut text).map(|_| text)
+        });
+        for message in BufReader::new(messages).split(b'\n') {
+            let message = String::from_utf8_lossy(&message?).into_owned();
+            if !shown.contains(&message) {
+                status!("{message}");
+                shown.insert(message);
             }
-            _ => bail!("the replay of {} failed: {}", human::counted(instances.into(), "instance"), output.status),
+        }
+        let answer = answer.join().expect("reading does not panic")?;
+        let status = child.wait()?;
+        let found: Value = match status.code() {
+            Some(code) if code == 0 || code == i32::from(exit::REQUESTS_FAILED) => serde_json::from_slice(&answer)?,
+            _ => bail!("the replay of {} failed: {status}", human::counted(instances.into(), "instance")),
         };
         let mismatches = found["mismatches"].as_u64().unwrap_or(0);
         let seconds: Vec<f64> = match found["instances"].as_array().filter(|each| !each.is_empty()) {
