@@ -7,8 +7,10 @@
 //! the same requests on every machine.
 
 pub mod arrivals;
+pub mod conversion;
 pub mod distributions;
 pub mod filament;
+pub mod fio;
 mod generated;
 pub mod library;
 mod mix;

@@ -1,9 +1,11 @@
-//! Ready programs: the texts in `examples/workloads`, embedded.
+//! Ready programs: the texts in `examples/workloads`, embedded; and programs in files.
 
 use std::path::Path;
 
 use iosonar_trace::params::did_you_mean;
 
+use crate::conversion::{Conversion, Outside};
+use crate::fio;
 use crate::program::Program;
 
 macro_rules! programs {
@@ -30,7 +32,7 @@ pub static PROGRAMS: &[(&str, &str)] = programs![
 /// The ready program of this name, or the program in the file of this name.
 ///
 /// # Errors
-/// If there is neither, or the text is not a program.
+/// If there is neither, or the text is not a program. A fio job file is one if it can be converted.
 pub fn open(name: &str) -> Result<Program, String> {
     if let Some((_, text)) = PROGRAMS.iter().find(|(known, _)| *known == name) {
         return Program::parse(&format!("{name}.toml"), text);
@@ -41,8 +43,26 @@ pub fn open(name: &str) -> Result<Program, String> {
         let near = did_you_mean(name, known);
         return Err(format!("unknown program {name}; {near} A file needs its ending: {name}.toml"));
     }
-    let text = std::fs::read_to_string(path).map_err(|why| format!("cannot read {name}: {why}"))?;
-    Program::parse(name, &text)
+    match convert(name)? {
+        Some(conversion) => conversion.program(name),
+        None => Program::parse(name, &read(name)?),
+    }
+}
+
+fn read(name: &str) -> Result<String, String> {
+    std::fs::read_to_string(name).map_err(|why| format!("cannot read {name}: {why}"))
+}
+
+/// The job file of another program in the file of this name; `None` if its ending is not that of one.
+///
+/// # Errors
+/// If it cannot be read or converted.
+pub fn convert(name: &str) -> Result<Option<Conversion>, String> {
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    match ending.to_ascii_lowercase().as_str() {
+        "fio" => fio::convert(name, &read(name)?, &Outside::PROCESS).map(Some),
+        _ => Ok(None),
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@ mod hotspots;
 mod kind;
 mod normal;
 mod random_walk;
+mod runs;
+mod self_similar;
 mod sequential;
+mod shuffled;
 mod space;
 mod streams;
 mod strided;
@@ -19,12 +22,15 @@ use iosonar_trace::params::{Settings, did_you_mean, split};
 /// Every kind of positions.
 pub static KINDS: &[&Kind] = &[
     &uniform::KIND,
+    &shuffled::KIND,
     &sequential::KIND,
     &strided::KIND,
     &zipf::KIND,
+    &self_similar::KIND,
     &hotspots::KIND,
     &normal::KIND,
     &random_walk::KIND,
+    &runs::KIND,
     &streams::KIND,
 ];
 

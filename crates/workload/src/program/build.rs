@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use iosonar_trace::params::{Settings as Kind, did_you_mean, parse_count, parse_duration, parse_rate, parse_sectors};
+use iosonar_trace::params::{
+    Settings as Kind, did_you_mean, parse_count, parse_duration, parse_positive, parse_rate, parse_sectors,
+};
 use iosonar_trace::{Device, DeviceId, MAX_END_SECTOR, Nanos, Sectors};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -50,7 +52,15 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
         is_open: stream.arrivals.is_some() && !stream.plan.is_waiting,
     });
     let streams = infos.collect();
-    Ok(Program { file: file.to_owned(), source: source.to_owned(), name, about, parameters, streams })
+    Ok(Program {
+        file: file.to_owned(),
+        source: source.to_owned(),
+        name,
+        about,
+        parameters,
+        streams,
+        remarks: Vec::new(),
+    })
 }
 
 /// Calls `with` with the text of the program, in which these parameters are set.
@@ -336,7 +346,9 @@ fn stream(section: &Section<'_, '_>, name: String, devices: &[Placed], scale: u6
     if tables.is_empty() {
         steps.push(StepSection { step: None, stream: section }.step(devices, instances, &mut own, true)?);
     }
-    let of_transaction: u64 = steps.iter().map(|step| u64::from(step.repeat)).sum();
+    let weights = weights(section, &tables)?;
+    let of_transaction: u64 =
+        if weights.is_empty() { steps.iter().map(|step| u64::from(step.repeat)).sum() } else { 1 };
     let is_waiting = is_closed || of_transaction > 1 && steps.iter().any(|step| step.is_waiting);
     let depth = count("depth")?;
     if depth.is_some() && !is_waiting {
@@ -346,8 +358,28 @@ fn stream(section: &Section<'_, '_>, name: String, devices: &[Placed], scale: u6
     let depth = u32::try_from(depth).ok().filter(|depth| u64::from(*depth) <= MOST_INSTANCES);
     let depth = depth.ok_or_else(|| section.error("depth", "too large; use a smaller one"))?;
     let transactions = requests.map_or(u64::MAX, |requests| requests.div_ceil(of_transaction));
-    let plan = Plan { steps, depth, think, interval, start, stagger, end, transactions, is_waiting };
+    let plan = Plan { steps, weights, depth, think, interval, start, stagger, end, transactions, is_waiting };
     Ok(Stream { name, instances, arrivals, plan: Arc::new(plan), own })
+}
+
+/// The cumulative weight of each step; empty if the steps have none.
+fn weights(section: &Section<'_, '_>, tables: &[(usize, &DeTable<'_>)]) -> Result<Vec<f64>, String> {
+    let (mut weights, mut total) = (Vec::new(), 0.0);
+    if !tables.iter().any(|(_, table)| table.contains_key("weight")) {
+        return Ok(weights);
+    }
+    for (number, (at, table)) in tables.iter().enumerate() {
+        let path = format!("{}, step {}", section.path, number + 1);
+        let step = Section::new(section.text, *at, path, table, STEP)?;
+        let why = "missing: another step has a weight, so each step of the stream needs one";
+        total += step.parsed("weight", parse_positive)?.ok_or_else(|| step.error("weight", why))?;
+        weights.push(total);
+        let of_several = ["same", "repeat", "wait"].into_iter().find(|key| step.has(key));
+        if let Some(key) = of_several {
+            return Err(step.error(key, "a step with a weight is a whole transaction of one request; remove the key"));
+        }
+    }
+    Ok(weights)
 }
 
 /// A step, which has the values of its stream where it has none of its own.

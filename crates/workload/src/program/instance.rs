@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
+use rand::RngExt;
 
 use crate::arrivals::Arrivals;
 use crate::distributions::Distribution;
@@ -17,6 +18,8 @@ const MOST_AT_ONCE: u32 = MOST_ASKS as u32 - 2;
 /// What all instances of a stream have in common.
 pub(super) struct Plan {
     pub steps: Vec<Step>,
+    /// The cumulative weight of each step, if a transaction is one of them; empty if it is all of them in order.
+    pub weights: Vec<f64>,
     /// The most transactions of an instance at a time.
     pub depth: u32,
     pub think: Option<Box<dyn Distribution>>,
@@ -45,6 +48,14 @@ impl Plan {
             most = most.max(now);
         }
         most
+    }
+
+    /// The steps of a transaction that begins: from the first, up to the second.
+    fn steps_of_next(&self, rng: &mut Rng) -> (u32, u32) {
+        let Some(total) = self.weights.last() else { return (0, self.steps.len() as u32) };
+        let point = rng.random::<f64>() * total;
+        let step = self.weights.partition_point(|upto| *upto <= point).min(self.steps.len() - 1) as u32;
+        (step, step + 1)
     }
 
     fn most_pending(&self, is_open: bool) -> u32 {
@@ -104,6 +115,8 @@ struct Transaction {
     sector: Sector,
     sectors: Sectors,
     step: u32,
+    /// The step before which it ends; 0 if it has not begun.
+    end: u32,
     /// Requests of the step that were asked for.
     done: u32,
     outstanding: u32,
@@ -211,7 +224,11 @@ impl Instance {
         let plan = &*self.plan;
         let transaction = &mut self.transactions[number];
         let mut left = MOST_AT_ONCE;
-        while let Some(step) = plan.steps.get(transaction.step as usize) {
+        if transaction.end == 0 {
+            (transaction.step, transaction.end) = plan.steps_of_next(&mut self.kind_rng);
+        }
+        while transaction.step < transaction.end {
+            let step = &plan.steps[transaction.step as usize];
             if step.is_waiting && transaction.outstanding > 0 {
                 return;
             }

@@ -125,6 +125,11 @@ pub static STEP: &[Key] = &[
     ),
     key("repeat", Takes::Number, "Requests of this step (default 1)"),
     key(
+        "weight",
+        Takes::Number,
+        "A transaction is one of the steps, drawn in proportion to their weights, instead of all of them in order",
+    ),
+    key(
         "wait",
         Takes::Flag,
         "Whether each request of the step waits until all requests before it in its transaction have completed (default true), or is issued at once",

@@ -25,6 +25,7 @@ pub struct Program {
     about: String,
     parameters: Vec<(String, String)>,
     streams: Vec<StreamInfo>,
+    remarks: Vec<String>,
 }
 
 /// A stream of a program.
@@ -89,6 +90,17 @@ impl Program {
     /// Its text.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// What a conversion to this program left out, a line each.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// The same with these remarks.
+    #[must_use]
+    pub fn with_remarks(self, remarks: Vec<String>) -> Self {
+        Self { remarks, ..self }
     }
 
     /// Its parameters with their defaults.

@@ -373,3 +373,35 @@ fn the_documentation_describes_every_key() {
         assert!(text.contains(&format!("`{}`", key.name)), "docs/workloads.md does not mention `{}`", key.name);
     }
 }
+
+#[test]
+fn a_transaction_is_one_of_the_steps_with_weights() {
+    let program = program(
+        "[[stream]]\nname = \"s\"\nclosed = true\ndepth = 4\nrequests = 20_000\npositions = \"sequential\"\n\
+         [[stream.step]]\nop = \"read\"\nweight = 3\nregion = \"1G\"\n\
+         [[stream.step]]\nop = \"write\"\nweight = 1\nregion = \"1G..2G\"\nsizes = \"64k\"",
+    );
+    let all = on_a_device(&program, &together(), Nanos::MAX);
+    let (reads, writes): (Vec<_>, Vec<_>) = all.iter().map(|(asked, _)| asked.ask).partition(|ask| ask.op == Op::Read);
+    assert_eq!(reads.len() + writes.len(), 20_000);
+    // Five standard deviations of a binomial count.
+    assert!((reads.len() as f64 - 15_000.0).abs() < 5.0 * (20_000.0_f64 * 0.75 * 0.25).sqrt(), "{}", reads.len());
+    // Each step has positions of its own.
+    assert!(reads.iter().zip(0..).all(|(ask, n)| ask.sector.0 == n * 8 % GIB));
+    assert!(writes.iter().zip(0..).all(|(ask, n)| ask.sector.0 == GIB + n * 128 % GIB));
+}
+
+#[test]
+fn weights_of_some_steps_alone_are_refused() {
+    let refused = |steps: &str| {
+        let text =
+            format!("name = \"p\"\nabout = \"A\"\n[[stream]]\nname = \"s\"\nclosed = true\nop = \"read\"\n{steps}");
+        Program::parse("p.toml", &text).unwrap_err()
+    };
+    let why = refused("[[stream.step]]\nweight = 1\n[[stream.step]]");
+    assert!(why.starts_with("p.toml:9: stream s, step 2, weight: missing"), "{why}");
+    let why = refused("[[stream.step]]\nweight = 1\nrepeat = 2");
+    assert!(why.starts_with("p.toml:9: stream s, step 1, repeat: a step with a weight"), "{why}");
+    let why = refused("[[stream.step]]\nweight = 0");
+    assert!(why.contains("step 1, weight"), "{why}");
+}

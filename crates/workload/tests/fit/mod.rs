@@ -257,6 +257,10 @@ pub fn positions(count: usize) {
         assert_counts(text, &pairs.collect::<Vec<_>>());
     };
     compared("uniform", &|_| 1.0 / SLOTS as f64);
+    compared("runs random=50%", &|_| 1.0 / SLOTS as f64);
+    let power = 0.8_f64.ln() / 0.2_f64.ln();
+    let upto = |slot: usize| (slot as f64 / SLOTS as f64).powf(power);
+    compared("self-similar ranks=sorted", &|slot| upto(slot + 1) - upto(slot));
     compared("hotspots spots=4 space=10% share=90%", &|slot| if slot % 250 < 25 { 0.9 / 100.0 } else { 0.1 / 900.0 });
     for (text, centre, deviation) in [("normal", 500.0, 100.0), ("normal centre=10% deviation=30%", 100.0, 300.0)] {
         let below = |slot: usize| 0.5 * libm::erfc((centre - slot as f64) / (deviation * 2_f64.sqrt()));
@@ -281,7 +285,7 @@ pub fn positions(count: usize) {
     let mut streams = [0.0; 8];
     slots("streams", count).for_each(|slot| streams[slot / 125] += 1.0);
     assert_counts("streams", &streams.iter().map(|c| (*c, n / 8.0)).collect::<Vec<_>>());
-    for text in ["sequential", "strided stride=100k"] {
+    for text in ["sequential", "strided stride=100k", "shuffled"] {
         let whole = count / SLOTS * SLOTS;
         assert!(slot_counts(text, whole).iter().all(|c| *c == (whole / SLOTS) as f64), "{text}");
     }

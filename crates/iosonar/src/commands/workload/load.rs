@@ -25,7 +25,7 @@ Examples:
 Closed streams, and open ones whose steps wait, are left out: when they make requests depends on the
 device. A program without any other stream is refused.")]
 pub struct Args {
-    /// Name of a ready program, or a TOML file
+    /// Name of a ready program, a TOML file, or a job file of fio (NAME.fio)
     #[arg(value_name = "PROGRAM")]
     program: String,
 
@@ -76,6 +76,7 @@ impl Args {
         written::refuse_name_of_run(&output)?;
         replacing.allows(&output)?;
         let opened = library::open(&program).map_err(Usage)?;
+        opened.remarks().iter().for_each(|remark| status!("{remark}"));
         let mut settings = Settings { seed, scale, set, layout: Layout::Together(span) };
         if separate_devices {
             settings.layout = Layout::Separate(opened.sizes_on(span, &settings).map_err(Usage)?);

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
+mod convert;
 mod list;
 mod load;
 mod show;
@@ -16,8 +17,10 @@ Examples:
   iosonar workload list                                 the ready programs
   iosonar workload show tpcb > mine.toml                the text of one, to change it
   iosonar workload load spc1 x.load.parquet --scale 10  its open part as a load
+  iosonar workload convert oltp.fio oltp.toml           a job file of fio as a program
 
-PROGRAM is the name of a ready program or a TOML file; docs/workloads.md describes its text.")]
+PROGRAM is the name of a ready program, a TOML file, or a job file of fio (NAME.fio); docs/workloads.md describes
+its text.")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -28,6 +31,7 @@ enum Command {
     List(list::Args),
     Show(show::Args),
     Load(load::Args),
+    Convert(convert::Args),
 }
 
 impl Args {
@@ -36,6 +40,7 @@ impl Args {
             Command::List(args) => args.run(),
             Command::Show(args) => args.run(),
             Command::Load(args) => args.run(),
+            Command::Convert(args) => args.run(),
         }
     }
 }

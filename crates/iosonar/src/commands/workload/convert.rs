@@ -1,0 +1,61 @@
+//! `iosonar workload convert`: a job file of fio as a program.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use iosonar_workload::library;
+
+use crate::console::{out, status};
+use crate::usage::{Usage, misuse};
+use crate::written;
+
+/// Convert a job file of fio to a program, and say what it means
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar workload convert oltp.fio oltp.toml
+  iosonar workload convert oltp.fio              what it means, without writing a file
+  iosonar workload load oltp.fio x.load.parquet  a job file is also a PROGRAM
+
+Prints a sentence for each job, notes where the program differs from the job file, and the options that do not
+change which requests are made. An option that a program cannot express is refused, with file and line.
+docs/workloads.md lists all options.")]
+pub struct Args {
+    /// The job file: NAME.fio
+    #[arg(value_name = "JOB")]
+    job: String,
+
+    /// The program to write [default: none]
+    #[arg(value_name = "OUT")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    replacing: written::Replacing,
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        let Self { job, output, replacing } = self;
+        let Some(conversion) = library::convert(&job).map_err(Usage)? else {
+            misuse!("{job} is not a job file of fio by its name; name it NAME.fio");
+        };
+        let program = conversion.program(&job).map_err(Usage)?;
+        for meaning in &conversion.meanings {
+            out!("{meaning}");
+        }
+        for remark in conversion.remarks() {
+            out!("{remark}");
+        }
+        if let Some(output) = output {
+            replacing.allows(&output)?;
+            let cannot = || format!("cannot write {}", output.display());
+            let mut file = replacing.begin(&output).with_context(cannot)?;
+            file.write_all(program.source().as_bytes()).with_context(cannot)?;
+            file.finish().with_context(cannot)?;
+            status!("wrote {}", output.display());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,223 @@
+//! When a job makes its requests, and when it ends.
+
+use super::job::Job;
+use super::place::Places;
+use super::requests::{DISCARD, Directions, Part, READ, WRITE};
+
+/// What makes a job ask for its next request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pace {
+    /// The completion of an earlier one.
+    Closed {
+        /// Requests at a time.
+        depth: u64,
+        /// A pause in microseconds, after so many requests.
+        think: Option<(u64, u64)>,
+    },
+    /// The time.
+    Open {
+        /// Requests per second of reads, writes and discards.
+        rates: [f64; 3],
+        is_poisson: bool,
+    },
+}
+
+/// When a job ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// In microseconds.
+    pub start: u64,
+    pub end: Option<u64>,
+    /// Requests of each clone.
+    pub requests: Option<u64>,
+}
+
+/// Engines whose calls return when the request has completed: one request at a time, whatever the depth.
+const SYNCHRONOUS: &[&str] = &[
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "mmap",
+    "splice",
+    "libpmem",
+    "dev-dax",
+    "pmemblk",
+    "libzbc",
+    "mtd",
+    "libhdfs",
+    "gfapi",
+    "ime_psync",
+    "ime_psyncv",
+];
+
+const ASYNCHRONOUS: &[&str] = &[
+    "libaio",
+    "io_uring",
+    "io_uring_cmd",
+    "posixaio",
+    "windowsaio",
+    "solarisaio",
+    "guasi",
+    "sg",
+    "null",
+    "rbd",
+    "rados",
+    "gfapi_async",
+    "nbd",
+    "libiscsi",
+    "xnvme",
+    "libblkio",
+    "libcufile",
+    "dfs",
+    "ime_aio",
+    "nfs",
+    "cpp_null",
+];
+
+/// The requests at a time that the engine of a job really has outstanding.
+///
+/// # Errors
+/// If the depth is none.
+pub fn depth(job: &Job, notes: &mut Vec<String>) -> Result<u64, String> {
+    let engine = job.text("ioengine").unwrap_or("psync");
+    let engine = engine.split(':').next().unwrap_or_default();
+    let depth = job.count("iodepth")?.unwrap_or(1);
+    if depth > 1 << 20 {
+        return Err(job.error("iodepth", "more than 1048576"));
+    }
+    let is_offloaded = match job.text("io_submit_mode").unwrap_or("inline") {
+        "inline" => false,
+        "offload" => true,
+        _ => return Err(job.error("io_submit_mode", "it is inline or offload")),
+    };
+    if SYNCHRONOUS.contains(&engine) && !is_offloaded {
+        if depth > 1 {
+            let default = if job.has("ioengine") { "" } else { ", fio's default," };
+            notes.push(format!(
+                "{}: ioengine={engine}{default} has one request at a time; iodepth={depth} has no effect in fio either",
+                job.name
+            ));
+        }
+        return Ok(1);
+    }
+    if !SYNCHRONOUS.contains(&engine) && !ASYNCHRONOUS.contains(&engine) {
+        notes.push(format!("{}: the engine {engine} is unknown, and taken as asynchronous", job.name));
+    }
+    Ok(depth)
+}
+
+/// # Errors
+/// If a program cannot say it.
+pub fn pace(job: &Job, directions: Directions, parts: &[Part], notes: &mut Vec<String>) -> Result<Pace, String> {
+    let depth = depth(job, notes)?;
+    let think = job.micros("thinktime", "us")?.filter(|time| *time > 0);
+    let blocks = job.number("thinktime_blocks")?.unwrap_or(1).max(1);
+    let rates = rates(job, directions, parts)?;
+    let Some(rates) = rates else {
+        if job.has("rate_process") && job.text("rate_process") != Some("linear") {
+            return Err(job.error("rate_process", "it needs rate or rate_iops"));
+        }
+        // A pause begins when all requests before it have completed.
+        let depth = if think.is_some() { depth.min(blocks) } else { depth };
+        return Ok(Pace::Closed { depth, think: think.map(|time| (time, blocks)) });
+    };
+    if think.is_some() {
+        return Err(
+            job.error("thinktime", "together with a rate, which already says when requests come; use one of them")
+        );
+    }
+    let is_poisson = match job.text("rate_process").unwrap_or("linear") {
+        "linear" => false,
+        "poisson" => true,
+        _ => return Err(job.error("rate_process", "it is linear or poisson")),
+    };
+    notes.push(format!(
+        "{}: requests come at their times, whatever is outstanding; fio would delay those beyond {depth}",
+        job.name
+    ));
+    Ok(Pace::Open { rates, is_poisson })
+}
+
+/// Requests per second of each direction; `None` if no rate is set.
+fn rates(job: &Job, directions: Directions, parts: &[Part]) -> Result<Option<[f64; 3]>, String> {
+    let above_zero = |text: &str| job.number_of(text).map(|rate| rate as f64);
+    let (bytes, requests) = (job.triple("rate", above_zero)?, job.triple("rate_iops", above_zero)?);
+    let mut rates = [0.0; 3];
+    let mut unlimited = Vec::new();
+    for direction in [READ, WRITE, DISCARD] {
+        if directions.weights[direction] == 0.0 {
+            continue;
+        }
+        let size = parts.iter().find(|part| part.direction == direction).map_or(4096.0, |part| part.sizes.mean());
+        let by_bytes = bytes[direction].filter(|rate| *rate > 0.0).map(|rate| rate / size);
+        match by_bytes.or(requests[direction]).filter(|rate| *rate > 0.0) {
+            Some(rate) => rates[direction] = rate,
+            None => unlimited.push(["reads", "writes", "trims"][direction]),
+        }
+    }
+    if rates == [0.0; 3] {
+        return Ok(None);
+    }
+    let option = if job.has("rate") { "rate" } else { "rate_iops" };
+    if let Some(unlimited) = unlimited.first() {
+        return Err(job.error(option, &format!("{unlimited} have no rate; set one, or write a job for each direction")));
+    }
+    if directions.is_trimwrite {
+        return Err(job.error(option, "together with rw=trimwrite; remove one of them"));
+    }
+    Ok(Some(rates))
+}
+
+/// # Errors
+/// If a program cannot say it.
+pub fn limits(job: &Job, parts: &[Part], places: &Places, notes: &mut Vec<String>) -> Result<Limits, String> {
+    let start = job.parsed("startdelay", |text| match text.contains(['-', ':']) {
+        true => Err("a random time; write one time".into()),
+        false => super::values::micros(text, "s"),
+    });
+    let start = start?.unwrap_or(0);
+    let runtime = job.micros("runtime", "s")?.filter(|time| *time > 0);
+    let ramp = job.micros("ramp_time", "s")?.unwrap_or(0);
+    let is_time_based = job.flag("time_based")?;
+    if is_time_based && runtime.is_none() {
+        return Err(job.error("time_based", "without runtime, which fio refuses too; set runtime"));
+    }
+    let end = runtime.map(|runtime| start + ramp + runtime);
+    if ramp > 0 {
+        let ramp = super::values::time_text(ramp);
+        notes.push(format!("{}: the first {ramp} are fio's ramp_time; the run has them as well", job.name));
+    }
+    let loops = job.count("loops")?.unwrap_or(1);
+    let percent = |text: &str| {
+        text.strip_suffix('%')
+            .map(|percent| percent.trim().parse::<f64>().map_err(|_| format!("`{text}` is not a percentage")))
+    };
+    let io_size = job.parsed("io_size", |text| match (percent(text), places.bytes) {
+        (None, _) => job.number_of(text).map(Some),
+        (Some(share), Some(bytes)) => Ok(Some((bytes as f64 * share? / 100.0) as u64)),
+        (Some(_), None) => Err("a percentage of a size that is not known; set size in bytes".into()),
+    })?;
+    let io_size = io_size.flatten().filter(|bytes| *bytes > 0);
+    let total = io_size.or(places.bytes).map(|bytes| bytes as f64 * loops as f64);
+    let weight: f64 = parts.iter().map(|part| part.weight).sum();
+    let mean = parts.iter().map(|part| part.sizes.mean() * part.weight).sum::<f64>() / weight;
+    let is_one = parts.iter().all(|part| part.sizes.is_one() && part.sizes.largest() == parts[0].sizes.largest());
+    let of_bytes = total.map(|total| {
+        let requests = total / mean;
+        (if is_one { requests.floor() } else { requests.round() }).max(1.0) as u64
+    });
+    let of_bytes = of_bytes.filter(|_| !is_time_based);
+    let number = job.number("number_ios")?.filter(|number| *number > 0);
+    let requests = of_bytes.into_iter().chain(number).min();
+    if !is_one && of_bytes.is_some() && requests == of_bytes {
+        notes.push(format!("{}: with several sizes, the number of requests is that of the mean size", job.name));
+    }
+    if requests.is_none() && !is_time_based {
+        let what =
+            if end.is_some() { "ends by its runtime alone" } else { "does not end by itself; set how long with --for" };
+        notes.push(format!("{}: fio would end when it has covered the device once; the program {what}", job.name));
+    }
+    Ok(Limits { start, end, requests })
+}

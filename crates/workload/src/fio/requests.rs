@@ -1,0 +1,432 @@
+//! Which requests a job makes: operations, sizes, and positions.
+
+use super::job::Job;
+use super::place::{Places, Region};
+use crate::conversion::Sizes;
+
+/// Reads, writes, discards.
+pub const READ: usize = 0;
+pub const WRITE: usize = 1;
+pub const DISCARD: usize = 2;
+
+/// One kind of requests of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// [`READ`], [`WRITE`] or [`DISCARD`].
+    pub direction: usize,
+    pub weight: f64,
+    pub sizes: Sizes,
+    /// As in a program.
+    pub positions: String,
+    /// In bytes.
+    pub align: u64,
+    pub region: Region,
+}
+
+/// What the jobs's `rw` says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Directions {
+    pub is_random: bool,
+    /// The shares of reads, writes and discards.
+    pub weights: [f64; 3],
+    /// Whether each block is discarded and then written.
+    pub is_trimwrite: bool,
+}
+
+/// What `rw` says, and the number behind its colon.
+fn directions(job: &Job) -> Result<(Directions, Option<&str>), String> {
+    let text = job.text("rw").unwrap_or("read");
+    let (kind, modifier) = text.split_once(':').map_or((text, None), |(kind, modifier)| (kind, Some(modifier)));
+    let (is_random, weights, is_trimwrite) = match kind {
+        "read" => (false, [1.0, 0.0, 0.0], false),
+        "write" => (false, [0.0, 1.0, 0.0], false),
+        "trim" => (false, [0.0, 0.0, 1.0], false),
+        "randread" => (true, [1.0, 0.0, 0.0], false),
+        "randwrite" => (true, [0.0, 1.0, 0.0], false),
+        "randtrim" => (true, [0.0, 0.0, 1.0], false),
+        "rw" | "readwrite" => (false, mixed(job)?, false),
+        "randrw" => (true, mixed(job)?, false),
+        "trimwrite" => (false, [0.0, 0.5, 0.5], true),
+        "randtrimwrite" => (true, [0.0, 0.5, 0.5], true),
+        _ => {
+            let known = "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite";
+            return Err(job.error("rw", &format!("unknown; it is {known}")));
+        }
+    };
+    Ok((Directions { is_random, weights, is_trimwrite }, modifier))
+}
+
+/// The shares of reads and writes.
+fn mixed(job: &Job) -> Result<[f64; 3], String> {
+    let percent = |option| {
+        job.parsed(option, |text| match job.number_of(text)? {
+            percent @ 0..=100 => Ok(percent as f64),
+            _ => Err("a percentage from 0 to 100".into()),
+        })
+    };
+    let (reads, writes) = (percent("rwmixread")?, percent("rwmixwrite")?);
+    let reads = match (reads, writes) {
+        (Some(reads), Some(writes)) if job.is_later("rwmixread", "rwmixwrite") || reads + writes == 100.0 => reads,
+        (_, Some(writes)) => 100.0 - writes,
+        (reads, None) => reads.unwrap_or(50.0),
+    };
+    Ok([reads, 100.0 - reads, 0.0])
+}
+
+/// The sizes for reads, writes and discards.
+fn sizes(job: &Job) -> Result<[Sizes; 3], String> {
+    let one = |text: &str| Sizes::new(vec![(job.number_of(text)?, 1.0)]);
+    let mut sizes = job.triple("bs", one)?;
+    if job.has("bsrange") && !job.is_later("bs", "bsrange") {
+        // Reads, writes and discards may also be separated by slashes.
+        let text = job.text("bsrange").unwrap_or_default().replace('/', ",");
+        let all = super::values::triple(&text).and_then(|parts| {
+            let [read, write, discard] = parts.map(|part| part.map(|text| range(job, &text)).transpose());
+            Ok([read?, write?, discard?])
+        });
+        sizes = all.map_err(|why| job.error("bsrange", &why))?;
+    }
+    if job.has("bssplit") {
+        sizes = job.triple("bssplit", |text| split(job, text))?;
+    }
+    Ok(sizes.map(|sizes| sizes.unwrap_or_else(|| Sizes::one(4096))))
+}
+
+/// More sizes than this would make a text that nobody reads.
+const MOST_SIZES: u64 = 4096;
+
+/// `4k-64k`: multiples of the smallest size, each as often.
+fn range(job: &Job, text: &str) -> Result<Sizes, String> {
+    let Some((one, other)) = text.split_once(['-', ':']) else {
+        return Err(format!("`{text}` is not a range like 4k-64k"));
+    };
+    let (one, other) = (job.number_of(one.trim())?, job.number_of(other.trim())?);
+    let (smallest, largest) = (one.min(other), one.max(other));
+    if smallest == 0 {
+        return Err("the smallest size is 0".into());
+    }
+    let count = largest.div_ceil(smallest);
+    if count > MOST_SIZES {
+        return Err(format!("{count} sizes, more than {MOST_SIZES}; use a larger smallest size, or bssplit"));
+    }
+    // fio draws from the smallest to the sum of both, and rounds down; what is above the largest becomes it.
+    let weight = |number: u64| (smallest.min(largest - (number - 1) * smallest)) as f64 / smallest as f64;
+    Sizes::new((1..=count).map(|number| ((number * smallest).min(largest), weight(number))).collect())
+}
+
+/// `4k/10:64k/50:32k`: sizes with percentages; those without one share the rest.
+fn split(job: &Job, text: &str) -> Result<Sizes, String> {
+    let (mut all, mut open, mut total) = (Vec::new(), 0_u32, 0.0);
+    for part in text.split(':').filter(|part| !part.is_empty()) {
+        let (size, percent) = part.split_once('/').unwrap_or((part, ""));
+        let size = job.number_of(size.trim())?;
+        let percent = match percent.trim() {
+            "" => None,
+            text => Some(
+                text.parse::<f64>()
+                    .ok()
+                    .filter(|p| (0.0..=100.0).contains(p))
+                    .ok_or_else(|| format!("`{text}` is not a percentage"))?,
+            ),
+        };
+        total += percent.unwrap_or(0.0);
+        open += u32::from(percent.is_none());
+        all.push((size, percent));
+    }
+    if total > 100.0 + 1e-9 {
+        return Err(format!("the percentages add up to {total}"));
+    }
+    if open == 0 && total < 100.0 - 1e-9 {
+        return Err(format!("the percentages add up to {total}, not 100"));
+    }
+    let rest = (100.0 - total) / f64::from(open.max(1));
+    Sizes::new(all.into_iter().map(|(size, percent)| (size, percent.unwrap_or(rest))).collect())
+}
+
+/// The kinds of requests of a job, on each of the regions.
+///
+/// # Errors
+/// If a program cannot say them.
+pub fn parts(
+    job: &Job,
+    places: &Places,
+    regions: &[Region],
+    notes: &mut Vec<String>,
+) -> Result<(Directions, Vec<Part>), String> {
+    let (directions, modifier) = directions(job)?;
+    let (sizes, aligns) = (sizes(job)?, aligns(job)?);
+    let in_turn = regions.len() > 1 || places.files > 1;
+    let service = if in_turn { service(job)? } else { Service::Random(1) };
+    let mut parts = Vec::new();
+    for direction in [READ, WRITE, DISCARD] {
+        let share = directions.weights[direction];
+        if share == 0.0 {
+            continue;
+        }
+        let sizes = sizes[if directions.is_trimwrite { WRITE } else { direction }].clone();
+        let align = match directions.is_random {
+            true => aligns[direction].unwrap_or_else(|| sizes.smallest()),
+            false => sizes.unit(),
+        };
+        if align % 512 != 0 {
+            return Err(job.error("ba", "not a multiple of 512, the size of a sector"));
+        }
+        let zones = if directions.is_random { zones(job, direction)? } else { Zones::None };
+        for region in regions {
+            let mut add = |region: Region, weight: f64, positions: &str| {
+                let weight = share * weight;
+                parts.push(Part {
+                    direction,
+                    weight,
+                    sizes: sizes.clone(),
+                    positions: positions.into(),
+                    align,
+                    region,
+                });
+            };
+            let (zoned, option) = match &zones {
+                Zones::None => {
+                    add(
+                        *region,
+                        1.0,
+                        &positions(job, directions, direction, modifier, &sizes, align, places.files, service, notes)?,
+                    );
+                    continue;
+                }
+                Zones::Shares(zones) => (zones.clone(), "random_distribution"),
+                Zones::Bytes(zones) => {
+                    let whole = region
+                        .bytes()
+                        .ok_or_else(|| job.error("random_distribution", "zoned_abs needs size in bytes; set it"))?
+                        as f64;
+                    (zones.iter().map(|(access, bytes)| (*access, bytes / whole)).collect(), "random_distribution")
+                }
+            };
+            if modifier.is_some() || job.has("percentage_random") || places.files > 1 {
+                return Err(job.error(
+                    option,
+                    "zones together with rw=...:N, percentage_random or several files; use one of them",
+                ));
+            }
+            let mut from = 0.0;
+            for (access, share) in zoned {
+                let to = (from + share).min(1.0);
+                let zone = region.part(from, to, align).ok_or_else(|| {
+                    job.error(option, "zones of a part whose size is not known; set size, and offset in the same way")
+                })?;
+                let is_empty = zone.from == zone.to.unwrap_or(crate::fio::place::Extent::Percent(100.0));
+                if access > 0.0 && is_empty {
+                    return Err(job.error(option, "a zone behind the end of the job's size, or smaller than a request"));
+                }
+                if access > 0.0 {
+                    add(zone, access, "uniform");
+                }
+                from = to;
+            }
+        }
+    }
+    Ok((directions, parts))
+}
+
+fn aligns(job: &Job) -> Result<[Option<u64>; 3], String> {
+    let aligns = job.triple("ba", |text| job.number_of(text))?;
+    Ok(aligns.map(|align| align.filter(|align| *align > 0)))
+}
+
+/// How files take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Service {
+    /// At random, or in turn, for so many requests at a time.
+    Random(u64),
+    /// One after the other.
+    Sequential,
+}
+
+fn service(job: &Job) -> Result<Service, String> {
+    let text = job.text("file_service_type").unwrap_or("roundrobin");
+    let (kind, count) = text.split_once(':').map_or((text, None), |(kind, count)| (kind, Some(count)));
+    let count =
+        count.map_or(Ok(1), |count| job.number_of(count)).map_err(|why| job.error("file_service_type", &why))?;
+    match kind {
+        "roundrobin" | "random" => Ok(Service::Random(count.max(1))),
+        "sequential" => Ok(Service::Sequential),
+        _ => Err(job.error("file_service_type", "files with different shares; write a job for each, with its rate")),
+    }
+}
+
+/// The positions of one direction.
+#[allow(clippy::too_many_arguments)]
+fn positions(
+    job: &Job,
+    directions: Directions,
+    direction: usize,
+    modifier: Option<&str>,
+    sizes: &Sizes,
+    align: u64,
+    files: u64,
+    service: Service,
+    notes: &mut Vec<String>,
+) -> Result<String, String> {
+    let note = |notes: &mut Vec<String>, text: &str| notes.push(format!("{}: {text}", job.name));
+    if !directions.is_random {
+        return match (modifier, files, service) {
+            (Some(_), 2.., _) => Err(job.error("rw", "a distance between requests, in several files; use one file")),
+            (Some(skip), ..) => {
+                note(
+                    notes,
+                    "after the end of the size, requests go to what the first pass left out; fio repeats the first pass",
+                );
+                strided(job, skip, sizes)
+            }
+            (None, 1, _) | (None, _, Service::Sequential) => Ok("sequential".into()),
+            (None, _, Service::Random(run)) => {
+                if !job.text("file_service_type").is_some_and(|text| text.starts_with("random")) {
+                    note(notes, "files are chosen at random, with equal shares; fio takes them in turn");
+                }
+                let run = if run > 1 { format!(" run={run}") } else { String::new() };
+                Ok(format!("streams count={files}{run}"))
+            }
+        };
+    }
+    let random = job.triple("percentage_random", |text| match job.number_of(text)? {
+        percent @ 0..=100 => Ok(percent),
+        _ => Err("a percentage from 0 to 100".into()),
+    })?[direction]
+        .unwrap_or(100);
+    let law = law(job, direction)?;
+    if law.is_some() && (modifier.is_some() || random < 100) {
+        return Err(job.error(
+            "random_distribution",
+            "together with sequential runs (rw=...:N, percentage_random); use one of them",
+        ));
+    }
+    if law.is_some() && files > 1 {
+        return Err(job.error("random_distribution", "in several files; use one"));
+    }
+    if modifier.is_some() && random < 100 {
+        return Err(job.error("percentage_random", "together with rw=...:N; use one of them"));
+    }
+    if let Some(count) = modifier {
+        let count = job.number_of(count).ok().filter(|count| *count > 0);
+        let count = count.ok_or_else(|| job.error("rw", "the number behind the colon is not a number of requests"))?;
+        if count > 1 {
+            return Ok(format!("runs length={count}"));
+        }
+    }
+    if random < 100 {
+        return Ok(if random == 0 { "sequential".into() } else { format!("runs random={random}%") });
+    }
+    if let Some(law) = law {
+        return Ok(law);
+    }
+    let maps = !job.flag("norandommap")?;
+    if maps && sizes.is_one() && sizes.largest() == align {
+        return Ok("shuffled".into());
+    }
+    if maps {
+        note(
+            notes,
+            "positions are drawn independently, as with norandommap; fio's map of blocks would avoid repetitions",
+        );
+    }
+    Ok("uniform".into())
+}
+
+/// `rw=write:8k`: so many bytes are left out after each request.
+fn strided(job: &Job, skip: &str, sizes: &Sizes) -> Result<String, String> {
+    if skip.starts_with('-') {
+        return Err(job.error("rw", "backwards; a program's positions go forwards"));
+    }
+    if !sizes.is_one() {
+        return Err(job.error("rw", "a distance between requests of several sizes; use one size"));
+    }
+    let skip = job.number_of(skip).map_err(|why| job.error("rw", &why))?;
+    if skip == 0 {
+        return Ok("sequential".into());
+    }
+    if skip % sizes.largest() != 0 {
+        return Err(job.error("rw", "the distance is not a multiple of the size; use one that is"));
+    }
+    Ok(format!("strided stride={}", crate::conversion::bytes_text(skip + sizes.largest())))
+}
+
+/// The distribution of random positions of a direction, as in a program; `None` if it is uniform.
+fn law(job: &Job, direction: usize) -> Result<Option<String>, String> {
+    let Some(text) = job.text("random_distribution") else { return Ok(None) };
+    let parts: Vec<&str> = text.split(',').collect();
+    let part = parts[direction.min(parts.len() - 1)].trim();
+    let (kind, values) = part.split_once(':').unwrap_or((part, ""));
+    let wrong = |why: &str| Err(job.error("random_distribution", why));
+    let number = || values.parse::<f64>().ok().filter(|value| *value > 0.0 && value.is_finite());
+    if values.contains(':') && kind != "zoned" && kind != "zoned_abs" {
+        return wrong("a centre (the second number); remove it");
+    }
+    match (kind, number()) {
+        ("random", _) | ("zoned" | "zoned_abs", _) => Ok(None),
+        ("zipf", Some(theta)) => Ok(Some(format!("zipf exponent={theta}"))),
+        ("zipf", None) => wrong("its theta is missing or not above zero, as in zipf:1.2"),
+        ("pareto", Some(power)) if power < 1.0 => {
+            // The share of requests that the share `power` of the positions does not have.
+            let percent = |share: f64| (share * 1e11).round() / 1e9;
+            Ok(Some(format!("self-similar share={}% space={}%", percent(1.0 - power), percent(power))))
+        }
+        ("pareto", _) => wrong("its power is missing or not between 0 and 1, as in pareto:0.2"),
+        ("normal" | "gauss", Some(percent)) if percent <= 100.0 => {
+            Ok(Some(format!("normal centre=50% deviation={percent}%")))
+        }
+        ("normal" | "gauss", _) => wrong("its deviation is missing or not a percentage, as in normal:10"),
+        _ => wrong("unknown; it is random, zipf:THETA, pareto:POWER, normal:PERCENT, zoned:... or zoned_abs:..."),
+    }
+}
+
+/// Zones of a job's region, in order: the share of requests, and the zone's share or its bytes.
+enum Zones {
+    None,
+    Shares(Vec<(f64, f64)>),
+    Bytes(Vec<(f64, f64)>),
+}
+
+/// `zoned:60/10:30/20:8/30:2/40`: percentages of requests and of the region, or with `zoned_abs` its bytes.
+fn zones(job: &Job, direction: usize) -> Result<Zones, String> {
+    let text = job.text("random_distribution").unwrap_or_default();
+    let Some((kind @ ("zoned" | "zoned_abs"), list)) = text.split_once(':') else { return Ok(Zones::None) };
+    let is_bytes = kind == "zoned_abs";
+    let wrong = |why: &str| Err(job.error("random_distribution", why));
+    let lists: Vec<&str> = list.split(',').collect();
+    let list = lists[direction.min(lists.len() - 1)];
+    let mut zones = Vec::new();
+    for part in list.split(':').filter(|part| !part.is_empty()) {
+        let (access, size) = part.split_once('/').unwrap_or((part, ""));
+        let percent = |text: &str| text.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
+        let size = match (size.trim(), is_bytes) {
+            ("", _) => None,
+            (size, true) => Some(job.number_of(size).map_err(|why| job.error("random_distribution", &why))? as f64),
+            (size, false) => match percent(size) {
+                None => return wrong(&format!("`{part}` is not a share of the requests and of the size, as in 60/10")),
+                share => share.map(|share| share / 100.0),
+            },
+        };
+        let access = match access.trim() {
+            "" => None,
+            text => match percent(text) {
+                None => return wrong(&format!("`{part}` is not a share of the requests and a size, as in 60/10")),
+                access => access,
+            },
+        };
+        zones.push((access, size));
+    }
+    let (known, open) =
+        (zones.iter().filter_map(|zone| zone.0).sum::<f64>(), zones.iter().filter(|zone| zone.0.is_none()).count());
+    let rest = ((100.0 - known) / open.max(1) as f64).max(0.0);
+    let (size, open_size) =
+        (zones.iter().filter_map(|zone| zone.1).sum::<f64>(), zones.iter().filter(|zone| zone.1.is_none()).count());
+    if zones.is_empty() || known > 100.0 + 1e-9 || (!is_bytes && size > 1.0 + 1e-9) {
+        return wrong("no zones, or more than 100 %");
+    }
+    if is_bytes && open_size > 0 {
+        return wrong("a zone without its size; write it");
+    }
+    let rest_size = ((1.0 - size) / open_size.max(1) as f64).max(0.0);
+    let zones = zones.into_iter().map(|(access, size)| (access.unwrap_or(rest), size.unwrap_or(rest_size))).collect();
+    Ok(if is_bytes { Zones::Bytes(zones) } else { Zones::Shares(zones) })
+}

@@ -1,0 +1,493 @@
+//! The streams of a job.
+
+use super::job::{Job, shown};
+use super::pace::{Limits, Pace, limits, pace};
+use super::place::{Devices, Places, Region};
+use super::requests::{DISCARD, Directions, Part, READ, WRITE, parts};
+use super::values::time_text;
+use crate::conversion::{Ignored, Sizes, StreamText, Table, bytes_text};
+
+/// Requests of the same sizes and positions.
+#[derive(Clone, Debug)]
+struct Group {
+    /// Operations with their weights.
+    operations: Vec<(&'static str, f64)>,
+    sizes: Sizes,
+    positions: String,
+    align: u64,
+    region: Region,
+}
+
+impl Group {
+    fn weight(&self) -> f64 {
+        self.operations.iter().map(|(_, weight)| weight).sum()
+    }
+
+    fn write(&self, table: &mut Table, devices: &Devices) {
+        match &self.operations[..] {
+            [(operation, _)] => table.text("op", operation),
+            several => {
+                let parts: Vec<String> =
+                    several.iter().map(|(operation, weight)| format!("{operation}={weight}")).collect();
+                table.text("mix", &parts.join(","));
+            }
+        }
+        table.text("sizes", &self.sizes.text());
+        table.text("positions", &self.positions);
+        if self.align != 4096 {
+            table.text("align", &bytes_text(self.align));
+        }
+        if !devices.is_one() {
+            table.text("device", devices.name(self.region.device));
+        }
+        if let Some(region) = self.region.text(devices) {
+            table.text("region", &region);
+        }
+    }
+}
+
+/// The jobs that end before a job with `stonewall` or `wait_for` starts.
+#[derive(Debug, Default)]
+pub struct Phases {
+    jobs: usize,
+}
+
+/// What a job means in a sentence, and its streams.
+///
+/// # Errors
+/// If a program cannot say it.
+pub fn streams(
+    job: &Job,
+    places: &Places,
+    devices: &Devices,
+    phases: &mut Phases,
+    notes: &mut Vec<String>,
+) -> Result<(String, Vec<StreamText>), String> {
+    refuse_read_back(job)?;
+    phases.jobs += 1;
+    if phases.jobs > 1 && job.flag("stonewall")? || job.has("wait_for") {
+        let option = if job.has("wait_for") { "wait_for" } else { "stonewall" };
+        return Err(job.error(
+            option,
+            "cannot be converted: a stream that begins when others have ended; write a file for each phase",
+        ));
+    }
+    let (mut all, mut meaning) = (Vec::new(), String::new());
+    for (clone, regions) in places.regions.iter().enumerate() {
+        // The notes of one clone are those of all.
+        let mut own = Vec::new();
+        let (directions, parts) = parts(job, places, regions, &mut own)?;
+        let pace = pace(job, directions, &parts, &mut own)?;
+        let limits = limits(job, &parts, places, &mut own)?;
+        let flushes = flushes(job, directions, &mut own)?;
+        let names = if places.regions.len() > 1 { format!("{}.{clone}", job.name) } else { job.name.clone() };
+        let described = Described { job, places, devices, directions, limits, flushes };
+        let (sentence, mut streams) = match &pace {
+            Pace::Closed { depth, think } => described.closed(&names, parts, *depth, *think)?,
+            Pace::Open { rates, is_poisson } => described.open(&names, &parts, *rates, *is_poisson),
+        };
+        if clone == 0 {
+            dedupe(&mut own);
+            notes.extend(own);
+            meaning = sentence;
+            data(job, directions, notes)?;
+        }
+        if let Some(first) = streams.first_mut() {
+            first.comment = format!("{}, {}", job.place, job.text("rw").unwrap_or("read"));
+        }
+        all.extend(streams);
+    }
+    Ok((format!("{}: {meaning}", job.name), all))
+}
+
+fn dedupe(notes: &mut Vec<String>) {
+    let mut seen = std::collections::BTreeSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
+}
+
+/// fio reads back what a job wrote.
+fn refuse_read_back(job: &Job) -> Result<(), String> {
+    let is_on = |option| job.text(option).is_some_and(|text| !matches!(text, "0" | "none" | "false"));
+    let writes = job.text("rw").is_some_and(|rw| rw.contains("write") || rw.contains("rw"));
+    if is_on("verify") && writes && job.text("do_verify") != Some("0") {
+        let why =
+            "cannot be converted: fio reads back what the job wrote; set do_verify=0, and use --verify of the run";
+        return Err(job.error("verify", why));
+    }
+    Ok(())
+}
+
+/// What the run needs for the data of writes.
+fn data(job: &Job, directions: Directions, notes: &mut Vec<String>) -> Result<(), String> {
+    if directions.weights[WRITE] == 0.0 {
+        return Ok(());
+    }
+    for (option, of_run) in [("buffer_compress_percentage", "--compressible"), ("dedupe_percentage", "--dedupe")] {
+        if let Some(percent) = job.number(option)?.filter(|percent| *percent > 0) {
+            notes.push(format!("{}: {option}={percent}: run it with {of_run} {percent}", job.name));
+        }
+    }
+    if job.text("verify").is_some_and(|text| !matches!(text, "0" | "none")) {
+        notes.push(format!("{}: verify: run it with --verify", job.name));
+    }
+    Ok(())
+}
+
+/// The writes after which a flush follows.
+fn flushes(job: &Job, directions: Directions, notes: &mut Vec<String>) -> Result<Option<u64>, String> {
+    let [fsync, fdatasync] =
+        ["fsync", "fdatasync"].map(|option| job.number(option).map(|every| every.filter(|every| *every > 0)));
+    let every = match (fsync?, fdatasync?) {
+        (Some(_), Some(_)) => return Err(job.error("fdatasync", "together with fsync; use one of them")),
+        (one, other) => one.or(other),
+    };
+    if every.is_some() && directions.weights[WRITE] == 0.0 {
+        notes.push(format!("{}: fsync has no effect without writes", job.name));
+        return Ok(None);
+    }
+    if every.is_some_and(|every| every > 1_000_000) {
+        return Err(job.error("fsync", "more than a million writes between two flushes; use fewer"));
+    }
+    Ok(every)
+}
+
+/// What is known of a job, or of one of its clones.
+struct Described<'a> {
+    job: &'a Job,
+    places: &'a Places,
+    devices: &'a Devices,
+    directions: Directions,
+    limits: Limits,
+    flushes: Option<u64>,
+}
+
+impl Described<'_> {
+    /// Requests of the same sizes and positions together.
+    fn groups(&self, parts: &[Part]) -> Result<Vec<Group>, String> {
+        let mut groups = Vec::<Group>::new();
+        let is_synchronous = match self.job.text("sync").unwrap_or("none") {
+            "none" | "0" => self.job.flag("writefua")?,
+            "sync" | "1" | "dsync" => true,
+            _ => return Err(self.job.error("sync", "it is none, sync or dsync")),
+        };
+        for Part { direction, weight, sizes, positions, align, region } in parts {
+            let operation = match *direction {
+                READ => "read",
+                WRITE if is_synchronous => "fua",
+                WRITE => "write",
+                _ => "discard",
+            };
+            // Sequences of reads and of writes are independent of each other.
+            let is_sequence =
+                ["sequential", "strided", "streams", "runs"].iter().any(|kind| positions.starts_with(kind));
+            let same = groups.iter_mut().find(|group| {
+                !is_sequence
+                    && (&group.sizes, &group.positions, group.align, &group.region)
+                        == (sizes, positions, *align, region)
+            });
+            let of_part = (operation, *weight);
+            match same {
+                Some(group) => group.operations.push(of_part),
+                None => groups.push(Group {
+                    operations: vec![of_part],
+                    sizes: sizes.clone(),
+                    positions: positions.clone(),
+                    align: *align,
+                    region: *region,
+                }),
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Instances, and start and end.
+    fn begin(&self, name: &str) -> Table {
+        let mut keys = Table::default();
+        keys.text("name", name);
+        if self.places.regions.len() == 1 && self.places.clones > 1 {
+            keys.plain("instances", self.places.clones);
+        }
+        keys
+    }
+
+    fn finish(&self, keys: &mut Table, requests: Option<u64>) {
+        if self.places.is_own {
+            keys.plain("own_region", true);
+        }
+        if self.limits.start > 0 {
+            keys.text("start", &time_text(self.limits.start));
+        }
+        if let Some(end) = self.limits.end {
+            keys.text("end", &time_text(end));
+        }
+        if let Some(requests) = requests {
+            keys.plain("requests", requests);
+        }
+    }
+
+    fn closed(
+        &self,
+        name: &str,
+        parts: Vec<Part>,
+        depth: u64,
+        think: Option<(u64, u64)>,
+    ) -> Result<(String, Vec<StreamText>), String> {
+        let mut groups = self.groups(&parts)?;
+        let mut keys = self.begin(name);
+        keys.plain("closed", true);
+        let blocks = think.map_or(1, |(_, blocks)| blocks);
+        let transactions = if blocks > 1 { 1 } else { depth };
+        if transactions > 1 {
+            keys.plain("depth", transactions);
+        }
+        if let Some((time, _)) = think {
+            keys.text("think", &format!("constant value={}", time_text(time)));
+        }
+        let mut requests = self.limits.requests;
+        let mut steps = Vec::new();
+        if self.directions.is_trimwrite {
+            if self.flushes.is_some()
+                || blocks > 1
+                || parts.iter().any(|part| part.region != parts[0].region || part.positions != parts[0].positions)
+            {
+                return Err(self
+                    .job
+                    .error("rw", "trimwrite together with fsync, thinktime_blocks, several files or zones"));
+            }
+            let group = groups.iter().find(|group| group.operations[0].0 == "discard").or(groups.first());
+            let mut table = Table::default();
+            if let Some(group) = group {
+                Group { operations: vec![("discard", 1.0)], ..group.clone() }.write(&mut table, self.devices);
+            }
+            let mut write = Table::default();
+            write.text("op", "write");
+            write.plain("same", true);
+            steps = vec![table, write];
+            // fio's size counts the blocks, each of which is discarded and written.
+            requests = requests.map(|requests| requests * 2);
+        } else if let ([group], Some(every), 1) = (&groups[..], self.flushes, blocks)
+            && group.operations.len() == 1
+        {
+            group.write(&mut keys, self.devices);
+            let (mut write, mut flush) = (Table::default(), Table::default());
+            write.plain("repeat", every);
+            flush.text("op", "flush");
+            steps = vec![write, flush];
+            requests = requests.map(|requests| requests.div_ceil(every) * (every + 1));
+        } else {
+            let total: f64 = groups.iter().map(Group::weight).sum();
+            let writes: f64 = parts.iter().filter(|part| part.direction == WRITE).map(|part| part.weight).sum();
+            let of_flushes = self.flushes.map(|every| writes / every as f64);
+            requests =
+                requests.map(|requests| (requests as f64 * (1.0 + of_flushes.unwrap_or(0.0) / total)).round() as u64);
+            match &mut groups[..] {
+                [group] => {
+                    group.operations.extend(of_flushes.map(|weight| ("flush", weight)));
+                    group.write(&mut keys, self.devices);
+                    if blocks > 1 {
+                        steps.push(self.burst(depth, blocks)?);
+                    }
+                }
+                _ if blocks > 1 => {
+                    let why = "together with several kinds of requests or files; set thinktime_blocks=1";
+                    return Err(self.job.error("thinktime_blocks", why));
+                }
+                several => {
+                    steps = self.weighted(several);
+                    steps.extend(of_flushes.map(|weight| {
+                        let mut flush = Table::default();
+                        flush.text("op", "flush");
+                        if !self.devices.is_one() {
+                            flush.text("device", self.devices.name(parts[0].region.device));
+                        }
+                        flush.plain("weight", weight);
+                        flush
+                    }));
+                }
+            }
+        }
+        self.finish(&mut keys, requests);
+        let think = think.map(|(time, blocks)| match blocks {
+            1 => format!(", and pauses for {} after each", time_text(time)),
+            _ => format!(", and pauses for {} after each {blocks}", time_text(time)),
+        });
+        let who = if self.places.clones > 1 {
+            format!("{} instances, each keeps", self.places.clones)
+        } else {
+            "keeps".into()
+        };
+        let keeps = if depth == 1 { "one request outstanding".into() } else { format!("{depth} requests outstanding") };
+        let sentence = format!("{who} {keeps}{}: {}", think.unwrap_or_default(), self.requests(&parts));
+        Ok((sentence, vec![StreamText { comment: String::new(), keys, steps }]))
+    }
+
+    /// So many requests before a pause.
+    fn burst(&self, depth: u64, blocks: u64) -> Result<Table, String> {
+        if blocks > 1_000_000 {
+            return Err(self.job.error("thinktime_blocks", "more than a million; use fewer"));
+        }
+        if depth > 1 && depth < blocks {
+            let why = format!(
+                "{blocks} requests before a pause, {depth} of them at a time; set iodepth to 1, or to {blocks}"
+            );
+            return Err(self.job.error("thinktime_blocks", &why));
+        }
+        let mut step = Table::default();
+        step.plain("repeat", blocks);
+        if depth > 1 {
+            step.plain("wait", false);
+        }
+        Ok(step)
+    }
+
+    fn weighted(&self, groups: &[Group]) -> Vec<Table> {
+        let tables = groups.iter().map(|group| {
+            let mut step = Table::default();
+            group.write(&mut step, self.devices);
+            step.plain("weight", group.weight());
+            step
+        });
+        tables.collect()
+    }
+
+    fn open(&self, name: &str, parts: &[Part], rates: [f64; 3], is_poisson: bool) -> (String, Vec<StreamText>) {
+        let total: f64 = rates.iter().sum();
+        let kind = if is_poisson { "poisson" } else { "uniform" };
+        let several = rates.iter().filter(|rate| **rate > 0.0).count() > 1;
+        let mut streams = Vec::new();
+        for direction in [READ, WRITE, DISCARD] {
+            let own: Vec<Part> = parts.iter().filter(|part| part.direction == direction).cloned().collect();
+            let Ok(mut groups) = self.groups(&own) else { continue };
+            if own.is_empty() {
+                continue;
+            }
+            let named = ["reads", "writes", "discards"][direction];
+            let mut keys = self.begin(&if several { format!("{name}-{named}") } else { name.to_owned() });
+            let flushes = self.flushes.filter(|_| direction == WRITE).map_or(0.0, |every| 1.0 / every as f64);
+            let rate = rates[direction] * (1.0 + flushes);
+            keys.text("arrivals", &format!("{kind} rate={rate}"));
+            let mut steps = Vec::new();
+            if flushes > 0.0 {
+                let weight = groups[0].weight() * flushes;
+                groups[0].operations.push(("flush", weight));
+            }
+            match &groups[..] {
+                [group] => group.write(&mut keys, self.devices),
+                several => steps = self.weighted(several),
+            }
+            let share = rates[direction] / total * (1.0 + flushes);
+            let requests = self.limits.requests.map(|requests| ((requests as f64 * share).round() as u64).max(1));
+            self.finish(&mut keys, requests);
+            streams.push(StreamText { comment: String::new(), keys, steps });
+        }
+        let each: Vec<String> = (0..3)
+            .filter(|direction| rates[*direction] > 0.0)
+            .map(|direction| {
+                format!(
+                    "{} {} per second",
+                    (rates[direction] * 100.0).round() / 100.0,
+                    ["reads", "writes", "discards"][direction]
+                )
+            })
+            .collect();
+        let who = if self.places.clones > 1 {
+            format!("{} instances, each asks for", self.places.clones)
+        } else {
+            "asks for".into()
+        };
+        let how = if is_poisson { "as a Poisson process" } else { "at even intervals" };
+        (format!("{who} {} {how}: {}", each.join(" and "), self.requests(parts)), streams)
+    }
+
+    /// Operations, sizes, places and ends in words.
+    fn requests(&self, parts: &[Part]) -> String {
+        let total: f64 = parts.iter().map(|part| part.weight).sum();
+        let of = |direction| parts.iter().filter(move |part: &&Part| part.direction == direction);
+        let mut what = Vec::new();
+        for (direction, name) in [(READ, "reads"), (WRITE, "writes"), (DISCARD, "discards")] {
+            let Some(first) = of(direction).next() else { continue };
+            let share = of(direction).map(|part| part.weight).sum::<f64>() / total;
+            let share = if share < 0.999 && !self.directions.is_trimwrite {
+                format!("{} % ", (share * 100.0).round())
+            } else {
+                String::new()
+            };
+            let order = match &first.positions[..] {
+                "sequential" => "sequential ".to_owned(),
+                "shuffled" => "random (each block once) ".to_owned(),
+                "uniform" if of(direction).count() > 1 && of(direction).any(|part| part.region != first.region) => {
+                    "random (by zones or devices) ".to_owned()
+                }
+                "uniform" => "random ".to_owned(),
+                other => format!("`{other}` "),
+            };
+            what.push(format!("{share}{order}{name} of {}", first.sizes.phrase()));
+        }
+        let mut text = what.join(if self.directions.is_trimwrite { ", then the same as " } else { " and " });
+        if let Some(every) = self.flushes {
+            text += &match every {
+                1 => ", a flush after each write".to_owned(),
+                _ => format!(", a flush after each {every} writes"),
+            };
+        }
+        let mut names: Vec<&str> = parts.iter().map(|part| self.devices.name(part.region.device)).collect();
+        names.dedup();
+        let names: std::collections::BTreeSet<&str> = names.into_iter().collect();
+        text += &format!("; on {}", names.into_iter().collect::<Vec<_>>().join(", "));
+        let Limits { start, end, requests } = self.limits;
+        if start > 0 {
+            text += &format!("; from {}", time_text(start));
+        }
+        if let Some(requests) = requests {
+            text += &format!("; {requests} requests");
+        }
+        if let Some(end) = end {
+            text += &format!("; until {}", time_text(end));
+        }
+        text
+    }
+}
+
+/// Streams need different names.
+pub fn unique_names(streams: &mut [StreamText], _phases: &mut Phases) {
+    let mut seen = std::collections::BTreeSet::new();
+    for stream in streams {
+        let name = stream.keys.name().to_owned();
+        let mut unique = name.clone();
+        for number in 2.. {
+            if seen.insert(unique.clone()) {
+                break;
+            }
+            unique = format!("{name}-{number}");
+        }
+        stream.keys.rename(&unique);
+    }
+}
+
+/// Whether the job uses the page cache in fio.
+pub fn is_buffered(job: &Job) -> bool {
+    let is_on = |option: &'static str| job.text(option).map(|text| text != "0");
+    match (is_on("direct"), is_on("buffered")) {
+        (Some(direct), Some(buffered)) => {
+            if job.is_later("buffered", "direct") {
+                buffered
+            } else {
+                !direct
+            }
+        }
+        (Some(direct), None) => !direct,
+        (None, Some(buffered)) => buffered,
+        // Engines that have no page cache above them.
+        (None, None) => !matches!(
+            job.text("ioengine"),
+            Some("null" | "cpp_null" | "rbd" | "rados" | "sg" | "io_uring_cmd" | "nbd" | "libiscsi" | "xnvme")
+        ),
+    }
+}
+
+/// The engine is ignored, except for the depth that it can have.
+pub fn engine(job: &Job) -> Option<Ignored> {
+    let (place, option) = job.setting("ioengine").map(|setting| (setting.place.clone(), shown(setting)))?;
+    let reason = "how requests are issued; the run has --engine".to_owned();
+    Some(Ignored { place, option, reason })
+}

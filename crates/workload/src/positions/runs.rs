@@ -1,0 +1,100 @@
+//! Sequential runs that start at random positions.
+
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
+use iosonar_trace::{Sector, Sectors};
+use rand::RngExt;
+
+use super::{Kind, Positions, Space};
+use crate::Rng;
+
+pub static KIND: Kind = Kind {
+    form: Definition {
+        name: "runs",
+        about: "Sequential runs that start at random positions",
+        details: "A request goes to a uniformly distributed position, or starts where the one before ended and wraps around at the end\n\
+                  of the space. With `length`, runs have this many requests; otherwise each request starts a run with the\n\
+                  probability `random`.",
+        params: &[
+            ParamSpec {
+                name: "random",
+                takes: ParamType::Share,
+                default: ParamDefault::Value("10%"),
+                help: "share of the requests that start a run",
+            },
+            ParamSpec {
+                name: "length",
+                takes: ParamType::Count,
+                default: ParamDefault::Described("drawn"),
+                help: "requests of each run, instead of `random`",
+            },
+        ],
+        example: "runs random=25%",
+    },
+    build,
+};
+
+fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>, String> {
+    let length = settings.optional_count("length");
+    if length == Some(0) {
+        return Err("runs: set `length` to 1 or more".into());
+    }
+    Ok(Box::new(Runs { space, random: settings.number("random"), length, done: 0, next: None }))
+}
+
+struct Runs {
+    space: Space,
+    random: f64,
+    length: Option<u64>,
+    /// Requests of the current run.
+    done: u64,
+    /// The slot after the last request.
+    next: Option<u64>,
+}
+
+impl Positions for Runs {
+    fn next(&mut self, sectors: Sectors, rng: &mut Rng) -> Sector {
+        let slots = self.space.slots_for(sectors);
+        let starts = match self.length {
+            Some(length) => self.done % length == 0,
+            None => rng.random::<f64>() < self.random,
+        };
+        let slot = match self.next {
+            Some(next) if !starts => {
+                if next < slots {
+                    next
+                } else {
+                    0
+                }
+            }
+            _ => rng.random_range(0..slots),
+        };
+        self.done = self.done.wrapping_add(1);
+        self.next = Some(slot + self.space.slots_of(sectors));
+        self.space.sector(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::first;
+
+    fn follows(pair: &[u64]) -> bool {
+        pair[1] == (pair[0] + 1) % 10_000
+    }
+
+    #[test]
+    fn the_share_of_random_requests_is_that_of_the_settings() {
+        let slots = first("runs random=25%", 10_000, 100_000);
+        let random = slots.windows(2).filter(|pair| !follows(pair)).count() as f64;
+        // Five standard deviations of a binomial count.
+        assert!((random - 25_000.0).abs() < 5.0 * (1e5_f64 * 0.25 * 0.75).sqrt() + 10.0, "{random}");
+        assert!(first("runs random=0%", 10_000, 1000).windows(2).all(follows));
+    }
+
+    #[test]
+    fn runs_of_a_length_have_that_many_requests() {
+        let slots = first("runs length=8", 10_000, 8000);
+        assert!(slots.chunks(8).all(|run| run.windows(2).all(follows)));
+        assert!(slots.windows(2).filter(|pair| !follows(pair)).count() > 990);
+    }
+}
