@@ -36,6 +36,13 @@ pub struct Runtime {
 impl Runtime {
     /// Adds a filament of a stream, which is woken at `start`.
     pub fn add(&mut self, filament: Box<dyn Filament>, stream: u16, start: Nanos) -> FilamentId {
+        let id = self.add_asleep(filament, stream);
+        self.timers.push(start, id, Due::Start);
+        id
+    }
+
+    /// Adds a filament of a stream, which a message of another one wakes first.
+    pub fn add_asleep(&mut self, filament: Box<dyn Filament>, stream: u16) -> FilamentId {
         let most_pending = filament.most_pending();
         let id = FilamentId(self.filaments.len() as u32);
         let room = most_pending as usize;
@@ -46,7 +53,6 @@ impl Runtime {
             self.ready.reserve(room + MOST_ASKS);
         }
         self.filaments.push(Entry { filament, pending: 0, most_pending, stream, has_ended: false });
-        self.timers.push(start, id, Due::Start);
         id
     }
 

@@ -49,7 +49,6 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
         problems.retain(|problem| seen.insert(problem.clone()));
         return Err(problems.join("\n"));
     }
-    streams::unique_names(&mut program.streams, &mut phases);
     for (name, value) in &read.variables {
         notes.push(format!("${{{name}}} is {value}, from the environment"));
     }

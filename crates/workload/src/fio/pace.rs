@@ -30,6 +30,8 @@ pub struct Limits {
     pub end: Option<u64>,
     /// Requests of each clone.
     pub requests: Option<u64>,
+    /// How often each clone covers the device, if its size is not known.
+    pub passes: Option<u64>,
 }
 
 /// Engines whose calls return when the request has completed: one request at a time, whatever the depth.
@@ -214,10 +216,7 @@ pub fn limits(job: &Job, parts: &[Part], places: &Places, notes: &mut Vec<String
     if !is_one && of_bytes.is_some() && requests == of_bytes {
         notes.push(format!("{}: with several sizes, the number of requests is that of the mean size", job.name));
     }
-    if requests.is_none() && !is_time_based {
-        let what =
-            if end.is_some() { "ends by its runtime alone" } else { "does not end by itself; set how long with --for" };
-        notes.push(format!("{}: fio would end when it has covered the device once; the program {what}", job.name));
-    }
-    Ok(Limits { start, end, requests })
+    let is_whole = total.is_none() && !is_time_based;
+    let passes = is_whole.then_some(loops);
+    Ok(Limits { start, end, requests, passes })
 }

@@ -1,5 +1,7 @@
 //! The streams of a job.
 
+use std::collections::BTreeSet;
+
 use super::job::{Job, shown};
 use super::pace::{Limits, Pace, limits, pace};
 use super::place::{Devices, Places, Region};
@@ -46,10 +48,53 @@ impl Group {
     }
 }
 
-/// The jobs that end before a job with `stonewall` or `wait_for` starts.
+/// The order of jobs: `stonewall` waits for all jobs before, `wait_for` for one of them.
 #[derive(Debug, Default)]
 pub struct Phases {
-    jobs: usize,
+    /// The streams that ended before this phase.
+    before: Vec<String>,
+    /// The streams of this phase.
+    now: Vec<String>,
+    /// Each job above, with its streams and whether it ends.
+    jobs: Vec<(String, Vec<String>, bool)>,
+    names: BTreeSet<String>,
+}
+
+impl Phases {
+    /// The streams after which a job begins.
+    fn after(&mut self, job: &Job) -> Result<Vec<String>, String> {
+        if job.flag("stonewall")? && !self.now.is_empty() {
+            if let Some((endless, ..)) = self.jobs.iter().find(|(.., ends)| !ends) {
+                return Err(job.error("stonewall", &format!("{endless} never ends; set its size, or its runtime")));
+            }
+            self.before = std::mem::take(&mut self.now);
+        }
+        let mut after = self.before.clone();
+        if let Some(name) = job.text("wait_for").filter(|name| *name != "none") {
+            let Some((_, streams, ends)) = self.jobs.iter().rev().find(|(known, ..)| known == name) else {
+                return Err(job.error("wait_for", &format!("no job above this one has the name {name}")));
+            };
+            if !ends {
+                return Err(job.error("wait_for", &format!("{name} never ends; set its size, or its runtime")));
+            }
+            after.extend(streams.iter().filter(|stream| !self.before.contains(stream)).cloned());
+        }
+        Ok(after)
+    }
+
+    /// A name for a stream that no other one has.
+    fn unique(&mut self, name: &str) -> String {
+        // Names are separated by commas.
+        let name = name.replace([',', '$', '"', '\\'], "_");
+        let mut unique = name.trim().to_owned();
+        for number in 2.. {
+            if self.names.insert(unique.clone()) {
+                break;
+            }
+            unique = format!("{name}-{number}");
+        }
+        unique
+    }
 }
 
 /// What a job means in a sentence, and its streams.
@@ -64,15 +109,8 @@ pub fn streams(
     notes: &mut Vec<String>,
 ) -> Result<(String, Vec<StreamText>), String> {
     refuse_read_back(job)?;
-    phases.jobs += 1;
-    if phases.jobs > 1 && job.flag("stonewall")? || job.has("wait_for") {
-        let option = if job.has("wait_for") { "wait_for" } else { "stonewall" };
-        return Err(job.error(
-            option,
-            "cannot be converted: a stream that begins when others have ended; write a file for each phase",
-        ));
-    }
-    let (mut all, mut meaning) = (Vec::new(), String::new());
+    let after = phases.after(job)?;
+    let (mut all, mut meaning, mut names_of_streams, mut ends) = (Vec::new(), String::new(), Vec::new(), true);
     for (clone, regions) in places.regions.iter().enumerate() {
         // The notes of one clone are those of all.
         let mut own = Vec::new();
@@ -92,16 +130,28 @@ pub fn streams(
             meaning = sentence;
             data(job, directions, notes)?;
         }
+        ends &= limits.end.is_some() || limits.requests.is_some() || limits.passes.is_some();
+        for stream in &mut streams {
+            let name = phases.unique(stream.keys.name());
+            stream.keys.rename(&name);
+            names_of_streams.push(name);
+            if !after.is_empty() {
+                stream.keys.text("after", &after.join(", "));
+            }
+        }
         if let Some(first) = streams.first_mut() {
             first.comment = format!("{}, {}", job.place, job.text("rw").unwrap_or("read"));
         }
         all.extend(streams);
     }
-    Ok((format!("{}: {meaning}", job.name), all))
+    phases.now.extend(names_of_streams.iter().cloned());
+    phases.jobs.push((job.name.clone(), names_of_streams, ends));
+    let then = if after.is_empty() { String::new() } else { format!("; after {}", after.join(", ")) };
+    Ok((format!("{}: {meaning}{then}", job.name), all))
 }
 
 fn dedupe(notes: &mut Vec<String>) {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     notes.retain(|note| seen.insert(note.clone()));
 }
 
@@ -210,7 +260,7 @@ impl Described<'_> {
         keys
     }
 
-    fn finish(&self, keys: &mut Table, requests: Option<u64>) {
+    fn finish(&self, keys: &mut Table, requests: Option<u64>, share: f64) {
         if self.places.is_own {
             keys.plain("own_region", true);
         }
@@ -222,6 +272,9 @@ impl Described<'_> {
         }
         if let Some(requests) = requests {
             keys.plain("requests", requests);
+        }
+        if let Some(passes) = self.limits.passes {
+            keys.plain("passes", passes as f64 * share);
         }
     }
 
@@ -306,7 +359,7 @@ impl Described<'_> {
                 }
             }
         }
-        self.finish(&mut keys, requests);
+        self.finish(&mut keys, requests, 1.0);
         let think = think.map(|(time, blocks)| match blocks {
             1 => format!(", and pauses for {} after each", time_text(time)),
             _ => format!(", and pauses for {} after each {blocks}", time_text(time)),
@@ -375,9 +428,9 @@ impl Described<'_> {
                 [group] => group.write(&mut keys, self.devices),
                 several => steps = self.weighted(several),
             }
-            let share = rates[direction] / total * (1.0 + flushes);
-            let requests = self.limits.requests.map(|requests| ((requests as f64 * share).round() as u64).max(1));
-            self.finish(&mut keys, requests);
+            let share = rates[direction] / total;
+            let of_stream = |requests: u64| ((requests as f64 * share * (1.0 + flushes)).round() as u64).max(1);
+            self.finish(&mut keys, self.limits.requests.map(of_stream), share);
             streams.push(StreamText { comment: String::new(), keys, steps });
         }
         let each: Vec<String> = (0..3)
@@ -432,35 +485,22 @@ impl Described<'_> {
         }
         let mut names: Vec<&str> = parts.iter().map(|part| self.devices.name(part.region.device)).collect();
         names.dedup();
-        let names: std::collections::BTreeSet<&str> = names.into_iter().collect();
+        let names: BTreeSet<&str> = names.into_iter().collect();
         text += &format!("; on {}", names.into_iter().collect::<Vec<_>>().join(", "));
-        let Limits { start, end, requests } = self.limits;
+        let Limits { start, end, requests, passes } = self.limits;
         if start > 0 {
             text += &format!("; from {}", time_text(start));
         }
         if let Some(requests) = requests {
             text += &format!("; {requests} requests");
         }
+        if let Some(passes) = passes {
+            text += &if passes == 1 { "; once over it".to_owned() } else { format!("; {passes} times over it") };
+        }
         if let Some(end) = end {
             text += &format!("; until {}", time_text(end));
         }
         text
-    }
-}
-
-/// Streams need different names.
-pub fn unique_names(streams: &mut [StreamText], _phases: &mut Phases) {
-    let mut seen = std::collections::BTreeSet::new();
-    for stream in streams {
-        let name = stream.keys.name().to_owned();
-        let mut unique = name.clone();
-        for number in 2.. {
-            if seen.insert(unique.clone()) {
-                break;
-            }
-            unique = format!("{name}-{number}");
-        }
-        stream.keys.rename(&unique);
     }
 }
 

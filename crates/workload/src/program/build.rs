@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use iosonar_trace::params::{
     Settings as Kind, did_you_mean, parse_count, parse_duration, parse_positive, parse_rate, parse_sectors,
 };
-use iosonar_trace::{Device, DeviceId, MAX_END_SECTOR, Nanos, Sectors};
+use iosonar_trace::{Device, DeviceId, Flags, MAX_END_SECTOR, Nanos, Op, Sectors};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::instance::{Instance, Place, Plan, Step, Which};
+use super::instance::{Follower, Instance, Order, Place, Plan, Step, Which};
 use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
 use super::region::{Extent, Region};
 use super::text::{Section, Text};
 use super::{Layout, Program, Settings, StreamInfo};
-use crate::filament::Runtime;
+use crate::filament::{FilamentId, Runtime};
 use crate::positions::Space;
 use crate::{Mix, Rng, Sizes, arrivals, distributions, positions};
 
@@ -46,12 +46,14 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
     let layout = Layout::Together(CHECKED_ON);
     let sizes = sizes(&devices, &Settings::new(layout)).map_err(|why| section.error("devices", &why))?;
     let streams = streams(&section, &sizes, 1)?;
-    let infos = streams.iter().map(|stream| StreamInfo {
-        name: stream.name.clone(),
-        instances: stream.instances,
-        is_open: stream.arrivals.is_some() && !stream.plan.is_waiting,
-    });
-    let streams = infos.collect();
+    let mut infos = Vec::<StreamInfo>::new();
+    for stream in &streams {
+        // When a stream begins is known without a device if the same holds of those before it.
+        let is_open =
+            stream.arrivals.is_some() && !stream.plan.is_waiting && stream.after.iter().all(|&n| infos[n].is_open);
+        infos.push(StreamInfo { name: stream.name.clone(), instances: stream.instances, is_open });
+    }
+    let streams = infos;
     Ok(Program {
         file: file.to_owned(),
         source: source.to_owned(),
@@ -111,12 +113,23 @@ pub(super) fn runtime(
     reread(of, &settings.set, |section| {
         let devices = placed(section, settings)?;
         let mut runtime = Runtime::default();
-        for (number, stream) in streams(section, &devices, settings.scale)?.into_iter().enumerate() {
+        let streams = streams(section, &devices, settings.scale)?;
+        let mut followers: Vec<Vec<Follower>> = streams.iter().map(|_| Vec::new()).collect();
+        for (number, stream) in streams.iter().enumerate() {
             if of.streams.get(number).is_some_and(&is_wanted) {
+                let first = FilamentId(runtime.filaments() as u32);
+                stream
+                    .after
+                    .iter()
+                    .for_each(|&n| followers[n].push(Follower { plan: Arc::clone(&stream.plan), first }));
                 stream
                     .add_to(&mut runtime, number as u16, settings.seed)
                     .map_err(|why| format!("{}: stream {}: {why}", of.file, stream.name))?;
             }
+        }
+        for (stream, followers) in streams.iter().zip(followers) {
+            // Nothing has set them before.
+            _ = stream.plan.order.followers.set(followers);
         }
         Ok(runtime)
     })
@@ -231,6 +244,8 @@ struct Stream {
     plan: Arc<Plan>,
     /// The positions that each filament has.
     own: Vec<(Kind, Space)>,
+    /// The numbers of the streams that end before it begins.
+    after: Vec<usize>,
 }
 
 impl Stream {
@@ -242,7 +257,11 @@ impl Stream {
             let own = own.collect::<Result<Box<[_]>, _>>()?;
             let rngs = [1, 2, 3].map(|part| generator(seed, stream, number, part));
             let instance = Instance::new(Arc::clone(&self.plan), number, rngs, own, arrivals);
-            runtime.add(Box::new(instance), stream, self.plan.start_of(number));
+            if self.after.is_empty() {
+                runtime.add(Box::new(instance), stream, self.plan.start_of(number));
+            } else {
+                runtime.add_asleep(Box::new(instance), stream);
+            }
         }
         Ok(())
     }
@@ -278,7 +297,8 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64) -> Result<
             return Err(own.error("name", &format!("another stream has the name {name}; choose a different one")));
         }
         own.path = format!("stream {name}");
-        let stream = stream(&own, name, devices, scale)?;
+        let after = after(&own, &all)?;
+        let stream = stream(&own, name, devices, scale, after)?;
         total = total.saturating_add(stream.instances.saturating_mul(u64::from(stream.plan.depth)));
         if total > MOST_INSTANCES {
             return Err(own.error("instances", &format!("more than {MOST_INSTANCES} transactions at a time in all; use fewer instances, a smaller depth or a smaller scale")));
@@ -288,6 +308,48 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64) -> Result<
     Ok(all)
 }
 
+/// The numbers of the streams that end before this one begins.
+fn after(section: &Section<'_, '_>, above: &[Stream]) -> Result<Vec<usize>, String> {
+    let names = section.text("after")?.unwrap_or_default();
+    let mut numbers = Vec::new();
+    for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let Some(number) = above.iter().position(|stream| stream.name == name) else {
+            let known = above.iter().map(|stream| stream.name.as_str());
+            let near = if above.is_empty() { "there is none".into() } else { did_you_mean(name, known) };
+            return Err(section.error("after", &format!("no stream above this one has the name {name}; {near}")));
+        };
+        let plan = &above[number].plan;
+        if plan.transactions == u64::MAX && plan.end == Nanos::MAX {
+            let why = format!("stream {name} never ends; set its requests, passes or end");
+            return Err(section.error("after", &why));
+        }
+        plan.order.is_followed.store(true, Ordering::Relaxed);
+        numbers.push(number);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
+}
+
+/// The transactions of an instance that cover its regions so often.
+fn transactions_of_passes(passes: f64, steps: &[Step], weights: &[f64]) -> u64 {
+    let (mut regions, mut bytes, mut before) = (BTreeMap::new(), 0.0, 0.0);
+    for (number, step) in steps.iter().enumerate() {
+        let share = weights.get(number).map_or(f64::from(step.repeat), |upto| {
+            (upto - std::mem::replace(&mut before, *upto)) / weights.last().unwrap_or(&1.0)
+        });
+        if let Place::Region { device, first, size, .. } = step.place
+            && let flushes = step.mix.share(Op::Flush, Flags::NONE)
+            && flushes < 1.0
+        {
+            regions.insert((device, first), size);
+            bytes += step.sizes.mean() * share * (1.0 - flushes);
+        }
+    }
+    let covered: f64 = regions.values().map(|size| *size as f64).sum();
+    (passes * covered / bytes).clamp(1.0, 1e18) as u64
+}
+
 fn above_zero(parse: fn(&str) -> Result<u64, String>) -> impl Fn(&str) -> Result<u64, String> {
     move |text| match parse(text)? {
         0 => Err("it is 0; set it to 1 or more, or leave it out".into()),
@@ -295,7 +357,13 @@ fn above_zero(parse: fn(&str) -> Result<u64, String>) -> impl Fn(&str) -> Result
     }
 }
 
-fn stream(section: &Section<'_, '_>, name: String, devices: &[Placed], scale: u64) -> Result<Stream, String> {
+fn stream(
+    section: &Section<'_, '_>,
+    name: String,
+    devices: &[Placed],
+    scale: u64,
+    after: Vec<usize>,
+) -> Result<Stream, String> {
     if section.has("load") {
         let why = "a recorded load cannot be a stream yet; replay it with `iosonar replay`, or describe its requests with arrivals, positions and sizes";
         return Err(section.error("load", why));
@@ -357,9 +425,19 @@ fn stream(section: &Section<'_, '_>, name: String, devices: &[Placed], scale: u6
     let depth = depth.unwrap_or(if is_closed || !is_waiting { 1 } else { OPEN_DEPTH });
     let depth = u32::try_from(depth).ok().filter(|depth| u64::from(*depth) <= MOST_INSTANCES);
     let depth = depth.ok_or_else(|| section.error("depth", "too large; use a smaller one"))?;
-    let transactions = requests.map_or(u64::MAX, |requests| requests.div_ceil(of_transaction));
-    let plan = Plan { steps, weights, depth, think, interval, start, stagger, end, transactions, is_waiting };
-    Ok(Stream { name, instances, arrivals, plan: Arc::new(plan), own })
+    let mut transactions = requests.map_or(u64::MAX, |requests| requests.div_ceil(of_transaction));
+    if let Some(passes) = section.parsed("passes", parse_positive)? {
+        transactions = transactions.min(transactions_of_passes(passes, &steps, &weights));
+    }
+    let order = Order {
+        instances: instances.min(MOST_INSTANCES) as u32,
+        unfinished: AtomicU32::new(instances.min(MOST_INSTANCES) as u32),
+        is_after: !after.is_empty(),
+        waits_for: AtomicU32::new(after.len() as u32),
+        ..Order::default()
+    };
+    let plan = Plan { steps, weights, depth, think, interval, start, stagger, end, transactions, is_waiting, order };
+    Ok(Stream { name, instances, arrivals, plan: Arc::new(plan), own, after })
 }
 
 /// The cumulative weight of each step; empty if the steps have none.
@@ -500,6 +578,6 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
                 "`append` is for all instances together; use positions = \"sequential\", or remove own_region",
             ));
         }
-        Ok(Place::Region { device: device.id, first: device.first + first, stride, which })
+        Ok(Place::Region { device: device.id, first: device.first + first, stride, size, which })
     }
 }

@@ -1,14 +1,14 @@
 //! The filament of a stream: it carries out transactions, each of which is a sequence of steps.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
 use rand::RngExt;
 
 use crate::arrivals::Arrivals;
 use crate::distributions::Distribution;
-use crate::filament::{Ask, Asks, Event, Filament, MOST_ASKS};
+use crate::filament::{Ask, Asks, Event, Filament, FilamentId, MOST_ASKS};
 use crate::positions::Positions;
 use crate::{Mix, Rng, Sizes};
 
@@ -33,6 +33,28 @@ pub(super) struct Plan {
     pub transactions: u64,
     /// Whether requests wait for completions.
     pub is_waiting: bool,
+    pub order: Order,
+}
+
+/// Which streams must have ended before a stream begins.
+#[derive(Default)]
+pub(super) struct Order {
+    pub instances: u32,
+    /// Instances that have not ended.
+    pub unfinished: AtomicU32,
+    /// Whether the stream begins after others, and how many of them have not ended.
+    pub is_after: bool,
+    pub waits_for: AtomicU32,
+    /// Whether others begin after the stream, and which.
+    pub is_followed: AtomicBool,
+    pub followers: OnceLock<Vec<Follower>>,
+}
+
+/// A stream that begins after another one.
+pub(super) struct Follower {
+    pub plan: Arc<Plan>,
+    /// Its first instance, which wakes the others.
+    pub first: FilamentId,
 }
 
 impl Plan {
@@ -64,7 +86,9 @@ impl Plan {
         let of_transaction = requests.saturating_add(u32::from(needs_message));
         // And its next arrival, or the start of the next transaction.
         let more = u32::from(is_open || self.depth > 1);
-        self.depth.saturating_mul(of_transaction).saturating_add(more)
+        // A message to another instance, and one to itself.
+        let order = 2 * u32::from(self.order.is_after) + 2 * u32::from(self.order.is_followed.load(Ordering::Relaxed));
+        self.depth.saturating_mul(of_transaction).saturating_add(more + order)
     }
 }
 
@@ -87,6 +111,8 @@ pub(super) enum Place {
         first: u64,
         /// From the region of an instance to that of the next; 0 if they share one.
         stride: u64,
+        /// Of an instance.
+        size: u64,
         which: Which,
     },
 }
@@ -130,6 +156,8 @@ struct Open {
     /// Arrivals that wait for a free transaction.
     backlog: u64,
     free: Vec<u32>,
+    /// Whether no further one comes.
+    has_ended: bool,
 }
 
 /// An instance of a stream.
@@ -145,12 +173,20 @@ pub(super) struct Instance {
     begun: u64,
     /// Before this time no transaction begins, in nanoseconds.
     not_before: f64,
+    /// The time from which the times of the stream count.
+    zero: Nanos,
+    /// Transactions of a closed stream that will not begin again.
+    ended: u32,
     number: u32,
 }
 
-/// Messages of a filament to itself: an arrival, the first use of a transaction, or its number.
+/// Messages of a filament to itself: an arrival, its start, the next follower, the first use of a transaction, or its number.
 const ARRIVAL: u64 = u64::MAX;
+const START: u64 = u64::MAX - 1;
+const FOLLOWER: u64 = 1 << 33;
 const FIRST: u64 = 1 << 32;
+/// The message that the streams before this one have ended.
+const RELEASE: u64 = u64::MAX - 2;
 
 impl Instance {
     pub fn new(
@@ -163,9 +199,53 @@ impl Instance {
         let [time_rng, position_rng, kind_rng] = rngs;
         let transactions = vec![Transaction::default(); plan.depth as usize].into_boxed_slice();
         let free = || (0..plan.depth).rev().collect();
-        let open = arrivals.map(|arrivals| Box::new(Open { arrivals, backlog: 0, free: free() }));
-        let (begun, not_before) = (0, 0.0);
-        Self { plan, time_rng, position_rng, kind_rng, positions, transactions, open, begun, not_before, number }
+        let open = arrivals.map(|arrivals| Box::new(Open { arrivals, backlog: 0, free: free(), has_ended: false }));
+        let (begun, not_before, zero, ended) = (0, 0.0, Nanos::ZERO, 0);
+        Self {
+            plan,
+            time_rng,
+            position_rng,
+            kind_rng,
+            positions,
+            transactions,
+            open,
+            begun,
+            not_before,
+            zero,
+            ended,
+            number,
+        }
+    }
+
+    /// The streams before this one have ended: wakes the next instance, and starts.
+    fn release(&mut self, asks: &mut Asks<'_>) {
+        self.zero = asks.now();
+        if self.number + 1 < self.plan.order.instances {
+            asks.send(FilamentId(asks.me().0 + 1), asks.now(), RELEASE);
+        }
+        asks.send(asks.me(), self.zero + self.plan.start_of(self.number), START);
+    }
+
+    /// This instance has ended. The last one of its stream releases the streams that wait for it.
+    fn end(&mut self, asks: &mut Asks<'_>) {
+        let order = &self.plan.order;
+        if order.is_followed.load(Ordering::Relaxed) && order.unfinished.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.release_followers(0, asks);
+        }
+    }
+
+    fn release_followers(&mut self, from: usize, asks: &mut Asks<'_>) {
+        let followers = self.plan.order.followers.get().map_or(&[][..], Vec::as_slice);
+        for (index, follower) in followers.iter().enumerate().skip(from) {
+            if follower.plan.order.waits_for.fetch_sub(1, Ordering::Relaxed) == 1 {
+                asks.send(follower.first, asks.now(), RELEASE);
+                // One wake can ask for a few messages only.
+                if index + 1 < followers.len() {
+                    asks.send(asks.me(), asks.now(), FOLLOWER + index as u64 + 1);
+                }
+                return;
+            }
+        }
     }
 
     /// Sends the message of the next arrival.
@@ -174,8 +254,19 @@ impl Instance {
         if self.begun + open.backlog < self.plan.transactions {
             let at = self.plan.start_of(self.number) + open.arrivals.next(&mut self.time_rng);
             if at < self.plan.end {
-                asks.send(asks.me(), at, ARRIVAL);
+                asks.send(asks.me(), self.zero + at, ARRIVAL);
+                return;
             }
+        }
+        open.has_ended = true;
+        self.end_if_idle(asks);
+    }
+
+    /// An open stream ends when no arrival is to come and all transactions are finished.
+    fn end_if_idle(&mut self, asks: &mut Asks<'_>) {
+        let Some(open) = &self.open else { return };
+        if open.has_ended && open.backlog == 0 && open.free.len() == self.plan.depth as usize {
+            self.end(asks);
         }
     }
 
@@ -197,7 +288,7 @@ impl Instance {
     /// Begins the next transaction, or waits until it may begin.
     fn begin_next(&mut self, number: usize, asks: &mut Asks<'_>) {
         if self.begun >= self.plan.transactions {
-            return;
+            return self.end_transaction(asks);
         }
         let mut at = asks.now();
         if let Some(think) = &self.plan.think {
@@ -208,14 +299,22 @@ impl Instance {
             self.not_before = begins + interval;
             at = at.max(Nanos(begins.round() as i64));
         }
-        if at >= self.plan.end {
-            return;
+        if at - self.zero >= self.plan.end {
+            return self.end_transaction(asks);
         }
         self.begun += 1;
         if at > asks.now() {
             asks.send(asks.me(), at, number as u64);
         } else {
             self.advance(number, asks);
+        }
+    }
+
+    /// A transaction of a closed stream does not begin again.
+    fn end_transaction(&mut self, asks: &mut Asks<'_>) {
+        self.ended += 1;
+        if self.ended == self.plan.depth {
+            self.end(asks);
         }
     }
 
@@ -247,7 +346,7 @@ impl Instance {
                     ask = Ask { device, sector, sectors, ..ask };
                 }
                 Place::Region { device, .. } if op == Op::Flush => ask.device = *device,
-                Place::Region { device, first, stride, which } => {
+                Place::Region { device, first, stride, which, .. } => {
                     let first = first + stride * u64::from(self.number);
                     let inside = match which {
                         Which::Own(index) => self.positions[*index].next(sectors, &mut self.position_rng).0,
@@ -281,7 +380,10 @@ impl Instance {
     fn finish(&mut self, number: usize, asks: &mut Asks<'_>) {
         match &mut self.open {
             None => self.begin_next(number, asks),
-            Some(open) if open.backlog == 0 => open.free.push(number as u32),
+            Some(open) if open.backlog == 0 => {
+                open.free.push(number as u32);
+                self.end_if_idle(asks);
+            }
             Some(open) => {
                 open.backlog -= 1;
                 self.begun += 1;
@@ -300,10 +402,17 @@ impl Instance {
 impl Filament for Instance {
     fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
         match event {
-            Event::Start if self.open.is_some() => self.await_arrival(asks),
+            Event::Start | Event::Message { value: START, .. } if self.open.is_some() => self.await_arrival(asks),
             Event::Message { value: ARRIVAL, .. } => self.arrive(asks),
+            Event::Message { value: RELEASE, .. } => self.release(asks),
+            Event::Message { value: value @ FOLLOWER..RELEASE, .. } => {
+                self.release_followers((value - FOLLOWER) as usize, asks);
+            }
             Event::Start | Event::Message { value: FIRST.., .. } => {
-                let first = if let Event::Message { value, .. } = event { value - FIRST } else { 0 };
+                let first = match event {
+                    Event::Message { value, .. } if value != START => value - FIRST,
+                    _ => 0,
+                };
                 if first + 1 < u64::from(self.plan.depth) {
                     asks.send(asks.me(), asks.now(), FIRST + first + 1);
                 }

@@ -79,6 +79,7 @@ pub static STREAM: &[Key] = &[
         "Closed stream: distribution of the time between a completion and the next request: exponential mean=10ms",
     ),
     key("rate_limit", Takes::Number, "Closed stream: most transactions per second of each instance"),
+    key("after", Takes::Text, "Streams above it that must have ended before it begins; its times count from then"),
     key("start", Takes::Number, "Time at which the stream starts (default 0)"),
     key("ramp_up", Takes::Number, "Time over which the instances start, one after the other, evenly (default 0)"),
     key("end", Takes::Number, "Time from which it asks for nothing more"),
@@ -87,6 +88,7 @@ pub static STREAM: &[Key] = &[
         Takes::Number,
         "It ends after so many requests of each instance; a transaction that has begun is finished",
     ),
+    key("passes", Takes::Number, "It ends after so many requests of each instance as cover its region this often"),
     key(
         "op",
         Takes::Text,

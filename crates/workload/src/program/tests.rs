@@ -405,3 +405,68 @@ fn weights_of_some_steps_alone_are_refused() {
     let why = refused("[[stream.step]]\nweight = 0");
     assert!(why.contains("step 1, weight"), "{why}");
 }
+
+#[test]
+fn a_stream_begins_when_the_streams_before_it_have_ended() {
+    let program = program(
+        "[[stream]]\nname = \"fill\"\nclosed = true\ndepth = 3\ninstances = 2\nop = \"write\"\nrequests = 30\n\
+         [[stream]]\nname = \"trim\"\narrivals = \"uniform rate=100\"\nop = \"discard\"\nend = \"105ms\"\n\
+         [[stream]]\nname = \"read\"\nclosed = true\ninstances = 3\nop = \"read\"\nrequests = 5\nafter = \"fill, trim\"\nstart = \"7ms\"\n\
+         [[stream]]\nname = \"open\"\narrivals = \"uniform rate=1k\"\nop = \"flush\"\nrequests = 2\nafter = \"read\"\nend = \"10ms\"",
+    );
+    assert_eq!(program.streams().iter().map(|stream| stream.is_open).collect::<Vec<_>>(), [false, true, false, false]);
+    let all = on_a_device(&program, &together(), Nanos::MAX);
+    let of = |number: u16| all.iter().filter(move |(asked, _)| asked.stream == number);
+    let ended = |number| of(number).map(|(_, at)| *at).max().unwrap();
+    let began = |number| of(number).map(|(asked, _)| asked.at).min().unwrap();
+    assert_eq!([0, 1, 2, 3].map(|number| of(number).count()), [60, 11, 15, 2]);
+    // An open stream has ended when its last request was asked for.
+    let (last_arrival, filled) = (of(1).map(|(asked, _)| asked.at).max().unwrap(), ended(0));
+    assert_eq!(began(2), last_arrival.max(filled) + Nanos(7_000_000));
+    assert_eq!(began(3), ended(2));
+}
+
+#[test]
+fn a_stream_can_be_followed_by_many() {
+    let followers: String = (0..40)
+        .map(|n| format!("[[stream]]\nname = \"f{n}\"\nclosed = true\nop = \"read\"\nrequests = 2\nafter = \"a\"\n"))
+        .collect();
+    let program =
+        program(&format!("[[stream]]\nname = \"a\"\narrivals = \"uniform\"\nop = \"read\"\nrequests = 1\n{followers}"));
+    assert_eq!(on_a_device(&program, &together(), Nanos::MAX).len(), 81);
+}
+
+#[test]
+fn the_open_part_has_streams_after_open_ones() {
+    let program = program(
+        "[[stream]]\nname = \"a\"\narrivals = \"uniform rate=10\"\nop = \"read\"\nrequests = 3\n\
+         [[stream]]\nname = \"b\"\narrivals = \"uniform rate=10\"\nop = \"write\"\nafter = \"a\"\nrequests = 2",
+    );
+    let times: Vec<i64> = open_requests(&program, &together(), 10.0).iter().map(|r| r.at.0 / 1_000_000).collect();
+    assert_eq!(times, [0, 100, 200, 200, 300]);
+}
+
+#[test]
+fn an_order_that_no_run_can_keep_is_refused() {
+    let refused =
+        |streams: &str| Program::parse("p.toml", &format!("name = \"p\"\nabout = \"A\"\n{streams}")).unwrap_err();
+    let endless = "[[stream]]\nname = \"a\"\nclosed = true\nop = \"read\"\n";
+    let after = "[[stream]]\nname = \"b\"\nclosed = true\nop = \"read\"\nafter = \"a\"\n";
+    assert!(refused(&format!("{endless}{after}")).starts_with("p.toml:11: stream b, after: stream a never ends"));
+    assert!(refused(&format!("{after}{endless}")).contains("no stream above this one has the name a; there is none"));
+}
+
+#[test]
+fn passes_cover_the_region() {
+    let count = |keys: &str| {
+        let program = program(&format!("[[stream]]\nname = \"s\"\nclosed = true\nregion = \"1M\"\npasses = 2\n{keys}"));
+        on_a_device(&program, &together(), Nanos::MAX).len()
+    };
+    assert_eq!(count("op = \"read\""), 512);
+    assert_eq!(count("op = \"read\"\ninstances = 4\nown_region = true\nalign = \"4k\""), 512);
+    assert_eq!(count("op = \"write\"\n[[stream.step]]\nrepeat = 4\n[[stream.step]]\nop = \"flush\""), 640);
+    assert_eq!(count("op = \"discard\"\n[[stream.step]]\n[[stream.step]]\nop = \"write\"\nsame = true"), 1024);
+    let weighted = "[[stream.step]]\nop = \"read\"\nweight = 1\n[[stream.step]]\nop = \"write\"\nweight = 1";
+    assert_eq!(count(weighted), 512);
+    assert_eq!(count(&weighted.replace("op = \"write\"", "op = \"write\"\nregion = \"1M..2M\"")), 1024);
+}
