@@ -82,7 +82,7 @@ fn run(device: Device, load: &[(i64, Op, u64, u64)], pace: Pace, depth: usize) -
 }
 
 fn described(text: &str) -> Device {
-    Device::new(&Description::parse(text).unwrap(), 4096, 1).unwrap()
+    Device::new(&Description::parse("device", text).unwrap(), 4096, 1).unwrap()
 }
 
 fn issued(row: &IoResult) -> i64 {

@@ -19,6 +19,7 @@ use crate::verify::Verify;
 
 /// Refuses options that cannot work. The error says what to do instead.
 pub fn check(options: &Options) -> Result<()> {
+    options.method.check()?;
     let targets = options.target.targets.len();
     if targets == 0 && options.method.has_device() {
         return refuse("name the device or file to replay on with --target".into());
@@ -50,7 +51,6 @@ pub fn check(options: &Options) -> Result<()> {
             input_files::check(options, &mapping.target, node)?;
         }
     }
-    options.method.check()?;
     check_output(options)
 }
 

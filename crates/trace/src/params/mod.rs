@@ -8,6 +8,8 @@ mod settings;
 mod spec;
 mod split;
 mod suggestion;
+mod toml_keys;
+mod toml_text;
 
 pub use quantity::{
     format_time, parse_bytes, parse_count, parse_duration, parse_positive, parse_positive_duration, parse_rate,
@@ -17,3 +19,5 @@ pub use settings::{Setting, Settings, Value};
 pub use spec::{Definition, ParamDefault, ParamSpec, ParamType};
 pub use split::{Phrase, split};
 pub use suggestion::did_you_mean;
+pub use toml_keys::{Key, Takes, schema_of};
+pub use toml_text::{Section, Text};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use iosonar_trace::params::{
-    Settings as Kind, did_you_mean, parse_count, parse_duration, parse_positive, parse_rate, parse_sectors,
+    Section, Settings as Kind, Text, did_you_mean, parse_count, parse_duration, parse_positive, parse_rate,
+    parse_sectors,
 };
 use iosonar_trace::{Device, DeviceId, Flags, MAX_END_SECTOR, Nanos, Op, Sectors};
 use toml::Spanned;
@@ -14,7 +15,6 @@ use toml::de::{DeTable, DeValue};
 use super::instance::{Follower, Instance, Order, Place, Plan, Step, Which};
 use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
 use super::region::{Extent, Region};
-use super::text::{Section, Text};
 use super::{Layout, Program, Settings, StreamInfo};
 use crate::filament::{FilamentId, Runtime};
 use crate::positions::Space;
@@ -33,11 +33,11 @@ const CHECKED_ON: Sectors = Sectors(1 << 41);
 
 /// The program in this text, checked with the defaults of its parameters on a large target.
 pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
-    let mut text = Text { file, source, set: BTreeMap::new() };
+    let mut text = Text { file, source, set: Some(BTreeMap::new()) };
     let table = text.parse()?;
     let (mut name, mut about) = (String::new(), String::new());
     let parameters = parameters(&text, &table)?;
-    text.set = parameters.iter().cloned().collect();
+    text.set = Some(parameters.iter().cloned().collect());
     let section = program(&text, &table)?;
     for (key, value) in [("name", &mut name), ("about", &mut about)] {
         *value = section.text(key)?.ok_or_else(|| section.error(key, "missing; add it"))?;
@@ -71,15 +71,16 @@ fn reread<T>(
     set: &[(String, String)],
     with: impl FnOnce(&Section<'_, '_>) -> Result<T, String>,
 ) -> Result<T, String> {
-    let mut text = Text { file: &of.file, source: &of.source, set: of.parameters.iter().cloned().collect() };
+    let mut values: BTreeMap<_, _> = of.parameters.iter().cloned().collect();
     for (name, value) in set {
         let known = of.parameters.iter().map(|(name, _)| name.as_str());
-        let Some(parameter) = text.set.get_mut(name) else {
+        let Some(parameter) = values.get_mut(name) else {
             let why = if of.parameters.is_empty() { "it has none".into() } else { did_you_mean(name, known) };
             return Err(format!("{} has no parameter `{name}`; {why}", of.name));
         };
         parameter.clone_from(value);
     }
+    let text = Text { file: &of.file, source: &of.source, set: Some(values) };
     let table = text.parse()?;
     with(&program(&text, &table)?)
 }

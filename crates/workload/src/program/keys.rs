@@ -1,39 +1,15 @@
 //! Every key of a program's text: the reader accepts these, and the JSON schema and the documentation list them.
 
-/// The kind of a key's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// A text.
-    Text,
-    /// A number, or a number with a unit as text.
-    Number,
-    /// True or false.
-    Flag,
-    /// A table of names chosen by the author.
-    Names,
-    /// Several tables, each with these keys.
-    Tables(&'static [Key]),
-}
-
-/// A key.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Key {
-    /// Its name.
-    pub name: &'static str,
-    /// The kind of its value.
-    pub takes: Takes,
-    /// One sentence without a full stop.
-    pub help: &'static str,
-}
+use iosonar_trace::params::{Key, Takes};
 
 const fn key(name: &'static str, takes: Takes, help: &'static str) -> Key {
-    Key { name, takes, help }
+    Key::new(name, takes, help)
 }
 
 /// The keys of a program.
 pub static PROGRAM: &[Key] = &[
-    key("name", Takes::Text, "Name of the program"),
-    key("about", Takes::Text, "One sentence about it"),
+    key("name", Takes::Text, "Name of the program").required(),
+    key("about", Takes::Text, "One sentence about it").required(),
     key(
         "set",
         Takes::Names,
@@ -41,21 +17,22 @@ pub static PROGRAM: &[Key] = &[
     ),
     key(
         "devices",
-        Takes::Names,
+        Takes::NamesOrTables(DEVICE),
         "Devices: a size (10G), a share of the target (10%), or a table with `size` and `per_scale`; without it, one device `target` of 100%",
     ),
-    key("stream", Takes::Tables(STREAM), "A stream: who asks for requests, when, where, and how large they are"),
+    key("stream", Takes::Tables(STREAM), "A stream: who asks for requests, when, where, and how large they are")
+        .required(),
 ];
 
 /// The keys of a device that is a table.
 pub static DEVICE: &[Key] = &[
-    key("size", Takes::Number, "Size (10G), or share of the target (10%)"),
+    key("size", Takes::Number, "Size (10G), or share of the target (10%)").required(),
     key("per_scale", Takes::Flag, "Whether --scale multiplies the size (default false)"),
 ];
 
 /// The keys of a stream.
 pub static STREAM: &[Key] = &[
-    key("name", Takes::Text, "Name of the stream"),
+    key("name", Takes::Text, "Name of the stream").required(),
     key(
         "instances",
         Takes::Number,

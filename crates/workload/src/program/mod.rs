@@ -8,9 +8,8 @@ mod build;
 mod instance;
 mod keys;
 mod region;
-mod text;
 
-pub use keys::{DEVICE, Key, PROGRAM, STEP, STREAM, Takes};
+pub use keys::{DEVICE, PROGRAM, STEP, STREAM};
 
 use iosonar_trace::{Device, Sectors};
 

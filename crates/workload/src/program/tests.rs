@@ -1,3 +1,4 @@
+use iosonar_trace::params::schema_of;
 use iosonar_trace::{DeviceId, Flags, Kind, Metadata, Nanos, Op, Outcome, Reader, Request, Sector};
 
 use super::*;
@@ -327,35 +328,10 @@ fn errors_name_the_file_the_line_and_the_key_and_say_what_to_do() {
     }
 }
 
-/// The JSON schema of a table with these keys.
-fn schema_of(keys: &[Key], required: &[&str]) -> serde_json::Value {
-    use serde_json::json;
-    let device = || json!({ "anyOf": [{ "type": ["string", "number"] }, schema_of(DEVICE, &["size"])] });
-    let properties = keys.iter().map(|key| {
-        let mut value = match key.takes {
-            Takes::Text => json!({ "type": "string" }),
-            Takes::Number => json!({ "type": ["string", "number"] }),
-            // A text as well, which may be a parameter.
-            Takes::Flag => json!({ "type": ["boolean", "string"] }),
-            Takes::Names if key.name == "devices" => json!({ "type": "object", "additionalProperties": device() }),
-            Takes::Names => {
-                json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } })
-            }
-            Takes::Tables(inner) => {
-                let required: &[&str] = if key.name == "stream" { &["name"] } else { &[] };
-                json!({ "type": "array", "items": schema_of(inner, required) })
-            }
-        };
-        value["description"] = key.help.into();
-        (key.name.to_owned(), value)
-    });
-    json!({ "type": "object", "additionalProperties": false, "required": required, "properties": properties.collect::<serde_json::Map<_, _>>() })
-}
-
 /// After a change of the keys: `IOSONAR_UPDATE_SCHEMA=1 cargo test --workspace the_schema`.
 #[test]
 fn the_schema_in_the_documentation_has_all_keys() {
-    let mut schema = schema_of(PROGRAM, &["name", "about", "stream"]);
+    let mut schema = schema_of(PROGRAM);
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     schema["title"] = "A program of `iosonar workload`, in TOML".into();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas/workload.json");

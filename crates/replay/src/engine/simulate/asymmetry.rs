@@ -1,19 +1,35 @@
 //! Read/write asymmetry: the service times of reads and of writes are multiplied by factors.
 
 use iosonar_trace::Op;
-use serde::Deserialize;
+use iosonar_trace::params::{Key, Section, Takes};
 
 use super::law::{Arrival, Law, Passage};
 use super::values::Factor;
 
 /// Settings of the asymmetry.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AsymmetrySettings {
     /// Factor of reads; 1 unless set.
     pub read: Option<Factor>,
     /// Factor of writes; 1 unless set.
     pub write: Option<Factor>,
+}
+
+impl AsymmetrySettings {
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("read", Takes::Number, "Factor of the service time of reads (default 1)"),
+        Key::new("write", Takes::Number, "Factor of the service time of writes and write-zeroes (default 1)"),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let factor = |key| section.parsed(key, Factor::parse);
+        Ok(Self { read: factor("read")?, write: factor("write")? })
+    }
 }
 
 /// Multiplies service times.

@@ -1,19 +1,36 @@
 //! Queue collapse: with more than `beyond` requests in the device, the service time of each arriving one is multiplied by
 //! 1 + growth × (requests in the device − beyond). With s servers, the throughput is best at a depth from s to `beyond`.
 
-use serde::Deserialize;
+use iosonar_trace::params::{Key, Section, Takes};
 
 use super::law::{Arrival, Law, Passage};
 use super::values::{Count, Factor};
 
 /// Settings of the collapse.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CollapseSettings {
     /// The highest number of requests in the device without a loss.
     pub beyond: Count,
     /// What each further request adds to the factor.
     pub growth: Factor,
+}
+
+impl CollapseSettings {
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("beyond", Takes::Number, "The highest number of requests in the device without a loss").required(),
+        Key::new("growth", Takes::Number, "What each further request adds to the factor of the service time")
+            .required(),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let (beyond, growth) = (section.required("beyond", Count::parse)?, section.required("growth", Factor::parse)?);
+        Ok(Self { beyond, growth })
+    }
 }
 
 /// Multiplies service times.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use iosonar_trace::params::{Key, Section, Takes, Text};
 
 use super::asymmetry::AsymmetrySettings;
 use super::collapse::CollapseSettings;
@@ -19,9 +19,53 @@ use super::write_cache::WriteCacheSettings;
 use super::written::Written;
 use crate::engine::service::Distribution;
 
+/// The keys of a description.
+pub static DEVICE: &[Key] = &[
+    Key::new("description", Takes::Text, "What the device stands for, for people"),
+    Key::new("size", Takes::Number, "Its size (default 1T); positions of a load beyond it wrap around"),
+    Key::new("servers", Takes::Number, "Requests served at once (default: unlimited)"),
+    Key::new(
+        "transfer",
+        Takes::Number,
+        "Bytes per second of each server, in addition to the service time (default: unlimited)",
+    ),
+    Key::new("service", Takes::OneOf(SERVICE), "The service time").required(),
+    Key::new("limit", Takes::Tables(LimitSettings::KEYS), "Limits of requests or bytes per second, with burst buckets"),
+    Key::new("unwritten", Takes::Table(UnwrittenSettings::KEYS), "Reads of areas that were never written"),
+    Key::new("read_cache", Takes::Table(ReadCacheSettings::KEYS), "A read cache"),
+    Key::new("write_cache", Takes::Table(WriteCacheSettings::KEYS), "A write-back cache"),
+    Key::new("first_write", Takes::Table(FirstWriteSettings::KEYS), "Slow first writes"),
+    Key::new("asymmetry", Takes::Table(AsymmetrySettings::KEYS), "Factors of the service times of reads and writes"),
+    Key::new("collapse", Takes::Table(CollapseSettings::KEYS), "Queue collapse: service times grow beyond a depth"),
+    Key::new(
+        "garbage_collection",
+        Takes::Table(GarbageCollectionSettings::KEYS),
+        "Pauses of the medium after so many written bytes",
+    ),
+    Key::new("stripe", Takes::Table(StripeSettings::KEYS), "Several members, one of which may be slow"),
+    Key::new("stall", Takes::Table(StallSettings::KEYS), "A periodic stall of the whole device"),
+];
+
+/// The kinds of service time.
+static SERVICE: &[Key] = &[
+    Key::new("constant", Takes::Table(CONSTANT), "The same for all requests"),
+    Key::new("exponential", Takes::Table(EXPONENTIAL), "Exponentially distributed"),
+    Key::new("lognormal", Takes::Table(LOGNORMAL), "Log-normally distributed"),
+    Key::new("run", Takes::Table(RUN), "The latencies of an earlier run, by operation and size"),
+    Key::new("seek", Takes::Table(SeekSettings::KEYS), "Seek by distance, and rotation"),
+];
+
+static CONSTANT: &[Key] = &[Key::new("time", Takes::Number, "The time").required()];
+static EXPONENTIAL: &[Key] = &[Key::new("mean", Takes::Number, "The mean").required()];
+static LOGNORMAL: &[Key] = &[
+    Key::new("median", Takes::Number, "The median").required(),
+    Key::new("sigma", Takes::Number, "Standard deviation of the natural logarithm, from 0 to 10").required(),
+];
+static RUN: &[Key] =
+    &[Key::new("file", Takes::Text, "The result of a replay; relative to the current folder").required()];
+
 /// The service time of the medium. Its name is the key in `[service]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ServiceSettings {
     /// The same for all requests.
     Constant {
@@ -50,6 +94,28 @@ pub enum ServiceSettings {
 }
 
 impl ServiceSettings {
+    fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let set: Vec<_> = SERVICE.iter().filter(|key| section.has(key.name)).collect();
+        let [Key { name, takes: Takes::Table(keys), .. }] = set[..] else {
+            let Some(second) = set.get(1) else {
+                let kinds: Vec<_> = SERVICE.iter().map(|key| format!("[{}.{}]", section.path, key.name)).collect();
+                return Err(section.error("", &format!("missing; add one of {}", kinds.join(" "))));
+            };
+            return Err(section.error(second.name, "a second kind of service time; remove one"));
+        };
+        let of = section.table(name, keys)?.expect("it is set");
+        Ok(match *name {
+            "constant" => Self::Constant { time: of.required("time", Time::parse)? },
+            "exponential" => Self::Exponential { mean: of.required("mean", Time::parse)? },
+            "lognormal" => Self::Lognormal {
+                median: of.required("median", Time::parse)?,
+                sigma: of.required("sigma", parse_sigma)?,
+            },
+            "run" => Self::Run { file: of.required("file", |text| Ok(text.into()))? },
+            _ => Self::Seek(SeekSettings::read(&of)?),
+        })
+    }
+
     /// The distribution; an error is the settings of a disk.
     pub fn distribution(&self) -> Result<Distribution, &SeekSettings> {
         Ok(match self {
@@ -63,14 +129,11 @@ impl ServiceSettings {
 }
 
 /// A simulated device.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     /// What the device stands for, for people.
-    #[serde(default)]
     pub description: String,
     /// Its size; 1 TiB unless set. Positions of a load beyond it wrap around.
-    #[serde(default = "one_tib")]
     pub size: Size,
     /// Requests served at once; unlimited unless set.
     pub servers: Option<Count>,
@@ -79,7 +142,6 @@ pub struct Description {
     /// The service time.
     pub service: ServiceSettings,
     /// Limits of requests or bytes per second.
-    #[serde(default)]
     pub limit: Vec<LimitSettings>,
     /// Never-written areas.
     pub unwritten: Option<UnwrittenSettings>,
@@ -101,80 +163,178 @@ pub struct Description {
     pub stall: Option<StallSettings>,
 }
 
-fn one_tib() -> Size {
-    Size(1 << 40)
+/// On all members together.
+const MAX_SERVERS: u64 = 1 << 20;
+
+fn parse_sigma(text: &str) -> Result<f64, String> {
+    let sigma = text.parse().ok().filter(|sigma| (0.0..=10.0).contains(sigma));
+    sigma.ok_or_else(|| format!("`{text}` is not a number from 0 to 10"))
 }
 
 impl Description {
-    /// Parses a description. An error names line and key.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let description: Self = toml::from_str(text).map_err(|error| located(text, &error))?;
-        description.check()?;
-        Ok(description)
+    /// Parses a description. `file` names it in errors.
+    ///
+    /// # Errors
+    /// With the file, the line and the key.
+    pub fn parse(file: &str, source: &str) -> Result<Self, String> {
+        let text = Text { file, source, set: None };
+        let table = text.parse()?;
+        Self::read(&Section::new(&text, 0, String::new(), table.get_ref(), DEVICE)?)
     }
 
-    fn check(&self) -> Result<(), String> {
-        if let ServiceSettings::Lognormal { sigma, .. } = self.service
-            && !(0.0..=10.0).contains(&sigma)
-        {
-            return Err("[service.lognormal]: sigma must be a number from 0 to 10".into());
+    fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let size = section.parsed("size", Size::parse)?.unwrap_or(Size(1 << 40));
+        let missing = || section.error("service", "missing; add for example [service.constant] with time = \"200us\"");
+        let service = section.table("service", SERVICE)?.ok_or_else(missing)?;
+        let mut limit = Vec::new();
+        for (number, (at, table)) in section.tables("limit")?.into_iter().enumerate() {
+            let path = format!("limit {}", number + 1);
+            limit.push(LimitSettings::read(&Section::new(section.text, at, path, table, LimitSettings::KEYS)?)?);
         }
-        self.limit.iter().try_for_each(LimitSettings::check)?;
-        self.read_cache.as_ref().map_or(Ok(()), ReadCacheSettings::check)?;
-        self.stripe.as_ref().map_or(Ok(()), StripeSettings::check)?;
-        self.stall.as_ref().map_or(Ok(()), StallSettings::check)?;
-        let chunks = [self.unwritten.as_ref().map(|law| law.chunk), self.first_write.as_ref().map(|law| law.chunk)];
-        match chunks.into_iter().flatten().find(|chunk| self.size.0 / chunk.0 >= Written::MAX_CHUNKS) {
-            Some(Size(chunk)) => Err(format!("chunk: a device of {} bytes has too many of {chunk} bytes", self.size.0)),
-            None => Ok(()),
+        let fits = |own: &Section<'_, '_>, Size(chunk): Size| {
+            let why = || own.error("chunk", &format!("too small for a device of {} bytes; increase it", size.0));
+            if size.0 / chunk < Written::MAX_CHUNKS { Ok(()) } else { Err(why()) }
+        };
+        let servers = section.parsed("servers", Count::parse)?;
+        let stripe = law(section, "stripe", StripeSettings::KEYS, StripeSettings::read)?;
+        let all =
+            stripe.as_ref().map_or(1, |stripe| u64::from(stripe.members.0)) * servers.map_or(1, |n| u64::from(n.0));
+        if all > MAX_SERVERS {
+            let why = format!("{all} servers on all members are more than the limit of {MAX_SERVERS}; use fewer");
+            return Err(section.error("servers", &why));
         }
+        Ok(Self {
+            description: section.text("description")?.unwrap_or_default(),
+            size,
+            servers,
+            transfer: section.parsed("transfer", Speed::parse)?,
+            service: ServiceSettings::read(&service)?,
+            limit,
+            unwritten: law(section, "unwritten", UnwrittenSettings::KEYS, |own| {
+                UnwrittenSettings::read(own).and_then(|settings| fits(own, settings.chunk).map(|()| settings))
+            })?,
+            read_cache: law(section, "read_cache", ReadCacheSettings::KEYS, ReadCacheSettings::read)?,
+            write_cache: law(section, "write_cache", WriteCacheSettings::KEYS, WriteCacheSettings::read)?,
+            first_write: law(section, "first_write", FirstWriteSettings::KEYS, |own| {
+                FirstWriteSettings::read(own).and_then(|settings| fits(own, settings.chunk).map(|()| settings))
+            })?,
+            asymmetry: law(section, "asymmetry", AsymmetrySettings::KEYS, AsymmetrySettings::read)?,
+            collapse: law(section, "collapse", CollapseSettings::KEYS, CollapseSettings::read)?,
+            garbage_collection: law(
+                section,
+                "garbage_collection",
+                GarbageCollectionSettings::KEYS,
+                GarbageCollectionSettings::read,
+            )?,
+            stripe,
+            stall: law(section, "stall", StallSettings::KEYS, StallSettings::read)?,
+        })
     }
 }
 
-/// An error with its line and key, on one line.
-fn located(text: &str, error: &toml::de::Error) -> String {
-    let message = error.message().trim().replace('\n', " ");
-    let Some(span) = error.span() else { return message };
-    let start = span.start.min(text.len());
-    let before = &text[..start];
-    let number = before.matches('\n').count() + 1;
-    let line = text.lines().nth(number - 1).unwrap_or_default();
-    match line.split('#').next().unwrap_or_default().split('=').next().map(str::trim).filter(|key| !key.is_empty()) {
-        Some(key) => format!("line {number}, {key}: {message}"),
-        None => format!("line {number}: {message}"),
-    }
+fn law<T>(
+    section: &Section<'_, '_>,
+    name: &str,
+    keys: &'static [Key],
+    read: impl FnOnce(&Section<'_, '_>) -> Result<T, String>,
+) -> Result<Option<T>, String> {
+    section.table(name, keys)?.as_ref().map(read).transpose()
 }
 
 #[cfg(test)]
 mod tests {
+    use iosonar_trace::params::schema_of;
+
     use super::*;
 
     #[test]
-    fn errors_name_line_and_key() {
+    fn errors_name_file_line_and_key() {
         let base = "servers = 1\n[service.constant]\ntime = \"1ms\"\n";
-        Description::parse(base).unwrap();
-        for (text, line, word) in [
-            ("servers = 0\n[service.constant]\ntime = \"1ms\"\n", "line 1, servers", "65536"),
-            ("[service.constant]\ntime = \"soon\"\n", "line 2, time", "soon"),
-            ("[service.constant]\ntime = 5\n", "line 2, time", "unit"),
-            ("[service.constant]\ntiem = \"1ms\"\n", "line 2, tiem", "unexpected keys"),
-            ("[service.uniform]\ntime = \"1ms\"\n", "line 1, [service.uniform]", "unknown variant"),
-            ("speed = 1\n[service.constant]\ntime = \"1ms\"\n", "line 1, speed", "unknown field"),
-            ("servers = 1\n", "line 1", "missing field `service`"),
-            ("servers = \n", "line 1, servers", ""),
+        Description::parse("d.toml", base).unwrap();
+        let refused = |text: &str| Description::parse("d.toml", text).unwrap_err();
+        for (text, start, word) in [
+            ("servers = 0\n[service.constant]\ntime = \"1ms\"\n", "d.toml:1: servers: ", "1 to 65536"),
+            ("[service.constant]\ntime = \"soon\"\n", "d.toml:2: service.constant, time: ", "soon"),
+            ("[service.constant]\ntime = 5\n", "d.toml:2: service.constant, time: ", "unit"),
+            ("[service.constant]\ntime = [5]\n", "d.toml:2: service.constant, time: ", "found array"),
+            ("[service.constant]\ntiem = \"1ms\"\n", "d.toml:2: service.constant, tiem: ", "did you mean time?"),
+            ("[service.constant]\n", "d.toml:1: service.constant, time: ", "missing"),
+            ("[service.uniform]\ntime = \"1ms\"\n", "d.toml:1: service, uniform: ", "unknown key"),
+            ("[service]\n", "d.toml:1: service: ", "[service.constant]"),
+            ("service = \"1ms\"\n", "d.toml:1: service: ", "[service]"),
+            ("speed = 1\n[service.constant]\ntime = \"1ms\"\n", "d.toml:1: speed: ", "unknown key"),
+            ("servers = 1\n", "d.toml:1: service: ", "missing"),
+            ("servers = \n", "d.toml:1: ", ""),
+            (
+                "servers = 65536\nservice.constant.time = \"1s\"\n[stripe]\nmembers = 65536\nchunk = 1\n",
+                "d.toml:1: servers: ",
+                "limit",
+            ),
         ] {
-            let error = Description::parse(text).unwrap_err();
-            assert!(error.starts_with(line) && error.contains(word), "{error}");
+            let error = refused(text);
+            assert!(error.starts_with(start) && error.contains(word), "{error}");
         }
-        for (more, word) in [
-            ("[[limit]]\niops = 5\nbytes_per_second = \"1M/s\"\n", "[[limit]]"),
-            ("[read_cache]\nsize = \"1k\"\ntime = \"1us\"\n", "[read_cache]"),
-            ("[stripe]\nmembers = 4\nchunk = \"64K\"\nslow_member = 4\n", "[stripe]"),
-            ("[stall]\nevery = \"1s\"\nlasts = \"1s\"\n", "[stall]"),
-            ("[first_write]\nchunk = 1\nextra = \"1s\"\n", "chunk"),
+        for (more, start) in [
+            ("[service.seek]\nrpm = 1\n", "d.toml:4: service, seek: a second"),
+            ("[service.lognormal]\nmedian = \"1s\"\nsigma = 11\n", "d.toml:4: service, lognormal: a second"),
+            ("[[limit]]\niops = 5\nbytes_per_second = \"1M/s\"\n", "d.toml:6: limit 1, bytes_per_second: "),
+            ("[[limit]]\niops = 5\n[[limit]]\n", "d.toml:6: limit 2, iops: missing"),
+            ("[[limit]]\niops = 5\nburst_bytes = 5\n", "d.toml:6: limit 1, burst_bytes: "),
+            ("[[limit]]\niops = 5\nburst_requests = 0.5\n", "d.toml:6: limit 1, burst_requests: "),
+            ("[limit]\niops = 5\n", "d.toml:4: limit: expected tables; write [[limit]]"),
+            ("[read_cache]\nsize = \"1k\"\ntime = \"1us\"\n", "d.toml:5: read_cache, size: smaller than a block"),
+            ("[read_cache]\nsize = \"1T\"\ntime = \"1us\"\n", "d.toml:5: read_cache, size: 268435456 blocks"),
+            ("[stripe]\nmembers = 4\nchunk = \"64K\"\nslow_member = 4\n", "d.toml:7: stripe, slow_member: 4 is out of"),
+            ("[stripe]\nmembers = 4\nchunk = \"64K\"\nfactor = 4\n", "d.toml:7: stripe, factor: "),
+            ("[stall]\nevery = \"1s\"\nlasts = \"1s\"\n", "d.toml:6: stall, lasts: "),
+            ("[first_write]\nchunk = 1\nextra = \"1s\"\n", "d.toml:5: first_write, chunk: too small"),
+            ("[write_cache]\nbattery = 1\n", "d.toml:4: write_cache, size: missing"),
         ] {
-            let error = Description::parse(&format!("{base}{more}")).unwrap_err();
-            assert!(error.contains(word), "{error}");
+            let error = refused(&format!("{base}{more}"));
+            assert!(error.starts_with(start), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_text_may_contain_a_dollar_sign() {
+        let text = "description = \"for $5\"\nservice.constant.time = \"1ms\"\n";
+        assert_eq!(Description::parse("d.toml", text).unwrap().description, "for $5");
+    }
+
+    /// After a change of the keys: `IOSONAR_UPDATE_SCHEMA=1 cargo test --workspace the_schema`.
+    #[test]
+    fn the_schema_in_the_documentation_has_all_keys() {
+        let mut schema = schema_of(DEVICE);
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+        schema["title"] = "A simulated device of `iosonar replay --simulate`, in TOML".into();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas/simulated-device.json");
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        if std::env::var_os("IOSONAR_UPDATE_SCHEMA").is_some() {
+            std::fs::write(path, &text).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(path).unwrap_or_default() == text,
+            "docs/schemas/simulated-device.json is out of date"
+        );
+    }
+
+    #[test]
+    fn the_documentation_describes_every_key() {
+        let text = include_str!("../../../../../docs/simulate.md");
+        let mut keys: Vec<&Key> = DEVICE.iter().collect();
+        while let Some(key) = keys.pop() {
+            let name = key.name;
+            let forms = [
+                format!("`{name}`"),
+                format!("[{name}]"),
+                format!("[{name}."),
+                format!("`{name} = "),
+                format!("\n{name} = "),
+            ];
+            assert!(forms.iter().any(|form| text.contains(form)), "docs/simulate.md does not mention `{name}`");
+            if let Takes::Table(inner) | Takes::OneOf(inner) | Takes::Tables(inner) = key.takes {
+                keys.extend(inner);
+            }
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Device {
     laws: Vec<Box<dyn Law>>,
     medium: Medium,
     stall: Option<Stall>,
+    /// In bytes. Positions beyond it wrap around.
+    size: u64,
     /// The first arrival, from which the device counts its time.
     zero: Option<Nanos>,
     /// Completion times of the requests in the device, earliest first; only if a law needs their number.
@@ -44,7 +46,7 @@ impl Device {
     /// A device with service times only. `servers` of `None` is unlimited.
     pub fn with_times(distribution: &Distribution, servers: Option<u32>, seed: u64) -> Result<Self> {
         let medium = Medium::new(Service::Times(ServiceTimes::new(distribution, seed)?), None, servers, None);
-        Ok(Self { laws: Vec::new(), medium, stall: None, zero: None, in_device: None })
+        Ok(Self { laws: Vec::new(), medium, stall: None, size: u64::MAX, zero: None, in_device: None })
     }
 
     /// The described device, for at most `slots` requests in flight. Reads the earlier run if it needs one.
@@ -69,6 +71,7 @@ impl Device {
             laws,
             medium: Medium::new(service, description.transfer, servers, description.stripe.as_ref()),
             stall: description.stall.as_ref().map(Stall::new),
+            size,
             zero: None,
             in_device: description.collapse.as_ref().map(|_| BinaryHeap::with_capacity(slots + 1)),
         })
@@ -78,7 +81,7 @@ impl Device {
     pub fn completion(&mut self, request: &Arrival) -> Nanos {
         let zero = *self.zero.get_or_insert(request.at);
         let at = request.at - zero;
-        let mut arrival = Arrival { at, ..*request };
+        let mut arrival = Arrival { at, offset: request.offset % self.size, ..*request };
         if let Some(in_device) = &mut self.in_device {
             while in_device.peek().is_some_and(|Reverse(end)| *end <= at) {
                 in_device.pop();

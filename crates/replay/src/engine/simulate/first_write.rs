@@ -1,20 +1,37 @@
 //! A slow first write: the first write to each chunk takes an additional time, as where space is allocated at the first
 //! write. Rewrites do not. A discard of a whole chunk frees it.
 
-use serde::Deserialize;
+use iosonar_trace::Nanos;
+use iosonar_trace::params::{Key, Section, Takes};
 
 use super::law::{Arrival, Law, Passage};
 use super::values::{Size, Time};
 use super::written::Written;
 
 /// Settings of slow first writes.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FirstWriteSettings {
     /// The unit of allocation.
     pub chunk: Size,
     /// The additional time for each chunk that is written for the first time.
     pub extra: Time,
+}
+
+impl FirstWriteSettings {
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("chunk", Takes::Number, "The unit of allocation").required(),
+        Key::new("extra", Takes::Number, "The additional time for each chunk that is written for the first time")
+            .required(),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        Ok(Self { chunk: section.required("chunk", Size::parse)?, extra: section.required("extra", Time::parse)? })
+    }
 }
 
 /// Adds the time of first writes.
@@ -34,13 +51,13 @@ impl FirstWrite {
 impl Law for FirstWrite {
     fn apply(&mut self, request: &Arrival, passage: &mut Passage) {
         let chunks = self.written.follow(request);
-        passage.extra.0 += self.extra.0.0 * i64::from(chunks);
+        passage.extra = passage.extra + Nanos(self.extra.0.0.saturating_mul(i64::from(chunks)));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use iosonar_trace::{Nanos, Op};
+    use iosonar_trace::Op;
 
     use super::super::testing::{arrival, pass};
     use super::*;

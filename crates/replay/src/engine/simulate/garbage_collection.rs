@@ -1,15 +1,14 @@
 //! Garbage collection: after `after` written bytes, and then after every `every` further ones, the medium starts nothing
 //! for the time `lasts`. Requests in service are not affected, and caches answer meanwhile.
 
+use iosonar_trace::params::{Key, Section, Takes};
 use iosonar_trace::{Nanos, Op};
-use serde::Deserialize;
 
 use super::law::{Arrival, Law, Passage};
 use super::values::{Period, Size};
 
 /// Settings of garbage collection.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GarbageCollectionSettings {
     /// Bytes written before the first one.
     pub after: Size,
@@ -17,6 +16,24 @@ pub struct GarbageCollectionSettings {
     pub every: Option<Size>,
     /// Its duration.
     pub lasts: Period,
+}
+
+impl GarbageCollectionSettings {
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("after", Takes::Number, "Bytes written before the first one").required(),
+        Key::new("every", Takes::Number, "Bytes written from one to the next (default: as after)"),
+        Key::new("lasts", Takes::Number, "Its duration").required(),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let (after, every) = (section.required("after", Size::parse)?, section.parsed("every", Size::parse)?);
+        Ok(Self { after, every, lasts: section.required("lasts", Period::parse)? })
+    }
 }
 
 /// Pauses the medium.

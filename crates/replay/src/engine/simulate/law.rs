@@ -15,7 +15,7 @@ pub struct Arrival {
     pub op: Op,
     /// Its flags.
     pub flags: Flags,
-    /// Position in bytes.
+    /// Position in bytes, below the size of the device.
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
@@ -29,7 +29,7 @@ impl Arrival {
         matches!(self.op, Op::Write | Op::WriteZeroes)
     }
 
-    /// The chunks of this size that it covers, on a device of `chunks` chunks. Positions beyond its end wrap around.
+    /// The chunks of this size that it covers, on a device of `chunks` chunks. What is beyond its end is at its beginning.
     pub fn chunks(&self, size: u64, chunks: u64) -> impl Iterator<Item = u64> + use<> {
         let first = self.offset / size;
         let last = if self.length > 0 { (self.offset + self.length - 1) / size + 1 } else { first };

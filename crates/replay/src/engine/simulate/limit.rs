@@ -4,20 +4,19 @@
 //! for each byte, and waits until the bucket has them; one that needs more than the bucket holds waits for a full bucket
 //! and leaves a debt. With demand above the rate, the bucket is empty after burst / (demand − rate).
 
+use iosonar_trace::params::{Key, Section, Takes};
 use iosonar_trace::{Nanos, Op};
-use serde::Deserialize;
 
 use super::law::{Arrival, Law, Passage};
-use super::values::{Factor, Size, Speed};
+use super::values::{Burst, Factor, Size, Speed};
 
 /// Settings of a limit. One of `iops` and `bytes_per_second` is set.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LimitSettings {
     /// Requests per second.
     pub iops: Option<Factor>,
     /// Requests that the bucket holds; 1 unless set.
-    pub burst_requests: Option<Factor>,
+    pub burst_requests: Option<Burst>,
     /// Bytes per second.
     pub bytes_per_second: Option<Speed>,
     /// Bytes that the bucket holds; 128 KiB unless set.
@@ -25,16 +24,37 @@ pub struct LimitSettings {
 }
 
 impl LimitSettings {
-    /// Refuses settings that contradict each other.
-    pub fn check(&self) -> Result<(), String> {
-        match (self.iops, self.bytes_per_second, self.burst_requests, self.burst_bytes) {
-            (Some(_), None, _, None) | (None, Some(_), None, _) => Ok(()),
-            _ => Err(
-                "[[limit]]: set iops and perhaps burst_requests, or bytes_per_second and perhaps burst_bytes; write \
-                      a [[limit]] for each"
-                    .into(),
-            ),
-        }
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("iops", Takes::Number, "Requests per second"),
+        Key::new("burst_requests", Takes::Number, "Requests that the bucket holds (default 1)"),
+        Key::new("bytes_per_second", Takes::Number, "Bytes per second of reads and writes"),
+        Key::new("burst_bytes", Takes::Number, "Bytes that the bucket holds (default 128K)"),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let settings = Self {
+            iops: section.parsed("iops", Factor::parse)?,
+            burst_requests: section.parsed("burst_requests", Burst::parse)?,
+            bytes_per_second: section.parsed("bytes_per_second", Speed::parse)?,
+            burst_bytes: section.parsed("burst_bytes", Size::parse)?,
+        };
+        let (key, why) = match (settings.iops, settings.bytes_per_second) {
+            (Some(_), Some(_)) => {
+                ("bytes_per_second", "a limit has iops or bytes_per_second; write a [[limit]] for each")
+            }
+            (None, None) => ("iops", "missing; add iops or bytes_per_second"),
+            (Some(_), _) if section.has("burst_bytes") => ("burst_bytes", "a limit of iops has burst_requests"),
+            (_, Some(_)) if section.has("burst_requests") => {
+                ("burst_requests", "a limit of bytes_per_second has burst_bytes")
+            }
+            _ => return Ok(settings),
+        };
+        Err(section.error(key, why))
     }
 }
 
@@ -53,7 +73,7 @@ impl Limit {
     /// With valid settings.
     pub fn new(settings: &LimitSettings) -> Self {
         let (counts_bytes, rate, burst) = match (settings.iops, settings.bytes_per_second) {
-            (Some(iops), _) => (false, iops.0, settings.burst_requests.map_or(1.0, |burst| burst.0.max(1.0))),
+            (Some(iops), _) => (false, iops.0, settings.burst_requests.map_or(1.0, |burst| burst.0)),
             (None, Some(speed)) => (true, speed.0, settings.burst_bytes.map_or(131_072.0, |burst| burst.0 as f64)),
             (None, None) => unreachable!("checked"),
         };
@@ -84,7 +104,7 @@ mod tests {
     fn a_burst_passes_and_then_the_rate_holds() {
         let settings = LimitSettings {
             iops: Some(Factor(1000.0)),
-            burst_requests: Some(Factor(3.0)),
+            burst_requests: Some(Burst(3.0)),
             bytes_per_second: None,
             burst_bytes: None,
         };

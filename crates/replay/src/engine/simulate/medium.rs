@@ -6,17 +6,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use iosonar_trace::Nanos;
-use serde::Deserialize;
+use iosonar_trace::params::{Key, Section, Takes};
 
 use super::law::{Arrival, Passage};
 use super::seek::Seek;
 use super::stall::Stall;
-use super::values::{Count, Factor, Size, Speed};
+use super::values::{Count, Factor, Size, Speed, whole};
 use crate::engine::service::ServiceTimes;
 
 /// Settings of a stripe with one slow member.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StripeSettings {
     /// Number of members. Each has the servers of the device.
     pub members: Count,
@@ -29,15 +28,35 @@ pub struct StripeSettings {
 }
 
 impl StripeSettings {
-    /// Refuses settings that contradict each other.
-    pub fn check(&self) -> Result<(), String> {
-        match self.slow_member {
-            Some(slow) if slow >= self.members.0 => {
-                Err(format!("[stripe]: slow_member counts from 0, so it must be below {}", self.members.0))
-            }
-            None if self.factor.is_some() => Err("[stripe]: factor needs slow_member".into()),
-            _ => Ok(()),
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new(
+            "members",
+            Takes::Number,
+            "Number of members; each has the servers and the service time of the device",
+        )
+        .required(),
+        Key::new("chunk", Takes::Number, "Bytes on a member before the next one follows").required(),
+        Key::new("slow_member", Takes::Number, "The slow member, counted from 0 (default: all are equally fast)"),
+        Key::new("factor", Takes::Number, "Factor of its service time (default 10)"),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let members = section.required("members", Count::parse)?;
+        let settings = Self {
+            members,
+            chunk: section.required("chunk", Size::parse)?,
+            slow_member: section.parsed("slow_member", |text| whole(text, 0..=u64::from(members.0) - 1))?,
+            factor: section.parsed("factor", Factor::parse)?,
+        };
+        if settings.factor.is_some() && settings.slow_member.is_none() {
+            return Err(section.error("factor", "it needs slow_member, whose factor it is; add slow_member"));
         }
+        Ok(settings)
     }
 }
 

@@ -4,15 +4,14 @@
 
 use std::collections::HashMap;
 
+use iosonar_trace::params::{Key, Section, Takes};
 use iosonar_trace::{Nanos, Op};
-use serde::Deserialize;
 
 use super::law::{Arrival, Law, Passage};
 use super::values::{Size, Speed, Time};
 
 /// Settings of a read cache.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReadCacheSettings {
     /// Its size.
     pub size: Size,
@@ -35,15 +34,33 @@ impl ReadCacheSettings {
         self.block.map_or(4096, |block| block.0)
     }
 
-    /// Refuses settings that contradict each other.
-    pub fn check(&self) -> Result<(), String> {
-        match self.blocks() {
-            0 => Err("[read_cache]: size must be at least one block".into()),
-            blocks if blocks > Self::MAX_BLOCKS => Err(format!(
-                "[read_cache]: {blocks} blocks are more than the limit of {}; choose a larger block",
-                Self::MAX_BLOCKS
-            )),
-            _ => Ok(()),
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("size", Takes::Number, "Its size").required(),
+        Key::new("block", Takes::Number, "The unit that is cached (default 4K)"),
+        Key::new("time", Takes::Number, "The time of a hit").required(),
+        Key::new("speed", Takes::Number, "Bytes per second of a hit, in addition (default: unlimited)"),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let settings = Self {
+            size: section.required("size", Size::parse)?,
+            block: section.parsed("block", Size::parse)?,
+            time: section.required("time", Time::parse)?,
+            speed: section.parsed("speed", Speed::parse)?,
+        };
+        match settings.blocks() {
+            0 => Err(section.error("size", "smaller than a block; increase it, or choose a smaller block")),
+            blocks if blocks > Self::MAX_BLOCKS => {
+                let why =
+                    format!("{blocks} blocks are more than the limit of {}; choose a larger block", Self::MAX_BLOCKS);
+                Err(section.error("size", &why))
+            }
+            _ => Ok(settings),
         }
     }
 }
@@ -155,7 +172,6 @@ mod tests {
     #[test]
     fn the_least_recently_used_block_leaves_the_cache() {
         let settings = ReadCacheSettings { size: Size(3 * 4096), block: None, time: Time(Nanos(5)), speed: None };
-        settings.check().unwrap();
         let mut cache = ReadCache::new(&settings);
         let mut is_hit = |op, block| pass(&mut cache, &arrival(0, op, block)).answer.is_some();
         assert_eq!([0, 1, 2, 0, 1].map(|block| is_hit(Op::Read, block)), [false, false, false, true, true]);

@@ -5,14 +5,13 @@
 //! data is the key `transfer` of the device. Requests are served in the order of their arrival.
 
 use iosonar_trace::Nanos;
-use serde::Deserialize;
+use iosonar_trace::params::{Key, Section, Takes};
 
 use super::values::{Factor, Time};
 use crate::engine::service::{mix, uniform};
 
 /// Settings of the seek.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SeekSettings {
     /// The shortest seek.
     pub shortest: Time,
@@ -20,6 +19,28 @@ pub struct SeekSettings {
     pub longest: Time,
     /// Rotations per minute.
     pub rpm: Factor,
+}
+
+impl SeekSettings {
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("shortest", Takes::Number, "The shortest seek").required(),
+        Key::new("longest", Takes::Number, "The seek over the whole device").required(),
+        Key::new("rpm", Takes::Number, "Rotations per minute").required(),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let (shortest, longest) =
+            (section.required("shortest", Time::parse)?, section.required("longest", Time::parse)?);
+        if longest.0 < shortest.0 {
+            return Err(section.error("longest", "shorter than shortest; exchange them"));
+        }
+        Ok(Self { shortest, longest, rpm: section.required("rpm", Factor::parse)? })
+    }
 }
 
 /// Computes service times of a disk.
@@ -46,7 +67,7 @@ impl Seek {
             return Nanos::ZERO;
         }
         let distance = (head.abs_diff(offset) as f64 / self.size).min(1.0);
-        let seek = self.shortest + (self.longest - self.shortest).max(0.0) * distance.sqrt();
+        let seek = self.shortest + (self.longest - self.shortest) * distance.sqrt();
         Nanos((seek + self.rotation * uniform(mix(self.seed ^ mix(key)))).round() as i64)
     }
 }

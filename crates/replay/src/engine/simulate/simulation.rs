@@ -5,6 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use iosonar_trace::params::{did_you_mean, parse_count};
+use iosonar_trace::system_text;
 use serde::{Serialize, Serializer};
 
 use super::description::Description;
@@ -53,17 +54,18 @@ impl FromStr for Simulation {
             return described(text, preset.text);
         }
         if Path::new(text).extension().is_some_and(|ending| ending == "toml") && !text.starts_with("run=") {
-            let file = std::fs::read_to_string(text).map_err(|error| format!("cannot read {text}: {error}"))?;
+            let file = std::fs::read_to_string(text)
+                .map_err(|error| format!("cannot read {text}: {}", system_text(&error)))?;
             return described(text, &file);
         }
         if !text.contains('=') {
-            let names = PRESETS.iter().map(|preset| preset.name);
-            let mut list: Vec<_> = names.clone().collect();
-            list.sort_unstable();
+            let mut names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+            names.sort_unstable();
+            let hint = Some(did_you_mean(text, names.iter().copied())).filter(|hint| hint.ends_with('?'));
             return Err(format!(
-                "no preset is named `{text}`{}; presets: {}. Or give a FILE.toml, or service times such as constant=200us",
-                Some(did_you_mean(text, names)).filter(|hint| hint.len() < 40).unwrap_or_default(),
-                list.join(", ")
+                "no preset is named `{text}`;{} presets: {}. Or give a FILE.toml, or service times such as constant=200us",
+                hint.map_or_else(String::new, |hint| format!(" {hint}")),
+                names.join(", ")
             ));
         }
         // File names may contain spaces, so only the last word can be the servers.
@@ -83,8 +85,7 @@ impl FromStr for Simulation {
 }
 
 fn described(name: &str, text: &str) -> std::result::Result<Simulation, String> {
-    let description = Description::parse(text).map_err(|error| format!("{name}: {error}"))?;
-    Ok(Simulation::Described { name: name.into(), description: Box::new(description) })
+    Ok(Simulation::Described { name: name.into(), description: Box::new(Description::parse(name, text)?) })
 }
 
 impl fmt::Display for Simulation {
@@ -139,6 +140,6 @@ mod tests {
         let path = folder.path().join("mine.toml");
         std::fs::write(&path, "servers = 4\n\n[service.constant]\ntime = \"1 fortnight\"\n").unwrap();
         let error = path.to_str().unwrap().parse::<Simulation>().unwrap_err();
-        assert!(error.contains("mine.toml: line 4, time:"), "{error}");
+        assert!(error.contains("mine.toml:4: service.constant, time:"), "{error}");
     }
 }

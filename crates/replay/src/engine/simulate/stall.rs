@@ -2,13 +2,12 @@
 //! caches do not answer, and nothing completes.
 
 use iosonar_trace::Nanos;
-use serde::Deserialize;
+use iosonar_trace::params::{Key, Section, Takes};
 
 use super::values::Period;
 
 /// Settings of the stall.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StallSettings {
     /// From the start of one stall to that of the next.
     pub every: Period,
@@ -17,9 +16,22 @@ pub struct StallSettings {
 }
 
 impl StallSettings {
-    /// Refuses settings that contradict each other.
-    pub fn check(&self) -> Result<(), String> {
-        if self.lasts.0 < self.every.0 { Ok(()) } else { Err("[stall]: lasts must be shorter than every".into()) }
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("every", Takes::Number, "From the start of one stall to that of the next").required(),
+        Key::new("lasts", Takes::Number, "Its duration, shorter than every").required(),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        let (every, lasts) = (section.required("every", Period::parse)?, section.required("lasts", Period::parse)?);
+        if lasts.0 >= every.0 {
+            return Err(section.error("lasts", "as long as every or longer; shorten it"));
+        }
+        Ok(Self { every, lasts })
     }
 }
 

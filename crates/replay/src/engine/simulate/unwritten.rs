@@ -2,20 +2,35 @@
 //! unwritten again.
 
 use iosonar_trace::Op;
-use serde::Deserialize;
+use iosonar_trace::params::{Key, Section, Takes};
 
 use super::law::{Arrival, Law, Passage};
 use super::values::{Size, Time};
 use super::written::Written;
 
 /// Settings of never-written areas.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UnwrittenSettings {
     /// The unit that a write fills.
     pub chunk: Size,
     /// The time of a read of unwritten chunks.
     pub time: Time,
+}
+
+impl UnwrittenSettings {
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("chunk", Takes::Number, "The unit that a write fills").required(),
+        Key::new("time", Takes::Number, "The time of a read of unwritten chunks").required(),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        Ok(Self { chunk: section.required("chunk", Size::parse)?, time: section.required("time", Time::parse)? })
+    }
 }
 
 /// Answers reads of never-written areas.

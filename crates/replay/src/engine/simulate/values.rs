@@ -1,153 +1,143 @@
 //! Values in the description of a simulated device: times, sizes, counts and factors.
 
-use std::fmt;
-use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{parse_bytes, parse_duration, parse_positive_duration};
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
-
-/// A value that is written as text with a unit, or as a number where no unit is needed.
-trait FromValue: Sized {
-    /// The values that are accepted, for errors.
-    const EXPECTED: &'static str;
-
-    fn from_text(text: &str) -> Result<Self, String>;
-
-    fn from_number(number: f64) -> Result<Self, String> {
-        Err(format!("{number} has no unit: expected {}", Self::EXPECTED))
-    }
-}
-
-struct ValueVisitor<T>(PhantomData<T>);
-
-impl<T: FromValue> Visitor<'_> for ValueVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(T::EXPECTED)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        T::from_text(text).map_err(E::custom)
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        T::from_number(number as f64).map_err(E::custom)
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
-        T::from_number(number).map_err(E::custom)
-    }
-}
-
-macro_rules! value {
-    ($name:ident) => {
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(ValueVisitor(PhantomData))
-            }
-        }
-    };
-}
+use iosonar_trace::params::{parse_bytes, parse_count, parse_duration, parse_positive, parse_positive_duration};
 
 /// A time of zero or more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Time(pub Nanos);
 
-impl FromValue for Time {
-    const EXPECTED: &'static str = "a time such as \"200us\"";
-
-    fn from_text(text: &str) -> Result<Self, String> {
+impl Time {
+    /// Parses it; a number needs a unit, because devices take microseconds, and a number alone would be seconds.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        with_unit(text)?;
         parse_duration(text).map(Self)
     }
 }
-value!(Time);
 
 /// A time above zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Period(pub Nanos);
 
-impl FromValue for Period {
-    const EXPECTED: &'static str = "a time above zero, such as \"10s\"";
-
-    fn from_text(text: &str) -> Result<Self, String> {
+impl Period {
+    /// Parses it; a number needs a unit.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        with_unit(text)?;
         parse_positive_duration(text).map(Self)
     }
 }
-value!(Period);
+
+fn with_unit(text: &str) -> Result<(), String> {
+    match text.trim().parse::<f64>() {
+        Ok(number) if number != 0.0 => Err(format!("`{text}` has no unit; say for example \"200us\" or \"10s\"")),
+        _ => Ok(()),
+    }
+}
 
 /// A number of bytes above zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size(pub u64);
 
-impl FromValue for Size {
-    const EXPECTED: &'static str = "bytes above zero, such as \"64K\" or \"1G\"";
+impl Size {
+    const MOST: u64 = 1 << 62;
 
-    fn from_text(text: &str) -> Result<Self, String> {
-        parse_bytes(text).and_then(|bytes| Self::from_number(bytes as f64))
-    }
-
-    fn from_number(number: f64) -> Result<Self, String> {
-        let is_whole = number >= 1.0 && number <= (1_u64 << 62) as f64 && number.fract() == 0.0;
-        if is_whole { Ok(Self(number as u64)) } else { Err(format!("{number} bytes: expected {}", Self::EXPECTED)) }
+    /// Parses it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match parse_bytes(text)? {
+            bytes @ 1..=Self::MOST => Ok(Self(bytes)),
+            _ => Err(format!("`{text}` is not above zero and below 4 EiB; say for example \"64K\" or \"1G\"")),
+        }
     }
 }
-value!(Size);
 
 /// Bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed(pub f64);
 
 impl Speed {
+    /// Parses it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match parse_bytes(text.strip_suffix("/s").unwrap_or(text)) {
+            Ok(bytes) if bytes > 0 => Ok(Self(bytes as f64)),
+            _ => Err(format!("`{text}` is not a speed above zero; say for example \"200M/s\"")),
+        }
+    }
+
     /// The time to move so many bytes.
     pub fn time(self, bytes: u64) -> Nanos {
         Nanos((bytes as f64 * (1e9 / self.0)).round() as i64)
     }
 }
 
-impl FromValue for Speed {
-    const EXPECTED: &'static str = "bytes per second above zero, such as \"200M/s\"";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        let bytes = parse_bytes(text.strip_suffix("/s").unwrap_or(text))?;
-        if bytes > 0 { Ok(Self(bytes as f64)) } else { Err(format!("`{text}`: expected {}", Self::EXPECTED)) }
-    }
-}
-value!(Speed);
-
 /// A number above zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factor(pub f64);
 
-impl FromValue for Factor {
-    const EXPECTED: &'static str = "a number above zero";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Err(format!("\"{text}\" is text: expected {}", Self::EXPECTED))
-    }
-
-    fn from_number(number: f64) -> Result<Self, String> {
-        let is_valid = number > 0.0 && number <= 1e12;
-        if is_valid { Ok(Self(number)) } else { Err(format!("{number}: expected {} up to 1e12", Self::EXPECTED)) }
+impl Factor {
+    /// Parses it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let number = parse_positive(text)?;
+        if number <= 1e12 { Ok(Self(number)) } else { Err(format!("`{text}` is above 1e12; choose a smaller number")) }
     }
 }
-value!(Factor);
+
+/// A number of requests of 1 or more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Burst(pub f64);
+
+impl Burst {
+    /// Parses it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match Factor::parse(text)?.0 {
+            number if number >= 1.0 => Ok(Self(number)),
+            _ => Err(format!("`{text}` is below 1: no request would pass; set it to 1 or more")),
+        }
+    }
+}
 
 /// A whole number from 1 to 65536.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Count(pub u32);
 
-impl FromValue for Count {
-    const EXPECTED: &'static str = "a whole number from 1 to 65536";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Err(format!("\"{text}\" is text: expected {}", Self::EXPECTED))
-    }
-
-    fn from_number(number: f64) -> Result<Self, String> {
-        let is_valid = (1.0..=65_536.0).contains(&number) && number.fract() == 0.0;
-        if is_valid { Ok(Self(number as u32)) } else { Err(format!("{number}: expected {}", Self::EXPECTED)) }
+impl Count {
+    /// Parses it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        whole(text, 1..=65_536).map(Self)
     }
 }
-value!(Count);
+
+/// A whole number in this range, which ends below 2^32.
+pub fn whole(text: &str, range: RangeInclusive<u64>) -> Result<u32, String> {
+    let number = parse_count(text)?;
+    if range.contains(&number) {
+        Ok(number as u32)
+    } else {
+        Err(format!("{number} is out of range; give a whole number from {} to {}", range.start(), range.end()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_needs_a_unit_unless_it_is_zero() {
+        assert_eq!((Time::parse("0"), Time::parse("20us")), (Ok(Time(Nanos::ZERO)), Ok(Time(Nanos(20_000)))));
+        for text in ["5", "1e-3", "-3ms", "soon"] {
+            assert!(Time::parse(text).is_err(), "{text}");
+        }
+        assert!(Period::parse("0").is_err());
+    }
+
+    #[test]
+    fn sizes_speeds_and_numbers_have_bounds() {
+        assert_eq!(Size::parse("64K"), Ok(Size(65_536)));
+        assert!(Size::parse("0").is_err());
+        assert_eq!(Speed::parse("2M/s"), Ok(Speed(2_097_152.0)));
+        assert!(Speed::parse("0/s").is_err() && Factor::parse("0").is_err() && Burst::parse("0.5").is_err());
+        assert_eq!((Count::parse("65536"), whole("0", 0..=3)), (Ok(Count(65_536)), Ok(0)));
+        assert!(Count::parse("0").is_err() && Count::parse("65537").is_err() && Count::parse("1.5").is_err());
+    }
+}

@@ -4,15 +4,14 @@
 //!
 //! Destaging does not slow the medium. Reads are not served from it: a read cache in front holds what was written.
 
+use iosonar_trace::params::{Key, Section, Takes};
 use iosonar_trace::{Flags, Nanos, Op};
-use serde::Deserialize;
 
 use super::law::{Arrival, Law, Passage};
 use super::values::{Size, Speed, Time};
 
 /// Settings of a write-back cache.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WriteCacheSettings {
     /// Its size.
     pub size: Size,
@@ -24,8 +23,36 @@ pub struct WriteCacheSettings {
     pub destage: Speed,
     /// Whether it survives a loss of power. If so, a flush or FUA write is answered as a write. If not, a flush waits until
     /// the cache is empty, and a FUA write goes to the medium.
-    #[serde(default)]
     pub battery: bool,
+}
+
+impl WriteCacheSettings {
+    /// Its keys.
+    pub const KEYS: &[Key] = &[
+        Key::new("size", Takes::Number, "Its size").required(),
+        Key::new("time", Takes::Number, "The time of a write to it").required(),
+        Key::new("speed", Takes::Number, "Bytes per second of a write to it, in addition (default: unlimited)"),
+        Key::new("destage", Takes::Number, "Bytes per second from the cache to the medium").required(),
+        Key::new(
+            "battery",
+            Takes::Flag,
+            "Whether it survives a loss of power: flushes and FUA writes are answered as writes (default false)",
+        ),
+    ];
+
+    /// Reads its table.
+    ///
+    /// # Errors
+    /// With the line and the key.
+    pub fn read(section: &Section<'_, '_>) -> Result<Self, String> {
+        Ok(Self {
+            size: section.required("size", Size::parse)?,
+            time: section.required("time", Time::parse)?,
+            speed: section.parsed("speed", Speed::parse)?,
+            destage: section.required("destage", Speed::parse)?,
+            battery: section.flag("battery")?.unwrap_or(false),
+        })
+    }
 }
 
 /// A cache of dirty data.

@@ -1,23 +1,27 @@
-//! Reads the TOML of a program: every error names the file, the line and the key.
+//! Reads descriptions in TOML: every error names the file, the line and the key.
 
 use std::collections::BTreeMap;
 
-use iosonar_trace::params::did_you_mean;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::Key;
+use super::did_you_mean;
+use super::toml_keys::Key;
 
-/// The text of a program.
-pub(super) struct Text<'a> {
+/// A description in TOML.
+#[derive(Debug)]
+pub struct Text<'a> {
     /// The name of its file, for errors.
     pub file: &'a str,
+    /// The whole text.
     pub source: &'a str,
-    /// The parameters.
-    pub set: BTreeMap<String, String>,
+    /// The parameters; without them, `$` is a character as any other.
+    pub set: Option<BTreeMap<String, String>>,
 }
 
 impl<'a> Text<'a> {
+    /// # Errors
+    /// If it is not TOML.
     pub fn parse(&self) -> Result<Spanned<DeTable<'a>>, String> {
         DeTable::parse(self.source).map_err(|error| {
             let line = self.line(error.span().map_or(0, |span| span.start));
@@ -25,6 +29,7 @@ impl<'a> Text<'a> {
         })
     }
 
+    /// An error at this byte of the text.
     pub fn error(&self, at: usize, what: &str, why: &str) -> String {
         format!("{}:{}: {what}: {why}", self.file, self.line(at))
     }
@@ -34,6 +39,9 @@ impl<'a> Text<'a> {
     }
 
     /// The text of a scalar, with `$NAME` replaced by that parameter.
+    ///
+    /// # Errors
+    /// If it is a table, a list or a date, or a parameter is unknown.
     pub fn scalar(&self, value: &Spanned<DeValue<'_>>) -> Result<String, String> {
         match value.get_ref() {
             DeValue::String(text) => self.substituted(text),
@@ -45,13 +53,14 @@ impl<'a> Text<'a> {
     }
 
     fn substituted(&self, text: &str) -> Result<String, String> {
+        let Some(set) = &self.set else { return Ok(text.to_owned()) };
         let mut parts = text.split('$');
         let mut whole = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let end = part.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(part.len());
             let (name, rest) = part.split_at(end);
-            let Some(value) = self.set.get(name) else {
-                let known = self.set.keys().map(String::as_str);
+            let Some(value) = set.get(name) else {
+                let known = set.keys().map(String::as_str);
                 return Err(format!("unknown parameter ${name}; {}", did_you_mean(name, known)));
             };
             whole += value;
@@ -62,16 +71,20 @@ impl<'a> Text<'a> {
 }
 
 /// A table of the text, whose keys are known.
-pub(super) struct Section<'t, 'a> {
+#[derive(Debug)]
+pub struct Section<'t, 'a> {
+    /// The text that it is part of.
     pub text: &'t Text<'a>,
     /// Where the table starts in the text.
     at: usize,
-    /// How errors name it: `stream log`; empty for the program.
+    /// How errors name it: `stream log`; empty for the whole text.
     pub path: String,
     table: &'t DeTable<'a>,
 }
 
 impl<'t, 'a> Section<'t, 'a> {
+    /// The table at byte `at` of the text.
+    ///
     /// # Errors
     /// If a key is unknown.
     pub fn new(
@@ -93,6 +106,7 @@ impl<'t, 'a> Section<'t, 'a> {
         Ok(Self { text, at, path, table })
     }
 
+    /// Whether the key is set.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
@@ -101,28 +115,63 @@ impl<'t, 'a> Section<'t, 'a> {
         self.table.get(key)
     }
 
-    /// An error about a key, or about the whole section if it has no such key.
+    /// An error about a key, or about the whole section if it has no such key; an empty key names the section alone.
     pub fn error(&self, key: &str, why: &str) -> String {
         let at = self.get(key).map_or(self.at, |value| value.span().start);
         self.text.error(at, &joined(&self.path, key), why)
     }
 
     /// The parsed value, if the key is set.
+    ///
+    /// # Errors
+    /// If it is not a scalar, or `parse` refuses its text.
     pub fn parsed<T>(&self, key: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, String> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let parsed = self.text.scalar(value).and_then(|text| parse(&text));
         parsed.map(Some).map_err(|why| self.error(key, &why))
     }
 
+    /// The parsed value.
+    ///
+    /// # Errors
+    /// Like [`Self::parsed`], or if the key is missing.
+    pub fn required<T>(&self, key: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<T, String> {
+        self.parsed(key, parse)?.ok_or_else(|| self.error(key, "missing; add it"))
+    }
+
+    /// True or false, if the key is set.
+    ///
+    /// # Errors
+    /// If it is neither.
     pub fn flag(&self, key: &str) -> Result<Option<bool>, String> {
         self.parsed(key, |text| text.parse().map_err(|_| format!("`{text}` is not true or false")))
     }
 
+    /// The text of a scalar, if the key is set.
+    ///
+    /// # Errors
+    /// If it is not a scalar.
     pub fn text(&self, key: &str) -> Result<Option<String>, String> {
         self.parsed(key, |text| Ok(text.to_owned()))
     }
 
-    /// The tables of an array of tables, in order.
+    /// A table of this one, if the key is set.
+    ///
+    /// # Errors
+    /// If it is not a table, or one of its keys is unknown.
+    pub fn table(&self, key: &str, keys: &'static [Key]) -> Result<Option<Section<'t, 'a>>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+        let Some(table) = value.get_ref().as_table() else {
+            return Err(self.error(key, &format!("expected a table; write [{path}]")));
+        };
+        Section::new(self.text, value.span().start, path, table, keys).map(Some)
+    }
+
+    /// The tables of an array of tables, with their places in the text, in order.
+    ///
+    /// # Errors
+    /// If it is not such an array.
     pub fn tables(&self, key: &str) -> Result<Vec<(usize, &'t DeTable<'a>)>, String> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let wrong = || self.error(key, &format!("expected tables; write [[{}]]", key));
@@ -132,6 +181,9 @@ impl<'t, 'a> Section<'t, 'a> {
     }
 
     /// The names of a table with their values, in the order of the text.
+    ///
+    /// # Errors
+    /// If it is not a table.
     pub fn names(&self, key: &str) -> Result<Vec<(&'t str, &'t Spanned<DeValue<'a>>)>, String> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let wrong = || self.error(key, &format!("expected a table; write [{key}]"));
@@ -143,5 +195,8 @@ impl<'t, 'a> Section<'t, 'a> {
 }
 
 fn joined(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}, {key}") }
+    match (path, key) {
+        ("", only) | (only, "") => only.to_owned(),
+        _ => format!("{path}, {key}"),
+    }
 }
