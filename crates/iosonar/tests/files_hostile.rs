@@ -1,152 +1,41 @@
 //! Traces and roots that someone made to do harm: memory and time stay bounded, and nothing outside of the root is touched.
+//! `acceptance_files_hostile` has more descriptors and threads, and longer names.
+
+mod hostile;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use hostile::{Bench, text};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use tempfile::TempDir;
-
-/// Memory of a command: far less than a trace of a million of anything would need without limits.
-const MEMORY_BYTES: u64 = 6 << 30;
-/// Processor time of a command in an unoptimised build. With a million descriptors, quadratic work takes hours.
-const PROCESSOR_SECONDS: u32 = 300;
-
-/// As many as an attacker would take in acceptance tests, fewer in others.
-const fn many(most: usize, quick: usize) -> usize {
-    if cfg!(feature = "acceptance") { most } else { quick }
-}
-
-/// A folder in memory with a trace and a root.
-struct Bench(TempDir);
-
-impl Bench {
-    fn new() -> Self {
-        iosonar_testing::default_signals();
-        let bench = Self(tempfile::tempdir_in("/dev/shm").expect("a folder in memory"));
-        fs::create_dir(bench.path("root")).unwrap();
-        bench
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Writes text of strace with a call of thread 7 for each line, a microsecond apart.
-    fn calls<'a>(&self, calls: impl IntoIterator<Item = &'a str>) {
-        let mut text = String::new();
-        for (at, call) in calls.into_iter().enumerate() {
-            _ = writeln!(text, "7 1795464429.{at:09} {call}");
-        }
-        fs::write(self.path("t.strace"), text).unwrap();
-    }
-
-    /// Runs iosonar in the folder with limited memory and processor time.
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.run_with(&[], env!("CARGO_BIN_EXE_iosonar").as_ref(), arguments)
-    }
-
-    fn run_with(&self, before: &[&str], program: &Path, arguments: &[&str]) -> Output {
-        let mut command = Command::new("prlimit");
-        command.arg(format!("--as={MEMORY_BYTES}")).arg(format!("--cpu={PROCESSOR_SECONDS}"));
-        command.args(before).arg(program).args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        command.output().expect("it runs")
-    }
-
-    /// Runs iosonar, expects one of these exit codes, and returns what it printed.
-    fn expect(&self, codes: &[i32], arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        let text = text(&output);
-        assert!(
-            output.status.code().is_some_and(|code| codes.contains(&code)),
-            "{arguments:?}: {}\n{text}",
-            output.status
-        );
-        text
-    }
-
-    /// Every command that reads a trace ends in time. Returns what the replay printed.
-    fn all_commands(&self, replay_codes: &[i32]) -> String {
-        let trace = "t.calls.parquet";
-        self.expect(&[0], &["convert", "t.strace", trace]);
-        self.expect(&[0], &["info", trace]);
-        for order in ["conservative", "fs", "thread", "resource"] {
-            self.expect(&[0], &["files", "order", trace, "--order", order, "--dot", "/dev/null"]);
-        }
-        self.expect(&[0, 3], &["files", "check", trace, "--root", "root"]);
-        self.expect(&[0], &["files", "prepare", trace, "--root", "root", "--sparse"]);
-        let mut printed = String::new();
-        for order in ["conservative", "resource"] {
-            let replay = ["files", "replay", trace, "--root", "root", "--timing", "asap", "--order", order];
-            let to = ["--output", "r.calls-run.parquet", "--overwrite", "--unprepared"];
-            printed += &self.expect(replay_codes, &[&replay[..], &to].concat());
-        }
-        printed
-    }
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
 
 #[test]
 fn many_descriptors_that_are_closed_at_once_take_no_quadratic_time() {
-    const MANY: usize = many(1_000_000, 10_000);
-    let bench = Bench::new();
-    let mut calls: Vec<String> = (0..MANY)
-        .map(|at| format!("openat(AT_FDCWD, \"/f{}\", O_RDONLY) = {} <0.000000500>", at % 10, at + 3))
-        .collect();
-    for end in ["exit_group(0) = ?", "close_range(3, 4294967295, 0) = 0 <0.000001>"] {
-        calls.push(end.into());
-        bench.calls(calls.iter().map(String::as_str));
-        fs::remove_file(bench.path("t.calls.parquet")).ok();
-        bench.all_commands(&[0, 1]);
-        calls.pop();
-    }
+    hostile::many_descriptors(10_000);
 }
 
 #[test]
 fn many_threads_in_flight_take_no_quadratic_time() {
-    const MANY: usize = many(300_000, 10_000);
-    let bench = Bench::new();
-    let mut text = String::from("7 1795464429.0 execve(\"/x\", [\"x\"], 0x7) = 0 <0.0000001>\n");
-    let flags = "CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD";
-    for at in 0..MANY {
-        let (thread, begin) = (100 + at, 1000 + at);
-        _ = writeln!(text, "7 1795464429.{begin:09} clone(flags={flags}) = {thread} <0.0000001>");
-    }
-    // Opens that take long, descriptors that nothing opened, and the ends of the threads.
-    let calls = [
-        ("openat(AT_FDCWD, \"/f\", O_RDONLY) = ", 3, " <9.0>"),
-        ("close(", 5_000_000, ") = 0 <0.0000001>"),
-        ("exit(0) = ?", 0, ""),
-    ];
-    for (step, (before, first, behind)) in calls.into_iter().enumerate() {
-        for at in 0..MANY {
-            let (thread, begin) = (100 + at, 100_000_000 * (step + 1) + at);
-            let number = if first > 0 { (first + at).to_string() } else { String::new() };
-            _ = writeln!(text, "{thread} 1795464429.{begin:09} {before}{number}{behind}");
-        }
-    }
-    fs::write(bench.path("t.strace"), text).unwrap();
-    bench.expect(&[0], &["convert", "t.strace", "t.calls.parquet"]);
-    bench.expect(&[0, 3], &["files", "check", "t.calls.parquet", "--root", "root"]);
-    bench.expect(&[0], &["files", "order", "t.calls.parquet", "--order", "resource", "--dot", "/dev/null"]);
+    hostile::many_threads_in_flight(10_000);
 }
 
 #[test]
 fn many_threads_of_unknown_origin_are_searched_for_a_limited_time() {
-    const MANY: usize = many(1_000_000, 15_000);
-    let bench = Bench::new();
-    let lines = (0..MANY)
-        .map(|at| format!("{} 1795464429.{at:09} pread64({}, \"\"..., 10, 0) = 10 <0.0000005>\n", 100 + at, 3 + at));
-    fs::write(bench.path("t.strace"), lines.collect::<String>()).unwrap();
-    let printed = bench.expect(&[0, 3], &["files", "check", "t.strace", "--root", "root", "--verbose"]);
-    assert!(printed.contains("too many threads whose start it does not show"), "{printed}");
+    hostile::many_threads_of_unknown_origin(15_000);
+}
+
+#[test]
+fn threads_that_take_over_the_number_of_others_take_no_quadratic_time() {
+    hostile::threads_that_take_over_numbers(20_000);
+}
+
+#[test]
+fn a_name_that_does_not_end_takes_no_memory() {
+    hostile::endless_name(64);
 }
 
 #[test]
@@ -162,22 +51,6 @@ fn descriptors_that_many_processes_inherit_do_not_fill_the_memory() {
     fs::write(bench.path("t.strace"), text).unwrap();
     let printed = bench.expect(&[0, 3], &["files", "check", "t.strace", "--root", "root", "--verbose"]);
     assert!(printed.contains("more than 8 million were inherited at once"), "{printed}");
-}
-
-#[test]
-fn threads_that_take_over_the_number_of_others_take_no_quadratic_time() {
-    let bench = Bench::new();
-    let mut text = String::new();
-    for at in 0..many(1_000_000, 20_000) {
-        _ = writeln!(text, "{} 1795464429.{at:09} pread64(3,  <unfinished ...>", 100 + at);
-    }
-    let (mut from, mut to) = (100, 1_000_000);
-    for at in 0..many(1_000_000, 20_000) {
-        _ = writeln!(text, "{to} 1795464430.{at:09} +++ superseded by execve in pid {from} +++");
-        (from, to) = (to, from);
-    }
-    fs::write(bench.path("t.strace"), text).unwrap();
-    bench.expect(&[0], &["info", "t.strace"]);
 }
 
 #[test]
@@ -244,43 +117,6 @@ fn a_file_of_almost_2_to_the_63_bytes_does_not_fill_the_disk() {
     bench.expect(&[0, 1], &["files", "prepare", "t.strace", "--root", "root", "--sparse"]);
     let huge = fs::metadata(bench.path("root/huge"));
     assert!(huge.is_ok_and(|file| file.blocks() == 0) || !bench.path("root/huge").exists());
-}
-
-/// A file of 4 GiB, or less, whose compressed size is a few hundred kilobytes.
-fn write_zstd(to: &Path, begin: &str, end: &str) {
-    let mut encoder = zstd::Encoder::new(fs::File::create(to).unwrap(), 1).unwrap();
-    let block = vec![b'a'; 1 << 20];
-    use std::io::Write;
-    encoder.write_all(begin.as_bytes()).unwrap();
-    for _ in 0..many(4096, 64) {
-        encoder.write_all(&block).unwrap();
-    }
-    encoder.write_all(end.as_bytes()).unwrap();
-    encoder.finish().unwrap();
-}
-
-#[test]
-fn a_name_that_does_not_end_takes_no_memory() {
-    let bench = Bench::new();
-    let good = "7 1795464429.0 close(3) = 0 <0.1>\n";
-    for (begin, end, bad_lines) in [
-        ("7 1795464429.1 openat(AT_FDCWD, \"/", "\", O_RDONLY) = 3 <0.1>\n", 1),
-        ("7 1795464429.1 openat(AT_FDCWD, \"/", "", 0),
-        ("7 1795464429.1 openat(AT_FDCWD</", ">, \"a\", O_RDONLY) = 3</b> <0.1>\n", 1),
-        ("7 1795464429.1 open(\"/x\", strace: Process 8 attached\n", "\n", 1),
-    ] {
-        write_zstd(&bench.path("t.strace.zst"), &(good.to_owned() + begin), end);
-        let info = ["--as=536870912"];
-        let output = bench.run_with(
-            &[],
-            "prlimit".as_ref(),
-            &[&info[..], &[env!("CARGO_BIN_EXE_iosonar"), "info", "t.strace.zst", "--json"]].concat(),
-        );
-        assert!(output.status.success(), "{begin}: {}", text(&output));
-        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(json["counts"]["bad_lines"].as_u64(), Some(bad_lines), "{begin}");
-        assert_eq!(json["counts"]["calls"].as_u64(), Some(1), "{begin}");
-    }
 }
 
 /// Paths that leave the root, are longer than the kernel takes, or are no paths.
@@ -528,4 +364,34 @@ fn a_file_with_names_elsewhere_is_not_made_longer() {
         let after = fs::metadata(outside.folder.join("secret")).unwrap();
         (after.len(), after.ctime_nsec())
     });
+}
+
+#[test]
+fn odd_forms_of_calls_have_the_results_of_the_original() {
+    let bench = Bench::new();
+    bench.calls([
+        "openat(AT_FDCWD, \"/f\", O_RDWR|O_CREAT|O_EXCL, 0644) = 3 <0.0000005>",
+        "pwritev2(3, [{iov_base=\"\"..., iov_len=3}], 1, -1, 0) = 3 <0.0000005>",
+        "lseek(3, 0, SEEK_CUR) = 3 <0.0000005>",
+        "lseek(3, 0, SEEK_SET) = 0 <0.0000005>",
+        "preadv2(3, [{iov_base=\"\"..., iov_len=2}], 1, -1, 0) = 2 <0.0000005>",
+        "preadv2(3, [{iov_base=\"\"..., iov_len=2}], 1, -1, 0) = 1 <0.0000005>",
+        // The descriptor remains the file's when the name goes.
+        "rename(\"/f\", \"/g\") = 0 <0.0000005>",
+        "utimensat(3, NULL, NULL, 0) = 0 <0.0000005>",
+        "newfstatat(3, \"\", {...}, AT_EMPTY_PATH) = 0 <0.0000005>",
+        "unlink(\"/g\") = 0 <0.0000005>",
+        "utimensat(3, NULL, NULL, 0) = 0 <0.0000005>",
+        // The flag alone does not make it a call on the descriptor.
+        "openat(AT_FDCWD, \"/\", O_RDONLY|O_DIRECTORY) = 4 <0.0000005>",
+        "newfstatat(4, \"none\", 0x7f, AT_EMPTY_PATH) = -1 ENOENT (No such file or directory) <0.0000005>",
+        "openat(AT_FDCWD, \"/\", O_RDWR|O_TMPFILE, 0644) = 5 <0.0000005>",
+        "linkat(AT_FDCWD, \"/proc/self/fd/5\", AT_FDCWD, \"/h\", AT_SYMLINK_FOLLOW) = 0 <0.0000005>",
+        "newfstatat(AT_FDCWD, \"/h\", {...}, 0) = 0 <0.0000005>",
+        // It would make a file if it were repeated.
+        "openat(AT_FDCWD, \"/i\", O_RDWR|O_CREAT, 0644) = -1 EMFILE (Too many open files) <0.0000005>",
+        "newfstatat(AT_FDCWD, \"/i\", 0x7f, 0) = -1 ENOENT (No such file or directory) <0.0000005>",
+    ]);
+    bench.expect(&[0], &["files", "prepare", "t.strace", "--root", "root"]);
+    bench.expect(&[0], &["files", "replay", "t.strace", "--root", "root", "--output", "r.calls-run.parquet"]);
 }

@@ -1,6 +1,7 @@
 //! Writes the graph of an order: each call with its predecessors, as text.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use iosonar_trace::Nanos;
@@ -32,7 +33,8 @@ pub struct GraphWriter<W: Write> {
     output: W,
     format: GraphFormat,
     rows: u64,
-    threads: Vec<u32>,
+    /// The colour of each thread so far. A trace may have a million threads.
+    colours: BTreeMap<u32, u32>,
 }
 
 impl<W: Write> GraphWriter<W> {
@@ -53,7 +55,7 @@ impl<W: Write> GraphWriter<W> {
                 writeln!(output, "  node [shape=box, style=filled, colorscheme=set312, fontname=\"sans-serif\"];")?;
             }
         }
-        Ok(Self { output, format, rows: 0, threads: Vec::new() })
+        Ok(Self { output, format, rows: 0, colours: BTreeMap::new() })
     }
 
     /// Writes a call.
@@ -116,11 +118,8 @@ impl<W: Write> GraphWriter<W> {
     }
 
     fn colour(&mut self, thread: u32) -> u32 {
-        let index = self.threads.iter().position(|&other| other == thread).unwrap_or_else(|| {
-            self.threads.push(thread);
-            self.threads.len() - 1
-        });
-        index as u32 % COLOURS
+        let next = self.colours.len() as u32 % COLOURS;
+        *self.colours.entry(thread).or_insert(next)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use iosonar_replay::pipeline::buffers::Buffer;
 
 use crate::record::umask_in;
+use crate::state::own_descriptor;
 use crate::{Call, CallKind, DescriptionId, Family, Name, Resolved};
 
 /// The most bytes that a read or write moves at once (`MAX_RW_COUNT`).
@@ -26,6 +27,8 @@ pub struct Action {
     pub makes: Option<DescriptionId>,
     /// The descriptions that it ends.
     pub ends: Vec<DescriptionId>,
+    /// The call is on the first descriptor itself: it has no path, or an empty one, or that of the descriptor in `/proc`.
+    pub is_on_descriptor: bool,
     /// The first path, below the root; the target of a symbolic link.
     pub path: Option<Name>,
     /// The second path.
@@ -60,9 +63,10 @@ impl Action {
             description2: resolved.description2,
             makes: resolved.makes,
             ends: resolved.ends.clone(),
+            is_on_descriptor: is_on_descriptor(call, resolved),
             path: if is_symlink { resolved.target.clone() } else { resolved.path.clone() },
             path2: if is_xattr(call.kind) { call.path2.clone() } else { resolved.path2.clone() },
-            offset: call.offset,
+            offset: call.offset.filter(|&offset| offset != CURRENT_POSITION || !may_use_position(call)),
             offset2: call.offset2,
             length: call.length.unwrap_or(if has_answer { ANSWER } else { 0 }),
             flags: call.flags,
@@ -79,6 +83,7 @@ impl Action {
             description2: None,
             makes: None,
             ends,
+            is_on_descriptor: false,
             path: None,
             path2: None,
             offset: None,
@@ -94,6 +99,19 @@ impl Action {
     pub fn data_bytes(&self) -> u64 {
         if self.kind.family() == Family::Write { self.length.min(MAX_BYTES) } else { 0 }
     }
+}
+
+fn is_on_descriptor(call: &Call, resolved: &Resolved) -> bool {
+    let links = matches!(call.kind, CallKind::Link | CallKind::Linkat);
+    resolved.description.is_some()
+        && call.path.as_ref().is_none_or(|path| path.as_bytes().is_empty() || (links && own_descriptor(path).is_some()))
+}
+
+/// An offset for "at the position of the description", in calls that allow it.
+const CURRENT_POSITION: i64 = -1;
+
+fn may_use_position(call: &Call) -> bool {
+    call.is_uring || matches!(call.kind, CallKind::Preadv2 | CallKind::Pwritev2)
 }
 
 /// The permissions that a call sets. Threads that issue calls have no mask.

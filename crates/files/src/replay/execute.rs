@@ -1,6 +1,7 @@
 //! Issues one call, and takes the times right before and after it.
 #![allow(unsafe_code, reason = "system calls with pointers to paths and buffers, which outlive the call")]
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -252,11 +253,11 @@ impl Hands<'_> {
         use CallKind as K;
         let clock = self.clock;
         let (flags, mode) = (action.flags as i32, action.mode);
-        let is_at_descriptor = flags & libc::AT_EMPTY_PATH != 0 && action.description.is_some();
+        let is_on_descriptor = action.is_on_descriptor;
         match action.kind {
-            K::Newfstatat | K::Statx if is_at_descriptor => return self.fstat(fd),
-            K::Fchownat if is_at_descriptor => return timed(clock, || unsafe { libc::fchown(fd, KEEP, KEEP) }.into()),
-            K::Utimensat | K::Futimesat if action.path.is_none() || is_at_descriptor => {
+            K::Newfstatat | K::Statx if is_on_descriptor => return self.fstat(fd),
+            K::Fchownat if is_on_descriptor => return timed(clock, || unsafe { libc::fchown(fd, KEEP, KEEP) }.into()),
+            K::Utimensat | K::Futimesat if is_on_descriptor => {
                 return timed(clock, || unsafe { libc::futimens(fd, std::ptr::null()) }.into());
             }
             _ => {}
@@ -287,11 +288,9 @@ impl Hands<'_> {
                     Err(error) => failed(clock, &error),
                 };
             }
-            K::Link | K::Linkat if is_at_descriptor => {
+            K::Link | K::Linkat if is_on_descriptor => {
                 return match root.place(path2, Last::Kept) {
-                    Ok(to) => timed(clock, || unsafe {
-                        libc::linkat(fd, c"".as_ptr(), to.directory(), to.name(), libc::AT_EMPTY_PATH).into()
-                    }),
+                    Ok(to) => link_descriptor(clock, fd, to.directory(), to.name()),
                     Err(error) => failed(clock, &error),
                 };
             }
@@ -408,6 +407,19 @@ fn timed(clock: IssueClock<'_>, call: impl FnOnce() -> i64) -> Issued {
     let completed = clock.clock.now();
     let errno = if result < 0 { errno() } else { 0 };
     Issued { issued, completed, result: result.max(-1), errno }
+}
+
+/// Gives the file of a descriptor a name.
+fn link_descriptor(clock: IssueClock<'_>, fd: i32, directory: i32, name: *const libc::c_char) -> Issued {
+    let linked =
+        timed(clock, || unsafe { libc::linkat(fd, c"".as_ptr(), directory, name, libc::AT_EMPTY_PATH).into() });
+    // ENOENT: the caller lacks CAP_DAC_READ_SEARCH. It has not changed its root directory either, so /proc is there.
+    let Some(own) = CString::new(format!("/proc/self/fd/{fd}")).ok().filter(|_| linked.errno == libc::ENOENT) else {
+        return linked;
+    };
+    timed(clock, || unsafe {
+        libc::linkat(libc::AT_FDCWD, own.as_ptr(), directory, name, libc::AT_SYMLINK_FOLLOW).into()
+    })
 }
 
 /// A call that failed before it was issued, on the way to its file.

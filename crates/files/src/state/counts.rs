@@ -23,6 +23,8 @@ pub struct Counts {
     pub long_paths: u64,
     /// Paths that start in a directory that was removed.
     pub removed_starts: u64,
+    /// Paths that start in a directory of which nothing is known.
+    pub unknown_starts: u64,
     /// Names that exist although the trace shows that they were absent.
     pub appeared: u64,
     /// Calls of io_uring on registered files.
@@ -86,6 +88,7 @@ impl Counts {
         );
         say(self.long_paths, "paths are longer than 4095 bytes; their calls are not replayed");
         say(self.removed_starts, "paths start in a removed directory; their calls are not replayed");
+        say(self.unknown_starts, "paths start in an unknown directory; their calls are not replayed");
         say(self.appeared, "names appeared without a recorded call; a program that was not recorded made them");
         say(self.contradictions, "calls contradict earlier ones; a program that was not recorded changed the files");
         say(self.fixed_files, "io_uring calls use registered files, which are unknown; they are not replayed");

@@ -24,6 +24,7 @@ mod walk;
 
 use std::sync::Arc;
 
+pub(crate) use calls::own_descriptor;
 pub use counts::Counts;
 pub use ignore::Ignore;
 pub use map::PathMap;

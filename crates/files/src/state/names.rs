@@ -10,6 +10,8 @@ use crate::{Name, NameId, ObjectId};
 
 /// The root directory.
 pub(super) const ROOT: ObjectId = ObjectId(0);
+/// A working directory of which the trace does not show where it is. It is no object.
+pub(super) const UNKNOWN: ObjectId = ObjectId(u64::MAX);
 /// How many names that the trace removed are remembered. A failing lookup of an older one counts as one of a name that the
 /// trace never made.
 const REMOVED_NAMES: usize = 1 << 20;

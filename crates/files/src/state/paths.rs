@@ -1,17 +1,17 @@
 //! Paths of calls: where they start, where they lead, and where they are below the root.
 
 use super::State;
-use super::names::{Names, ROOT};
+use super::names::{Names, ROOT, UNKNOWN};
 use super::step::Step;
 use super::walk::{How, Lost, Shows, Walk};
 use crate::tree::Kind;
 use crate::{AT_FDCWD, Call, Name, ObjectId, Resource, Skip};
 
 impl Names {
-    /// The directory of an absolute path, which exists.
+    /// The directory of an absolute path, which exists; [`UNKNOWN`] if the path is too long.
     pub(super) fn directory(&mut self, path: &Name) -> ObjectId {
         let how = How { follow: true, is_entry: false, shows: Shows::Exists, kind: Some(Kind::Directory) };
-        self.walk(ROOT, ROOT, path.as_bytes(), how).ok().and_then(|walk| walk.object).unwrap_or(ROOT)
+        self.walk(ROOT, ROOT, path.as_bytes(), how).ok().and_then(|walk| walk.object).unwrap_or(UNKNOWN)
     }
 }
 
@@ -83,6 +83,7 @@ impl State {
                 match lost {
                     Lost::TooLong => self.counts.long_paths += 1,
                     Lost::NoStart(_) => self.counts.removed_starts += 1,
+                    Lost::UnknownStart => self.counts.unknown_starts += 1,
                 }
                 step.skip(Skip::NotReplayable);
                 match lost {

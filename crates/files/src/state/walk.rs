@@ -1,7 +1,7 @@
 //! From a path to the object that it names, as the kernel walks it.
 
 use super::ids::{found_object, name_id};
-use super::names::{Lookup, Names, PATH_MAX, ROOT};
+use super::names::{Lookup, Names, PATH_MAX, ROOT, UNKNOWN};
 use super::needs::{First, NeedId};
 use crate::tree::Kind;
 use crate::{NameId, ObjectId};
@@ -64,6 +64,8 @@ pub(super) enum Lost {
     TooLong,
     /// The directory where it starts was removed; the object, if the path is that of the directory itself.
     NoStart(Option<ObjectId>),
+    /// Nothing is known of the directory where it starts.
+    UnknownStart,
 }
 
 struct Walker<'a> {
@@ -124,6 +126,9 @@ impl Names {
 impl Names {
     /// From a removed directory, only `..` leads on.
     fn existing_start<'a>(&self, mut start: ObjectId, mut path: &'a [u8]) -> Result<(ObjectId, &'a [u8]), Lost> {
+        if start == UNKNOWN {
+            return Err(Lost::UnknownStart);
+        }
         while start != ROOT && self.object(start).is_none_or(|object| object.links == 0 && object.is_directory()) {
             match next_component(path) {
                 Some((b".", rest)) => path = rest,

@@ -61,7 +61,7 @@ pub fn add(metadata: &mut Metadata, oddities: &Oddities, names: &Names, times: K
         ));
     }
     if names.cut_paths > 0 {
-        notices.push(format!("{} are cut off and count as unknown", counted(names.cut_paths, "path")));
+        notices.push(format!("{} cut off by strace: unknown", counted(names.cut_paths, "path")));
     }
     if !names.unknown_flags.is_empty() {
         let names: Vec<&str> = names.unknown_flags.keys().map(String::as_str).collect();

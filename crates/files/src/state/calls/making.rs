@@ -173,7 +173,7 @@ impl State {
 }
 
 /// The descriptor of `/proc/self/fd/N` or `/dev/fd/N`.
-pub(super) fn own_descriptor(path: &Name) -> Option<i32> {
+pub(crate) fn own_descriptor(path: &Name) -> Option<i32> {
     let number = [b"/proc/self/fd/".as_slice(), b"/dev/fd/", b"/proc/thread-self/fd/"]
         .iter()
         .find_map(|top| path.as_bytes().strip_prefix(*top))?;

@@ -10,14 +10,16 @@ mod other;
 mod processes;
 mod renaming;
 
+pub(crate) use making::own_descriptor;
+
 use super::State;
 use super::step::Step;
 use crate::{CallKind, Skip};
 
-/// Errors that say nothing about files: wrong arguments, interruptions, calls that the kernel did not have. Numbers from 512
-/// are the kernel's own: the call was to be restarted.
+/// Errors that say nothing about files: wrong arguments, interruptions, too many descriptors, calls that the kernel did not
+/// have. Numbers from 512 are the kernel's own: the call was to be restarted.
 fn is_not_replayable(errno: i32) -> bool {
-    matches!(errno, libc::EBADF | libc::EFAULT | libc::EINTR | libc::ENOSYS | 512..)
+    matches!(errno, libc::EBADF | libc::EFAULT | libc::EINTR | libc::EMFILE | libc::ENFILE | libc::ENOSYS | 512..)
 }
 
 impl State {

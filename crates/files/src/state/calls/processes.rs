@@ -2,7 +2,7 @@
 
 use super::super::State;
 use super::super::ids::IdMap;
-use super::super::names::ROOT;
+use super::super::names::{ROOT, UNKNOWN};
 use super::super::paths::shows;
 use super::super::processes::{Ended, Thread};
 use super::super::step::Step;
@@ -136,7 +136,10 @@ impl State {
             walk.and_then(|walk| walk.object)
         };
         step.resolved.skip = Some(Skip::Bookkeeping);
-        let Some(object) = object.filter(|_| call.succeeded()) else { return };
+        if !call.succeeded() {
+            return;
+        }
+        let object = object.unwrap_or(UNKNOWN);
         self.names.hold(object);
         let folders = self.processes.folders_mut(step.thread.folders);
         let place = if call.kind == CallKind::Chroot { &mut folders.root } else { &mut folders.cwd };
