@@ -47,6 +47,14 @@ impl Mix {
         weight / before
     }
 
+    /// Whether some requests have this operation.
+    pub fn has(&self, op: Op) -> bool {
+        self.steps
+            .iter()
+            .scan(0.0, |before, (of, _, upto)| Some((*of, *upto > std::mem::replace(before, *upto))))
+            .any(|(of, has_weight)| of == op && has_weight)
+    }
+
     /// The options of `iosonar generate` for this mix.
     pub(crate) fn option(&self) -> String {
         self.reads.map_or_else(|| format!("--mix {}", self.text), |share| format!("--reads {share}"))

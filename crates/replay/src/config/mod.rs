@@ -12,6 +12,7 @@ pub mod modes;
 pub mod options;
 pub mod overlaps;
 pub(crate) mod path_text;
+pub mod program;
 pub mod result;
 pub mod target;
 pub mod time;

@@ -40,7 +40,7 @@ pub struct ModeOptions {
     /// 10 ms, delay=1ms delays it by a random time with a mean of 1 ms (uniform from 0 to 2 ms)
     #[arg(long, value_name = "HOW=TIME", conflicts_with = "asap")]
     pub perturb: Option<Perturb>,
-    /// Random seed for --perturb delay and --simulate
+    /// Random seed of --perturb delay, of --simulate and of a program
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
 }

@@ -14,6 +14,7 @@ use crate::config::issuing::IssueOptions;
 use crate::config::method::{FAKE, Method};
 use crate::config::modes::ModeOptions;
 use crate::config::overlaps::OverlapOptions;
+use crate::config::program::ProgramOptions;
 use crate::config::result::ResultOptions;
 use crate::config::target::TargetOptions;
 use crate::config::time::TimeOptions;
@@ -24,6 +25,9 @@ use crate::pipeline::payload::DataSpec;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};
 
+/// Stands for the load of a run that has none.
+const NO_LOAD: &str = "none";
+
 /// All options of a replay. Serialised, they are `run.options` of the footer.
 #[derive(Clone, Debug, Args, Serialize)]
 pub struct Options {
@@ -32,7 +36,7 @@ pub struct Options {
     #[serde(skip)]
     pub typed: TypedOptions,
     /// The load, in any format that `iosonar convert` reads; `-` is standard input
-    #[arg(default_value = "none", hide_default_value = true, required_unless_present = "calibrate")]
+    #[arg(default_value = NO_LOAD, hide_default_value = true, required_unless_present_any = ["calibrate", "program"])]
     #[serde(serialize_with = "crate::config::path_text::serialize")]
     pub load: PathBuf,
     /// Transform the load first, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=256'
@@ -55,6 +59,10 @@ pub struct Options {
     #[command(flatten)]
     #[serde(flatten)]
     pub modes: ModeOptions,
+    /// A program beside the load, or instead of it.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub program: ProgramOptions,
     /// Overlaps and conflicts.
     #[command(flatten)]
     #[serde(flatten)]
@@ -134,6 +142,18 @@ impl Options {
     /// Whether requests have deadlines: times of the load, or the end of a think time.
     pub fn has_deadlines(&self) -> bool {
         !self.time.asap && self.modes.closed != Some(Think::Never)
+    }
+
+    /// Whether there is a load; a program may run without one.
+    pub fn has_load(&self) -> bool {
+        self.program.program.is_none() || self.load != Path::new(NO_LOAD)
+    }
+
+    /// The same options with a program, named like a load, instead of the load.
+    pub fn with_program_instead_of_load(mut self) -> Self {
+        let load = std::mem::replace(&mut self.load, NO_LOAD.into());
+        self.program.program = Some(load.to_string_lossy().into_owned());
+        self
     }
 
     /// Whether the load is a pipe, which can be read only once and may block.

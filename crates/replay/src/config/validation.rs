@@ -15,6 +15,7 @@ use crate::config::options::Options;
 use crate::device::node::Node;
 use crate::error::{Error, Result};
 use crate::issuer::closed::Think;
+use crate::schedule::Window;
 use crate::verify::Verify;
 
 /// Refuses options that cannot work. The error says what to do instead.
@@ -71,10 +72,51 @@ fn check_modes(options: &Options) -> Result<()> {
             "--speedup changes the times of the load, but --closed=no-think ignores them: omit one of them".into(),
         );
     }
+    check_program(options)?;
     if options.verification.verify != Verify::Off && !options.method.does_io() {
         return refuse("--verify needs I/O: omit it, or choose another --engine".into());
     }
     Ok(())
+}
+
+/// Refuses options that a program contradicts.
+fn check_program(options: &Options) -> Result<()> {
+    let program = &options.program;
+    if program.program.is_none() {
+        return match (program.scale, program.set.is_empty()) {
+            (1, true) => Ok(()),
+            _ => refuse("--scale and --set are for a program: name it with --program, or omit them".into()),
+        };
+    }
+    let modes = &options.modes;
+    let contradictions = [
+        ("--asap", options.time.asap),
+        ("--closed", modes.closed.is_some()),
+        ("--perturb", modes.perturb.is_some()),
+        ("--verify", options.verification.verify != Verify::Off),
+    ];
+    if let Some((option, _)) = contradictions.iter().find(|(_, is_set)| *is_set) {
+        return refuse(format!(
+            "{option} is for a load alone: a program makes its requests while it runs; omit one of them"
+        ));
+    }
+    if options.has_load() {
+        let has_names = options.target.targets.iter().any(|mapping| mapping.source.is_some());
+        return match has_names {
+            true => refuse("a load and a program together need one --target, without the name of a device".into()),
+            false => Ok(()),
+        };
+    }
+    let of_load = [
+        ("--edit", options.edit.is_some()),
+        ("--loop", modes.loops),
+        ("--start, --end and --duration", options.time.window != Window::default()),
+        ("--speedup", options.time.speedup != 1.0),
+    ];
+    match of_load.iter().find(|(_, is_set)| *is_set) {
+        Some((option, _)) => refuse(format!("{option} is for a load, and there is none: omit it")),
+        None => Ok(()),
+    }
 }
 
 /// Checks before the run that the result can be written after it.
@@ -92,8 +134,11 @@ fn check_output(options: &Options) -> Result<()> {
     // It does not exist. `try_create` refuses a dangling link, and a name too long for the temporary file beside it.
     let Ok(meta) = output.metadata() else { return Ok(try_create(output)?) };
     let joined = options.edit.iter().flat_map(|edit| edit.files());
-    for (input, role) in
-        std::iter::once((load.as_path(), "the load")).chain(joined.map(|file| (file, "a load that --edit joins")))
+    for (input, role) in options
+        .has_load()
+        .then_some((load.as_path(), "the load"))
+        .into_iter()
+        .chain(joined.map(|file| (file, "a load that --edit joins")))
     {
         if is_same_file(output, input) {
             return refuse(format!("{shown} is {role}, which the result would replace; choose another --output"));

@@ -1,7 +1,8 @@
 //! Counters of the issuing loop.
 
 use iosonar_trace::Nanos;
-use iosonar_workload::filament::Overrun;
+
+use crate::pipeline::program::EarlyEnd;
 
 /// The loop's counters at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,5 +24,5 @@ pub struct LoopCounters {
     /// Total time of slow submission calls.
     pub slow_submission_time: Nanos,
     /// Why a program ended early.
-    pub overrun: Option<Overrun>,
+    pub early_end: Option<EarlyEnd>,
 }

@@ -14,6 +14,7 @@ use crate::pipeline::backoff::Backoff;
 use crate::pipeline::buffers::{Arena, Buffer, Pool};
 use crate::pipeline::io::PreparedIo;
 use crate::pipeline::payload::{Payload, Written};
+use crate::pipeline::program::Refill;
 use crate::schedule::clock::Clock;
 use crate::schedule::iterations::NumberedRequest;
 use crate::schedule::time_map::{Schedule, Scheduled};
@@ -55,6 +56,8 @@ pub struct PrepareInputs<'a> {
     pub pool: Pool,
     /// Data of writes.
     pub payload: Payload,
+    /// Buffers for the requests of a program, if they have data.
+    pub refill: Option<Refill>,
 }
 
 /// Counts of the stage.
@@ -120,7 +123,9 @@ pub struct Preparer<'a, C> {
     arena: Arc<Arena>,
     pool: Pool,
     payload: Payload,
-    output: Producer<PreparedIo>,
+    refill: Option<Refill>,
+    /// `None` after the end of the load, which closes the loop's input.
+    output: Option<Producer<PreparedIo>>,
     returned: Consumer<Buffer>,
     /// Scheduled, but not yet passed on.
     next: Option<PreparedIo>,
@@ -149,9 +154,9 @@ pub enum Step {
     Ended,
 }
 
-/// Approximate time to build a request's data, at 4 GB/s.
-fn build_time(io: &PreparedIo) -> Nanos {
-    if io.op == Op::Write { Nanos(io.sectors.bytes() as i64 / 4) } else { Nanos::ZERO }
+/// Approximate time to build so many bytes of data, at 4 GB/s.
+pub(crate) fn build_time(bytes: u64) -> Nanos {
+    Nanos(bytes as i64 / 4)
 }
 
 impl<'a, C: Clock> Preparer<'a, C> {
@@ -163,7 +168,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
         output: Producer<PreparedIo>,
         returned: Consumer<Buffer>,
     ) -> Self {
-        let PrepareInputs { schedule, config, pool, payload } = inputs;
+        let PrepareInputs { schedule, config, pool, payload, refill } = inputs;
         let arena = Arc::clone(pool.arena());
         Self {
             clock,
@@ -173,7 +178,8 @@ impl<'a, C: Clock> Preparer<'a, C> {
             arena,
             pool,
             payload,
-            output,
+            refill,
+            output: Some(output),
             returned,
             next: None,
             is_ready: false,
@@ -185,7 +191,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
 
     /// Runs until the end of the load or a stop. The counts are valid even if reading the load failed.
     pub fn run(mut self) -> PrepareOutcome {
-        let mut backoff = Backoff::for_queue(self.output.buffer().capacity());
+        let mut backoff = Backoff::for_queue(self.output.as_ref().map_or(1, |output| output.buffer().capacity()));
         // Entries freed during the last sleep.
         let mut freed = 0;
         loop {
@@ -197,17 +203,48 @@ impl<'a, C: Clock> Preparer<'a, C> {
                 Step::Early(left) => Backoff::sleep_up_to(left.max(Nanos(self.config.ahead.0 / 8))),
                 Step::NoBuffer | Step::TooLong => std::thread::sleep(BUFFER_POLL),
                 Step::QueueFull => {
-                    let before = self.output.slots();
+                    let before = self.free_entries();
                     backoff.sleep(freed);
-                    freed = self.output.slots() - before;
+                    freed = self.free_entries() - before;
                 }
             }
         }
     }
 
-    /// Prepares one request and passes it on, if possible now. Blocks only while reading the load. Work that takes longer
-    /// than `allowed` is put off while its deadline permits.
+    /// Prepares one request and passes it on, if possible now, and a buffer for a program. Blocks only while reading the load.
+    /// Work that takes longer than `allowed` is put off while its deadline permits.
+    #[inline]
     pub fn step(&mut self, allowed: Nanos) -> Step {
+        if self.refill.is_none() {
+            return self.step_load(allowed);
+        }
+        let refilled = self.refill_one(allowed);
+        match if self.output.is_some() { self.step_load(allowed) } else { Step::NoBuffer } {
+            // The program may go on when the load has ended.
+            Step::Ended if self.refill.is_some() => {
+                self.output = None;
+                Step::Prepared
+            }
+            Step::Early(_) | Step::NoBuffer | Step::TooLong | Step::QueueFull if refilled => Step::Prepared,
+            step => step,
+        }
+    }
+
+    /// Makes a buffer ready for the program. Returns whether one was missing.
+    fn refill_one(&mut self, allowed: Nanos) -> bool {
+        let Some(refill) = &mut self.refill else { return false };
+        while let Ok(buffer) = self.returned.pop() {
+            self.pool.give(buffer);
+        }
+        refill.refill(&mut self.pool, &mut self.payload, allowed)
+    }
+
+    /// Free entries of the loop's queue.
+    fn free_entries(&self) -> usize {
+        self.output.as_ref().map_or(0, Producer::slots)
+    }
+
+    fn step_load(&mut self, allowed: Nanos) -> Step {
         if self.next.is_none() {
             self.next = match self.schedule.take_next() {
                 Ok(Some(scheduled)) => Some(self.prepare(&scheduled)),
@@ -225,7 +262,10 @@ impl<'a, C: Clock> Preparer<'a, C> {
             let early = left - self.config.ahead;
             let not_ready = if early > Nanos::ZERO {
                 Err(Step::Early(early))
-            } else if build_time(&next) > allowed && left > Nanos(self.config.ahead.0 / 2) {
+            } else if next.op == Op::Write
+                && build_time(next.sectors.bytes()) > allowed
+                && left > Nanos(self.config.ahead.0 / 2)
+            {
                 Err(Step::TooLong)
             } else {
                 self.attach_data(&mut next)
@@ -237,25 +277,26 @@ impl<'a, C: Clock> Preparer<'a, C> {
             next.ready = self.clock.now();
             self.is_ready = true;
         }
-        match self.output.push(next) {
+        let Some(output) = &mut self.output else { return Step::Ended };
+        match output.push(next) {
             Ok(()) => Step::Prepared,
             Err(rtrb::PushError::Full(back)) => {
                 self.next = Some(back);
-                if self.output.is_abandoned() { Step::Ended } else { Step::QueueFull }
+                if output.is_abandoned() { Step::Ended } else { Step::QueueFull }
             }
         }
     }
 
-    /// Whether the loop's queue is less than half full.
+    /// Whether the loop's queue, or the program's supply of buffers, is less than half full.
     #[inline]
     pub fn is_low(&self) -> bool {
-        self.output.slots() * 2 > self.output.buffer().capacity()
+        self.output.as_ref().is_some_and(|output| output.slots() * 2 > output.buffer().capacity())
+            || self.refill.as_ref().is_some_and(Refill::is_low)
     }
 
-    /// Whether the loop's queue is empty.
-    #[inline]
+    /// Whether the loop's queue is empty, and can be filled.
     pub fn is_empty(&self) -> bool {
-        self.output.slots() == self.output.buffer().capacity()
+        self.output.as_ref().is_some_and(|output| output.slots() == output.buffer().capacity())
     }
 
     /// Ends the stage.
@@ -333,6 +374,11 @@ impl<'a, C: Clock> Preparer<'a, C> {
     }
 
     fn is_over(&self) -> bool {
-        self.stop.is_requested() || self.output.is_abandoned()
+        let is_abandoned = match (&self.output, &self.refill) {
+            (Some(output), _) => output.is_abandoned(),
+            (None, Some(refill)) => refill.is_abandoned(),
+            (None, None) => true,
+        };
+        self.stop.is_requested() || is_abandoned
     }
 }

@@ -3,20 +3,26 @@
 //! Which request a filament asks for may depend on a completion, so it is placed on the target in the loop, right before it
 //! is issued. Data takes too long for that: another stage keeps buffers with data ready, which the loop takes by size.
 
-use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request};
+use std::fmt;
+
+use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, human};
 use iosonar_workload::filament::{Asked, Overrun, Runtime, Ticket};
+use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::address::router::{Routed, Routes};
 use crate::pipeline::buffers::{Buffer, Pool, UNIT_BYTES};
 use crate::pipeline::io::{Origin, PreparedIo};
 use crate::pipeline::payload::Payload;
+use crate::pipeline::prepare::build_time;
 use crate::verify::block::is_sequence_number;
 
 /// How soon the loop looks again for a buffer.
 const BUFFER_POLL: Nanos = Nanos(20_000);
-/// The fewest and the most buffers of a size that are kept ready.
-const READY: (u64, u64) = (16, 4096);
+/// The most buffers of a size that are kept ready.
+const MOST_READY: u64 = 4096;
+/// A filament that asks at each completion would never pause, as a request that is left out completes at once.
+const MOST_LEFT_OUT: u64 = 100_000;
 
 /// A program on its way to the loop.
 pub struct ProgramInput {
@@ -24,21 +30,50 @@ pub struct ProgramInput {
     routes: Routes,
     /// `None` if requests have no data.
     supply: Option<Supply>,
+    /// From this time on it asks for nothing more.
+    until: Nanos,
     sequence_number: u64,
     /// A request that waits for its buffer.
     held: Option<Asked>,
+    /// Requests in a row that wake a filament, but cannot be issued.
+    left_out: u64,
+    outcome_left_out: Outcome,
+}
+
+/// Why a program ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyEnd {
+    /// A filament broke a rule.
+    Overrun(Overrun),
+    /// The target can take none of its requests: so many in a row were left out for this reason.
+    LeftOut(Outcome),
+}
+
+impl fmt::Display for EarlyEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overrun(overrun) => overrun.fmt(f),
+            Self::LeftOut(outcome) => write!(
+                f,
+                "the target cannot take its requests: {} in a row were left out ({})",
+                human::count(MOST_LEFT_OUT),
+                outcome.name()
+            ),
+        }
+    }
 }
 
 impl ProgramInput {
-    /// Places the requests of this program.
-    pub fn new(runtime: Runtime, routes: Routes, supply: Option<Supply>) -> Self {
-        Self { runtime, routes, supply, sequence_number: 0, held: None }
+    /// Places the requests of this program that it asks for before `until`.
+    pub fn new(runtime: Runtime, routes: Routes, supply: Option<Supply>, until: Nanos) -> Self {
+        let (left_out, outcome_left_out) = (0, Outcome::Ok);
+        Self { runtime, routes, supply, until, sequence_number: 0, held: None, left_out, outcome_left_out }
     }
 
     /// Time until a filament is woken, or a request can be issued; `MAX` if this needs a completion first.
     #[inline]
     pub fn time_to_next_event(&self, now: Nanos) -> Nanos {
-        match (&self.held, self.runtime.next_at()) {
+        match (&self.held, self.next_at()) {
             (Some(_), _) => BUFFER_POLL,
             (None, Some(at)) => at - now,
             (None, None) => Nanos::MAX,
@@ -51,7 +86,7 @@ impl ProgramInput {
         let was_held = self.held.is_some();
         let asked = match self.held.take() {
             Some(held) => held,
-            None if self.runtime.next_at()? > now => return None,
+            None if self.next_at()? > now => return None,
             None => self.runtime.next_due(now)?,
         };
         self.prepare(asked, if was_held { now } else { asked.at })
@@ -59,17 +94,29 @@ impl ProgramInput {
 
     /// Wakes the filament that waits for a request.
     pub fn completed(&mut self, ticket: Ticket, record: &IoResult, now: Nanos) {
+        self.left_out = if record.issued.is_none() { self.left_out + 1 } else { 0 };
+        self.outcome_left_out = record.outcome;
         self.runtime.completed(ticket, record.outcome, record.bytes_done, now);
     }
 
-    /// Whether it asks for nothing more.
+    /// Whether it asks for nothing more while no request is outstanding.
     pub fn is_done(&self) -> bool {
-        self.held.is_none() && self.runtime.is_done()
+        self.held.is_none() && self.next_at().is_none()
     }
 
     /// Why the program ended early.
-    pub fn overrun(&self) -> Option<Overrun> {
-        self.runtime.overrun()
+    pub fn early_end(&self) -> Option<EarlyEnd> {
+        let left_out = (self.left_out >= MOST_LEFT_OUT).then_some(EarlyEnd::LeftOut(self.outcome_left_out));
+        self.runtime.overrun().map(EarlyEnd::Overrun).or(left_out)
+    }
+
+    /// When the next event or request is due, unless the program has ended.
+    #[inline]
+    fn next_at(&self) -> Option<Nanos> {
+        if self.left_out >= MOST_LEFT_OUT || self.runtime.overrun().is_some() {
+            return None;
+        }
+        self.runtime.next_at().filter(|&at| at < self.until)
     }
 
     /// Places a request and takes its buffer; holds it if there is none.
@@ -81,7 +128,7 @@ impl ProgramInput {
         let moves_data = matches!(ask.op, Op::Read | Op::Write) && sectors.0 > 0 && skip.is_none();
         let mut buffer = None;
         if let Some(supply) = self.supply.as_mut().filter(|_| moves_data) {
-            match supply.take(sectors.bytes()) {
+            match supply.take(ask.op, sectors.bytes()) {
                 Taken::Buffer(taken) => buffer = Some(taken),
                 Taken::NotReady => {
                     self.held = Some(asked);
@@ -116,8 +163,12 @@ impl ProgramInput {
     }
 }
 
-/// Buffers with data: for each size, 4 KiB times a power of two, a queue.
-pub struct Supply(Vec<Consumer<Buffer>>);
+/// Buffers that are ready: of reads, and of writes with their data. For each size, 4 KiB times a power of two, there is a
+/// queue.
+pub struct Supply {
+    reads: Vec<Consumer<Buffer>>,
+    writes: Vec<Consumer<Buffer>>,
+}
 
 /// An attempt to take a buffer.
 enum Taken {
@@ -129,47 +180,65 @@ enum Taken {
 
 impl Supply {
     #[inline]
-    fn take(&mut self, bytes: u64) -> Taken {
-        let order = order_of(bytes);
-        match self.0.get_mut(order) {
+    fn take(&mut self, op: Op, bytes: u64) -> Taken {
+        let queues = if op == Op::Write { &mut self.writes } else { &mut self.reads };
+        match queues.get_mut(order_of(bytes)) {
             Some(queue) => queue.pop().map_or(Taken::NotReady, Taken::Buffer),
             None => Taken::TooLarge,
         }
     }
 }
 
-/// Fills buffers for a [`Supply`].
-pub struct Refill(Vec<Producer<Buffer>>);
+/// Keeps a [`Supply`] full.
+pub struct Refill {
+    reads: Vec<Producer<Buffer>>,
+    writes: Vec<Producer<Buffer>>,
+}
 
-/// A supply of buffers for requests of up to `largest` bytes, from a pool of `bytes`.
-pub fn supply(largest: u64, bytes: u64) -> (Refill, Supply) {
-    let orders = order_of(largest) + 1;
-    let share = bytes / orders as u64;
-    let queue = |order: usize| RingBuffer::new((share / (UNIT_BYTES << order)).clamp(READY.0, READY.1) as usize);
-    let (to, from) = (0..orders).map(queue).unzip();
-    (Refill(to), Supply(from))
+/// A supply of buffers for the requests of a program, from a pool of `bytes`. At most half of the pool is kept ready, so that
+/// small buffers never take the place of large ones.
+pub fn supply(demand: &Demand, bytes: u64) -> (Refill, Supply) {
+    // Widening adds at most a block at each end.
+    let orders = order_of(demand.largest.bytes() + 2 * UNIT_BYTES) + 1;
+    let kinds = u64::from(demand.reads) + u64::from(demand.writes);
+    let share = bytes / 2 / (orders as u64 * kinds);
+    let queue = |order: usize| RingBuffer::new((share / (UNIT_BYTES << order)).clamp(1, MOST_READY) as usize);
+    let queues = |is_used: bool| (0..if is_used { orders } else { 0 }).map(queue).unzip();
+    let ((reads_to, reads), (writes_to, writes)) = (queues(demand.reads), queues(demand.writes));
+    (Refill { reads: reads_to, writes: writes_to }, Supply { reads, writes })
 }
 
 impl Refill {
-    /// Fills all queues, as far as there are buffers. Returns whether it found something to do.
-    pub fn refill(&mut self, pool: &mut Pool, payload: &mut Payload) -> bool {
-        let mut found = false;
-        for (order, queue) in self.0.iter_mut().enumerate() {
+    /// Adds a buffer to a queue that is not full. Returns false if all are, or the pool has none. Data that takes longer than
+    /// `allowed` is built only for an empty queue.
+    pub fn refill(&mut self, pool: &mut Pool, payload: &mut Payload, allowed: Nanos) -> bool {
+        let writes = self.writes.iter_mut().enumerate().map(|queue| (true, queue));
+        let reads = self.reads.iter_mut().enumerate().map(|queue| (false, queue));
+        for (has_data, (order, queue)) in writes.chain(reads) {
             let bytes = UNIT_BYTES << order;
-            while !queue.is_full()
+            let is_empty = queue.slots() == queue.buffer().capacity();
+            if !queue.is_full()
+                && (is_empty || !has_data || build_time(bytes) <= allowed)
                 && let Some(mut buffer) = pool.take(bytes)
             {
-                payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
-                found = true;
+                if has_data {
+                    payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
+                }
                 queue.push(buffer).expect("it is not full");
+                return true;
             }
         }
-        found
+        false
+    }
+
+    /// Whether a queue is less than half full.
+    pub fn is_low(&self) -> bool {
+        self.writes.iter().chain(&self.reads).any(|queue| queue.slots() * 2 > queue.buffer().capacity())
     }
 
     /// Whether the loop has ended.
     pub fn is_abandoned(&self) -> bool {
-        self.0.iter().all(Producer::is_abandoned)
+        self.writes.iter().chain(&self.reads).all(Producer::is_abandoned)
     }
 }
 
@@ -179,21 +248,29 @@ fn order_of(bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use iosonar_trace::Sectors;
+
     use super::*;
     use crate::pipeline::payload::DataSpec;
 
     #[test]
-    fn buffers_are_supplied_by_size() {
+    fn buffers_are_supplied_by_size_and_those_of_writes_have_data() {
         let mut pool = Pool::new(1 << 20).unwrap();
-        let mut payload = Payload::new(&DataSpec::Zero, 1);
-        let (mut refill, mut supply) = supply(12_288, 1 << 20);
-        assert!(matches!(supply.take(512), Taken::NotReady));
-        assert!(refill.refill(&mut pool, &mut payload) && !refill.refill(&mut pool, &mut payload));
-        for (bytes, size) in [(512, 4096), (4096, 4096), (4608, 8192), (12_288, 16_384)] {
-            let Taken::Buffer(buffer) = supply.take(bytes) else { panic!("{bytes}") };
-            assert_eq!(buffer.bytes(), size);
+        let mut payload = Payload::new(&DataSpec::Pattern { hex: "a5".parse().unwrap() }, 1);
+        let demand = Demand { largest: Sectors(24), reads: true, writes: true, ..Demand::default() };
+        let (mut refill, mut supply) = supply(&demand, 1 << 20);
+        assert!(matches!(supply.take(Op::Read, 512), Taken::NotReady) && refill.is_low());
+        while refill.refill(&mut pool, &mut payload, Nanos::MAX) {}
+        assert!(!refill.is_low());
+        for (bytes, size) in [(512, 4096), (4096, 4096), (4608, 8192), (12_288, 16_384), (16_896, 32_768)] {
+            for op in [Op::Read, Op::Write] {
+                let Taken::Buffer(buffer) = supply.take(op, bytes) else { panic!("{bytes}") };
+                assert_eq!(buffer.bytes(), size);
+                assert_eq!(pool.arena().bytes(&buffer, size)[0] == 0xa5, op == Op::Write);
+            }
         }
-        assert!(matches!(supply.take(16_896), Taken::TooLarge));
+        assert!(matches!(supply.take(Op::Read, 1 << 20), Taken::TooLarge));
+        assert!(pool.take(1 << 18).is_some(), "half of the pool is left");
         drop(supply);
         assert!(refill.is_abandoned());
     }

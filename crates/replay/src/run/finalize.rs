@@ -73,6 +73,10 @@ pub fn finalize(
         warnings.push(format!("the I/O engine failed, which ended the run: {error}"));
         metadata.complete = false;
     }
+    if let Some(why) = loop_result.counters.early_end {
+        warnings.push(format!("the program ended early: {why}"));
+        metadata.complete = false;
+    }
     if let Some(error) = log.failure {
         warnings.push(format!(
             "the journal could not be written ({error}), which ended the run: {} rows are missing",
@@ -141,7 +145,10 @@ pub fn finalize(
     metadata.notices.clone_from(&prepare_stats.notices);
     let run = metadata.run.as_mut().expect("set in `Prepared::new`");
     if let Some(data) = run.data.known_mut() {
-        data.written = prepare_stats.written.into();
+        // Which buffers of a program were used is not known here.
+        if run.program.is_missing() {
+            data.written = prepare_stats.written.into();
+        }
     }
     run.warnings = warnings.clone().into();
     run.mean_in_flight = advice::mean_in_flight(&statistics).into();

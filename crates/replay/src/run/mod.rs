@@ -8,6 +8,7 @@ pub(crate) mod issuer_thread;
 #[cfg(test)]
 mod odd_journals;
 pub(crate) mod prescan;
+mod program;
 pub(crate) mod stages;
 mod start;
 mod targets;
@@ -16,8 +17,9 @@ pub(crate) mod warnings;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use iosonar_trace::run_info::{OpenMap, RunData};
+use iosonar_trace::run_info::{OpenMap, RunData, RunProgram};
 use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, RunInfo, path_text};
+use iosonar_workload::program::Demand;
 use rtrb::RingBuffer;
 
 use crate::address::device_map::DeviceMap;
@@ -41,6 +43,7 @@ use crate::result::journal;
 use crate::result::journal::JournalWriter;
 use crate::run::finalize::{StageResults, finalize};
 use crate::run::issuer_thread::{EndChannels, IssuerThread, Start};
+use crate::run::program::Placed;
 use crate::run::stages::{spawn_stage, spawn_with_result};
 use crate::schedule::clock::{Monotonic, Virtual, wall, wall_offset};
 use crate::schedule::iterations::{Iterations, Reopen};
@@ -64,6 +67,7 @@ pub struct Prepared {
     devices: Vec<Device>,
     map: DeviceMap,
     load: Box<dyn Reader<Request>>,
+    program: Option<Placed>,
     prescan: Option<Prescan>,
     journal: JournalWriter,
     pool: Pool,
@@ -87,6 +91,7 @@ impl Prepared {
     fn prepare(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
         start::check(&options.issuing)?;
+        let program = program::open(&options)?;
         let prescan = prescan::scan(&options, stop)?;
         // Contention matters only for a loop with deadlines, and if --wait does not decide.
         let needs_contention =
@@ -95,19 +100,29 @@ impl Prepared {
         let rate = prescan.as_ref().and_then(|prescan| prescan.rate(&options));
         let wait_reason = options.resolve_wait(rate, contention.as_ref());
         let load = prescan::read_ahead(&options, prescan::open(&options, stop)?)?;
-        let load_devices = prescan.as_ref().map_or(&load.metadata().devices, |prescan| &prescan.devices);
-        let (devices, map) = targets::open(&options, load_devices, prescan.is_some())?;
+        let mut load_devices = prescan.as_ref().map_or(&load.metadata().devices, |prescan| &prescan.devices).clone();
+        if let Some(program) = program.as_ref().filter(|_| !options.has_load()) {
+            load_devices = program::devices(program);
+        }
+        let are_all = prescan.is_some() || !options.has_load();
+        let (devices, map) = targets::open(&options, &load_devices, are_all)?;
+        let program = program.map(|program| program::place(&program, &options, &devices, &map)).transpose()?;
         targets::check_fit(&options, prescan.as_ref(), &devices, &map)?;
-        let pool = Pool::new(buffer_bytes(&options, prescan.as_ref(), devices.len()))?;
+        let demand = program.as_ref().map(|program| program.demand);
+        let pool = Pool::new(buffer_bytes(&options, prescan.as_ref(), demand, devices.len()))?;
         // A new seed for each run, so that it does not write the same data as an earlier run. In virtual time nothing is
         // written, and all runs have the same result.
         let seed = if options.method.virtual_time { options.modes.seed } else { wall().0 as u64 };
         let mut metadata = Metadata::new(Kind::Replay, "iosonar");
-        metadata.source.path = Some(path_text(&options.load));
+        metadata.source.path = options.has_load().then(|| path_text(&options.load));
         metadata.source.preamble.clone_from(&load.metadata().source.preamble);
-        metadata.devices.clone_from(load_devices);
+        metadata.devices = match &program {
+            Some(program) if !options.has_load() => program.devices.clone(),
+            _ => load_devices,
+        };
         let mut run = RunInfo {
-            load: path_text(&options.load).into(),
+            load: metadata.source.path.clone().into(),
+            program: program.as_ref().map(|program| program.info.clone()).into(),
             options: OpenMap::of(&options).into(),
             typed: options.typed.options().clone().into(),
             target: devices[0].describe().into(),
@@ -128,7 +143,8 @@ impl Prepared {
             run.isolation = isolation.changes().to_vec().into();
         }
         metadata.run = Some(Box::new(run));
-        let warnings = warnings::before(&options, &devices, &map, prescan.as_ref(), load.metadata());
+        let mut warnings = warnings::before(&options, &devices, &map, prescan.as_ref(), load.metadata());
+        warnings.extend(demand.and_then(|demand| warnings::depth(&options, &demand)));
         let journal = JournalWriter::create(
             &journal::path_for(&options.output),
             &metadata,
@@ -142,6 +158,7 @@ impl Prepared {
             devices,
             map,
             load,
+            program,
             prescan,
             journal,
             pool,
@@ -154,7 +171,12 @@ impl Prepared {
         })
     }
 
-    /// The prescan of the window; `None` if the load is a pipe.
+    /// The program that makes requests, if there is one.
+    pub fn program(&self) -> Option<&RunProgram> {
+        self.program.as_ref().map(|program| &program.info)
+    }
+
+    /// The prescan of the window; `None` if the load is a pipe, or there is none.
     pub fn prescan(&self) -> Option<&Prescan> {
         self.prescan.as_ref()
     }
@@ -220,6 +242,7 @@ impl Prepared {
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
+        let (program, refill) = self.program.take().map(|placed| placed.start(options, &self.pool)).unzip();
         let issuer_thread = IssuerThread {
             options,
             virtual_clock: virtual_clock.clone(),
@@ -231,7 +254,7 @@ impl Prepared {
             stall_monitor: StallMonitor::new(&progress.in_flight, stall_sender),
             input: prepared_receiver,
             output: completed_sender,
-            program: None,
+            program,
             run,
             geometries: &geometries,
             progress,
@@ -272,7 +295,8 @@ impl Prepared {
                 .loops
                 .then(|| Box::new(|| prescan::read_ahead(options, prescan::open(options, shared_stop)?)) as _);
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, reopen));
-            let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload };
+            let inputs =
+                PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill: refill.flatten() };
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
             let checker = run.map(|run| Checker::of(options, run).with_discards(discarded));
             let completion_log = CompletionLog::new(
@@ -359,9 +383,13 @@ impl Prepared {
 }
 
 /// Memory for buffers: at most --buffers, and no more than the requests prepared, waiting or in flight can use.
-fn buffer_bytes(options: &Options, prescan: Option<&Prescan>, targets: usize) -> u64 {
+fn buffer_bytes(options: &Options, prescan: Option<&Prescan>, demand: Option<Demand>, targets: usize) -> u64 {
     if !options.method.has_device() {
         return UNIT_BYTES;
+    }
+    if let Some(demand) = demand {
+        // Some of the largest, beside those that are ready.
+        return options.issuing.buffers.max(demand.largest.bytes().next_power_of_two().saturating_mul(4));
     }
     let Some(prescan) = prescan else { return options.issuing.buffers };
     // Widening adds at most a block at each end.

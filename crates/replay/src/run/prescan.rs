@@ -5,6 +5,8 @@ use std::sync::Arc;
 use iosonar_trace::transforms::{IsOver, until};
 use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Reader, Request, Span, open_load};
 
+use iosonar_workload::filament::{self, Runtime};
+
 use crate::address::placement::Fit;
 use crate::config::issuing::Wait;
 use crate::config::options::Options;
@@ -72,9 +74,12 @@ impl Prescan {
     }
 }
 
-/// Opens the load and applies `--edit`. The reader ends when `stop` is set, even within a transform that would never return
+/// Opens the load and applies `--edit`. Without a load, the reader is empty. The reader ends when `stop` is set, even within a transform that would never return
 /// another request.
 pub fn open(options: &Options, stop: &Arc<Stop>) -> Result<Box<dyn Reader<Request>>> {
+    if !options.has_load() {
+        return Ok(Box::new(filament::open_load(Runtime::default(), Nanos::ZERO, Metadata::new(Kind::Load, "none"))));
+    }
     let stop = Arc::clone(stop);
     let is_over: IsOver = Arc::new(move || stop.is_requested());
     let load = open_load(&options.load)?;
@@ -95,10 +100,10 @@ pub fn read_ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<B
 }
 
 /// Counts the requests in the window: from the load's footer if that has everything, else by reading the load. `None` for a
-/// pipe, which can be read only once.
+/// pipe, which can be read only once, and without a load.
 pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     let (load, window) = (&options.load, options.time.window);
-    if options.is_piped() {
+    if options.is_piped() || !options.has_load() {
         return Ok(None);
     }
     let mut reader = open(options, stop)?;

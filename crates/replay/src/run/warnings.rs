@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use iosonar_trace::{DeviceId, Metadata, SECTOR_BYTES};
+use iosonar_trace::{DeviceId, Metadata, SECTOR_BYTES, human};
+use iosonar_workload::program::Demand;
 
 use super::Prescan;
 use crate::address::device_map::DeviceMap;
@@ -56,6 +57,18 @@ pub fn before(
         }
     }
     warnings
+}
+
+/// A closed program whose requests do not all fit in `--depth`.
+pub fn depth(options: &Options, demand: &Demand) -> Option<String> {
+    let depth = options.issuing.depth.requests as u64;
+    (demand.closed_at_once > depth).then(|| {
+        format!(
+            "the program may have {} at a time, but --depth lets {} to the target; raise --depth, or it waits in the replayer",
+            human::counted(demand.closed_at_once, "request"),
+            human::count(depth)
+        )
+    })
 }
 
 /// The size of the largest device of the load that maps to a target, as far as it is known.

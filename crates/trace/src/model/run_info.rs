@@ -9,6 +9,7 @@ mod field;
 mod findings;
 mod machine;
 mod options;
+mod program;
 mod statistics;
 mod targets;
 mod times;
@@ -24,6 +25,7 @@ pub use data::{RunData, Written};
 pub use field::Field;
 pub use findings::{Finding, FindingKind, Pass};
 pub use machine::{IdleState, Machine, ProcessLimits};
+pub use program::{RunProgram, RunStream};
 pub use statistics::{DeviceStatistics, RunStatistics, Skipped, Statistics};
 pub use targets::{Queue, RunMount, RunTarget, TargetKind};
 pub use times::{Quantiles, Within};
@@ -36,8 +38,10 @@ use field::fields;
 fields! {
     /// The options, environment, warnings and statistics of a run.
     RunInfo {
-        /// Path of the replayed load.
+        /// Path of the replayed load; missing if there was none.
         load: String,
+        /// The program that made requests beside the load, or instead of it.
+        program: RunProgram,
         /// Every option, for programs: by its long name with `_` for `-`. The replayer defines names and values; this
         /// crate knows none of them.
         options: OpenMap,

@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::instance::{Follower, Instance, Order, Place, Plan, Step, Which};
 use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
 use super::region::{Extent, Region};
-use super::{Layout, Program, Settings, StreamInfo};
+use super::{Demand, Layout, Program, Settings, StreamInfo};
 use crate::filament::{FilamentId, Runtime};
 use crate::positions::Space;
 use crate::{Mix, Rng, Sizes, arrivals, distributions, positions};
@@ -51,7 +51,13 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
         // When a stream begins is known without a device if the same holds of those before it.
         let is_open =
             stream.arrivals.is_some() && !stream.plan.is_waiting && stream.after.iter().all(|&n| infos[n].is_open);
-        infos.push(StreamInfo { name: stream.name.clone(), instances: stream.instances, is_open });
+        infos.push(StreamInfo {
+            name: stream.name.clone(),
+            instances: stream.instances,
+            is_open,
+            is_per_scale: stream.is_per_scale,
+            ends: stream.plan.transactions < u64::MAX || stream.plan.end < Nanos::MAX,
+        });
     }
     let streams = infos;
     Ok(Program {
@@ -133,6 +139,32 @@ pub(super) fn runtime(
             _ = stream.plan.order.followers.set(followers);
         }
         Ok(runtime)
+    })
+}
+
+pub(super) fn demand(of: &Program, settings: &Settings) -> Result<Demand, String> {
+    reread(of, &settings.set, |section| {
+        let devices = placed(section, settings)?;
+        let mut demand = Demand::default();
+        for stream in streams(section, &devices, settings.scale)? {
+            let plan = &stream.plan;
+            if stream.arrivals.is_none() {
+                let at_once = stream.instances.saturating_mul(u64::from(plan.depth));
+                let at_once = at_once.saturating_mul(u64::from(plan.most_outstanding()));
+                demand.closed_at_once = demand.closed_at_once.saturating_add(at_once);
+            }
+            let mut largest = Sectors(0);
+            for step in &plan.steps {
+                // A request at the place of the one before it has its length.
+                largest = if matches!(step.place, Place::Same) { largest } else { step.sizes.largest() };
+                let (reads, writes) = (step.mix.has(Op::Read), step.mix.has(Op::Write));
+                (demand.reads, demand.writes) = (demand.reads || reads, demand.writes || writes);
+                if reads || writes {
+                    demand.largest = demand.largest.max(largest);
+                }
+            }
+        }
+        Ok(demand)
     })
 }
 
@@ -241,6 +273,7 @@ fn sizes(devices: &[DeviceText], settings: &Settings) -> Result<Vec<Placed>, Str
 struct Stream {
     name: String,
     instances: u64,
+    is_per_scale: bool,
     arrivals: Option<Kind>,
     plan: Arc<Plan>,
     /// The positions that each filament has.
@@ -438,7 +471,7 @@ fn stream(
         ..Order::default()
     };
     let plan = Plan { steps, weights, depth, think, interval, start, stagger, end, transactions, is_waiting, order };
-    Ok(Stream { name, instances, arrivals, plan: Arc::new(plan), own, after })
+    Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan: Arc::new(plan), own, after })
 }
 
 /// The cumulative weight of each step; empty if the steps have none.

@@ -63,7 +63,7 @@ impl Plan {
     }
 
     /// The most requests of a transaction that have not completed.
-    fn most_outstanding(&self) -> u32 {
+    pub fn most_outstanding(&self) -> u32 {
         let (mut most, mut now) = (1, 0_u32);
         for step in &self.steps {
             now = if step.is_waiting { 1 } else { now.saturating_add(step.repeat) };

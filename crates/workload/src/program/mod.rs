@@ -36,6 +36,23 @@ pub struct StreamInfo {
     pub instances: u64,
     /// Whether its requests do not wait for completions, so that a load can hold them.
     pub is_open: bool,
+    /// Whether the scale multiplies its instances.
+    pub is_per_scale: bool,
+    /// Whether it ends by itself: it has `requests` or `end`.
+    pub ends: bool,
+}
+
+/// What the requests of a program need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// The largest read or write.
+    pub largest: Sectors,
+    /// Whether some requests read.
+    pub reads: bool,
+    /// Whether some requests write data.
+    pub writes: bool,
+    /// The most requests of closed streams at a time.
+    pub closed_at_once: u64,
 }
 
 /// Where the devices of a program are.
@@ -131,6 +148,14 @@ impl Program {
     /// The names of its devices.
     pub fn device_names(&self) -> Vec<String> {
         build::device_names(self)
+    }
+
+    /// What its requests need.
+    ///
+    /// # Errors
+    /// Like [`Self::runtime`].
+    pub fn demand(&self, settings: &Settings) -> Result<Demand, String> {
+        build::demand(self, settings)
     }
 
     /// A filament of each instance of each stream.

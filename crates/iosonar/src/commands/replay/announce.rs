@@ -70,8 +70,26 @@ fn fate(prepared: &Prepared, device: &Device) -> String {
     format!("{}: {size}; {fate}", device.path.display())
 }
 
-/// How much of the load writes.
+/// How much of the load writes, and what the program is.
 fn demand(prepared: &Prepared) -> String {
+    let program = prepared.program().map(|program| {
+        let streams = program.streams.list();
+        let instances: u64 = streams.iter().filter_map(|stream| stream.instances.value()).sum();
+        let parts = format!(
+            "{} with {}",
+            human::counted(streams.len() as u64, "stream"),
+            human::counted(instances, "instance")
+        );
+        format!("program {}: {parts}", program.name.text().unwrap_or_default())
+    });
+    match (program, prepared.options().has_load()) {
+        (Some(program), false) => program,
+        (Some(program), true) => format!("{}; {program}", demand_of_load(prepared)),
+        (None, _) => demand_of_load(prepared),
+    }
+}
+
+fn demand_of_load(prepared: &Prepared) -> String {
     let each = if prepared.options().modes.loops { " of each iteration" } else { "" };
     match (prepared.prescan(), prepared.options().target.rules.reads_only) {
         (None, false) => "all writes of the load".to_owned(),

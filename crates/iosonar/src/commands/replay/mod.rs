@@ -3,7 +3,7 @@
 
 mod announce;
 mod calibrate;
-mod repeat;
+pub mod repeat;
 
 use std::process::ExitCode;
 use std::sync::Arc;

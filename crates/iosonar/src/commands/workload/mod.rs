@@ -8,6 +8,7 @@ use clap::Subcommand;
 mod convert;
 mod list;
 mod load;
+mod run;
 mod show;
 
 /// Make requests by a program: closed and open streams, transactions, ready programs
@@ -16,6 +17,8 @@ mod show;
 Examples:
   iosonar workload list                                 the ready programs
   iosonar workload show tpcb > mine.toml                the text of one, to change it
+  iosonar workload run tpcb -t /dev/sdb -o tpcb.replay.parquet --for 10m
+                                                        on a device
   iosonar workload load spc1 x.load.parquet --scale 10  its open part as a load
   iosonar workload convert oltp.fio oltp.toml           a job file of fio as a program
 
@@ -31,6 +34,7 @@ enum Command {
     List(list::Args),
     Show(show::Args),
     Load(load::Args),
+    Run(Box<run::Args>),
     Convert(convert::Args),
 }
 
@@ -40,6 +44,7 @@ impl Args {
             Command::List(args) => args.run(),
             Command::Show(args) => args.run(),
             Command::Load(args) => args.run(),
+            Command::Run(args) => args.run(),
             Command::Convert(args) => args.run(),
         }
     }

@@ -10,7 +10,7 @@ use crate::address::device_map::DeviceMap;
 use crate::address::placement::Geometry;
 use crate::address::router::Routes;
 use crate::config::target::Rules;
-use crate::pipeline::program::ProgramInput;
+use crate::pipeline::program::{EarlyEnd, ProgramInput};
 
 fn ask(sector: u64, op: Op) -> Ask {
     Ask { op, flags: Flags::NONE, device: DeviceId(0), sector: Sector(sector), sectors: Sectors(8), tag: 0 }
@@ -70,7 +70,7 @@ fn run(runtime: Runtime, load: Vec<PreparedIo>, depth: usize) -> (Vec<IoResult>,
     load.into_iter().for_each(|request| producer.push(request).unwrap());
     drop(producer);
     let mut issuer = bench.issuer_with_input(&time, target, input, output);
-    issuer.program = Some(Box::new(ProgramInput::new(runtime, routes(100_000), None)));
+    issuer.program = Some(Box::new(ProgramInput::new(runtime, routes(100_000), None, Nanos(1000 * MS))));
     let (counters, _, _, outcome) = issuer.run();
     outcome.unwrap();
     (std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect(), counters)
@@ -167,5 +167,41 @@ fn a_program_that_asks_for_too_much_ends_and_says_so() {
     let mut runtime = Runtime::default();
     let id = runtime.add(Box::new(Wrong), 0, Nanos(MS));
     let (rows, counters) = run(runtime, Vec::new(), 1);
-    assert_eq!((rows.len(), counters.overrun), (8, Some(Overrun::Asks(id))));
+    assert_eq!((rows.len(), counters.early_end), (8, Some(EarlyEnd::Overrun(Overrun::Asks(id)))));
+}
+
+/// Asks again at each completion, for a device that has no target.
+struct Stubborn;
+
+impl Filament for Stubborn {
+    fn wake(&mut self, _: Event, asks: &mut Asks<'_>) {
+        asks.issue_and_wait(Ask { device: DeviceId(7), ..ask(0, Op::Read) });
+    }
+}
+
+#[test]
+fn a_program_whose_requests_are_all_left_out_ends_and_says_so() {
+    let mut runtime = Runtime::default();
+    runtime.add(Box::new(Stubborn), 0, Nanos(MS));
+    let (_, counters) = run(runtime, Vec::new(), 1);
+    assert_eq!(counters.early_end, Some(EarlyEnd::LeftOut(Outcome::Excluded)));
+}
+
+#[test]
+fn a_program_asks_for_nothing_after_its_time() {
+    for filament in
+        [Box::new(Open { left: u32::MAX }) as Box<dyn Filament>, Box::new(Closed { think: 0, left: u32::MAX })]
+    {
+        let mut runtime = Runtime::default();
+        runtime.add(filament, 0, Nanos::ZERO);
+        let (rows, counters) = run(runtime, Vec::new(), 32);
+        let (first, last) = (&rows[0], &rows[rows.len() - 1]);
+        assert!(
+            first.scheduled < Nanos(2 * MS)
+                && last.scheduled < Nanos(1000 * MS)
+                && last.scheduled > Nanos(1000 * MS - 5 * MS)
+        );
+        assert!(rows.iter().all(|row| row.outcome == Outcome::Ok), "all are completed");
+        assert_eq!(counters.early_end, None);
+    }
 }

@@ -1,0 +1,135 @@
+//! The program of a run: opens it, and lays its devices on the targets.
+
+use iosonar_trace::run_info::{RunProgram, RunStream};
+use iosonar_trace::{self as trace, DeviceId, Nanos, Sectors};
+use iosonar_workload::filament::Runtime;
+use iosonar_workload::library;
+use iosonar_workload::program::{Demand, Layout, Program, Settings};
+
+use crate::address::device_map::DeviceMap;
+use crate::address::placement::Fit;
+use crate::address::router::Routes;
+use crate::config::options::Options;
+use crate::config::target::Rules;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::pipeline::buffers::Pool;
+use crate::pipeline::program::{ProgramInput, Refill, supply};
+
+/// The size of the target where there is none: 100 GiB.
+const SECTORS_WITHOUT_DEVICE: Sectors = Sectors(100 << 21);
+
+/// A program that is ready to run.
+pub struct Placed {
+    /// Its filaments.
+    pub runtime: Runtime,
+    /// What its requests need.
+    pub demand: Demand,
+    /// Its devices, for the footer.
+    pub devices: Vec<trace::Device>,
+    /// Where its requests go.
+    pub routes: Routes,
+    /// Its description, for the footer.
+    pub info: RunProgram,
+}
+
+impl Placed {
+    /// The program as the loop takes it, and what refills its supply of buffers, if its requests have data.
+    pub fn start(self, options: &Options, pool: &Pool) -> (Box<ProgramInput>, Option<Refill>) {
+        let Self { runtime, demand, routes, .. } = self;
+        let until = options.modes.run_for.unwrap_or(Nanos::MAX);
+        let has_data = options.method.has_device() && (demand.reads || demand.writes);
+        let (refill, supply) = has_data.then(|| supply(&demand, pool.largest())).unzip();
+        (Box::new(ProgramInput::new(runtime, routes, supply, until)), refill)
+    }
+}
+
+/// Opens the program, if the options name one.
+pub fn open(options: &Options) -> Result<Option<Program>> {
+    let Some(name) = &options.program.program else { return Ok(None) };
+    let program = library::open(name).map_err(Error::Usage)?;
+    if let Some(endless) = program.streams().iter().find(|stream| !stream.ends)
+        && options.modes.run_for.is_none()
+    {
+        return Err(Error::Usage(format!(
+            "stream {} of {} does not end: say how long the program runs, for example --for 10m",
+            endless.name,
+            program.name()
+        )));
+    }
+    Ok(Some(program))
+}
+
+/// Its devices, whose sizes are not known yet.
+pub fn devices(program: &Program) -> Vec<trace::Device> {
+    program.device_names().into_iter().map(|name| trace::Device { name, sectors: None }).collect()
+}
+
+/// Lays the devices of the program on the targets: side by side on one, or each on a target of its own.
+pub fn place(program: &Program, options: &Options, targets: &[Device], map: &DeviceMap) -> Result<Placed> {
+    let has_names = options.target.targets.iter().any(|mapping| mapping.source.is_some());
+    let layout = match has_names {
+        true => Layout::Separate(own_targets(program, targets, map)?),
+        false if options.method.has_device() => Layout::Together(Sectors(targets[0].geometry.sectors)),
+        false => Layout::Together(SECTORS_WITHOUT_DEVICE),
+    };
+    let (seed, scale) = (options.modes.seed, options.program.scale);
+    let settings = Settings { seed, scale, set: options.program.parameters(), layout };
+    let map = if has_names { map.clone() } else { DeviceMap::all_to_first() };
+    Ok(Placed {
+        demand: program.demand(&settings).map_err(Error::Usage)?,
+        devices: program.devices(&settings).map_err(Error::Usage)?,
+        routes: routes(options, targets, map),
+        info: info(program, scale),
+        runtime: program.runtime(&settings).map_err(Error::Usage)?,
+    })
+}
+
+/// The size of the target of each device.
+fn own_targets(program: &Program, targets: &[Device], map: &DeviceMap) -> Result<Vec<Sectors>> {
+    let names = program.device_names();
+    let mut taken = vec![None; targets.len()];
+    let mut sizes = Vec::new();
+    for (number, name) in names.iter().enumerate() {
+        let Some(target) = map.target_of(DeviceId(number as u16)).map(usize::from) else {
+            return Err(Error::Usage(format!(
+                "device {name} of {} has no target: add --target {name}=PATH",
+                program.name()
+            )));
+        };
+        if let Some(other) = taken[target].replace(name) {
+            return Err(Error::Usage(format!(
+                "devices {other} and {name} of {} share {}: give each a target of its own, or one --target for all without \
+                 a name",
+                program.name(),
+                targets[target].path.display()
+            )));
+        }
+        sizes.push(Sectors(targets[target].geometry.sectors));
+    }
+    Ok(sizes)
+}
+
+fn routes(options: &Options, targets: &[Device], map: DeviceMap) -> Routes {
+    // The program's positions fit on its targets.
+    let rules = Rules { fit: Fit::Wrap, ..options.target.rules };
+    let geometries = targets.iter().map(|target| target.geometry).collect();
+    let capabilities = targets.iter().map(|target| target.capabilities).collect();
+    Routes::new(geometries, map, rules, Vec::new()).with_capabilities(capabilities)
+}
+
+fn info(program: &Program, scale: u64) -> RunProgram {
+    let streams = program.streams().iter().map(|stream| RunStream {
+        name: stream.name.clone().into(),
+        instances: (stream.instances * if stream.is_per_scale { scale } else { 1 }).into(),
+        open: stream.is_open.into(),
+        ..RunStream::default()
+    });
+    RunProgram {
+        name: program.name().to_owned().into(),
+        about: program.about().to_owned().into(),
+        text: program.source().to_owned().into(),
+        streams: streams.collect::<Vec<_>>().into(),
+        ..RunProgram::default()
+    }
+}
