@@ -54,7 +54,8 @@ pub fn for_people(s: &Statistics) -> String {
     );
     let (in_flight, pushed_back) = (u64::from(s.max_in_flight), u64::from(s.max_pushed_back));
     line("peak", format!("{} in flight, {} pushed back", human::count(in_flight), human::count(pushed_back)));
-    let has_positions = !(s.fake.is_some() && s.wrap_factor < 1e-6);
+    // Programs have no positions beyond their target.
+    let has_positions = s.wrap_factor > 0.0 && !(s.fake.is_some() && s.wrap_factor < 1e-6);
     line("wrap-around", if has_positions { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });
     line("latency", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
     line("  from scheduled", s.latency_from_scheduled_us.as_ref().map(quantiles).unwrap_or_default());

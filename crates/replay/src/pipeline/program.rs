@@ -209,26 +209,24 @@ pub fn supply(demand: &Demand, bytes: u64) -> (Refill, Supply) {
 }
 
 impl Refill {
-    /// Adds a buffer to a queue that is not full. Returns false if all are, or the pool has none. Data that takes longer than
+    /// Adds a buffer to the emptiest queue. Returns false if all are full, or the pool has none. Data that takes longer than
     /// `allowed` is built only for an empty queue.
     pub fn refill(&mut self, pool: &mut Pool, payload: &mut Payload, allowed: Nanos) -> bool {
-        let writes = self.writes.iter_mut().enumerate().map(|queue| (true, queue));
-        let reads = self.reads.iter_mut().enumerate().map(|queue| (false, queue));
-        for (has_data, (order, queue)) in writes.chain(reads) {
-            let bytes = UNIT_BYTES << order;
-            let is_empty = queue.slots() == queue.buffer().capacity();
-            if !queue.is_full()
-                && (is_empty || !has_data || build_time(bytes) <= allowed)
-                && let Some(mut buffer) = pool.take(bytes)
-            {
-                if has_data {
-                    payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
-                }
-                queue.push(buffer).expect("it is not full");
-                return true;
-            }
+        let writes = self.writes.iter_mut().enumerate().map(|(order, queue)| (true, UNIT_BYTES << order, queue));
+        let reads = self.reads.iter_mut().enumerate().map(|(order, queue)| (false, UNIT_BYTES << order, queue));
+        let free = |queue: &Producer<Buffer>| queue.slots() as f64 / queue.buffer().capacity() as f64;
+        let fillable = writes.chain(reads).filter(|(has_data, bytes, queue)| {
+            let is_quick = !has_data || build_time(*bytes) <= allowed;
+            !queue.is_full() && (is_quick || free(queue) == 1.0)
+        });
+        let emptiest = fillable.max_by(|(.., first), (.., second)| free(first).total_cmp(&free(second)));
+        let Some((has_data, bytes, queue)) = emptiest else { return false };
+        let Some(mut buffer) = pool.take(bytes) else { return false };
+        if has_data {
+            payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
         }
-        false
+        queue.push(buffer).expect("it is not full");
+        true
     }
 
     /// Whether a queue is less than half full.

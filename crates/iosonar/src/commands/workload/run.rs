@@ -10,14 +10,15 @@ use iosonar_replay::config::options::Options;
 use crate::commands::replay::{self, ProgressFormat, repeat};
 
 /// Options of `iosonar replay` that are for loads alone.
-const OF_LOADS: [&str; 11] =
-    ["edit", "start", "end", "duration", "speedup", "asap", "loops", "calibrate", "closed", "perturb", "verify"];
+const OF_LOADS: [&str; 12] =
+    ["edit", "fit", "start", "end", "duration", "speedup", "asap", "loops", "calibrate", "closed", "perturb", "verify"];
 
 /// Run a program on a device, a file or a simulated device
 ///
 /// DESTROYS DATA on the targets if the program writes. Refuses a target that is mounted or otherwise in use. Needs --force
 /// for one with a file system, LVM, RAID or partitions, and for a file with data.
 #[derive(clap::Args)]
+#[command(override_usage = "iosonar workload run [OPTIONS] --output <FILE> <PROGRAM>")]
 #[command(after_help = "\
 Examples:
   iosonar workload run random-mix --target /dev/sdb --output mix.replay.parquet --for 5m --set rate=2k

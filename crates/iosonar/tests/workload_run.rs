@@ -1,0 +1,188 @@
+//! `iosonar workload run`, and `iosonar replay --program`.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use iosonar_trace::{IoResult, Nanos, Op, Outcome};
+
+use replaying::{Bench, Finished, MIB, adjacent_requests};
+
+/// `iosonar workload run PROGRAM --output r.replay.parquet MORE`, to the end.
+fn run(bench: &Bench, program: &str, more: &[&str]) -> Finished {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    command.args(["workload", "run", program, "--output"]).arg(bench.path("r.replay.parquet")).args(more);
+    let output = command.current_dir(bench.path("")).output().expect("a child process");
+    Finished::of(output, bench.path("r.replay.parquet"))
+}
+
+/// The message of a run that is refused.
+fn refused(bench: &Bench, program: &str, more: &[&str]) -> String {
+    let refused = run(bench, program, more).with_code(2);
+    assert!(!bench.path("r.replay.parquet").exists());
+    refused.stderr
+}
+
+fn stream(name: &str, keys: &str) -> String {
+    format!("[[stream]]\nname = \"{name}\"\n{keys}\n")
+}
+
+fn program(bench: &Bench, text: &str) -> String {
+    bench.text("p.toml", &format!("name = \"p\"\nabout = \"A program.\"\n{text}")).display().to_string()
+}
+
+const VIRTUAL: [&str; 2] = ["--virtual-time", "--simulate"];
+
+#[test]
+fn the_throughput_of_a_closed_program_is_its_depth_divided_by_the_response_time() {
+    let bench = Bench::new();
+    for (instances, depth) in [(1, 1), (4, 2), (16, 1)] {
+        let keys = format!("closed = true\nop = \"read\"\ninstances = {instances}\ndepth = {depth}");
+        let text = program(&bench, &stream("c", &keys));
+        let ran =
+            run(&bench, &text, &[&VIRTUAL[..], &["constant=2ms servers=16", "--for", "20s", "--overwrite"]].concat());
+        let rows = ran.with_code(0).by_request();
+        let expected = 20.0 * f64::from(instances * depth) / 0.002;
+        assert!((rows.len() as f64 / expected - 1.0).abs() < 0.01, "{} of {expected}", rows.len());
+    }
+}
+
+#[test]
+fn an_open_program_that_overloads_the_device_gets_growing_delays_and_a_closed_one_none() {
+    let bench = Bench::new();
+    let more = [&VIRTUAL[..], &["constant=2ms servers=1", "--for", "10s", "--depth", "8", "--overwrite"]].concat();
+    let delays = |keys: &str| -> Vec<f64> {
+        let ran = run(&bench, &program(&bench, &stream("s", keys)), &more).with_code(0);
+        ran.by_request().iter().map(|row| row.delay().expect("it was issued").as_secs()).collect()
+    };
+    let open = delays("arrivals = \"uniform rate=1000\"\nop = \"read\"");
+    // Each second, 1000 requests come and 500 are served.
+    for (number, delay) in open.iter().enumerate().skip(100).step_by(500) {
+        let expected = number as f64 / 1000.0;
+        assert!((delay - expected).abs() < 0.05, "request {number}: {delay} s instead of {expected} s");
+    }
+    let closed = delays("closed = true\nop = \"read\"\ndepth = 8");
+    assert!(closed.iter().all(|delay| *delay < 1e-6), "{closed:?}");
+}
+
+#[test]
+fn rows_name_their_stream_and_the_request_that_caused_them() {
+    let bench = Bench::new();
+    let target = bench.target(4 * MIB);
+    let steps = "[[stream.step]]\nop = \"write\"\nsizes = \"8k\"\n[[stream.step]]\nop = \"read\"\nsame = true";
+    let text = program(
+        &bench,
+        &(stream(
+            "pairs",
+            &format!("closed = true\nrequests = 40\ninstances = 2\nthink = \"constant mean=1ms\"\n{steps}"),
+        ) + &stream("open", "arrivals = \"uniform rate=200\"\nop = \"read\"\nend = \"100ms\"")),
+    );
+    // Both streams end by themselves.
+    let ran = run(&bench, &text, &["--target", &target.display().to_string()]).with_code(0);
+    let rows = ran.by_request();
+    assert!(rows.iter().all(|row| row.outcome == Outcome::Ok), "{rows:?}");
+    let by_number: HashMap<u64, &IoResult> = rows.iter().map(|row| (row.request, row)).collect();
+    let (pairs, open): (Vec<&IoResult>, Vec<&IoResult>) = rows.iter().partition(|row| row.stream == Some(0));
+    assert_eq!((pairs.len(), pairs.iter().filter(|row| row.op == Op::Read).count()), (80, 40));
+    for read in pairs.iter().filter(|row| row.op == Op::Read) {
+        let write = by_number[&read.cause.expect("a write caused it")];
+        assert_eq!((write.op, write.sector, write.sectors), (Op::Write, read.sector, read.sectors));
+        assert!(write.completed.unwrap() <= read.scheduled && read.scheduled <= read.issued.unwrap());
+    }
+    // Between the transactions there is a think time, so a timer asks for the write.
+    assert!(pairs.iter().filter(|row| row.op == Op::Write).all(|row| row.cause.is_none()));
+    assert!(open.len() >= 19 && open.iter().all(|row| row.stream == Some(1) && row.cause.is_none()), "{open:?}");
+    assert!(fs::read(&target).unwrap().iter().any(|&byte| byte != 0), "data was written");
+    let footer = ran.run();
+    assert_eq!(footer["program"]["name"], "p");
+    assert_eq!(footer["program"]["streams"][0]["instances"], 2);
+    assert_eq!(footer["program"]["streams"][1]["open"], true);
+    assert!(footer["load"].is_null() && footer["program"]["text"].as_str().unwrap().contains("[[stream]]"));
+}
+
+#[test]
+fn a_load_and_a_program_run_on_one_clock() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(100, 8));
+    let text = program(&bench, &stream("beside", "arrivals = \"uniform rate=500\"\nop = \"read\""));
+    let ran = bench.replay(
+        &load,
+        Path::new("none"),
+        &["--simulate", "constant=100us", "--virtual-time", "--program", &text, "--for", "100ms"],
+    );
+    let rows = ran.with_code(0).rows();
+    let (of_program, of_load): (Vec<&IoResult>, Vec<&IoResult>) = rows.iter().partition(|row| row.stream.is_some());
+    assert_eq!(of_load.len(), 100);
+    assert!(of_load.iter().all(|row| row.scheduled == Nanos(row.request as i64 * 1_000_000) && row.cause.is_none()));
+    assert!((48..=50).contains(&of_program.len()), "{}", of_program.len());
+}
+
+#[test]
+fn each_device_of_a_program_may_have_a_target_of_its_own() {
+    let bench = Bench::new();
+    let (log, data) = (bench.path("log"), bench.path("data"));
+    fs::write(&log, vec![0; MIB as usize]).unwrap();
+    fs::write(&data, vec![0; 2 * MIB as usize]).unwrap();
+    let text = "[devices]\nlog = \"10%\"\ndata = \"90%\"\n".to_owned()
+        + &stream("log", "closed = true\nrequests = 10\nop = \"write\"\npositions = \"append\"\ndevice = \"log\"")
+        + &stream("data", "closed = true\nrequests = 20\nop = \"write\"\ndevice = \"data\"");
+    let text = program(&bench, &text);
+    let (log, data) = (format!("log={}", log.display()), format!("data={}", data.display()));
+    let ran = run(&bench, &text, &["--target", &log, "--target", &data, "--force"]).with_code(0);
+    let of_device = |device: u16| ran.rows().iter().filter(|row| row.device.0 == device).count();
+    assert_eq!((of_device(0), of_device(1)), (10, 20));
+    let written = fs::read(bench.path("log")).unwrap();
+    assert!(
+        written[..40_960].chunks(4096).all(|block| block.iter().any(|&byte| byte != 0)),
+        "the whole target is the log's"
+    );
+    let why = refused(&bench, &text, &["--target", &log, "--overwrite"]);
+    assert!(why.contains("device data of p has no target: add --target data=PATH"), "{why}");
+}
+
+#[test]
+fn the_same_seed_makes_the_same_run_in_virtual_time() {
+    let bench = Bench::new();
+    let rows = |seed: &str| {
+        let more = [&VIRTUAL[..], &["hdd", "--for", "30s", "--seed", seed, "--overwrite"]].concat();
+        run(&bench, "log-and-data", &more).with_code(0).rows()
+    };
+    let first = rows("7");
+    assert!(first.len() > 1000);
+    assert_eq!(first, rows("7"));
+    assert_ne!(first, rows("8"));
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    let bench = Bench::new();
+    let endless = program(&bench, &stream("s", "closed = true\nop = \"read\""));
+    for (more, expected) in [
+        (&["--fake-io"][..], "stream s of p does not end: say how long the program runs, for example --for 10m"),
+        (&["--fake-io", "--for", "1s", "--asap"], "--asap is for loads"),
+        (&["--fake-io", "--for", "1s", "--loop"], "--loop is for loads"),
+        (&["--fake-io", "--for", "1s", "--set", "rate=7"], "has no parameter `rate`"),
+        (&["--for", "1s"], "name the device or file to replay on with --target"),
+    ] {
+        let why = refused(&bench, &endless, more);
+        assert!(why.contains(expected), "{more:?}: {why}");
+    }
+    let why = refused(&bench, "randm-reads", &["--fake-io", "--for", "1s"]);
+    assert!(why.contains("did you mean random-reads"), "{why}");
+    let load = bench.load(&adjacent_requests(10, 8));
+    let why = bench.replay(&load, Path::new("none"), &["--fake-io", "--scale", "3"]).with_code(2).stderr;
+    assert!(why.contains("--scale and --set are for a program"), "{why}");
+}
+
+#[test]
+fn a_program_whose_requests_the_target_cannot_take_ends_with_a_warning() {
+    let bench = Bench::new();
+    let text = program(&bench, &stream("s", "closed = true\nop = \"write\""));
+    let target = bench.target(MIB).display().to_string();
+    let ran = run(&bench, &text, &["--target", &target, "--for", "1h", "--reads-only"]).with_code(5);
+    assert!(ran.stderr.contains("the program ended early: the target cannot take its requests"), "{}", ran.stderr);
+}
