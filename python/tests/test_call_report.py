@@ -52,6 +52,41 @@ def test_the_page_of_a_comparison(trace: Path, run: Path, tmp_path: Path) -> Non
         assert text in page
 
 
+def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # The run began in the middle, ignored a file, and had no times to keep.
+    calls = [read(10 * number, "/a", 0, 1, duration_ns=1000 * (number + 1)) for number in range(10)]
+    trace = write_calls(tmp_path / "t.calls.parquet", calls)
+    rows = [replayed(number, "read", 10 * (number - 4), held_by="thread") for number in range(4, 10)]
+    rows[3] |= {"issued_ns": None, "completed_ns": None, "outcome": "ignored"}
+    rows[0]["held_by"] = "none"
+    footer = {"trace": "t.calls.parquet", "trace_zero_ns": 40_000, "options": {"order": "thread", "timing": "asap"}}
+    run = write_calls_run(tmp_path / "r.calls-run.parquet", rows, run=footer)
+    assert compare(trace, run, "--out", tmp_path) == 0
+    printed = capsys.readouterr()
+    assert "A (t): 1 trace, 10 calls" in printed.out
+    assert "B against A: without 5 calls of A that the runs left out" in printed.out
+    assert "issue_error, compute_error not drawn: with asap timing, calls have no times to keep" in printed.err
+    page = (tmp_path / "t.compare.html").read_text()
+    assert "5 calls of t are left out here" in page
+    assert "t: 5 calls of 1 thread on 1 path, recorded over 60" in page
+
+    assert report(run, "--out", tmp_path) == 0
+    assert "Issue error p50" not in (tmp_path / "r.report.html").read_text()
+
+
+def test_runs_of_different_traces_are_named(
+    repeated: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    footer = {"trace": "/srv/u.calls.parquet", "options": {"order": "conservative", "timing": "exact"}}
+    other = write_calls_run(tmp_path / "u.calls-run.parquet", made_replay(made_calls(5)), run=footer)
+    assert compare(repeated["a"][0], other, "--out", tmp_path) == 0
+    text = (
+        "these files are of different traces, whose calls are not the same: a0 of t.calls.parquet; u of u.calls.parquet"
+    )
+    assert text in capsys.readouterr().out
+    assert text in (tmp_path / "a0.compare.html").read_text()
+
+
 def test_a_picture_and_its_numbers(run: Path, tmp_path: Path) -> None:
     assert report(run, "--out", tmp_path, "--format", "svg", "--only", "issue_error", "--data", "csv") == 0
     assert (tmp_path / "shop.f13.issue_error.svg").exists()
@@ -140,7 +175,7 @@ def test_a_condition_on_groups_of_replays_of_calls(
     found = json.loads(capsys.readouterr().out)
     assert [len(side["files"]) for side in found["sides"]] == [3, 3]
     (each,) = found["comparisons"]
-    assert (each["pairing"], each["same_load"]) == ("paired", True)
+    assert (each["pairing"], each["same_load"], each["left_out"]) == ("paired", True, 0)
     assert {one["metric"] for one in each["differences"]} >= {"p50", "p99", "mean"}
     # Of a single run per side, nothing is claimed.
     assert compare(repeated["a"][0], repeated["c"][0], *condition) == 4

@@ -129,6 +129,7 @@ def _as_json(sides: Sequence[CallsSide], against: Sequence[CallsComparison]) -> 
             "against": each.first.letter,
             "pairing": each.pairing,
             "same_load": each.same_load,
+            "left_out": each.left_out,
             "unfaithful": list(each.unfaithful),
             "fakes": list(each.fakes),
             "differences": [asdict(one) for one in each.differences],

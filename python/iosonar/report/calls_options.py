@@ -1,13 +1,16 @@
-"""The options of a replay of calls as on the command line."""
+"""How a run of calls was made: its trace, and its options as on the command line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from iosonar.table import Kind, SourceFile
 
 _POOL = 64
 _VALUES = ("instances", "map", "ignore", "tree_from", "cwd", "wait")
-_FLAGS = ("fake_io", "special_files")
+_FLAGS = ("fake_io", "special_files", "unprepared")
 _TIMES = ("extra_delay", "start", "end")
 _CACHE = {"drop": "--drop-caches", "none": "--no-cache"}
 _DEFAULTS = {"instances": 1, "extra_delay": 0}
@@ -48,3 +51,16 @@ def _words(options: Mapping[str, Any]) -> Iterator[str]:
         yield share
     if dedupe := data.get("dedupe_pct"):
         yield f"--dedupe {dedupe:g}"
+
+
+def other_traces(files: Sequence[SourceFile]) -> list[str]:
+    """A sentence if the files are of different traces, by the names of the traces."""
+    names: dict[str, list[str]] = {}
+    for file in files:
+        trace = file.path if file.kind is Kind.CALLS else file.run.get("trace")
+        if trace:
+            names.setdefault(Path(str(trace)).name, []).append(file.name)
+    if len(names) < 2:
+        return []
+    of = "; ".join(f"{', '.join(dict.fromkeys(each))} of {trace}" for trace, each in names.items())
+    return [f"these files are of different traces, whose calls are not the same: {of}."]

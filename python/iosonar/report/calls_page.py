@@ -14,7 +14,7 @@ from iosonar.quantities.calls.by_file import largest_files
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
 from iosonar.quantities.calls.scaling import JobTimes
-from iosonar.report.calls_options import replay_options
+from iosonar.report.calls_options import other_traces, replay_options
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
 from iosonar.table import SourceFile
 
@@ -80,12 +80,16 @@ def calls_page(study: CallStudy, found: Mapping[Part, Sequence[Figure | Empty]])
 def _summary(study: CallStudy) -> Summary:
     first = study.first
     single = study.is_single
+    files = [side.calls.file for side in study.sides]
     title = first.calls.file.name if single else f"{first.calls.file.name} and its replay"
     return Summary(
         title=title,
         short=first.calls.file.name if single else "Comparison",
         lead=tuple(_lead(study)),
-        banners=tuple(banner for side in study.sides for banner in _banners(side, named=not single)),
+        banners=(
+            *(Banner(Severity.WARNING, text, "Different traces:") for text in other_traces(files)),
+            *(banner for side in study.sides for banner in _banners(side, named=not single)),
+        ),
         tiles=tuple(_tiles(first)) if single else (),
         tables=() if single else (_beside(study),),
         facts=tuple(_facts(study)),
@@ -103,6 +107,11 @@ def _lead(study: CallStudy) -> Iterator[str]:
             f"{side.name}: {calls} of {threads} on {units.counted(files.files, 'path')}, {verb} over "
             f"{units.span(side.seconds)}; {units.transferred(files.bytes_read)} read, "
             f"{units.transferred(files.bytes_written)} written."
+        )
+    if study.left_out:
+        yield (
+            f"{units.counted(study.left_out, 'call')} of {study.first.name} are left out here: the replay did not make "
+            "them, for example because they are outside of its window, ignored, or not on files."
         )
     if not study.is_single and study.first.seconds > 0 and not study.first.is_run:
         for side in study.runs:
@@ -178,7 +187,7 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
         yield Tile("Response time p99", units.span(values.quantile(0.99) / 1e9), "1 in 100 is slower")
         total = values.total / 1e9
         yield Tile("Time in calls", units.span(total), _of_threads(total, side))
-    if side.is_run and side.issue_errors.free.count:
+    if side.keeps_times and side.issue_errors.free.count:
         errors = side.issue_errors.free
         yield Tile(
             "Issue error p50", units.span(errors.quantile(0.5) / 1e9), f"p99 {units.span(errors.quantile(0.99) / 1e9)}"
@@ -212,7 +221,8 @@ def _beside(study: CallStudy) -> Table:
     add("mismatches", [f"{side.extent.mismatches:,}" if side.is_run else "–" for side in study.sides])
     for share in (0.5, 0.99):
         texts = [
-            units.span(side.issue_errors.free.quantile(share) / 1e9) if side.is_run else "–" for side in study.sides
+            units.span(side.issue_errors.free.quantile(share) / 1e9) if side.keeps_times else "–"
+            for side in study.sides
         ]
         add(f"issue error p{share * 100:g}", texts)
     return Table("Side by side", ("", *names), tuple(rows))

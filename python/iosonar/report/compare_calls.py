@@ -17,7 +17,9 @@ from iosonar.diagrams.notes import stated_verdict
 from iosonar.errors import UserError
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import Difference, Pairing, RateDifference, differences, rate_difference
+from iosonar.report.calls_options import other_traces
 from iosonar.table import Kind, SourceFile, calls_of
+from iosonar.table.calls import Calls
 from iosonar.table.engine import EngineOptions
 
 if TYPE_CHECKING:
@@ -76,6 +78,8 @@ class CallsComparison:
     throughput: RateDifference | None
     pairing: Pairing
     same_load: bool
+    left_out: int = 0
+    """Calls of the first side, a trace, that the runs of the other side did not make: they are not compared."""
 
     @property
     def unfaithful(self) -> tuple[str, ...]:
@@ -93,7 +97,8 @@ def compare_calls(
 ) -> tuple[list[CallsSide], list[CallsComparison]]:
     """Compares each group of files with the first."""
     with ExitStack() as stack:
-        sides = []
+        sides: list[CallsSide] = []
+        originals: list[Calls] = []
         for letter, group in zip("ABCDEF", groups, strict=False):
             if len(group) > 1 and any(file.kind is Kind.CALLS for file in group):
                 raise UserError("a trace is a side of its own: separate it from the runs with vs")
@@ -101,17 +106,30 @@ def compare_calls(
                 stack.enter_context(calls_of(file, spill.with_name(f"{spill.name}-{letter}{number}"), engine))
                 for number, file in enumerate(group)
             ]
-            tables = tuple(_as_results(calls.table) for calls in opened)
-            mismatches = sum(int(calls.table.is_mismatch.sum().to_pyarrow().as_py() or 0) for calls in opened)
-            counts = [int(table.count().to_pyarrow().as_py()) for table in tables]
-            found = [run for table in tables if len(run := rates(table))]
-            if not found:
-                raise UserError(f"{group[0].path}: no response times to compare")
-            sides.append(CallsSide(letter, tuple(group), sum(counts), mismatches, found, tables))
-        return sides, [_against(sides[0], side) for side in sides[1:]]
+            sides.append(_side(letter, group, opened))
+            originals = originals or (opened if group[0].kind is Kind.CALLS else [])
+        return sides, [_against(_beside(sides[0], side, originals), side, sides[0].calls) for side in sides[1:]]
 
 
-def _against(first: CallsSide, side: CallsSide) -> CallsComparison:
+def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls]) -> CallsSide:
+    tables = tuple(_as_results(calls.table) for calls in opened)
+    mismatches = sum(int(calls.table.is_mismatch.sum().to_pyarrow().as_py() or 0) for calls in opened)
+    counts = [int(table.count().to_pyarrow().as_py()) for table in tables]
+    found = [run for table in tables if len(run := rates(table))]
+    if not found:
+        raise UserError(f"{group[0].path}: no response times to compare")
+    return CallsSide(letter, tuple(group), sum(counts), mismatches, found, tables)
+
+
+def _beside(first: CallsSide, side: CallsSide, originals: Sequence[Calls]) -> CallsSide:
+    """The first side as it is compared with another one: a trace has only the calls that those runs made."""
+    if not originals:
+        return first
+    return _side(first.letter, first.files, [each.made_by(side.files) for each in originals])
+
+
+def _against(first: CallsSide, side: CallsSide, calls: int) -> CallsComparison:
+    """Compares a side with the first, which has so many calls in all."""
     same_load = first.loads == side.loads and len(side.loads) == 1 and () not in side.loads
     # Without times to keep, the same time is not the same call.
     paired = same_load and first.keeps_times and side.keeps_times
@@ -130,7 +148,8 @@ def _against(first: CallsSide, side: CallsSide) -> CallsComparison:
         for each in (first, side)
     ]
     found = differences(cut[0], cut[1], pairing)
-    return CallsComparison(first, side, found, rate_difference(first.rates, side.rates, pairing), pairing, same_load)
+    throughput = rate_difference(first.rates, side.rates, pairing)
+    return CallsComparison(first, side, found, throughput, pairing, same_load, calls - first.calls)
 
 
 def _as_results(table: ir.Table) -> ir.Table:
@@ -154,9 +173,12 @@ def describe_side(side: CallsSide) -> str:
 
 
 def doubts(each: CallsComparison) -> list[str]:
-    """Why the difference may say nothing about the storage."""
+    """Why the difference may say nothing about the storage, and which calls it is about."""
     pair = f"{each.side.letter} against {each.first.letter}"
-    found = []
+    found = [f"{pair}: {text.rstrip('.')}" for text in other_traces((*each.first.files, *each.side.files))]
+    if each.left_out:
+        without = units.counted(each.left_out, "call")
+        found.append(f"{pair}: without {without} of {each.first.letter} that the runs left out")
     if each.fakes:
         found.append(f"{pair}: fake results: {', '.join(each.fakes)}")
     if each.unfaithful:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,13 @@ class Calls:
     def is_run(self) -> bool:
         """Whether it is a run."""
         return self.file.kind is Kind.CALLS_RUN
+
+    def made_by(self, runs: Sequence[SourceFile]) -> Calls:
+        """The calls of a trace that at least one of these runs of it made."""
+        made = [self.engine.read(run.parquet, ["call_number", "issued_ns"]) for run in runs]
+        numbers = [table.filter(table.issued_ns.notnull()).select(number=table.call_number) for table in made]
+        every = reduce(lambda all_, more: all_.union(more), numbers)
+        return replace(self, table=self.table.semi_join(every, "number"))
 
     def kept(self, columns: ir.Table) -> ir.Table:
         """A table with as many rows, computed once and then kept by the engine."""

@@ -12,6 +12,7 @@ from iosonar.figures.model import Direction, Empty, Figure, Legend, Role, Rule, 
 from iosonar.quantities.calls.fidelity import RATIO_UNIT, compute_time_errors
 
 NO_RUN = "not a run"
+NO_TIMES = "with asap timing, calls have no times to keep"
 LISTED_US = (10, 25, 50)
 INFLATED = 10.0
 """The percentage of the compute time that the paper on replay accuracy compares with."""
@@ -19,9 +20,14 @@ INFLATED = 10.0
 
 def issue_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     """The distribution of issue − scheduled time, of calls that were not held back."""
-    runs = [side for side in study.runs if side.issue_errors.free.count]
+    if not study.runs:
+        return Empty(name, NO_RUN)
+    timed = [side for side in study.runs if side.keeps_times]
+    if not timed:
+        return Empty(name, NO_TIMES)
+    runs = [side for side in timed if side.issue_errors.free.count]
     if not runs:
-        return Empty(name, "all calls were held back" if study.runs else NO_RUN)
+        return Empty(name, "all calls were held back")
     found = [Curve(_role(study, side), side.name, side.issue_errors.free, _cells(side)) for side in runs]
     x, lines, rows = curves(found, "Issue error", Unit.SECONDS, LEAST_S, 1e-9)
     rules = [
@@ -59,8 +65,11 @@ def compute_time_error(study: CallStudy, name: str, rank: str) -> Figure | Empty
     """The distribution of E / (B₂ − E₁): issue error by the gap after the latest predecessor's end in the trace."""
     if not study.runs:
         return Empty(name, NO_RUN)
+    timed = [side for side in study.runs if side.keeps_times]
+    if not timed:
+        return Empty(name, NO_TIMES)
     found = []
-    for side in study.runs:
+    for side in timed:
         values = side.once("ratios", partial(compute_time_errors, side.table))
         if values.count:
             cells = (units.count(values.count), *(_percent(values.quantile(share)) for share in (0.5, 0.9, 0.99)))

@@ -21,6 +21,7 @@ from iosonar.quantities.calls.shares import Share, mix, shares_of_threads
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.table.blocks import Blocks
 from iosonar.table.calls import Calls
+from iosonar.table.source import SourceFile
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -75,11 +76,17 @@ def plain_name(calls: Calls) -> str:
     return f"{calls.file.name} ({how})" if how else calls.file.name
 
 
+def _zero_of(runs: Sequence[SourceFile]) -> int | None:
+    """When the windows of the runs begin in the trace; None where a run does not say."""
+    zeros = [zero for run in runs if isinstance(zero := run.run.get("trace_zero_ns"), int)]
+    return min(zeros) if zeros and len(zeros) == len(runs) else None
+
+
 class CallSide:
     """A trace, or a run: its calls, with all quantities computed on them, each once."""
 
-    def __init__(self, calls: Calls, role: Role, number: int = 1) -> None:
-        self.calls, self.role, self._number = calls, role, number
+    def __init__(self, calls: Calls, role: Role, number: int = 1, zero_ns: int | None = None) -> None:
+        self.calls, self.role, self._number, self._zero_ns = calls, role, number, zero_ns
         self._cache: dict[Hashable, Any] = {}
 
     @property
@@ -125,8 +132,10 @@ class CallSide:
 
     @property
     def origin_ns(self) -> int:
-        """Zero of the time axes: a trace's first begin; a run's virtual zero."""
-        return 0 if self.is_run else self.extent.first_ns
+        """Zero of the time axes: of a trace its first begin, beside runs that of their window; a run's virtual zero."""
+        if self.is_run:
+            return 0
+        return self.extent.first_ns if self._zero_ns is None else self._zero_ns
 
     @property
     def seconds(self) -> float:
@@ -179,6 +188,11 @@ class CallSide:
         """The files and operations with the most bytes, with the names of their patterns."""
         return largest_accesses(self.patterns, LISTED)
 
+    @property
+    def keeps_times(self) -> bool:
+        """Whether it is a run whose calls had times to keep."""
+        return self.is_run and (self.calls.file.option("timing") or "exact") != "asap"
+
     @cached_property
     def issue_errors(self) -> IssueErrors:
         """The issue errors of a run."""
@@ -205,8 +219,12 @@ class CallStudy:
         self.options, self.blocks = options, blocks
         roles = iter(RUN_ROLES)
         names = [plain_name(each) for each in tables]
+        runs = [each.file for each in tables if each.is_run]
         self.sides = tuple(
-            CallSide(each, next(roles) if each.is_run else Role.ALL, names[: place + 1].count(names[place]))
+            CallSide(each, next(roles), names[: place + 1].count(names[place]))
+            if each.is_run
+            # Beside runs, the original has the calls that they made.
+            else CallSide(each.made_by(runs) if runs else each, Role.ALL, zero_ns=_zero_of(runs))
             for place, each in enumerate(tables)
         )
 
@@ -219,6 +237,11 @@ class CallStudy:
     def is_single(self) -> bool:
         """Whether there is nothing to compare."""
         return len(self.sides) == 1
+
+    @property
+    def left_out(self) -> int:
+        """Calls of the original that none of its runs made."""
+        return self.first.calls.file.rows - self.first.extent.rows if self.runs and not self.first.is_run else 0
 
     @property
     def runs(self) -> tuple[CallSide, ...]:
