@@ -18,10 +18,16 @@ const IOSONAR: &str = env!("CARGO_BIN_EXE_iosonar");
 /// Opens of `/etc/hostname` before the command waits for a line.
 const FEW: usize = 400;
 
-fn methods() -> Vec<&'static str> {
+/// Tests each method of recording, both at the same time: most of it is waiting.
+fn with_each_method(test: impl Fn(&str) + Sync) {
     let has_strace = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
     let has = [("ebpf", !left_out(Need::Bpf)), ("strace", has_strace)];
-    has.into_iter().filter(|(_, is_possible)| *is_possible).map(|(method, _)| method).collect()
+    let test = &test;
+    thread::scope(|scope| {
+        for (method, _) in has.into_iter().filter(|(_, is_possible)| *is_possible) {
+            scope.spawn(move || test(method));
+        }
+    });
 }
 
 fn folder() -> TempDir {
@@ -34,7 +40,8 @@ fn folder() -> TempDir {
 fn record(method: &str, fifo: &Path, output: &Path, more: usize) -> Child {
     assert!(Command::new("mkfifo").arg(fifo).status().unwrap().success());
     let fifo = fifo.display();
-    let pause = if more > 0 { 2 } else { 0 };
+    // A checkpoint of the later calls comes before the held ones are written.
+    let pause = if more > 0 { 1.2 } else { 0.0 };
     let opens = |count: usize| format!("i=0; while [ $i -lt {count} ]; do i=$((i+1)); : < /etc/hostname; done");
     let script = format!(
         "timeout 60 sh -c ': < {fifo}' & sleep 0.2; {}; read line; {}; sleep {pause}; : > {fifo}; wait",
@@ -100,7 +107,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_killed_recording_is_recovered_with_the_calls_that_waited() {
-    for method in methods() {
+    with_each_method(|method| {
         let (folder, work) = (folder(), folder());
         let trace = folder.path().join("t.calls.parquet");
         let mut child = record(method, &work.path().join("fifo"), &trace, 0);
@@ -118,7 +125,7 @@ fn a_killed_recording_is_recovered_with_the_calls_that_waited() {
         assert!(calls.iter().all(|call| call.process != 0), "{method}");
         assert!(calls.is_sorted_by_key(|call| call.begin), "{method}");
         assert!(!metadata.complete && metadata.notices.iter().any(|notice| notice.contains("killed")));
-    }
+    });
 }
 
 /// A small tmpfs; unmounted when dropped.
@@ -136,10 +143,10 @@ fn a_recording_on_a_full_disk_keeps_its_calls() {
     if left_out(Need::Root) {
         return;
     }
-    for method in methods() {
-        let (small, folder) = (Small::new("1m"), folder());
+    with_each_method(|method| {
+        let (small, folder) = (Small::new("400k"), folder());
         let fifo = folder.path().join("fifo");
-        let mut child = record(method, &fifo, &small.0.path().join("t.calls.parquet"), 10_000);
+        let mut child = record(method, &fifo, &small.0.path().join("t.calls.parquet"), 3000);
         wait_until_kept(small.0.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
         child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
         let output = child.wait_with_output().unwrap();
@@ -150,12 +157,12 @@ fn a_recording_on_a_full_disk_keeps_its_calls() {
         let recovered = recover(&hidden_in(small.0.path()).unwrap(), &trace);
         assert!(recovered.status.success(), "{method}: {recovered:?}");
         assert!(opens(&calls_in(&trace).0) >= FEW, "{method}");
-    }
+    });
 }
 
 #[test]
 fn a_recording_that_is_interrupted_twice_has_its_trace() {
-    for method in methods() {
+    with_each_method(|method| {
         let (folder, work) = (folder(), folder());
         let trace = folder.path().join("t.calls.parquet");
         let mut child = record(method, &work.path().join("fifo"), &trace, 0);
@@ -167,7 +174,7 @@ fn a_recording_that_is_interrupted_twice_has_its_trace() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(names(folder.path()), ["t.calls.parquet", "t.tree.parquet"], "{method}: {output:?}");
         assert_eq!(opens(&calls_in(&trace).0), FEW, "{method}");
-    }
+    });
 }
 
 /// A trace of calls at once, and of more after a while.
@@ -236,10 +243,10 @@ fn the_result_of_a_replay_on_a_full_disk_is_kept() {
     if left_out(Need::Root) {
         return;
     }
-    let (small, folder) = (Small::new("256k"), folder());
-    write_trace(&folder.path().join("t.calls.parquet"), 2000, Nanos(3_000_000_000), 100_000);
-    let mut child = replay(folder.path(), &small.0.path().join("r.calls-run.parquet"));
-    wait_until_kept(small.0.path(), &mut child, "r.calls-run.parquet", |copy| results_in(copy).0 >= 2000);
+    let (small, folder) = (Small::new("96k"), folder());
+    // The first checkpoint comes a second after the begin.
+    write_trace(&folder.path().join("t.calls.parquet"), 2000, Nanos(2_000_000_000), 30_000);
+    let child = replay(folder.path(), &small.0.path().join("r.calls-run.parquet"));
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");

@@ -331,10 +331,13 @@ fn ctrl_c_ends_the_recording_and_keeps_all_of_it() {
         .arg(&output)
         .spawn()
         .unwrap();
-    // The start of the recording cannot be seen from outside: submit requests until it has seen some.
+    while !has_thread(child.id(), "writer") {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     let direct = Direct::open(device.path());
-    for i in 0..100 {
-        direct.write(i % 64 * 4096, 4096);
+    for i in 0..20 {
+        direct.write(i * 4096, 4096);
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     run("kill", &["-INT", &child.id().to_string()]);
@@ -342,6 +345,14 @@ fn ctrl_c_ends_the_recording_and_keeps_all_of_it() {
     let (rows, footer) = recording::read_load(&output);
     assert!(!rows.is_empty());
     assert_eq!(footer.counts.lost_events, 0);
+}
+
+/// Whether a process has a thread of this name. The recorder creates the one that writes when it begins to record.
+fn has_thread(process: u32, name: &str) -> bool {
+    let mut threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    threads.any(|thread| {
+        thread.is_ok_and(|thread| fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim() == name))
+    })
 }
 
 #[test]

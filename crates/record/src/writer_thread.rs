@@ -2,7 +2,7 @@
 //! writes checkpoints from time to time, so that little is lost if the process is killed.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 use iosonar_trace::{Metadata, Request, Writer};
 
@@ -29,7 +29,9 @@ impl WriterThread {
     /// Starts the thread.
     pub fn start(writer: Box<dyn Writer<Request>>) -> Self {
         let (sender, receiver) = sync_channel(BATCHES);
-        Self { messages: sender, thread: std::thread::spawn(move || write(writer, &receiver)) }
+        let thread = Builder::new().name("writer".into());
+        let thread = thread.spawn(move || write(writer, &receiver)).expect("a thread can be created");
+        Self { messages: sender, thread }
     }
 
     /// Appends rows. Blocks if the file lags behind; the ring then buffers events.
