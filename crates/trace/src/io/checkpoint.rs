@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 /// elapsed time, within these limits.
 ///
 /// Each checkpoint ends a row group, and the file's footer grows with their number: 600 in a day.
-const MIN_INTERVAL: Duration = Duration::from_secs(300);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_INTERVAL: Duration = Duration::from_secs(300);
 const ELAPSED_PARTS: u32 = 50;
 
