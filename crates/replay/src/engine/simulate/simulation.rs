@@ -54,8 +54,8 @@ impl FromStr for Simulation {
             return described(text, preset.text);
         }
         if Path::new(text).extension().is_some_and(|ending| ending == "toml") && !text.starts_with("run=") {
-            let file = std::fs::read_to_string(text)
-                .map_err(|error| format!("cannot read {text}: {}", system_text(&error)))?;
+            let bytes = std::fs::read(text).map_err(|error| format!("cannot read {text}: {}", system_text(&error)))?;
+            let file = String::from_utf8(bytes).map_err(|_| format!("{text} is not UTF-8 text"))?;
             return described(text, &file);
         }
         if !text.contains('=') {
