@@ -113,7 +113,7 @@ impl ProgramInput {
     /// When the next event or request is due, unless the program has ended.
     #[inline]
     fn next_at(&self) -> Option<Nanos> {
-        if self.left_out >= MOST_LEFT_OUT || self.runtime.overrun().is_some() {
+        if self.left_out >= MOST_LEFT_OUT {
             return None;
         }
         self.runtime.next_at().filter(|&at| at < self.until)

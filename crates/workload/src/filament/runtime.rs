@@ -66,6 +66,7 @@ impl Runtime {
     pub fn next_at(&self) -> Option<Nanos> {
         match self.ready.front() {
             Some(first) => Some(first.at),
+            None if self.overrun.is_some() => None,
             None => self.timers.first(),
         }
     }
