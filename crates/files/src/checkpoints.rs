@@ -24,9 +24,14 @@ impl Checkpoints {
         Self { start: Instant::now(), schedule, unread: 0, has_rows: false }
     }
 
+    /// Notes a row.
+    pub fn note_row(&mut self) {
+        self.has_rows = true;
+    }
+
     /// Notes a row. Returns whether a checkpoint is due; most rows do not read the clock.
     pub fn add_row(&mut self) -> bool {
-        self.has_rows = true;
+        self.note_row();
         self.unread += 1;
         self.unread >= ROWS && self.is_due()
     }
@@ -37,5 +42,22 @@ impl Checkpoints {
         let is_due = self.has_rows && self.schedule.is_due(self.start.elapsed());
         self.has_rows &= !is_due;
         is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_row_is_kept_after_a_second() {
+        let now = Instant::now();
+        let start = now.checked_sub(Duration::from_millis(1500)).unwrap();
+        let mut checkpoints = Checkpoints { start, ..Checkpoints::start() };
+        assert!(!checkpoints.is_due());
+        checkpoints.note_row();
+        assert!(checkpoints.is_due());
+        checkpoints.note_row();
+        assert!(!checkpoints.is_due());
     }
 }

@@ -69,6 +69,7 @@ fn parse(words: Vec<OsString>) -> clap::error::Result<Command> {
 fn main() -> ExitCode {
     let is_worker = supervised::enter();
     end_at_once_on_panics();
+    signals::survive_file_size_limit();
     for setting in iosonar_replay::host::isolation::restore_leftovers() {
         status!("note: restored {setting}, which a killed replay with --isolate had left changed");
     }

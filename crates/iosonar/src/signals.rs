@@ -29,6 +29,15 @@ fn is_ignored(signal: i32) -> bool {
     }
 }
 
+/// Makes a write beyond the limit of file sizes fail with EFBIG: by default, SIGXFSZ ends the program without a message. A
+/// command that this program starts does not inherit the handler, as it would an ignored signal.
+pub fn survive_file_size_limit() {
+    if !is_ignored(libc::SIGXFSZ) {
+        // SAFETY: the handler does nothing. Without it, the program behaves as before.
+        let _ = unsafe { signal_hook::low_level::register(libc::SIGXFSZ, || {}) };
+    }
+}
+
 /// Called with the signal and the number of signals that this handler received before.
 type Action = Box<dyn FnMut(i32, u64) + Send>;
 

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
@@ -394,4 +395,45 @@ fn odd_forms_of_calls_have_the_results_of_the_original() {
     ]);
     bench.expect(&[0], &["files", "prepare", "t.strace", "--root", "root"]);
     bench.expect(&[0], &["files", "replay", "t.strace", "--root", "root", "--output", "r.calls-run.parquet"]);
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_with_a_message() {
+    let bench = Bench::new();
+    bench.calls(
+        (0..3000).map(|at| format!("mkdir(\"/d{at}\", 0777) = 0 <0.{at:09}>")).collect::<Vec<_>>().iter().map(|s| &**s),
+    );
+    let output = bench.run_with(
+        &["prlimit", "--fsize=4096"],
+        env!("CARGO_BIN_EXE_iosonar").as_ref(),
+        &["convert", "t.strace", "t.calls.parquet"],
+    );
+    assert_eq!(output.status.code(), Some(1), "{}", output.status);
+    assert!(text(&output).contains("t.calls.parquet: File too large"), "{}", text(&output));
+    assert!(!bench.path("t.calls.parquet").exists());
+}
+
+#[test]
+fn a_process_that_strace_must_not_trace_is_an_error() {
+    let has_strace = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
+    if iosonar_testing::left_out(iosonar_testing::Need::Root) || !has_strace {
+        return;
+    }
+    let bench = Bench::new();
+    let program = bench.path("iosonar");
+    fs::copy(env!("CARGO_BIN_EXE_iosonar"), &program).unwrap();
+    for path in [bench.path(""), program.clone()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let mut of_root = Command::new("sleep").arg("60").spawn().unwrap();
+    let output = bench.run_with(
+        &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],
+        &program,
+        &["files", "record", "--with", "strace", "--pid", &of_root.id().to_string(), "--output", "t.calls.parquet"],
+    );
+    of_root.kill().unwrap();
+    of_root.wait().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("strace did not attach to process"), "{}", text(&output));
+    assert!(!bench.path("t.calls.parquet").exists());
 }

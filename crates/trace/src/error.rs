@@ -54,6 +54,10 @@ impl Error {
 pub fn system_text(error: &io::Error) -> String {
     const NUMBER: &str = " (os error ";
     let mut text = error.to_string();
+    // The library of temporary files adds their name, which is hidden.
+    if let Some(start) = text.find(" at path \"") {
+        text.truncate(start);
+    }
     // Errors that wrap another one have its number within their text.
     while let Some(start) = text.find(NUMBER)
         && let Some(length) = text[start..].find(')')
@@ -75,5 +79,7 @@ mod tests {
         assert_eq!(system_text(&wrapped), "No such file or directory; mount it");
         assert_eq!(Error::io("a (os error", missing()).to_string(), "a (os error: No such file or directory");
         assert_eq!(system_text(&io::Error::other("a (os error")), "a (os error");
+        let hidden = tempfile::Builder::new().tempfile_in("/none").unwrap_err();
+        assert_eq!(system_text(&hidden), "No such file or directory");
     }
 }

@@ -150,7 +150,11 @@ pub fn copy(text: File, writer: &mut dyn CallWriter, known: &Metadata) -> Result
             Step::End => return Ok(reader.metadata().clone()),
         }
         // A line without a call may have begun or ended one that is held back.
-        if checkpoints.add_row() || reader.is_full() || reader.is_waiting() && checkpoints.is_due() {
+        if !reader.is_waiting() {
+            checkpoints.note_row();
+        }
+        // Each line reads the clock: the next one may be late.
+        if checkpoints.is_due() || reader.is_full() {
             // First, so that no call is missing in both files.
             reader.save().map_err(|e| writer.error(e))?;
             so_far.epoch_unix_ns = reader.metadata().epoch_unix_ns;

@@ -74,8 +74,11 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
         Ok(read) => read,
         Err(error) => return Err(until.stopped(error)),
     };
-    if read.counts.calls == 0 && pid.is_none() {
-        bail!("strace recorded no calls; its message above says why");
+    if read.counts.calls == 0 && tracer.is_none() {
+        match pid {
+            Some(pid) => bail!("strace did not attach to process {pid}; its message above says why"),
+            None => bail!("strace recorded no calls; its message above says why"),
+        }
     }
     let metadata = Metadata {
         recorder: Recorder::Strace,
