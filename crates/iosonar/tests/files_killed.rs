@@ -243,9 +243,9 @@ fn the_result_of_a_replay_on_a_full_disk_is_kept() {
     if left_out(Need::Root) {
         return;
     }
-    let (small, folder) = (Small::new("96k"), folder());
+    let (small, folder) = (Small::new("64k"), folder());
     // The first checkpoint comes a second after the begin.
-    write_trace(&folder.path().join("t.calls.parquet"), 2000, Nanos(2_000_000_000), 30_000);
+    write_trace(&folder.path().join("t.calls.parquet"), 2000, Nanos(2_000_000_000), 16_000);
     let child = replay(folder.path(), &small.0.path().join("r.calls-run.parquet"));
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);

@@ -102,6 +102,10 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
         command.args(["files", "replay"]).arg(&path).arg("--root").arg(self.root()).arg("--output").arg(self.result());
         command.arg("--overwrite").args(more).stdin(Stdio::null());
+        if !more.contains(&"--wait") {
+            // The choice takes a tenth of a second.
+            command.args(["--wait", "hybrid"]);
+        }
         command
     }
 
