@@ -4,6 +4,7 @@ use iosonar_trace::Nanos;
 
 use super::call::Name;
 use super::kind::CallKind;
+use super::resolved::Skip;
 
 /// Names of the values of an enumeration, as in the tables.
 macro_rules! names {
@@ -84,6 +85,34 @@ pub enum CallOutcome {
 }
 
 names! { CallOutcome: Same "same", Failed "failed", Succeeded "succeeded", OtherErrno "other_errno", Fewer "fewer", More "more", OtherResult "other_result", Bookkeeping "bookkeeping", NotAFile "not_a_file", Ignored "ignored", KernelFile "kernel_file", Mapped "mapped", SpecialFile "special_file", Unfinished "unfinished", NotReplayable "not_replayable", NotReached "not_reached" }
+
+impl CallOutcome {
+    /// Whether the call was issued.
+    pub fn is_issued(self) -> bool {
+        use CallOutcome::{Failed, Fewer, More, OtherErrno, OtherResult, Same, Succeeded};
+        matches!(self, Same | Failed | Succeeded | OtherErrno | Fewer | More | OtherResult)
+    }
+
+    /// Whether the call differed from the original.
+    pub fn is_mismatch(self) -> bool {
+        self.is_issued() && self != Self::Same
+    }
+}
+
+impl From<Skip> for CallOutcome {
+    fn from(reason: Skip) -> Self {
+        match reason {
+            Skip::Bookkeeping => Self::Bookkeeping,
+            Skip::NotAFile => Self::NotAFile,
+            Skip::Ignored => Self::Ignored,
+            Skip::KernelFile => Self::KernelFile,
+            Skip::Mapped => Self::Mapped,
+            Skip::SpecialFile => Self::SpecialFile,
+            Skip::Unfinished => Self::Unfinished,
+            Skip::NotReplayable => Self::NotReplayable,
+        }
+    }
+}
 
 /// A replayed call. Times are since virtual zero, the scheduled time of the first call.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Compares what a call returned with what the original returned.
 
-use crate::{CallKind, CallOutcome, Family, Skip};
+use crate::{CallKind, CallOutcome, Family};
 
 /// What became of an issued call.
 pub fn compare(kind: CallKind, expected: (Option<i64>, i32), found: (i64, i32)) -> CallOutcome {
@@ -29,31 +29,6 @@ fn values(kind: CallKind, expected: i64, found: i64) -> CallOutcome {
 /// Whether a listing returned other bytes than the original, which is not a mismatch.
 pub fn is_other_listing(kind: CallKind, expected: Option<i64>, found: i64) -> bool {
     kind.family() == Family::List && expected.is_some_and(|expected| expected > 0 && found > 0 && expected != found)
-}
-
-/// The outcome of a call that is not issued.
-pub fn of_skip(skip: Skip) -> CallOutcome {
-    match skip {
-        Skip::Bookkeeping => CallOutcome::Bookkeeping,
-        Skip::NotAFile => CallOutcome::NotAFile,
-        Skip::Ignored => CallOutcome::Ignored,
-        Skip::KernelFile => CallOutcome::KernelFile,
-        Skip::Mapped => CallOutcome::Mapped,
-        Skip::SpecialFile => CallOutcome::SpecialFile,
-        Skip::Unfinished => CallOutcome::Unfinished,
-        Skip::NotReplayable => CallOutcome::NotReplayable,
-    }
-}
-
-/// Whether a call with this outcome was issued.
-pub fn is_issued(outcome: CallOutcome) -> bool {
-    use CallOutcome::{Failed, Fewer, More, OtherErrno, OtherResult, Same, Succeeded};
-    matches!(outcome, Same | Failed | Succeeded | OtherErrno | Fewer | More | OtherResult)
-}
-
-/// Whether the call differed from the original.
-pub fn is_mismatch(outcome: CallOutcome) -> bool {
-    is_issued(outcome) && outcome != CallOutcome::Same
 }
 
 #[cfg(test)]

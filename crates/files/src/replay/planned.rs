@@ -3,7 +3,7 @@
 use iosonar_trace::Nanos;
 
 use super::action::Action;
-use crate::{CallKind, CallOutcome, HeldBy, Name};
+use crate::{CallKind, CallOutcome, CallResult, Name};
 
 /// A call that is ready to be scheduled.
 #[derive(Debug)]
@@ -50,10 +50,8 @@ pub struct Record {
 /// A finished call, on its way to the result.
 #[derive(Debug)]
 pub struct Done {
-    /// Its number in the trace.
-    pub number: u64,
-    /// What the trace says about it.
-    pub record: Record,
+    /// Its row in the result; the recorder adds the instance.
+    pub row: CallResult,
     /// What was issued.
     #[allow(dead_code, reason = "the recorder frees it: this would delay calls in their own thread")]
     pub action: Option<Box<Action>>,
@@ -61,24 +59,6 @@ pub struct Done {
     pub begin_in_trace: Nanos,
     /// Its end in the trace, likewise.
     pub end_in_trace: Nanos,
-    /// When it should begin.
-    pub scheduled: Nanos,
-    /// Right before it.
-    pub issued: Option<Nanos>,
-    /// Right after it.
-    pub completed: Option<Nanos>,
-    /// When the last predecessor for which it waited completed, or was issued if that suffices.
-    pub predecessors_end: Option<Nanos>,
-    /// From the end of its latest predecessor in the trace to its begin there.
-    pub gap: Option<Nanos>,
-    /// What kept it from being issued at its time.
-    pub held_by: HeldBy,
-    /// What it returned.
-    pub result: Option<i64>,
-    /// Why it failed.
-    pub errno: i32,
-    /// What became of it.
-    pub outcome: CallOutcome,
 }
 
 /// A call that must precede another.

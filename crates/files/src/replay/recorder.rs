@@ -11,7 +11,7 @@ use super::pause::Pause;
 use super::planned::Done;
 use super::statistics::Counter;
 use crate::checkpoints::Checkpoints;
-use crate::{CallResult, Metadata, ResultWriter};
+use crate::{Metadata, ResultWriter};
 
 /// Progress of a replay, for other threads.
 #[derive(Debug, Default)]
@@ -64,12 +64,12 @@ impl Recorder {
             for instance in 0..self.from.len() {
                 let is_abandoned = self.from[instance].is_abandoned();
                 ended &= is_abandoned;
-                while let Ok(done) = self.from[instance].pop() {
+                while let Ok(mut done) = self.from[instance].pop() {
                     found += 1;
-                    self.counter.add(&done, instance as u32);
-                    let scheduled = done.scheduled;
+                    done.row.instance = instance as u32;
+                    self.counter.add(&done);
                     if outcome.is_ok() {
-                        outcome = self.writer.write(&row(done, instance as u32));
+                        outcome = self.writer.write(&done.row);
                         if outcome.is_ok() && checkpoints.add_row() {
                             outcome = self.writer.checkpoint(&(self.so_far)(&self.counter));
                         }
@@ -77,7 +77,7 @@ impl Recorder {
                             self.stop.drain();
                         }
                     }
-                    self.progress.scheduled_ns.store(scheduled.0, Ordering::Relaxed);
+                    self.progress.scheduled_ns.store(done.row.scheduled.0, Ordering::Relaxed);
                 }
             }
             self.progress.calls.store(self.counter.calls(), Ordering::Relaxed);
@@ -94,30 +94,5 @@ impl Recorder {
             }
             pause.sleep(found);
         }
-    }
-}
-
-fn row(done: Done, instance: u32) -> CallResult {
-    let record = done.record;
-    CallResult {
-        call: done.number,
-        instance,
-        thread: record.thread,
-        kind: record.kind,
-        path: record.path,
-        position: record.position,
-        length: record.length,
-        scheduled: done.scheduled,
-        issued: done.issued,
-        completed: done.completed,
-        predecessors_end: done.predecessors_end,
-        gap: done.gap,
-        held_by: done.held_by,
-        result: done.result,
-        errno: done.errno,
-        expected_result: record.expected_result,
-        expected_errno: record.expected_errno,
-        expected_duration: record.expected_duration,
-        outcome: done.outcome,
     }
 }

@@ -9,11 +9,10 @@ use iosonar_trace::Nanos;
 use super::action::Action;
 use super::error::Result;
 use super::feed::Source;
-use super::outcome::of_skip;
 use super::planned::{Planned, Predecessor, Predecessors, Record};
 use crate::order::{Order, Policy};
 use crate::state::{self, State};
-use crate::{Call, CallReader, OpenOptions, Resolved, Skip};
+use crate::{Call, CallOutcome, CallReader, OpenOptions, Resolved, Skip};
 
 /// The part of a trace that is replayed.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +148,7 @@ fn plan(
     zero: Nanos,
     worker: Option<u32>,
 ) -> Planned {
-    let left_out = resolved.skip.map(of_skip);
+    let left_out = resolved.skip.map(CallOutcome::from);
     let action = match left_out {
         None => Some(Action::of(call, &resolved)),
         Some(_) if !resolved.ends.is_empty() => Some(Action::end(call.kind, resolved.ends)),

@@ -8,9 +8,9 @@ use iosonar_trace::run_info::{Quantiles, Verdict, Within};
 use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, Request, Sector, Sectors, human};
 use serde::Serialize;
 
-use super::outcome::{is_issued, is_mismatch, is_other_listing};
+use super::outcome::is_other_listing;
 use super::planned::Done;
-use crate::{CallKind, CallOutcome, Family, HeldBy, verify};
+use crate::{CallKind, CallOutcome, CallResult, Family, HeldBy, verify};
 
 /// The most kinds of mismatches in the statistics; the table has all.
 const KINDS: usize = 100;
@@ -176,80 +176,78 @@ impl Counter {
     }
 
     /// Adds a call.
-    pub fn add(&mut self, done: &Done, instance: u32) {
-        let record = &done.record;
+    pub fn add(&mut self, done: &Done) {
+        let row = &done.row;
         self.calls += 1;
         self.first_in_trace = Some(self.first_in_trace.unwrap_or(done.begin_in_trace).min(done.begin_in_trace));
-        if !is_issued(done.outcome) {
-            *self.left_out.entry(done.outcome.name()).or_default() += 1;
+        if !row.outcome.is_issued() {
+            *self.left_out.entry(row.outcome.name()).or_default() += 1;
             return;
         }
         self.issued += 1;
         self.last_in_trace = self.last_in_trace.max(done.end_in_trace);
-        let (Some(issued), Some(completed)) = (done.issued, done.completed) else { return };
+        let (Some(issued), Some(completed)) = (row.issued, row.completed) else { return };
         self.last = self.last.max(completed);
         self.response.add(completed - issued);
-        if let Some(duration) = record.expected_duration {
+        if let Some(duration) = row.expected_duration {
             self.original_response.add(duration);
         }
-        let result = done.result.unwrap_or(-1);
-        match record.kind.family() {
+        let result = row.result.unwrap_or(-1);
+        match row.kind.family() {
             Family::Read => self.bytes[0] += result.max(0) as u64,
             Family::Write => self.bytes[1] += result.max(0) as u64,
             Family::Copy => self.bytes.iter_mut().for_each(|bytes| *bytes += result.max(0) as u64),
             _ => {}
         }
-        let of_instance = &mut self.instances[instance as usize];
+        let of_instance = &mut self.instances[row.instance as usize];
         of_instance.0 = of_instance.0.max(completed);
         of_instance.1 += 1;
-        self.listings_differ += u64::from(is_other_listing(record.kind, record.expected_result, result));
-        if is_mismatch(done.outcome) {
+        self.listings_differ += u64::from(is_other_listing(row.kind, row.expected_result, result));
+        if row.outcome.is_mismatch() {
             of_instance.2 += 1;
-            self.add_mismatch(done);
+            self.add_mismatch(row);
         }
         if self.keeps_times {
-            self.add_times(done, issued);
+            self.add_times(row, issued);
         }
     }
 
-    fn add_mismatch(&mut self, done: &Done) {
-        let record = &done.record;
-        let kind =
-            Kind { call: record.kind, outcome: done.outcome, expected_errno: record.expected_errno, errno: done.errno };
-        let first = || (0, done.number, record.path.as_ref().map(ToString::to_string));
+    fn add_mismatch(&mut self, row: &CallResult) {
+        let kind = Kind { call: row.kind, outcome: row.outcome, expected_errno: row.expected_errno, errno: row.errno };
+        let first = || (0, row.call, row.path.as_ref().map(ToString::to_string));
         self.kinds.entry(kind).or_insert_with(first).0 += 1;
     }
 
-    fn add_times(&mut self, done: &Done, issued: Nanos) {
-        let error = issued - done.scheduled;
-        let delay_reason = match done.held_by {
+    fn add_times(&mut self, row: &CallResult, issued: Nanos) {
+        let error = issued - row.scheduled;
+        let delay_reason = match row.held_by {
             _ if self.is_perturbed => DelayReason::Perturbed,
             HeldBy::None => DelayReason::None,
             HeldBy::Input => DelayReason::Input,
             HeldBy::Predecessor | HeldBy::Thread => DelayReason::Order,
             HeldBy::Pool => DelayReason::Depth,
         };
-        if matches!(done.held_by, HeldBy::None | HeldBy::Input) {
+        if matches!(row.held_by, HeldBy::None | HeldBy::Input) {
             self.issue_error.add(error);
-            if let Some(gap) = done.gap.filter(|gap| *gap > Nanos::ZERO) {
+            if let Some(gap) = row.gap.filter(|gap| *gap > Nanos::ZERO) {
                 let ratio = error.0 as f64 / gap.0 as f64;
                 self.compute_time_error.add(Nanos((ratio * RATIO) as i64));
                 self.below_10_pct += u64::from(ratio < 0.1);
             }
         }
-        if done.held_by != HeldBy::None {
-            *self.held.entry(done.held_by.name()).or_default() += 1;
+        if row.held_by != HeldBy::None {
+            *self.held.entry(row.held_by.name()).or_default() += 1;
         }
-        if let (HeldBy::Predecessor | HeldBy::Thread, Some(end)) = (done.held_by, done.predecessors_end) {
+        if let (HeldBy::Predecessor | HeldBy::Thread, Some(end)) = (row.held_by, row.predecessors_end) {
             self.release_to_issue.add(issued - end);
         }
         // The verdict is that of the replay of requests.
         self.fidelity.add(&IoResult {
             issued: Some(issued),
-            completed: done.completed,
+            completed: row.completed,
             outcome: Outcome::Ok,
             delay_reason,
-            ..IoResult::of(&Request::new(done.scheduled, Op::Read, Sector(0), Sectors(1)), done.number)
+            ..IoResult::of(&Request::new(row.scheduled, Op::Read, Sector(0), Sectors(1)), row.call)
         });
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iosonar_trace::Result;
 
 use crate::state::{Counts, Options, State};
-use crate::{CallReader, Skip};
+use crate::{CallOutcome, CallReader};
 
 /// What a trace needs and does.
 #[derive(Debug)]
@@ -33,25 +33,11 @@ pub fn survey(reader: &mut dyn CallReader, options: Options, mut each: impl FnMu
         state.take_inferred();
         calls += 1;
         if let Some(skip) = resolved.skip {
-            *skipped.entry(skip_name(skip)).or_default() += 1;
+            *skipped.entry(CallOutcome::from(skip).name()).or_default() += 1;
         }
         each(reader.progress());
         first = reader.next()?;
     }
     let counts = state.counts();
     Ok(Survey { state, calls, skipped, counts })
-}
-
-/// The name of a reason in messages and JSON.
-fn skip_name(skip: Skip) -> &'static str {
-    match skip {
-        Skip::Bookkeeping => "bookkeeping",
-        Skip::NotAFile => "not_a_file",
-        Skip::Ignored => "ignored",
-        Skip::KernelFile => "kernel_file",
-        Skip::Mapped => "mapped",
-        Skip::SpecialFile => "special_file",
-        Skip::Unfinished => "unfinished",
-        Skip::NotReplayable => "not_replayable",
-    }
 }

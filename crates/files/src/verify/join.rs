@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use iosonar_trace::Result;
 
 use super::times::Times;
-use crate::ResultReader;
+use crate::{CallOutcome, ResultReader};
 
 /// The results that were read ahead of their calls. Calls that were not issued take no part.
 pub(super) struct Join<'a> {
@@ -37,18 +37,11 @@ impl<'a> Join<'a> {
                     let times = row.issued.zip(row.completed);
                     let times = times.map(|(issued, completed)| Times { issued, completed });
                     // Rows of skipped calls that were not awaited stay behind: keep none of them.
-                    if times.is_some() || !is_skipped(row.outcome) {
+                    if times.is_some() || row.outcome.is_issued() || row.outcome == CallOutcome::NotReached {
                         self.ahead.insert((row.instance, row.call), times);
                     }
                 }
             }
         }
     }
-}
-
-fn is_skipped(outcome: crate::CallOutcome) -> bool {
-    use crate::CallOutcome::{
-        Bookkeeping, Ignored, KernelFile, Mapped, NotAFile, NotReplayable, SpecialFile, Unfinished,
-    };
-    matches!(outcome, Bookkeeping | NotAFile | Ignored | KernelFile | Mapped | SpecialFile | Unfinished | NotReplayable)
 }

@@ -16,7 +16,7 @@ use crate::replay::execute::{Descriptors, Issued};
 use crate::replay::options::Timing;
 use crate::replay::outcome::compare;
 use crate::replay::planned::{Done, Planned};
-use crate::{CallKind, CallOutcome, HeldBy};
+use crate::{CallKind, CallOutcome, CallResult, HeldBy};
 
 /// Calls are read this long before their time.
 const AHEAD: Nanos = Nanos(2_000_000);
@@ -370,24 +370,31 @@ impl Core {
     }
 
     fn record(&mut self, slot: Slot, action: Option<Box<Action>>, issued: Option<Issued>, outcome: CallOutcome) {
-        let done = Done {
-            action,
-            number: slot.call.number,
-            begin_in_trace: slot.call.begin,
-            end_in_trace: slot.call.end,
+        let (predecessors_end, gap) = (slot.predecessors_end(), slot.gap());
+        let record = slot.call.record;
+        let row = CallResult {
+            call: slot.call.number,
+            instance: 0,
+            thread: record.thread,
+            kind: record.kind,
+            path: record.path,
+            position: record.position,
+            length: record.length,
             scheduled: slot.scheduled,
             issued: issued.map(|issued| issued.issued),
             completed: issued.map(|issued| issued.completed),
-            predecessors_end: slot.predecessors_end(),
-            gap: slot.gap(),
+            predecessors_end,
+            gap,
             held_by: slot.held_by,
             result: issued.map(|issued| issued.result),
             errno: issued.map_or(0, |issued| issued.errno),
+            expected_result: record.expected_result,
+            expected_errno: record.expected_errno,
+            expected_duration: record.expected_duration,
             outcome,
-            record: slot.call.record,
         };
         let Some(output) = self.output.as_mut() else { return };
-        let mut done = done;
+        let mut done = Done { row, action, begin_in_trace: slot.call.begin, end_in_trace: slot.call.end };
         // The result is written too slowly: nothing is lost, but calls become late.
         while let Err(rtrb::PushError::Full(back)) = output.push(done) {
             if output.is_abandoned() {
