@@ -17,13 +17,17 @@ struct OfPython {
     about: &'static str,
 }
 
-const PYTHON_HALF: [OfPython; 4] = [
+const PYTHON_HALF: [OfPython; 5] = [
     OfPython { name: "report", about: "Show runs or loads as diagrams, on a page or as pictures" },
     OfPython {
         name: "compare",
         about: "Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary",
     },
     OfPython { name: "sql", about: "Query runs and loads in SQL" },
+    OfPython {
+        name: "sweep",
+        about: "Run a program at several depths, rates or working sets: throughput, response time, and the knee",
+    },
     OfPython {
         name: "campaign",
         about: "Run a tree of replays on hosts and devices, one for each directory without subdirectories",

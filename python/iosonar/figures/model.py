@@ -149,6 +149,8 @@ class Line:
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     stroke: Stroke = Stroke.SOLID
+    marks: bool = False
+    """Whether each point has a mark: for few points that were measured."""
 
 
 @dataclass(frozen=True)

@@ -109,11 +109,22 @@ class Plots:
                 source = {"x": layer.x, "y": layer.y.astype(np.float32)}
                 line = plot.line("x", "y", source=source, line_width=1.6, line_dash=DASHES[layer.stroke], **colour)
                 line.name, line.glyph.tags = name, tag
-                return {"kind": "line", "label": layer.label, "role": layer.role, "models": [name]}
+                models = [name, *_marks(plot, layer, source, f"{name}.marks")]
+                return {"kind": "line", "label": layer.label, "role": layer.role, "models": models}
             case Steps():
                 return _steps(plot, drawn, layer, name)
             case Rule():
                 return _rule(plot, drawn, layer, name)
+
+
+def _marks(plot: BokehPlot, line: Line, source: dict[str, Any], name: str) -> list[str]:
+    """The marks of a line's points, if it has any: the names of their models."""
+    if not line.marks:
+        return []
+    colour, tag = _coloured(line.role, "line_color", "fill_color")
+    marks = plot.scatter("x", "y", source=source, size=7, **colour)
+    marks.name, marks.glyph.tags = name, tag
+    return [name]
 
 
 def _kind(axis: Axis) -> Any:

@@ -157,6 +157,8 @@ class _Drawing:
             color=self.palette.roles[line.role],
             linestyle=DASHES[line.stroke],
             linewidth=1.5 * POINT,
+            marker="o" if line.marks else None,
+            markersize=6 * POINT,
             solid_joinstyle="round",
             zorder=3,
         )

@@ -1,0 +1,122 @@
+"""`iosonar sweep`: a program at several depths, rates or spans, as one curve."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iosonar.cli.run import Command, aligned, guarded, print_error, print_lines, start
+from iosonar.errors import UsageError
+from iosonar.figures.palette import Theme
+
+if TYPE_CHECKING:
+    from iosonar.series.sweep import Vary
+
+EXAMPLES = """
+\b
+Examples:
+  iosonar sweep random-reads --depth 1..64 --target /dev/sdb --output sdb.sweep
+      depths 1, 2, 4 ... 64: throughput, response time, the best depth
+  iosonar sweep random-mix --rate 1k..40k/8 --target /dev/sdb --for 1m
+      --output mix.sweep
+      eight rates: response time over throughput, and its knee
+  iosonar sweep random-reads --span 1G,100G,1T --target /dev/sdb
+      --output cache.sweep
+      one request at a time in working sets of these sizes
+  iosonar sweep mine.toml --rate 100..2k --parameter orders
+      --simulate hdd --virtual-time --output hdd.sweep -- --seed 7
+      another parameter of the program; options of `workload run` after --
+
+Each point is a run in the folder NAME.sweep. Start the same command again after an interrupt: finished points are kept,
+and more values add points. Other settings need another folder.
+
+DESTROYS DATA on the targets if the program writes.
+
+Exit codes: 0 done, 1 failed, 2 the command line was wrong.
+"""
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+def sweep(
+    program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A ready program, or a TOML file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="NAME.sweep", help="Folder of the series.")],
+    options: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- OPTIONS]", help="Options of `workload run` for each point.")
+    ] = None,
+    depth: Annotated[str | None, typer.Option(metavar="LIST", help="Queue depths: 1,2,4 or 1..64.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Requests per second: 1k,2k or 1k..40k/8 (8 points).")
+    ] = None,
+    span: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Sizes of the working set: 1G,100G or 1G..1T.")
+    ] = None,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", "-t", metavar="DEV", help="Device or file. May be repeated.")
+    ] = None,
+    simulate: Annotated[str | None, typer.Option(metavar="MODEL", help="Simulate the device.")] = None,
+    virtual_time: Annotated[bool, typer.Option("--virtual-time", help="Run the simulation in virtual time.")] = False,
+    duration: Annotated[str, typer.Option("--for", metavar="TIME", help="Time for each point.")] = "10s",
+    parameter: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Parameter of the program to vary; default: depth, rate or span."),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the points as JSON.")] = False,
+    theme: Annotated[Theme | None, typer.Option(help="Light or dark background.")] = None,
+) -> None:
+    """Run a program at several depths, rates or working sets: throughput, response time, and the knee."""
+
+    def work() -> None:
+        from iosonar.series import output as outputs
+        from iosonar.series import sweep_words as words
+        from iosonar.series.plan import opened
+        from iosonar.series.run import run
+        from iosonar.series.sweep import Sweep, plan
+        from iosonar.series.sweep_figures import figures
+
+        vary, values = _values(depth, rate, span)
+        if bool(target) == bool(simulate):
+            raise UsageError("sweep needs a device: either --target DEV or --simulate MODEL")
+        asked = Sweep(program, vary, values, parameter, target or [], simulate, virtual_time, duration, options or [])
+        with opened(output, plan(asked)) as folder:
+            results = run(folder, print_error)
+            rows = words.rows(vary, results)
+            device = " ".join(target or [simulate or ""])
+            drawn = figures(f"{program} · {device} · {duration} for each point", vary, results)
+            written = [*outputs.write_tables(folder, rows), *outputs.write_figures(folder, drawn, theme)]
+            lead, table = words.findings(vary, results), words.table(vary, results)
+            written.append(outputs.write_series_page(folder, words.ABOUT, lead, drawn, table, theme))
+            if json_:
+                print_lines(json.dumps(words.as_json(vary, results), indent=2))
+            else:
+                print_lines(*aligned([table.columns, *table.rows]), "", *lead, *written)
+
+    guarded("sweep", work)
+
+
+def _values(depth: str | None, rate: str | None, span: str | None) -> tuple[Vary, list[int]]:
+    from iosonar.series import values
+    from iosonar.series.sweep import Vary
+
+    given = [
+        (vary, parse, text)
+        for vary, parse, text in (
+            (Vary.DEPTH, values.depths, depth),
+            (Vary.RATE, values.rates, rate),
+            (Vary.SPAN, values.spans, span),
+        )
+        if text is not None
+    ]
+    if len(given) != 1:
+        raise UsageError("sweep varies one thing: give one of --depth, --rate and --span")
+    [(vary, parse, text)] = given
+    return vary, parse(text)
+
+
+def main() -> int:
+    """Entry point of `iosonar-sweep`."""
+    return start(app, "sweep")

@@ -1,0 +1,173 @@
+"""The plan of a series, and its folder: what runs, with what settings, and what is finished."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from iosonar.errors import UserError
+from iosonar.report.outputs import make_folder, write_whole
+from iosonar.text import plain, shown
+
+PLAN = "series.json"
+LOCK = ".lock"
+RESULT = ".replay.parquet"
+VERSION = 1
+
+HASHED_BYTES = 1 << 20
+"""Of a large file, the first and the last bytes are compared, and its size."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a series: `name` is that of its file, `value` what is varied, `words` its own words for the binary."""
+
+    name: str
+    value: float
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a series runs. Series with the same kind and settings can share a folder, whatever their points."""
+
+    kind: str
+    settings: Mapping[str, Any]
+    command: tuple[str, ...]
+    """The words of the binary for all points, before those of each."""
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of a series, locked; its plan has all points that it ever had."""
+
+    path: Path
+    plan: Plan
+    lock: int
+
+    @property
+    def stem(self) -> str:
+        """The start of the names of its tables and pictures."""
+        return self.path.name.rsplit(".", 1)[0]
+
+    def result(self, point: Point) -> Path:
+        """The file of a point's run."""
+        return self.path / f"{point.name}{RESULT}"
+
+
+@contextmanager
+def opened(path: Path, plan: Plan) -> Iterator[Folder]:
+    """The folder of a series, created if it is missing. Refuses another series and other settings."""
+    path = checked(path, plan.kind)
+    make_folder(path)
+    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{shown(path)}: a run of this series is still going on; wait for its end") from None
+        joined = _joined(path, plan)
+        write_whole(path / PLAN, lambda unfinished: _write(joined, unfinished))
+        yield Folder(path, joined, lock)
+    finally:
+        os.close(lock)
+
+
+def checked(path: Path, kind: str) -> Path:
+    """The path of a folder, whose name must end with the kind of the series."""
+    if path.suffix != f".{kind}" or not path.stem:
+        raise UserError(f"the name of the folder {shown(path)} must end in .{kind}, such as disk.{kind}")
+    if path.exists() and not path.is_dir():
+        raise UserError(f"{shown(path)} is not a folder; use another --output")
+    if path.is_dir() and not (path / PLAN).exists() and any(each.name != LOCK for each in path.iterdir()):
+        raise UserError(
+            f"{shown(path)} exists and is not the folder of a series: it has no {PLAN}; use another --output"
+        )
+    return path
+
+
+def _joined(path: Path, plan: Plan) -> Plan:
+    """The plan with the points of the folder's earlier plan."""
+    file = path / PLAN
+    if not file.exists():
+        return plan
+    try:
+        earlier = json.loads(file.read_text(encoding="utf-8"))
+        if earlier["version"] != VERSION:
+            raise UserError(f"{shown(file)} is of another version of iosonar; use another --output")
+        if differences := _differences(earlier, plan):
+            raise UserError(
+                f"{shown(path)} has points with other settings: {'; '.join(differences)}. Use another --output, or "
+                "remove the folder"
+            )
+        known = [Point(each["name"], each["value"], tuple(each["words"])) for each in earlier["points"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{shown(file)} is damaged ({plain(str(error))}); use another --output") from error
+    all_points = {point.name: point for point in (*known, *plan.points)}
+    points = sorted(all_points.values(), key=lambda point: (point.value, point.name))
+    return Plan(plan.kind, plan.settings, plan.command, tuple(points))
+
+
+def _differences(earlier: Mapping[str, Any], plan: Plan) -> list[str]:
+    if earlier["kind"] != plan.kind:
+        return [f"a series of the kind {plain(str(earlier['kind']))}"]
+    then, now = earlier["settings"], json.loads(json.dumps(dict(plan.settings)))
+    names = [name for name in dict.fromkeys((*then, *now)) if then.get(name) != now.get(name)]
+    return [f"{plain(name)} was {_shown(then.get(name))}, is {_shown(now.get(name))}" for name in names]
+
+
+def _shown(value: Any) -> str:
+    if value in (None, [], ""):
+        return "not set"
+    return plain(" ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def _write(plan: Plan, path: Path) -> None:
+    content = {
+        "version": VERSION,
+        "kind": plan.kind,
+        "settings": dict(plan.settings),
+        "command": list(plan.command),
+        "points": [asdict(point) for point in plan.points],
+    }
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
+
+
+def fingerprint(content: bytes) -> str:
+    """A short hash of a text, to notice that it changed."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def fingerprint_of_file(path: Path) -> str:
+    """A hash of a file's size, first and last bytes."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(HASHED_BYTES)
+            file.seek(max(size - HASHED_BYTES, 0))
+            return fingerprint(b"%d:" % size + head + file.read(HASHED_BYTES))
+    except OSError as error:
+        raise UserError(f"cannot read {shown(path)}: {error.strerror}") from error
+
+
+def fingerprint_of_model(simulate: str | None) -> str | None:
+    """The hash of a simulated device's description, if it is a file."""
+    if simulate is None or not simulate.endswith(".toml"):
+        return None
+    return fingerprint_of_file(Path(simulate))
+
+
+def target_words(targets: Sequence[str], simulate: str | None, virtual_time: bool) -> tuple[str, ...]:
+    """The words of the binary for the device."""
+    words = [word for target in targets for word in ("--target", target)]
+    if simulate is not None:
+        words += ["--simulate", simulate]
+    return (*words, *(("--virtual-time",) if virtual_time else ()))

@@ -1,0 +1,56 @@
+"""Runs the points of a series that have no finished result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from iosonar import units
+from iosonar.errors import UserError
+from iosonar.series import binary
+from iosonar.series.plan import Folder, Point
+from iosonar.series.result import Result, read
+
+Tell = Callable[[str], None]
+"""Prints a line for people."""
+
+
+def run(folder: Folder, tell: Tell) -> list[Result]:
+    """Runs what is missing, in the order of the points; returns the results of all points."""
+    found, kept, warned = [], 0, set[str]()
+    points = folder.plan.points
+    for number, point in enumerate(points, 1):
+        path = folder.result(point)
+        result = read(path, point)
+        if result is None:
+            tell(f"{point.name} ({number} of {len(points)})")
+            result = _run(folder, point, path)
+            for warning in (text for text in result.warnings if text not in warned):
+                warned.add(warning)
+                tell(f"warning: {warning}")
+        else:
+            kept += 1
+        found.append(result)
+    if kept:
+        tell(f"kept {units.counted(kept, 'finished point')} of {len(points)}")
+    return found
+
+
+def _run(folder: Folder, point: Point, path: Path) -> Result:
+    # The folder is locked: no run uses these files.
+    for left in (path, path.with_name(f"{path.name}.journal")):
+        with suppress(FileNotFoundError):
+            left.unlink()
+    words = (*folder.plan.command, *point.words, "--output", str(path))
+    code, _, messages = binary.call(words, folder.lock)
+    if code == binary.CUT_SHORT:
+        raise UserError(f"{point.name}: the run was cut short; the same command runs it again")
+    if code not in binary.WITH_RESULT:
+        raise binary.failure(code, messages, lambda text: f"{point.name}: {text}")
+    result = read(path, point)
+    if result is None:
+        raise UserError(f"{point.name}: the run has no complete result; the same command runs it again")
+    if not result.requests:
+        raise UserError(f"{point.name}: the run has no requests; use a longer --for")
+    return result

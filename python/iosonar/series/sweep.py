@@ -1,0 +1,101 @@
+"""The plan of a sweep: a program, at several depths, rates or spans."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from iosonar.errors import UsageError, UserError
+from iosonar.series import binary
+from iosonar.series.plan import Plan, Point, fingerprint, fingerprint_of_model, target_words
+from iosonar.series.values import size_text
+from iosonar.text import plain
+
+KIND = "sweep"
+
+OWN = ("--output", "-o", "--overwrite", "--json", "--repeat", "--progress", "--for", "--target", "-t", "--simulate")
+"""Options of `workload run` that the sweep itself gives."""
+
+
+class Vary(StrEnum):
+    """What differs between the points; the name is also that of the program's parameter."""
+
+    DEPTH = "depth"
+    RATE = "rate"
+    SPAN = "span"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What the user asked for."""
+
+    program: str
+    vary: Vary
+    values: Sequence[int]
+    parameter: str | None
+    targets: Sequence[str]
+    simulate: str | None
+    virtual_time: bool
+    duration: str
+    options: Sequence[str]
+
+
+def plan(sweep: Sweep) -> Plan:
+    """The plan of a sweep. Reads the program, which must have the parameter."""
+    refuse_own_options(sweep.options, OWN)
+    text = binary.text_of(["workload", "show", sweep.program])
+    known = _parameters(text)
+    parameter = sweep.parameter or str(sweep.vary)
+    if parameter not in known:
+        listed = ", ".join(known) or "it has none"
+        raise UsageError(
+            f"{plain(sweep.program)} has no parameter {plain(parameter)} to vary; its parameters: {plain(listed)}. "
+            f"Name one of them with --parameter, or use ${plain(parameter)} in a program of your own (docs/sweep.md)"
+        )
+    set_options = _with_depth_of_one(sweep, known)
+    target = target_words(sweep.targets, sweep.simulate, sweep.virtual_time)
+    settings: dict[str, Any] = {
+        "program": sweep.program,
+        "content of the program": fingerprint(text.encode()),
+        "parameter": parameter,
+        "for": sweep.duration,
+        "device": list(target),
+        "description of the device": fingerprint_of_model(sweep.simulate),
+        "options": set_options,
+    }
+    command = ("workload", "run", sweep.program, *target, "--for", sweep.duration, *set_options)
+    return Plan(KIND, settings, command, tuple(_point(sweep.vary, parameter, value) for value in sweep.values))
+
+
+def refuse_own_options(options: Sequence[str], own: Sequence[str]) -> None:
+    """Refuses words after `--` that are not options, or that the series itself gives."""
+    if options and not options[0].startswith("-"):
+        raise UsageError(f"`{plain(options[0])}` is one argument too many; options for each run come after --")
+    for word in options:
+        name = word.split("=")[0]
+        if name in own:
+            raise UsageError(f"{plain(name)} after --: the series sets it for each run")
+
+
+def _parameters(text: str) -> list[str]:
+    try:
+        return list(tomllib.loads(text).get("set", {}))
+    except (tomllib.TOMLDecodeError, AttributeError) as error:
+        raise UserError(f"cannot read the program's text: {plain(str(error))}") from error
+
+
+def _with_depth_of_one(sweep: Sweep, known: Sequence[str]) -> list[str]:
+    """The options, with one request at a time for spans, unless the depth is set."""
+    words = list(sweep.options)
+    is_set = any("depth=" in word for word in words)
+    if sweep.vary is Vary.SPAN and "depth" in known and not is_set:
+        words += ["--set", "depth=1"]
+    return words
+
+
+def _point(vary: Vary, parameter: str, value: int) -> Point:
+    text = size_text(value) if vary is Vary.SPAN else str(value)
+    return Point(f"{vary}-{text}", value, ("--set", f"{parameter}={text}"))

@@ -1,0 +1,207 @@
+"""Sweeps of programs on simulated devices in virtual time, whose answers are known."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from iosonar.errors import UsageError
+from iosonar.series import values
+
+PROGRAM = "from iosonar.cli.sweep import main; raise SystemExit(main())"
+FOUR_SERVERS = ("--simulate", "constant=1ms servers=4", "--virtual-time")
+
+CLOSED = """
+name = "closed"
+about = "Uniform reads, one client"
+[set]
+depth = 4
+span = "100%"
+[devices]
+target = "$span"
+[[stream]]
+name = "reads"
+closed = true
+depth = "$depth"
+op = "read"
+"""
+
+OPEN = """
+name = "open"
+about = "Uniform reads at Poisson times"
+[set]
+rate = 100
+[[stream]]
+name = "reads"
+arrivals = "poisson rate=$rate"
+op = "read"
+"""
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-c", PROGRAM, *map(str, words)]
+
+
+def swept(*words: object) -> dict[str, Any]:
+    """The JSON of a sweep that must succeed."""
+    done = subprocess.run(command(*words, "--json"), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def refused(*words: object) -> str:
+    done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2), done.stdout
+    return done.stderr
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Path:
+    path = tmp_path / "closed.toml"
+    path.write_text(CLOSED)
+    return path
+
+
+def test_throughput_of_a_closed_program_is_depth_over_time_up_to_the_servers(closed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "four.sweep"
+    found = swept(closed, "--depth", "1..16", *FOUR_SERVERS, "--for", "2s", "--output", folder)
+    assert [point["depth"] for point in found["points"]] == [1, 2, 4, 8, 16]
+    for point in found["points"]:
+        assert point["requests_per_s"] == pytest.approx(min(point["depth"], 4) * 1000, rel=0.01)
+        assert point["in_flight_by_littles_law"] == pytest.approx(point["depth"], rel=0.01)
+        assert point["in_flight_counted"] == pytest.approx(point["depth"], rel=0.01)
+        assert point["faithful"] and point["fake"]
+    assert found["knee"] == found["optimum"] == found["best"] == "depth-4"
+    names = {path.name for path in folder.iterdir()}
+    assert {
+        "four.g01.sweep.curve.png",
+        "four.g02.sweep.throughput.png",
+        "four.report.html",
+        "depth-16.replay.parquet",
+    } <= names
+    table = pyarrow.parquet.read_table(folder / "four.points.parquet")
+    assert table["requests_per_s"].to_pylist() == [point["requests_per_s"] for point in found["points"]]
+    assert pyarrow.csv.read_csv(folder / "four.points.csv").num_rows == 5
+
+
+def test_an_open_program_has_the_response_times_of_m_m_1_and_its_knee_at_half_the_capacity(tmp_path: Path) -> None:
+    program = tmp_path / "open.toml"
+    program.write_text(OPEN)
+    device = ("--simulate", "exponential=1ms servers=1", "--virtual-time", "--for", "100s")
+    found = swept(program, "--rate", "100..900/9", *device, "--output", tmp_path / "mm1.sweep")
+    for point in found["points"][:8]:
+        assert point["response_mean_s"] == pytest.approx(1 / (1000 - point["rate"]), rel=0.1)
+        assert point["requests_per_s"] == pytest.approx(point["rate"], rel=0.03)
+    # The power is flat around its maximum.
+    assert found["knee"] in ("rate-400", "rate-500", "rate-600")
+    assert found["optimum"] is None
+
+
+def test_a_working_set_is_read_one_request_at_a_time(closed: Path, tmp_path: Path) -> None:
+    device = tmp_path / "cached.toml"
+    device.write_text('service.constant.time = "1ms"\n[read_cache]\nsize = "8M"\ntime = "10us"\n')
+    words = ("--span", "4M,16M,64M", "--simulate", device, "--virtual-time", "--for", "60s")
+    found = swept(closed, *words, "--output", tmp_path / "cache.sweep")
+    means = [point["response_mean_s"] for point in found["points"]]
+    # Uniform reads of a working set w hit with the share size / w.
+    for mean, misses in zip(means, (0.0, 0.5, 0.875), strict=True):
+        assert mean == pytest.approx(misses * 1e-3 + (1 - misses) * 10e-6, rel=0.05, abs=25e-6)
+    assert found["points"][0]["in_flight_counted"] == pytest.approx(1, rel=0.01)
+    assert found["knee"] is None
+
+
+def test_finished_points_are_kept_and_values_add_points(closed: Path, tmp_path: Path) -> None:
+    words = (closed, *FOUR_SERVERS, "--for", "1s", "--output", tmp_path / "a.sweep")
+    swept(*words, "--depth", "1,4")
+    run = tmp_path / "a.sweep" / "depth-4.replay.parquet"
+    before = run.stat().st_mtime_ns, run.read_bytes()
+    (tmp_path / "a.sweep" / "depth-1.replay.parquet").write_bytes(run.read_bytes()[:1000])
+    found = swept(*words, "--depth", "2")
+    assert [point["requests_per_s"] for point in found["points"]] == pytest.approx([1000, 2000, 4000], rel=0.01)
+    assert (run.stat().st_mtime_ns, run.read_bytes()) == before
+
+
+def test_a_killed_sweep_goes_on_where_it_was(closed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "killed.sweep"
+    words = (closed, "--simulate", "constant=1ms", "--for", "1s", "--depth", "1,2,3", "--output", folder)
+    process = subprocess.Popen(command(*words), start_new_session=True, stderr=subprocess.DEVNULL)
+    while not (folder / "depth-2.replay.parquet.journal").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    first = (folder / "depth-1.replay.parquet").stat().st_mtime_ns
+    assert not (folder / "depth-2.replay.parquet").exists()
+    found = swept(*words)
+    assert [point["depth"] for point in found["points"]] == [1, 2, 3]
+    assert (folder / "depth-1.replay.parquet").stat().st_mtime_ns == first
+    assert not list(folder.glob("*.journal"))
+
+
+def test_a_terminated_sweep_stops_its_run(closed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "ended.sweep"
+    words = (closed, "--simulate", "constant=1ms", "--for", "60s", "--depth", "1", "--output", folder)
+    process = subprocess.Popen(command(*words), stderr=subprocess.DEVNULL)
+    while not (folder / "depth-1.replay.parquet.journal").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    second = refused(*words)
+    assert "still going on" in second
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGTERM
+    assert not list(folder.glob("*.journal"))
+
+
+def test_other_settings_are_refused(closed: Path, tmp_path: Path) -> None:
+    words = ("--depth", "1", "--output", tmp_path / "a.sweep")
+    swept(closed, *words, *FOUR_SERVERS, "--for", "1s")
+    assert "for was 1s, is 2s" in refused(closed, *words, *FOUR_SERVERS, "--for", "2s")
+    eight = refused(closed, *words, "--simulate", "constant=1ms servers=8", "--virtual-time", "--for", "1s")
+    assert "device was --simulate constant=1ms servers=4 --virtual-time, is --simulate constant=1ms servers=8" in eight
+    assert "options was not set, is --seed 3" in refused(
+        closed, *words, *FOUR_SERVERS, "--for", "1s", "--", "--seed", "3"
+    )
+    closed.write_text(CLOSED.replace("Uniform reads", "Reads"))
+    assert "content of the program was" in refused(closed, *words, *FOUR_SERVERS, "--for", "1s")
+
+
+def test_wrong_command_lines_say_what_is_wrong(closed: Path, tmp_path: Path) -> None:
+    out = ("--output", tmp_path / "a.sweep")
+    assert "either --target DEV or --simulate MODEL" in refused(closed, "--depth", 1, *out)
+    assert "give one of --depth, --rate and --span" in refused(closed, *FOUR_SERVERS, *out)
+    assert "has no parameter rate to vary; its parameters: depth, span" in refused(
+        closed, "--rate", 100, *FOUR_SERVERS, *out
+    )
+    assert "the series sets it for each run" in refused(
+        closed, "--depth", 1, *FOUR_SERVERS, *out, "--", "--output", "x"
+    )
+    assert "must end in .sweep" in refused(closed, "--depth", 1, *FOUR_SERVERS, "--output", tmp_path / "a")
+    (tmp_path / "b.sweep").mkdir()
+    (tmp_path / "b.sweep" / "mine").touch()
+    assert "is not the folder of a series" in refused(
+        closed, "--depth", 1, *FOUR_SERVERS, "--output", tmp_path / "b.sweep"
+    )
+
+
+def test_values_are_lists_and_ranges() -> None:
+    assert values.depths("1..12") == [1, 2, 4, 8, 12]
+    assert values.depths("8,1,2,8") == [1, 2, 8]
+    assert values.rates("1k..3k/5") == [1000, 1500, 2000, 2500, 3000]
+    assert len(values.rates("1k..40k")) == 10
+    assert values.spans("1G,1.5M") == [1536 << 10, 1 << 30]
+    assert values.spans("1G..4G/3") == [1 << 30, 2 << 30, 4 << 30]
+    assert [values.size_text(each) for each in (1 << 30, 1536 << 20, 4096)] == ["1G", "1536M", "4k"]
+    for wrong in ("", "0", "a", "4..1", "1..4/1", "1..4/x", "-1", "1e3"):
+        with pytest.raises(UsageError):
+            values.depths(wrong)
