@@ -15,6 +15,7 @@ from iosonar.diagrams import (
     position,
     replayer,
     sonar,
+    streams,
     throughput,
     working_sets,
 )
@@ -25,6 +26,7 @@ FAMILIES = (
     overview,
     throughput,
     devices,
+    streams,
     sonar,
     histograms,
     flying,

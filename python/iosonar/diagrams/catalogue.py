@@ -24,6 +24,8 @@ class Group(Enum):
     """Describes a load or a run."""
     DEVICES = "devices"
     """Shows several devices of a run beside each other."""
+    STREAMS = "streams"
+    """Shows the streams of a program beside each other."""
     VERBOSE = "verbose"
     """Describes the replayer itself."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import device_look, log_axis, rate_row, time_axis
 from iosonar.diagrams.study import Study
-from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Scale, Steps, Unit
+from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Steps, Unit
 from iosonar.quantities.bands import MIN_BEYOND, Bands, bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.distribution import Distribution, pooled
@@ -109,13 +110,28 @@ def device_lines(
     study: Study, found: dict[int, Bands], x: Axis, title: str, name: str, rank: str, factor: float = 1.0
 ) -> Figure | Empty:
     """A line for each device: p99, or p50 if too few requests are beyond p99."""
+    looks = {number: device_look(study, number) for number in found}
+    return percentile_lines(study, found, looks, _latencies(study), x, title, name, rank, factor)
+
+
+def percentile_lines(
+    study: Study,
+    found: Mapping[int, Bands],
+    looks: Mapping[int, tuple[Role, str]],
+    values: Mapping[int, Distribution],
+    x: Axis,
+    title: str,
+    name: str,
+    rank: str,
+    factor: float = 1.0,
+) -> Figure | Empty:
+    """A line for each series: p99, or p50 if too few requests are beyond p99; `values` are all latencies of each."""
     share = next((share for share in SHARES if _mostly_known(found, share)), None)
     if share is None:
         return Empty(name, f"too few requests: p50 needs {2 * MIN_BEYOND}, p99 needs 1,000")
     layers, rows = [], []
-    values = _latencies(study)
     for number, each in found.items():
-        look = device_look(study, number)
+        look = looks[number]
         y = each.quantiles[share] / 1e9
         if np.isnan(y).all():
             continue
@@ -136,7 +152,7 @@ def device_lines(
     )
 
 
-def _mostly_known(found: dict[int, Bands], share: float) -> bool:
+def _mostly_known(found: Mapping[int, Bands], share: float) -> bool:
     """Whether at least half of the slices with requests have enough of them, for most devices."""
     known = [
         np.isfinite(each.quantiles[share]).sum() >= 0.5 * (each.counts > 0).sum() > 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from iosonar import units
 from iosonar.figures.model import Note, NoteKind, Severity
 from iosonar.quantities.fidelity import WITHIN_US, Fidelity, fidelity
-from iosonar.table import Kind, SourceFile
+from iosonar.table import Kind, SourceFile, is_of_program_alone
 
 if TYPE_CHECKING:
     from iosonar.diagrams.study import Study
@@ -49,8 +49,15 @@ def _common_notes(study: Study) -> tuple[Note, ...]:
 
 
 def wrap_factor(file: SourceFile) -> float | None:
-    """The extent of the load divided by the target's size; None if it is unknown, or there is no target with a size."""
-    if file.run.get("engine") in NO_TARGET or any(target.get("kind") == "none" for target in file.targets):
+    """The extent of the load divided by the target's size; None if it is unknown, or there is no target with a size.
+
+    It is also None for a program without a load: it divides the target among its devices.
+    """
+    if (
+        is_of_program_alone(file)
+        or file.run.get("engine") in NO_TARGET
+        or any(target.get("kind") == "none" for target in file.targets)
+    ):
         return None
     stated = _statistics(file).get("wrap_factor")
     if stated is not None:

@@ -12,10 +12,11 @@ from iosonar.figures.size import Size
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.narrow import narrow
 from iosonar.quantities.span import Span, span
+from iosonar.quantities.streams import CauseValues, StreamValues, cause_values, stream_values
 from iosonar.quantities.throughput import Throughput, throughput, window_for
 from iosonar.quantities.verdict import Verdict, verdict
 from iosonar.quantities.working_set import DEFAULT_WINDOWS_S
-from iosonar.table import Device, Kind, Requests, devices_of
+from iosonar.table import Device, Kind, Requests, Stream, asks_by_itself, devices_of, streams_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -81,6 +82,26 @@ class DeviceGroup:
 
     title: str
     devices: tuple[Device, ...]
+
+
+MAX_STREAMS = 6
+"""The most streams with series of their own."""
+
+
+@dataclass(frozen=True)
+class StudyStream:
+    """A stream of a program and its requests."""
+
+    stream: Stream
+    values: StreamValues
+
+
+@dataclass(frozen=True)
+class StreamGroup:
+    """One or several streams as one series; `streams` are indices into the study's streams."""
+
+    title: str
+    streams: tuple[int, ...]
 
 
 class Study:
@@ -171,6 +192,54 @@ class Study:
         """All requests, with the index of their group of devices as their series."""
         return self.table if self.options.each_device else self.table.mutate(series=self._group_of(self.table))
 
+    @cached_property
+    def streams(self) -> tuple[StudyStream, ...]:
+        """The streams of programs with their requests, in the order of the programs."""
+        known = streams_of(self.requests.files)
+        found = stream_values(self.by_stream) if known else {}
+        nothing = StreamValues(0, 0, 0, 0, pooled([]), pooled([]))
+        return tuple(StudyStream(stream, found.get(number, nothing)) for number, stream in enumerate(known))
+
+    @cached_property
+    def causes(self) -> dict[int, CauseValues]:
+        """The requests of each stream, by its index, that waited for another request."""
+        return cause_values(self.by_stream) if self.streams else {}
+
+    @cached_property
+    def stream_groups(self) -> tuple[StreamGroup, ...]:
+        """The series of diagrams by stream: the busiest streams, and all others together if there are too many."""
+        order = sorted(range(len(self.streams)), key=lambda number: -self.streams[number].values.requests)
+        busiest = order if len(order) <= MAX_STREAMS else order[: MAX_STREAMS - 1]
+        groups = [StreamGroup(self.streams[number].stream.name, (number,)) for number in busiest]
+        rest = tuple(order[len(busiest) :])
+        return (*groups, StreamGroup(f"{len(rest)} other streams", rest)) if rest else tuple(groups)
+
+    @property
+    def by_stream(self) -> ir.Table:
+        """The requests of programs and of loads beside them, with the index of their stream as their series."""
+        return self._by_stream([(stream, number) for number, stream in enumerate(streams_of(self.requests.files))])
+
+    @property
+    def by_stream_group(self) -> ir.Table:
+        """The same with the index of their group of streams."""
+        known = self.streams
+        return self._by_stream(
+            [
+                (known[stream].stream, number)
+                for number, group in enumerate(self.stream_groups)
+                for stream in group.streams
+            ]
+        )
+
+    def _by_stream(self, numbers: Sequence[tuple[Stream, int]]) -> ir.Table:
+        import ibis
+
+        table = self.requests.table
+        if self.origin_ns:
+            table = table.mutate(**{name: table[name] - self.origin_ns for name in TIMES})
+        series = ibis.cases(*((stream.rows(table), number) for stream, number in numbers)).cast("int32")
+        return table.mutate(series=series).filter(lambda numbered: numbered.series.notnull())
+
     @property
     def of(self) -> str:
         """The files and the target, for people."""
@@ -188,8 +257,10 @@ class Study:
 
     @property
     def has_demand(self) -> bool:
-        """Whether the load set the times of a run; in a closed loop, the storage sets them."""
-        return any(not (file.option("asap") or file.option("closed")) for file in self.requests.files)
+        """Whether a load or open streams set the times of a run; in closed loops and streams, the storage sets them."""
+        return any(
+            asks_by_itself(file) and not (file.option("asap") or file.option("closed")) for file in self.requests.files
+        )
 
     @property
     def window_s(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from iosonar.diagrams.overview import AT_ONCE, QUANTITIES, RATE_COLUMNS, average
 from iosonar.diagrams.parts import linear_axis, look, rate_row, rate_text, time_axis, windows_text
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure, Layer, Legend, LegendRow, Role, Steps, Unit
+from iosonar.quantities.throughput import Throughput
 
 ORDERS = {"setpoint": ("scheduled_ns", "demanded"), "completed": ("completed_ns", "delivered")}
 
@@ -29,7 +30,20 @@ def throughput_by_series(study: Study, name: str, rank: str, unit: Unit, order: 
     lines = [(*look(study, series), counts[series]) for series in sorted(counts)]
     if len(lines) > 1:
         lines.insert(0, (Role.ALL, "All", np.sum(list(counts.values()), axis=0)))
-    if np.isnan(rates(lines[0][2], found)).all():
+    return throughput_lines(study, lines, found, unit, f"{QUANTITIES[unit]} {words}", name, rank)
+
+
+def throughput_lines(
+    study: Study,
+    lines: Sequence[tuple[Role, str, NDArray[Any]]],
+    found: Throughput,
+    unit: Unit,
+    title: str,
+    name: str,
+    rank: str,
+) -> Figure | Empty:
+    """A line for each series, with its counts by window. A total comes first, but is last in the legend."""
+    if all(np.isnan(rates(counts, found)).all() for _, _, counts in lines):
         return Empty(name, AT_ONCE)
     quantity = QUANTITIES[unit]
     layers: list[Layer] = []
@@ -45,15 +59,17 @@ def throughput_by_series(study: Study, name: str, rank: str, unit: Unit, order: 
                 (rate_text(unit, average(study, values, found)), rate_text(unit, highest(whole))),
             )
         )
+    if lines[0][0] is Role.ALL:
+        rows = [*rows[1:], rows[0]]
     return Figure(
         name,
         rank,
-        f"{quantity} {words}",
+        title,
         f"{study.of} · {windows_text(found)}",
         time_axis(study, "Time"),
         linear_axis(quantity, unit, max(highest(layer.y) for layer in layers if isinstance(layer, Steps))),
         tuple(layers),
-        Legend(RATE_COLUMNS, (*rows[1:], *rows[:1])),
+        Legend(RATE_COLUMNS, tuple(rows)),
         common_notes(study),
     )
 

@@ -30,7 +30,7 @@ from iosonar.quantities.difference import (
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
 from iosonar.report.settings import Scope, Setting, differing
-from iosonar.table import Kind
+from iosonar.table import Kind, SourceFile, has_closed_stream, program_name, programs_of
 
 OUTSIDE_STORAGE = (Scope.MACHINE, Scope.OPTION)
 """Settings outside the storage. If they differ, they may explain the difference in latency."""
@@ -142,17 +142,33 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
         for file in side.study.requests.files:
             options = file.run.get("options") or {}
             span = dict(file.footer.get("span") or {})
+            if has_closed_stream(file):
+                # The storage determines how many requests closed streams ask for, and when.
+                found.add(("program", *_program(file)))
+                continue
             if options.get("closed"):
                 # In a closed loop the storage determines the times.
                 span = {name: span[name] for name in span if not name.endswith("_ns")}
-            ways = (str(options.get(name) or "") for name in ("speedup", *LOAD_OPTIONS))
+            ways = [str(options.get(name) or "") for name in ("speedup", *LOAD_OPTIONS)]
+            ways += _program(file)
             found.add((str(span), str(file.footer.get("counts")), *ways) if span else ())
         return found
 
     same = loads(a) == loads(b) and len(loads(a)) == 1 and loads(a) != {()}
     # If the storage determines the times, the same time is not the same request.
-    closed = any(file.option("closed") for side in (a, b) for file in side.study.requests.files)
+    files = [file for side in (a, b) for file in side.study.requests.files]
+    closed = any(file.option("closed") or has_closed_stream(file) for file in files)
     return same, Pairing.PAIRED if same and not closed else Pairing.UNPAIRED
+
+
+def _program(file: SourceFile) -> list[str]:
+    """What determines the requests of the run's program: its name and text, its parameters, and its duration."""
+    if not program_name(file):
+        return []
+    values = (file.option(name) for name in ("set", "scale", "seed", "for"))
+    text = str((file.run.get("program") or {}).get("text") or "")
+    load = str(file.run.get("load") or "")
+    return [program_name(file), text, load, *(str(value or "") for value in values)]
 
 
 def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
@@ -168,7 +184,9 @@ def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
 
 def describe_side(side: Side) -> str:
     """The name of a side, and its numbers of runs and requests."""
-    return f"{side.name}: {units.counted(side.runs, 'run')}, {units.requests(side.study.span.requests)}"
+    programs = programs_of(side.study.requests.files)
+    of = f" of {_and(programs)}" if programs else ""
+    return f"{side.name}: {units.counted(side.runs, 'run')}{of}, {units.requests(side.study.span.requests)}"
 
 
 def sentences(compared: Comparison) -> Iterator[Banner]:
@@ -185,7 +203,15 @@ def sentences(compared: Comparison) -> Iterator[Banner]:
     first = compared.sides[0]
     yield from _settings(compared)
     for each in compared.against:
-        if not each.same_load:
+        programs = {programs_of(side.study.requests.files) for side in (first, each.side)}
+        if len(programs) > 1:
+            yield Banner(
+                Severity.WARNING,
+                f"{_programs(first)} in {first.letter}, {_programs(each.side)} in {each.side.letter}. "
+                "The difference may come from the requests, not from the storage.",
+                f"{each.side.letter} against {first.letter}, different programs:",
+            )
+        elif not each.same_load:
             yield Banner(
                 Severity.WARNING,
                 "the runs did not all replay the same load in the same way, or their files do not tell. "
@@ -211,6 +237,11 @@ def sentences(compared: Comparison) -> Iterator[Banner]:
                 f"the median change is {change}.",
                 "Request by request:",
             )
+
+
+def _programs(side: Side) -> str:
+    """The programs of a side: tpcb and spc1."""
+    return _and(programs_of(side.study.requests.files)) or "no program"
 
 
 def _and(names: Sequence[str]) -> str:

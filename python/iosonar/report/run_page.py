@@ -15,12 +15,14 @@ from iosonar.diagrams.parts import beyond_limit, look
 from iosonar.diagrams.percentiles import steady
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
 from iosonar.figures.model import Empty, Figure, NoteKind, Severity
+from iosonar.quantities.distribution import Distribution, pooled
 from iosonar.quantities.outcomes import outcomes
 from iosonar.quantities.work import Work, demand, work
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
 from iosonar.report.typed import command_line
 from iosonar.report.verdict import Grade, counted, verdict_of
-from iosonar.table import SourceFile
+from iosonar.table import SourceFile, Stream, program_name, programs_of
+from iosonar.text import plain
 
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 SECTOR_BYTES = 512
@@ -49,6 +51,11 @@ SECTIONS = {
         "Devices",
         "Each device by itself, the slowest first. `iosonar report --device NAME` shows one of them; `--each-device` "
         "draws a series for each in every diagram.",
+    ),
+    "streams": (
+        "Streams",
+        "Each stream of the program by itself. Requests of open streams come at times of their own; those of closed "
+        "streams wait until earlier ones have completed.",
     ),
     "story": (
         "What happened over time",
@@ -103,6 +110,8 @@ def _part_of(diagram: Diagram, story: Sequence[str]) -> str:
         return "story"
     if diagram.group is Group.DEVICES:
         return "devices"
+    if diagram.group is Group.STREAMS:
+        return "streams"
     if diagram.group is Group.VERBOSE:
         return "replayer"
     stem = diagram.name.removeprefix("smooth.").split(".")[0]
@@ -146,13 +155,18 @@ def _summary(study: Study) -> Summary:
             for measure in ((LATENCY, DELAY) if study.has_delays else (LATENCY,))
             if study.distribution(measure)
         )
-        + ((_devices(study),) if several else ()),
+        + ((_devices(study),) if several else ())
+        + tuple(_streams(study)),
         checks=checks,
         inconclusive=inconclusive,
         doubt=doubt,
         facts=tuple(_facts(files)),
-        about="Load, target, machine and options" if run else "Files",
+        about=f"{'Program' if programs_of(files) else 'Load'}, target, machine and options" if run else "Files",
     )
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _title(names: Sequence[str]) -> str:
@@ -192,6 +206,13 @@ def _lead(study: Study) -> Iterator[str]:
     what = f" of {', '.join(sorted(loads))}" if loads else ""
     where = f" on {', '.join(sorted(targets))}" if targets else ""
     were = "was" if span.requests == 1 else "were"
+    if programs := programs_of(files):
+        by = f"{'the program' if len(programs) == 1 else 'the programs'} {_and(programs)}"
+        beside = f", beside{what.removeprefix(' of')}" if loads else ""
+        yield f"{units.requests(span.requests)} of {by}{beside} {were} issued{where}, in {units.span(took)}."
+        yield from _quantiles(study, "Half of the requests")
+        yield from _causes(study)
+        return
     speedups = {speed for file in files if (speed := file.option("speedup"))} - {1}
     speed = f", {units.number(float(next(iter(speedups))))} times as fast as recorded" if len(speedups) == 1 else ""
     replayed = f"{units.requests(span.requests)}{what} {were} replayed{where}"
@@ -201,6 +222,25 @@ def _lead(study: Study) -> Iterator[str]:
         how = " in a closed loop" if study.has_delays else " as fast as possible"
         yield f"{replayed}{how}, in {units.span(took)}."
     yield from _quantiles(study, "Half of the requests")
+
+
+def _causes(study: Study) -> Iterator[str]:
+    """How soon requests were issued after the completion that they waited for."""
+    delays = pooled([values.delay for values in study.causes.values()])
+    own = [values for values in study.causes.values() if values.not_held_back]
+    total = sum(values.not_held_back for values in own)
+    if not total:
+        return
+    in_10, in_50 = (
+        sum(share * values.not_held_back for share, values in zip(shares, own, strict=True)) / total
+        for shares in ([values.within_10_us for values in own], [values.within_50_us for values in own])
+    )
+    held = "" if delays.count == total else f", of the {total:,} that were not held back"
+    waited = "request" if delays.count == 1 else "requests"
+    yield (
+        f"{delays.count:,} {waited} waited for the completion of another one: {units.percent(in_10)} were issued "
+        f"within 10 µs of it, {units.percent(in_50)} within 50 µs{held}."
+    )
 
 
 def _quantiles(study: Study, half: str) -> Iterator[str]:
@@ -279,9 +319,13 @@ def _work(study: Study) -> Work | None:
 def _mix(study: Study) -> str:
     """The shares of reads, writes and others, whatever their outcome."""
     by_op = study.once("outcomes", lambda: outcomes(study.requests.table)).by_op
-    total = max(sum(by_op.values()), 1)
-    reads, writes = by_op.get("read", 0), by_op.get("write", 0)
-    kinds = (("reads", reads), ("writes", writes), ("others", total - reads - writes))
+    return _shares(sum(by_op.values()), by_op.get("read", 0), by_op.get("write", 0))
+
+
+def _shares(requests: int, reads: int, writes: int) -> str:
+    """The shares of reads, writes and others: 70 % reads, 30 % writes."""
+    total = max(requests, 1)
+    kinds = (("reads", reads), ("writes", writes), ("others", requests - reads - writes))
     return ", ".join(f"{units.percent(number / total)} {name}" for name, number in kinds if number)
 
 
@@ -317,6 +361,53 @@ def _devices(study: Study) -> Table:
     more = len(study.devices) - len(rows)
     rest = f", without {units.counted(more, 'faster one')}" if more else ""
     return Table(f"Latency of each device, the slowest first{rest}", ("", "requests", "avg", *SHARES, "max"), rows)
+
+
+def _streams(study: Study) -> Iterator[Table]:
+    """The streams of programs, and how soon their requests were issued after those that they waited for."""
+    if not study.streams:
+        return
+    seconds = found.seconds if (found := _work(study)) else 0.0
+    rows = tuple(
+        (
+            each.stream.name,
+            _kind(each.stream),
+            f"{each.stream.instances:,}" if each.stream.instances else "",
+            f"{each.values.requests:,}",
+            f"{units.count(each.values.requests / seconds)} IO/s" if seconds else "",
+            _shares(each.values.requests, each.values.reads, each.values.writes),
+            f"{units.transferred(each.values.data / seconds)}/s" if seconds else "",
+            *_spans(each.values.latency, (0.5, 0.99)),
+            *_spans(each.values.delay, (0.5, 0.99)),
+        )
+        for each in study.streams
+    )
+    names = ("latency p50", "p99", "delay p50", "p99")
+    yield Table("Streams", ("", "kind", "instances", "requests", "rate", "mix", "data", *names), rows)
+    caused = tuple(
+        (
+            each.stream.name,
+            f"{values.delay.count:,}",
+            *(
+                units.percent(share) if values.not_held_back else ""
+                for share in (values.within_10_us, values.within_50_us)
+            ),
+            *_spans(values.delay, (0.5, 0.99, 1.0)),
+        )
+        for number, each in enumerate(study.streams)
+        if (values := study.causes.get(number))
+    )
+    if caused:
+        columns = ("", "requests", "within 10 µs", "within 50 µs", "p50", "p99", "max")
+        yield Table("From the completion of a request to the issue of the one that waits for it", columns, caused)
+
+
+def _kind(stream: Stream) -> str:
+    return "" if stream.open is None else "open" if stream.open else "closed"
+
+
+def _spans(values: Distribution, shares: Sequence[float]) -> tuple[str, ...]:
+    return tuple(units.span(values.quantile(share) / 1e9) if values.count else "" for share in shares)
 
 
 TIME_CHECKS = ("bad_latency", "bad_delay")
@@ -391,6 +482,15 @@ def _those(number: int | None) -> str:
     )
 
 
+def _parameters(file: SourceFile) -> Iterator[str]:
+    """The parameters of the run's program that the options set, its scale, and its seed."""
+    for each in file.option("set") or ():
+        yield plain(str(each))
+    for name in ("scale", "seed"):
+        if (value := file.option(name)) is not None:
+            yield f"{name} {value}"
+
+
 def _facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
     for file in files[:8]:
         yield "File", file.path
@@ -398,6 +498,10 @@ def _facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
         machine = run.get("machine", {})
         if run.get("load"):
             yield "Load", str(run["load"])
+        if name := program_name(file):
+            about = str((run.get("program") or {}).get("about") or "")
+            yield "Program", f"{name}: {about}" if about else name
+            yield "Parameters", ", ".join(_parameters(file))
         for target in file.targets:
             size = f", {units.binary_bytes(target['sectors'] * SECTOR_BYTES)}" if target.get("sectors") else ""
             scheduler = f", scheduler {target['scheduler']}" if target.get("scheduler") else ""

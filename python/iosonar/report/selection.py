@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from iosonar.diagrams import Diagram, Group
 from iosonar.errors import UsageError
-from iosonar.table import Kind, Requests, devices_of
+from iosonar.table import Kind, Requests, devices_of, streams_of
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Selection:
             groups.add(Group.DYNAMIC)
             if len(devices_of(requests.files)) > 1:
                 groups.add(Group.DEVICES)
+            if len(streams_of(requests.files)) > 1:
+                groups.add(Group.STREAMS)
         if self.verbose:
             groups.add(Group.VERBOSE)
         return [diagram for diagram in catalogue if diagram.group in groups]

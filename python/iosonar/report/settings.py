@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import PurePath
 from typing import Any
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side
 from iosonar.report.typed import typed_options
-from iosonar.table import SourceFile
+from iosonar.table import SourceFile, has_closed_stream, program_name
 from iosonar.text import plain
 
 DEFAULT = "default"
@@ -90,7 +91,12 @@ def _raw_settings(file: SourceFile) -> Iterator[tuple[tuple[Scope, str], Any]]:
     run, footer = file.run, file.footer
     if load := run.get("load"):
         yield (Scope.LOAD, "load"), PurePath(str(load)).name
-    yield (Scope.LOAD, "requests"), _number((footer.get("counts") or {}).get("requests"))
+    if name := program_name(file):
+        yield (Scope.LOAD, "program"), name
+        yield (Scope.LOAD, "text of the program"), _digest(str((run.get("program") or {}).get("text") or ""))
+    if not has_closed_stream(file):
+        # Of closed streams, the storage determines the number of requests.
+        yield (Scope.LOAD, "requests"), _number((footer.get("counts") or {}).get("requests"))
     yield from _settings_of_targets(file.targets)
     machine = run.get("machine") or {}
     for key, name in MACHINE.items():
@@ -137,6 +143,11 @@ def _settings_of_targets(targets: Sequence[dict[str, Any]]) -> Iterator[tuple[tu
     for key, name in (("scheduler", "scheduler"), ("write_cache", "write cache"), ("wbt_lat_usec", "wbt_lat_usec")):
         yield (Scope.TARGET, name), each(lambda target, key=key: (target.get("queue") or target).get(key))
     yield (Scope.TARGET, "file system"), each(lambda target: (target.get("mount") or {}).get("file_system"))
+
+
+def _digest(text: str) -> str:
+    """A short name for a text, different for different texts."""
+    return sha256(text.encode()).hexdigest()[:8] if text else ""
 
 
 def _number(value: Any) -> str | None:

@@ -4,6 +4,16 @@ from iosonar.table.calls import Calls, calls_of, open_calls
 from iosonar.table.devices import Device, devices_of, only_device
 from iosonar.table.requests import Requests, open_files, open_requests, requests_of
 from iosonar.table.source import OF_CALLS, OF_REQUESTS, Kind, SourceFile
+from iosonar.table.streams import (
+    Stream,
+    asks_by_itself,
+    has_closed_stream,
+    is_of_program_alone,
+    program_name,
+    programs_of,
+    stated_streams,
+    streams_of,
+)
 
 __all__ = [
     "OF_CALLS",
@@ -13,11 +23,19 @@ __all__ = [
     "Kind",
     "Requests",
     "SourceFile",
+    "Stream",
+    "asks_by_itself",
     "calls_of",
     "devices_of",
+    "has_closed_stream",
+    "is_of_program_alone",
     "only_device",
     "open_calls",
     "open_files",
     "open_requests",
+    "program_name",
+    "programs_of",
     "requests_of",
+    "stated_streams",
+    "streams_of",
 ]

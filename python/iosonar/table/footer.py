@@ -183,6 +183,14 @@ _RUN = _object(
     {},
     {
         "load": _text,
+        "program": _object(
+            {},
+            {
+                "name": _text,
+                "about": _text,
+                "streams": _list(_object({}, {"name": _text, "instances": _COUNT, "open": _boolean})),
+            },
+        ),
         "options": _object({}, {"speedup": _number, "window": _values(_TIME)}),
         "target": _TARGET,
         "targets": _list(_TARGET),

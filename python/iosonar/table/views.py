@@ -12,6 +12,7 @@ from iosonar.table.columns import ROW_NUMBER, unique_names
 from iosonar.table.embedded import quoted, scan, text
 from iosonar.table.requests import COLUMNS, OWN_REASONS, known_columns
 from iosonar.table.source import OF_REQUESTS, Kind, SourceFile
+from iosonar.table.streams import program_name, stated_streams
 from iosonar.table.versions import stored_name, stored_sql
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ LOAD_AS_RUN = {
 }
 """The columns of a run that a recorded load determines."""
 
+STREAM_NAME = "stream_name"
+"""A column with the name of a request's stream, from the footer."""
+
 DERIVED = {
     "delay_ns": "issued_ns - scheduled_ns",
     "latency_ns": "completed_ns - issued_ns",
@@ -71,6 +75,8 @@ def define_views(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFi
         for index, file in enumerate(files)
     )
     view_of_files = f"SELECT * FROM (VALUES {rows}) AS files(source, path, name, kind, rows)"
+    if parts:
+        definitions["streams"] = _view_of_streams(files)
     for name, definition in (definitions | views_of_calls(files) | {"files": view_of_files}).items():
         connection.execute(f"CREATE VIEW {name} AS {definition}")
 
@@ -83,12 +89,14 @@ def _select(file: SourceFile, index: int, *, with_loads: bool) -> str:
     own = known_columns(file)
     stored = {stored_name(name, file.version) for name in own}
     other_columns = [name for name in file.columns if name not in stored]
-    added = [name for name in (*COLUMNS, *DERIVED, *(LOAD_ONLY if with_loads else ())) if name not in own]
+    added = [name for name in (*COLUMNS, *DERIVED, STREAM_NAME, *(LOAD_ONLY if with_loads else ())) if name not in own]
     new_names = unique_names(other_columns, [*own, *added, ROW_NUMBER])
     inner = [f"{index}::INTEGER AS source", f"{ROW_NUMBER} AS place"]
     inner += [f"{stored_sql(name, file.version)} AS {quoted(name)}" for name in own]
     for name in added:
-        if name in ("source", "place") or (name in DERIVED and not (file.kind is Kind.LOAD and name == "latency_ns")):
+        if name in ("source", "place", STREAM_NAME) or (
+            name in DERIVED and not (file.kind is Kind.LOAD and name == "latency_ns")
+        ):
             continue
         kind = LOAD_ONLY.get(name) or TYPES.get(COLUMNS.get(name, "int64"), "BIGINT")
         expression = LOAD_AS_RUN.get(name, "NULL") if file.kind is Kind.LOAD else "NULL"
@@ -97,7 +105,28 @@ def _select(file: SourceFile, index: int, *, with_loads: bool) -> str:
         inner.append(f"({expression})::{kind} AS {quoted(name)}")
     inner += [f"{quoted(name)} AS {quoted(new)}" for name, new in zip(other_columns, new_names, strict=True)]
     derived = [f"{DERIVED[name]} AS {name}" for name in added if name in DERIVED and not _is_in(inner, name)]
+    derived.append(f"{_stream_name(file)} AS {STREAM_NAME}")
     return f"SELECT *, {', '.join(derived)} FROM (SELECT {', '.join(inner)} FROM {scan(file.parquet)})"
+
+
+def _stream_name(file: SourceFile) -> str:
+    names = [
+        f"WHEN {number} THEN {text(str(stream.get('name', '')))}" for number, stream in enumerate(stated_streams(file))
+    ]
+    return f"CASE stream {' '.join(names)} END" if names else "NULL::VARCHAR"
+
+
+def _view_of_streams(files: Sequence[SourceFile]) -> str:
+    rows = [
+        f"({source}::INTEGER, {number}::INTEGER, {text(program_name(file))}, {text(str(stream.get('name', '')))}, "
+        f"{int(stream.get('instances') or 0)}::BIGINT, {bool(stream.get('open', True))})"
+        for source, file in enumerate(files)
+        for number, stream in enumerate(stated_streams(file))
+    ]
+    # Without a row, VALUES has no types.
+    none = "(NULL::INTEGER, NULL::INTEGER, NULL::VARCHAR, NULL::VARCHAR, NULL::BIGINT, NULL::BOOLEAN)"
+    values = f"(VALUES {', '.join([*rows, none])}) AS streams(source, stream, program, stream_name, instances, open)"
+    return f"SELECT * FROM {values} WHERE source IS NOT NULL"
 
 
 def _is_in(inner: Sequence[str], name: str) -> bool:
