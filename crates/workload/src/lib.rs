@@ -17,6 +17,7 @@ mod mix;
 pub mod positions;
 pub mod program;
 pub mod sizes;
+pub mod vdbench;
 
 pub use generated::{Generated, Recipe};
 pub use mix::Mix;

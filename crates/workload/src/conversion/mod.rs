@@ -1,8 +1,13 @@
 //! Job files of other programs as programs: what all of them need. [`crate::fio`] and [`crate::vdbench`] read them.
 
+mod devices;
+mod group;
+pub mod options;
 mod sizes;
 mod writer;
 
+pub(crate) use devices::{Devices, Extent, Region};
+pub(crate) use group::{Group, weighted};
 pub(crate) use sizes::{Sizes, bytes_text};
 pub(crate) use writer::{ProgramText, StreamText, Table};
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use iosonar_trace::params::did_you_mean;
 
-use super::options::{OPTIONS, Treatment, find};
+use super::options::{OPTIONS, find};
 use super::syntax::{JobFile, Setting};
 use super::values::{micros, number, triple};
+use crate::conversion::options::Treatment;
 use crate::conversion::{Ignored, Place};
 
 /// A job of the file.

@@ -12,11 +12,12 @@ mod streams;
 mod syntax;
 mod values;
 
-pub use options::{FioOption, OPTIONS, Treatment};
+pub use options::OPTIONS;
+pub(crate) use values::{number, time_text};
 
 use std::path::Path;
 
-use crate::conversion::{Conversion, Ignored, Outside, ProgramText};
+use crate::conversion::{Conversion, Devices, Ignored, Outside, ProgramText};
 
 /// The job file as a program. `file` names it in errors.
 ///
@@ -25,7 +26,7 @@ use crate::conversion::{Conversion, Ignored, Outside, ProgramText};
 pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conversion, String> {
     let read = syntax::JobFile::parse(file, source, outside)?;
     let (jobs, mut ignored) = job::jobs(&read).map_err(|problems| named(file, problems))?;
-    let mut devices = place::Devices::default();
+    let mut devices = Devices::default();
     let (mut placed, mut problems) = (Vec::new(), Vec::new());
     for job in &jobs {
         match place::places(job, &mut devices) {

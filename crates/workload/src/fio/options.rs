@@ -1,38 +1,6 @@
 //! Every option of a fio job file, and what becomes of it.
 
-/// What becomes of an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Treatment {
-    /// The program says it.
-    Converted,
-    /// It does not change which requests are made; with the reason.
-    Ignored(&'static str),
-    /// The program cannot say it; with the reason, or the way to get it.
-    Refused(&'static str),
-}
-
-/// An option.
-#[derive(Debug, PartialEq, Eq)]
-pub struct FioOption {
-    /// Its name, then its aliases.
-    pub names: &'static [&'static str],
-    /// What becomes of it.
-    pub treatment: Treatment,
-}
-
-use Treatment::{Converted, Ignored, Refused};
-
-const fn converted(names: &'static [&'static str]) -> FioOption {
-    FioOption { names, treatment: Converted }
-}
-
-const fn ignored(names: &'static [&'static str], reason: &'static str) -> FioOption {
-    FioOption { names, treatment: Ignored(reason) }
-}
-
-const fn refused(names: &'static [&'static str], reason: &'static str) -> FioOption {
-    FioOption { names, treatment: Refused(reason) }
-}
+use crate::conversion::options::{JobOption, converted, ignored, refused};
 
 const FILES: &str = "how files are made or opened; the program uses devices";
 const RESULT: &str = "what fio reports; iosonar records every request";
@@ -54,7 +22,7 @@ const LATENCY: &str = "changes the depth by what fio measures; set iodepth";
 const COMMAND: &str = "a command beside the job; run it yourself";
 
 /// Every option.
-pub static OPTIONS: &[FioOption] = &[
+pub static OPTIONS: &[JobOption] = &[
     // What is asked.
     converted(&["rw", "readwrite"]),
     converted(&["rwmixread"]),
@@ -389,7 +357,7 @@ pub static OPTIONS: &[FioOption] = &[
 ];
 
 /// The option of this name.
-pub(super) fn find(name: &str) -> Option<&'static FioOption> {
+pub(super) fn find(name: &str) -> Option<&'static JobOption> {
     let name = if name.starts_with("http_") { "http_*" } else { name };
     OPTIONS.iter().find(|option| option.names.contains(&name))
 }

@@ -1,8 +1,8 @@
 //! Which requests a job makes: operations, sizes, and positions.
 
 use super::job::Job;
-use super::place::{Places, Region};
-use crate::conversion::Sizes;
+use super::place::Places;
+use crate::conversion::{Extent, Region, Sizes};
 
 /// Reads, writes, discards.
 pub const READ: usize = 0;
@@ -214,7 +214,7 @@ pub fn parts(
                 let zone = region.part(from, to, align).ok_or_else(|| {
                     job.error(option, "zones of a part whose size is not known; set size, and offset in the same way")
                 })?;
-                let is_empty = zone.from == zone.to.unwrap_or(crate::fio::place::Extent::Percent(100.0));
+                let is_empty = zone.from == zone.to.unwrap_or(Extent::Percent(100.0));
                 if access > 0.0 && is_empty {
                     return Err(job.error(option, "a zone behind the end of the job's size, or smaller than a request"));
                 }

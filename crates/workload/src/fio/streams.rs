@@ -4,49 +4,10 @@ use std::collections::BTreeSet;
 
 use super::job::{Job, shown};
 use super::pace::{Limits, Pace, limits, pace};
-use super::place::{Devices, Places, Region};
+use super::place::Places;
 use super::requests::{DISCARD, Directions, Part, READ, WRITE, parts};
 use super::values::time_text;
-use crate::conversion::{Ignored, Sizes, StreamText, Table, bytes_text};
-
-/// Requests of the same sizes and positions.
-#[derive(Clone, Debug)]
-struct Group {
-    /// Operations with their weights.
-    operations: Vec<(&'static str, f64)>,
-    sizes: Sizes,
-    positions: String,
-    align: u64,
-    region: Region,
-}
-
-impl Group {
-    fn weight(&self) -> f64 {
-        self.operations.iter().map(|(_, weight)| weight).sum()
-    }
-
-    fn write(&self, table: &mut Table, devices: &Devices) {
-        match &self.operations[..] {
-            [(operation, _)] => table.text("op", operation),
-            several => {
-                let parts: Vec<String> =
-                    several.iter().map(|(operation, weight)| format!("{operation}={weight}")).collect();
-                table.text("mix", &parts.join(","));
-            }
-        }
-        table.text("sizes", &self.sizes.text());
-        table.text("positions", &self.positions);
-        if self.align != 4096 {
-            table.text("align", &bytes_text(self.align));
-        }
-        if !devices.is_one() {
-            table.text("device", devices.name(self.region.device));
-        }
-        if let Some(region) = self.region.text(devices) {
-            table.text("region", &region);
-        }
-    }
-}
+use crate::conversion::{Devices, Group, Ignored, StreamText, Table, weighted};
 
 /// The order of jobs: `stonewall` waits for all jobs before, `wait_for` for one of them.
 #[derive(Debug, Default)]
@@ -346,7 +307,7 @@ impl Described<'_> {
                     return Err(self.job.error("thinktime_blocks", why));
                 }
                 several => {
-                    steps = self.weighted(several);
+                    steps = weighted(several, self.devices);
                     steps.extend(of_flushes.map(|weight| {
                         let mut flush = Table::default();
                         flush.text("op", "flush");
@@ -393,16 +354,6 @@ impl Described<'_> {
         Ok(step)
     }
 
-    fn weighted(&self, groups: &[Group]) -> Vec<Table> {
-        let tables = groups.iter().map(|group| {
-            let mut step = Table::default();
-            group.write(&mut step, self.devices);
-            step.plain("weight", group.weight());
-            step
-        });
-        tables.collect()
-    }
-
     fn open(&self, name: &str, parts: &[Part], rates: [f64; 3], is_poisson: bool) -> (String, Vec<StreamText>) {
         let total: f64 = rates.iter().sum();
         let kind = if is_poisson { "poisson" } else { "uniform" };
@@ -426,7 +377,7 @@ impl Described<'_> {
             }
             match &groups[..] {
                 [group] => group.write(&mut keys, self.devices),
-                several => steps = self.weighted(several),
+                several => steps = weighted(several, self.devices),
             }
             let share = rates[direction] / total;
             let of_stream = |requests: u64| ((requests as f64 * share * (1.0 + flushes)).round() as u64).max(1);

@@ -13,7 +13,6 @@ fn streams(source: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-#[expect(dead_code, reason = "tests of options follow")]
 fn refused(source: &str) -> String {
     convert("job.fio", source, &Outside::NOTHING).err().unwrap_or_else(|| panic!("{source} was converted"))
 }
@@ -42,4 +41,251 @@ fn a_rate_becomes_an_open_stream() {
         text,
         "arrivals = \"uniform rate=500\"\nop = \"read\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"4M\"\nrequests = 1024"
     );
+}
+
+/// Options of a job, and what its stream has of them.
+#[test]
+fn each_option_has_its_meaning() {
+    for (options, expected) in [
+        ("rw=write size=1m", "op = \"write\""),
+        ("rw=trim size=1m", "op = \"discard\""),
+        ("rw=randread size=1m", "positions = \"shuffled\""),
+        ("rw=randread size=1m norandommap", "positions = \"uniform\""),
+        ("rw=randread size=1m ba=512", "positions = \"uniform\"\nalign = \"512B\""),
+        ("rw=randrw rwmixread=70 size=1m", "mix = \"read=70,write=30\""),
+        ("rw=randrw rwmixwrite=20 size=1m", "mix = \"read=80,write=20\""),
+        ("rw=randrw rwmixread=100 size=1m", "op = \"read\""),
+        // Sequences of reads and writes are independent.
+        ("rw=rw size=1m", "op = \"write\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"1M\"\nweight = 50"),
+        ("rw=randrw bs=4k,64k size=1m norandommap", "op = \"write\"\nsizes = \"64k\""),
+        ("rw=read bs=1m size=8m", "sizes = \"1M\""),
+        ("rw=read bs=4k bsrange=4k-12k size=1m", "sizes = \"4k:1,8k:1,12k:1\""),
+        ("rw=read bsrange=4k-12k bs=4k size=1m", "sizes = \"4k\""),
+        ("rw=read bssplit=4k/70:64k size=1m", "sizes = \"4k:70,64k:30\""),
+        ("rw=randwrite bssplit=4k/100,8k/50:16k/50 size=1m norandommap", "sizes = \"8k:50,16k:50\""),
+        ("rw=randread random_distribution=zipf:1.2 size=1m", "positions = \"zipf exponent=1.2\""),
+        ("rw=randread random_distribution=pareto:0.2 size=1m", "positions = \"self-similar share=80% space=20%\""),
+        ("rw=randread random_distribution=normal:10 size=1m", "positions = \"normal centre=50% deviation=10%\""),
+        ("rw=randread percentage_random=30 size=1m", "positions = \"runs random=30%\""),
+        ("rw=randread percentage_random=0 size=1m", "positions = \"sequential\""),
+        ("rw=randread:8 size=1m", "positions = \"runs length=8\""),
+        ("rw=write:12k size=1m", "positions = \"strided stride=16k\""),
+        ("rw=randread random_distribution=zoned:60/10:40/90", "region = \"10%\"\nweight = 60"),
+        ("rw=randread random_distribution=zoned:60/10:40/", "region = \"10%..\"\nweight = 40"),
+        ("rw=randread random_distribution=zoned_abs:60/4m:40/12m size=16m", "region = \"4M..16M\"\nweight = 40"),
+        ("rw=read iodepth=16 size=1m", "depth = 16"),
+        ("rw=read thinktime=200 size=1m iodepth=16", "closed = true\nthink = \"constant value=200us\""),
+        ("rw=read thinktime=5ms thinktime_blocks=8 iodepth=8 size=1m", "[[stream.step]]\nrepeat = 8\nwait = false"),
+        ("rw=read ioengine=sync thinktime=5ms thinktime_blocks=8 iodepth=4 size=1m", "[[stream.step]]\nrepeat = 8"),
+        ("rw=read rate=1m size=1m", "arrivals = \"uniform rate=256\""),
+        ("rw=read bssplit=4k/50:12k/50 rate=800k size=1m", "arrivals = \"uniform rate=100\""),
+        ("rw=randread rate_iops=50 rate_process=poisson size=1m", "arrivals = \"poisson rate=50\""),
+        ("rw=randrw rate_iops=30,10 size=1m", "name = \"a-writes\"\narrivals = \"uniform rate=10\""),
+        ("rw=read size=1m", "region = \"1M\"\nrequests = 256"),
+        ("rw=read size=1m loops=3", "requests = 768"),
+        ("rw=read size=1m io_size=64k", "requests = 16"),
+        ("rw=read size=1m io_size=50%", "requests = 128"),
+        ("rw=read size=1m number_ios=7", "requests = 7"),
+        ("rw=read size=10% offset=20%", "region = \"20%..28%\"\npasses = 1"),
+        ("rw=read size=1m offset=4m", "region = \"4M..5M\""),
+        ("rw=read", "passes = 1"),
+        ("rw=read runtime=60 time_based", "end = \"1m\""),
+        ("rw=read startdelay=5 ramp_time=10 runtime=60 size=1m", "start = \"5s\"\nend = \"75s\""),
+        ("rw=read size=1m numjobs=4", "instances = 4"),
+        ("rw=read size=1m numjobs=4 offset_increment=1m", "region = \"4M\"\nown_region = true"),
+        (
+            "rw=read size=1m numjobs=4 offset_increment=2m",
+            "name = \"a.3\"\nclosed = true\nop = \"read\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"6M..7M\"",
+        ),
+        ("rw=read numjobs=4 offset_increment=25%", "region = \"75%..\""),
+        ("rw=write fsync=32 size=1m", "requests = 264\n[[stream.step]]\nrepeat = 32\n[[stream.step]]\nop = \"flush\""),
+        ("rw=randrw fdatasync=10 size=1m", "mix = \"read=50,write=50,flush=5\""),
+        ("rw=write sync=1 size=1m", "op = \"fua\""),
+        ("rw=write sync=dsync size=1m", "op = \"fua\""),
+        (
+            "rw=trimwrite size=1m",
+            "requests = 512\n[[stream.step]]\nop = \"discard\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"1M\"\n[[stream.step]]\nop = \"write\"\nsame = true",
+        ),
+        ("rw=read filename=/dev/sdb:/dev/sdc size=1m", "device = \"sdc\"\nregion = \"512k\""),
+        ("rw=read nrfiles=4 file_service_type=random:8 size=16m", "positions = \"streams count=4 run=8\""),
+        ("rw=read nrfiles=4 file_service_type=sequential size=16m", "positions = \"sequential\""),
+    ] {
+        let source = format!("[a]\nfilename=/dev/sdb\nioengine=libaio\ndirect=1\n{}\n", options.replace(' ', "\n"));
+        let text = streams(&source);
+        assert!(text.contains(expected), "{options}: {text}");
+    }
+}
+
+#[test]
+fn a_synchronous_engine_has_one_request_at_a_time() {
+    let conversion = converted("[a]\nrw=read\nsize=1m\niodepth=32\ndirect=1\n");
+    assert!(!conversion.text.contains("depth ="), "{}", conversion.text);
+    assert!(conversion.notes[0].contains("psync, fio's default, has one request at a time"), "{:?}", conversion.notes);
+    assert!(keys("rw=read size=1m iodepth=32 ioengine=psync io_submit_mode=offload").contains("depth = 32"));
+}
+
+#[test]
+fn jobs_without_a_filename_have_files_of_their_own() {
+    let text = streams(
+        "[global]\nsize=1g\n[a]\nnumjobs=2\n[b]\n[c]\nfilename=x\n[d]\nfilename=x\nsize=2g\n[e]\nfilename=/dev/sdb\n",
+    );
+    let devices = "[devices]\n\"a\" = \"2G\"\n\"b\" = \"1G\"\n\"x\" = \"2G\"\n\"sdb\" = \"50%\"\n";
+    assert!(text.starts_with(devices), "{text}");
+    assert!(text.contains("name = \"a\"\ninstances = 2\nclosed = true\nop = \"read\"\nsizes = \"4k\"\npositions = \"sequential\"\ndevice = \"a\"\nown_region = true\nrequests = 262144"), "{text}");
+    assert!(text.contains("device = \"x\"\nregion = \"1G\""), "{text}");
+}
+
+#[test]
+fn global_sections_count_for_the_jobs_below_them() {
+    let text = streams("[global]\nsize=1m\nbs=8k\n[a]\n[global]\nbs=16k\n[b]\n[c]\nbs=32k\n");
+    let sizes: Vec<&str> = text.lines().filter(|line| line.starts_with("sizes")).collect();
+    assert_eq!(sizes, ["sizes = \"8k\"", "sizes = \"16k\"", "sizes = \"32k\""]);
+    assert!(streams("[a]\nkb_base=1000\nsize=1mi\nbs=4ki\n").contains("sizes = \"4k\""));
+}
+
+#[test]
+fn stonewall_and_wait_for_order_the_jobs() {
+    let text =
+        streams("[global]\nsize=1m\n[a]\n[b]\nnumjobs=2\n[c]\nstonewall\n[d]\n[e]\nstonewall\n[f]\nwait_for=c\n");
+    let named = |name: &str| {
+        text.split("[[stream]]").find(|part| part.contains(&format!("name = \"{name}\""))).unwrap().to_owned()
+    };
+    for (name, after) in
+        [("c", Some("a, b")), ("d", Some("a, b")), ("e", Some("c, d")), ("f", Some("c, d")), ("a", None), ("b", None)]
+    {
+        let expected = after.map(|after| format!("after = \"{after}\""));
+        assert_eq!(named(name).lines().find(|line| line.starts_with("after")), expected.as_deref(), "{name}: {text}");
+    }
+    assert!(streams("[a]\nsize=1m\n[a]\nsize=1m\nstonewall\n").contains("name = \"a-2\""));
+    assert!(refused("[a]\nsize=1m\nwait_for=x\n").starts_with("job.fio:3: wait_for=x: no job above"));
+}
+
+#[test]
+fn what_a_program_cannot_say_is_refused_by_name_and_line() {
+    for (options, why) in [
+        ("zonemode=zbd", "job.fio:4: zonemode=zbd: cannot be converted: zoned block devices"),
+        (
+            "read_iolog=x",
+            "job.fio:4: read_iolog=x: cannot be converted: a log of requests; convert it with iosonar convert",
+        ),
+        ("flow=2", "job.fio:4: flow=2: cannot be converted"),
+        ("verify=crc32c rw=write", "job.fio:4: verify=crc32c: cannot be converted: fio reads back"),
+        ("verify_backlog=8", "job.fio:4: verify_backlog=8: cannot be converted"),
+        ("iodept=4", "job.fio:4: iodept: unknown option; did you mean iodepth?"),
+        ("zzzzzz=4", "job.fio:4: zzzzzz: unknown option; docs/workloads.md"),
+        ("ioengine=cpuio cpuload=5", "job.fio:4: ioengine=cpuio: cannot be converted: cpuio makes no reads"),
+        ("rw=read:-8k", "job.fio:4: rw=read:-8k: backwards"),
+        ("rw=foo", "job.fio:4: rw=foo: unknown"),
+        ("bs=1000", "job.fio:4: bs=1000: 1000 bytes are not a multiple of 512"),
+        ("bs=x", "job.fio:4: bs=x: `x` is not a number"),
+        ("bssplit=4k/50:8k/40", "job.fio:4: bssplit=4k/50:8k/40: the percentages add up to 90, not 100"),
+        ("rate=1m thinktime=5", "job.fio:5: thinktime=5: together with a rate"),
+        ("rw=rw rate_iops=,100", "job.fio:5: rate_iops=,100: reads have no rate"),
+        (
+            "thinktime=5 thinktime_blocks=8 iodepth=4 ioengine=libaio",
+            "job.fio:5: thinktime_blocks=8: 8 requests before a pause",
+        ),
+        ("random_distribution=zipf rw=randread", "job.fio:4: random_distribution=zipf: its theta"),
+        ("random_distribution=zipf:1.2:0.5 rw=randread", "job.fio:4: random_distribution=zipf:1.2:0.5: a centre"),
+        ("size=50% filename=/dev/x offset=1m", "job.fio:6: offset=1m: an offset in bytes and a size in percent"),
+        ("startdelay=5-10", "job.fio:4: startdelay=5-10: a random time"),
+        ("time_based", "job.fio:4: time_based: without runtime"),
+        ("filename=", "job.fio:4: filename=: `` is not a device"),
+        ("iodepth=0", "job.fio:4: iodepth=0: it is 0"),
+        ("exitall", "job.fio:4: exitall: cannot be converted"),
+    ] {
+        let found = refused(&format!("# a job\n[a]\nsize=1g\n{}\n", options.replace(' ', "\n")));
+        assert!(found.starts_with(why), "{options}: {found}");
+    }
+    assert!(refused("[a]\n").starts_with("job.fio:1: job a: size: missing"));
+    assert!(refused("[global]\nbs=4k\n").contains("the file has no job"));
+    // Every reason at once.
+    assert_eq!(refused("[a]\nsize=1m\nflow=1\nzonemode=zbd\n[b]\nsize=1m\nexitall\n").lines().count(), 3);
+    // Options that are off are no options.
+    converted("[a]\nsize=1m\nflow=0\nzonemode=none\nexitall=0\n");
+}
+
+#[test]
+fn nothing_is_ignored_in_silence() {
+    let conversion = converted(
+        "[global]\nioengine=libaio\ngroup_reporting\nrandrepeat=0\n[a]\nrw=write\nsize=1m\nbuffer_compress_percentage=60\ndedupe_percentage=20\nverify=md5\ndo_verify=0\nramp_time=5\n",
+    );
+    let remarks = conversion.remarks().join("\n");
+    for part in [
+        "ignored: job.fio:2: ioengine=libaio: how requests are issued",
+        "ignored: job.fio:3: group_reporting: what fio reports",
+        "ignored: job.fio:4: randrepeat=0: fio's random numbers; the run's are set by --seed",
+        "note: a: buffer_compress_percentage=60: run it with --compressible 60",
+        "note: a: dedupe_percentage=20: run it with --dedupe 20",
+        "note: a: verify: run it with --verify",
+        "note: a: the first 5s are fio's ramp_time",
+        "note: in fio a goes through the page cache (direct=1 is not set)",
+    ] {
+        assert!(remarks.contains(part), "{part}: {remarks}");
+        assert!(conversion.text.contains(part), "{part}");
+    }
+    assert_eq!(conversion.meanings, ["a: keeps one request outstanding: sequential writes of 4k; on a; 256 requests"]);
+}
+
+/// The tables of options in `docs/workloads.md`. After a change: `UPDATE_DOCS=1 cargo test --workspace docs_have_all_options`.
+#[test]
+fn docs_have_all_options() {
+    use crate::conversion::options::described;
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workloads.md");
+    let mut text = std::fs::read_to_string(file).unwrap();
+    let found = text.clone();
+    let vdbench = [
+        ("General", crate::vdbench::GENERAL),
+        ("`sd`", crate::vdbench::SD),
+        ("`wd`", crate::vdbench::WD),
+        ("`rd`", crate::vdbench::RD),
+    ];
+    let vdbench = vdbench.map(|(title, options)| format!("#### {title}\n\n{}", described(options)));
+    for (mark, table) in [("fio", described(OPTIONS)), ("vdbench", vdbench.join("\n"))] {
+        let (begin, end) = (format!("<!-- options of {mark} -->\n"), format!("<!-- end of the options of {mark} -->"));
+        let (before, rest) = text.split_once(&begin).expect("the table begins");
+        let (_, after) = rest.split_once(&end).expect("the table ends");
+        text = format!("{before}{begin}\n{table}\n{end}{after}");
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(file, &text).unwrap();
+        return;
+    }
+    assert!(found == text, "docs/workloads.md is out of date: run this test with UPDATE_DOCS=1");
+}
+
+mod any_text {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The options that are converted, with values that may fit.
+    fn line() -> impl Strategy<Value = String> {
+        let names: Vec<&str> = OPTIONS.iter().flat_map(|option| option.names).copied().collect();
+        let values = "randread|rw|write:4k|trimwrite|4k|64k|0|1|17|1g|50%|4k,8k|4k-64k|4k/50:8k/50|zipf:1.1|zoned:50/10:50/90|libaio|a:b|10s|poisson|,1|99999p|-1|x";
+        let values: Vec<&'static str> = values.split('|').collect();
+        prop_oneof![
+            8 => (prop::sample::select(names), prop::sample::select(values)).prop_map(|(name, value)| format!("{name}={value}")),
+            1 => Just("[a]".to_owned()),
+            1 => Just("size=1m".to_owned()),
+            1 => Just("filename=/dev/sdb".to_owned()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,200}") {
+            _ = convert("job.fio", &text, &Outside::NOTHING).map(|conversion| conversion.program("job.fio"));
+        }
+
+        #[test]
+        fn of_options_never_panics(lines in prop::collection::vec(line(), 0..8)) {
+            let text = format!("[a]\nsize=1m\n{}", lines.join("\n"));
+            if let Ok(conversion) = convert("job.fio", &text, &Outside::NOTHING) {
+                _ = conversion.program("job.fio");
+            }
+            let text = format!("sd=a,lun=/dev/x\nwd=w,sd=a\nrd=r,wd=w,{}", lines.join(","));
+            _ = crate::vdbench::convert("p.vdb", &text, &Outside::NOTHING).map(|conversion| conversion.program("p.vdb"));
+        }
+    }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use iosonar_trace::params::did_you_mean;
 
 use crate::conversion::{Conversion, Outside};
-use crate::fio;
 use crate::program::Program;
+use crate::{fio, vdbench};
 
 macro_rules! programs {
     ($($name:literal),* $(,)?) => {
@@ -32,7 +32,7 @@ pub static PROGRAMS: &[(&str, &str)] = programs![
 /// The ready program of this name, or the program in the file of this name.
 ///
 /// # Errors
-/// If there is neither, or the text is not a program. A fio job file is one if it can be converted.
+/// If there is neither, or the text is not a program. The job file of another program is one if it can be converted.
 pub fn open(name: &str) -> Result<Program, String> {
     if let Some((_, text)) = PROGRAMS.iter().find(|(known, _)| *known == name) {
         return Program::parse(&format!("{name}.toml"), text);
@@ -61,6 +61,7 @@ pub fn convert(name: &str) -> Result<Option<Conversion>, String> {
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending.to_ascii_lowercase().as_str() {
         "fio" => fio::convert(name, &read(name)?, &Outside::PROCESS).map(Some),
+        "vdb" | "vdbench" => vdbench::convert(name, &read(name)?, &Outside::PROCESS).map(Some),
         _ => Ok(None),
     }
 }

@@ -1,4 +1,4 @@
-//! `iosonar workload convert`: a job file of fio as a program.
+//! `iosonar workload convert`: a job file of fio or vdbench as a program.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,19 +11,19 @@ use crate::console::{out, status};
 use crate::usage::{Usage, misuse};
 use crate::written;
 
-/// Convert a job file of fio to a program, and say what it means
+/// Convert a job file of fio, or a parameter file of vdbench, to a program, and say what it means
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   iosonar workload convert oltp.fio oltp.toml
-  iosonar workload convert oltp.fio              what it means, without writing a file
+  iosonar workload convert array.vdb             what it means, without writing a file
   iosonar workload load oltp.fio x.load.parquet  a job file is also a PROGRAM
 
 Prints a sentence for each job, notes where the program differs from the job file, and the options that do not
 change which requests are made. An option that a program cannot express is refused, with file and line.
 docs/workloads.md lists all options.")]
 pub struct Args {
-    /// The job file: NAME.fio
+    /// The job file: NAME.fio, or NAME.vdb
     #[arg(value_name = "JOB")]
     job: String,
 
@@ -39,7 +39,7 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let Self { job, output, replacing } = self;
         let Some(conversion) = library::convert(&job).map_err(Usage)? else {
-            misuse!("{job} is not a job file of fio by its name; name it NAME.fio");
+            misuse!("{job} is neither a job file of fio nor of vdbench by its name; name it NAME.fio or NAME.vdb");
         };
         let program = conversion.program(&job).map_err(Usage)?;
         for meaning in &conversion.meanings {

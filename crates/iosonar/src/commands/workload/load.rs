@@ -25,7 +25,7 @@ Examples:
 Closed streams, and open ones whose steps wait, are left out: when they make requests depends on the
 device. A program without any other stream is refused.")]
 pub struct Args {
-    /// Name of a ready program, a TOML file, or a job file of fio (NAME.fio)
+    /// Name of a ready program, a TOML file, or a job file of fio or vdbench (NAME.fio, NAME.vdb)
     #[arg(value_name = "PROGRAM")]
     program: String,
 

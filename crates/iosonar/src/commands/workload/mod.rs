@@ -22,8 +22,8 @@ Examples:
   iosonar workload load spc1 x.load.parquet --scale 10  its open part as a load
   iosonar workload convert oltp.fio oltp.toml           a job file of fio as a program
 
-PROGRAM is the name of a ready program, a TOML file, or a job file of fio (NAME.fio); docs/workloads.md describes
-its text.")]
+PROGRAM is the name of a ready program, a TOML file, or a job file of fio or vdbench (NAME.fio, NAME.vdb);
+docs/workloads.md describes them.")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

@@ -15,7 +15,7 @@ Examples:
   iosonar workload show tpcb
   iosonar workload show mine.toml     print it if it is valid, or what is wrong with it")]
 pub struct Args {
-    /// Name of a ready program, a TOML file, or a job file of fio (NAME.fio)
+    /// Name of a ready program, a TOML file, or a job file of fio or vdbench (NAME.fio, NAME.vdb)
     #[arg(value_name = "PROGRAM")]
     program: String,
 }

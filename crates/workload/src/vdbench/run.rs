@@ -1,0 +1,392 @@
+//! What the runs of a parameter file mean.
+
+use super::definitions::{Definition, Definitions, bytes, matches};
+use crate::conversion::{Devices, Extent, Group, Region, Sizes, StreamText, Table, bytes_text, weighted};
+use crate::fio::time_text;
+
+/// The parts of a conversion.
+#[derive(Debug, Default)]
+pub struct Converted {
+    pub streams: Vec<StreamText>,
+    pub devices: Vec<(String, String)>,
+    pub meanings: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+/// What a workload asks of a device.
+struct Work<'a> {
+    workload: &'a Definition,
+    storage: &'a Definition,
+    group: Group,
+    /// Whether it ends at the end of its range.
+    is_once: bool,
+    /// Its share of the run's rate, without those of the other devices.
+    skew: f64,
+    /// Its own rate.
+    rate: Option<f64>,
+}
+
+/// # Errors
+/// If a program cannot say it.
+pub fn convert(all: &Definitions) -> Result<Converted, String> {
+    let mut whole = Converted::default();
+    let mut devices = Devices::default();
+    let mut regions = Vec::new();
+    for storage in &all.storages {
+        regions.push(region(storage, &mut devices)?);
+    }
+    let mut before: Vec<String> = Vec::new();
+    let mut names = std::collections::BTreeSet::new();
+    for run in &all.runs {
+        let works = works(all, run, &regions)?;
+        let (start, end) = times(run, whole.streams.is_empty(), &mut whole.notes)?;
+        let (meaning, mut streams) = match rate(run)? {
+            Some(rate) => open(run, &works, rate, &devices)?,
+            None if works.iter().all(|work| work.rate.is_some()) => open(run, &works, 0.0, &devices)?,
+            None => closed(run, &works, &devices, &mut whole.notes)?,
+        };
+        let mut now = Vec::new();
+        for stream in &mut streams {
+            let name = stream.keys.name().replace([',', '$', '"', '\\'], "_");
+            let mut unique = name.trim().to_owned();
+            while !names.insert(unique.clone()) {
+                unique.push_str("-2");
+            }
+            stream.keys.rename(&unique);
+            if !before.is_empty() {
+                stream.keys.text("after", &before.join(", "));
+            }
+            if start > 0 {
+                stream.keys.text("start", &time_text(start));
+            }
+            stream.keys.text("end", &time_text(end));
+            now.push(unique);
+        }
+        let then = if before.is_empty() { "" } else { ", after the runs before" };
+        whole.meanings.push(format!("{}: {meaning}, for {}{then}", run.name, time_text(end - start)));
+        whole.streams.extend(streams);
+        before = now;
+    }
+    data(all, &mut whole.notes)?;
+    whole.notes.push("vdbench never uses the first block of a device; the program does".into());
+    whole.devices = devices.texts();
+    Ok(whole)
+}
+
+/// The options of the run for the data of writes.
+fn data(all: &Definitions, notes: &mut Vec<String>) -> Result<(), String> {
+    let Some(general) = &all.general else { return Ok(()) };
+    let ratio = |name| {
+        general.parsed(name, |text| {
+            text.parse::<f64>()
+                .ok()
+                .filter(|ratio| *ratio >= 1.0)
+                .ok_or_else(|| format!("`{text}` is not a ratio of 1 or more"))
+        })
+    };
+    for (name, of_run) in [("compratio", "--compressible"), ("dedupratio", "--dedupe")] {
+        if let Some(ratio) = ratio(name)?.filter(|ratio| *ratio > 1.0) {
+            notes.push(format!("{name}={ratio}: run it with {of_run} {}", (100.0 - 100.0 / ratio).round()));
+        }
+    }
+    Ok(())
+}
+
+/// The part of a device that a storage definition names.
+fn region(storage: &Definition, devices: &mut Devices) -> Result<Region, String> {
+    let lun = storage.parsed("lun", |text| Ok(text.to_owned()))?;
+    let lun = lun.ok_or_else(|| storage.error("lun", "missing: name the device"))?;
+    let size = storage.bytes("size")?.filter(|size| *size > 0);
+    let offset = storage.bytes("offset")?.unwrap_or(0);
+    let end = size.map(|size| offset + size);
+    let is_file = !lun.starts_with("/dev/");
+    if is_file && size.is_none() {
+        return Err(storage.error("size", "missing: a file needs its size"));
+    }
+    let device = devices.number(&lun, &storage.name, end.filter(|_| is_file));
+    Ok(Region { device, from: Extent::Bytes(offset), to: end.map(Extent::Bytes) })
+}
+
+/// The parameter of the run, or else of the workload.
+fn of<'a>(run: &'a Definition, workload: &'a Definition, name: &'static str) -> &'a Definition {
+    if run.has(name) { run } else { workload }
+}
+
+fn works<'a>(all: &'a Definitions, run: &'a Definition, regions: &[Region]) -> Result<Vec<Work<'a>>, String> {
+    let wanted = run.values("wd").ok_or_else(|| run.error("wd", "missing: name the workloads, as in wd=wd*"))?;
+    let workloads: Vec<&Definition> = all.workloads.iter().filter(|workload| matches(wanted, &workload.name)).collect();
+    if workloads.is_empty() {
+        return Err(run.error("wd", "no workload definition above has this name"));
+    }
+    let mut skews = Vec::new();
+    for workload in &workloads {
+        skews.push(workload.percent("skew")?.filter(|skew| *skew > 0.0));
+    }
+    let total: f64 = skews.iter().flatten().sum();
+    let open = skews.iter().filter(|skew| skew.is_none()).count();
+    if total > 100.0 + 1e-9 || (open == 0 && total < 100.0 - 1e-9) {
+        return Err(run.error("wd", &format!("the skews of its workloads add up to {total}, not 100")));
+    }
+    let mut works = Vec::new();
+    for (workload, skew) in workloads.iter().zip(skews) {
+        let skew = skew.unwrap_or((100.0 - total) / open.max(1) as f64) / 100.0;
+        let wanted =
+            of(run, workload, "sd").values("sd").ok_or_else(|| workload.error("sd", "missing: name the devices"))?;
+        let storages: Vec<usize> =
+            (0..all.storages.len()).filter(|&n| matches(wanted, &all.storages[n].name)).collect();
+        if storages.is_empty() {
+            return Err(of(run, workload, "sd").error("sd", "no storage definition above has this name"));
+        }
+        let rate = workload.parsed("iorate", |text| {
+            text.parse::<f64>()
+                .ok()
+                .filter(|rate| *rate > 0.0 && rate.is_finite())
+                .ok_or_else(|| format!("`{text}` is not a rate"))
+        })?;
+        let share = 1.0 / storages.len() as f64;
+        for &number in &storages {
+            let storage = &all.storages[number];
+            let (group, is_once) = group(run, workload, storage, regions[number], skew * share)?;
+            let rate = rate.map(|rate| rate * share);
+            works.push(Work { workload, storage, group, is_once, skew: skew * share, rate });
+        }
+    }
+    Ok(works)
+}
+
+/// The requests of a workload on a device, and whether they end at the end of the range.
+fn group(
+    run: &Definition,
+    workload: &Definition,
+    storage: &Definition,
+    whole: Region,
+    weight: f64,
+) -> Result<(Group, bool), String> {
+    for hits in ["rhpct", "whpct"] {
+        if of(run, workload, hits).percent(hits)?.unwrap_or(0.0) > 0.0 {
+            return Err(of(run, workload, hits)
+                .error(hits, "cannot be converted: hits of a cache whose size vdbench is given; use a range"));
+        }
+    }
+    let of_sizes = of(run, workload, "xfersize");
+    let sizes = match of_sizes.values("xfersize") {
+        None => Sizes::one(4096),
+        Some(values) => sizes(values).map_err(|why| of_sizes.error("xfersize", &why))?,
+    };
+    let reads = of(run, workload, "rdpct").percent("rdpct")?.unwrap_or(100.0);
+    let flags = storage.values("openflags").unwrap_or_default();
+    let is_synchronous = flags.iter().any(|flag| flag == "o_sync" || flag == "o_dsync");
+    let write = if is_synchronous { "fua" } else { "write" };
+    let operations = [("read", reads), (write, 100.0 - reads)].into_iter().filter(|(_, share)| *share > 0.0);
+    let of_seeks = of(run, workload, "seekpct");
+    let (positions, is_once) = match of_seeks.parsed("seekpct", |text| Ok(text.to_ascii_lowercase()))?.as_deref() {
+        None | Some("100" | "random" | "rand") => ("uniform".to_owned(), false),
+        Some("0" | "sequential" | "seq" | "seqnz") => ("sequential".to_owned(), false),
+        Some("eof" | "-1") => ("sequential".to_owned(), true),
+        Some(_) => (format!("runs random={}%", of_seeks.percent("seekpct")?.unwrap_or(100.0)), false),
+    };
+    let align = storage.bytes("align")?.filter(|align| *align > 0).unwrap_or_else(|| sizes.unit());
+    if align % 512 != 0 {
+        return Err(storage.error("align", "not a multiple of 512, the size of a sector"));
+    }
+    let of_range = of(run, workload, "range");
+    let region = match of_range.range("range")? {
+        None => whole,
+        Some((Extent::Bytes(from), Extent::Bytes(to))) => match whole.from {
+            Extent::Bytes(first) => {
+                Region { from: Extent::Bytes(first + from), to: Some(Extent::Bytes(first + to)), ..whole }
+            }
+            Extent::Percent(_) => whole,
+        },
+        Some((from, to)) => {
+            let share = |extent| if let Extent::Percent(percent) = extent { percent / 100.0 } else { 0.0 };
+            let part = whole.part(share(from), share(to), align);
+            part.ok_or_else(|| {
+                of_range.error("range", "percentages of an sd with an offset and without a size; set its size")
+            })?
+        }
+    };
+    let operations = operations.map(|(operation, share)| (operation, weight * share)).collect();
+    Ok((Group { operations, sizes, positions, align, region }, is_once))
+}
+
+/// One size, sizes with percentages, or `(smallest,largest,multiple)`.
+fn sizes(values: &[String]) -> Result<Sizes, String> {
+    match values {
+        [one] => Sizes::new(vec![(bytes(one)?, 1.0)]),
+        [smallest, largest, multiple] => {
+            let (smallest, largest, multiple) = (bytes(smallest)?, bytes(largest)?, bytes(multiple)?);
+            let count = largest.saturating_sub(smallest).checked_div(multiple).unwrap_or(u64::MAX).saturating_add(1);
+            if smallest > largest || count > 4096 {
+                return Err("(smallest, largest, multiple) with at most 4096 sizes".into());
+            }
+            Sizes::new((0..count).map(|n| (smallest + n * multiple, 1.0)).collect())
+        }
+        pairs if pairs.len().is_multiple_of(2) => {
+            let pair = |pair: &[String]| {
+                let percent = pair[1]
+                    .trim_end_matches('%')
+                    .parse::<f64>()
+                    .map_err(|_| format!("`{}` is not a percentage", pair[1]))?;
+                Ok((bytes(&pair[0])?, percent))
+            };
+            let all = pairs.chunks(2).map(pair).collect::<Result<Vec<_>, String>>()?;
+            let total: f64 = all.iter().map(|(_, percent)| percent).sum();
+            if (total - 100.0).abs() > 1e-6 {
+                return Err(format!("the percentages add up to {total}, not 100"));
+            }
+            Sizes::new(all)
+        }
+        _ => Err("a size, (size,percent,size,percent ...), or (smallest,largest,multiple)".into()),
+    }
+}
+
+/// Start and end of a run in microseconds.
+fn times(run: &Definition, is_first: bool, notes: &mut Vec<String>) -> Result<(u64, u64), String> {
+    let elapsed = run.micros("elapsed")?.filter(|time| *time > 0).unwrap_or(30_000_000);
+    let warmup = run.micros("warmup")?.unwrap_or(0);
+    if warmup > 0 {
+        notes.push(format!(
+            "{}: the first {} are vdbench's warmup; the run has them as well",
+            run.name,
+            time_text(warmup)
+        ));
+    }
+    let start = if is_first { 0 } else { run.micros("pause")?.unwrap_or(0) };
+    Ok((start, start + warmup + elapsed))
+}
+
+/// Requests per second; `None`: as many as the device completes.
+fn rate(run: &Definition) -> Result<Option<f64>, String> {
+    let Some(values) = run.values("iorate") else { return Ok(None) };
+    let sweep = "cannot be converted: a series of runs; use iosonar sweep";
+    match values {
+        [one] if one == "max" => Ok(None),
+        [one] if one == "curve" => Err(run.error("iorate", sweep)),
+        [one] => {
+            let rate = one.parse::<f64>().ok().filter(|rate| *rate > 0.0 && rate.is_finite());
+            rate.map(Some).ok_or_else(|| run.error("iorate", "not a rate: a number above zero, or max"))
+        }
+        _ => Err(run.error("iorate", sweep)),
+    }
+}
+
+/// Requests at their times, whatever is outstanding.
+fn open(
+    run: &Definition,
+    works: &[Work<'_>],
+    rate: f64,
+    devices: &Devices,
+) -> Result<(String, Vec<StreamText>), String> {
+    let (kind, how) = match run.parsed("distribution", |text| Ok(text.to_ascii_lowercase()))?.as_deref() {
+        None => ("poisson", "as a Poisson process"),
+        Some(text) if "exponential".starts_with(text) => ("poisson", "as a Poisson process"),
+        Some(text) if "deterministic".starts_with(text) => ("uniform", "at even intervals"),
+        Some(_) => return Err(run.error("distribution", "cannot be converted: it is exponential or deterministic")),
+    };
+    let (mut streams, mut parts, mut total) = (Vec::new(), Vec::new(), 0.0);
+    for work in works {
+        let own = work.rate.unwrap_or(rate * work.skew);
+        total += own;
+        let mut keys = Table::default();
+        keys.text("name", &format!("{}-{}-{}", run.name, work.workload.name, work.storage.name));
+        keys.text("arrivals", &format!("{kind} rate={}", (own * 1e9).round() / 1e9));
+        work.group.write(&mut keys, devices);
+        if work.is_once {
+            keys.plain("passes", 1);
+        }
+        parts.push(format!("{} {}", rounded(own), described(work)));
+        streams.push(StreamText { comment: work.workload.place.to_string(), keys, steps: Vec::new() });
+    }
+    Ok((format!("asks for {} requests per second {how}: {}", rounded(total), parts.join(", ")), streams))
+}
+
+fn rounded(rate: f64) -> f64 {
+    (rate * 100.0).round() / 100.0
+}
+
+/// Each device always has as many requests as it has threads.
+fn closed(
+    run: &Definition,
+    works: &[Work<'_>],
+    devices: &Devices,
+    notes: &mut Vec<String>,
+) -> Result<(String, Vec<StreamText>), String> {
+    let (mut streams, mut parts) = (Vec::new(), Vec::new());
+    let mut storages: Vec<&Definition> = Vec::new();
+    for work in works {
+        if work.rate.is_some() {
+            return Err(work
+                .workload
+                .error("iorate", "beside workloads without a rate; set iorate of the run, or of all workloads"));
+        }
+        if !storages.iter().any(|storage| storage.name == work.storage.name) {
+            storages.push(work.storage);
+        }
+    }
+    for storage in storages {
+        let own: Vec<&Work<'_>> = works.iter().filter(|work| work.storage.name == storage.name).collect();
+        let of_threads = if run.has("threads") { run } else { storage };
+        let threads = of_threads.bytes("threads")?.unwrap_or(8);
+        if !(1..=1 << 20).contains(&threads) {
+            return Err(of_threads.error("threads", "not a number from 1 to 1048576"));
+        }
+        let mut keys = Table::default();
+        keys.text("name", &format!("{}-{}", run.name, storage.name));
+        keys.plain("closed", true);
+        if threads > 1 {
+            keys.plain("depth", threads);
+        }
+        let mut steps = Vec::new();
+        if let [one] = &own[..] {
+            one.group.write(&mut keys, devices);
+        } else {
+            let groups: Vec<Group> = own.iter().map(|work| work.group.clone()).collect();
+            steps = weighted(&groups, devices);
+            notes.push(format!(
+                "{}: the workloads of {} take its threads in proportion to their skew",
+                run.name, storage.name
+            ));
+        }
+        if own.iter().any(|work| work.is_once) {
+            keys.plain("passes", 1);
+        }
+        let what: Vec<String> = own.iter().map(|work| described(work)).collect();
+        parts.push(format!("{threads} requests on {}: {}", storage.name, what.join(" and ")));
+        streams.push(StreamText { comment: own[0].workload.place.to_string(), keys, steps });
+    }
+    Ok((format!("keeps outstanding {}", parts.join("; ")), streams))
+}
+
+/// What a workload asks for, in words.
+fn described(work: &Work<'_>) -> String {
+    let Group { operations, sizes, positions, region, .. } = &work.group;
+    let total: f64 = operations.iter().map(|(_, weight)| weight).sum();
+    let share = |weight: f64| {
+        if operations.len() > 1 { format!("{} % ", (weight / total * 100.0).round()) } else { String::new() }
+    };
+    let operations: Vec<String> = operations
+        .iter()
+        .map(|(operation, weight)| {
+            let name = match *operation {
+                "read" => "reads",
+                "fua" => "writes with forced unit access",
+                _ => "writes",
+            };
+            format!("{}{name}", share(*weight))
+        })
+        .collect();
+    let order = match positions.as_str() {
+        "uniform" => "random".to_owned(),
+        "sequential" => "sequential".to_owned(),
+        other => format!("`{other}`"),
+    };
+    let bytes = region.bytes().map_or_else(String::new, |bytes| format!(" of {}", bytes_text(bytes)));
+    format!(
+        "{order} {} of {} ({}) on {}{bytes}",
+        operations.join(" and "),
+        sizes.phrase(),
+        work.workload.name,
+        work.storage.name
+    )
+}

@@ -1,0 +1,115 @@
+use super::*;
+use crate::program::Program;
+
+const DEVICES: &str = "sd=sd1,lun=/dev/sdb,threads=16\nsd=sd2,lun=/dev/sdc,size=10g,openflags=o_sync\n";
+
+fn converted(source: &str) -> Conversion {
+    let conversion = convert("p.vdb", source, &Outside::NOTHING).unwrap_or_else(|why| panic!("{source}: {why}"));
+    Program::parse("p.toml", &conversion.text).unwrap_or_else(|why| panic!("{why}\n{}", conversion.text));
+    conversion
+}
+
+/// The streams, without comments.
+fn streams(source: &str) -> String {
+    let text = converted(source).text;
+    let lines =
+        text.lines().skip_while(|line| *line != "[[stream]]").filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn refused(source: &str) -> String {
+    convert("p.vdb", source, &Outside::NOTHING).err().unwrap_or_else(|| panic!("{source} was converted"))
+}
+
+#[test]
+fn the_highest_rate_is_a_closed_stream_of_threads() {
+    let text = streams(
+        "sd=sd1,lun=/dev/sdb,threads=16\nwd=w,sd=sd1,xfersize=8k,rdpct=70\nrd=r,wd=w,iorate=max,elapsed=60,interval=1\n",
+    );
+    let expected = "[[stream]]\nname = \"r-sd1\"\nclosed = true\ndepth = 16\nmix = \"read=70,write=30\"\nsizes = \"8k\"\n\
+                    positions = \"uniform\"\nalign = \"8k\"\nend = \"1m\"";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_rate_is_poisson_and_shared_by_skew_and_devices() {
+    let source =
+        format!("{DEVICES}wd=a,sd=sd*,skew=80\nwd=b,sd=sd1,seekpct=0,rdpct=0\nrd=r,wd=(a,b),iorate=1000,elapsed=2m\n");
+    let text = streams(&source);
+    for (name, rate) in [("r-a-sd1", 400), ("r-a-sd2", 400), ("r-b-sd1", 200)] {
+        assert!(text.contains(&format!("name = \"{name}\"\narrivals = \"poisson rate={rate}\"")), "{text}");
+    }
+    assert!(text.contains("op = \"write\"\nsizes = \"4k\"\npositions = \"sequential\"\ndevice = \"sd1\""), "{text}");
+    let even = streams(&source.replace("elapsed", "distribution=d,elapsed"));
+    assert!(even.contains("arrivals = \"uniform rate=400\""), "{even}");
+}
+
+#[test]
+fn workloads_share_the_threads_of_a_device() {
+    let source = "sd=s,lun=/dev/sdb\nwd=a,sd=s,seekpct=20,range=(10,20)\nwd=b,sd=s,xfersize=(4k,75,64k,25)\nrd=r,wd=*,iorate=max,warmup=5,elapsed=30";
+    let text = streams(source);
+    assert!(text.contains("positions = \"runs random=20%\"\nregion = \"10%..20%\"\nweight = 50"), "{text}");
+    assert!(text.contains("sizes = \"4k:75,64k:25\""), "{text}");
+    assert!(text.contains("depth = 8\nend = \"35s\""), "{text}");
+}
+
+#[test]
+fn runs_follow_each_other() {
+    let text = streams(&format!(
+        "{DEVICES}wd=default,sd=sd2,rdpct=0\nwd=w,seekpct=eof\nrd=default,elapsed=10,th=4\nrd=r1,wd=w,iorate=max\nrd=r2,wd=w,iorate=50,pause=3\n"
+    ));
+    assert!(text.contains("name = \"r1-sd2\"\nclosed = true\ndepth = 4\nop = \"fua\""), "{text}");
+    assert!(text.contains("passes = 1"), "{text}");
+    assert!(text.contains("after = \"r1-sd2\"\nstart = \"3s\"\nend = \"13s\""), "{text}");
+}
+
+#[test]
+fn what_a_program_cannot_say_is_refused_by_name() {
+    let with = |workload: &str, run: &str| refused(&format!("{DEVICES}wd=w,sd=sd1{workload}\nrd=r,wd=w{run}\n"));
+    for (workload, run, why) in [
+        ("", ",iorate=curve", "p.vdb:4: iorate=curve: cannot be converted: a series of runs; use iosonar sweep"),
+        (
+            "",
+            ",iorate=(100,200)",
+            "p.vdb:4: iorate=(100,200): cannot be converted: a series of runs; use iosonar sweep",
+        ),
+        (
+            "",
+            ",iorate=max,forthreads=(1,2)",
+            "p.vdb:4: forthreads=(1,2): cannot be converted: a series of runs; use iosonar sweep",
+        ),
+        (",rhpct=50", "", "p.vdb:3: rhpct=50: cannot be converted: hits of a cache"),
+        (",stride=(4k,4k)", "", "p.vdb:3: stride=(4k,4k): cannot be converted: skips"),
+        (",xfersze=4k", "", "p.vdb:3: xfersze=4k: unknown parameter; did you mean xfersize?"),
+        (",xfersize=100", "", "p.vdb:3: xfersize=100: 100 bytes are not a multiple of 512"),
+        (",skew=50", ",iorate=10", "p.vdb:4: wd=w: the skews of its workloads add up to 50, not 100"),
+        (",range=(20,10)", "", "p.vdb:3: range=(20,10): a start below an end"),
+        ("", ",iorate=10,distribution=u", "p.vdb:4: distribution=u: cannot be converted"),
+        ("", ",elapsed=x", "p.vdb:4: elapsed=x: `x` is not a time"),
+    ] {
+        let found = with(workload, run);
+        assert!(found.starts_with(why), "{workload} {run}: {found}");
+    }
+    assert!(refused("fsd=f,anchor=/x\nrd=r").starts_with("p.vdb:1: fsd=f: cannot be converted: calls to files"));
+    assert!(refused("sd=s,lun=/dev/x\n").contains("the file has no run"));
+    assert!(refused("wd=w,sd=s\nrd=r,wd=w").contains("no storage definition above has this name"));
+}
+
+#[test]
+fn ignored_parameters_are_listed() {
+    let conversion = converted(
+        "compratio=2\nhd=default,shell=ssh\nsd=s,lun=/tmp/f,size=1g\nwd=w,sd=s\nrd=r,wd=w,iorate=10,interval=5\n",
+    );
+    let remarks = conversion.remarks().join("\n");
+    for part in [
+        "compratio=2: run it with --compressible 50",
+        "p.vdb:2: hd=default: how vdbench",
+        "p.vdb:5: interval=5: what vdbench",
+    ] {
+        assert!(remarks.contains(part), "{remarks}");
+    }
+    assert_eq!(
+        conversion.meanings,
+        ["r: asks for 10 requests per second as a Poisson process: 10 random reads of 4k (w) on s of 1G, for 30s"]
+    );
+}
