@@ -121,8 +121,7 @@ fn refuse_read_back(job: &Job) -> Result<(), String> {
     let is_on = |option| job.text(option).is_some_and(|text| !matches!(text, "0" | "none" | "false"));
     let writes = job.text("rw").is_some_and(|rw| rw.contains("write") || rw.contains("rw"));
     if is_on("verify") && writes && job.text("do_verify") != Some("0") {
-        let why =
-            "cannot be converted: fio reads back what the job wrote; set do_verify=0, and use --verify of the run";
+        let why = "cannot be converted: fio reads back what the job wrote; set do_verify=0 to convert the writes alone";
         return Err(job.error("verify", why));
     }
     Ok(())
@@ -139,7 +138,7 @@ fn data(job: &Job, directions: Directions, notes: &mut Vec<String>) -> Result<()
         }
     }
     if job.text("verify").is_some_and(|text| !matches!(text, "0" | "none")) {
-        notes.push(format!("{}: verify: run it with --verify", job.name));
+        notes.push(format!("{}: verify: nothing is verified; iosonar replay --verify does it for a load", job.name));
     }
     Ok(())
 }
@@ -400,7 +399,16 @@ impl Described<'_> {
             "asks for".into()
         };
         let how = if is_poisson { "as a Poisson process" } else { "at even intervals" };
-        (format!("{who} {} {how}: {}", each.join(" and "), self.requests(parts)), streams)
+        // Rates say the shares of reads and writes, not the mix.
+        let of_rates: Vec<Part> = parts
+            .iter()
+            .map(|part| {
+                let all: f64 =
+                    parts.iter().filter(|other| other.direction == part.direction).map(|other| other.weight).sum();
+                Part { weight: part.weight / all * rates[part.direction], ..part.clone() }
+            })
+            .collect();
+        (format!("{who} {} {how}: {}", each.join(" and "), self.requests(&of_rates)), streams)
     }
 
     /// Operations, sizes, places and ends in words.

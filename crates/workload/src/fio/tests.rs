@@ -217,7 +217,7 @@ fn nothing_is_ignored_in_silence() {
         "ignored: job.fio:4: randrepeat=0: fio's random numbers; the run's are set by --seed",
         "note: a: buffer_compress_percentage=60: run it with --compressible 60",
         "note: a: dedupe_percentage=20: run it with --dedupe 20",
-        "note: a: verify: run it with --verify",
+        "note: a: verify: nothing is verified; iosonar replay --verify does it for a load",
         "note: a: the first 5s are fio's ramp_time",
         "note: in fio a goes through the page cache (direct=1 is not set)",
     ] {

@@ -14,6 +14,7 @@ use iosonar_replay::issuer::Stop;
 use iosonar_replay::result::completion_log::Progress;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::run_info::Statistics;
+use iosonar_workload::library;
 
 use self::announce::announce;
 use crate::console::{answer_json, out, status};
@@ -79,6 +80,7 @@ impl Args {
 pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop).context("cannot handle signals")?;
+    remark(runs.first());
     let (times, mut all) = (runs.len(), Vec::new());
     for (options, number) in runs.into_iter().zip(1..) {
         if times > 1 {
@@ -101,6 +103,15 @@ pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<
         return Ok(ExitCode::from(exit::CUT_SHORT));
     }
     Ok(statistics::exit_code(&all))
+}
+
+/// Says what the conversion of a job file to a program left out.
+fn remark(options: Option<&Options>) {
+    let Some(name) = options.and_then(|options| options.program.program.as_deref()) else { return };
+    // The run reports errors when it opens the program.
+    if let Ok(Some(conversion)) = library::convert(name) {
+        conversion.remarks().iter().for_each(|remark| status!("{remark}"));
+    }
 }
 
 fn once(options: Options, stop: &Arc<Stop>, json: bool, format: ProgressFormat) -> Result<Statistics> {

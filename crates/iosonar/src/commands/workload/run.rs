@@ -27,6 +27,8 @@ Examples:
                                           a target for each device of the program
   iosonar workload run oltp.toml --simulate hdd --virtual-time -o hdd.replay.parquet --for 1h
                                           an hour on a simulated disk, in seconds
+  iosonar workload run oltp.fio -t /dev/sdb -o fio.replay.parquet
+                                          a job file of fio
 To see the result: iosonar report mix.replay.parquet
 
 The options are those of `iosonar replay`, without those that change the times of a load.
@@ -75,7 +77,7 @@ impl clap::Args for ProgramAndOptions {
     fn augment_args(command: Command) -> Command {
         let command = Options::augment_args(command)
             .mut_arg("load", |load| {
-                load.value_name("PROGRAM").help("Name of a ready program (`iosonar workload list`), or a TOML file")
+                load.value_name("PROGRAM").help("Name of a ready program (`iosonar workload list`), a TOML file, or a job file of fio or vdbench (NAME.fio, NAME.vdb)")
             })
             .mut_arg("program", |program| program.hide(true))
             .mut_arg("run_for", |run_for| {
