@@ -23,7 +23,7 @@ impl Extent {
     pub fn after(self, from: Self) -> Option<Self> {
         match (from, self) {
             (Self::START, to) => Some(to),
-            (Self::Bytes(from), Self::Bytes(length)) => Some(Self::Bytes(from + length)),
+            (Self::Bytes(from), Self::Bytes(length)) => Some(Self::Bytes(from.saturating_add(length))),
             // A size of 10 % is a share of what is behind the offset.
             (Self::Percent(from), Self::Percent(length)) => Some(Self::Percent(from + (100.0 - from) * length / 100.0)),
             _ => None,

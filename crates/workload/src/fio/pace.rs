@@ -208,7 +208,7 @@ pub fn limits(job: &Job, parts: &[Part], places: &Places, notes: &mut Vec<String
     let is_one = parts.iter().all(|part| part.sizes.is_one() && part.sizes.largest() == parts[0].sizes.largest());
     let of_bytes = total.map(|total| {
         let requests = total / mean;
-        (if is_one { requests.floor() } else { requests.round() }).max(1.0) as u64
+        (if is_one { requests.floor() } else { requests.round() }).clamp(1.0, 1e18) as u64
     });
     let of_bytes = of_bytes.filter(|_| !is_time_based);
     let number = job.number("number_ios")?.filter(|number| *number > 0);

@@ -53,7 +53,7 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
     };
     let length = |per_file| match per_file {
         Some(Extent::Bytes(bytes)) if names.as_ref().is_none_or(|names| names.len() < 2) => {
-            Some(Extent::Bytes(bytes * files))
+            Some(Extent::Bytes(bytes.saturating_mul(files)))
         }
         other => other,
     };
@@ -62,6 +62,9 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
         Some(Extent::Bytes(bytes)) => Some(bytes.saturating_mul(files)),
         _ => None,
     };
+    if bytes.is_some_and(|bytes| bytes > MOST_BYTES) {
+        return Err(job.error(if job.has("filesize") { "filesize" } else { "size" }, "too large"));
+    }
     let inside = if names.as_ref().is_some_and(|names| names.len() > 1) { 1 } else { files };
     let Some(names) = names else { return own_files(job, devices, clones, length, offset, inside) };
     let region = |devices: &mut Devices, name: &str, from: Extent| -> Result<Region, String> {

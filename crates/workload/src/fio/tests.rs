@@ -289,3 +289,17 @@ mod any_text {
         }
     }
 }
+
+#[test]
+fn every_example_is_converted() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fio");
+    let mut examples = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.to_str().unwrap();
+        let conversion = convert(name, &std::fs::read_to_string(name).unwrap(), &Outside::NOTHING).unwrap();
+        conversion.program(name).unwrap();
+        examples += 1;
+    }
+    assert!(examples > 10);
+}

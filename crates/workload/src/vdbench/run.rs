@@ -26,6 +26,14 @@ struct Work<'a> {
     rate: Option<f64>,
 }
 
+impl Work<'_> {
+    /// Its requests, with its share of the run as their weight.
+    fn weighted(&self) -> Group {
+        let scaled = |(operation, share): &(&'static str, f64)| (*operation, share * self.skew);
+        Group { operations: self.group.operations.iter().map(scaled).collect(), ..self.group.clone() }
+    }
+}
+
 /// # Errors
 /// If a program cannot say it.
 pub fn convert(all: &Definitions) -> Result<Converted, String> {
@@ -146,7 +154,7 @@ fn works<'a>(all: &'a Definitions, run: &'a Definition, regions: &[Region]) -> R
         let share = 1.0 / storages.len() as f64;
         for &number in &storages {
             let storage = &all.storages[number];
-            let (group, is_once) = group(run, workload, storage, regions[number], skew * share)?;
+            let (group, is_once) = group(run, workload, storage, regions[number])?;
             let rate = rate.map(|rate| rate * share);
             works.push(Work { workload, storage, group, is_once, skew: skew * share, rate });
         }
@@ -160,7 +168,6 @@ fn group(
     workload: &Definition,
     storage: &Definition,
     whole: Region,
-    weight: f64,
 ) -> Result<(Group, bool), String> {
     for hits in ["rhpct", "whpct"] {
         if of(run, workload, hits).percent(hits)?.unwrap_or(0.0) > 0.0 {
@@ -206,8 +213,7 @@ fn group(
             })?
         }
     };
-    let operations = operations.map(|(operation, share)| (operation, weight * share)).collect();
-    Ok((Group { operations, sizes, positions, align, region }, is_once))
+    Ok((Group { operations: operations.collect(), sizes, positions, align, region }, is_once))
 }
 
 /// One size, sizes with percentages, or `(smallest,largest,multiple)`.
@@ -341,7 +347,7 @@ fn closed(
         if let [one] = &own[..] {
             one.group.write(&mut keys, devices);
         } else {
-            let groups: Vec<Group> = own.iter().map(|work| work.group.clone()).collect();
+            let groups: Vec<Group> = own.iter().map(|work| work.weighted()).collect();
             steps = weighted(&groups, devices);
             notes.push(format!(
                 "{}: the workloads of {} take its threads in proportion to their skew",
