@@ -7,11 +7,14 @@
 //! the same requests on every machine.
 
 pub mod arrivals;
+pub mod cache;
 pub mod conversion;
 pub mod distributions;
 pub mod filament;
 pub mod fio;
+pub mod fit;
 mod generated;
+pub mod histogram;
 pub mod library;
 mod mix;
 pub mod positions;

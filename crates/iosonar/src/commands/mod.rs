@@ -9,6 +9,7 @@ use clap::Subcommand;
 use crate::external;
 use crate::program::Program;
 
+mod cache;
 mod check;
 mod completions;
 mod convert;
@@ -43,6 +44,7 @@ pub enum Command {
     Files(files::Args),
     Generate(generate::Args),
     Workload(workload::Args),
+    Cache(cache::Args),
     Record(record::Args),
     Device(device::Args),
     Replay(Box<replay::Args>),
@@ -74,6 +76,7 @@ impl Command {
             Self::Files(args) => args.run(),
             Self::Generate(args) => args.run(),
             Self::Workload(args) => args.run(),
+            Self::Cache(args) => args.run(),
             Self::Record(args) => args.run(),
             Self::Device(args) => args.run(),
             Self::Replay(args) => args.run(),

@@ -2,6 +2,7 @@
 
 mod bursts;
 mod gamma;
+mod hidden_markov;
 mod kind;
 mod lognormal;
 mod mmpp;
@@ -14,6 +15,7 @@ mod self_similar;
 mod uniform;
 mod weibull;
 
+pub(crate) use hidden_markov::stationary;
 pub use kind::{Arrivals, Kind};
 
 use iosonar_trace::params::{Settings, did_you_mean, split};
@@ -31,6 +33,7 @@ pub static KINDS: &[&Kind] = &[
     &gamma::KIND,
     &mmpp::KIND,
     &self_similar::KIND,
+    &hidden_markov::KIND,
 ];
 
 /// Parses, for example, `bursts growth=10`.

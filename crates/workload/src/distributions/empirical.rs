@@ -63,6 +63,11 @@ impl Empirical {
         Ok(Self { points })
     }
 
+    /// The largest number.
+    pub fn largest(&self) -> f64 {
+        self.points.last().map_or(0.0, |(_, number)| *number)
+    }
+
     /// From a histogram: the edges of its bins, rising, and the count of each bin. Within a bin all numbers are equally
     /// likely.
     ///

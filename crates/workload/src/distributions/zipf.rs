@@ -92,7 +92,7 @@ impl Zipf {
     }
 
     /// 1 + 1/2^s + … + 1/n^s: a sum, continued by the Euler–Maclaurin formula.
-    fn harmonic(n: f64, s: f64) -> f64 {
+    pub fn harmonic(n: f64, s: f64) -> f64 {
         const SUMMED: u32 = 1000;
         let summed = n.min(f64::from(SUMMED));
         let sum: f64 = (1..=summed as u32).rev().map(|k| libm::pow(f64::from(k), -s)).sum();

@@ -2,6 +2,7 @@
 
 mod hotspots;
 mod kind;
+mod measured;
 mod normal;
 mod random_walk;
 mod runs;
@@ -15,6 +16,7 @@ mod uniform;
 mod zipf;
 
 pub use kind::{Kind, Positions};
+pub(crate) use measured::{MOST_BACK, Touched, shift};
 pub use space::Space;
 
 use iosonar_trace::params::{Settings, did_you_mean, split};
@@ -32,6 +34,7 @@ pub static KINDS: &[&Kind] = &[
     &random_walk::KIND,
     &runs::KIND,
     &streams::KIND,
+    &measured::KIND,
 ];
 
 /// Parses, for example, `zipf exponent=1.1`.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 mod convert;
+mod fit;
 mod list;
 mod load;
 mod run;
@@ -21,6 +22,7 @@ Examples:
                                                         on a device
   iosonar workload load spc1 x.load.parquet --scale 10  its open part as a load
   iosonar workload convert oltp.fio oltp.toml           a job file of fio as a program
+  iosonar workload fit x.load.parquet x.toml            a program with the distributions of a load
 
 PROGRAM is the name of a ready program, a TOML file, or a job file of fio or vdbench (NAME.fio, NAME.vdb);
 docs/workloads.md describes them.")]
@@ -36,6 +38,7 @@ enum Command {
     Load(load::Args),
     Run(Box<run::Args>),
     Convert(convert::Args),
+    Fit(fit::Args),
 }
 
 impl Args {
@@ -46,6 +49,7 @@ impl Args {
             Command::Load(args) => args.run(),
             Command::Run(args) => args.run(),
             Command::Convert(args) => args.run(),
+            Command::Fit(args) => args.run(),
         }
     }
 }

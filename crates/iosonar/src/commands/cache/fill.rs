@@ -1,0 +1,128 @@
+//! `iosonar cache fill`: how a cache fills, by formula and simulation, or by a recorded load.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use iosonar_trace::Sectors;
+use iosonar_trace::params::{parse_count, parse_positive, parse_rate, parse_sectors};
+use serde_json::Value;
+
+use super::{load, picture, random};
+use crate::console::answer_json;
+use crate::usage::misuse;
+use crate::written;
+
+/// Tell how a cache fills: with random reads by formula and simulation, or with a recorded load
+///
+/// With random reads of as many blocks as the cache has entries, a share of 1 - 1/e (63 %) is filled after one read for each entry,
+/// and ln N + 0.58 times as many reads fill it. Skewed reads (--zipf) take far longer. Of a load it counts the blocks that the
+/// requests touch for the first time, and the hit ratio of LRU caches.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar cache fill --entries 1M                            uniformly random reads
+  iosonar cache fill --entries 1M --rate 5k                  with the time at 5000 reads per second
+  iosonar cache fill --entries 1M --reads 50M --zipf 0.9     skewed reads
+  iosonar cache fill oltp.load.parquet --sizes 256M,1G,4G    a load: first touches, LRU hit ratios
+  iosonar cache fill --entries 1M --csv fill.csv --picture fill.png")]
+pub struct Args {
+    /// A load: any format that `iosonar info` reads
+    #[arg(value_name = "LOAD", required_unless_present = "entries", conflicts_with = "entries")]
+    load: Option<PathBuf>,
+
+    /// Entries of the cache, and blocks that are read at random
+    #[arg(long, value_name = "COUNT", value_parser = parse_count, allow_hyphen_values = true)]
+    entries: Option<u64>,
+
+    /// Random reads [default: until the cache is full, at most 100 for each entry]
+    #[arg(long, value_name = "COUNT", value_parser = parse_count, conflicts_with = "load", allow_hyphen_values = true)]
+    reads: Option<u64>,
+
+    /// Skewed reads: the n-th most frequent block has a probability proportional to 1/n^EXPONENT
+    #[arg(long, value_name = "EXPONENT", value_parser = parse_positive, conflicts_with = "load", allow_hyphen_values = true)]
+    zipf: Option<f64>,
+
+    /// Reads per second, for the time to fill the cache
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, conflicts_with = "load", allow_hyphen_values = true)]
+    rate: Option<f64>,
+
+    /// Seed of the simulation
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "load", allow_hyphen_values = true)]
+    seed: u64,
+
+    /// Size of a block of the cache; a load's requests touch each block of their range
+    #[arg(long, value_name = "LENGTH", default_value = "4k", value_parser = parse_sectors, allow_hyphen_values = true)]
+    block: Sectors,
+
+    /// Sizes of LRU caches for the load [default: powers of two up to all its blocks]
+    #[arg(long, value_name = "LENGTH,…", value_delimiter = ',', value_parser = parse_sectors, conflicts_with = "entries", allow_hyphen_values = true)]
+    sizes: Vec<Sectors>,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Write the curve as a table of comma-separated values
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Draw the curve: FILE.png, FILE.svg or FILE.pdf; needs the Python half
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+
+    #[command(flatten)]
+    replacing: written::Replacing,
+}
+
+/// What a cache is filled with.
+pub struct Found {
+    /// All numbers.
+    pub object: Value,
+    /// For people.
+    pub text: String,
+    /// The curve, with its heading.
+    pub csv: String,
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        for output in self.csv.iter().chain(&self.picture) {
+            self.replacing.allows(output)?;
+            if let Some(load) = &self.load {
+                written::refuse_same_file(load, output)?;
+            }
+        }
+        if self.block.0 == 0 {
+            misuse!("the size of a block is 0; set --block to 512B or more");
+        }
+        let found = match (&self.load, self.entries) {
+            (Some(load), _) => load::fill(load, self.block, &self.sizes)?,
+            (None, Some(entries)) => {
+                let reads =
+                    random::Reads { entries, reads: self.reads, zipf: self.zipf, rate: self.rate, seed: self.seed };
+                random::fill(&reads, self.block)?
+            }
+            (None, None) => misuse!("name a load, or set --entries"),
+        };
+        if let Some(csv) = &self.csv {
+            self.write(csv, &found.csv)?;
+        }
+        if let Some(file) = &self.picture {
+            picture::draw(&found.object, file)?;
+        }
+        if self.json {
+            answer_json(&found.object)?;
+        } else {
+            crate::console::out!("{}", found.text.trim_end());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn write(&self, path: &Path, text: &str) -> Result<()> {
+        let mut file = self.replacing.begin(path)?;
+        file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(file.finish()?)
+    }
+}

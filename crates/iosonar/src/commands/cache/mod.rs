@@ -1,0 +1,35 @@
+//! `iosonar cache`: how caches fill, and how often they hit.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+mod fill;
+mod load;
+mod picture;
+mod random;
+
+/// Tell how long it takes to fill a cache, and how often it hits
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar cache fill --entries 1M --rate 5k      random reads of a working set of 1,000,000 blocks
+  iosonar cache fill oltp.load.parquet           the blocks that a load touches, and LRU hit ratios")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Fill(fill::Args),
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        match self.command {
+            Command::Fill(args) => args.run(),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The curve as a picture, drawn by the Python half.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::programs::find;
+
+/// The program that draws; it reads the object from standard input.
+const DRAWS: &str = "cache-picture";
+
+pub fn draw(object: &Value, picture: &Path) -> Result<()> {
+    let Some(program) = find(OsStr::new(DRAWS)) else {
+        bail!(
+            "pictures need iosonar's Python half, which is not installed: no iosonar-{DRAWS} beside this binary or in PATH; \
+             run `pip install .` in the source folder, or use --csv"
+        );
+    };
+    let mut child = Command::new(&program)
+        .arg("--")
+        .arg(picture)
+        .stdin(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    if let Some(mut input) = child.stdin.take() {
+        // A program that fails reads nothing and says why.
+        _ = input.write_all(object.to_string().as_bytes());
+    }
+    if !child.wait()?.success() {
+        bail!("cannot draw {}", picture.display());
+    }
+    Ok(())
+}
