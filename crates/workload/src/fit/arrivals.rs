@@ -12,7 +12,7 @@ use rand::SeedableRng;
 
 use super::compare::{Counts, dispersion_difference};
 use super::hidden_markov::{Chain, Law, Times, estimate, with_regimes};
-use super::{Candidate, Choices};
+use super::model::{Candidate, Choices};
 use crate::Rng;
 use crate::arrivals::{self, stationary};
 use crate::histogram::LogHistogram;

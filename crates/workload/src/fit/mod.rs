@@ -5,152 +5,21 @@
 mod arrivals;
 mod compare;
 mod hidden_markov;
+mod model;
 mod operations;
 mod positions;
+mod sample;
 mod sizes;
 mod text;
 
 pub use compare::{Comparison, Profile, Row, WINDOWS, compare};
+pub use model::{Candidate, Choices, FittedStream};
+use sample::Asked;
+pub use sample::Sample;
 
-use iosonar_trace::{Device, DeviceId, Flags, Nanos, Op, Request, Sector, Sectors};
+use iosonar_trace::{Device, DeviceId, Nanos, Op, Request, Sectors};
 
 use crate::program::{Layout, Program, Settings};
-
-/// A request as far as a fit needs it.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    at: Nanos,
-    sector: u64,
-    sectors: u32,
-    device: u16,
-    op: Op,
-    is_fua: bool,
-}
-
-/// Collects the requests of a load, at 32 bytes each.
-#[derive(Default)]
-pub struct Sample {
-    requests: Vec<Asked>,
-    /// Requests of operations that a program does not have.
-    others: u64,
-    end: u64,
-}
-
-impl Sample {
-    /// Takes a request. Those that cannot be part of a program are counted.
-    pub fn add(&mut self, request: &Request) {
-        let Ok(sectors) = u32::try_from(request.sectors.0) else {
-            self.others += 1;
-            return;
-        };
-        let is_known = match request.op {
-            Op::Read | Op::Write | Op::Discard => sectors > 0,
-            Op::Flush => true,
-            Op::WriteZeroes => false,
-        };
-        if !is_known {
-            self.others += 1;
-            return;
-        }
-        self.end = self.end.max(request.end().0);
-        let is_fua = request.op == Op::Write && request.flags.has(Flags::FUA);
-        let (at, sector, device) = (request.at, request.sector.0, request.device.0);
-        self.requests.push(Asked { at, sector, sectors, device, op: request.op, is_fua });
-    }
-
-    /// The number of requests.
-    pub fn len(&self) -> usize {
-        self.requests.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.requests.is_empty()
-    }
-
-    /// Requests that were left out: writes of zeroes, and transfers without a length.
-    pub fn others(&self) -> u64 {
-        self.others
-    }
-
-    /// The requests, with times from the first one on.
-    pub fn requests(&self) -> impl Iterator<Item = Request> {
-        let start = self.requests.first().map_or(Nanos::ZERO, |first| first.at);
-        self.requests.iter().map(move |asked| Request {
-            device: DeviceId(asked.device),
-            flags: if asked.is_fua { Flags::FUA } else { Flags::NONE },
-            ..Request::new(asked.at - start, asked.op, Sector(asked.sector), Sectors(u64::from(asked.sectors)))
-        })
-    }
-
-    /// From the first request until one mean interval after the last.
-    pub fn duration(&self) -> Nanos {
-        let [first, .., last] = &self.requests[..] else { return Nanos(1) };
-        let span = (last.at - first.at).0;
-        Nanos(span + (span / (self.requests.len() as i64 - 1)).max(1))
-    }
-}
-
-/// What a user can choose.
-#[derive(Clone, Debug)]
-pub struct Choices {
-    /// The name of the program.
-    pub name: String,
-    /// What the program describes, for its text.
-    pub of: String,
-    /// Whether reads have a stream of their own; none if the better fit decides.
-    pub split: Option<bool>,
-    /// A kind of arrivals; none if the better fit decides.
-    pub arrivals: Option<String>,
-    /// A kind of positions; none if the better fit decides.
-    pub positions: Option<String>,
-    /// The seed of the loads that are compared.
-    pub seed: u64,
-}
-
-/// A candidate for a part of a stream.
-#[derive(Clone, Debug)]
-pub struct Candidate {
-    /// The kind with its settings.
-    pub text: String,
-    /// Its free parameters.
-    pub parameters: usize,
-    /// Akaike's information criterion; none if the kind has no likelihood.
-    pub aic: Option<f64>,
-    /// A distance from the load, from 0 to 1: of times between arrivals the statistic of Kolmogorov and Smirnov, of
-    /// positions the mean of the differences in the comparison.
-    pub distance: f64,
-    /// Of arrivals: the mean of the absolute logarithms (base 10) of the ratios of the indices of dispersion.
-    pub dispersion: Option<f64>,
-    /// Whether it was chosen.
-    pub is_chosen: bool,
-}
-
-impl Candidate {
-    /// The name of the kind.
-    pub fn kind(&self) -> &str {
-        self.text.split(' ').next().unwrap_or_default()
-    }
-}
-
-/// A stream that was fitted.
-#[derive(Clone, Debug)]
-pub struct FittedStream {
-    /// Its name.
-    pub name: String,
-    /// Its requests in the load.
-    pub requests: usize,
-    /// Kinds of arrivals, the chosen one among them.
-    pub arrivals: Vec<Candidate>,
-    /// Kinds of positions, the chosen one among them.
-    pub positions: Vec<Candidate>,
-    sizes: String,
-    mix: String,
-    align: u64,
-    /// First sector, and the sector behind the last.
-    region: (u64, u64),
-    device: usize,
-}
 
 /// A fitted program with its comparison.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use iosonar_trace::Op;
 
-use super::Asked;
+use super::sample::Asked;
 
 /// The text of the mix.
 pub(super) fn fit(requests: &[Asked]) -> String {

@@ -9,7 +9,7 @@ use rand::SeedableRng;
 
 use super::arrivals::number;
 use super::compare::Places;
-use super::{Candidate, Choices};
+use super::model::{Candidate, Choices};
 use crate::distributions::Zipf;
 use crate::positions::{self, MOST_BACK, Space, Touched, shift};
 use crate::{Rng, Sizes};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iosonar_trace::Op;
 
-use super::Asked;
+use super::sample::Asked;
 use crate::Sizes;
 
 /// Sizes with a weight of their own.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use iosonar_trace::human;
 
-use super::{Candidate, Choices, FittedStream};
+use super::model::{Candidate, Choices, FittedStream};
 
 /// A chosen candidate's text; the kinds always choose one.
 fn chosen(candidates: &[Candidate]) -> &str {

@@ -13,7 +13,7 @@ use crate::distributions::{Distribution, Empirical};
 pub static KIND: Kind = Kind {
     form: Definition {
         name: "measured",
-        about: "The locality of a recorded load: runs, returns to earlier positions, and where new ones are",
+        about: "The locality of a recorded load: runs, returns, and new positions",
         details: "A request continues an earlier one at its end, with the probability `sequential`; or it returns to the start of\n\
                   an earlier one, with the probability `returns`; or it goes to a new position, drawn by inversion from\n\
                   quantiles. `continued` and `back` are the quantiles of how many requests ago the earlier one was; positions\n\

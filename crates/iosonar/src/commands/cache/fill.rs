@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use iosonar_trace::Sectors;
 use iosonar_trace::params::{parse_count, parse_positive, parse_rate, parse_sectors};
-use serde_json::Value;
 
 use super::{load, picture, random};
 use crate::console::answer_json;
@@ -74,16 +73,6 @@ pub struct Args {
 
     #[command(flatten)]
     replacing: written::Replacing,
-}
-
-/// What a cache is filled with.
-pub struct Found {
-    /// All numbers.
-    pub object: Value,
-    /// For people.
-    pub text: String,
-    /// The curve, with its heading.
-    pub csv: String,
 }
 
 impl Args {

@@ -9,7 +9,7 @@ use iosonar_workload::cache::{Reuse, ReuseDistances, pages};
 use iosonar_workload::histogram::LogHistogram;
 use serde_json::{Value, json};
 
-use super::fill::Found;
+use super::found::Found;
 use crate::console::status;
 use crate::human;
 use crate::progress::Rows;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 mod fill;
+mod found;
 mod load;
 mod picture;
 mod random;

@@ -7,7 +7,7 @@ use iosonar_trace::Sectors;
 use iosonar_workload::cache::Filling;
 use serde_json::{Value, json};
 
-use super::fill::Found;
+use super::found::Found;
 use crate::human;
 use crate::usage::Usage;
 

@@ -1,0 +1,83 @@
+//! `iosonar workload fit` and `iosonar cache fill`.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Whether the command succeeds, and its standard output and error.
+fn iosonar(folder: &Path, words: &str) -> (bool, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    let output = command.current_dir(folder).args(words.split(' ')).output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.success(), text(output.stdout), text(output.stderr))
+}
+
+fn json(folder: &Path, words: &str) -> Value {
+    let (succeeds, out, error) = iosonar(folder, words);
+    assert!(succeeds, "{words}: {error}");
+    serde_json::from_str(&out).expect("an object")
+}
+
+#[test]
+fn a_fitted_program_makes_a_load_like_the_original() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let made = "generate poisson a.load.parquet --rate 500 --size 4k:70,64k:30 --positions sequential --requests 5000";
+    assert!(iosonar(folder, made).0);
+    let found = json(folder, "workload fit a.load.parquet a.toml --json");
+    assert_eq!(found["streams"][0]["requests"], 5000);
+    assert!(found["mean_difference"].as_f64().unwrap() < 0.1, "{found}");
+    let chosen = |part: &str| {
+        let candidates = found["streams"][0][part].as_array().unwrap();
+        candidates.iter().find(|candidate| candidate["chosen"] == true).unwrap()["kind"].clone()
+    };
+    assert_eq!((chosen("arrivals"), chosen("positions")), ("poisson".into(), "sequential".into()));
+    assert!(iosonar(folder, "workload load a.toml b.load.parquet --for 10s --separate-devices").0);
+
+    let (succeeds, _, error) = iosonar(folder, "workload fit a.load.parquet a.toml");
+    assert!(!succeeds && error.contains("--overwrite"), "{error}");
+    let (succeeds, out, _) = iosonar(folder, "workload fit a.load.parquet a.toml --overwrite --requests 1000");
+    assert!(succeeds && out.contains("mean difference") && out.contains("* poisson"), "{out}");
+    let (succeeds, _, error) = iosonar(folder, "workload fit a.load.parquet c.toml --arrivals poison");
+    assert!(!succeeds && error.contains("did you mean poisson?"), "{error}");
+    let (succeeds, _, error) = iosonar(folder, "workload fit a.load.parquet c.toml --requests 50");
+    assert!(!succeeds && error.contains("at least 100") && !folder.join("c.toml").exists(), "{error}");
+}
+
+#[test]
+fn random_reads_fill_a_cache_as_the_formula_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let found = json(folder, "cache fill --entries 10k --reads 50k --rate 1k --json --csv x.csv");
+    let row = &found["rows"][0];
+    assert_eq!((&row["reads"], &row["seconds"]), (&10_000.into(), &10.0.into()));
+    assert!((row["formula_share"].as_f64().unwrap() - 0.6321).abs() < 1e-3, "{row}");
+    assert!((row["simulation"].as_f64().unwrap() - 6321.0).abs() < 250.0, "{row}");
+    let csv = std::fs::read_to_string(folder.join("x.csv")).unwrap();
+    assert!(csv.starts_with("reads,seconds,formula,simulation\n") && csv.lines().count() == 51, "{csv}");
+    let (succeeds, out, _) = iosonar(folder, "cache fill --entries 1000 --zipf 0.9");
+    assert!(succeeds && out.contains("full after, on average"), "{out}");
+    for wrong in ["cache fill", "cache fill --entries 0", "cache fill --entries 5 --block 0"] {
+        assert!(!iosonar(folder, wrong).0, "{wrong}");
+    }
+}
+
+#[test]
+fn a_load_fills_a_cache_with_the_blocks_it_touches() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // 256 blocks again and again: an LRU cache of fewer never hits, one of all hits but the first time.
+    let made = "generate uniform a.load.parquet --rate 100 --positions sequential --span 1M --requests 2560";
+    assert!(iosonar(folder, made).0);
+    let found = json(folder, "cache fill a.load.parquet --sizes 512k,1M,2M --json");
+    assert_eq!((&found["blocks"], &found["accesses"]), (&256.0.into(), &2560.0.into()));
+    let ratios: Vec<f64> =
+        found["caches"].as_array().unwrap().iter().map(|cache| cache["hit_ratio"].as_f64().unwrap()).collect();
+    assert_eq!(ratios, [0.0, 0.9, 0.9]);
+    assert_eq!(found["caches"][2]["full_after_s"], Value::Null);
+    let (succeeds, out, _) = iosonar(folder, "cache fill a.load.parquet");
+    assert!(succeeds && out.contains("256 different blocks"), "{out}");
+    let (succeeds, _, error) = iosonar(folder, "cache fill a.load.parquet --csv a.load.parquet --overwrite");
+    assert!(!succeeds && error.contains("the same file"), "{error}");
+}

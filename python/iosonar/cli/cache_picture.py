@@ -1,0 +1,47 @@
+"""`iosonar-cache-picture`: draws the curve of `iosonar cache fill --picture`, which starts it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iosonar.cli.run import Command, guarded, start
+from iosonar.errors import UsageError, UserError
+
+NAME = "cache-picture"
+SUFFIXES = (".png", ".svg", ".pdf")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command(cls=Command)
+def cache_picture(
+    picture: Annotated[Path, typer.Argument(metavar="FILE", help="FILE.png, FILE.svg or FILE.pdf.")],
+) -> None:
+    """Draw the JSON of `iosonar cache fill`, from standard input."""
+
+    def work() -> None:
+        from iosonar.diagrams.filling import filling
+        from iosonar.figures import with_matplotlib
+        from iosonar.figures.palette import Theme
+        from iosonar.figures.size import Size
+        from iosonar.report.outputs import write_whole
+
+        if picture.suffix not in SUFFIXES:
+            raise UsageError(f"{picture} is no picture; name it FILE.png, FILE.svg or FILE.pdf")
+        try:
+            figure = filling(json.load(sys.stdin))
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError("standard input is not the JSON of `iosonar cache fill`") from error
+        write_whole(picture, lambda path: with_matplotlib.draw(figure, path, Size(), Theme.LIGHT))
+
+    guarded(NAME, work)
+
+
+def main() -> int:
+    """Runs the program."""
+    return start(app, NAME)
