@@ -16,7 +16,7 @@ from test_sql import sql
 from iosonar.diagrams import CATALOGUE, Options, Study
 from iosonar.diagrams.notes import wrap_factor
 from iosonar.figures.model import Empty, Figure, Role
-from iosonar.report.page import Table
+from iosonar.report.page import Page, Table
 from iosonar.report.run_page import run_page
 from iosonar.report.selection import Selection
 from iosonar.table import Stream, open_requests, streams_of
@@ -57,8 +57,9 @@ def run(tmp_path: Path) -> Path:
     return program_run(tmp_path / "orders.replay.parquet")
 
 
-def table(found: tuple[Table, ...], title: str) -> Table:
-    return next(each for each in found if each.title.startswith(title))
+def table(page: Page, title: str) -> Table:
+    (section,) = (section for section in page.sections if section.id == "streams")
+    return next(each for each in section.tables if each.title.startswith(title))
 
 
 def test_a_stream_has_its_requests_rate_mix_latency_and_delay(run: Path) -> None:
@@ -85,16 +86,17 @@ def test_requests_that_were_held_back_do_not_count_within_10_us(tmp_path: Path) 
     held = program_run(tmp_path / "held.replay.parquet", rows(pushed_back=True))
     with open_requests([held]) as requests:
         causes = Study(requests, Options()).causes
-        page = run_page(Study(requests, Options()), ()).summary
+        page = run_page(Study(requests, Options()), ())
     assert causes[0].delay.count == 199
     assert causes[0].not_held_back == 0
-    assert not any("waited for the completion" in sentence for sentence in page.lead)
-    assert table(page.tables, "From the completion").rows[0][2:4] == ("", "")
+    assert not any("waited for the completion" in sentence for sentence in page.summary.lead)
+    assert table(page, "From the completion").rows[0][2:4] == ("", "")
 
 
 def test_the_page_names_the_program_its_parameters_and_its_streams(run: Path) -> None:
     with open_requests([run]) as requests:
-        page = run_page(Study(requests, Options()), ()).summary
+        whole = run_page(Study(requests, Options()), ())
+    page = whole.summary
     assert page.lead[0] == "300 requests of the program orders were issued on /dev/loop9, in 992 ms."
     assert page.lead[2] == (
         "199 requests waited for the completion of another one: 49.7 % were issued within 10 µs of it, "
@@ -104,7 +106,7 @@ def test_the_page_names_the_program_its_parameters_and_its_streams(run: Path) ->
     assert facts["Program"] == "orders: Clients and a report"
     assert facts["Parameters"] == "think=10ms, scale 2, seed 7"
     assert "Load" not in facts
-    client, report = table(page.tables, "Streams").rows
+    client, report = table(whole, "Requests of each stream").rows
     assert client[:6] == ("client", "closed", "2", "200", "202 IO/s", "100 % writes")
     assert report[:6] == ("report", "open", "1", "100", "101 IO/s", "100 % reads")
     assert report[7:9] == (span(2 * MS / S), span(2 * MS / S))

@@ -52,14 +52,14 @@ SECTIONS = {
         "Each device by itself, the slowest first. `iosonar report --device NAME` shows one of them; `--each-device` "
         "draws a series for each in every diagram.",
     ),
+    "story": (
+        "What happened over time",
+        "All diagrams over time are linked: zoom one and the others follow; the cursor marks the same moment in all.",
+    ),
     "streams": (
         "Streams",
         "Each stream of the program by itself. Requests of open streams come at times of their own; those of closed "
         "streams wait until earlier ones have completed.",
-    ),
-    "story": (
-        "What happened over time",
-        "All diagrams over time are linked: zoom one and the others follow; the cursor marks the same moment in all.",
     ),
     "latency": (
         "Latency",
@@ -101,7 +101,12 @@ def run_page(study: Study, diagrams: Sequence[Diagram]) -> Page:
             parts[_part_of(diagram, story)].append(figure)
     parts["story"].sort(key=lambda figure: story.index(figure.name))
     words = SECTIONS if study.requests.is_run else SECTIONS | LOAD_SECTIONS
-    sections = tuple(Section(part, *words[part], tuple(figures)) for part, figures in parts.items() if figures)
+    tables = {"streams": tuple(_streams(study))}
+    sections = tuple(
+        Section(part, *words[part], tuple(figures), tables.get(part, ()))
+        for part, figures in parts.items()
+        if figures or tables.get(part)
+    )
     return Page(_summary(study), sections, tuple(empty))
 
 
@@ -155,8 +160,7 @@ def _summary(study: Study) -> Summary:
             for measure in ((LATENCY, DELAY) if study.has_delays else (LATENCY,))
             if study.distribution(measure)
         )
-        + ((_devices(study),) if several else ())
-        + tuple(_streams(study)),
+        + ((_devices(study),) if several else ()),
         checks=checks,
         inconclusive=inconclusive,
         doubt=doubt,
@@ -383,7 +387,7 @@ def _streams(study: Study) -> Iterator[Table]:
         for each in study.streams
     )
     names = ("latency p50", "p99", "delay p50", "p99")
-    yield Table("Streams", ("", "kind", "instances", "requests", "rate", "mix", "data", *names), rows)
+    yield Table("Requests of each stream", ("", "kind", "instances", "requests", "rate", "mix", "data", *names), rows)
     caused = tuple(
         (
             each.stream.name,
@@ -501,7 +505,8 @@ def _facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
         if name := program_name(file):
             about = str((run.get("program") or {}).get("about") or "")
             yield "Program", f"{name}: {about}" if about else name
-            yield "Parameters", ", ".join(_parameters(file))
+            if parameters := ", ".join(_parameters(file)):
+                yield "Parameters", parameters
         for target in file.targets:
             size = f", {units.binary_bytes(target['sectors'] * SECTOR_BYTES)}" if target.get("sectors") else ""
             scheduler = f", scheduler {target['scheduler']}" if target.get("scheduler") else ""
