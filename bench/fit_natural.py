@@ -49,8 +49,11 @@ def main() -> int:
             runs = [fitted(args.iosonar, load, place, "--seed", seed) for seed in args.seeds.split(",")]
             plain = simple(args.iosonar, load, place)
             results[load.name] = {"fits": runs, "simple": plain}
-            streams = ", ".join(stream["name"] for stream in runs[0]["streams"])
-            print(f"\n{load.name}: {streams}; {chosen(runs[0], 'arrivals')}; {chosen(runs[0], 'positions')}\n")
+            print(f"\n{load.name}\n")
+            for run in runs:
+                streams = ", ".join(stream["name"] for stream in run["streams"])
+                print(f"- {streams}: {chosen(run, 'arrivals')}; {chosen(run, 'positions')}")
+            print()
             print(
                 "| | statistic | load | program | difference | by chance | simple kinds |\n|---|---|---|---|---|---|---|"
             )
