@@ -51,7 +51,7 @@ def main() -> None:
     p.add_argument("--without", type=Path, required=True), p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--calls", type=int, default=4_000_000)
     args = p.parse_args()
-    programs = {"with": args.iosonar, "without": args.without}
+    programs = {"with": args.iosonar, "without": args.without.resolve()}
     results: dict[str, list] = {name: [] for name in programs}
     with folder() as place:
         (place / "root").mkdir()
