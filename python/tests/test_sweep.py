@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,16 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from iosonar.errors import UsageError
+from iosonar.errors import UsageError, UserError
 from iosonar.series import values
+from iosonar.series.plan import opened
+from iosonar.series.run import run
+from iosonar.series.sweep import Sweep, Vary, plan
+from iosonar.series.sweep_words import as_json
 
 PROGRAM = "from iosonar.cli.sweep import main; raise SystemExit(main())"
-FOUR_SERVERS = ("--simulate", "constant=1ms servers=4", "--virtual-time")
+MODEL = "constant=1ms servers=4"
+FOUR_SERVERS = ("--simulate", MODEL, "--virtual-time")
 
 CLOSED = """
 name = "closed"
@@ -52,7 +58,16 @@ def command(*words: object) -> list[str]:
     return [sys.executable, "-c", PROGRAM, *map(str, words)]
 
 
-def swept(*words: object) -> dict[str, Any]:
+def swept(
+    program: Path, vary: Vary, asked: Sequence[int], folder: Path, simulate: str, duration: str = "1s"
+) -> dict[str, Any]:
+    """The points of a sweep in virtual time, without pictures."""
+    asked_for = Sweep(str(program), vary, asked, None, (), simulate, True, duration, ())
+    with opened(folder, plan(asked_for)) as series:
+        return as_json(vary, sorted(run(series, lambda _: None), key=lambda each: each.value))
+
+
+def printed(*words: object) -> dict[str, Any]:
     """The JSON of a sweep that must succeed."""
     done = subprocess.run(command(*words, "--json"), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -75,7 +90,7 @@ def closed(tmp_path: Path) -> Path:
 
 def test_throughput_of_a_closed_program_is_depth_over_time_up_to_the_servers(closed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "four.sweep"
-    found = swept(closed, "--depth", "1..16", *FOUR_SERVERS, "--for", "2s", "--output", folder)
+    found = printed(closed, "--depth", "1..16", *FOUR_SERVERS, "--for", "2s", "--output", folder)
     assert [point["depth"] for point in found["points"]] == [1, 2, 4, 8, 16]
     for point in found["points"]:
         assert point["requests_per_s"] == pytest.approx(min(point["depth"], 4) * 1000, rel=0.01)
@@ -98,8 +113,8 @@ def test_throughput_of_a_closed_program_is_depth_over_time_up_to_the_servers(clo
 def test_an_open_program_has_the_response_times_of_m_m_1_and_its_knee_at_half_the_capacity(tmp_path: Path) -> None:
     program = tmp_path / "open.toml"
     program.write_text(OPEN)
-    device = ("--simulate", "exponential=1ms servers=1", "--virtual-time", "--for", "100s")
-    found = swept(program, "--rate", "100..900/9", *device, "--output", tmp_path / "mm1.sweep")
+    rates = values.rates("100..900/9")
+    found = swept(program, Vary.RATE, rates, tmp_path / "mm1.sweep", "exponential=1ms servers=1", "100s")
     for point in found["points"][:8]:
         assert point["response_mean_s"] == pytest.approx(1 / (1000 - point["rate"]), rel=0.1)
         assert point["requests_per_s"] == pytest.approx(point["rate"], rel=0.03)
@@ -111,8 +126,7 @@ def test_an_open_program_has_the_response_times_of_m_m_1_and_its_knee_at_half_th
 def test_a_working_set_is_read_one_request_at_a_time(closed: Path, tmp_path: Path) -> None:
     device = tmp_path / "cached.toml"
     device.write_text('service.constant.time = "1ms"\n[read_cache]\nsize = "8M"\ntime = "10us"\n')
-    words = ("--span", "4M,16M,64M", "--simulate", device, "--virtual-time", "--for", "60s")
-    found = swept(closed, *words, "--output", tmp_path / "cache.sweep")
+    found = swept(closed, Vary.SPAN, values.spans("4M,16M,64M"), tmp_path / "cache.sweep", str(device), "60s")
     means = [point["response_mean_s"] for point in found["points"]]
     # Uniform reads of a working set w hit with the share size / w.
     for mean, misses in zip(means, (0.0, 0.5, 0.875), strict=True):
@@ -122,12 +136,12 @@ def test_a_working_set_is_read_one_request_at_a_time(closed: Path, tmp_path: Pat
 
 
 def test_finished_points_are_kept_and_values_add_points(closed: Path, tmp_path: Path) -> None:
-    words = (closed, *FOUR_SERVERS, "--for", "1s", "--output", tmp_path / "a.sweep")
-    swept(*words, "--depth", "1,4")
+    folder = tmp_path / "a.sweep"
+    swept(closed, Vary.DEPTH, [1, 4], folder, MODEL)
     run = tmp_path / "a.sweep" / "depth-4.replay.parquet"
     before = run.stat().st_mtime_ns, run.read_bytes()
     (tmp_path / "a.sweep" / "depth-1.replay.parquet").write_bytes(run.read_bytes()[:1000])
-    found = swept(*words, "--depth", "2")
+    found = swept(closed, Vary.DEPTH, [2], folder, MODEL)
     assert [point["requests_per_s"] for point in found["points"]] == pytest.approx([1000, 2000, 4000], rel=0.01)
     assert (run.stat().st_mtime_ns, run.read_bytes()) == before
 
@@ -143,7 +157,7 @@ def test_a_killed_sweep_goes_on_where_it_was(closed: Path, tmp_path: Path) -> No
     process.wait()
     first = (folder / "depth-1.replay.parquet").stat().st_mtime_ns
     assert not (folder / "depth-2.replay.parquet").exists()
-    found = swept(*words)
+    found = printed(*words)
     assert [point["depth"] for point in found["points"]] == [1, 2, 3]
     assert (folder / "depth-1.replay.parquet").stat().st_mtime_ns == first
     assert not list(folder.glob("*.journal"))
@@ -164,16 +178,17 @@ def test_a_terminated_sweep_stops_its_run(closed: Path, tmp_path: Path) -> None:
 
 
 def test_other_settings_are_refused(closed: Path, tmp_path: Path) -> None:
-    words = ("--depth", "1", "--output", tmp_path / "a.sweep")
-    swept(closed, *words, *FOUR_SERVERS, "--for", "1s")
-    assert "for was 1s, is 2s" in refused(closed, *words, *FOUR_SERVERS, "--for", "2s")
-    eight = refused(closed, *words, "--simulate", "constant=1ms servers=8", "--virtual-time", "--for", "1s")
-    assert "device was --simulate constant=1ms servers=4 --virtual-time, is --simulate constant=1ms servers=8" in eight
-    assert "options was not set, is --seed 3" in refused(
-        closed, *words, *FOUR_SERVERS, "--for", "1s", "--", "--seed", "3"
-    )
+    folder = tmp_path / "a.sweep"
+    swept(closed, Vary.DEPTH, [1], folder, MODEL)
+    with pytest.raises(UserError, match="for was 1s, is 2s"):
+        swept(closed, Vary.DEPTH, [1], folder, MODEL, "2s")
+    with pytest.raises(UserError, match=r"device was .*servers=4 --virtual-time, is .*servers=8"):
+        swept(closed, Vary.DEPTH, [1], folder, "constant=1ms servers=8")
+    with pytest.raises(UserError, match="parameter was depth, is span"):
+        swept(closed, Vary.SPAN, [4096], folder, MODEL)
     closed.write_text(CLOSED.replace("Uniform reads", "Reads"))
-    assert "content of the program was" in refused(closed, *words, *FOUR_SERVERS, "--for", "1s")
+    with pytest.raises(UserError, match="content of the program was"):
+        swept(closed, Vary.DEPTH, [1], folder, MODEL)
 
 
 def test_wrong_command_lines_say_what_is_wrong(closed: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ struct OfPython {
     about: &'static str,
 }
 
-const PYTHON_HALF: [OfPython; 5] = [
+const PYTHON_HALF: [OfPython; 6] = [
     OfPython { name: "report", about: "Show runs or loads as diagrams, on a page or as pictures" },
     OfPython {
         name: "compare",
@@ -27,6 +27,10 @@ const PYTHON_HALF: [OfPython; 5] = [
     OfPython {
         name: "sweep",
         about: "Run a program at several depths, rates or working sets: throughput, response time, and the knee",
+    },
+    OfPython {
+        name: "sensitivity",
+        about: "Replay a load exactly and with degraded issue times: how much response times and queues change",
     },
     OfPython {
         name: "campaign",

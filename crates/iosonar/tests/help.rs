@@ -14,7 +14,7 @@ fn help(arguments: &[&str]) -> String {
 }
 
 /// Programs that print their own help.
-const PYTHON_HALF: [&str; 5] = ["report", "compare", "sql", "sweep", "campaign"];
+const PYTHON_HALF: [&str; 6] = ["report", "compare", "sql", "sweep", "sensitivity", "campaign"];
 
 /// The names in the list of commands.
 fn subcommands(help: &str) -> Vec<&str> {

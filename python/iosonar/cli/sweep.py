@@ -83,7 +83,7 @@ def sweep(
             raise UsageError("sweep needs a device: either --target DEV or --simulate MODEL")
         asked = Sweep(program, vary, values, parameter, target or [], simulate, virtual_time, duration, options or [])
         with opened(output, plan(asked)) as folder:
-            results = run(folder, print_error)
+            results = sorted(run(folder, print_error), key=lambda each: each.value)
             rows = words.rows(vary, results)
             device = " ".join(target or [simulate or ""])
             drawn = figures(f"{program} · {device} · {duration} for each point", vary, results)

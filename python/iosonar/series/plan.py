@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from iosonar.errors import UserError
+from iosonar.errors import UsageError, UserError
 from iosonar.report.outputs import make_folder, write_whole
 from iosonar.text import plain, shown
 
@@ -112,8 +112,7 @@ def _joined(path: Path, plan: Plan) -> Plan:
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{shown(file)} is damaged ({plain(str(error))}); use another --output") from error
     all_points = {point.name: point for point in (*known, *plan.points)}
-    points = sorted(all_points.values(), key=lambda point: (point.value, point.name))
-    return Plan(plan.kind, plan.settings, plan.command, tuple(points))
+    return Plan(plan.kind, plan.settings, plan.command, tuple(all_points.values()))
 
 
 def _differences(earlier: Mapping[str, Any], plan: Plan) -> list[str]:
@@ -163,6 +162,16 @@ def fingerprint_of_model(simulate: str | None) -> str | None:
     if simulate is None or not simulate.endswith(".toml"):
         return None
     return fingerprint_of_file(Path(simulate))
+
+
+def refuse_own_options(options: Sequence[str], own: Sequence[str]) -> None:
+    """Refuses words after `--` that are not options, or that the series itself gives."""
+    if options and not options[0].startswith("-"):
+        raise UsageError(f"`{plain(options[0])}` is one argument too many; options for each run come after --")
+    for word in options:
+        name = word.split("=")[0]
+        if name in own:
+            raise UsageError(f"{plain(name)} after --: the series sets it for each run")
 
 
 def target_words(targets: Sequence[str], simulate: str | None, virtual_time: bool) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ class Result:
     response_median_s: float
     response_p99_s: float
     latency_mean_s: float
+    latency_p99_s: float
     mean_in_flight: float
     """As the run counted it."""
     faithful: bool
@@ -85,6 +86,7 @@ def _result(run: dict[str, Any], statistics: dict[str, Any], point: Point) -> Re
         response_median_s=_number(response.get("p50")) / 1e6,
         response_p99_s=_number(response.get("p99")) / 1e6,
         latency_mean_s=_number(latency.get("mean")) / 1e6,
+        latency_p99_s=_number(latency.get("p99")) / 1e6,
         mean_in_flight=_number(run.get("mean_in_flight")),
         faithful=bool(verdict.get("faithful")),
         failed=failed,

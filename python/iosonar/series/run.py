@@ -17,7 +17,7 @@ Tell = Callable[[str], None]
 
 
 def run(folder: Folder, tell: Tell) -> list[Result]:
-    """Runs what is missing, in the order of the points; returns the results of all points."""
+    """Runs what is missing, in the order of the plan; returns the results of all points in this order."""
     found, kept, warned = [], 0, set[str]()
     points = folder.plan.points
     for number, point in enumerate(points, 1):

@@ -10,7 +10,7 @@ from typing import Any
 
 from iosonar.errors import UsageError, UserError
 from iosonar.series import binary
-from iosonar.series.plan import Plan, Point, fingerprint, fingerprint_of_model, target_words
+from iosonar.series.plan import Plan, Point, fingerprint, fingerprint_of_model, refuse_own_options, target_words
 from iosonar.series.values import size_text
 from iosonar.text import plain
 
@@ -68,16 +68,6 @@ def plan(sweep: Sweep) -> Plan:
     }
     command = ("workload", "run", sweep.program, *target, "--for", sweep.duration, *set_options)
     return Plan(KIND, settings, command, tuple(_point(sweep.vary, parameter, value) for value in sweep.values))
-
-
-def refuse_own_options(options: Sequence[str], own: Sequence[str]) -> None:
-    """Refuses words after `--` that are not options, or that the series itself gives."""
-    if options and not options[0].startswith("-"):
-        raise UsageError(f"`{plain(options[0])}` is one argument too many; options for each run come after --")
-    for word in options:
-        name = word.split("=")[0]
-        if name in own:
-            raise UsageError(f"{plain(name)} after --: the series sets it for each run")
 
 
 def _parameters(text: str) -> list[str]:

@@ -23,11 +23,11 @@ from iosonar.figures.model import (
     Role,
     Rule,
     Scale,
-    Severity,
     Stroke,
     Unit,
 )
 from iosonar.series.knee import ENOUGH, Depths, depths, is_at_end, knee
+from iosonar.series.notes import fake_notes, fidelity_notes
 from iosonar.series.result import Result
 from iosonar.series.sweep import Vary
 
@@ -211,23 +211,5 @@ def _value_axis(vary: Vary, results: Sequence[Result]) -> Axis:
 
 
 def _notes(results: Sequence[Result], text: str | None) -> tuple[Note, ...]:
-    notes = []
-    wrong = sum(not each.faithful for each in results)
-    if wrong:
-        about = (
-            f"{units.counted(wrong, 'point')} of {len(results)} not faithful: times show the replayer, not the device"
-        )
-        notes.append(Note(NoteKind.FIDELITY, about, Severity.BAD))
-    if text:
-        notes.append(Note(NoteKind.VERDICT, text))
-    return (*notes, *fake_notes(results))
-
-
-def fake_notes(results: Sequence[Result]) -> tuple[Note, ...]:
-    """The stamp of simulated and other fake results."""
-    fakes = list(dict.fromkeys(each.fake for each in results if each.fake))
-    if not fakes:
-        return ()
-    return Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD), Note(
-        NoteKind.WARNING, f"Fake: {'; '.join(fakes[:2])}", Severity.BAD
-    )
+    found = (Note(NoteKind.VERDICT, text),) if text else ()
+    return (*fidelity_notes(results), *found, *fake_notes(results))

@@ -9,6 +9,7 @@ from typing import Any
 from iosonar import units
 from iosonar.report.page import Table
 from iosonar.series.knee import depths, knee
+from iosonar.series.notes import fakes_of
 from iosonar.series.output import Cell
 from iosonar.series.result import Result
 from iosonar.series.sweep import Vary
@@ -25,8 +26,7 @@ HEADS = {Vary.DEPTH: "depth", Vary.RATE: "demanded/s", Vary.SPAN: "working set"}
 def findings(vary: Vary, results: Sequence[Result]) -> list[str]:
     """The conclusions, as sentences."""
     found = [knee_text(vary, results), depth_text(results) if vary is Vary.DEPTH else None]
-    fakes = list(dict.fromkeys(each.fake for each in results if each.fake))
-    return [f"{text}." for text in found if text] + [f"FAKE RESULT: {text}" for text in fakes]
+    return [f"{text}." for text in found if text] + [f"FAKE RESULT: {text}" for text in fakes_of(results)]
 
 
 def table(vary: Vary, results: Sequence[Result]) -> Table:

@@ -1,0 +1,96 @@
+"""`iosonar sensitivity`: how much degraded issue times change the results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iosonar.cli.run import Command, aligned, guarded, print_error, print_lines, start
+from iosonar.errors import UsageError
+from iosonar.figures.palette import Theme
+
+EXAMPLES = """
+\b
+Examples:
+  iosonar sensitivity mysql.load.parquet --target /dev/sdb
+      --output sdb.sensitivity
+      exact, quantised to and delayed by up to 10us, 100us ... 100ms
+  iosonar sensitivity mysql.load.parquet --target /dev/sdb --repeat 3
+      --output sdb.sensitivity
+      three times: the means of each point
+  iosonar sensitivity mysql.load.parquet --simulate hdd --virtual-time
+      --times 1ms,4ms,10ms --output hdd.sensitivity -- --speedup 4
+      these times alone; options of `replay` after --
+
+Each point is a replay in the folder NAME.sensitivity. Start the same command again after an interrupt: finished points
+are kept, and more times or repeats add points. Other settings need another folder.
+
+DESTROYS DATA on the targets if the load writes.
+
+Exit codes: 0 done, 1 failed, 2 the command line was wrong.
+"""
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+def sensitivity(
+    load: Annotated[Path, typer.Argument(metavar="LOAD", help="The load to replay.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="NAME.sensitivity", help="Folder of the series.")],
+    options: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- OPTIONS]", help="Options of `replay` for each point.")
+    ] = None,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", "-t", metavar="DEV", help="Device or file. May be repeated.")
+    ] = None,
+    simulate: Annotated[str | None, typer.Option(metavar="MODEL", help="Simulate the device.")] = None,
+    virtual_time: Annotated[bool, typer.Option("--virtual-time", help="Run the simulation in virtual time.")] = False,
+    times: Annotated[
+        str, typer.Option(metavar="LIST", help="How far to quantise and delay.")
+    ] = "10us,100us,1ms,10ms,100ms",
+    repeat: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Replay each point this many times.")] = 1,
+    json_: Annotated[bool, typer.Option("--json", help="Print the points as JSON.")] = False,
+    theme: Annotated[Theme | None, typer.Option(help="Light or dark background.")] = None,
+) -> None:
+    """Replay a load exactly and with degraded issue times: how much response times and queues change."""
+
+    def work() -> None:
+        from iosonar.series import output as outputs
+        from iosonar.series import sensitivity_words as words
+        from iosonar.series.notes import fake_notes, fakes_of, fidelity_notes
+        from iosonar.series.plan import opened
+        from iosonar.series.run import run
+        from iosonar.series.sensitivity import EXACT, Sensitivity, plan, rows
+        from iosonar.series.sensitivity_figures import figures
+
+        if bool(target) == bool(simulate):
+            raise UsageError("sensitivity needs a device: either --target DEV or --simulate MODEL")
+        asked = Sensitivity(load, times, repeat, target or [], simulate, virtual_time, options or [])
+        with opened(output, plan(asked)) as folder:
+            results = run(folder, print_error)
+            found = rows(results)
+            # Degraded times are fake by definition, so only the exact replays decide.
+            exact = [each for each in results if each.name.startswith(EXACT)]
+            of = f"{load.name} · {' '.join(target or [simulate or ''])}"
+            drawn = figures(of, found, (*fidelity_notes(exact), *fake_notes(exact)))
+            written = [
+                *outputs.write_tables(folder, words.as_rows(found)),
+                *outputs.write_figures(folder, drawn, theme),
+            ]
+            fakes, lead, table = fakes_of(exact), words.findings(found), words.table(found)
+            written.append(outputs.write_series_page(folder, words.ABOUT, lead, drawn, table, theme))
+            if json_:
+                print_lines(json.dumps(words.as_json(found, fakes), indent=2))
+            else:
+                sentences = (*lead, *(f"FAKE RESULT: {fake}" for fake in fakes))
+                print_lines(*aligned([table.columns, *table.rows]), "", *sentences, *written)
+
+    guarded("sensitivity", work)
+
+
+def main() -> int:
+    """Entry point of `iosonar-sensitivity`."""
+    return start(app, "sensitivity")

@@ -1,0 +1,34 @@
+"""Notes on the figures of a series: fidelity, and results that say nothing about a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iosonar import units
+from iosonar.figures.model import Note, NoteKind, Severity
+from iosonar.series.result import Result
+
+
+def fidelity_notes(results: Sequence[Result]) -> tuple[Note, ...]:
+    """How many points were not faithful, if any."""
+    wrong = sum(not each.faithful for each in results)
+    if not wrong:
+        return ()
+    text = f"{units.counted(wrong, 'point')} of {len(results)} not faithful: times show the replayer, not the device"
+    return (Note(NoteKind.FIDELITY, text, Severity.BAD),)
+
+
+def fake_notes(results: Sequence[Result]) -> tuple[Note, ...]:
+    """The stamp of simulated and other fake results."""
+    fakes = fakes_of(results)
+    if not fakes:
+        return ()
+    return (
+        Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD),
+        Note(NoteKind.WARNING, f"Fake: {'; '.join(fakes[:2])}", Severity.BAD),
+    )
+
+
+def fakes_of(results: Sequence[Result]) -> list[str]:
+    """Why results are fake, each reason once."""
+    return list(dict.fromkeys(each.fake for each in results if each.fake))

@@ -1,0 +1,85 @@
+"""What a sensitivity series found, as sentences, as a table and as rows for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from iosonar import units
+from iosonar.report.page import Table
+from iosonar.series.output import Cell
+from iosonar.series.sensitivity import EXACT, How, Row
+
+ABOUT = (
+    "Response times count from the issue of a request, so the degraded times are not part of them. In flight "
+    "is the mean number of requests in flight. All ratios are those to the exact replay."
+)
+_LABELS = {How.QUANTIZE: "quantised to", How.DELAY: "delayed by up to"}
+
+
+def findings(rows: Sequence[Row]) -> list[str]:
+    """The largest changes, as a sentence for each metric."""
+    degraded = [row for row in rows if row.how]
+    return [
+        _largest(degraded, "mean response time", "ratio_mean"),
+        _largest(degraded, "mean number of requests in flight", "ratio_in_flight"),
+    ]
+
+
+def _largest(rows: Sequence[Row], noun: str, value: str) -> str:
+    most = max(rows, key=lambda row: abs(math.log(getattr(row, value) or math.nan)))
+    change = units.number(getattr(most, value))
+    return f"The {noun} changes most with times {_label(most)}: {change} times that of the exact replay."
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """The rows for people."""
+    columns = ("times", "mean", "p99", "in flight", "mean ÷ exact", "p99 ÷ exact", "in flight ÷ exact", "")
+    return Table("", columns, tuple(_cells(row) for row in rows))
+
+
+def as_rows(rows: Sequence[Row]) -> list[dict[str, Cell]]:
+    """The rows for programs."""
+    return [
+        {
+            "point": row.name,
+            "how": str(row.how or EXACT),
+            "time_s": row.time_s,
+            "runs": row.runs,
+            "response_mean_s": row.response_mean_s,
+            "response_p99_s": row.response_p99_s,
+            "in_flight": row.in_flight,
+            "ratio_response_mean": row.ratio_mean,
+            "ratio_response_p99": row.ratio_p99,
+            "ratio_in_flight": row.ratio_in_flight,
+            "faithful": row.faithful,
+            "failed": row.failed,
+        }
+        for row in rows
+    ]
+
+
+def as_json(rows: Sequence[Row], fakes: Sequence[str]) -> dict[str, Any]:
+    """The rows; numbers that are unknown are null."""
+    points = [
+        {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+        for row in as_rows(rows)
+    ]
+    return {"schema_version": 1, "fake": list(fakes), "points": points}
+
+
+def _label(row: Row) -> str:
+    return f"{_LABELS[row.how]} {units.seconds(row.time_s)}" if row.how else EXACT
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    marks = (["not faithful"] if row.faithful is False else []) + ([f"{row.failed:,} failed"] if row.failed else [])
+    return (
+        _label(row),
+        units.span(row.response_mean_s),
+        units.span(row.response_p99_s),
+        units.count(row.in_flight),
+        *(units.number(ratio) for ratio in (row.ratio_mean, row.ratio_p99, row.ratio_in_flight)),
+        ", ".join(marks),
+    )

@@ -1,0 +1,96 @@
+"""Sensitivity series on simulated devices in virtual time, whose answers are known."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from binary import iosonar
+
+from iosonar.errors import UsageError, UserError
+from iosonar.series.plan import opened
+from iosonar.series.result import read
+from iosonar.series.run import run
+from iosonar.series.sensitivity import How, Row, Sensitivity, parsed, plan, rows, text_of
+
+PROGRAM = "from iosonar.cli.sensitivity import main; raise SystemExit(main())"
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A read every 10 ms."""
+    path = tmp_path_factory.mktemp("load") / "even.load.parquet"
+    iosonar("generate", "uniform", path, "--rate", 100, "--duration", "10s", "--reads", "100%", "--span", "10G")
+    return path
+
+
+def found(load: Path, folder: Path, times: str, repeats: int = 1, model: str = "constant=1ms servers=1") -> list[Row]:
+    with opened(folder, plan(Sensitivity(load, times, repeats, (), model, True, ()))) as series:
+        return rows(run(series, lambda _: None))
+
+
+def test_quantised_requests_queue_as_they_arrive_at_once(load: Path, tmp_path: Path) -> None:
+    exact, short, long = found(load, tmp_path / "a.sensitivity", "1ms,100ms")[:3]
+    assert (exact.name, short.name, long.name) == ("exact", "quantize-1ms", "quantize-100ms")
+    assert exact.response_mean_s == pytest.approx(1e-3, rel=1e-3) and exact.ratio_mean == 1
+    assert exact.faithful and short.faithful is None
+    # Every 10 ms a request is at a multiple of 1 ms, so nothing changes; ten of them meet at each 100 ms.
+    assert short.ratio_mean == pytest.approx(1, rel=1e-3)
+    assert long.ratio_mean == pytest.approx(5.5, rel=0.02)
+    assert long.ratio_p99 == pytest.approx(10, rel=0.02)
+    assert long.ratio_in_flight == pytest.approx(5.5, rel=0.05)
+
+
+def test_a_delay_is_up_to_its_time_and_a_device_without_a_queue_does_not_feel_it(load: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "b.sensitivity"
+    exact, _, delayed = found(load, folder, "20ms", model="constant=1ms")
+    assert delayed.how is How.DELAY and exact.ratio_in_flight == 1
+    assert delayed.ratio_mean == pytest.approx(1, rel=1e-3)
+    words = json.loads((folder / "series.json").read_text())["points"][2]["words"]
+    assert words == ["--perturb", "delay=10ms", "--seed", "1"]
+    with opened(folder, plan(Sensitivity(load, "20ms", 1, (), "constant=1ms", True, ()))) as series:
+        result = read(series.result(series.plan.points[2]), series.plan.points[2])
+    assert result is not None
+    # The mean of a uniform delay up to 20 ms is 10 ms.
+    assert result.response_mean_s - result.latency_mean_s == pytest.approx(10e-3, rel=0.1)
+
+
+def test_repeats_have_other_seeds_and_are_added(load: Path, tmp_path: Path) -> None:
+    folder, model = tmp_path / "c.sensitivity", "exponential=1ms"
+    first = found(load, folder, "10ms", model=model)
+    before = (folder / "exact.1.replay.parquet").stat().st_mtime_ns
+    second = found(load, folder, "10ms", repeats=2, model=model)
+    assert [row.runs for row in first] == [1, 1, 1] and [row.runs for row in second] == [2, 2, 2]
+    assert first[0].response_mean_s != second[0].response_mean_s
+    assert (folder / "exact.1.replay.parquet").stat().st_mtime_ns == before
+    with pytest.raises(UserError, match=r"device was .* is .*constant=1ms"):
+        found(load, folder, "10ms", model="constant=1ms")
+
+
+def test_the_command_writes_tables_pictures_and_a_page(load: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "d.sensitivity"
+    words = [str(load), "--simulate", "constant=1ms servers=1", "--virtual-time", "--times", "10us,100ms", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words, "--output", folder], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    printed: dict[str, Any] = json.loads(done.stdout)
+    assert [each["point"] for each in printed["points"]] == [
+        *("exact", "quantize-10us", "quantize-100ms", "delay-10us", "delay-100ms")
+    ]
+    assert "simulated" in printed["fake"][0] and "perturb" not in printed["fake"][0]
+    names = {path.name for path in folder.iterdir()}
+    assert {"d.g01.sensitivity.response.png", "d.g02.sensitivity.in-flight.png", "d.report.html"} <= names
+    assert {"d.points.csv", "d.points.parquet", "exact.1.replay.parquet"} <= names
+
+
+def test_times_have_units() -> None:
+    assert parsed("1ms,10us,1000us") == [10e-6, 1e-3]
+    assert [text_of(seconds) for seconds in (10e-6, 1.5e-3, 2.0, 500e-9)] == ["10us", "1500us", "2s", "500ns"]
+    for wrong in ("", "1", "x", "0us", "2h", "10us,"):
+        with pytest.raises(UsageError):
+            parsed(wrong)
