@@ -13,7 +13,7 @@ use crate::issuer::Stop;
 use crate::pipeline::backoff::Backoff;
 use crate::pipeline::buffers::{Arena, Buffer, Pool};
 use crate::pipeline::io::PreparedIo;
-use crate::pipeline::payload::{Payload, Written};
+use crate::pipeline::payload::{Payload, Written, build_time};
 use crate::pipeline::program::Refill;
 use crate::schedule::clock::Clock;
 use crate::schedule::iterations::NumberedRequest;
@@ -152,11 +152,6 @@ pub enum Step {
     QueueFull,
     /// All requests were passed on.
     Ended,
-}
-
-/// Approximate time to build so many bytes of data, at 4 GB/s.
-pub(crate) fn build_time(bytes: u64) -> Nanos {
-    Nanos(bytes as i64 / 4)
 }
 
 impl<'a, C: Clock> Preparer<'a, C> {

@@ -13,8 +13,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use crate::address::router::{Routed, Routes};
 use crate::pipeline::buffers::{Buffer, Pool, UNIT_BYTES};
 use crate::pipeline::io::{Origin, PreparedIo};
-use crate::pipeline::payload::Payload;
-use crate::pipeline::prepare::build_time;
+use crate::pipeline::payload::{Payload, build_time};
 use crate::verify::block::is_sequence_number;
 
 /// How soon the loop looks again for a buffer.

@@ -123,7 +123,7 @@ pub(super) fn with_regimes(times: &Times, count: usize, window: f64) -> Option<C
 /// A first state for each time: by its length, in groups of equal number; with two levels, also by the mean length of the
 /// times around it.
 fn classes(times: &Times, sequence: &[u32], count: usize, levels: usize) -> Option<Vec<usize>> {
-    if count % levels != 0 || sequence.len() < 20 * count {
+    if !count.is_multiple_of(levels) || sequence.len() < 20 * count {
         return None;
     }
     const AROUND: usize = 64;

@@ -55,7 +55,7 @@ impl Positions for Runs {
     fn next(&mut self, sectors: Sectors, rng: &mut Rng) -> Sector {
         let slots = self.space.slots_for(sectors);
         let starts = match self.length {
-            Some(length) => self.done % length == 0,
+            Some(length) => self.done.is_multiple_of(length),
             None => rng.random::<f64>() < self.random,
         };
         let slot = match self.next {

@@ -14,8 +14,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::instance::{Follower, Instance, Order, Place, Plan, Step, Which};
 use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
+use super::model::{Demand, Layout, Program, Settings, StreamInfo};
 use super::region::{Extent, Region};
-use super::{Demand, Layout, Program, Settings, StreamInfo};
 use crate::filament::{FilamentId, Runtime};
 use crate::positions::Space;
 use crate::{Mix, Rng, Sizes, arrivals, distributions, positions};

@@ -7,82 +7,15 @@
 mod build;
 mod instance;
 mod keys;
+mod model;
 mod region;
 
 pub use keys::{DEVICE, PROGRAM, STEP, STREAM};
+pub use model::{Demand, Layout, Program, Settings, StreamInfo};
 
 use iosonar_trace::{Device, Sectors};
 
 use crate::filament::Runtime;
-
-/// A program: its text is valid with the defaults of its parameters.
-#[derive(Clone, Debug)]
-pub struct Program {
-    file: String,
-    source: String,
-    name: String,
-    about: String,
-    parameters: Vec<(String, String)>,
-    streams: Vec<StreamInfo>,
-    remarks: Vec<String>,
-}
-
-/// A stream of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamInfo {
-    /// Its name.
-    pub name: String,
-    /// Instances at scale 1.
-    pub instances: u64,
-    /// Whether its requests do not wait for completions, so that a load can hold them.
-    pub is_open: bool,
-    /// Whether the scale multiplies its instances.
-    pub is_per_scale: bool,
-    /// Whether it ends by itself: it has `requests` or `end`.
-    pub ends: bool,
-}
-
-/// What the requests of a program need.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Demand {
-    /// The largest read or write.
-    pub largest: Sectors,
-    /// Whether some requests read.
-    pub reads: bool,
-    /// Whether some requests write data.
-    pub writes: bool,
-    /// The most requests of closed streams at a time.
-    pub closed_at_once: u64,
-}
-
-/// Where the devices of a program are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// Side by side on one target of this size.
-    Together(Sectors),
-    /// Each on a target of its own, with these sizes, in the order of [`Program::devices`].
-    Separate(Vec<Sectors>),
-}
-
-/// What a run chooses.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The seed of all random numbers.
-    pub seed: u64,
-    /// Multiplies instances, and sizes that grow with it.
-    pub scale: u64,
-    /// Values of parameters, instead of their defaults.
-    pub set: Vec<(String, String)>,
-    /// Where the devices are.
-    pub layout: Layout,
-}
-
-impl Settings {
-    /// Seed 1, scale 1, all parameters at their defaults.
-    pub fn new(layout: Layout) -> Self {
-        Self { seed: 1, scale: 1, set: Vec::new(), layout }
-    }
-}
 
 impl Program {
     /// Parses a program. `file` names it in errors.

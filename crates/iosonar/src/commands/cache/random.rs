@@ -103,7 +103,7 @@ fn rows(reads: u64, entries: u64) -> Vec<u64> {
     let multiples = reads / entries;
     if (4..=ROWS).contains(&multiples) {
         let mut rows: Vec<u64> = (1..=multiples).map(|k| k * entries).collect();
-        if reads % entries > 0 {
+        if !reads.is_multiple_of(entries) {
             rows.push(reads);
         }
         return rows;

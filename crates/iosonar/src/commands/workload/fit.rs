@@ -173,7 +173,7 @@ fn print(fitted: &Fitted) {
     }
     out!("{:<26} {:<10} {:>10} {:>10} {:>10} {:>10}", "", "statistic", "load", "program", "difference", "by chance");
     for row in &fitted.comparison.rows {
-        let value = |of: Option<f64>| of.map_or(String::new(), |value| human::factor(value));
+        let value = |of: Option<f64>| of.map_or(String::new(), human::factor);
         out!(
             "{:<26} {:<10} {:>10} {:>10} {:>10.3} {:>10.3}",
             row.what,

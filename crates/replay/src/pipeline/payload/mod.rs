@@ -16,7 +16,7 @@ mod pattern;
 mod percent;
 mod spec;
 
-use iosonar_trace::Sector;
+use iosonar_trace::{Nanos, Sector};
 
 pub use blocks::{BLOCK_BYTES, Filler};
 pub use iosonar_trace::run_info::Written;
@@ -78,6 +78,11 @@ impl Payload {
     pub fn written(&self) -> Written {
         self.written
     }
+}
+
+/// Approximate time to build so many bytes of data, at 4 GB/s.
+pub fn build_time(bytes: u64) -> Nanos {
+    Nanos(bytes as i64 / 4)
 }
 
 /// The blocks and partial blocks that a request covers, with their positions in bytes.
