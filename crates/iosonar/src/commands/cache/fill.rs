@@ -28,7 +28,7 @@ Examples:
   iosonar cache fill --entries 1M --csv fill.csv --picture fill.png")]
 pub struct Args {
     /// A load: any format that `iosonar info` reads
-    #[arg(value_name = "LOAD", required_unless_present = "entries", conflicts_with = "entries")]
+    #[arg(value_name = "LOAD", conflicts_with = "entries")]
     load: Option<PathBuf>,
 
     /// Entries of the cache, and blocks that are read at random
