@@ -103,14 +103,18 @@ pub fn many_descriptors(many: usize) {
     let mut calls: Vec<String> = (0..many)
         .map(|at| format!("openat(AT_FDCWD, \"/f{}\", O_RDONLY) = {} <0.000000500>", at % 10, at + 3))
         .collect();
-    for end in ["exit_group(0) = ?", "close_range(3, 4294967295, 0) = 0 <0.000001>"] {
-        calls.push(end.into());
-        bench.calls(calls.iter().map(String::as_str));
-        fs::remove_file(bench.path("t.calls.parquet")).ok();
-        let printed = bench.all_commands(&[if opens_all { 0 } else { 1 }]);
-        assert!(opens_all || printed.contains("ulimit -n"), "{printed}");
-        calls.pop();
-    }
+    let expected = if opens_all { 0 } else { 1 };
+    let says_why = |printed: &str| assert!(opens_all || printed.contains("ulimit -n"), "{printed}");
+    calls.push("exit_group(0) = ?".into());
+    bench.calls(calls.iter().map(String::as_str));
+    says_why(&bench.all_commands(&[expected]));
+    // Every command follows descriptors in the same way: the replay, into the root that is prepared now, shows that of this end.
+    calls.pop();
+    calls.push("close_range(3, 4294967295, 0) = 0 <0.000001>".into());
+    bench.calls(calls.iter().map(String::as_str));
+    let replay = ["files", "replay", "t.strace", "--root", "root", "--timing", "asap", "--order", "resource"];
+    let to = ["--output", "r.calls-run.parquet", "--overwrite", "--unprepared"];
+    says_why(&bench.expect(&[expected], &[&replay[..], &to].concat()));
 }
 
 /// Threads whose calls are all in flight take no quadratic time.
