@@ -21,7 +21,7 @@ const BUFFER_POLL: Nanos = Nanos(20_000);
 /// The most buffers of a size that are kept ready.
 const MOST_READY: u64 = 4096;
 /// A filament that asks at each completion would never pause, as a request that is left out completes at once.
-const MOST_LEFT_OUT: u64 = 100_000;
+const MOST_LEFT_OUT: u64 = 5_000;
 
 /// A program on its way to the loop.
 pub struct ProgramInput {
