@@ -146,7 +146,7 @@ pub fn finalize(
     let run = metadata.run.as_mut().expect("set in `Prepared::new`");
     if let Some(data) = run.data.known_mut() {
         // Which buffers of a program were used is not known here.
-        if run.program.is_missing() {
+        if run.program.known().is_none() {
             data.written = prepare_stats.written.into();
         }
     }

@@ -121,8 +121,8 @@ impl Prepared {
             _ => load_devices,
         };
         let mut run = RunInfo {
-            load: metadata.source.path.clone().into(),
-            program: program.as_ref().map(|program| program.info.clone()).into(),
+            load: metadata.source.path.clone().map(Into::into).unwrap_or_default(),
+            program: program.as_ref().map(|program| program.info.clone().into()).unwrap_or_default(),
             options: OpenMap::of(&options).into(),
             typed: options.typed.options().clone().into(),
             target: devices[0].describe().into(),
