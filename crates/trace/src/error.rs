@@ -53,10 +53,20 @@ impl Error {
 /// The words of a system's error, without its number: "No such file or directory".
 pub fn system_text(error: &io::Error) -> String {
     const NUMBER: &str = " (os error ";
+    const HIDDEN: &str = " at path \"";
     let mut text = error.to_string();
-    // The library of temporary files adds their name, which is hidden.
-    if let Some(start) = text.find(" at path \"") {
-        text.truncate(start);
+    // The library of temporary files adds their name, which is hidden, in quotes.
+    if let Some(start) = text.find(HIDDEN) {
+        let name = start + HIDDEN.len();
+        let mut is_escaped = false;
+        let end = text[name..].find(|c| {
+            let is_end = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            is_end
+        });
+        if let Some(end) = end {
+            text.replace_range(start..=name + end, "");
+        }
     }
     // Errors that wrap another one have its number within their text.
     while let Some(start) = text.find(NUMBER)
@@ -81,5 +91,7 @@ mod tests {
         assert_eq!(system_text(&io::Error::other("a (os error")), "a (os error");
         let hidden = tempfile::Builder::new().tempfile_in("/none").unwrap_err();
         assert_eq!(system_text(&hidden), "No such file or directory");
+        let kept = io::Error::other("no space (os error 28) at path \"/a \\\"b\\\"/.c\"; the data is kept");
+        assert_eq!(system_text(&kept), "no space; the data is kept");
     }
 }
