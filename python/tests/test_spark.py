@@ -29,6 +29,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
+PROGRAM = {
+    "name": "orders",
+    "about": "Orders.",
+    "text": "",
+    "streams": [{"name": "client", "instances": 2, "open": False}, {"name": "scan", "instances": 1, "open": True}],
+}
+
 WORKERS = 2
 PATIENCE_S = 120
 
@@ -116,8 +123,13 @@ def made(folder: Path, name: str, seed: int, rows: int) -> Path:
         "last_empty_poll_ns": pa.array(issued + 2_500, mask=never),
     }
     inner = [pa.field(f"{name}_ns", pa.int64()) for name in ("ready", "submitted", "last_empty_poll")]
-    table = pa.table(columns, schema=pa.schema([*RUN_SCHEMA, *inner]))
-    return write_run(folder / f"{name}.replay.parquet", table.take(np.argsort(completed, kind="stable")))
+    # Only the first run is one of a program.
+    streams = [pa.field("stream", pa.int32()), pa.field("cause", pa.int64())]
+    columns["stream"] = pa.array(chance.integers(0, 2, rows).astype(np.int32), mask=np.full(rows, seed > 1))
+    columns["cause"] = pa.array(np.arange(rows) - 1, mask=(chance.random(rows) < 0.5) | (seed > 1))
+    table = pa.table(columns, schema=pa.schema([*RUN_SCHEMA, *inner, *streams]))
+    footer = {"run": {"program": PROGRAM}} if seed == 1 else {}
+    return write_run(folder / f"{name}.replay.parquet", table.take(np.argsort(completed, kind="stable")), **footer)
 
 
 def figures(requests: Requests) -> dict[str, Figure | Empty]:
