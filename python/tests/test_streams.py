@@ -178,7 +178,7 @@ def test_requests_of_a_load_beside_a_program_are_a_stream_of_their_own(tmp_path:
         assert (
             run_page(study, ())
             .summary.lead[0]
-            .startswith("350 requests of the program orders, beside mysql.load.gz were issued")
+            .startswith("350 requests of the program orders, beside mysql.load.gz, were issued")
         )
 
 

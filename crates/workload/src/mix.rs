@@ -49,10 +49,7 @@ impl Mix {
 
     /// Whether some requests have this operation.
     pub fn has(&self, op: Op) -> bool {
-        self.steps
-            .iter()
-            .scan(0.0, |before, (of, _, upto)| Some((*of, *upto > std::mem::replace(before, *upto))))
-            .any(|(of, has_weight)| of == op && has_weight)
+        self.steps.iter().any(|(of, flags, _)| *of == op && self.share(op, *flags) > 0.0)
     }
 
     /// The options of `iosonar generate` for this mix.

@@ -212,7 +212,7 @@ def _lead(study: Study) -> Iterator[str]:
     were = "was" if span.requests == 1 else "were"
     if programs := programs_of(files):
         by = f"{'the program' if len(programs) == 1 else 'the programs'} {_and(programs)}"
-        beside = f", beside{what.removeprefix(' of')}" if loads else ""
+        beside = f", beside{what.removeprefix(' of')}," if loads else ""
         yield f"{units.requests(span.requests)} of {by}{beside} {were} issued{where}, in {units.span(took)}."
         yield from _quantiles(study, "Half of the requests")
         yield from _causes(study)
@@ -239,11 +239,11 @@ def _causes(study: Study) -> Iterator[str]:
         sum(share * values.not_held_back for share, values in zip(shares, own, strict=True)) / total
         for shares in ([values.within_10_us for values in own], [values.within_50_us for values in own])
     )
-    held = "" if delays.count == total else f", of the {total:,} that were not held back"
+    those = "" if delays.count == total else f"of the {total:,} that were not held back, "
     waited = "request" if delays.count == 1 else "requests"
     yield (
-        f"{delays.count:,} {waited} waited for the completion of another one: {units.percent(in_10)} were issued "
-        f"within 10 µs of it, {units.percent(in_50)} within 50 µs{held}."
+        f"{delays.count:,} {waited} waited for the completion of another one: {those}{units.percent(in_10)} were "
+        f"issued within 10 µs of it, {units.percent(in_50)} within 50 µs."
     )
 
 

@@ -18,7 +18,7 @@ pub struct Places {
     pub bytes: Option<u64>,
 }
 
-/// More clones with regions of their own than this would make a text that nobody reads.
+/// More clones with regions of their own than this would make the text too long to read.
 const MOST_STREAMS: u64 = 256;
 /// No device is larger.
 const MOST_BYTES: u64 = 1 << 60;

@@ -92,7 +92,7 @@ fn sizes(job: &Job) -> Result<[Sizes; 3], String> {
     Ok(sizes.map(|sizes| sizes.unwrap_or_else(|| Sizes::one(4096))))
 }
 
-/// More sizes than this would make a text that nobody reads.
+/// More sizes than this would make the text too long to read.
 const MOST_SIZES: u64 = 4096;
 
 /// `4k-64k`: multiples of the smallest size, each as often.

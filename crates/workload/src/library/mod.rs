@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use iosonar_trace::params::did_you_mean;
+use iosonar_trace::system_text;
 
 use crate::conversion::{Conversion, Outside};
 use crate::program::Program;
@@ -50,7 +51,7 @@ pub fn open(name: &str) -> Result<Program, String> {
 }
 
 fn read(name: &str) -> Result<String, String> {
-    std::fs::read_to_string(name).map_err(|why| format!("cannot read {name}: {why}"))
+    std::fs::read_to_string(name).map_err(|why| format!("cannot read {name}: {}", system_text(&why)))
 }
 
 /// The job file of another program in the file of this name; `None` if its ending is not that of one.

@@ -399,7 +399,7 @@ fn stream(
     after: Vec<usize>,
 ) -> Result<Stream, String> {
     if section.has("load") {
-        let why = "a recorded load cannot be a stream yet; replay it with `iosonar replay`, or describe its requests with arrivals, positions and sizes";
+        let why = "a recorded load cannot be a stream; run it beside the program with `iosonar replay LOAD --program PROGRAM`";
         return Err(section.error("load", why));
     }
     let count = |key| section.parsed(key, above_zero(parse_count));

@@ -20,7 +20,7 @@ pub static PROGRAM: &[Key] = &[
         Takes::NamesOrTables(DEVICE),
         "Devices: a size (10G), a share of the target (10%), or a table with `size` and `per_scale`; without it, one device `target` of 100%",
     ),
-    key("stream", Takes::Tables(STREAM), "A stream: who asks for requests, when, where, and how large they are")
+    key("stream", Takes::Tables(STREAM), "A stream: when requests come, where they go, and how large they are")
         .required(),
 ];
 

@@ -298,7 +298,7 @@ fn errors_name_the_file_the_line_and_the_key_and_say_what_to_do() {
         (format!("{stream}start = 5\nend = \"5s\"\n"), "p.toml:8: stream s, end: the stream ends before it starts"),
         (
             format!("{stream}load = \"x.load.parquet\"\n"),
-            "p.toml:7: stream s, load: a recorded load cannot be a stream yet",
+            "p.toml:7: stream s, load: a recorded load cannot be a stream; run it beside the program",
         ),
         (format!("{stream}start = \"$x\"\n"), "p.toml:7: stream s, start: unknown parameter $x"),
         (
