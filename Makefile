@@ -82,9 +82,19 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	python3 bench/null.py --iosonar $(BUILT) --loop target/release/examples/loop_alone
 	python3 bench/convert.py --iosonar $(BUILT)
 	python3 bench/record_overhead.py $(BUILT)
+	$(MAKE) bench-paper
 	$(MAKE) bench-files
 
-# The paper's experiments read tables with the libraries of the Python half.
+# Some experiments read tables with the libraries of the Python half.
+.PHONY: bench-paper
+bench-paper: build $(VENV)/libraries ## the experiments of the Buttress paper, as root on a quiet machine: make bench-paper JUDGES=DIR
+	tools/system.sh bench
+	@test -n "$(JUDGES)" || { echo "name the folder of the judging programs: make bench-paper JUDGES=DIR" >&2; exit 1; }
+	python3 bench/paper_issue_error.py --judge "$(JUDGES)" --iosonar $(BUILT)
+	$(BIN)/python bench/paper_replays.py --iosonar $(BUILT)
+	python3 bench/paper_asap.py --iosonar $(BUILT)
+	$(BIN)/python bench/cause_to_issue.py --iosonar $(BUILT)
+
 .PHONY: bench-files
 bench-files: build $(VENV)/libraries ## measure recording and replay of calls to files, as root on a quiet machine
 	cargo build --release --locked --package iosonar-files --examples

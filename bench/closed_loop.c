@@ -84,7 +84,7 @@ static row *by_ring(long depth, double seconds, long batch, int sleeps, long roo
       io_uring_register_files(&ring, &device, 1)) perror("set-up"), exit(2);
   if (rows) memset(rows, 0, room * sizeof *rows);
   mlockall(MCL_CURRENT);
-  long flying = 0, issued = 0, unsubmitted = 0, begin = now();
+  long flying = 0, issued = 0, submitted = 0, begin = now();
   end = begin + seconds * 1e9;
   for (long i = 0; i < depth; i++) push(begin + think(), -1);
   while (flying || heap_count) {
@@ -94,14 +94,16 @@ static row *by_ring(long depth, double seconds, long batch, int sleeps, long roo
       struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
       io_uring_prep_read_fixed(sqe, 0, buffer, SIZE, place * SIZE, 0);
       sqe->flags |= IOSQE_FIXED_FILE, sqe->user_data = issued;
-      if (issued < room) rows[issued] = (row){heap[0].cause, place * (SIZE / SECTOR), heap[0].at, t, 0};
-      issued++, flying++, unsubmitted++;
+      if (issued < room) rows[issued] = (row){heap[0].cause, place * (SIZE / SECTOR), heap[0].at, 0, 0};
+      issued++, flying++;
       pop();
     }
+    t = now();
+    for (long i = submitted; i < issued && i < room; i++) rows[i].issued = t;
     /* With a think time, a read may become ready while others are in flight. */
     if (sleeps && !think_ns) io_uring_submit_and_wait(&ring, 1);
-    else if (unsubmitted) io_uring_submit(&ring);
-    unsubmitted = 0;
+    else if (submitted < issued) io_uring_submit(&ring);
+    submitted = issued;
     long taken = 0;
     while (taken < batch && (!think_ns || !heap_count || heap[0].at - now() > NEAR_NS) && io_uring_peek_cqe(&ring, &cqe) == 0) {
       t = now();

@@ -61,7 +61,10 @@ def replayed(recording: Path, wanted: list[tuple]) -> Times:
     response = (queued + latency)[keep_rows]
     missing, unknown = sum(left.values()), int(np.isnan(response).sum())
     if missing or unknown:
-        print(f"{recording.name}: {missing} of {len(wanted)} requests are missing, {unknown} have no time", file=sys.stderr)
+        print(
+            f"{recording.name}: {missing} of {len(wanted)} requests are missing, {unknown} have no time",
+            file=sys.stderr,
+        )
     return Times((at - at[keep_rows][0])[keep_rows], response[~np.isnan(response)])
 
 
@@ -116,7 +119,9 @@ def measured(times: Times, original: Times, reference: np.ndarray) -> dict:
     return found
 
 
-def replays(args: argparse.Namespace, folder: Path, device: LoopDevice, load: Path, name: str) -> dict[str, list[Times]]:
+def replays(
+    args: argparse.Namespace, folder: Path, device: LoopDevice, load: Path, name: str
+) -> dict[str, list[Times]]:
     """The replays of a load by each program, in turns."""
     wanted = asked(load)
     programs = commands(args, folder, readable(args, load), device.path)
@@ -137,7 +142,9 @@ def middle(runs: list[dict]) -> dict:
 
 def show_responses(found: dict[str, dict], relative_to: str) -> None:
     base = found[relative_to]
-    print(f"\n| | mean µs | {' | '.join(f'p{q} µs' for q in QUANTILES)} | mean in flight | distance | mean of {relative_to}'s |")
+    print(
+        f"\n| | mean µs | {' | '.join(f'p{q} µs' for q in QUANTILES)} | mean in flight | distance | mean of {relative_to}'s |"
+    )
     print("|" + "---|" * (len(QUANTILES) + 5))
     for program, each in found.items():
         if "response_us" in each:
@@ -147,7 +154,9 @@ def show_responses(found: dict[str, dict], relative_to: str) -> None:
 
 
 def show_bursts(found: dict[str, dict]) -> None:
-    print("\n| | " + " | ".join(f"in {w:g} s: p10, p50, p90, p99, most | differs: most, mean" for w in WINDOWS_S) + " |")
+    print(
+        "\n| | " + " | ".join(f"in {w:g} s: p10, p50, p90, p99, most | differs: most, mean" for w in WINDOWS_S) + " |"
+    )
     print("|" + "---|" * (2 * len(WINDOWS_S) + 1))
     for program, each in found.items():
         parts = []

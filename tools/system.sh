@@ -24,6 +24,7 @@ test    git                   git            git             git            git
 test    make                  make           make            make           make
 test    pgbench               postgresql     postgresql-server postgresql-server postgresql
 bench   fio                   fio            fio             fio            fio
+bench   /usr/include/liburing.h liburing-dev liburing-devel  liburing-devel liburing
 spark   java                  openjdk-17-jre-headless java-17-openjdk-headless java-17-openjdk-headless jre17-openjdk-headless
 bench   blkparse              blktrace       blktrace        blktrace       blktrace
 bench   gawk                  gawk           gawk            gawk           gawk
