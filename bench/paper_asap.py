@@ -20,7 +20,7 @@ from common import bench, keep, options, sh
 from replayers import compile_c, turns
 
 BARE = ("io_uring, spins", "io_uring, sleeps", "threads, pread")
-OURS = ("workload run", "replay --asap")
+OURS = ("workload run", "workload run --wait inline", "replay --asap")
 BATCH = 8
 """Completions that a bare loop takes before it submits: more than one saves calls, too many leave the device idle."""
 
@@ -34,7 +34,8 @@ def commands(args: argparse.Namespace, folder: Path, device: str, depth: int) ->
     }
     program = [args.iosonar, "workload", "run", "random-reads", "--set", f"depth={depth}", "--for", f"{args.seconds}s"]
     found[OURS[0]] = [*program, *how, "--depth", depth]
-    found[OURS[1]] = [args.iosonar, "replay", load, *how, "--asap", "--depth", depth]
+    found[OURS[1]] = [*found[OURS[0]], "--wait", "inline"]
+    found[OURS[2]] = [args.iosonar, "replay", load, *how, "--asap", "--depth", depth]
     return found
 
 

@@ -17,7 +17,7 @@ SIMPLE = {"select()": "select", "usleep()": "sleep", "dedicated clock": "clock"}
 
 LOADS = {
     "omail-like": ("poisson", "--rate", 1000, "--size", "4k:50,8k:35,16k:15"),
-    "harp-like": ("on-off", "--rate", 5000, "--on", "50ms", "--off", "450ms", "--size", "4k:50,8k:30,64k:20"),
+    "harp-like": ("on-off", "--rate", 5000, "--on", "20ms", "--off", "180ms", "--size", "4k:50,8k:30,64k:20"),
 }
 """Generated loads with what the paper says of its two: omail has requests of 7 KB on average at a steady, moderate rate;
 harp is bursty. It does not say their rates."""
