@@ -5,12 +5,14 @@
                     [--requests 1000000] [--depth 64] [--json FILE]
 
 As bench/fidelity.py and bench/asap.py, but both programs are iosonar: in turns, on the same loop device with direct I/O over a
-file in memory. Issue times are by the kernel's clock. What counts is the median of the differences or ratios per round, with
-the range of all rounds. `--rates ''` or `--requests 0` leaves out a part. Needs root.
+file in memory. Issue times are by the kernel's clock. Processor time is that of a replay as fast as possible without storage,
+user and system: other programs change it least. What counts is the median of the differences or ratios per round, with the
+range of all rounds. `--rates ''` or `--requests 0` leaves out a part. Needs root.
 """
 
 import argparse
 import json
+import resource
 import statistics
 import sys
 from collections.abc import Callable
@@ -54,8 +56,13 @@ def throughput(args: argparse.Namespace, folder: Path, device: LoopDevice) -> di
     sh(args.before, "generate", "uniform", load, "--rate", 100_000, *shape)
 
     def measure(build: str) -> dict:
-        words = replay(args, build, load, device.path, folder)
-        return {"iops": json.loads(sh(*words, "--asap", "--depth", args.depth))["iops"]}
+        words = (*replay(args, build, load, device.path, folder), "--asap", "--depth", args.depth)
+        iops = json.loads(sh(*words))["iops"]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        sh(*words, "--engine", "null")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return {"iops": iops, "processor_us": seconds * 1e6 / args.requests}
 
     return rounds(args, "as fast as possible", measure)
 
@@ -87,12 +94,16 @@ def main() -> None:
             spread = [f"{pick(apart):+.2f}" for pick in (statistics.median, min, max)]
             what = f"Poisson {rate:.0f} IOPS, within {bound} µs"
             print(f"| {what} | {args.rounds} | {' | '.join(medians + spread)} |")
-    if fast:
-        before, after = values(fast, "iops")
-        ratio = [b / a for a, b in zip(before, after, strict=True)]
-        medians = [f"{statistics.median(each):,.0f} IOPS" for each in (before, after)]
-        spread = [f"{pick(ratio):.3f}" for pick in (statistics.median, min, max)]
-        print(f"| as fast as possible | {args.rounds} | {' | '.join(medians + spread)} |")
+    for what, key, unit in (
+        ("as fast as possible", "iops", "IOPS"),
+        ("without storage: processor time of a request", "processor_us", "µs"),
+    ):
+        if fast:
+            before, after = values(fast, key)
+            ratio = [b / a for a, b in zip(before, after, strict=True)]
+            medians = [f"{statistics.median(each):,.{0 if key == 'iops' else 3}f} {unit}" for each in (before, after)]
+            spread = [f"{pick(ratio):.3f}" for pick in (statistics.median, min, max)]
+            print(f"| {what} | {args.rounds} | {' | '.join(medians + spread)} |")
     keep(args, {"accuracy": accurate, "throughput": fast})
 
 
