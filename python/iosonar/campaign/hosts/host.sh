@@ -229,14 +229,19 @@ verb_detached() {
     # The command starts before the trap is set: a new process that still has the trap would ignore a signal.
     "$@" &
     command=$!
-    trap : HUP INT TERM
+    trap 'interrupted=1' HUP INT TERM
     write "$directory/started" "$command"
-    while
+    interrupted=
+    wait "$command"
+    code=$?
+    # A signal ends `wait`, with a code of its own, before the command has ended, or after it: then some shells have
+    # forgotten the command (127), and the first code was right.
+    while [ -n "$interrupted" ]; do
+        interrupted=
         wait "$command"
-        code=$?
-        # A trap ends `wait` before the command has ended.
-        kill -0 "$command" 2>/dev/null
-    do :; done
+        again=$?
+        [ "$again" -eq 127 ] || code=$again
+    done
     write "$directory/code" "$code"
 }
 
