@@ -132,3 +132,24 @@ fn a_missing_root_and_a_wrong_map_are_named() {
     assert!(text(&refused).contains("map: line 1: `.` and `..` are not allowed"), "{}", text(&refused));
     assert!(!folder.join("root").exists());
 }
+
+#[test]
+fn postmark_runs_in_a_prepared_root_as_generated() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("root")).unwrap();
+    let words = ["files", "generate", "postmark", "t.calls.parquet", "--scale", "0.0002", "--read-size", "64k"];
+    let generated = Command::new(env!("CARGO_BIN_EXE_iosonar")).args(words).current_dir(folder).output().unwrap();
+    assert!(text(&generated).contains("on 60 files of 512 B to 200 KiB"), "{}", text(&generated));
+    let prepared = files("prepare", folder, &[]);
+    assert!(prepared.status.success(), "{}", text(&prepared));
+    let more = ["--timing", "asap", "--output", "r.calls-run.parquet", "--json"];
+    let replayed = files("replay", folder, &more);
+    assert!(replayed.status.success(), "{}", text(&replayed));
+    let json: serde_json::Value = serde_json::from_slice(&replayed.stdout).unwrap();
+    let counts = ["mismatches", "left_out"].map(|key| json[key].clone());
+    assert_eq!(counts, [serde_json::json!(0), serde_json::json!({})], "{json:#}");
+    assert!(json["issued"].as_u64().is_some_and(|calls| calls == json["calls"].as_u64().unwrap() && calls > 500));
+    // Nothing is left below the folder of all sets, as the trace removes its files and sets.
+    assert_eq!(fs::read_dir(folder.join("root/data/postmark")).unwrap().count(), 0);
+}

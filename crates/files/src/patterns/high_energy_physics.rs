@@ -4,7 +4,8 @@
 use iosonar_workload::Rng;
 use rand::RngExt;
 
-use super::pattern::{Extent, Pattern, Walk};
+use super::pattern::Pattern;
+use super::reading::{Extent, Shape, Walk};
 
 const MB: u64 = 1_000_000;
 
@@ -12,6 +13,11 @@ const MB: u64 = 1_000_000;
 pub const ATLAS_OLD: Pattern = Pattern {
     name: "atlas-old",
     title: "nine files of 1 GB; 250 MB of each, unordered, with seeks of a few MB",
+    start: |settings| ATLAS_OLD_SHAPE.start(settings),
+};
+
+static ATLAS_OLD_SHAPE: Shape = Shape {
+    folder: "atlas-old",
     files: 9,
     file_bytes: 1000 * MB,
     read_bytes: 250 * MB,
@@ -22,14 +28,26 @@ pub const ATLAS_OLD: Pattern = Pattern {
 pub const ATLAS_NEW: Pattern = Pattern {
     name: "atlas-new",
     title: "nine files of 1 GB; 250 MB of each, sequential",
+    start: |settings| ATLAS_NEW_SHAPE.start(settings),
+};
+
+static ATLAS_NEW_SHAPE: Shape = Shape {
+    folder: "atlas-new",
+    files: 9,
+    file_bytes: 1000 * MB,
+    read_bytes: 250 * MB,
     walk: |_| Box::new(Sequential { at: 0, mean_gap: 0 }),
-    ..ATLAS_OLD
 };
 
 /// Nearly half of a file, with small gaps.
 pub const CMS_ANALYSIS: Pattern = Pattern {
     name: "cms-analysis",
     title: "one file of 4 GB; 1984 MB of it, sequential with small gaps",
+    start: |settings| CMS_ANALYSIS_SHAPE.start(settings),
+};
+
+static CMS_ANALYSIS_SHAPE: Shape = Shape {
+    folder: "cms-analysis",
     files: 1,
     file_bytes: 4000 * MB,
     read_bytes: 1984 * MB,
@@ -45,6 +63,11 @@ pub const CMS_ANALYSIS: Pattern = Pattern {
 pub const CMS_RECONSTRUCTION: Pattern = Pattern {
     name: "cms-reconstruction",
     title: "one file of 4 GB; 424 MB from its start, back by 30 MB every 30 MB",
+    start: |settings| CMS_RECONSTRUCTION_SHAPE.start(settings),
+};
+
+static CMS_RECONSTRUCTION_SHAPE: Shape = Shape {
+    folder: "cms-reconstruction",
     files: 1,
     file_bytes: 4000 * MB,
     read_bytes: 424 * MB,
@@ -100,4 +123,12 @@ impl Walk for JumpingBack {
         self.since += length;
         at
     }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub const SHAPES: [&Shape; 4] =
+        [&ATLAS_OLD_SHAPE, &ATLAS_NEW_SHAPE, &CMS_ANALYSIS_SHAPE, &CMS_RECONSTRUCTION_SHAPE];
 }

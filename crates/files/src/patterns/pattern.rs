@@ -1,6 +1,19 @@
 //! What an access pattern is.
 
-use iosonar_workload::Rng;
+use super::calls::Calls;
+
+/// How a trace of a pattern is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Sizes or numbers of files, and amounts, are multiplied by this.
+    pub scale: f64,
+    /// Mean number of reads, or of transactions, per second.
+    pub rate: f64,
+    /// Length of a read or write in bytes.
+    pub block: u64,
+    /// The same seed makes the same trace.
+    pub seed: u64,
+}
 
 /// An access pattern of one program.
 pub struct Pattern {
@@ -8,29 +21,18 @@ pub struct Pattern {
     pub name: &'static str,
     /// What it does, for people.
     pub title: &'static str,
-    /// How many files the program reads, one after the other.
-    pub files: u32,
-    /// The size of each file in bytes.
-    pub file_bytes: u64,
-    /// Bytes read from each file.
-    pub read_bytes: u64,
-    /// Creates the positions for one file.
-    pub walk: fn(&Extent) -> Box<dyn Walk>,
+    /// Starts the program.
+    pub start: fn(&Settings) -> Box<dyn Program>,
 }
 
-/// The part of a file that is read, after scaling.
-#[derive(Clone, Copy, Debug)]
-pub struct Extent {
-    /// Its size in bytes.
-    pub file_bytes: u64,
-    /// Bytes that are read.
-    pub read_bytes: u64,
-    /// Mean length of a read.
-    pub block: u64,
-}
+/// A program that makes calls.
+pub trait Program: Send {
+    /// Makes the next calls; none if it has ended.
+    fn advance(&mut self, calls: &mut Calls);
 
-/// The positions of the reads of one file.
-pub trait Walk: Send {
-    /// Where the next read of this length begins.
-    fn next(&mut self, length: u64, rng: &mut Rng) -> u64;
+    /// The share that it has done.
+    fn progress(&self) -> f64;
+
+    /// The files it uses: `9 files of 1.0 GB`.
+    fn files(&self) -> String;
 }

@@ -27,13 +27,13 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     replacing: written::Replacing,
-    /// Multiply the size of files and the amount read by this, at most 1
+    /// Multiply the size of files and the amount read by this, at most 1; postmark: the number of files
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = parse_share)]
     scale: f64,
-    /// Mean number of reads per second
+    /// Mean number of reads per second; postmark: of transactions
     #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = parse_count)]
     rate: u64,
-    /// Mean length of a read in bytes
+    /// Mean length of a read in bytes; postmark: of all reads and writes but the last of a file
     #[arg(long, value_name = "BYTES", default_value = "64k", value_parser = parse_bytes)]
     read_size: u64,
     /// Seed of the random generator: the same seed makes the same trace
@@ -51,9 +51,11 @@ Patterns:
 Examples:
   iosonar files generate atlas-old old.calls.parquet
   iosonar files generate cms-analysis small.calls.parquet --scale 0.01 --rate 5k
+  iosonar files generate postmark mail.calls.parquet --scale 0.1 --read-size 4k
 
-The patterns are those of four programs of particle physics; the sizes of single reads are not.
-`iosonar files prepare` creates the files that the trace reads."
+The first four patterns are those of programs of particle physics; the sizes of single reads are not.
+postmark is the benchmark PostMark for mail servers. Replay several at once with `iosonar files replay --instances`.
+`iosonar files prepare` creates the files that the trace reads, and the folders it needs."
     )
 }
 
@@ -65,7 +67,7 @@ impl Args {
         }
         let pattern = named(&self.pattern).expect("one of the possible values");
         let settings = Settings { scale: self.scale, rate: self.rate as f64, block: self.read_size, seed: self.seed };
-        let mut calls = Generated::new(pattern, settings);
+        let mut calls = Generated::new(pattern, &settings);
         signals::remove_unfinished_files();
         let mut writer = table::create(&self.output, calls.metadata())?;
         let mut progress = Rows::new(pattern.name);
@@ -77,13 +79,12 @@ impl Args {
         }
         let count = progress.finish();
         writer.finish(calls.metadata())?;
-        let files = human::counted(pattern.files.into(), "file");
-        let bytes = human::bytes(calls.file_bytes());
         status!(
-            "{}: {} over {}, on {files} of {bytes}",
+            "{}: {} over {}, on {}",
             self.output.display(),
             human::counted(count, "call"),
-            human::span(last.as_secs())
+            human::span(last.as_secs()),
+            calls.files()
         );
         Ok(ExitCode::SUCCESS)
     }
