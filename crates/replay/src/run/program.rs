@@ -1,7 +1,7 @@
 //! The program of a run: opens it, and lays its devices on the targets.
 
 use iosonar_trace::run_info::{RunProgram, RunStream};
-use iosonar_trace::{self as trace, DeviceId, Nanos, Sectors};
+use iosonar_trace::{self as trace, DeviceId, Nanos, SECTOR_BYTES, Sectors};
 use iosonar_workload::filament::Runtime;
 use iosonar_workload::library;
 use iosonar_workload::program::{Demand, Layout, Program, Settings};
@@ -12,11 +12,12 @@ use crate::address::router::Routes;
 use crate::config::options::Options;
 use crate::config::target::Rules;
 use crate::device::Device;
+use crate::engine::simulate::simulation::Simulation;
 use crate::error::{Error, Result};
 use crate::pipeline::buffers::Pool;
 use crate::pipeline::program::{ProgramInput, Refill, supply};
 
-/// The size of the target where there is none: 100 GiB.
+/// The size of the target where nothing says how large it is: 100 GiB.
 const SECTORS_WITHOUT_DEVICE: Sectors = Sectors(100 << 21);
 
 /// A program that is ready to run.
@@ -71,7 +72,7 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
     let layout = match has_names {
         true => Layout::Separate(own_targets(program, targets, map)?),
         false if options.method.has_device() => Layout::Together(Sectors(targets[0].geometry.sectors)),
-        false => Layout::Together(SECTORS_WITHOUT_DEVICE),
+        false => Layout::Together(size_without_device(options)),
     };
     let (seed, scale) = (options.modes.seed, options.program.scale);
     let settings = Settings { seed, scale, set: options.program.parameters(), layout };
@@ -83,6 +84,12 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
         info: info(program, scale),
         runtime: program.runtime(&settings).map_err(Error::Usage)?,
     })
+}
+
+/// The size of a described device, if one is simulated.
+fn size_without_device(options: &Options) -> Sectors {
+    let described = options.method.simulate.as_ref().and_then(Simulation::size);
+    described.map_or(SECTORS_WITHOUT_DEVICE, |bytes| Sectors(bytes / SECTOR_BYTES))
 }
 
 /// The size of the target of each device.

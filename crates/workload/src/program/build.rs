@@ -398,10 +398,6 @@ fn stream(
     scale: u64,
     after: Vec<usize>,
 ) -> Result<Stream, String> {
-    if section.has("load") {
-        let why = "a recorded load cannot be a stream; run it beside the program with `iosonar replay LOAD --program PROGRAM`";
-        return Err(section.error("load", why));
-    }
     let count = |key| section.parsed(key, above_zero(parse_count));
     let per_scale = section.flag("per_scale")?.unwrap_or(true);
     let instances = count("instances")?.unwrap_or(1).saturating_mul(if per_scale { scale } else { 1 });

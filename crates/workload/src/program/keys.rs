@@ -82,7 +82,6 @@ pub static STREAM: &[Key] = &[
     key("device", Takes::Text, "Name of the device (default: the only one)"),
     key("region", Takes::Text, "Part of the device, in shares or bytes: 20%, 10%..30%, 4G..8G (default: all of it)"),
     key("own_region", Takes::Flag, "Whether each instance has its own, equal part of the region (default false)"),
-    key("load", Takes::Text, "Reserved: a recorded load as a stream"),
     key("step", Takes::Tables(STEP), "A step of a transaction; without steps, a transaction is one request"),
 ];
 

@@ -34,6 +34,14 @@ pub enum Simulation {
 }
 
 impl Simulation {
+    /// The size of a described device in bytes.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Self::Times { .. } => None,
+            Self::Described { description, .. } => Some(description.size.0),
+        }
+    }
+
     /// The device, for at most `slots` requests in flight.
     pub fn device(&self, slots: usize, seed: u64) -> Result<Device> {
         match self {
