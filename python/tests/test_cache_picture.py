@@ -40,6 +40,12 @@ def test_the_curve_of_random_reads_has_formula_and_simulation() -> None:
     assert "0.9" in figure.of
     only_formula = {**READS, "curve": [{**point, "simulation": None} for point in READS["curve"]]}
     assert len(filling(only_formula).layers) == 1
+    measured = {
+        **READS,
+        "curve": [{**point, "measured": n} for n, point in zip((41, None), READS["curve"], strict=True)],
+    }
+    line = filling(measured).layers[2]
+    assert line.label == "Measured" and line.y.tolist()[:2] == [0, 41]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("found", [READS, LOAD])

@@ -55,10 +55,17 @@ fn random_reads_fill_a_cache_as_the_formula_says() {
     assert!((row["formula_share"].as_f64().unwrap() - 0.6321).abs() < 1e-3, "{row}");
     assert!((row["simulation"].as_f64().unwrap() - 6321.0).abs() < 250.0, "{row}");
     let csv = std::fs::read_to_string(folder.join("x.csv")).unwrap();
-    assert!(csv.starts_with("reads,seconds,formula,simulation\n") && csv.lines().count() == 51, "{csv}");
+    assert!(csv.starts_with("reads,seconds,formula,simulation,measured\n") && csv.lines().count() == 51, "{csv}");
     let (succeeds, out, _) = iosonar(folder, "cache fill --entries 1000 --zipf 0.9");
     assert!(succeeds && out.contains("full after, on average"), "{out}");
-    for wrong in ["cache fill", "cache fill --entries 0", "cache fill --entries 5 --block 0"] {
+    for wrong in [
+        "cache fill",
+        "cache fill --entries 0",
+        "cache fill --entries 5 --block 0",
+        "cache fill --entries 5 --picture x.bmp",
+        "cache fill --entries 5 --measured x.csv",
+        "cache fill --entries 5 --measured x.csv --hit-latency 1ms",
+    ] {
         assert!(!iosonar(folder, wrong).0, "{wrong}");
     }
 }
@@ -78,6 +85,32 @@ fn a_load_fills_a_cache_with_the_blocks_it_touches() {
     assert_eq!(found["caches"][2]["full_after_s"], Value::Null);
     let (succeeds, out, _) = iosonar(folder, "cache fill a.load.parquet");
     assert!(succeeds && out.contains("256 different blocks"), "{out}");
+    assert!(!iosonar(folder, "cache fill a.load.parquet --sizes 0").0);
     let (succeeds, _, error) = iosonar(folder, "cache fill a.load.parquet --csv a.load.parquet --overwrite");
     assert!(!succeeds && error.contains("the same file"), "{error}");
+}
+
+#[test]
+fn a_cache_in_a_run_fills_as_the_formula_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let device = "[service.constant]\ntime = \"1ms\"\n[read_cache]\nsize = \"16M\"\ntime = \"10us\"\n";
+    std::fs::write(folder.join("device.toml"), device).unwrap();
+    let program = "name = \"p\"\nabout = \"x\"\ndevices.target = \"4M\"\n[[stream]]\nname = \"s\"\nclosed = true\n\
+                   op = \"read\"\nrequests = 4096\n";
+    std::fs::write(folder.join("p.toml"), program).unwrap();
+    let run = "workload run p.toml --simulate device.toml --virtual-time --output r.replay.parquet";
+    assert!(iosonar(folder, run).0);
+    let found = json(folder, "cache fill --entries 1024 --measured r.replay.parquet --hit-latency 100us --json");
+    assert_eq!(found["reads"], 4096);
+    for row in found["rows"].as_array().unwrap() {
+        let (measured, formula) = (row["measured"].as_f64().unwrap(), row["formula"].as_f64().unwrap());
+        // The standard deviation is at most 10.
+        assert!((measured - formula).abs() < 45.0, "{row}");
+    }
+    let (_, out, _) = iosonar(folder, "cache fill --entries 1024 --measured r.replay.parquet --hit-latency 5us");
+    assert!(out.contains("measured") && out.contains("4,096"), "{out}");
+    let (succeeds, _, error) =
+        iosonar(folder, "cache fill --entries 1024 --block 8k --measured r.replay.parquet --hit-latency 1ms");
+    assert!(!succeeds && error.contains("reads 4 KiB, not a block of 8 KiB"), "{error}");
 }

@@ -34,6 +34,11 @@ def _of_reads(found: dict[str, Any]) -> Figure:
         full = found["full"]["simulation_reads"]
         lines.append(Line(Role.ACTUAL, "Simulation", reads, 100 * simulated / entries, Stroke.DASHED))
         rows.append(rate_row(Role.ACTUAL, "Simulation", ("–" if full is None else units.count(full),), Stroke.DASHED))
+    measured = np.array([point.get("measured") for point in curve], dtype=np.float64)
+    if np.isfinite(measured[1:]).any():
+        measured[0] = 0.0
+        lines.append(Line(Role.WRITE, "Measured", reads, 100 * measured / entries, Stroke.DOTTED))
+        rows.append(rate_row(Role.WRITE, "Measured", ("–",), Stroke.DOTTED))
     return Figure(
         NAME,
         RANK,

@@ -95,9 +95,9 @@ def checked(path: Path, kind: str) -> Path:
 
 
 def _joined(path: Path, plan: Plan) -> Plan:
-    """The plan with the points of the folder's earlier plan."""
+    """The plan with the points of the folder's earlier plan. Without any run, the earlier plan has no points to keep."""
     file = path / PLAN
-    if not file.exists():
+    if not file.exists() or not any(path.glob(f"*{RESULT}")):
         return plan
     try:
         earlier = json.loads(file.read_text(encoding="utf-8"))

@@ -104,8 +104,8 @@ def parsed(text: str) -> list[float]:
     for word in text.split(","):
         match = _TIME.fullmatch(word.strip())
         seconds = float(match[1]) * TIME_UNITS.get(match[2].lower(), math.nan) if match else math.nan
-        if not 1e-6 <= seconds <= 3600:
-            raise UsageError(f"--times: `{plain(word)}` is not a time from 1us to 1h, such as 10us or 100ms")
+        if not 1e-6 <= seconds <= 60:
+            raise UsageError(f"--times: `{plain(word)}` is not a time from 1us to 1m, such as 10us or 100ms")
         found.add(round(seconds, 9))
     return sorted(found)
 

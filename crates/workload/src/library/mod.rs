@@ -51,7 +51,8 @@ pub fn open(name: &str) -> Result<Program, String> {
 }
 
 fn read(name: &str) -> Result<String, String> {
-    std::fs::read_to_string(name).map_err(|why| format!("cannot read {name}: {}", system_text(&why)))
+    let bytes = std::fs::read(name).map_err(|why| format!("cannot read {name}: {}", system_text(&why)))?;
+    String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8 text"))
 }
 
 /// The job file of another program in the file of this name; `None` if its ending is not that of one.

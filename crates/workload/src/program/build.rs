@@ -14,6 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::instance::{Follower, Instance, Order, Place, Plan, Step, Which};
 use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
+use super::memory;
 use super::model::{Demand, Layout, Program, Settings, StreamInfo};
 use super::region::{Extent, Region};
 use crate::filament::{FilamentId, Runtime};
@@ -121,6 +122,8 @@ pub(super) fn runtime(
         let devices = placed(section, settings)?;
         let mut runtime = Runtime::default();
         let streams = streams(section, &devices, settings.scale)?;
+        memory::check(streams.iter().fold(0, |sum, stream| stream.bytes().saturating_add(sum)))
+            .map_err(|why| section.error("stream", &why))?;
         let mut followers: Vec<Vec<Follower>> = streams.iter().map(|_| Vec::new()).collect();
         for (number, stream) in streams.iter().enumerate() {
             if of.streams.get(number).is_some_and(&is_wanted) {
@@ -184,6 +187,9 @@ fn parameters(text: &Text<'_>, table: &Spanned<DeTable<'_>>) -> Result<Vec<(Stri
     let names = section.names("set")?.into_iter();
     let values = names.map(|(name, value)| {
         let located = |why: String| text.error(value.span().start, &format!("set, {name}"), &why);
+        if value.get_ref().as_str().is_some_and(|text| text.contains('$')) {
+            return Err(located("the value of a parameter cannot name another one; write it without $".into()));
+        }
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return Err(located("a parameter's name has letters, digits and _ only".into()));
         }
@@ -283,6 +289,11 @@ struct Stream {
 }
 
 impl Stream {
+    /// About what its instances need in memory.
+    fn bytes(&self) -> u64 {
+        self.instances.saturating_mul(self.plan.bytes_of_instance(self.own.len(), self.arrivals.is_some()))
+    }
+
     fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<(), String> {
         for number in 0..self.instances as u32 {
             let arrivals = self.arrivals.as_ref().map(arrivals::build).transpose()?;

@@ -80,6 +80,17 @@ impl Plan {
         (step, step + 1)
     }
 
+    /// About what an instance needs in memory, with so many kinds of positions of its own.
+    pub fn bytes_of_instance(&self, positions: usize, is_open: bool) -> u64 {
+        /// An event that it has asked for: a timer, a message or a request.
+        const EVENT: u64 = 92;
+        /// Positions of its own.
+        const POSITIONS: usize = 64;
+        let depth = u64::from(self.depth) * size_of::<Transaction>() as u64;
+        let events = u64::from(self.most_pending(is_open)) * EVENT;
+        (size_of::<Instance>() + positions * POSITIONS) as u64 + depth + events
+    }
+
     fn most_pending(&self, is_open: bool) -> u32 {
         let requests = if self.is_waiting { self.most_outstanding() } else { 0 };
         let needs_message = self.most_outstanding() > MOST_AT_ONCE || requests == 0;

@@ -7,6 +7,7 @@
 mod build;
 mod instance;
 mod keys;
+mod memory;
 mod model;
 mod region;
 

@@ -296,6 +296,7 @@ fn errors_name_the_file_the_line_and_the_key_and_say_what_to_do() {
         (format!("{stream}instances = \"2G\"\n"), "use fewer instances"),
         (format!("{stream}depth = 2\n"), "p.toml:7: stream s, depth: no request of this stream waits"),
         (format!("{stream}start = 5\nend = \"5s\"\n"), "p.toml:8: stream s, end: the stream ends before it starts"),
+        (format!("{stream}instances = \"1G\"\n"), "p.toml:1: stream: the instances of all streams need about"),
         (format!("{stream}start = \"$x\"\n"), "p.toml:7: stream s, start: unknown parameter $x"),
         (
             format!("{stream}[[stream.step]]\nsame = true\n"),

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use iosonar_trace::Sectors;
-use iosonar_trace::params::{parse_count, parse_positive, parse_rate, parse_sectors};
+use iosonar_trace::params::{parse_count, parse_positive, parse_positive_duration, parse_rate, parse_sectors};
+use iosonar_trace::{Nanos, Sectors};
 
-use super::{load, picture, random};
+use super::{load, measured, picture, random};
 use crate::console::answer_json;
 use crate::usage::misuse;
 use crate::written;
@@ -25,7 +25,9 @@ Examples:
   iosonar cache fill --entries 1M --rate 5k                  with the time at 5000 reads per second
   iosonar cache fill --entries 1M --reads 50M --zipf 0.9     skewed reads
   iosonar cache fill oltp.load.parquet --sizes 256M,1G,4G    a load: first touches, LRU hit ratios
-  iosonar cache fill --entries 1M --csv fill.csv --picture fill.png")]
+  iosonar cache fill --entries 1M --csv fill.csv --picture fill.png
+  iosonar cache fill --entries 100k --measured reads.replay.parquet --hit-latency 500us
+                                                             and how a real cache filled")]
 pub struct Args {
     /// A load: any format that `iosonar info` reads
     #[arg(value_name = "LOAD", conflicts_with = "entries")]
@@ -46,6 +48,15 @@ pub struct Args {
     /// Reads per second, for the time to fill the cache
     #[arg(long, value_name = "RATE", value_parser = parse_rate, conflicts_with = "load", allow_hyphen_values = true)]
     rate: Option<f64>,
+
+    /// Beside formula and simulation, show how a cache filled in this run: reads of single blocks, one at a time. A read that took
+    /// longer than --hit-latency found its block not in the cache
+    #[arg(long, value_name = "RUN", conflicts_with = "load", requires = "hit_latency")]
+    measured: Option<PathBuf>,
+
+    /// The longest latency of a read from the cache in the run
+    #[arg(long, value_name = "TIME", requires = "measured", value_parser = parse_positive_duration)]
+    hit_latency: Option<Nanos>,
 
     /// Seed of the simulation
     #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "load", allow_hyphen_values = true)]
@@ -79,19 +90,27 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         for output in self.csv.iter().chain(&self.picture) {
             self.replacing.allows(output)?;
-            if let Some(load) = &self.load {
-                written::refuse_same_file(load, output)?;
+            for input in self.load.iter().chain(&self.measured) {
+                written::refuse_same_file(input, output)?;
             }
         }
         if self.block.0 == 0 {
             misuse!("the size of a block is 0; set --block to 512B or more");
+        }
+        if self.sizes.iter().any(|size| size.0 < self.block.0) {
+            misuse!("a cache of --sizes is smaller than a block (--block); use larger sizes");
+        }
+        if let Some(file) = &self.picture {
+            picture::check(file)?;
         }
         let found = match (&self.load, self.entries) {
             (Some(load), _) => load::fill(load, self.block, &self.sizes)?,
             (None, Some(entries)) => {
                 let reads =
                     random::Reads { entries, reads: self.reads, zipf: self.zipf, rate: self.rate, seed: self.seed };
-                random::fill(&reads, self.block)?
+                let run = self.measured.as_deref().zip(self.hit_latency);
+                let run = run.map(|(run, hit)| measured::read(run, hit, self.block)).transpose()?;
+                random::fill(&reads, self.block, run.as_ref())?
             }
             (None, None) => misuse!("name a load, or set --entries"),
         };

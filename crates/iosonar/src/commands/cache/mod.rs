@@ -8,6 +8,7 @@ use clap::Subcommand;
 mod fill;
 mod found;
 mod load;
+mod measured;
 mod picture;
 mod random;
 

@@ -9,9 +9,19 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::programs::find;
+use crate::usage::misuse;
 
 /// The program that draws; it reads the object from standard input.
 const DRAWS: &str = "cache-picture";
+
+/// Refuses a name that is not that of a picture.
+pub fn check(picture: &Path) -> Result<()> {
+    let ending = picture.extension().and_then(OsStr::to_str);
+    if !matches!(ending, Some("png" | "svg" | "pdf")) {
+        misuse!("{} is no picture; name it FILE.png, FILE.svg or FILE.pdf", picture.display());
+    }
+    Ok(())
+}
 
 pub fn draw(object: &Value, picture: &Path) -> Result<()> {
     let Some(program) = find(OsStr::new(DRAWS)) else {

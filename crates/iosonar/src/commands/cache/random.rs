@@ -8,6 +8,7 @@ use iosonar_workload::cache::Filling;
 use serde_json::{Value, json};
 
 use super::found::Found;
+use super::measured::Measured;
 use crate::human;
 use crate::usage::Usage;
 
@@ -32,14 +33,14 @@ pub struct Reads {
     pub seed: u64,
 }
 
-pub fn fill(options: &Reads, block: Sectors) -> Result<Found> {
+pub fn fill(options: &Reads, block: Sectors, measured: Option<&Measured>) -> Result<Found> {
     let Reads { entries, zipf, rate, seed, .. } = *options;
     let cache = Filling::new(entries, zipf).map_err(Usage)?;
     let full = cache.mean_full();
     let upper = cache.full_quantile(0.95);
     // A whole number of reads for each entry, but enough for nearly any run.
     let enough = (upper / entries as f64).ceil().clamp(1.0, 100.0) as u64;
-    let reads = options.reads.unwrap_or(entries.saturating_mul(enough)).max(1);
+    let reads = options.reads.or(measured.map(Measured::reads)).unwrap_or(entries.saturating_mul(enough)).max(1);
     let rows = rows(reads, entries);
     let mut curve: Vec<u64> = Vec::new();
     let mut before = 0;
@@ -60,7 +61,8 @@ pub fn fill(options: &Reads, block: Sectors) -> Result<Found> {
     let point = |reads: u64| -> Value {
         let expected = cache.expected(reads as f64);
         json!({"reads": reads, "seconds": seconds(reads as f64), "formula": expected,
-               "formula_share": expected / entries as f64, "simulation": simulated(reads)})
+               "formula_share": expected / entries as f64, "simulation": simulated(reads),
+               "measured": measured.and_then(|run| run.filled(reads))})
     };
     let shares: Vec<Value> = SHARES
         .iter()
@@ -87,12 +89,13 @@ pub fn fill(options: &Reads, block: Sectors) -> Result<Found> {
             "simulation_reads": full_after, "simulation_seconds": full_after.and_then(|reads| seconds(reads as f64)),
         },
     });
-    let mut csv = String::from("reads,seconds,formula,simulation\n");
+    let mut csv = String::from("reads,seconds,formula,simulation,measured\n");
     for reads in &curve {
         let optional = |number: Option<String>| number.unwrap_or_default();
         let time = optional(seconds(*reads as f64).map(|time| time.to_string()));
         let counted = optional(simulated(*reads).map(|filled| filled.to_string()));
-        _ = writeln!(csv, "{reads},{time},{:.3},{counted}", cache.expected(*reads as f64));
+        let found = optional(measured.and_then(|run| run.filled(*reads)).map(|filled| filled.to_string()));
+        _ = writeln!(csv, "{reads},{time},{:.3},{counted},{found}", cache.expected(*reads as f64));
     }
     let text = text(options, block, &object);
     Ok(Found { object, text, csv })
@@ -130,11 +133,17 @@ fn text(options: &Reads, block: Sectors, object: &Value) -> String {
         human::counted(entries, "entry").replace("entrys", "entries"),
         human::block(block.0 * 512)
     );
+    let has_run = !object["rows"][0]["measured"].is_null();
     let time_heading = if rate.is_some() { format!("{:>12}", "time") } else { String::new() };
     _ = writeln!(
         text,
-        "{:>16}{time_heading} {:>15} {:>8} {:>15} {:>12}",
-        "reads", "formula", "share", "simulation", "difference"
+        "{:>16}{time_heading} {:>15} {:>8} {:>15} {:>12}{}",
+        "reads",
+        "formula",
+        "share",
+        "simulation",
+        "difference",
+        if has_run { format!(" {:>15}", "measured") } else { String::new() }
     );
     for row in object["rows"].as_array().into_iter().flatten() {
         let filled = row["simulation"].as_u64();
@@ -142,12 +151,17 @@ fn text(options: &Reads, block: Sectors, object: &Value) -> String {
         let time = if rate.is_some() { format!("{:>12}", time(&row["seconds"])) } else { String::new() };
         _ = writeln!(
             text,
-            "{:>16}{time} {:>15} {:>8} {:>15} {:>12}",
+            "{:>16}{time} {:>15} {:>8} {:>15} {:>12}{}",
             count(&row["reads"]),
             count(&row["formula"]),
             format!("{:.3}", number(&row["formula_share"])),
             filled.map_or("–".into(), human::count),
             difference.map_or("–".into(), |difference| format!("{difference:+.0}")),
+            if has_run {
+                format!(" {:>15}", row["measured"].as_u64().map_or("–".into(), human::count))
+            } else {
+                String::new()
+            },
         );
     }
     text.push('\n');
@@ -164,9 +178,11 @@ fn text(options: &Reads, block: Sectors, object: &Value) -> String {
     text += &after("full after, in 95 % of runs", &full["p95_reads"], &full["p95_seconds"]);
     text += &match full["simulation_reads"].is_null() {
         false => after("full after, in simulation", &full["simulation_reads"], &full["simulation_seconds"]),
-        true if object["rows"][0]["simulation"].is_null() => {
-            format!("no simulation: more than {} reads\n", human::count(MOST_SIMULATED))
-        }
+        true if object["rows"][0]["simulation"].is_null() => format!(
+            "no simulation: more than {} reads, or {} entries\n",
+            human::count(MOST_SIMULATED),
+            human::count(MOST_ENTRIES)
+        ),
         true => format!("not full in simulation after {} reads\n", human::count(number(&object["reads"]) as u64)),
     };
     text
