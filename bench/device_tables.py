@@ -69,7 +69,7 @@ def mean_ms(args, place: Path, device: str, span_gb: int, positions: str = "unif
 
 def main() -> None:
     p = options(__doc__)
-    p.add_argument("--seconds", type=int, default=200, help="time for each working set; a tenth for each depth")
+    p.add_argument("--seconds", type=int, default=30, help="time for each working set; a tenth for each depth")
     args = p.parse_args()
     results = {"spans": [], "depths": []}
     with folder() as place:

@@ -28,7 +28,7 @@ class Picture:
 
 PROGRAMS = {
     "random-reads": Picture("latency.realtime", "sata-ssd", 2),
-    "random-mix": Picture("latency.realtime", "hdd", 60, ("--set", "rate=80")),
+    "random-mix": Picture("latency.realtime", "hdd", 60, ("--set", "rate=55")),
     "sequential-writes": Picture("thrs.completed", "sata-ssd", 60, report=("--window", "0.1")),
     "tpcb": Picture("position.realtime", "sata-ssd", 60, ("--scale", "4")),
     "spc1": Picture("latency.realtime", "raid5-bbu", 60, ("--scale", "8")),
@@ -36,7 +36,7 @@ PROGRAMS = {
     "checkpoint": Picture("streams.rate", "sata-ssd", 180, report=("--window", "2")),
     "backup": Picture("position.realtime", "sata-ssd", 60),
     "blender": Picture("position.realtime", "hdd", 30),
-    "mail": Picture("streams.latency", "hdd", 60),
+    "mail": Picture("streams.latency", "hdd", 60, ("--set", "deliveries=8", "--set", "reads=24")),
     "video": Picture("position.realtime", "raid5-bbu", 60),
 }
 

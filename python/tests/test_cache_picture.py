@@ -44,6 +44,10 @@ def test_the_curve_of_random_reads_has_formula_and_simulation() -> None:
         **READS,
         "curve": [{**point, "measured": n} for n, point in zip((41, None), READS["curve"], strict=True)],
     }
+    assert [note.text for note in filling({**measured, "fake": "simulated"}).notes] == [
+        "FAKE RESULT",
+        "Fake: simulated",
+    ]
     line = filling(measured).layers[2]
     assert line.label == "Measured" and line.y.tolist()[:2] == [0, 41]  # type: ignore[union-attr]
 

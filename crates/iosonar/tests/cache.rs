@@ -103,13 +103,14 @@ fn a_cache_in_a_run_fills_as_the_formula_says() {
     assert!(iosonar(folder, run).0);
     let found = json(folder, "cache fill --entries 1024 --measured r.replay.parquet --hit-latency 100us --json");
     assert_eq!(found["reads"], 4096);
+    assert!(found["fake"].as_str().unwrap().contains("simulated"), "{found}");
     for row in found["rows"].as_array().unwrap() {
         let (measured, formula) = (row["measured"].as_f64().unwrap(), row["formula"].as_f64().unwrap());
         // The standard deviation is at most 10.
         assert!((measured - formula).abs() < 45.0, "{row}");
     }
     let (_, out, _) = iosonar(folder, "cache fill --entries 1024 --measured r.replay.parquet --hit-latency 5us");
-    assert!(out.contains("measured") && out.contains("4,096"), "{out}");
+    assert!(out.starts_with("FAKE RESULT: ") && out.contains("measured") && out.contains("4,096"), "{out}");
     let (succeeds, _, error) =
         iosonar(folder, "cache fill --entries 1024 --block 8k --measured r.replay.parquet --hit-latency 1ms");
     assert!(!succeeds && error.contains("reads 4 KiB, not a block of 8 KiB"), "{error}");

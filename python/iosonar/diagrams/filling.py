@@ -8,7 +8,7 @@ import numpy as np
 
 from iosonar import units
 from iosonar.diagrams.parts import rate_row
-from iosonar.figures.model import Axis, Figure, Legend, Line, Note, NoteKind, Role, Stroke, Unit
+from iosonar.figures.model import Axis, Figure, Legend, Line, Note, NoteKind, Role, Severity, Stroke, Unit
 from iosonar.text import plain
 
 NAME, RANK = "cache.filling", "g47"
@@ -39,6 +39,15 @@ def _of_reads(found: dict[str, Any]) -> Figure:
         measured[0] = 0.0
         lines.append(Line(Role.WRITE, "Measured", reads, 100 * measured / entries, Stroke.DOTTED))
         rows.append(rate_row(Role.WRITE, "Measured", ("–",), Stroke.DOTTED))
+    why = found.get("fake")
+    fake = (
+        ()
+        if why is None
+        else (
+            Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD),
+            Note(NoteKind.WARNING, f"Fake: {plain(why)}", Severity.BAD),
+        )
+    )
     return Figure(
         NAME,
         RANK,
@@ -48,6 +57,7 @@ def _of_reads(found: dict[str, Any]) -> Figure:
         Axis("Filled", Unit.PERCENT, 0.0, 102.0),
         tuple(lines),
         Legend(("full after",), tuple(rows)),
+        fake,
     )
 
 

@@ -95,7 +95,7 @@ def checked(path: Path, kind: str) -> Path:
 
 
 def _joined(path: Path, plan: Plan) -> Plan:
-    """The plan with the points of the folder's earlier plan. Without any run, the earlier plan has no points to keep."""
+    """The plan with the points of the folder's earlier plan, if one of them has a run."""
     file = path / PLAN
     if not file.exists() or not any(path.glob(f"*{RESULT}")):
         return plan

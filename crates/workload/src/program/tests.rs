@@ -325,6 +325,22 @@ fn errors_name_the_file_the_line_and_the_key_and_say_what_to_do() {
     }
 }
 
+#[test]
+fn more_instances_than_memory_are_refused_before_they_are_made() {
+    for keys in ["instances = \"1G\"", "depth = \"1G\"", "instances = \"30k\"\ndepth = \"30k\""] {
+        let text =
+            format!("name = \"p\"\nabout = \"x\"\n[[stream]]\nname = \"s\"\nclosed = true\nop = \"read\"\n{keys}\n");
+        let why = program(&text).runtime(&together()).err().expect("it is refused");
+        assert!(why.contains("p.toml:") && why.contains("of memory, and") && why.contains("smaller scale"), "{why}");
+    }
+}
+
+#[test]
+fn a_parameter_cannot_name_another_one() {
+    let why = refused("name = \"p\"\nabout = \"x\"\n[set]\na = \"$b\"\nb = 1\n");
+    assert!(why.contains("p.toml:4: set, a: the value of a parameter cannot name another one"), "{why}");
+}
+
 /// After a change of the keys: `IOSONAR_UPDATE_SCHEMA=1 cargo test --workspace the_schema`.
 #[test]
 fn the_schema_in_the_documentation_has_all_keys() {

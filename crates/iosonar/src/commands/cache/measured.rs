@@ -13,6 +13,8 @@ pub struct Measured {
     /// The numbers, from 1, of the reads that filled an entry.
     fills: Vec<u64>,
     reads: u64,
+    /// Why the run is not real.
+    pub fake: Option<String>,
 }
 
 impl Measured {
@@ -58,5 +60,6 @@ pub fn read(path: &Path, hit: Nanos, block: Sectors) -> Result<Measured> {
     // Rows are in the order of completion.
     all.sort_unstable();
     let fills = (1..).zip(&all).filter(|(_, (.., missed))| *missed).map(|(number, _)| number).collect();
-    Ok(Measured { fills, reads: all.len() as u64 })
+    let fake = rows.metadata().run.as_ref().and_then(|run| run.fake.text()).map(ToString::to_string);
+    Ok(Measured { fills, reads: all.len() as u64, fake })
 }

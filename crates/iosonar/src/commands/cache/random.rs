@@ -80,6 +80,7 @@ pub fn fill(options: &Reads, block: Sectors, measured: Option<&Measured>) -> Res
         "zipf": zipf,
         "rate": rate,
         "seed": seed,
+        "fake": measured.and_then(|run| run.fake.as_ref()),
         "rows": rows.iter().map(|reads| point(*reads)).collect::<Vec<_>>(),
         "curve": curve.iter().map(|reads| point(*reads)).collect::<Vec<_>>(),
         "shares": shares,
@@ -128,8 +129,9 @@ fn text(options: &Reads, block: Sectors, object: &Value) -> String {
     let law = zipf.map_or("uniformly random".into(), |exponent| format!("Zipf-distributed (exponent {exponent})"));
     let at = rate.map_or(String::new(), |rate| format!(" at {} per second", human::rate(rate)));
     let size = human::block(entries.saturating_mul(block.0 * 512));
+    let fake = object["fake"].as_str().map_or(String::new(), |why| format!("FAKE RESULT: {why}\n"));
     let mut text = format!(
-        "cache of {} ({size} with blocks of {}), {law} reads{at}\n\n",
+        "{fake}cache of {} ({size} with blocks of {}), {law} reads{at}\n\n",
         human::counted(entries, "entry").replace("entrys", "entries"),
         human::block(block.0 * 512)
     );
