@@ -21,8 +21,8 @@ MIXED = {8: 0.40, 16: 0.24, 32: 0.20, 64: 0.08, 128: 0.08}
 ASU = {1: (0.0, 0.45), 2: (0.45, 0.90), 3: (0.90, 1.0)}
 """The shares of the target before and up to the end of each ASU."""
 
-TARGET_SECTORS = (100 << 30) // 512
-"""Without a device the target of a program has 100 GiB."""
+TARGET_SECTORS = (1 << 40) // 512
+"""The size of the preset sata-ssd."""
 
 STREAMS = {
     "asu1-1": (0.035, 0.5, None, (0.0, 1.0)),

@@ -34,7 +34,7 @@ PROGRAMS = {
     "spc1": Picture("latency.realtime", "raid5-bbu", 60, ("--scale", "8")),
     "log-and-data": Picture("streams.latency", "sata-ssd", 30),
     "checkpoint": Picture("streams.rate", "sata-ssd", 180, report=("--window", "2")),
-    "backup": Picture("position.realtime", "sata-ssd", 60),
+    "backup": Picture("position.realtime", "constant=500us servers=1", 60),
     "blender": Picture("position.realtime", "hdd", 30),
     "mail": Picture("streams.latency", "hdd", 60, ("--set", "deliveries=8", "--set", "reads=24")),
     "video": Picture("position.realtime", "raid5-bbu", 60),

@@ -71,7 +71,14 @@ fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
     let phases = Pareto::with_mean(phase, 3.0 - 2.0 * hurst, longest)?;
     // Half of the sources are on, on average.
     let each = 2.0 * rate / sources as f64;
-    Ok(Box::new(SelfSimilar { phases, each, changes: Vec::new(), count: sources as usize, on: 0, now: 0.0 }))
+    Ok(Box::new(SelfSimilar {
+        phases,
+        each,
+        changes: Vec::with_capacity(sources as usize),
+        count: sources as usize,
+        on: 0,
+        now: 0.0,
+    }))
 }
 
 /// Times in seconds.

@@ -30,6 +30,8 @@ pub struct Asked {
 pub(super) struct Outstanding {
     all: Vec<Option<Origin>>,
     free: Vec<u32>,
+    /// How many there may be at a time.
+    most: usize,
     asked: u64,
 }
 
@@ -42,9 +44,11 @@ pub(super) struct Origin {
 }
 
 impl Outstanding {
+    /// Makes room for so many more than before.
     pub fn reserve(&mut self, more: usize) {
-        self.all.reserve(more);
-        self.free.reserve(more);
+        self.most += more;
+        self.all.reserve(self.most - self.all.len());
+        self.free.reserve(self.most - self.free.len());
     }
 
     /// The number of the next request.

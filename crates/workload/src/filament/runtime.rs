@@ -29,6 +29,7 @@ pub struct Runtime {
     filaments: Vec<Entry>,
     timers: Timers,
     ready: VecDeque<Asked>,
+    most_ready: usize,
     outstanding: Outstanding,
     overrun: Option<Overrun>,
 }
@@ -49,9 +50,8 @@ impl Runtime {
         // Its start is an event as well.
         self.timers.reserve(room + 1);
         self.outstanding.reserve(room);
-        if self.ready.capacity() < MOST_READY {
-            self.ready.reserve(room + MOST_ASKS);
-        }
+        self.most_ready = (self.most_ready + room + MOST_ASKS).min(MOST_READY);
+        self.ready.reserve(self.most_ready - self.ready.len());
         self.filaments.push(Entry { filament, pending: 0, most_pending, stream, has_ended: false });
         id
     }

@@ -41,16 +41,19 @@ pub(super) struct Timers {
     heap: Vec<u32>,
     entries: Vec<Entry>,
     free: Vec<u32>,
+    /// How many there may be at a time.
+    most: usize,
     asked: u64,
 }
 
 impl Timers {
-    /// Makes room for so many more entries.
+    /// Makes room for so many more entries than before.
     pub fn reserve(&mut self, more: usize) {
+        self.most += more;
         for list in [&mut self.heap, &mut self.free] {
-            list.reserve(more);
+            list.reserve(self.most - list.len());
         }
-        self.entries.reserve(more);
+        self.entries.reserve(self.most - self.entries.len());
     }
 
     /// When the first event is due.

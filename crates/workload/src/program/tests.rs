@@ -296,7 +296,6 @@ fn errors_name_the_file_the_line_and_the_key_and_say_what_to_do() {
         (format!("{stream}instances = \"2G\"\n"), "use fewer instances"),
         (format!("{stream}depth = 2\n"), "p.toml:7: stream s, depth: no request of this stream waits"),
         (format!("{stream}start = 5\nend = \"5s\"\n"), "p.toml:8: stream s, end: the stream ends before it starts"),
-        (format!("{stream}instances = \"1G\"\n"), "p.toml:1: stream: the instances of all streams need about"),
         (format!("{stream}start = \"$x\"\n"), "p.toml:7: stream s, start: unknown parameter $x"),
         (
             format!("{stream}[[stream.step]]\nsame = true\n"),
@@ -328,8 +327,7 @@ fn errors_name_the_file_the_line_and_the_key_and_say_what_to_do() {
 #[test]
 fn more_instances_than_memory_are_refused_before_they_are_made() {
     for keys in ["instances = \"1G\"", "depth = \"1G\"", "instances = \"30k\"\ndepth = \"30k\""] {
-        let text =
-            format!("name = \"p\"\nabout = \"x\"\n[[stream]]\nname = \"s\"\nclosed = true\nop = \"read\"\n{keys}\n");
+        let text = format!("[[stream]]\nname = \"s\"\nclosed = true\nop = \"read\"\n{keys}\n");
         let why = program(&text).runtime(&together()).err().expect("it is refused");
         assert!(why.contains("p.toml:") && why.contains("of memory, and") && why.contains("smaller scale"), "{why}");
     }
