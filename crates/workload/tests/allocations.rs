@@ -2,19 +2,22 @@
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 
 use iosonar_trace::{Nanos, Outcome, Sectors};
 use iosonar_workload::program::{Layout, Program, Settings};
 
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// Of this thread: the test runner has another one.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
 
 struct Counting;
 
 // SAFETY: it is the system's allocator, with a counter.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Memory) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: as the caller promises.
         unsafe { System.alloc(layout) }
     }
@@ -35,7 +38,7 @@ about = "A test"
 
 [[stream]]
 name = "clients"
-instances = 50
+instances = 20
 closed = true
 depth = 4
 think = "exponential mean=1ms"
@@ -65,7 +68,7 @@ name = "first"
 arrivals = "self-similar rate=1000"
 op = "read"
 positions = "shuffled"
-end = "500ms"
+end = "100ms"
 
 [[stream]]
 name = "second"
@@ -79,8 +82,8 @@ after = "first"
 fn filaments_ask_without_allocating() {
     let program = Program::parse("p.toml", PROGRAM).expect("a program");
     let mut runtime = program.runtime(&Settings::new(Layout::Together(Sectors(1 << 24)))).expect("filaments");
-    let (before, mut requests) = (ALLOCATIONS.load(Ordering::Relaxed), 0_u64);
-    while let Some(now) = runtime.next_at().filter(|at| *at < Nanos::from_secs(1.0)) {
+    let (before, mut requests) = (ALLOCATIONS.get(), 0_u64);
+    while let Some(now) = runtime.next_at().filter(|at| *at < Nanos::from_secs(0.3)) {
         while let Some(asked) = runtime.next_due(now) {
             requests += 1;
             if let Some(ticket) = asked.ticket {
@@ -88,7 +91,7 @@ fn filaments_ask_without_allocating() {
             }
         }
     }
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let allocations = ALLOCATIONS.get() - before;
     assert_eq!((runtime.overrun(), allocations), (None, 0), "{requests} requests");
-    assert!(requests > 100_000, "{requests}");
+    assert!(requests > 50_000, "{requests}");
 }

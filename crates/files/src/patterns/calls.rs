@@ -7,7 +7,6 @@ use iosonar_workload::Rng;
 use iosonar_workload::distributions::exponential;
 use rand::SeedableRng;
 
-use super::pattern::Settings;
 use crate::model::call::{Call, Name};
 use crate::model::kind::CallKind;
 
@@ -28,10 +27,9 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// No calls yet.
-    pub fn new(settings: &Settings) -> Self {
-        let rng = Rng::seed_from_u64(settings.seed);
-        Self { rng, rate: settings.rate, now: Nanos::ZERO, ready: VecDeque::new() }
+    /// No calls yet, of a program with so many reads or transactions per second.
+    pub fn new(rate: f64, seed: u64) -> Self {
+        Self { rng: Rng::seed_from_u64(seed), rate, now: Nanos::ZERO, ready: VecDeque::new() }
     }
 
     /// The next call that was made.

@@ -31,7 +31,7 @@ impl Generated {
             complete: true,
             ..Metadata::default()
         };
-        Self { program: (pattern.start)(settings), calls: Calls::new(settings), metadata }
+        Self { program: (pattern.start)(settings), calls: Calls::new(settings.rate, settings.seed), metadata }
     }
 
     /// The files that the program uses, in words.

@@ -125,10 +125,6 @@ impl Walk for JumpingBack {
     }
 }
 
+/// All of them.
 #[cfg(test)]
-pub mod tests {
-    use super::*;
-
-    pub const SHAPES: [&Shape; 4] =
-        [&ATLAS_OLD_SHAPE, &ATLAS_NEW_SHAPE, &CMS_ANALYSIS_SHAPE, &CMS_RECONSTRUCTION_SHAPE];
-}
+pub const SHAPES: [&Shape; 4] = [&ATLAS_OLD_SHAPE, &ATLAS_NEW_SHAPE, &CMS_ANALYSIS_SHAPE, &CMS_RECONSTRUCTION_SHAPE];

@@ -109,7 +109,7 @@ impl Program for Reading {
 #[cfg(test)]
 mod tests {
     use super::super::generated::tests::{SMALL, calls};
-    use super::super::high_energy_physics::tests::SHAPES;
+    use super::super::high_energy_physics::SHAPES;
     use super::super::pattern::Settings;
     use super::*;
 
