@@ -86,7 +86,8 @@ def sweep(
             results = sorted(run(folder, print_error), key=lambda each: each.value)
             rows = words.rows(vary, results)
             device = " ".join(target or [simulate or ""])
-            drawn = figures(f"{program} · {device} · {duration} for each point", vary, results)
+            what = " · ".join((" ".join((program, *(options or []))), device, f"{duration} for each point"))
+            drawn = figures(what, vary, results)
             written = [*outputs.write_tables(folder, rows), *outputs.write_figures(folder, drawn, theme)]
             lead, table = words.findings(vary, results), words.table(vary, results)
             written.append(outputs.write_series_page(folder, words.ABOUT, lead, drawn, table, theme))
