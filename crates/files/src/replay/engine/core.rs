@@ -177,6 +177,16 @@ impl Core {
         self.lacks_descriptors
     }
 
+    /// Calls that are being executed.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Whether all threads are executing calls.
+    pub fn is_full(&self) -> bool {
+        self.in_flight == self.rules.workers
+    }
+
     /// The most calls that were executed at the same time.
     pub fn max_in_flight(&self) -> usize {
         self.max_in_flight
@@ -285,7 +295,7 @@ impl Core {
         }
         self.in_flight += 1;
         self.max_in_flight = self.max_in_flight.max(self.in_flight);
-        if self.in_flight == self.rules.workers {
+        if self.is_full() {
             self.full = (now, Nanos(i64::MIN));
         }
         Some(Job { slot, action, to, closes, is_left_out })
@@ -334,7 +344,7 @@ impl Core {
 
     /// A call has completed: releases those that wait for it, and records it.
     pub fn complete(&mut self, completion: Completion, now: Nanos) {
-        if self.in_flight == self.rules.workers {
+        if self.is_full() {
             self.full.1 = now;
         }
         self.in_flight -= 1;
