@@ -9,6 +9,7 @@ use iosonar_replay::pipeline::buffers::{Buffer, Pool};
 use iosonar_replay::pipeline::payload::{Payload, Written};
 use rtrb::{Consumer, Producer};
 
+use super::action::Action;
 use super::error::Result;
 use super::pause::Pause;
 use super::planned::Planned;
@@ -20,6 +21,9 @@ pub trait Source: Send {
     /// # Errors
     /// If the trace cannot be read.
     fn next(&mut self) -> Result<Option<Planned>>;
+
+    /// Takes back an action that was issued: its memory serves another one.
+    fn recycle(&mut self, _action: Box<Action>) {}
 
     /// States that all calls below this number have completed.
     fn forget_before(&mut self, _number: u64) {}
@@ -33,6 +37,8 @@ pub struct Feeder {
     pub to: Producer<Planned>,
     /// Buffers of calls that have completed.
     pub returned: Consumer<Buffer>,
+    /// Actions of calls that have been recorded.
+    pub spare: Consumer<Box<Action>>,
     /// Memory for the data of writes.
     pub pool: Pool,
     /// The data of writes.
@@ -43,12 +49,22 @@ pub struct Feeder {
     pub stop: Arc<Stop>,
     /// The oldest call that has not completed.
     pub floor: Arc<AtomicU64>,
+    /// Bytes of the buffers of calls that have not completed.
+    pub held_bytes: u64,
+    /// Bytes of the buffers that came back since the last sleep.
+    pub returned_bytes: u64,
     /// Set when the calls ahead have so many predecessors, or so much data, that no more are read.
     pub is_full: Arc<AtomicBool>,
 }
 
 /// The most predecessors of all calls in the queue: of a trace with a million threads, each call may have a million.
 const MOST_PREDECESSORS: usize = 1 << 23;
+
+/// The most data ahead: what was built must still be in a cache when it is written.
+fn most_data() -> u64 {
+    static X: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    *X.get_or_init(|| std::env::var("IOSONAR_X").ok().and_then(|x| x.parse::<u64>().ok()).unwrap_or(16) << 20)
+}
 
 /// The predecessors of the calls in the queue.
 #[derive(Default)]
@@ -82,6 +98,9 @@ impl Feeder {
         let (mut calls, mut ahead) = (0_u64, Ahead::default());
         while let Some(mut call) = self.source.next()? {
             calls += 1;
+            if let Ok(action) = self.spare.pop() {
+                self.source.recycle(action);
+            }
             if calls.is_multiple_of(4096) {
                 self.source.forget_before(self.floor.load(Ordering::Relaxed));
             }
@@ -119,9 +138,13 @@ impl Feeder {
         }
         loop {
             while let Ok(buffer) = self.returned.pop() {
+                self.held_bytes -= buffer.bytes();
+                self.returned_bytes += buffer.bytes();
                 self.pool.give(buffer);
             }
-            if let Some(mut buffer) = self.pool.take(bytes) {
+            let has_room = self.held_bytes == 0 || self.held_bytes + bytes <= most_data();
+            if has_room && let Some(mut buffer) = self.pool.take(bytes) {
+                self.held_bytes += buffer.bytes();
                 let at = call.record.position.unwrap_or(0);
                 let held = self.pool.arena().bytes_mut(&mut buffer, bytes);
                 self.payload.fill_at(at, held);
@@ -133,7 +156,10 @@ impl Feeder {
             if self.stop.is_requested() || self.to.is_abandoned() {
                 return false;
             }
-            pause.sleep(1);
+            // As many entries of the queue as the share of the data that came back.
+            let found = self.returned_bytes * self.to.buffer().capacity() as u64 / most_data();
+            self.returned_bytes = 0;
+            pause.sleep(found as usize);
         }
     }
 }

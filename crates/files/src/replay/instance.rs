@@ -11,6 +11,7 @@ use iosonar_replay::pipeline::payload::{DataSpec, Payload, Written};
 use iosonar_replay::schedule::clock::Monotonic;
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use super::action::Action;
 use super::engine::core::{Core, Rules, Ways};
 use super::engine::descriptors::DescriptorTable;
 use super::engine::lead::{Crew, CrewOptions};
@@ -51,6 +52,7 @@ pub struct InstanceOptions {
 pub struct Reading {
     input: Consumer<Planned>,
     buffers: Producer<Buffer>,
+    actions: Producer<Box<Action>>,
     arena: Arc<Arena>,
     floor: Arc<AtomicU64>,
     is_full: Arc<AtomicBool>,
@@ -68,13 +70,17 @@ impl Reading {
         let arena = Arc::clone(pool.arena());
         let (to, input) = RingBuffer::new(QUEUE);
         let (buffers, returned) = RingBuffer::new(MOST_BUFFERS);
+        let (actions, spare) = RingBuffer::new(QUEUE);
         let floor = Arc::new(AtomicU64::new(first));
         let is_full = Arc::new(AtomicBool::new(false));
         let feeder = Feeder {
             source,
             to,
             returned,
+            spare,
             pool,
+            held_bytes: 0,
+            returned_bytes: 0,
             payload: Payload::new(&options.data, options.seed),
             keeps_times: options.rules.pace.timing.has_times(),
             stop: Arc::clone(&options.stop),
@@ -82,13 +88,21 @@ impl Reading {
             is_full: Arc::clone(&is_full),
         };
         let feeder = spawn("plan", move || feeder.run())?;
-        Ok(Self { input, buffers, arena, floor, is_full, first, feeder })
+        Ok(Self { input, buffers, actions, arena, floor, is_full, first, feeder })
     }
 
     /// Whether enough has been read to begin, or all.
     pub fn is_ready(&self) -> bool {
         self.input.slots() >= ENOUGH || self.feeder.is_finished() || self.is_full.load(Ordering::Relaxed)
     }
+}
+
+/// What the engine of an instance gives to the recorder.
+pub struct Results {
+    /// Its finished calls.
+    pub done: Consumer<Done>,
+    /// Takes their actions, for other calls.
+    pub actions: Producer<Box<Action>>,
 }
 
 /// An instance that runs.
@@ -109,9 +123,9 @@ impl Instance {
         descriptors: DescriptorTable,
         clock: Monotonic,
         options: &InstanceOptions,
-    ) -> Result<(Self, Consumer<Done>)> {
+    ) -> Result<(Self, Results)> {
         let InstanceOptions { rules, wait, special_files, no_cache, ref stop, .. } = *options;
-        let Reading { input, buffers, arena, floor, is_full: _, first, feeder } = reading;
+        let Reading { input, buffers, actions, arena, floor, is_full: _, first, feeder } = reading;
         let (output, done) = RingBuffer::new(QUEUE);
         let ways = Ways { input, output, buffers, floor };
         let core = Core::new(rules, first, descriptors, ways);
@@ -132,7 +146,7 @@ impl Instance {
                 spawn("calls", move || crew.work(me))
             })
             .collect::<Result<_>>()?;
-        Ok((Self { crew, workers, feeder }, done))
+        Ok((Self { crew, workers, feeder }, Results { done, actions }))
     }
 
     /// Whether all calls have completed, or the replay was stopped.

@@ -52,8 +52,7 @@ pub struct Record {
 pub struct Done {
     /// Its row in the result; the recorder adds the instance.
     pub row: CallResult,
-    /// What was issued.
-    #[allow(dead_code, reason = "the recorder frees it: this would delay calls in their own thread")]
+    /// What was issued. The recorder gives it back to the plan: to free it would delay calls in their own thread.
     pub action: Option<Box<Action>>,
     /// Its begin in the trace, since virtual zero.
     pub begin_in_trace: Nanos,

@@ -52,16 +52,6 @@ impl Trace {
         Ok(Self { reader, state })
     }
 
-    /// The next call, and what it touches.
-    ///
-    /// # Errors
-    /// If the trace cannot be read.
-    pub fn next(&mut self) -> Result<Option<(Call, Resolved)>> {
-        let Some(call) = self.read()? else { return Ok(None) };
-        let resolved = self.resolve(&call);
-        Ok(Some((call, resolved)))
-    }
-
     /// The next call, which must be resolved before the one after it.
     ///
     /// # Errors
@@ -104,19 +94,22 @@ pub struct TraceSource {
     pub order: Order,
     /// The thread of the replay for each thread of the trace; `None` if any thread issues any call.
     pub workers: Option<Arc<HashMap<u32, u32>>>,
+    /// Memory for actions. Memory that one thread takes and another one gives back costs both of them time.
+    spare: Vec<Box<Action>>,
 }
 
 impl TraceSource {
     /// Plans a window of a trace.
     pub fn new(trace: Trace, window: Window, zero: Nanos, policy: Policy) -> Self {
-        Self { trace, window, zero, number: 0, order: Order::new(policy), workers: None }
+        Self { trace, window, zero, number: 0, order: Order::new(policy), workers: None, spare: Vec::new() }
     }
 }
 
 impl Source for TraceSource {
     fn next(&mut self) -> Result<Option<Planned>> {
         loop {
-            let Some((call, resolved)) = self.trace.next()? else { return Ok(None) };
+            let Some(call) = self.trace.read()? else { return Ok(None) };
+            let resolved = self.trace.resolve(&call);
             let number = self.number;
             self.number += 1;
             if self.window.is_over(call.begin) {
@@ -130,9 +123,13 @@ impl Source for TraceSource {
                 };
                 let predecessors = self.order.latest().map(predecessor).collect();
                 let worker = self.workers.as_ref().and_then(|workers| workers.get(&call.thread)).copied();
-                return Ok(Some(plan(number, &call, resolved, predecessors, self.zero, worker)));
+                return Ok(Some(plan(number, &call, resolved, predecessors, self.zero, worker, &mut self.spare)));
             }
         }
+    }
+
+    fn recycle(&mut self, action: Box<Action>) {
+        self.spare.push(action);
     }
 
     fn forget_before(&mut self, number: u64) {
@@ -147,6 +144,7 @@ fn plan(
     predecessors: Predecessors,
     zero: Nanos,
     worker: Option<u32>,
+    spare: &mut Vec<Box<Action>>,
 ) -> Planned {
     let left_out = resolved.skip.map(CallOutcome::from);
     let action = match left_out {
@@ -161,7 +159,13 @@ fn plan(
         end: begin + call.duration.unwrap_or_default(),
         // Any thread can leave a call out.
         worker: worker.filter(|_| action.is_some()),
-        action: action.map(Box::new),
+        action: action.map(|action| match spare.pop() {
+            Some(mut memory) => {
+                *memory = action;
+                memory
+            }
+            None => Box::new(action),
+        }),
         predecessors,
         record: Record {
             thread: call.thread,
