@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use iosonar_replay::issuer::Stop;
 use iosonar_replay::pipeline::buffers::{Buffer, Pool};
 use iosonar_replay::pipeline::payload::{Payload, Written};
 use rtrb::{Consumer, Producer};
 
-use super::action::Action;
 use super::error::Result;
 use super::pause::Pause;
 use super::planned::Planned;
@@ -20,10 +20,10 @@ pub trait Source: Send {
     ///
     /// # Errors
     /// If the trace cannot be read.
-    fn next(&mut self) -> Result<Option<Planned>>;
+    fn next(&mut self) -> Result<Option<Box<Planned>>>;
 
-    /// Takes back an action that was issued: its memory serves another one.
-    fn recycle(&mut self, _action: Box<Action>) {}
+    /// Takes back a call that was recorded: its memory serves another one.
+    fn recycle(&mut self, _call: Box<Planned>) {}
 
     /// States that all calls below this number have completed.
     fn forget_before(&mut self, _number: u64) {}
@@ -34,11 +34,11 @@ pub struct Feeder {
     /// What is read.
     pub source: Box<dyn Source>,
     /// Where to.
-    pub to: Producer<Planned>,
+    pub to: Producer<Box<Planned>>,
     /// Buffers of calls that have completed.
     pub returned: Consumer<Buffer>,
-    /// Actions of calls that have been recorded.
-    pub spare: Consumer<Box<Action>>,
+    /// Calls that have been recorded.
+    pub spare: Consumer<Box<Planned>>,
     /// Memory for the data of writes.
     pub pool: Pool,
     /// The data of writes.
@@ -60,11 +60,12 @@ pub struct Feeder {
 /// The most predecessors of all calls in the queue: of a trace with a million threads, each call may have a million.
 const MOST_PREDECESSORS: usize = 1 << 23;
 
-/// The most data ahead: what was built must still be in a cache when it is written.
-fn most_data() -> u64 {
-    static X: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-    *X.get_or_init(|| std::env::var("IOSONAR_X").ok().and_then(|x| x.parse::<u64>().ok()).unwrap_or(16) << 20)
-}
+/// The most data ahead of small writes: it is still in a cache shared by the processors when it is written.
+const MOST_DATA: u64 = 8 << 20;
+/// Large writes are slow anyway: so many of them may be ahead.
+const LARGE_WRITES: u64 = 256;
+/// Data may be needed so soon after a pause.
+const DATA_PAUSE: Duration = Duration::from_millis(4);
 
 /// The predecessors of the calls in the queue.
 #[derive(Default)]
@@ -98,8 +99,8 @@ impl Feeder {
         let (mut calls, mut ahead) = (0_u64, Ahead::default());
         while let Some(mut call) = self.source.next()? {
             calls += 1;
-            if let Ok(action) = self.spare.pop() {
-                self.source.recycle(action);
+            if let Ok(call) = self.spare.pop() {
+                self.source.recycle(call);
             }
             if calls.is_multiple_of(4096) {
                 self.source.forget_before(self.floor.load(Ordering::Relaxed));
@@ -142,7 +143,8 @@ impl Feeder {
                 self.returned_bytes += buffer.bytes();
                 self.pool.give(buffer);
             }
-            let has_room = self.held_bytes == 0 || self.held_bytes + bytes <= most_data();
+            let most = MOST_DATA.max(LARGE_WRITES * bytes);
+            let has_room = self.held_bytes == 0 || self.held_bytes + bytes <= most;
             if has_room && let Some(mut buffer) = self.pool.take(bytes) {
                 self.held_bytes += buffer.bytes();
                 let at = call.record.position.unwrap_or(0);
@@ -157,9 +159,9 @@ impl Feeder {
                 return false;
             }
             // As many entries of the queue as the share of the data that came back.
-            let found = self.returned_bytes * self.to.buffer().capacity() as u64 / most_data();
+            let found = self.returned_bytes * self.to.buffer().capacity() as u64 / most;
             self.returned_bytes = 0;
-            pause.sleep(found as usize);
+            pause.sleep_at_most(found as usize, DATA_PAUSE);
         }
     }
 }

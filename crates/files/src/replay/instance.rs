@@ -11,7 +11,6 @@ use iosonar_replay::pipeline::payload::{DataSpec, Payload, Written};
 use iosonar_replay::schedule::clock::Monotonic;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::action::Action;
 use super::engine::core::{Core, Rules, Ways};
 use super::engine::descriptors::DescriptorTable;
 use super::engine::lead::{Crew, CrewOptions};
@@ -50,9 +49,9 @@ pub struct InstanceOptions {
 
 /// An instance whose calls are being read ahead.
 pub struct Reading {
-    input: Consumer<Planned>,
+    input: Consumer<Box<Planned>>,
     buffers: Producer<Buffer>,
-    actions: Producer<Box<Action>>,
+    recorded: Producer<Box<Planned>>,
     arena: Arc<Arena>,
     floor: Arc<AtomicU64>,
     is_full: Arc<AtomicBool>,
@@ -70,7 +69,7 @@ impl Reading {
         let arena = Arc::clone(pool.arena());
         let (to, input) = RingBuffer::new(QUEUE);
         let (buffers, returned) = RingBuffer::new(MOST_BUFFERS);
-        let (actions, spare) = RingBuffer::new(QUEUE);
+        let (recorded, spare) = RingBuffer::new(QUEUE);
         let floor = Arc::new(AtomicU64::new(first));
         let is_full = Arc::new(AtomicBool::new(false));
         let feeder = Feeder {
@@ -88,7 +87,7 @@ impl Reading {
             is_full: Arc::clone(&is_full),
         };
         let feeder = spawn("plan", move || feeder.run())?;
-        Ok(Self { input, buffers, actions, arena, floor, is_full, first, feeder })
+        Ok(Self { input, buffers, recorded, arena, floor, is_full, first, feeder })
     }
 
     /// Whether enough has been read to begin, or all.
@@ -101,8 +100,8 @@ impl Reading {
 pub struct Results {
     /// Its finished calls.
     pub done: Consumer<Done>,
-    /// Takes their actions, for other calls.
-    pub actions: Producer<Box<Action>>,
+    /// Takes them back, for other calls.
+    pub recorded: Producer<Box<Planned>>,
 }
 
 /// An instance that runs.
@@ -125,7 +124,7 @@ impl Instance {
         options: &InstanceOptions,
     ) -> Result<(Self, Results)> {
         let InstanceOptions { rules, wait, special_files, no_cache, ref stop, .. } = *options;
-        let Reading { input, buffers, actions, arena, floor, is_full: _, first, feeder } = reading;
+        let Reading { input, buffers, recorded, arena, floor, is_full: _, first, feeder } = reading;
         let (output, done) = RingBuffer::new(QUEUE);
         let ways = Ways { input, output, buffers, floor };
         let core = Core::new(rules, first, descriptors, ways);
@@ -146,7 +145,7 @@ impl Instance {
                 spawn("calls", move || crew.work(me))
             })
             .collect::<Result<_>>()?;
-        Ok((Self { crew, workers, feeder }, Results { done, actions }))
+        Ok((Self { crew, workers, feeder }, Results { done, recorded }))
     }
 
     /// Whether all calls have completed, or the replay was stopped.

@@ -65,10 +65,10 @@ impl Recorder {
                 ended &= is_abandoned;
                 while let Ok(mut done) = self.from[instance].done.pop() {
                     found += 1;
-                    done.row.instance = instance as u32;
-                    self.counter.add(&done);
+                    let mut row = done.row(instance as u32);
+                    self.counter.add(&row, done.call.begin, done.call.end);
                     if outcome.is_ok() {
-                        outcome = self.writer.write(&done.row);
+                        outcome = self.writer.write(&row);
                         if outcome.is_ok() && checkpoints.add_row() {
                             outcome = self.writer.checkpoint(&(self.so_far)(&self.counter));
                         }
@@ -76,13 +76,10 @@ impl Recorder {
                             self.stop.drain();
                         }
                     }
-                    self.progress.scheduled_ns.store(done.row.scheduled.0, Ordering::Relaxed);
-                    if let Some(mut action) = done.action.take() {
-                        // The thread that counted the name counts it off again: two would fetch its count in turns.
-                        action.path2 = done.row.path.take();
-                        // If there is no room, the memory is freed.
-                        let _ = self.from[instance].actions.push(action);
-                    }
+                    self.progress.scheduled_ns.store(row.scheduled.0, Ordering::Relaxed);
+                    done.call.record.path = row.path.take();
+                    // If there is no room, the memory is freed.
+                    let _ = self.from[instance].recorded.push(done.call);
                 }
             }
             self.progress.calls.store(self.counter.calls(), Ordering::Relaxed);

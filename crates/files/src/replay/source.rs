@@ -94,8 +94,8 @@ pub struct TraceSource {
     pub order: Order,
     /// The thread of the replay for each thread of the trace; `None` if any thread issues any call.
     pub workers: Option<Arc<HashMap<u32, u32>>>,
-    /// Memory for actions. Memory that one thread takes and another one gives back costs both of them time.
-    spare: Vec<Box<Action>>,
+    /// Calls that were recorded. Memory that one thread takes and another one frees costs both of them time.
+    spare: Vec<Box<Planned>>,
 }
 
 impl TraceSource {
@@ -106,7 +106,7 @@ impl TraceSource {
 }
 
 impl Source for TraceSource {
-    fn next(&mut self) -> Result<Option<Planned>> {
+    fn next(&mut self) -> Result<Option<Box<Planned>>> {
         loop {
             let Some(call) = self.trace.read()? else { return Ok(None) };
             let resolved = self.trace.resolve(&call);
@@ -123,13 +123,14 @@ impl Source for TraceSource {
                 };
                 let predecessors = self.order.latest().map(predecessor).collect();
                 let worker = self.workers.as_ref().and_then(|workers| workers.get(&call.thread)).copied();
-                return Ok(Some(plan(number, &call, resolved, predecessors, self.zero, worker, &mut self.spare)));
+                let spare = self.spare.pop();
+                return Ok(Some(plan(number, &call, resolved, predecessors, self.zero, worker, spare)));
             }
         }
     }
 
-    fn recycle(&mut self, action: Box<Action>) {
-        self.spare.push(action);
+    fn recycle(&mut self, call: Box<Planned>) {
+        self.spare.push(call);
     }
 
     fn forget_before(&mut self, number: u64) {
@@ -144,8 +145,16 @@ fn plan(
     predecessors: Predecessors,
     zero: Nanos,
     worker: Option<u32>,
-    spare: &mut Vec<Box<Action>>,
-) -> Planned {
+    spare: Option<Box<Planned>>,
+) -> Box<Planned> {
+    // Names are dropped here, where they are counted: two processors would fetch their counts in turns.
+    let (memory, of_action) = match spare {
+        Some(mut call) => {
+            let action = call.action.take();
+            (Some(call), action)
+        }
+        None => (None, None),
+    };
     let left_out = resolved.skip.map(CallOutcome::from);
     let action = match left_out {
         None => Some(Action::of(call, &resolved)),
@@ -153,19 +162,13 @@ fn plan(
         Some(_) => None,
     };
     let begin = call.begin - zero;
-    Planned {
+    let planned = Planned {
         number,
         begin,
         end: begin + call.duration.unwrap_or_default(),
         // Any thread can leave a call out.
         worker: worker.filter(|_| action.is_some()),
-        action: action.map(|action| match spare.pop() {
-            Some(mut memory) => {
-                *memory = action;
-                memory
-            }
-            None => Box::new(action),
-        }),
+        action: action.map(|action| in_memory(action, of_action)),
         predecessors,
         record: Record {
             thread: call.thread,
@@ -178,5 +181,17 @@ fn plan(
             expected_duration: call.duration,
             left_out,
         },
+    };
+    in_memory(planned, memory)
+}
+
+/// Puts a value into memory that is free, or into new memory.
+fn in_memory<T>(value: T, memory: Option<Box<T>>) -> Box<T> {
+    match memory {
+        Some(mut memory) => {
+            *memory = value;
+            memory
+        }
+        None => Box::new(value),
     }
 }

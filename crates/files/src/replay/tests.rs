@@ -139,8 +139,8 @@ fn after_ends(numbers: &[u64]) -> Vec<Predecessor> {
     numbers.iter().map(|&number| Predecessor::completed(number)).collect()
 }
 
-fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> Planned {
-    Planned {
+fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> Box<Planned> {
+    Box::new(Planned {
         number,
         begin: Nanos(begin),
         end: Nanos(end),
@@ -158,7 +158,7 @@ fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> P
             expected_duration: None,
             left_out: None,
         },
-    }
+    })
 }
 
 fn schedule(timing: Timing, factor: f64) -> Schedule {

@@ -25,7 +25,7 @@ struct Buffer {
     values: Values,
     /// Definition levels: 1 for a value, 0 for a null; empty if the column has no nulls.
     levels: Vec<i16>,
-    /// Recent texts by their address: rows share them. None has anything to escape.
+    /// Recent texts by their address: rows share them. Those of any bytes have nothing to escape.
     recent: Vec<ByteArray>,
     texts: Texts<ByteArray>,
 }
@@ -188,26 +188,36 @@ impl Buffers {
 const RECENT: usize = 256;
 
 impl Buffer {
+    /// Adds any bytes, as text.
     fn bytes(&mut self, bytes: &[u8]) {
-        if self.recent.is_empty() {
-            self.recent.resize(RECENT, ByteArray::from(""));
-        }
-        let recent = &mut self.recent[(bytes.as_ptr() as usize >> 4) % RECENT];
-        // Other bytes may be at the same address by now.
-        if recent.data() != bytes {
+        if self.recent(bytes).data() != bytes {
             let text = self.texts.get(bytes, |bytes| ByteArray::from(escape(bytes).as_bytes().to_vec()));
             if text.data() != bytes {
                 self.push(text);
                 return;
             }
-            *recent = text;
+            *self.recent(bytes) = text;
+        }
+        let text = self.recent(bytes).clone();
+        self.push(text);
+    }
+
+    /// Adds a name.
+    fn text(&mut self, text: &str) {
+        let recent = self.recent(text.as_bytes());
+        if recent.data() != text.as_bytes() {
+            *recent = ByteArray::from(text);
         }
         let text = recent.clone();
         self.push(text);
     }
 
-    fn text(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
+    /// The recent text at this address. Other bytes may be there by now.
+    fn recent(&mut self, bytes: &[u8]) -> &mut ByteArray {
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, ByteArray::from(""));
+        }
+        &mut self.recent[(bytes.as_ptr() as usize >> 4) % RECENT]
     }
 
     fn push(&mut self, text: ByteArray) {
