@@ -23,7 +23,7 @@ pub trait Source: Send {
     fn next(&mut self) -> Result<Option<Box<Planned>>>;
 
     /// Takes back a call that was recorded: its memory serves another one.
-    fn recycle(&mut self, _call: Box<Planned>) {}
+    fn recycle(&mut self, call: Box<Planned>);
 
     /// States that all calls below this number have completed.
     fn forget_before(&mut self, _number: u64) {}

@@ -95,6 +95,7 @@ pub struct TraceSource {
     /// The thread of the replay for each thread of the trace; `None` if any thread issues any call.
     pub workers: Option<Arc<HashMap<u32, u32>>>,
     /// Calls that were recorded. Memory that one thread takes and another one frees costs both of them time.
+    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
     spare: Vec<Box<Planned>>,
 }
 
