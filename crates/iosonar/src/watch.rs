@@ -17,14 +17,15 @@ use crate::hang::Hang;
 use crate::human;
 use crate::signals::{SignalHandler, on_signal};
 
-/// The first signal stops issuing, and waiting for a load from a pipe; a second one does not wait for requests in flight.
-pub fn stop_on_signals(stop: &Arc<Stop>) -> io::Result<SignalHandler> {
+/// The first signal stops issuing, and waiting for a load from a pipe; a second one does not wait for what is in flight.
+/// `what` is issued: requests or calls.
+pub fn stop_on_signals(stop: &Arc<Stop>, what: &'static str) -> io::Result<SignalHandler> {
     let stop = Arc::clone(stop);
     on_signal(move |_, before| {
         if before == 0 {
             stop.drain();
             end_pipes();
-            status!("stopping: waiting for requests in flight; press Ctrl-C again to stop at once");
+            status!("stopping: waiting for {what} in flight; press Ctrl-C again to stop at once");
         } else {
             stop.abort();
         }

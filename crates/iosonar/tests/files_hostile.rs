@@ -2,6 +2,7 @@
 //! `acceptance_files_hostile` has more descriptors and threads, and longer names.
 
 mod hostile;
+mod hostile_roots;
 
 use std::fmt::Write as _;
 use std::fs;

@@ -47,6 +47,14 @@ pub trait CallWriter: Send {
     /// Writes a call.
     fn write(&mut self, call: &Call) -> Result<()>;
 
+    /// Writes a call that nobody else needs.
+    ///
+    /// # Errors
+    /// As `write`.
+    fn write_owned(&mut self, call: Call) -> Result<()> {
+        self.write(&call)
+    }
+
     /// Makes the calls written so far survive the end of this program: they stay in a readable file under a hidden name
     /// beside the final one, which `iosonar recover` gives its name. For recordings, which cannot be repeated.
     fn checkpoint(&mut self, so_far: &Metadata) -> Result<()>;

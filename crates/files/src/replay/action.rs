@@ -64,7 +64,12 @@ impl Action {
             makes: resolved.makes,
             ends: resolved.ends.clone(),
             is_on_descriptor: is_on_descriptor(call, resolved),
-            path: if is_symlink { resolved.target.clone() } else { resolved.path.clone() },
+            path: match call.kind.family() {
+                _ if is_symlink => resolved.target.clone(),
+                // They need the descriptor alone.
+                Family::Read | Family::Write | Family::Seek => None,
+                _ => resolved.path.clone(),
+            },
             path2: if is_xattr(call.kind) { call.path2.clone() } else { resolved.path2.clone() },
             offset: call.offset.filter(|&offset| offset != CURRENT_POSITION || !may_use_position(call)),
             offset2: call.offset2,

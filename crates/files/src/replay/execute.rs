@@ -11,6 +11,7 @@ use iosonar_replay::schedule::clock::{Clock, Monotonic};
 use iosonar_trace::Nanos;
 
 use super::action::{Action, MAX_BYTES};
+use super::locks::Locks;
 use super::root::{Confinement, Last, Root};
 use super::scratch::{PathBuffer, Scratch};
 use crate::CallKind;
@@ -71,6 +72,8 @@ pub struct Hands<'a> {
     pub path: PathBuffer,
     /// Memory of the thread for a second path.
     pub path2: PathBuffer,
+    /// Threads that wait for locks.
+    pub locks: &'a Locks,
     /// Whether device nodes, sockets and FIFOs may be opened.
     pub special_files: bool,
 }
@@ -137,7 +140,7 @@ impl Hands<'_> {
                 let offset = action.offset.unwrap_or(0);
                 timed(clock, || unsafe { libc::readahead(fd, offset, length as usize) } as i64)
             }
-            K::Flock => timed(clock, || unsafe { libc::flock(fd, flags) }.into()),
+            K::Flock => timed(clock, || self.locks.lock(fd, flags).into()),
             K::Fchmod => timed(clock, || unsafe { libc::fchmod(fd, action.mode & 0o7777) }.into()),
             K::Fchown => timed(clock, || unsafe { libc::fchown(fd, KEEP, KEEP) }.into()),
             K::Getdents | K::Getdents64 => {

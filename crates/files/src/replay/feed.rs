@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use iosonar_replay::issuer::Stop;
 use iosonar_replay::pipeline::buffers::{Buffer, Pool};
@@ -19,7 +20,10 @@ pub trait Source: Send {
     ///
     /// # Errors
     /// If the trace cannot be read.
-    fn next(&mut self) -> Result<Option<Planned>>;
+    fn next(&mut self) -> Result<Option<Box<Planned>>>;
+
+    /// Takes back a call that was recorded: its memory serves another one.
+    fn recycle(&mut self, call: Box<Planned>);
 
     /// States that all calls below this number have completed.
     fn forget_before(&mut self, _number: u64) {}
@@ -30,9 +34,11 @@ pub struct Feeder {
     /// What is read.
     pub source: Box<dyn Source>,
     /// Where to.
-    pub to: Producer<Planned>,
+    pub to: Producer<Box<Planned>>,
     /// Buffers of calls that have completed.
     pub returned: Consumer<Buffer>,
+    /// Calls that have been recorded.
+    pub spare: Consumer<Box<Planned>>,
     /// Memory for the data of writes.
     pub pool: Pool,
     /// The data of writes.
@@ -43,12 +49,23 @@ pub struct Feeder {
     pub stop: Arc<Stop>,
     /// The oldest call that has not completed.
     pub floor: Arc<AtomicU64>,
+    /// Bytes of the buffers of calls that have not completed.
+    pub held_bytes: u64,
+    /// Bytes of the buffers that came back since the last sleep.
+    pub returned_bytes: u64,
     /// Set when the calls ahead have so many predecessors, or so much data, that no more are read.
     pub is_full: Arc<AtomicBool>,
 }
 
 /// The most predecessors of all calls in the queue: of a trace with a million threads, each call may have a million.
 const MOST_PREDECESSORS: usize = 1 << 23;
+
+/// The most data ahead of small writes: it is still in a cache shared by the processors when it is written.
+const MOST_DATA: u64 = 8 << 20;
+/// Large writes are slow anyway: so many of them may be ahead.
+const LARGE_WRITES: u64 = 256;
+/// Data may be needed so soon after a pause.
+const DATA_PAUSE: Duration = Duration::from_millis(4);
 
 /// The predecessors of the calls in the queue.
 #[derive(Default)]
@@ -82,6 +99,9 @@ impl Feeder {
         let (mut calls, mut ahead) = (0_u64, Ahead::default());
         while let Some(mut call) = self.source.next()? {
             calls += 1;
+            if let Ok(call) = self.spare.pop() {
+                self.source.recycle(call);
+            }
             if calls.is_multiple_of(4096) {
                 self.source.forget_before(self.floor.load(Ordering::Relaxed));
             }
@@ -119,9 +139,14 @@ impl Feeder {
         }
         loop {
             while let Ok(buffer) = self.returned.pop() {
+                self.held_bytes -= buffer.bytes();
+                self.returned_bytes += buffer.bytes();
                 self.pool.give(buffer);
             }
-            if let Some(mut buffer) = self.pool.take(bytes) {
+            let most = MOST_DATA.max(LARGE_WRITES * bytes);
+            let has_room = self.held_bytes == 0 || self.held_bytes + bytes <= most;
+            if has_room && let Some(mut buffer) = self.pool.take(bytes) {
+                self.held_bytes += buffer.bytes();
                 let at = call.record.position.unwrap_or(0);
                 let held = self.pool.arena().bytes_mut(&mut buffer, bytes);
                 self.payload.fill_at(at, held);
@@ -133,7 +158,10 @@ impl Feeder {
             if self.stop.is_requested() || self.to.is_abandoned() {
                 return false;
             }
-            pause.sleep(1);
+            // As many entries of the queue as the share of the data that came back.
+            let found = self.returned_bytes * self.to.buffer().capacity() as u64 / most;
+            self.returned_bytes = 0;
+            pause.sleep_at_most(found as usize, DATA_PAUSE);
         }
     }
 }

@@ -49,8 +49,9 @@ pub struct InstanceOptions {
 
 /// An instance whose calls are being read ahead.
 pub struct Reading {
-    input: Consumer<Planned>,
+    input: Consumer<Box<Planned>>,
     buffers: Producer<Buffer>,
+    recorded: Producer<Box<Planned>>,
     arena: Arc<Arena>,
     floor: Arc<AtomicU64>,
     is_full: Arc<AtomicBool>,
@@ -68,13 +69,17 @@ impl Reading {
         let arena = Arc::clone(pool.arena());
         let (to, input) = RingBuffer::new(QUEUE);
         let (buffers, returned) = RingBuffer::new(MOST_BUFFERS);
+        let (recorded, spare) = RingBuffer::new(QUEUE);
         let floor = Arc::new(AtomicU64::new(first));
         let is_full = Arc::new(AtomicBool::new(false));
         let feeder = Feeder {
             source,
             to,
             returned,
+            spare,
             pool,
+            held_bytes: 0,
+            returned_bytes: 0,
             payload: Payload::new(&options.data, options.seed),
             keeps_times: options.rules.pace.timing.has_times(),
             stop: Arc::clone(&options.stop),
@@ -82,13 +87,21 @@ impl Reading {
             is_full: Arc::clone(&is_full),
         };
         let feeder = spawn("plan", move || feeder.run())?;
-        Ok(Self { input, buffers, arena, floor, is_full, first, feeder })
+        Ok(Self { input, buffers, recorded, arena, floor, is_full, first, feeder })
     }
 
     /// Whether enough has been read to begin, or all.
     pub fn is_ready(&self) -> bool {
         self.input.slots() >= ENOUGH || self.feeder.is_finished() || self.is_full.load(Ordering::Relaxed)
     }
+}
+
+/// What the engine of an instance gives to the recorder.
+pub struct Results {
+    /// Its finished calls.
+    pub done: Consumer<Done>,
+    /// Takes them back, for other calls.
+    pub recorded: Producer<Box<Planned>>,
 }
 
 /// An instance that runs.
@@ -109,9 +122,9 @@ impl Instance {
         descriptors: DescriptorTable,
         clock: Monotonic,
         options: &InstanceOptions,
-    ) -> Result<(Self, Consumer<Done>)> {
+    ) -> Result<(Self, Results)> {
         let InstanceOptions { rules, wait, special_files, no_cache, ref stop, .. } = *options;
-        let Reading { input, buffers, arena, floor, is_full: _, first, feeder } = reading;
+        let Reading { input, buffers, recorded, arena, floor, is_full: _, first, feeder } = reading;
         let (output, done) = RingBuffer::new(QUEUE);
         let ways = Ways { input, output, buffers, floor };
         let core = Core::new(rules, first, descriptors, ways);
@@ -132,7 +145,7 @@ impl Instance {
                 spawn("calls", move || crew.work(me))
             })
             .collect::<Result<_>>()?;
-        Ok((Self { crew, workers, feeder }, done))
+        Ok((Self { crew, workers, feeder }, Results { done, recorded }))
     }
 
     /// Whether all calls have completed, or the replay was stopped.

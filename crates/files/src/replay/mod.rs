@@ -7,6 +7,7 @@ mod execute;
 mod feed;
 mod instance;
 mod limits;
+mod locks;
 mod options;
 mod outcome;
 mod pause;

@@ -30,4 +30,12 @@ impl Pause {
             Self::Short => thread::sleep(SHORT),
         }
     }
+
+    /// As [`Pause::sleep`], but not longer than this.
+    pub fn sleep_at_most(&mut self, found: usize, most: Duration) {
+        match self {
+            Self::Adapting(backoff) => backoff.sleep_at_most(found, most),
+            Self::Short => thread::sleep(SHORT.min(most)),
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use iosonar_trace::Nanos;
 
 use super::action::Action;
-use crate::{CallKind, CallOutcome, CallResult, Name};
+use super::execute::Issued;
+use crate::{CallKind, CallOutcome, CallResult, HeldBy, Name};
 
 /// A call that is ready to be scheduled.
 #[derive(Debug)]
@@ -50,15 +51,49 @@ pub struct Record {
 /// A finished call, on its way to the result.
 #[derive(Debug)]
 pub struct Done {
-    /// Its row in the result; the recorder adds the instance.
-    pub row: CallResult,
-    /// What was issued.
-    #[allow(dead_code, reason = "the recorder frees it: this would delay calls in their own thread")]
-    pub action: Option<Box<Action>>,
-    /// Its begin in the trace, since virtual zero.
-    pub begin_in_trace: Nanos,
-    /// Its end in the trace, likewise.
-    pub end_in_trace: Nanos,
+    /// The call, with its action. The recorder gives its memory back to the plan: to free it would delay calls.
+    pub call: Box<Planned>,
+    /// When it should have begun.
+    pub scheduled: Nanos,
+    /// What came of it; `None` if it was not issued.
+    pub issued: Option<Issued>,
+    /// When its last predecessor was through.
+    pub predecessors_end: Option<Nanos>,
+    /// The gap before it in the trace.
+    pub gap: Option<Nanos>,
+    /// What kept it from its time.
+    pub held_by: HeldBy,
+    /// How its result compares with the original's.
+    pub outcome: CallOutcome,
+}
+
+impl Done {
+    /// Its row in the result, which gets the path.
+    pub fn row(&mut self, instance: u32) -> CallResult {
+        let Self { call, issued, .. } = self;
+        let record = &mut call.record;
+        CallResult {
+            call: call.number,
+            instance,
+            thread: record.thread,
+            kind: record.kind,
+            path: record.path.take(),
+            position: record.position,
+            length: record.length,
+            scheduled: self.scheduled,
+            issued: issued.map(|issued| issued.issued),
+            completed: issued.map(|issued| issued.completed),
+            predecessors_end: self.predecessors_end,
+            gap: self.gap,
+            held_by: self.held_by,
+            result: issued.map(|issued| issued.result),
+            errno: issued.map_or(0, |issued| issued.errno),
+            expected_result: record.expected_result,
+            expected_errno: record.expected_errno,
+            expected_duration: record.expected_duration,
+            outcome: self.outcome,
+        }
+    }
 }
 
 /// A call that must precede another.

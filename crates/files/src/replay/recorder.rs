@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use iosonar_replay::issuer::Stop;
 use iosonar_trace::Result;
-use rtrb::Consumer;
 
+use super::instance::Results;
 use super::pause::Pause;
-use super::planned::Done;
 use super::statistics::Counter;
 use crate::checkpoints::Checkpoints;
 use crate::{Metadata, ResultWriter};
@@ -27,7 +26,7 @@ pub struct Progress {
 /// Takes finished calls of all instances.
 pub struct Recorder {
     /// For each instance, its finished calls.
-    pub from: Vec<Consumer<Done>>,
+    pub from: Vec<Results>,
     /// The result.
     pub writer: Box<dyn ResultWriter>,
     /// The footer of the result if the replay is killed.
@@ -55,21 +54,21 @@ pub struct Recorded {
 impl Recorder {
     /// Records until the engines of all instances have ended.
     pub fn run(mut self) -> Recorded {
-        let capacity = self.from.first().map_or(1, |from| from.buffer().capacity());
+        let capacity = self.from.first().map_or(1, |from| from.done.buffer().capacity());
         let mut pause = Pause::new(capacity, self.keeps_times);
         let mut outcome = Ok(());
         let mut checkpoints = Checkpoints::start();
         loop {
             let (mut found, mut ended) = (0, true);
             for instance in 0..self.from.len() {
-                let is_abandoned = self.from[instance].is_abandoned();
+                let is_abandoned = self.from[instance].done.is_abandoned();
                 ended &= is_abandoned;
-                while let Ok(mut done) = self.from[instance].pop() {
+                while let Ok(mut done) = self.from[instance].done.pop() {
                     found += 1;
-                    done.row.instance = instance as u32;
-                    self.counter.add(&done);
+                    let mut row = done.row(instance as u32);
+                    self.counter.add(&row, done.call.begin, done.call.end);
                     if outcome.is_ok() {
-                        outcome = self.writer.write(&done.row);
+                        outcome = self.writer.write(&row);
                         if outcome.is_ok() && checkpoints.add_row() {
                             outcome = self.writer.checkpoint(&(self.so_far)(&self.counter));
                         }
@@ -77,7 +76,10 @@ impl Recorder {
                             self.stop.drain();
                         }
                     }
-                    self.progress.scheduled_ns.store(done.row.scheduled.0, Ordering::Relaxed);
+                    self.progress.scheduled_ns.store(row.scheduled.0, Ordering::Relaxed);
+                    done.call.record.path = row.path.take();
+                    // If there is no room, the memory is freed.
+                    let _ = self.from[instance].recorded.push(done.call);
                 }
             }
             self.progress.calls.store(self.counter.calls(), Ordering::Relaxed);

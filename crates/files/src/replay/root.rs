@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::error::{Error, Result};
+use crate::tree::leads_out;
 
 /// How paths are kept below the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -61,6 +62,9 @@ impl Root {
                 "--root {} is the root directory of this system, whose files the replay would change; name a directory below it",
                 path.display()
             )));
+        }
+        if let Some(problem) = leads_out(path) {
+            return Err(Error::Options(problem));
         }
         let directory = Arc::new(directory);
         let tried = Arc::clone(&directory);

@@ -52,16 +52,6 @@ impl Trace {
         Ok(Self { reader, state })
     }
 
-    /// The next call, and what it touches.
-    ///
-    /// # Errors
-    /// If the trace cannot be read.
-    pub fn next(&mut self) -> Result<Option<(Call, Resolved)>> {
-        let Some(call) = self.read()? else { return Ok(None) };
-        let resolved = self.resolve(&call);
-        Ok(Some((call, resolved)))
-    }
-
     /// The next call, which must be resolved before the one after it.
     ///
     /// # Errors
@@ -104,19 +94,23 @@ pub struct TraceSource {
     pub order: Order,
     /// The thread of the replay for each thread of the trace; `None` if any thread issues any call.
     pub workers: Option<Arc<HashMap<u32, u32>>>,
+    /// Calls that were recorded. Memory that one thread takes and another one frees costs both of them time.
+    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
+    spare: Vec<Box<Planned>>,
 }
 
 impl TraceSource {
     /// Plans a window of a trace.
     pub fn new(trace: Trace, window: Window, zero: Nanos, policy: Policy) -> Self {
-        Self { trace, window, zero, number: 0, order: Order::new(policy), workers: None }
+        Self { trace, window, zero, number: 0, order: Order::new(policy), workers: None, spare: Vec::new() }
     }
 }
 
 impl Source for TraceSource {
-    fn next(&mut self) -> Result<Option<Planned>> {
+    fn next(&mut self) -> Result<Option<Box<Planned>>> {
         loop {
-            let Some((call, resolved)) = self.trace.next()? else { return Ok(None) };
+            let Some(call) = self.trace.read()? else { return Ok(None) };
+            let resolved = self.trace.resolve(&call);
             let number = self.number;
             self.number += 1;
             if self.window.is_over(call.begin) {
@@ -130,9 +124,14 @@ impl Source for TraceSource {
                 };
                 let predecessors = self.order.latest().map(predecessor).collect();
                 let worker = self.workers.as_ref().and_then(|workers| workers.get(&call.thread)).copied();
-                return Ok(Some(plan(number, &call, resolved, predecessors, self.zero, worker)));
+                let spare = self.spare.pop();
+                return Ok(Some(plan(number, &call, resolved, predecessors, self.zero, worker, spare)));
             }
         }
+    }
+
+    fn recycle(&mut self, call: Box<Planned>) {
+        self.spare.push(call);
     }
 
     fn forget_before(&mut self, number: u64) {
@@ -147,7 +146,16 @@ fn plan(
     predecessors: Predecessors,
     zero: Nanos,
     worker: Option<u32>,
-) -> Planned {
+    spare: Option<Box<Planned>>,
+) -> Box<Planned> {
+    // Names are dropped here, where they are counted: two processors would fetch their counts in turns.
+    let (memory, of_action) = match spare {
+        Some(mut call) => {
+            let action = call.action.take();
+            (Some(call), action)
+        }
+        None => (None, None),
+    };
     let left_out = resolved.skip.map(CallOutcome::from);
     let action = match left_out {
         None => Some(Action::of(call, &resolved)),
@@ -155,13 +163,13 @@ fn plan(
         Some(_) => None,
     };
     let begin = call.begin - zero;
-    Planned {
+    let planned = Planned {
         number,
         begin,
         end: begin + call.duration.unwrap_or_default(),
         // Any thread can leave a call out.
         worker: worker.filter(|_| action.is_some()),
-        action: action.map(Box::new),
+        action: action.map(|action| in_memory(action, of_action)),
         predecessors,
         record: Record {
             thread: call.thread,
@@ -174,5 +182,17 @@ fn plan(
             expected_duration: call.duration,
             left_out,
         },
+    };
+    in_memory(planned, memory)
+}
+
+/// Puts a value into memory that is free, or into new memory.
+fn in_memory<T>(value: T, memory: Option<Box<T>>) -> Box<T> {
+    match memory {
+        Some(mut memory) => {
+            *memory = value;
+            memory
+        }
+        None => Box::new(value),
     }
 }

@@ -9,7 +9,6 @@ use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, Request, Sector, 
 use serde::Serialize;
 
 use super::outcome::is_other_listing;
-use super::planned::Done;
 use crate::{CallKind, CallOutcome, CallResult, Family, HeldBy, verify};
 
 /// The most kinds of mismatches in the statistics; the table has all.
@@ -175,17 +174,16 @@ impl Counter {
         self.calls
     }
 
-    /// Adds a call.
-    pub fn add(&mut self, done: &Done) {
-        let row = &done.row;
+    /// Adds a call, which began and ended in the trace at these times.
+    pub fn add(&mut self, row: &CallResult, begin_in_trace: Nanos, end_in_trace: Nanos) {
         self.calls += 1;
-        self.first_in_trace = Some(self.first_in_trace.unwrap_or(done.begin_in_trace).min(done.begin_in_trace));
+        self.first_in_trace = Some(self.first_in_trace.unwrap_or(begin_in_trace).min(begin_in_trace));
         if !row.outcome.is_issued() {
             *self.left_out.entry(row.outcome.name()).or_default() += 1;
             return;
         }
         self.issued += 1;
-        self.last_in_trace = self.last_in_trace.max(done.end_in_trace);
+        self.last_in_trace = self.last_in_trace.max(end_in_trace);
         let (Some(issued), Some(completed)) = (row.issued, row.completed) else { return };
         self.last = self.last.max(completed);
         self.response.add(completed - issued);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use iosonar_replay::pipeline::buffers::Pool;
@@ -13,6 +14,7 @@ use proptest::prelude::*;
 use super::action::Action;
 use super::engine::schedule::{Next, Pace, Schedule};
 use super::execute::{Descriptors, Hands, IssueClock, Issued};
+use super::locks::Locks;
 use super::options::Timing;
 use super::planned::{Planned, Predecessor, Record};
 use super::root::{Confinement, Root};
@@ -35,7 +37,7 @@ fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<I
     let root = Root::open(folder).unwrap().with(confinement);
     let work = move || {
         root.enter().unwrap();
-        let pool = Pool::new(4096).unwrap();
+        let (pool, locks) = (Pool::new(4096).unwrap(), Locks::new(Arc::default()));
         let mut hands = Hands {
             root: &root,
             clock: IssueClock { clock: Monotonic::starting_in(Nanos::ZERO), announced: None },
@@ -43,6 +45,7 @@ fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<I
             scratch: Scratch::default(),
             path: PathBuffer::default(),
             path2: PathBuffer::default(),
+            locks: &locks,
             special_files: false,
         };
         let none = Descriptors { fd: -1, fd2: -1 };
@@ -136,8 +139,8 @@ fn after_ends(numbers: &[u64]) -> Vec<Predecessor> {
     numbers.iter().map(|&number| Predecessor::completed(number)).collect()
 }
 
-fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> Planned {
-    Planned {
+fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> Box<Planned> {
+    Box::new(Planned {
         number,
         begin: Nanos(begin),
         end: Nanos(end),
@@ -155,7 +158,7 @@ fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> P
             expected_duration: None,
             left_out: None,
         },
-    }
+    })
 }
 
 fn schedule(timing: Timing, factor: f64) -> Schedule {

@@ -52,6 +52,7 @@ const ERRORS: &[(&str, i32)] = &[
     ("EPIPE", 32),
     ("EDOM", 33),
     ("ERANGE", 34),
+    ("EDEADLK", 35),
     ("EDEADLOCK", 35),
     ("ENAMETOOLONG", 36),
     ("ENOLCK", 37),

@@ -1,14 +1,15 @@
 //! Calls whose end was not read yet.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 use crate::Call;
+use crate::state::ids::IdMap;
 
 /// Calls in flight.
 #[derive(Default)]
 pub struct Pending {
-    by_thread: HashMap<u32, Started>,
+    by_thread: IdMap<u32, Started>,
     /// The threads by the numbers of their calls. Those that ended are removed late.
     oldest: BinaryHeap<Reverse<(u64, u32)>>,
     /// Bytes of all arguments.

@@ -1,7 +1,6 @@
 //! Which thread belongs to which process.
 
-use std::collections::HashMap;
-
+use crate::state::ids::IdMap;
 use crate::{Call, CallKind};
 
 const CLONE_THREAD: u64 = 0x1_0000;
@@ -9,7 +8,7 @@ const CLONE_THREAD: u64 = 0x1_0000;
 /// The processes of threads. It sees the calls in the order of their begin.
 #[derive(Default)]
 pub struct Processes {
-    by_thread: HashMap<u32, u32>,
+    by_thread: IdMap<u32, u32>,
     latest: (u32, u32),
 }
 

@@ -24,6 +24,15 @@ pub fn unsigned(text: &[u8]) -> Option<(u64, usize)> {
         _ => (text, 10, 0),
     };
     let (mut value, mut length) = (0_u64, 0);
+    if base == 10 {
+        // Any 19 digits fit into 64 bits.
+        while let Some(&digit @ b'0'..=b'9') = digits.get(length)
+            && length < 19
+        {
+            value = value * 10 + u64::from(digit - b'0');
+            length += 1;
+        }
+    }
     while let Some(digit) = digits.get(length).and_then(|&byte| (byte as char).to_digit(base)) {
         value = value.checked_mul(base.into())?.checked_add(digit.into())?;
         length += 1;

@@ -66,8 +66,12 @@ impl CallWriter for LocatedWriter {
     }
 
     fn write(&mut self, call: &Call) -> Result<()> {
-        let (file, position) = self.files.next(call);
-        self.rows.write(&CallRow { call: call.clone(), file, position })
+        self.write_owned(call.clone())
+    }
+
+    fn write_owned(&mut self, call: Call) -> Result<()> {
+        let (file, position) = self.files.next(&call);
+        self.rows.write(&CallRow { call, file, position })
     }
 
     fn create_held(&mut self) -> Result<Option<File>> {

@@ -19,7 +19,7 @@ impl Table for CallResult {
     const KIND: &'static str = "calls_run";
     const BAD_ROWS: BadRows = BadRows::Refused;
     const COLUMNS: &'static [Column] = &[
-        required("call_number", CellType::Int64),
+        required("call_number", CellType::Time),
         column("instance", CellType::Int32),
         required("thread", CellType::Int32),
         required("call", CellType::Name(kind_number)),
@@ -30,7 +30,7 @@ impl Table for CallResult {
         required_with_nulls("issued_ns", CellType::Time),
         required_with_nulls("completed_ns", CellType::Time),
         nullable("predecessors_end_ns", CellType::Time),
-        nullable("gap_ns", CellType::Int64),
+        nullable("gap_ns", CellType::Time),
         column("held_by", CellType::Name(|name| HeldBy::from_name(name).map(|value| value as u8))),
         nullable("result", CellType::Int64),
         column("errno", CellType::Int32),

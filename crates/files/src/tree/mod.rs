@@ -12,7 +12,7 @@ mod check;
 mod confined;
 mod elsewhere;
 mod entry;
-
+mod mounts;
 mod plan;
 mod prepare;
 mod survey;
@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 pub use check::{Difference, Problem, differences};
 pub use confined::{Confined, Status};
 pub use entry::{Entry, EntryId, Kind, Tree};
+pub use mounts::leads_out;
 pub use plan::{Attributes, Item, Must, Plan};
 pub use prepare::{Done, Error as PrepareError, Settings, prepare};
 pub use survey::{Survey, survey};

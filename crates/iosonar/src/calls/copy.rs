@@ -16,8 +16,8 @@ use crate::progress::Rows;
 use crate::usage::misuse;
 use crate::written::Replacing;
 
-/// Calls of a batch between the reading and the writing thread, and the most batches in the queue.
-const BATCH: usize = 4096;
+/// Calls of a batch between the reading and the writing thread, so that it stays in a cache, and the most batches in the queue.
+const BATCH: usize = 512;
 const BATCHES: usize = 16;
 
 /// The most notices that are printed.
@@ -56,8 +56,8 @@ pub fn copy(what: &str, mut calls: Box<dyn CallReader>, mut writer: Box<dyn Call
             }
         });
         for (batch, done) in from_reader {
-            for call in &batch {
-                writer.write(call)?;
+            for call in batch {
+                writer.write_owned(call)?;
                 progress.row(|| done);
             }
         }

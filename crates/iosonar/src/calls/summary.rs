@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use foldhash::fast::RandomState;
 use iosonar_files::{Call, CallKind, CallOutcome, CallResult, Family, HeldBy, Name};
 use iosonar_replay::result::histogram::Times;
 use iosonar_trace::Nanos;
@@ -34,13 +35,24 @@ struct OfFile {
     written: u64,
 }
 
+impl OfFile {
+    fn add(&mut self, bytes: u64, is_write: bool) {
+        self.calls += 1;
+        let total = if is_write { &mut self.written } else { &mut self.read };
+        *total = total.saturating_add(bytes);
+    }
+}
+
 /// Totals of the calls of a trace.
 #[derive(Default)]
 pub struct Summary {
-    calls: BTreeMap<CallKind, OfCall>,
-    threads: HashMap<u32, u64>,
+    /// By the number of the call.
+    calls: Vec<Option<OfCall>>,
+    threads: HashMap<u32, u64, RandomState>,
     processes: BTreeSet<u32>,
-    files: HashMap<Name, OfFile>,
+    /// The process of the latest call.
+    process: u32,
+    files: HashMap<Name, OfFile, RandomState>,
     windows: Windows,
     errors: BTreeMap<i32, u64>,
     uring: u64,
@@ -63,7 +75,8 @@ impl Summary {
     pub fn call(&mut self, call: &Call, file: Option<&Name>) {
         let (bytes, is_write) = moved(call.kind, call.result);
         self.add(call.kind, call.thread, call.errno, call.duration, bytes, is_write, file);
-        if call.process != 0 {
+        if call.process != 0 && call.process != self.process {
+            self.process = call.process;
             self.processes.insert(call.process);
         }
         self.uring += u64::from(call.is_uring);
@@ -81,7 +94,11 @@ impl Summary {
         is_write: bool,
         file: Option<&Name>,
     ) {
-        let of_call = self.calls.entry(kind).or_default();
+        let number = kind as usize;
+        if number >= self.calls.len() {
+            self.calls.resize_with(number + 1, || None);
+        }
+        let of_call = self.calls[number].get_or_insert_default();
         of_call.calls += 1;
         of_call.failed += u64::from(errno != 0);
         of_call.bytes = of_call.bytes.saturating_add(bytes);
@@ -93,28 +110,24 @@ impl Summary {
         let total = if is_write { &mut self.written } else { &mut self.read };
         *total = total.saturating_add(bytes);
         let Some(file) = file else { return };
-        if !self.files.contains_key(file) {
-            self.files.insert(file.clone(), OfFile::default());
-        }
-        if let Some(of_file) = self.files.get_mut(file) {
-            of_file.calls += 1;
-            let total = if is_write { &mut of_file.written } else { &mut of_file.read };
-            *total = total.saturating_add(bytes);
+        match self.files.get_mut(file) {
+            Some(of_file) => of_file.add(bytes, is_write),
+            None => self.files.entry(file.clone()).or_default().add(bytes, is_write),
         }
     }
 
     /// The keys of the JSON object for traces and runs.
     pub fn json(&self) -> Map<String, Value> {
-        let mut by_call: Vec<_> = self.calls.iter().collect();
+        let calls = CallKind::ALL.iter().zip(&self.calls).filter_map(|(kind, totals)| Some((kind, totals.as_ref()?)));
+        let mut by_call: Vec<_> = calls.collect();
         by_call.sort_by_key(|(kind, totals)| (std::cmp::Reverse(totals.calls), kind.name()));
         let by_call = by_call.into_iter().map(|(kind, totals)| {
             json!({"call": kind.name(), "family": kind.family().name(), "calls": totals.calls, "failed": totals.failed,
                    "bytes": totals.bytes, "duration_us": totals.durations.quantiles()})
         });
         let mut files: Vec<_> = self.files.iter().collect();
-        files.sort_by_key(|(name, file)| {
-            (std::cmp::Reverse((file.read.saturating_add(file.written), file.calls)), (*name).clone())
-        });
+        let bytes_and_calls = |file: &OfFile| (file.read.saturating_add(file.written), file.calls);
+        files.sort_unstable_by(|a, b| bytes_and_calls(b.1).cmp(&bytes_and_calls(a.1)).then_with(|| a.0.cmp(b.0)));
         let most = files.iter().take(MOST_FILES).map(|(name, file)| {
             json!({"file": name.to_string(), "calls": file.calls, "read": file.read, "written": file.written})
         });
@@ -127,7 +140,7 @@ impl Summary {
             json!({"number": self.threads.len(), "processes": self.processes.len(), "most_calls": busiest}),
         );
         map.insert("files".into(), json!({"number": self.files.len(), "most_bytes": most.collect::<Vec<_>>()}));
-        map.insert("failed".into(), json!(self.calls.values().map(|totals| totals.failed).sum::<u64>()));
+        map.insert("failed".into(), json!(self.calls.iter().flatten().map(|totals| totals.failed).sum::<u64>()));
         let errors: Map<String, Value> =
             self.errors.iter().map(|(errno, &calls)| (errno.to_string(), calls.into())).collect();
         map.insert("errors".into(), errors.into());

@@ -20,6 +20,9 @@ pub struct Mount {
     pub place: String,
     /// Type, such as `ext4`.
     pub file_system: String,
+    /// The directory of the file system that is mounted: `/`, or another one for a bind mount or a subvolume.
+    #[serde(skip)]
+    pub directory: PathBuf,
     /// Mount options: those of the mount point, then those of the file system.
     pub options: String,
     /// Mount source, usually the path of a device.
@@ -40,6 +43,19 @@ impl Mount {
     /// so their devices are found by name; likewise files mounted without a loop device (erofs, FUSE).
     pub fn is_of(&self, node: Node) -> bool {
         Node::Block(self.number) == node || self.source_node() == Some(node)
+    }
+
+    /// Where another mount of the same file system shows the files of this one; `None` if it shows none of them.
+    pub fn seen_through(&self, other: &Self) -> Option<PathBuf> {
+        if self.number != other.number {
+            return None;
+        }
+        let place = Path::new(&other.place);
+        match self.directory.strip_prefix(&other.directory) {
+            Ok(inside) if inside.as_os_str().is_empty() => Some(place.to_owned()),
+            Ok(inside) => Some(place.join(inside)),
+            Err(_) => other.directory.starts_with(&self.directory).then(|| place.to_owned()),
+        }
     }
 
     /// `mounted on /mnt`, with the mount namespace if it is another one.
@@ -124,8 +140,8 @@ fn deepest(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
     holding.max_by_key(|mount| PathBuf::from(&mount.place).components().count())
 }
 
-/// `36 35 98:0 /root /place rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue`
-fn parse(text: &[u8]) -> Vec<Mount> {
+/// The mounts in a text like `36 35 98:0 /root /place rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue`.
+pub fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|&byte| byte == b'\n').filter_map(one).collect()
 }
 
@@ -140,6 +156,7 @@ fn one(line: &[u8]) -> Option<Mount> {
     let source = unescaped(fields.get(system + 1)?);
     Some(Mount {
         place: String::from_utf8_lossy(&unescaped(fields.get(4)?)).into_owned(),
+        directory: OsString::from_vec(unescaped(fields.get(3)?)).into(),
         file_system: text(system)?.into_owned(),
         options,
         source: String::from_utf8_lossy(&source).into_owned(),
@@ -180,6 +197,23 @@ mod tests {
         assert_eq!((mounts[2].place.as_str(), mounts[2].file_system.as_str()), ("/mnt/a b", "xfs"));
         assert_eq!(mounts[2].options, "ro,noatime,logbufs=8", "no duplicates");
         assert_eq!(mounts[3].source, "/dev/loop2", "optional fields may precede the dash");
+    }
+
+    #[test]
+    fn files_are_seen_through_mounts_of_the_same_directories() {
+        let mounts = parse(
+            b"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
+              2 1 8:1 /srv/a /mnt/root/a rw - ext4 /dev/sda1 rw\n\
+              3 1 8:1 /srv/a/b /else rw - ext4 /dev/sda1 rw\n\
+              4 1 0:9 /@x /mnt/root/x rw - btrfs /dev/sdb rw\n\
+              5 1 0:9 /@y /y rw - btrfs /dev/sdb rw\n",
+        );
+        let seen = |of: usize, through: usize| mounts[of].seen_through(&mounts[through]);
+        assert_eq!(seen(1, 0), Some("/srv/a".into()));
+        assert_eq!(seen(1, 2), Some("/else".into()), "it shows some of the files");
+        assert_eq!(seen(2, 1), Some("/mnt/root/a/b".into()));
+        assert_eq!(seen(1, 3), None, "another file system");
+        assert_eq!(seen(3, 4), None, "another subvolume");
     }
 
     #[test]

@@ -34,6 +34,12 @@ impl Backoff {
         thread::sleep(self.next);
     }
 
+    /// As [`Backoff::sleep`], but not longer than this.
+    pub fn sleep_at_most(&mut self, found: usize, most: Duration) {
+        self.adapt(found);
+        thread::sleep(self.next.min(most));
+    }
+
     fn adapt(&mut self, found: usize) {
         if found <= self.few {
             self.next = (self.next * 2).min(LONGEST);

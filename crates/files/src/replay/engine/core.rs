@@ -16,7 +16,7 @@ use crate::replay::execute::{Descriptors, Issued};
 use crate::replay::options::Timing;
 use crate::replay::outcome::compare;
 use crate::replay::planned::{Done, Planned};
-use crate::{CallKind, CallOutcome, CallResult, HeldBy};
+use crate::{CallKind, CallOutcome, HeldBy};
 
 /// Calls are read this long before their time.
 const AHEAD: Nanos = Nanos(2_000_000);
@@ -86,7 +86,7 @@ impl Rules {
 /// The queues of a core.
 pub struct Ways {
     /// Planned calls.
-    pub input: Consumer<Planned>,
+    pub input: Consumer<Box<Planned>>,
     /// Finished calls.
     pub output: Producer<Done>,
     /// Buffers of finished calls.
@@ -99,7 +99,7 @@ pub struct Ways {
 pub struct Core {
     rules: Rules,
     schedule: Schedule,
-    input: Consumer<Planned>,
+    input: Consumer<Box<Planned>>,
     /// `None` after the end.
     output: Option<Producer<Done>>,
     floor: Arc<AtomicU64>,
@@ -175,6 +175,16 @@ impl Core {
     /// Whether a call failed because the replay has no more descriptors.
     pub fn lacks_descriptors(&self) -> bool {
         self.lacks_descriptors
+    }
+
+    /// Calls that are being executed.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Whether all threads are executing calls.
+    pub fn is_full(&self) -> bool {
+        self.in_flight == self.rules.workers
     }
 
     /// The most calls that were executed at the same time.
@@ -285,7 +295,7 @@ impl Core {
         }
         self.in_flight += 1;
         self.max_in_flight = self.max_in_flight.max(self.in_flight);
-        if self.in_flight == self.rules.workers {
+        if self.is_full() {
             self.full = (now, Nanos(i64::MIN));
         }
         Some(Job { slot, action, to, closes, is_left_out })
@@ -334,7 +344,7 @@ impl Core {
 
     /// A call has completed: releases those that wait for it, and records it.
     pub fn complete(&mut self, completion: Completion, now: Nanos) {
-        if self.in_flight == self.rules.workers {
+        if self.is_full() {
             self.full.1 = now;
         }
         self.in_flight -= 1;
@@ -371,30 +381,10 @@ impl Core {
 
     fn record(&mut self, slot: Slot, action: Option<Box<Action>>, issued: Option<Issued>, outcome: CallOutcome) {
         let (predecessors_end, gap) = (slot.predecessors_end(), slot.gap());
-        let record = slot.call.record;
-        let row = CallResult {
-            call: slot.call.number,
-            instance: 0,
-            thread: record.thread,
-            kind: record.kind,
-            path: record.path,
-            position: record.position,
-            length: record.length,
-            scheduled: slot.scheduled,
-            issued: issued.map(|issued| issued.issued),
-            completed: issued.map(|issued| issued.completed),
-            predecessors_end,
-            gap,
-            held_by: slot.held_by,
-            result: issued.map(|issued| issued.result),
-            errno: issued.map_or(0, |issued| issued.errno),
-            expected_result: record.expected_result,
-            expected_errno: record.expected_errno,
-            expected_duration: record.expected_duration,
-            outcome,
-        };
+        let Slot { mut call, scheduled, held_by, .. } = slot;
+        call.action = action;
         let Some(output) = self.output.as_mut() else { return };
-        let mut done = Done { row, action, begin_in_trace: slot.call.begin, end_in_trace: slot.call.end };
+        let mut done = Done { call, scheduled, issued, predecessors_end, gap, held_by, outcome };
         // The result is written too slowly: nothing is lost, but calls become late.
         while let Err(rtrb::PushError::Full(back)) = output.push(done) {
             if output.is_abandoned() {

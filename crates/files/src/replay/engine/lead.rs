@@ -34,6 +34,7 @@ use super::core::{Completion, Core, Find, Job};
 use super::descriptors::close;
 use crate::Family;
 use crate::replay::execute::{Hands, IssueClock};
+use crate::replay::locks::Locks;
 use crate::replay::root::Root;
 use crate::replay::scratch::{PathBuffer, Scratch};
 
@@ -76,6 +77,7 @@ pub struct Crew {
     clock: Monotonic,
     root: Root,
     arena: Arc<Arena>,
+    locks: Locks,
     wait: Wait,
     special_files: bool,
     no_cache: bool,
@@ -129,6 +131,7 @@ impl Crew {
             issued: (0..workers).map(|_| AtomicI64::new(NOT_ISSUED)).collect(),
             sleeper: AtomicU32::new(NONE),
             ended: AtomicBool::new(false),
+            locks: Locks::new(Arc::clone(&stop)),
             stop,
             clock,
             root,
@@ -159,6 +162,7 @@ impl Crew {
             scratch: Scratch::default(),
             path: PathBuffer::default(),
             path2: PathBuffer::default(),
+            locks: &self.locks,
             special_files: self.special_files,
         };
         let mut completion = None;
@@ -229,6 +233,7 @@ impl Crew {
                 Find::WaitUntil(at) => self.idle(at - now, me),
                 Find::WaitForInput => core.rules().pause(|time| Sleeper { crew: self, me }.sleep(time)),
                 Find::WaitForCalls => {
+                    self.locks.block_all(Some(core.in_flight()));
                     self.next_at.store(i64::MAX, Ordering::SeqCst);
                     self.lead.store(FREE, Ordering::SeqCst);
                     // A call may have completed in between, and its thread seen a leader.
@@ -251,6 +256,8 @@ impl Crew {
             let expected = core.expected_duration(job.action.kind);
             let owner = core.next_worker();
             let is_needed = next_at < now + expected && expected > LONG && next_at != Nanos::MAX;
+            let others_wait = next_at == Nanos::MAX || core.is_full();
+            self.locks.block_all(others_wait.then(|| core.in_flight()));
             self.next_at.store(next_at.0, Ordering::SeqCst);
             match owner.filter(|&owner| owner != me) {
                 Some(owner) => {

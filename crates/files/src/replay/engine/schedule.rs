@@ -25,7 +25,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Slot {
     /// The call.
-    pub call: Planned,
+    pub call: Box<Planned>,
     /// Predecessors for which it waits.
     waits: u32,
     /// The first of the calls that wait for its end, in `edges`.
@@ -182,7 +182,7 @@ impl Schedule {
     }
 
     /// Adds the next call, at this time.
-    pub fn add(&mut self, call: Planned, now: Nanos) {
+    pub fn add(&mut self, call: Box<Planned>, now: Nanos) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() as u32 - 1

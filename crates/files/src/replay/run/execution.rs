@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use iosonar_replay::host::contention::StealMeter;
 use iosonar_replay::schedule::clock::{Monotonic, wall, wall_offset};
-use iosonar_trace::Nanos;
 use iosonar_trace::run_info::Written;
+use iosonar_trace::{Nanos, human};
 use serde_json::json;
 
 use super::footer::About;
@@ -205,13 +205,14 @@ fn warnings_after(s: &Statistics) -> Vec<String> {
         .sum();
     if missing > 0 {
         warnings.push(format!(
-            "{missing} calls failed because a file does not exist: `iosonar files check` lists what the root lacks, \
-             `iosonar files prepare` creates it"
+            "{} failed because a file does not exist: `iosonar files check` lists what the root lacks, \
+             `iosonar files prepare` creates it",
+            human::counted(missing, "call")
         ));
     }
     let full: u64 = s.mismatch_kinds.iter().filter(|kind| kind.errno == libc::ENOSPC).map(|kind| kind.calls).sum();
     if full > 0 {
-        warnings.push(format!("{full} calls failed because the file system of the root was full"));
+        warnings.push(format!("{} failed because the file system of the root was full", human::counted(full, "call")));
     }
     warnings
 }

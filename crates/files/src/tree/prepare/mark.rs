@@ -6,6 +6,7 @@ use std::path::Path;
 use rustix::fs::{Dir, Mode, OFlags, XattrFlags, fgetxattr, fsetxattr, openat};
 
 use super::super::confined::Confined;
+use super::super::mounts::leads_out;
 use super::outcome::{Error, system};
 
 /// An extended attribute of the directory.
@@ -28,6 +29,9 @@ pub(super) fn open(dir: &Path, reset: bool) -> Result<Confined, Error> {
             "{} is the root directory of this system; name a directory below it",
             dir.display()
         )));
+    }
+    if let Some(problem) = leads_out(dir) {
+        return Err(Error::BadRoot(problem));
     }
     let is_free = is_new || is_empty(&root).map_err(system(format!("cannot read {}", dir.display())))?;
     if is_free {

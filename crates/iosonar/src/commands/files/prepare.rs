@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -12,6 +13,7 @@ use serde_json::json;
 use super::needs::{NeedArgs, Needed};
 use crate::console::{out, status};
 use crate::progress::Rows;
+use crate::usage::misuse;
 use crate::{console, human};
 
 /// The same trace gets the same data.
@@ -47,6 +49,9 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let needed = self.needs.needed()?;
+        if self.reset {
+            self.refuse_own_files(&needed)?;
+        }
         let settings = Settings {
             data: self.data.clone(),
             seed: SEED,
@@ -76,6 +81,19 @@ impl Args {
             self.print(&needed, &done);
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// `--reset` would remove the trace itself, or what belongs to it.
+    fn refuse_own_files(&self, needed: &Needed) -> Result<()> {
+        let NeedArgs { trace, map, ignore, .. } = &self.needs;
+        for file in [Some(trace), needed.snapshot.as_ref(), map.as_ref(), ignore.as_ref()].into_iter().flatten() {
+            let Ok(real) = file.canonicalize() else { continue };
+            let is_below = |root: &PathBuf| root.canonicalize().is_ok_and(|root| real.starts_with(root));
+            if needed.roots.iter().any(is_below) {
+                misuse!("{} is below the root, where --reset would remove it; move it elsewhere", file.display());
+            }
+        }
+        Ok(())
     }
 
     fn print_json(&self, needed: &Needed, done: &Done) -> Result<()> {

@@ -68,7 +68,7 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Method {
-    /// strace: needs no root; slows the command down
+    /// Needs no root; slows the command down
     Strace,
     /// Programs in the kernel: needs root and Linux 5.15
     Ebpf,

@@ -182,7 +182,7 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let json = self.json;
         let stop = Arc::new(Stop::default());
-        let _handler = watch::stop_on_signals(&stop).context("cannot handle signals")?;
+        let _handler = watch::stop_on_signals(&stop, "calls").context("cannot handle signals")?;
         let prepared = Prepared::new(self.options(), &stop)?;
         for warning in prepared.warnings() {
             status!("warning: {warning}");

@@ -20,7 +20,7 @@ const SECONDS: f64 = 2.0;
 /// Searches the rate, and prints each step.
 pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
-    let _handler = watch::stop_on_signals(&stop).context("cannot handle signals")?;
+    let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
     let isolation =
         if options.issuing.isolate.is_empty() { None } else { Some(Isolation::apply(&options.issuing.isolate)?) };
     for change in isolation.iter().flat_map(Isolation::changes) {

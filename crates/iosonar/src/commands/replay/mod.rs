@@ -79,7 +79,7 @@ impl Args {
 /// Replays the runs one after the other; a signal ends them all.
 pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
-    let _handler = watch::stop_on_signals(&stop).context("cannot handle signals")?;
+    let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
     remark(runs.first());
     let (times, mut all) = (runs.len(), Vec::new());
     for (options, number) in runs.into_iter().zip(1..) {

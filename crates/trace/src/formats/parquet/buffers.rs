@@ -25,8 +25,8 @@ struct Buffer {
     values: Values,
     /// Definition levels: 1 for a value, 0 for a null; empty if the column has no nulls.
     levels: Vec<i16>,
-    /// The last text, which is often the same as the next one.
-    last: ByteArray,
+    /// Recent texts by their address: rows share them. Those of any bytes have nothing to escape.
+    recent: Vec<ByteArray>,
     texts: Texts<ByteArray>,
 }
 
@@ -49,7 +49,7 @@ impl Buffers {
                 CellType::Name(_) | CellType::Comm | CellType::Text => Values::Text(Vec::new()),
             },
             levels: Vec::new(),
-            last: ByteArray::from(""),
+            recent: Vec::new(),
             texts: Texts::new(),
         };
         Self { bytes: 0, columns: columns.iter().map(buffer).collect(), next: 0 }
@@ -184,20 +184,45 @@ impl Buffers {
     }
 }
 
+/// Places for recent texts of a column.
+const RECENT: usize = 256;
+
 impl Buffer {
+    /// Adds any bytes, as text.
     fn bytes(&mut self, bytes: &[u8]) {
-        let text = self.texts.get(bytes, |bytes| ByteArray::from(escape(bytes).as_bytes().to_vec()));
-        if let Values::Text(values) = &mut self.values {
-            values.push(text);
+        if self.recent(bytes).data() != bytes {
+            let text = self.texts.get(bytes, |bytes| ByteArray::from(escape(bytes).as_bytes().to_vec()));
+            if text.data() != bytes {
+                self.push(text);
+                return;
+            }
+            *self.recent(bytes) = text;
         }
+        let text = self.recent(bytes).clone();
+        self.push(text);
     }
 
+    /// Adds a name.
     fn text(&mut self, text: &str) {
-        if self.last.data() != text.as_bytes() {
-            self.last = ByteArray::from(text);
+        let recent = self.recent(text.as_bytes());
+        if recent.data() != text.as_bytes() {
+            *recent = ByteArray::from(text);
         }
+        let text = recent.clone();
+        self.push(text);
+    }
+
+    /// The recent text at this address. Other bytes may be there by now.
+    fn recent(&mut self, bytes: &[u8]) -> &mut ByteArray {
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, ByteArray::from(""));
+        }
+        &mut self.recent[(bytes.as_ptr() as usize >> 4) % RECENT]
+    }
+
+    fn push(&mut self, text: ByteArray) {
         if let Values::Text(values) = &mut self.values {
-            values.push(self.last.clone());
+            values.push(text);
         }
     }
 }

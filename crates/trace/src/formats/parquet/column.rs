@@ -19,7 +19,7 @@ pub struct Column {
 /// The type of a column's cells.
 #[derive(Clone, Copy)]
 pub enum CellType {
-    /// 64 bits that grow slowly from row to row.
+    /// 64 bits that differ little from row to row: times and numbers in sequence. Each value is rare.
     Time,
     /// Any 64 bits.
     Int64,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ::parquet::basic::{Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel};
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
-use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{ColumnPath, Type};
 
@@ -234,12 +234,19 @@ fn properties(columns: &[Column]) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(format!("{CREATED_BY}{}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::ZSTD(ZstdLevel::default()));
-    for column in columns.iter().filter(|column| matches!(column.cell_type, CellType::Time)) {
-        // Times grow slowly from row to row: their differences are much smaller than the times.
+    for column in columns {
         let path = ColumnPath::from(column.name);
-        properties = properties
-            .set_column_dictionary_enabled(path.clone(), false)
-            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        properties = match column.cell_type {
+            // Times grow slowly from row to row: their differences are much smaller than the times.
+            CellType::Time => properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+            // Nobody looks for texts between two others, and each value would be compared with the least and the largest.
+            CellType::Name(_) | CellType::Comm | CellType::Text => {
+                properties.set_column_statistics_enabled(path, EnabledStatistics::None)
+            }
+            CellType::Int64 | CellType::Int32 | CellType::Float64 | CellType::Bool => properties,
+        };
     }
     properties.build()
 }
