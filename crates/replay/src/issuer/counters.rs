@@ -5,7 +5,7 @@ use iosonar_trace::Nanos;
 use crate::pipeline::program::EarlyEnd;
 
 /// The loop's counters at its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoopCounters {
     /// Requests dropped because of a conflict.
     pub dropped: u64,

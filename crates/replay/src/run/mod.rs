@@ -242,7 +242,10 @@ impl Prepared {
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
-        let (program, refill) = self.program.take().map(|placed| placed.start(options, &self.pool)).unzip();
+        let (program, refill, ahead) = match self.program.take().map(|placed| placed.start(options, &self.pool)) {
+            Some((program, refill, ahead)) => (Some(program), refill, ahead),
+            None => (None, None, None),
+        };
         let issuer_thread = IssuerThread {
             options,
             virtual_clock: virtual_clock.clone(),
@@ -265,6 +268,9 @@ impl Prepared {
         let (final_pass_sender, final_pass_receiver) = mpsc::channel();
         let end = EndChannels { result: result_sender, final_pass: final_pass_receiver };
         thread::scope(|scope| {
+            if let Some(ahead) = ahead {
+                spawn_stage(scope, "scripts", move || ahead.run())?;
+            }
             let issuer =
                 spawn_with_result(scope, "issuer", move || issuer_thread.run(&ready_sender, &start_receiver, &end))?;
             let Ok(ready) = ready_receiver.recv() else {
@@ -295,8 +301,7 @@ impl Prepared {
                 .loops
                 .then(|| Box::new(|| prescan::read_ahead(options, prescan::open(options, shared_stop)?)) as _);
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, reopen));
-            let inputs =
-                PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill: refill.flatten() };
+            let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill };
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
             let checker = run.map(|run| Checker::of(options, run).with_discards(discarded));
             let completion_log = CompletionLog::new(

@@ -16,8 +16,10 @@ use super::instance::{Follower, Instance, Order, Place, Plan, Step, Which};
 use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
 use super::model::{Demand, Layout, Program, Settings, StreamInfo};
 use super::region::{Extent, Region};
+use super::scripted::{self, Files, Scripted, is_script};
 use crate::filament::{FilamentId, Runtime};
 use crate::positions::Space;
+use crate::script::Receiver;
 use crate::{Mix, Rng, Sizes, arrivals, distributions, positions};
 
 /// The most instances of all streams, and transactions at a time of all of them.
@@ -45,17 +47,18 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
     let devices = device_texts(&section)?;
     let layout = Layout::Together(CHECKED_ON);
     let sizes = sizes(&devices, &Settings::new(layout)).map_err(|why| section.error("devices", &why))?;
-    let streams = streams(&section, &sizes, 1)?;
+    let scripts = Files::default();
+    let streams = streams(&section, &sizes, 1, &scripts)?;
     let mut infos = Vec::<StreamInfo>::new();
     for stream in &streams {
         // When a stream begins is known without a device if the same holds of those before it.
-        let is_open =
-            stream.arrivals.is_some() && !stream.plan.is_waiting && stream.after.iter().all(|&n| infos[n].is_open);
+        let is_open = stream.is_open() && stream.after.iter().all(|&n| infos[n].is_open);
         infos.push(StreamInfo {
             name: stream.name.clone(),
             instances: stream.instances,
             is_open,
             is_per_scale: stream.is_per_scale,
+            runs_ahead: stream.script.as_ref().is_some_and(|script| is_open && !script.kinds.sends),
             ends: stream.plan.transactions < u64::MAX || stream.plan.end < Nanos::MAX,
         });
     }
@@ -67,6 +70,7 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
         about,
         parameters,
         streams,
+        scripts: scripts.into_inner(),
         remarks: Vec::new(),
     })
 }
@@ -120,7 +124,8 @@ pub(super) fn runtime(
     reread(of, &settings.set, |section| {
         let devices = placed(section, settings)?;
         let mut runtime = Runtime::default();
-        let streams = streams(section, &devices, settings.scale)?;
+        let streams = streams(section, &devices, settings.scale, &Files::new(of.scripts.clone()))?;
+        let receivers = receivers(&streams, |number| of.streams.get(number).is_some_and(&is_wanted));
         let mut followers: Vec<Vec<Follower>> = streams.iter().map(|_| Vec::new()).collect();
         for (number, stream) in streams.iter().enumerate() {
             if of.streams.get(number).is_some_and(&is_wanted) {
@@ -129,9 +134,14 @@ pub(super) fn runtime(
                     .after
                     .iter()
                     .for_each(|&n| followers[n].push(Follower { plan: Arc::clone(&stream.plan), first }));
-                stream
-                    .add_to(&mut runtime, number as u16, settings.seed)
-                    .map_err(|why| format!("{}: stream {}: {why}", of.file, stream.name))?;
+                match &stream.script {
+                    Some(script) => {
+                        script.add_to(&mut runtime, number as u16, &stream.plan, settings.seed, &receivers)?;
+                    }
+                    None => stream
+                        .add_to(&mut runtime, number as u16, settings.seed)
+                        .map_err(|why| format!("{}: stream {}: {why}", of.file, stream.name))?,
+                }
             }
         }
         for (stream, followers) in streams.iter().zip(followers) {
@@ -146,8 +156,14 @@ pub(super) fn demand(of: &Program, settings: &Settings) -> Result<Demand, String
     reread(of, &settings.set, |section| {
         let devices = placed(section, settings)?;
         let mut demand = Demand::default();
-        for stream in streams(section, &devices, settings.scale)? {
+        for stream in streams(section, &devices, settings.scale, &Files::new(of.scripts.clone()))? {
             let plan = &stream.plan;
+            if let Some(Scripted { kinds, .. }) = &stream.script {
+                (demand.reads, demand.writes) = (demand.reads || kinds.reads, demand.writes || kinds.writes);
+                demand.largest = demand.largest.max(stream.script.as_ref().map_or(Sectors(0), Scripted::largest));
+                // How many of its events are requests is not known.
+                continue;
+            }
             if stream.arrivals.is_none() {
                 let at_once = stream.instances.saturating_mul(u64::from(plan.depth));
                 let at_once = at_once.saturating_mul(u64::from(plan.most_outstanding()));
@@ -221,12 +237,12 @@ fn device_text(text: &Text<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Res
 }
 
 /// A device with its place.
-struct Placed {
-    name: String,
-    id: DeviceId,
+pub(super) struct Placed {
+    pub name: String,
+    pub id: DeviceId,
     /// Its first sector on the target.
-    first: u64,
-    size: Sectors,
+    pub first: u64,
+    pub size: Sectors,
 }
 
 fn sizes(devices: &[DeviceText], settings: &Settings) -> Result<Vec<Placed>, String> {
@@ -270,19 +286,26 @@ fn sizes(devices: &[DeviceText], settings: &Settings) -> Result<Vec<Placed>, Str
 }
 
 /// A stream that can become filaments.
-struct Stream {
-    name: String,
-    instances: u64,
-    is_per_scale: bool,
-    arrivals: Option<Kind>,
-    plan: Arc<Plan>,
+pub(super) struct Stream {
+    pub name: String,
+    pub instances: u64,
+    pub is_per_scale: bool,
+    pub arrivals: Option<Kind>,
+    pub plan: Arc<Plan>,
     /// The positions that each filament has.
-    own: Vec<(Kind, Space)>,
+    pub own: Vec<(Kind, Space)>,
     /// The numbers of the streams that end before it begins.
-    after: Vec<usize>,
+    pub after: Vec<usize>,
+    /// What it does, if it is a script.
+    pub script: Option<Scripted>,
 }
 
 impl Stream {
+    /// Whether its requests have times that do not depend on the device.
+    fn is_open(&self) -> bool {
+        (self.arrivals.is_some() || self.script.is_some()) && !self.plan.is_waiting
+    }
+
     fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<(), String> {
         for number in 0..self.instances as u32 {
             let arrivals = self.arrivals.as_ref().map(arrivals::build).transpose()?;
@@ -301,8 +324,21 @@ impl Stream {
     }
 }
 
+/// Where messages to scripts go, by the names of their streams.
+fn receivers(streams: &[Stream], is_wanted: impl Fn(usize) -> bool) -> BTreeMap<String, Receiver> {
+    let (mut all, mut next) = (BTreeMap::new(), 0_u64);
+    for (number, stream) in streams.iter().enumerate() {
+        let first = is_wanted(number).then_some(FilamentId(next as u32));
+        next += if first.is_some() { stream.instances } else { 0 };
+        if stream.script.is_some() {
+            all.insert(stream.name.clone(), Receiver { first, instances: stream.instances as u32 });
+        }
+    }
+    all
+}
+
 /// The generator of a part of a filament. The first filament of the first stream draws the numbers of `iosonar generate`.
-fn generator(seed: u64, stream: u16, filament: u32, part: u128) -> Rng {
+pub(super) fn generator(seed: u64, stream: u16, filament: u32, part: u128) -> Rng {
     // The finaliser of splitmix64, which maps 0 to 0 and changes half of the bits for each changed bit.
     let mixed = |x: u64| {
         let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -314,13 +350,17 @@ fn generator(seed: u64, stream: u16, filament: u32, part: u128) -> Rng {
     Rng::new(u128::from(seed) ^ (u128::from(high) << 64 | u128::from(low)), part)
 }
 
-fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64) -> Result<Vec<Stream>, String> {
+fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64, files: &Files) -> Result<Vec<Stream>, String> {
     let tables = section.tables("stream")?;
     if tables.is_empty() {
         return Err(section.error("stream", "the program has no stream; add [[stream]]"));
     }
     if tables.len() > MOST_STREAMS {
         return Err(section.error("stream", &format!("more than {MOST_STREAMS} streams")));
+    }
+    let mut scripts = Vec::new();
+    for (at, table) in tables.iter().filter(|(_, table)| is_script(table)) {
+        scripts.extend(Section::new(section.text, *at, String::new(), table, STREAM)?.text("name")?);
     }
     let (mut all, mut total) = (Vec::<Stream>::new(), 0_u64);
     for (number, (at, table)) in tables.into_iter().enumerate() {
@@ -331,8 +371,12 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64) -> Result<
             return Err(own.error("name", &format!("another stream has the name {name}; choose a different one")));
         }
         own.path = format!("stream {name}");
-        let after = after(&own, &all)?;
-        let stream = stream(&own, name, devices, scale, after)?;
+        let stream = if is_script(table) {
+            scripted::stream(&own, name, devices, scale, &scripts, files)?
+        } else {
+            let after = after(&own, &all)?;
+            stream(&own, name, devices, scale, after)?
+        };
         total = total.saturating_add(stream.instances.saturating_mul(u64::from(stream.plan.depth)));
         if total > MOST_INSTANCES {
             return Err(own.error("instances", &format!("more than {MOST_INSTANCES} transactions at a time in all; use fewer instances, a smaller depth or a smaller scale")));
@@ -352,6 +396,10 @@ fn after(section: &Section<'_, '_>, above: &[Stream]) -> Result<Vec<usize>, Stri
             let near = if above.is_empty() { "there is none".into() } else { did_you_mean(name, known) };
             return Err(section.error("after", &format!("no stream above this one has the name {name}; {near}")));
         };
+        if above[number].script.is_some() {
+            let why = format!("stream {name} is a script, whose end is not known; use `start`");
+            return Err(section.error("after", &why));
+        }
         let plan = &above[number].plan;
         if plan.transactions == u64::MAX && plan.end == Nanos::MAX {
             let why = format!("stream {name} never ends; set its requests, passes or end");
@@ -384,7 +432,7 @@ fn transactions_of_passes(passes: f64, steps: &[Step], weights: &[f64]) -> u64 {
     (passes * covered / bytes).clamp(1.0, 1e18) as u64
 }
 
-fn above_zero(parse: fn(&str) -> Result<u64, String>) -> impl Fn(&str) -> Result<u64, String> {
+pub(super) fn above_zero(parse: fn(&str) -> Result<u64, String>) -> impl Fn(&str) -> Result<u64, String> {
     move |text| match parse(text)? {
         0 => Err("it is 0; set it to 1 or more, or leave it out".into()),
         number => Ok(number),
@@ -414,9 +462,10 @@ fn stream(
     if arrivals.is_some() == is_closed {
         let (key, why) = match is_closed {
             true => ("closed", "a stream is open (arrivals) or closed, not both; remove one of the keys"),
-            false => {
-                ("arrivals", "missing: say when requests come (arrivals = \"poisson rate=500\"), or closed = true")
-            }
+            false => (
+                "arrivals",
+                "missing: say when requests come (arrivals = \"poisson rate=500\"), or closed = true, or name a script",
+            ),
         };
         return Err(section.error(key, why));
     }
@@ -471,7 +520,8 @@ fn stream(
         ..Order::default()
     };
     let plan = Plan { steps, weights, depth, think, interval, start, stagger, end, transactions, is_waiting, order };
-    Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan: Arc::new(plan), own, after })
+    let (plan, script) = (Arc::new(plan), None);
+    Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan, own, after, script })
 }
 
 /// The cumulative weight of each step; empty if the steps have none.
@@ -495,9 +545,9 @@ fn weights(section: &Section<'_, '_>, tables: &[(usize, &DeTable<'_>)]) -> Resul
 }
 
 /// A step, which has the values of its stream where it has none of its own.
-struct StepSection<'s, 't, 'a> {
-    step: Option<&'s Section<'t, 'a>>,
-    stream: &'s Section<'t, 'a>,
+pub(super) struct StepSection<'s, 't, 'a> {
+    pub step: Option<&'s Section<'t, 'a>>,
+    pub stream: &'s Section<'t, 'a>,
 }
 
 impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
@@ -563,7 +613,7 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
         }
     }
 
-    fn region(
+    pub fn region(
         &self,
         devices: &[Placed],
         instances: u64,
