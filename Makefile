@@ -83,6 +83,7 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	python3 bench/convert.py --iosonar $(BUILT)
 	python3 bench/record_overhead.py $(BUILT)
 	$(MAKE) bench-paper
+	python3 bench/script.py --iosonar $(BUILT)
 	$(MAKE) bench-files
 
 # Some experiments read tables with the libraries of the Python half.
