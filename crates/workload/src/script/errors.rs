@@ -24,7 +24,11 @@ fn parts(error: &Error) -> (String, Option<usize>) {
             (message, line.or_else(|| line_in(traceback)))
         }
         Error::SyntaxError { message, .. } => split(message),
-        Error::MemoryError(_) => ("it needs more memory than a script may have: keep less in variables".into(), None),
+        Error::MemoryError(_) => (
+            "it needs more memory than a script may have: keep less in variables, and do not nest calls too deeply"
+                .into(),
+            None,
+        ),
         Error::RuntimeError(text) => {
             let (message, trace) = text.split_once("\nstack traceback:").unwrap_or((text, ""));
             let (message, line) = split(message);

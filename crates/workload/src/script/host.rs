@@ -220,7 +220,7 @@ fn random_function(sandbox: &Sandbox, host: &Arc<Mutex<Host>>) -> Result<Functio
         let below = whole(&below, "random", "the number of values")?;
         if below < 1 {
             return Err(Error::runtime(format!(
-                "random: there is no number from 0 up to below {below}; use 1 or more"
+                "random({below}): there is no whole number from 0 to {below} - 1; use 1 or more"
             )));
         }
         Ok(Value::Integer(rng.random_range(0..below)))

@@ -131,7 +131,7 @@ impl Sandbox {
         meta.raw_set("__index", &shared)?;
         let used = Arc::new(Used::default());
         let counted = Arc::clone(&used);
-        lua.set_hook(HookTriggers::new().every_nth_instruction(COUNTED_EVERY), move |_, _| counted.check())?;
+        lua.set_hook(HookTriggers::new().every_nth_instruction(COUNTED_EVERY), move |lua, _| counted.check(lua))?;
         lua.set_memory_limit(memory_for(instances))?;
         Ok(Self { lua, shared, meta, used })
     }
@@ -158,13 +158,16 @@ impl Sandbox {
 }
 
 impl Used {
-    fn check(&self) -> Result<VmState> {
+    fn check(&self, lua: &Lua) -> Result<VmState> {
         let used = self.operations.fetch_add(u64::from(COUNTED_EVERY), Ordering::Relaxed) + u64::from(COUNTED_EVERY);
         if used > MOST_OPERATIONS {
             let most = human::count(MOST_OPERATIONS);
-            return Err(Error::runtime(format!(
-                "one event takes more than {most} operations: end the loop earlier, or go on at a timer (wake_in)"
-            )));
+            return Err(here(
+                lua,
+                &format!(
+                    "one event takes more than {most} operations: end the loop earlier, or go on at a timer (wake_in)"
+                ),
+            ));
         }
         let mut since = lock(&self.since);
         if used == u64::from(COUNTED_EVERY) {
@@ -172,10 +175,20 @@ impl Used {
         }
         if since.is_some_and(|since| since.elapsed() > LONGEST_EVENT) {
             let most = LONGEST_EVENT.as_secs();
-            return Err(Error::runtime(format!("one event takes more than {most} s: join fewer and shorter texts")));
+            return Err(here(lua, &format!("one event takes more than {most} s: join fewer and shorter texts")));
         }
         Ok(VmState::Continue)
     }
+}
+
+/// An error at the line of the script that runs.
+fn here(lua: &Lua, message: &str) -> Error {
+    let line_of = |debug: &mlua::debug::Debug<'_>| {
+        let is_script = debug.source().short_src.is_some_and(|name| name == CHUNK);
+        debug.current_line().filter(|_| is_script)
+    };
+    let line = (0..8).find_map(|level| lua.inspect_stack(level, line_of).flatten());
+    Error::runtime(line.map_or_else(|| message.to_owned(), |line| format!("{CHUNK}:{line}: {message}")))
 }
 
 fn picked(lua: &Lua, from: &Table, names: &[&str]) -> Result<Table> {
