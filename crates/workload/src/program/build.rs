@@ -15,12 +15,13 @@ use toml::de::{DeTable, DeValue};
 use super::instance::{Follower, Instance, Order, Place, Plan, Step, Which};
 use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
 use super::model::{Demand, Layout, Program, Settings, StreamInfo};
+use super::parts::{Placed, above_zero, generator};
 use super::region::{Extent, Region};
 use super::scripted::{self, Files, Scripted, is_script};
 use crate::filament::{FilamentId, Runtime};
 use crate::positions::Space;
 use crate::script::Receiver;
-use crate::{Mix, Rng, Sizes, arrivals, distributions, positions};
+use crate::{Mix, Sizes, arrivals, distributions, positions};
 
 /// The most instances of all streams, and transactions at a time of all of them.
 const MOST_INSTANCES: u64 = 1 << 30;
@@ -236,15 +237,6 @@ fn device_text(text: &Text<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Res
     Ok(DeviceText { name, size, is_per_scale: section.flag("per_scale")?.unwrap_or(false) })
 }
 
-/// A device with its place.
-pub(super) struct Placed {
-    pub name: String,
-    pub id: DeviceId,
-    /// Its first sector on the target.
-    pub first: u64,
-    pub size: Sectors,
-}
-
 fn sizes(devices: &[DeviceText], settings: &Settings) -> Result<Vec<Placed>, String> {
     if let Layout::Separate(sizes) = &settings.layout
         && sizes.len() != devices.len()
@@ -286,18 +278,18 @@ fn sizes(devices: &[DeviceText], settings: &Settings) -> Result<Vec<Placed>, Str
 }
 
 /// A stream that can become filaments.
-pub(super) struct Stream {
-    pub name: String,
-    pub instances: u64,
-    pub is_per_scale: bool,
-    pub arrivals: Option<Kind>,
-    pub plan: Arc<Plan>,
+struct Stream {
+    name: String,
+    instances: u64,
+    is_per_scale: bool,
+    arrivals: Option<Kind>,
+    plan: Arc<Plan>,
     /// The positions that each filament has.
-    pub own: Vec<(Kind, Space)>,
+    own: Vec<(Kind, Space)>,
     /// The numbers of the streams that end before it begins.
-    pub after: Vec<usize>,
+    after: Vec<usize>,
     /// What it does, if it is a script.
-    pub script: Option<Scripted>,
+    script: Option<Scripted>,
 }
 
 impl Stream {
@@ -337,19 +329,6 @@ fn receivers(streams: &[Stream], is_wanted: impl Fn(usize) -> bool) -> BTreeMap<
     all
 }
 
-/// The generator of a part of a filament. The first filament of the first stream draws the numbers of `iosonar generate`.
-pub(super) fn generator(seed: u64, stream: u16, filament: u32, part: u128) -> Rng {
-    // The finaliser of splitmix64, which maps 0 to 0 and changes half of the bits for each changed bit.
-    let mixed = |x: u64| {
-        let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    };
-    let id = u64::from(stream) << 32 | u64::from(filament);
-    let (high, low) = (mixed(id.wrapping_mul(0x9e37_79b9_7f4a_7c15)), mixed(id.wrapping_mul(0xd1b5_4a32_d192_ed03)));
-    Rng::new(u128::from(seed) ^ (u128::from(high) << 64 | u128::from(low)), part)
-}
-
 fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64, files: &Files) -> Result<Vec<Stream>, String> {
     let tables = section.tables("stream")?;
     if tables.is_empty() {
@@ -372,7 +351,7 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64, files: &Fi
         }
         own.path = format!("stream {name}");
         let stream = if is_script(table) {
-            scripted::stream(&own, name, devices, scale, &scripts, files)?
+            script_stream(&own, name, devices, scale, &scripts, files)?
         } else {
             let after = after(&own, &all)?;
             stream(&own, name, devices, scale, after)?
@@ -384,6 +363,23 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64, files: &Fi
         all.push(stream);
     }
     Ok(all)
+}
+
+/// A stream that is a script.
+fn script_stream(
+    section: &Section<'_, '_>,
+    name: String,
+    devices: &[Placed],
+    scale: u64,
+    others: &[String],
+    files: &Files,
+) -> Result<Stream, String> {
+    let (instances, is_per_scale) = scripted::instances(section, scale)?;
+    let place =
+        StepSection { step: None, stream: section }.region(devices, instances, &"4k".parse()?, &mut Vec::new())?;
+    let (plan, script) = scripted::read(section, &name, devices, (instances as u32, place), others, files)?;
+    let (plan, script) = (Arc::new(plan), Some(script));
+    Ok(Stream { name, instances, is_per_scale, arrivals: None, plan, own: Vec::new(), after: Vec::new(), script })
 }
 
 /// The numbers of the streams that end before this one begins.
@@ -430,13 +426,6 @@ fn transactions_of_passes(passes: f64, steps: &[Step], weights: &[f64]) -> u64 {
     }
     let covered: f64 = regions.values().map(|size| *size as f64).sum();
     (passes * covered / bytes).clamp(1.0, 1e18) as u64
-}
-
-pub(super) fn above_zero(parse: fn(&str) -> Result<u64, String>) -> impl Fn(&str) -> Result<u64, String> {
-    move |text| match parse(text)? {
-        0 => Err("it is 0; set it to 1 or more, or leave it out".into()),
-        number => Ok(number),
-    }
 }
 
 fn stream(
@@ -545,9 +534,9 @@ fn weights(section: &Section<'_, '_>, tables: &[(usize, &DeTable<'_>)]) -> Resul
 }
 
 /// A step, which has the values of its stream where it has none of its own.
-pub(super) struct StepSection<'s, 't, 'a> {
-    pub step: Option<&'s Section<'t, 'a>>,
-    pub stream: &'s Section<'t, 'a>,
+struct StepSection<'s, 't, 'a> {
+    step: Option<&'s Section<'t, 'a>>,
+    stream: &'s Section<'t, 'a>,
 }
 
 impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
@@ -613,7 +602,7 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
         }
     }
 
-    pub fn region(
+    fn region(
         &self,
         devices: &[Placed],
         instances: u64,

@@ -8,6 +8,7 @@ mod build;
 mod instance;
 mod keys;
 mod model;
+mod parts;
 mod region;
 mod scripted;
 

@@ -10,8 +10,8 @@ use iosonar_trace::params::{Section, parse_count, parse_duration, parse_sectors}
 use iosonar_trace::{Nanos, Sectors, system_text};
 use toml::de::DeTable;
 
-use super::build::{Placed, StepSection, Stream, above_zero, generator};
 use super::instance::{Order, Place, Plan};
+use super::parts::{Placed, above_zero, generator};
 use crate::filament::Runtime;
 use crate::script::{self, Area, Kinds, NamedDevice, Receiver, Script, Settings, Source, Times};
 
@@ -62,7 +62,7 @@ impl Scripted {
         let script = Script::new(self.source.clone(), settings)?;
         let starts = (0..instances)
             .map(|number| (plan.start_of(number), [1, 2, 3].map(|part| generator(seed, stream, number, part))));
-        script.add_to(runtime, Times { end: plan.end, stream }, starts)
+        script::add_to(script, runtime, Times { end: plan.end, stream }, starts)
     }
 
     /// The largest request.
@@ -71,27 +71,33 @@ impl Scripted {
     }
 }
 
-/// Reads a stream that is a script. `others` are the names of all streams that are.
-pub(super) fn stream(
-    section: &Section<'_, '_>,
-    name: String,
-    devices: &[Placed],
-    scale: u64,
-    others: &[String],
-    files: &Files,
-) -> Result<Stream, String> {
+/// The number of instances, and whether the scale multiplies it.
+pub(super) fn instances(section: &Section<'_, '_>, scale: u64) -> Result<(u64, bool), String> {
     if let Some(key) = OF_OTHERS.into_iter().find(|key| section.has(key)) {
         return Err(section.error(key, "the script says when and where requests go; remove the key, or the script"));
     }
-    let source = source(section, &name, files)?;
-    let count = |key| section.parsed(key, above_zero(parse_count));
     let is_per_scale = section.flag("per_scale")?.unwrap_or(true);
-    let instances = count("instances")?.unwrap_or(1).saturating_mul(if is_per_scale { scale } else { 1 });
+    let count = section.parsed("instances", above_zero(parse_count))?.unwrap_or(1);
+    let instances = count.saturating_mul(if is_per_scale { scale } else { 1 });
     if instances > script::MOST_INSTANCES {
         let most = script::MOST_INSTANCES;
-        return Err(section
-            .error("instances", &format!("{instances} instances of a script; use at most {most} for each stream")));
+        let why = format!("{instances} instances of a script; use at most {most} for each stream");
+        return Err(section.error("instances", &why));
     }
+    Ok((instances, is_per_scale))
+}
+
+/// Reads a stream that is a script, with its instances and their place. `others` are the names of all streams that are.
+pub(super) fn read(
+    section: &Section<'_, '_>,
+    name: &str,
+    devices: &[Placed],
+    (instances, place): (u32, Place),
+    others: &[String],
+    files: &Files,
+) -> Result<(Plan, Scripted), String> {
+    let source = source(section, name, files)?;
+    let count = |key| section.parsed(key, above_zero(parse_count));
     let depth = count("depth")?.unwrap_or(u64::from(script::DEPTH));
     if depth > script::MOST_DEPTH {
         return Err(section.error("depth", &format!("too large; use at most {}", script::MOST_DEPTH)));
@@ -105,8 +111,6 @@ pub(super) fn stream(
     if end <= start {
         return Err(section.error("end", "the stream ends before it starts; set a later end"));
     }
-    let place =
-        StepSection { step: None, stream: section }.region(devices, instances, &"4k".parse()?, &mut Vec::new())?;
     let Place::Region { device, first, stride, size, .. } = place else {
         return Err(section.error("region", "a script needs a region of its own"));
     };
@@ -120,7 +124,7 @@ pub(super) fn stream(
     let settings = Settings {
         area,
         devices: devices.iter().map(whole).collect(),
-        instances: instances as u32,
+        instances,
         depth,
         largest,
         set: section.text.set.clone().unwrap_or_default(),
@@ -129,7 +133,7 @@ pub(super) fn stream(
     };
     let probe = Script::new(source.clone(), Settings { instances: 1, ..settings.clone() })?;
     let kinds = probe.kinds([1, 2, 3].map(|part| generator(1, 0, 0, part)))?;
-    let order = Order { instances: instances as u32, unfinished: AtomicU32::new(instances as u32), ..Order::default() };
+    let order = Order { instances, unfinished: AtomicU32::new(instances), ..Order::default() };
     let plan = Plan {
         steps: Vec::new(),
         weights: Vec::new(),
@@ -137,22 +141,13 @@ pub(super) fn stream(
         think: None,
         interval: None,
         start,
-        stagger: ramp_up.0 as f64 / instances as f64,
+        stagger: ramp_up.0 as f64 / f64::from(instances),
         end,
         transactions: u64::MAX,
         is_waiting: !kinds.is_open,
         order,
     };
-    Ok(Stream {
-        name,
-        instances,
-        is_per_scale,
-        arrivals: None,
-        plan: Arc::new(plan),
-        own: Vec::new(),
-        after: Vec::new(),
-        script: Some(Scripted { source, settings, kinds }),
-    })
+    Ok((plan, Scripted { source, settings, kinds }))
 }
 
 /// The text: of a file beside that of the program, or of the key itself.

@@ -6,7 +6,7 @@ use iosonar_trace::{Flags, Nanos, Op, SECTOR_BYTES, Sector, Sectors};
 use mlua::{Error, Lua, Result, Table, Value};
 
 use super::host::{Host, Order, Phase, seconds, whole};
-use super::lock;
+use super::settings::lock;
 use super::source::Source;
 use crate::filament::FilamentId;
 

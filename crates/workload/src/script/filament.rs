@@ -4,42 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use iosonar_trace::{Nanos, Outcome};
-use mlua::{Error, Function, Result, Table, Value};
+use mlua::{Error, Function, Result};
 
+use super::compiled::Script;
+use super::errors;
+use super::handlers::Handlers;
 use super::host::Order;
-use super::{Script, errors, lock};
-use crate::filament::{Ask, Asks, Event, Filament, MOST_ASKS, TimerId};
+use super::settings::{Times, lock};
+use crate::Rng;
+use crate::filament::{Ask, Asks, Event, Filament, MOST_ASKS, Runtime, TimerId};
 
 /// Timers and messages of one instance at the same time.
 const MOST_AT_ONE_TIME: u32 = 10_000;
-
-/// The functions that are called at events.
-pub(super) struct Handlers {
-    pub start: Option<Function>,
-    pub timer: Option<Function>,
-    pub completion: Option<Function>,
-    pub message: Option<Function>,
-}
-
-impl Handlers {
-    /// Those of an instance, among its variables.
-    pub fn of(variables: &Table) -> Result<Self> {
-        let handler = |name: &str| match variables.raw_get::<Value>(name)? {
-            Value::Nil => Ok(None),
-            Value::Function(function) => Ok(Some(function)),
-            other => Err(Error::runtime(format!(
-                "`{name}` is the name of a handler, but it is a {}; rename the variable, or make it `local`",
-                other.type_name()
-            ))),
-        };
-        Ok(Self {
-            start: handler("start")?,
-            timer: handler("timer")?,
-            completion: handler("completion")?,
-            message: handler("message")?,
-        })
-    }
-}
 
 /// A request that has not completed.
 #[derive(Clone, Copy)]
@@ -49,7 +25,7 @@ struct Pending {
 }
 
 /// An instance of a script.
-pub(super) struct ScriptFilament {
+struct ScriptFilament {
     script: Arc<Script>,
     number: u32,
     handlers: Handlers,
@@ -66,7 +42,7 @@ pub(super) struct ScriptFilament {
 }
 
 impl ScriptFilament {
-    pub fn new(script: Arc<Script>, number: u32, handlers: Handlers, end: Nanos) -> Self {
+    fn new(script: Arc<Script>, number: u32, handlers: Handlers, end: Nanos) -> Self {
         let at_this_time = (Nanos::ZERO, 0);
         let (requests, free, timers, queued) = Default::default();
         Self { script, number, handlers, end, requests, free, timers, queued, continues: None, at_this_time }
@@ -196,4 +172,23 @@ impl Filament for ScriptFilament {
     fn most_pending(&self) -> u32 {
         self.script.depth + 1
     }
+}
+
+/// Adds the instances of a script to a runtime, each with its start and its generators.
+///
+/// # Errors
+/// If the text fails for an instance.
+pub fn add_to(
+    script: Script,
+    runtime: &mut Runtime,
+    times: Times,
+    instances: impl Iterator<Item = (Nanos, [Rng; 3])>,
+) -> std::result::Result<(), String> {
+    let script = Arc::new(script);
+    for (number, (start, rngs)) in instances.enumerate() {
+        let handlers = script.load(number as u32, rngs)?;
+        let filament = ScriptFilament::new(Arc::clone(&script), number as u32, handlers, times.end);
+        runtime.add(Box::new(filament), times.stream, start);
+    }
+    Ok(())
 }

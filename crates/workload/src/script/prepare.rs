@@ -8,8 +8,8 @@ use mlua::{Error, Function, LightUserData, Lua, Result, Table, Value};
 
 use super::ask::{handle, install_requests};
 use super::host::{Host, Law, Phase, Places, whole};
-use super::lock;
 use super::sandbox::Sandbox;
+use super::settings::lock;
 use super::source::Source;
 use crate::filament::FilamentId;
 use crate::positions::Space;

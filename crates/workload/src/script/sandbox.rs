@@ -9,7 +9,7 @@ use iosonar_trace::human;
 use mlua::chunk::ChunkMode;
 use mlua::{Error, Function, HookTriggers, Lua, LuaOptions, Result, StdLib, Table, Value, Variadic, VmState};
 
-use super::lock;
+use super::settings::lock;
 use super::source::{CHUNK, Source};
 
 /// The most operations of an event.
@@ -201,7 +201,8 @@ fn picked(lua: &Lua, from: &Table, names: &[&str]) -> Result<Table> {
 
 /// Those of the C library differ between machines in the last digit.
 fn add_functions_of_numbers(lua: &Lua, math: &Table) -> Result<()> {
-    let of_one: [(&str, fn(f64) -> f64); 6] = [
+    type OfOne = (&'static str, fn(f64) -> f64);
+    const OF_ONE: [OfOne; 6] = [
         ("exp", libm::exp),
         ("log", libm::log),
         ("sin", libm::sin),
@@ -209,7 +210,7 @@ fn add_functions_of_numbers(lua: &Lua, math: &Table) -> Result<()> {
         ("log2", libm::log2),
         ("atan", libm::atan),
     ];
-    for (name, function) in of_one {
+    for (name, function) in OF_ONE {
         math.raw_set(name, lua.create_function(move |_, x: f64| Ok(function(x)))?)?;
     }
     math.raw_set("pow", lua.create_function(|_, (x, y): (f64, f64)| Ok(libm::pow(x, y)))?)
@@ -239,7 +240,7 @@ fn pairs(lua: &Lua, table: Table) -> Result<Function> {
         (Value::Integer(a), Value::Integer(b)) => a.cmp(b),
         _ => value(a).total_cmp(&value(b)),
     });
-    texts.sort_by(|a, b| a.as_bytes().cmp(&b.as_bytes()));
+    texts.sort_by_key(|text| text.as_bytes().to_vec());
     let mut keys = numbers.into_iter().chain(texts.into_iter().map(Value::String)).collect::<Vec<_>>().into_iter();
     lua.create_function_mut(move |_, _: Variadic<Value>| {
         for key in keys.by_ref() {
