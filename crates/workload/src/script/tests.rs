@@ -279,7 +279,7 @@ fn a_script_that_fails_ends_the_program_with_file_line_and_what_to_do() {
             "needs more memory than a script may have",
         ),
         ("local function f(x) return f(x) + 1 end f(1)", "too deeply"),
-        ("table.concat({ {} })", "p.toml:8: stream s: invalid value (at index 1) in table for 'concat'"),
+        ("table.concat({ {} })", "p.toml:8: stream s: invalid value (table) at index 1 in table for 'concat'"),
         ("table.unpack({}, 1, 1e8)", "p.toml:8: stream s: too many results to unpack"),
         ("cancel('x')", "cancel: the timer must be a whole number"),
         (
