@@ -72,7 +72,7 @@ SELECT stream_name AS stream, cause IS NOT NULL AS follows, count(*) AS requests
   quantile_cont((issued_ns - scheduled_ns) / 1e3, 0.5) AS median_us,
   quantile_cont((issued_ns - scheduled_ns) / 1e3, 0.99) AS p99_us,
   100 * avg(CASE WHEN issued_ns - scheduled_ns <= 10000 THEN 1 ELSE 0 END) AS within_10
-FROM result WHERE outcome = 'ok' GROUP BY ALL
+FROM requests WHERE outcome = 'ok' GROUP BY ALL
 """
 
 
