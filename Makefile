@@ -84,6 +84,8 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	python3 bench/convert.py --iosonar $(BUILT)
 	python3 bench/record_overhead.py $(BUILT)
 	$(MAKE) bench-paper
+	python3 bench/script.py --iosonar $(BUILT)
+	cargo run --release --locked --quiet --package iosonar-workload --example script_speed
 	$(MAKE) bench-files
 
 # Some experiments read tables with the libraries of the Python half.

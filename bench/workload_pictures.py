@@ -38,6 +38,8 @@ PROGRAMS = {
     "blender": Picture("position.realtime", "hdd", 30),
     "mail": Picture("streams.latency", "hdd", 60, ("--set", "deliveries=8", "--set", "reads=24")),
     "video": Picture("position.realtime", "raid5-bbu", 60),
+    "btree": Picture("position.realtime", "sata-ssd", 10),
+    "lsm": Picture("streams.rate", "sata-ssd", 60, report=("--window", "0.5")),
 }
 
 

@@ -184,3 +184,39 @@ fn a_program_whose_requests_the_target_cannot_take_ends_with_a_warning() {
     let ran = run(&bench, &text, &["--target", &target, "--for", "1h", "--reads-only"]).with_code(5);
     assert!(ran.stderr.contains("the program ended early: the target cannot take its requests"), "{}", ran.stderr);
 }
+
+/// A stream that is a script; its first line is line 6 of the program.
+fn script(name: &str, code: &str) -> String {
+    format!("[[stream]]\nname = \"{name}\"\ncode = '''\n{code}'''\n")
+}
+
+#[test]
+fn a_script_without_completions_keeps_its_times_beside_a_device_and_as_a_load() {
+    let bench = Bench::new();
+    let code = "local n = 0\nfunction start() wake_in(0.001) end\nfunction timer()\n  n = n + 1\n  if n == 200 then stop() end\n  write(n * 4096, 4096)\n  wake_in(0.001)\nend\n";
+    let text = program(&bench, &script("s", code));
+    let more: [&[&str]; 2] = [&["--fake-io"], &["--virtual-time", "--simulate", "constant=1ms"]];
+    for more in more {
+        let ran = run(&bench, &text, &[more, &["--for", "1s", "--overwrite"]].concat()).with_code(0);
+        let rows = ran.by_request();
+        assert_eq!(rows.len(), 200);
+        for (n, row) in (1..).zip(&rows) {
+            assert_eq!((row.scheduled, row.sector.0), (Nanos(n * 1_000_000), n as u64 * 8));
+            assert_eq!((row.request, row.stream, row.cause), (n as u64 - 1, Some(0), None));
+        }
+    }
+}
+
+#[test]
+fn a_script_that_fails_ends_the_program_and_keeps_what_was_measured() {
+    let bench = Bench::new();
+    let ahead = "local n = 0\nfunction start() wake_in(0.01) end\nfunction timer()\n  n = n + 1\n  if n == 5 then error('no more') end\n  read(0, 4096)\n  wake_in(0.01)\nend\n";
+    let in_loop = format!("{ahead}function completion() end\n");
+    for code in [ahead, &in_loop] {
+        let text = program(&bench, &script("s", code));
+        let ran = run(&bench, &text, &["--fake-io", "--for", "10s", "--overwrite"]).with_code(5);
+        assert!(ran.stderr.contains("the program ended early: "), "{}", ran.stderr);
+        assert!(ran.stderr.contains("p.toml:10: stream s: no more"), "{}", ran.stderr);
+        assert_eq!(ran.rows().len(), 4);
+    }
+}

@@ -19,6 +19,7 @@ pub mod library;
 mod mix;
 pub mod positions;
 pub mod program;
+pub mod script;
 pub mod sizes;
 pub mod vdbench;
 

@@ -5,7 +5,7 @@ use iosonar_trace::Nanos;
 use crate::pipeline::program::EarlyEnd;
 
 /// The loop's counters at its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoopCounters {
     /// Requests dropped because of a conflict.
     pub dropped: u64,
@@ -38,6 +38,6 @@ impl LoopCounters {
         self.submissions += other.submissions;
         self.slow_submissions += other.slow_submissions;
         self.slow_submission_time = self.slow_submission_time + other.slow_submission_time;
-        self.early_end = self.early_end.or(other.early_end);
+        self.early_end = self.early_end.take().or_else(|| other.early_end.clone());
     }
 }

@@ -11,6 +11,7 @@ use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::address::router::{Routed, Routes};
+use crate::pipeline::ahead::Ahead;
 use crate::pipeline::buffers::{Buffer, Pool, UNIT_BYTES};
 use crate::pipeline::io::{Origin, PreparedIo};
 use crate::pipeline::payload::{Payload, build_time};
@@ -26,6 +27,8 @@ const MOST_LEFT_OUT: u64 = 5_000;
 /// A program on its way to the loop.
 pub struct ProgramInput {
     runtime: Runtime,
+    /// What runs ahead of the loop.
+    ahead: Option<Ahead>,
     routes: Routes,
     /// `None` if requests have no data.
     supply: Option<Supply>,
@@ -40,7 +43,7 @@ pub struct ProgramInput {
 }
 
 /// Why a program ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EarlyEnd {
     /// A filament broke a rule.
     Overrun(Overrun),
@@ -66,17 +69,25 @@ impl ProgramInput {
     /// Places the requests of this program that it asks for before `until`.
     pub fn new(runtime: Runtime, routes: Routes, supply: Option<Supply>, until: Nanos) -> Self {
         let (left_out, outcome_left_out) = (0, Outcome::Ok);
-        Self { runtime, routes, supply, until, sequence_number: 0, held: None, left_out, outcome_left_out }
+        let (ahead, held, sequence_number) = (None, None, 0);
+        Self { runtime, ahead, routes, supply, until, sequence_number, held, left_out, outcome_left_out }
+    }
+
+    /// The same with requests of streams that run ahead.
+    #[must_use]
+    pub fn with_ahead(self, ahead: Option<Ahead>) -> Self {
+        Self { ahead, ..self }
     }
 
     /// Time until a filament is woken, or a request can be issued; `MAX` if this needs a completion first.
     #[inline]
     pub fn time_to_next_event(&self, now: Nanos) -> Nanos {
-        match (&self.held, self.next_at()) {
-            (Some(_), _) => BUFFER_POLL,
-            (None, Some(at)) => at - now,
-            (None, None) => Nanos::MAX,
+        if self.held.is_some() {
+            return BUFFER_POLL;
         }
+        let known = self.next_at().map_or(Nanos::MAX, |at| at - now);
+        let poll = self.ahead.as_ref().filter(|ahead| !self.has_ended() && ahead.is_late());
+        poll.map_or(known, |_| known.min(BUFFER_POLL))
     }
 
     /// The next request that is due, after waking filaments whose events are.
@@ -85,8 +96,7 @@ impl ProgramInput {
         let was_held = self.held.is_some();
         let asked = match self.held.take() {
             Some(held) => held,
-            None if self.next_at()? > now => return None,
-            None => self.runtime.next_due(now)?,
+            None => self.next_asked(now)?,
         };
         self.prepare(asked, if was_held { now } else { asked.at })
     }
@@ -100,22 +110,52 @@ impl ProgramInput {
 
     /// Whether it asks for nothing more while no request is outstanding.
     pub fn is_done(&self) -> bool {
-        self.held.is_none() && self.next_at().is_none()
+        let is_late = self.ahead.as_ref().is_some_and(Ahead::is_late) && !self.has_ended();
+        self.held.is_none() && self.next_at().is_none() && !is_late
     }
 
     /// Why the program ended early.
     pub fn early_end(&self) -> Option<EarlyEnd> {
         let left_out = (self.left_out >= MOST_LEFT_OUT).then_some(EarlyEnd::LeftOut(self.outcome_left_out));
-        self.runtime.overrun().map(EarlyEnd::Overrun).or(left_out)
+        let failed = self.ahead.as_ref().and_then(Ahead::failure);
+        self.runtime.overrun().or(failed).map(EarlyEnd::Overrun).or(left_out)
     }
 
     /// When the next event or request is due, unless the program has ended.
     #[inline]
     fn next_at(&self) -> Option<Nanos> {
-        if self.left_out >= MOST_LEFT_OUT {
+        if self.has_ended() {
             return None;
         }
-        self.runtime.next_at().filter(|&at| at < self.until)
+        let ahead = self.ahead.as_ref().and_then(Ahead::next_at);
+        let next = match (self.runtime.next_at(), ahead) {
+            (Some(beside), Some(ahead)) => Some(beside.min(ahead)),
+            (beside, ahead) => beside.or(ahead),
+        };
+        next.filter(|&at| at < self.until)
+    }
+
+    /// Whether it ended early.
+    #[inline]
+    fn has_ended(&self) -> bool {
+        self.left_out >= MOST_LEFT_OUT || self.ahead.as_ref().is_some_and(|ahead| ahead.has_failed())
+    }
+
+    /// The next request that is due, of this runtime or of that ahead.
+    #[inline]
+    fn next_asked(&mut self, now: Nanos) -> Option<Asked> {
+        if self.next_at()? > now {
+            return None;
+        }
+        if let Some(ahead) = &mut self.ahead
+            && let Some(at) = ahead.next_at()
+            && at <= now
+            && self.runtime.next_at().is_none_or(|beside| at <= beside)
+            && let Some(asked) = ahead.take()
+        {
+            return Some(Asked { request: self.runtime.number(), ..asked });
+        }
+        self.runtime.next_due(now)
     }
 
     /// Places a request and takes its buffer; holds it if there is none.

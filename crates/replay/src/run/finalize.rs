@@ -73,7 +73,7 @@ pub fn finalize(
         warnings.push(format!("the I/O engine failed, which ended the run: {error}"));
         metadata.complete = false;
     }
-    if let Some(why) = loop_result.counters.early_end {
+    if let Some(why) = &loop_result.counters.early_end {
         warnings.push(format!("the program ended early: {why}"));
         metadata.complete = false;
     }

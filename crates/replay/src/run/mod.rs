@@ -220,7 +220,10 @@ impl Prepared {
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
-        let (mut program, refill) = self.program.take().map(|placed| placed.start(options, &self.pool)).unzip();
+        let (mut program, refill, ahead) = match self.program.take().map(|placed| placed.start(options, &self.pool)) {
+            Some((program, refill, ahead)) => (Some(program), refill, ahead),
+            None => (None, None, None),
+        };
         let mut threads = Vec::new();
         for ends in loop_ends {
             threads.push(IssuerThread {
@@ -242,6 +245,9 @@ impl Prepared {
             });
         }
         thread::scope(|scope| {
+            if let Some(ahead) = ahead {
+                spawn_stage(scope, "scripts", move || ahead.run())?;
+            }
             let loops = Loops::spawn(scope, threads)?;
             let ready = loops.ready()?;
             self.warnings.extend(ready.warnings);
@@ -268,8 +274,7 @@ impl Prepared {
                 .loops
                 .then(|| Box::new(|| prescan::read_ahead(options, prescan::open(options, shared_stop)?)) as _);
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, reopen));
-            let inputs =
-                PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill: refill.flatten() };
+            let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill };
             let threads = if let Some(clock) = virtual_clock {
                 let preparer = Preparer::new(clock, inputs, stop, ends.outputs, ends.returned);
                 loops.start_virtual(InlineStages::new(preparer, completion_log));

@@ -14,6 +14,7 @@ use crate::config::target::Rules;
 use crate::device::Device;
 use crate::engine::simulate::simulation::Simulation;
 use crate::error::{Error, Result};
+use crate::pipeline::ahead::{Ahead, AheadStage};
 use crate::pipeline::buffers::Pool;
 use crate::pipeline::program::{ProgramInput, Refill, supply};
 
@@ -24,6 +25,8 @@ const SECTORS_WITHOUT_DEVICE: Sectors = Sectors(100 << 21);
 pub struct Placed {
     /// Its filaments.
     pub runtime: Runtime,
+    /// The filaments that run ahead of the loop.
+    pub ahead: Option<Runtime>,
     /// What its requests need.
     pub demand: Demand,
     /// Its devices, for the footer.
@@ -35,13 +38,14 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// The program as the loop takes it, and what refills its supply of buffers, if its requests have data.
-    pub fn start(self, options: &Options, pool: &Pool) -> (Box<ProgramInput>, Option<Refill>) {
-        let Self { runtime, demand, routes, .. } = self;
+    /// The program as the loop takes it, what refills its supply of buffers, if its requests have data, and what runs ahead.
+    pub fn start(self, options: &Options, pool: &Pool) -> (Box<ProgramInput>, Option<Refill>, Option<AheadStage>) {
+        let Self { runtime, ahead, demand, routes, .. } = self;
         let until = options.modes.run_for.unwrap_or(Nanos::MAX);
         let has_data = options.method.has_device() && (demand.reads || demand.writes);
         let (refill, supply) = has_data.then(|| supply(&demand, pool.largest())).unzip();
-        (Box::new(ProgramInput::new(runtime, routes, supply, until)), refill)
+        let (ahead, stage) = ahead.map(|runtime| Ahead::of(runtime, until)).unzip();
+        (Box::new(ProgramInput::new(runtime, routes, supply, until).with_ahead(ahead)), refill, stage)
     }
 }
 
@@ -77,12 +81,19 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
     let (seed, scale) = (options.modes.seed, options.program.scale);
     let settings = Settings { seed, scale, set: options.program.parameters(), layout };
     let map = if has_names { map.clone() } else { DeviceMap::all_to_first() };
+    // In virtual time one thread does everything, so that all runs are the same.
+    let runtimes = match options.method.virtual_time {
+        true => program.runtime(&settings).map(|runtime| (runtime, None)),
+        false => program.runtimes(&settings),
+    };
+    let (runtime, ahead) = runtimes.map_err(Error::Usage)?;
     Ok(Placed {
         demand: program.demand(&settings).map_err(Error::Usage)?,
         devices: program.devices(&settings).map_err(Error::Usage)?,
         routes: routes(options, targets, map),
         info: info(program, scale),
-        runtime: program.runtime(&settings).map_err(Error::Usage)?,
+        runtime,
+        ahead,
     })
 }
 
@@ -135,7 +146,7 @@ fn info(program: &Program, scale: u64) -> RunProgram {
     RunProgram {
         name: program.name().to_owned().into(),
         about: program.about().to_owned().into(),
-        text: program.source().to_owned().into(),
+        text: program.text().into(),
         streams: streams.collect::<Vec<_>>().into(),
         ..RunProgram::default()
     }

@@ -155,6 +155,20 @@ impl<'t, 'a> Section<'t, 'a> {
         self.parsed(key, |text| Ok(text.to_owned()))
     }
 
+    /// A text as it stands, without parameters, and the line on which it starts, if the key is set.
+    ///
+    /// # Errors
+    /// If it is not a text.
+    pub fn verbatim(&self, key: &str) -> Result<Option<(usize, &'t str)>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let DeValue::String(text) = value.get_ref() else { return Err(self.error(key, "expected a text")) };
+        let at = value.span().start;
+        let quoted = &self.text.source[at..];
+        // A line break right after the quotes is not part of the text.
+        let is_below = ["'''\n", "\"\"\"\n", "'''\r", "\"\"\"\r"].iter().any(|start| quoted.starts_with(start));
+        Ok(Some((self.text.line(at) + usize::from(is_below), text)))
+    }
+
     /// A table of this one, if the key is set.
     ///
     /// # Errors

@@ -82,6 +82,16 @@ impl Asks<'_> {
         *self.has_ended = true;
     }
 
+    /// Events that this filament may still ask for, beside those that are pending.
+    pub fn room(&self) -> u32 {
+        self.most_pending - *self.pending
+    }
+
+    /// Ends the program, for this reason.
+    pub fn fail(&mut self, why: String) {
+        self.overrun.get_or_insert(Overrun::Failed(why));
+    }
+
     fn check_time(&mut self, at: Nanos) -> bool {
         if at < self.now {
             self.overrun.get_or_insert(Overrun::Past(self.me, at));

@@ -90,7 +90,7 @@ pub struct Ask {
 }
 
 /// Why a program cannot go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Overrun {
     /// A filament asked for more than [`MOST_ASKS`] at once.
     Asks(FilamentId),
@@ -100,6 +100,8 @@ pub enum Overrun {
     Past(FilamentId, Nanos),
     /// A filament sent a message to one that does not exist.
     Unknown(FilamentId, FilamentId),
+    /// A filament gave up, for this reason.
+    Failed(String),
 }
 
 impl std::fmt::Display for Overrun {
@@ -113,6 +115,7 @@ impl std::fmt::Display for Overrun {
             Self::Unknown(FilamentId(n), FilamentId(to)) => {
                 write!(f, "filament {n} sent a message to filament {to}, which does not exist")
             }
+            Self::Failed(why) => f.write_str(why),
         }
     }
 }

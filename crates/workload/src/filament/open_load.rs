@@ -1,6 +1,6 @@
 //! The open part of a program as a load: what its filaments ask for if no request ever completes.
 
-use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, Result};
+use iosonar_trace::{Error, Kind, Metadata, Nanos, Reader, Request, Result};
 
 use super::{Overrun, Runtime};
 
@@ -33,10 +33,10 @@ impl Reader<Request> for OpenLoad {
     fn next(&mut self) -> Result<Option<Request>> {
         while let Some(at) = self.runtime.next_at().filter(|&at| at < self.until) {
             let Some(asked) = self.runtime.next_due(at) else {
-                if self.runtime.overrun().is_some() {
-                    break;
+                match self.runtime.overrun() {
+                    Some(why) => return Err(Error::Request(format!("the program ended early: {why}"))),
+                    None => continue,
                 }
-                continue;
             };
             if asked.ticket.is_some() {
                 self.left_out += 1;

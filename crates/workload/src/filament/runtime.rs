@@ -107,6 +107,11 @@ impl Runtime {
         self.wake(filament, Event::Completed(Completed { tag, request, outcome, bytes }), now, Some(request));
     }
 
+    /// The number of a request in the run that another runtime asked for.
+    pub fn number(&mut self) -> u64 {
+        self.outstanding.number()
+    }
+
     /// Whether no event is pending and no request outstanding.
     pub fn is_done(&self) -> bool {
         self.overrun.is_some()
@@ -120,7 +125,7 @@ impl Runtime {
 
     /// Why the program cannot go on.
     pub fn overrun(&self) -> Option<Overrun> {
-        self.overrun
+        self.overrun.clone()
     }
 
     fn forget(&mut self, filament: FilamentId) {

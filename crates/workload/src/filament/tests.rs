@@ -160,7 +160,7 @@ fn a_filament_that_asks_for_too_much_ends_the_program() {
         let mut runtime = Runtime::default();
         runtime.add(Box::new(Wrong(what as u8)), 0, Nanos::ZERO);
         while runtime.next_due(Nanos::ZERO).is_some() {}
-        assert_eq!(runtime.overrun(), Some(expected));
+        assert_eq!(runtime.overrun(), Some(expected.clone()));
         assert!(runtime.is_done() && !expected.to_string().is_empty());
     }
 }

@@ -28,6 +28,8 @@ pub static PROGRAMS: &[(&str, &str)] = programs![
     "blender",
     "mail",
     "video",
+    "btree",
+    "lsm",
 ];
 
 /// The ready program of this name, or the program in the file of this name.

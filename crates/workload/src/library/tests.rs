@@ -249,3 +249,64 @@ fn the_short_programs_have_their_depth_rate_and_order() {
     let writes = by_stream("sequential-writes", &settings(1, &[]), 1.0).remove("writes").unwrap();
     assert!(writes.len() == 1000 && is_sequential(&writes) && writes[0].ask.sectors.0 == 2048);
 }
+
+#[test]
+fn a_lookup_in_the_btree_descends_to_a_child_of_the_page_before() {
+    const FIRST: [u64; 4] = [0, 1, 201, 40_201];
+    let place = |asked: &Asked| {
+        let page = asked.ask.sector.0 / 16;
+        let level = FIRST.partition_point(|first| *first <= page) - 1;
+        (level, page - FIRST[level])
+    };
+    let all = by_stream("btree", &settings(1, &[]), 20.0).remove("client").unwrap();
+    let by_number: BTreeMap<_, _> = all.iter().map(|asked| (asked.request, asked)).collect();
+    let (mut descents, mut inserts) = (0, 0);
+    for asked in &all {
+        let Some(cause) = asked.cause.and_then(|cause| by_number.get(&cause)) else { continue };
+        let ((level, node), (from, parent)) = (place(asked), place(cause));
+        if asked.ask.op == Op::Read {
+            assert!(cause.ask.op == Op::Read && level > from, "{asked:?} after {cause:?}");
+            assert_eq!(node / 200_u64.pow((level - from) as u32), parent);
+            descents += 1;
+        } else if asked.ask.sector == cause.ask.sector {
+            assert_eq!((level, cause.ask.op), (3, Op::Read));
+            inserts += 1;
+        }
+    }
+    assert!(descents > 10_000, "{descents}");
+    let lookups = all.iter().filter(|asked| asked.ask.op == Op::Read && place(asked).0 == 3).count();
+    assert_share(inserts, lookups, 0.1, "inserts");
+}
+
+#[test]
+fn the_lsm_tree_writes_a_memtable_when_it_is_full_and_merges_a_level_when_that_is() {
+    let program = open("lsm").unwrap();
+    let mut all: Vec<_> = on_a_device(&program, &settings(1, &[]), Nanos::from_secs(3.5));
+    all.sort_by_key(|(asked, _)| asked.request);
+    let mut records = 0;
+    let mut tree = Vec::new();
+    for (asked, _) in all {
+        if asked.stream == 0 {
+            assert_eq!((asked.ask.op, asked.ask.flags, asked.ask.sectors), (Op::Write, Flags::FUA, Sectors(8)));
+            records += 1;
+        } else {
+            tree.push((records, asked.ask));
+        }
+    }
+    // 1024 records of 4 KiB fill a memtable, and four memtables the first level.
+    let first = tree[0].1.sector.0;
+    for (n, (records, ask)) in tree[..64].iter().enumerate() {
+        assert_eq!((ask.op, ask.sector.0, ask.sectors.0), (Op::Write, first + n as u64 * 512, 512));
+        let full = 1024 * (n / 16 + 1);
+        assert!((full..full + 100).contains(records), "memtable {} after {records} records", n / 16);
+    }
+    let merge = &tree[64..192];
+    let sectors = |op| {
+        let mut all: Vec<_> = merge.iter().filter(|(_, ask)| ask.op == op).map(|(_, ask)| ask.sector.0).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(sectors(Op::Read), (0..64).map(|n| first + n * 512).collect::<Vec<_>>());
+    // The next level lies behind twice the size of the first one.
+    assert_eq!(sectors(Op::Write), (0..64).map(|n| first + 2 * 64 * 512 + n * 512).collect::<Vec<_>>());
+}

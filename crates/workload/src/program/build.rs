@@ -16,10 +16,13 @@ use super::instance::{Follower, Instance, Order, Place, Plan, Step, Which};
 use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
 use super::memory;
 use super::model::{Demand, Layout, Program, Settings, StreamInfo};
+use super::parts::{Placed, above_zero, generator};
 use super::region::{Extent, Region};
+use super::scripted::{self, Files, Scripted, is_script};
 use crate::filament::{FilamentId, Runtime};
 use crate::positions::Space;
-use crate::{Mix, Rng, Sizes, arrivals, distributions, positions};
+use crate::script::Receiver;
+use crate::{Mix, Sizes, arrivals, distributions, positions};
 
 /// The most instances of all streams, and transactions at a time of all of them.
 const MOST_INSTANCES: u64 = 1 << 30;
@@ -46,17 +49,18 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
     let devices = device_texts(&section)?;
     let layout = Layout::Together(CHECKED_ON);
     let sizes = sizes(&devices, &Settings::new(layout)).map_err(|why| section.error("devices", &why))?;
-    let streams = streams(&section, &sizes, 1)?;
+    let scripts = Files::default();
+    let streams = streams(&section, &sizes, 1, &scripts)?;
     let mut infos = Vec::<StreamInfo>::new();
     for stream in &streams {
         // When a stream begins is known without a device if the same holds of those before it.
-        let is_open =
-            stream.arrivals.is_some() && !stream.plan.is_waiting && stream.after.iter().all(|&n| infos[n].is_open);
+        let is_open = stream.is_open() && stream.after.iter().all(|&n| infos[n].is_open);
         infos.push(StreamInfo {
             name: stream.name.clone(),
             instances: stream.instances,
             is_open,
             is_per_scale: stream.is_per_scale,
+            runs_ahead: stream.script.as_ref().is_some_and(|script| is_open && !script.kinds.sends),
             ends: stream.plan.transactions < u64::MAX || stream.plan.end < Nanos::MAX,
         });
     }
@@ -68,6 +72,7 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
         about,
         parameters,
         streams,
+        scripts: scripts.into_inner(),
         remarks: Vec::new(),
     })
 }
@@ -121,9 +126,10 @@ pub(super) fn runtime(
     reread(of, &settings.set, |section| {
         let devices = placed(section, settings)?;
         let mut runtime = Runtime::default();
-        let streams = streams(section, &devices, settings.scale)?;
+        let streams = streams(section, &devices, settings.scale, &Files::new(of.scripts.clone()))?;
         memory::check(streams.iter().fold(0, |sum, stream| stream.bytes().saturating_add(sum)))
             .map_err(|why| section.error("stream", &why))?;
+        let receivers = receivers(&streams, |number| of.streams.get(number).is_some_and(&is_wanted));
         let mut followers: Vec<Vec<Follower>> = streams.iter().map(|_| Vec::new()).collect();
         for (number, stream) in streams.iter().enumerate() {
             if of.streams.get(number).is_some_and(&is_wanted) {
@@ -132,9 +138,14 @@ pub(super) fn runtime(
                     .after
                     .iter()
                     .for_each(|&n| followers[n].push(Follower { plan: Arc::clone(&stream.plan), first }));
-                stream
-                    .add_to(&mut runtime, number as u16, settings.seed)
-                    .map_err(|why| format!("{}: stream {}: {why}", of.file, stream.name))?;
+                match &stream.script {
+                    Some(script) => {
+                        script.add_to(&mut runtime, number as u16, &stream.plan, settings.seed, &receivers)?;
+                    }
+                    None => stream
+                        .add_to(&mut runtime, number as u16, settings.seed)
+                        .map_err(|why| format!("{}: stream {}: {why}", of.file, stream.name))?,
+                }
             }
         }
         for (stream, followers) in streams.iter().zip(followers) {
@@ -149,8 +160,14 @@ pub(super) fn demand(of: &Program, settings: &Settings) -> Result<Demand, String
     reread(of, &settings.set, |section| {
         let devices = placed(section, settings)?;
         let mut demand = Demand::default();
-        for stream in streams(section, &devices, settings.scale)? {
+        for stream in streams(section, &devices, settings.scale, &Files::new(of.scripts.clone()))? {
             let plan = &stream.plan;
+            if let Some(Scripted { kinds, .. }) = &stream.script {
+                (demand.reads, demand.writes) = (demand.reads || kinds.reads, demand.writes || kinds.writes);
+                demand.largest = demand.largest.max(stream.script.as_ref().map_or(Sectors(0), Scripted::largest));
+                // How many of its events are requests is not known.
+                continue;
+            }
             if stream.arrivals.is_none() {
                 let at_once = stream.instances.saturating_mul(u64::from(plan.depth));
                 let at_once = at_once.saturating_mul(u64::from(plan.most_outstanding()));
@@ -226,15 +243,6 @@ fn device_text(text: &Text<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Res
     Ok(DeviceText { name, size, is_per_scale: section.flag("per_scale")?.unwrap_or(false) })
 }
 
-/// A device with its place.
-struct Placed {
-    name: String,
-    id: DeviceId,
-    /// Its first sector on the target.
-    first: u64,
-    size: Sectors,
-}
-
 fn sizes(devices: &[DeviceText], settings: &Settings) -> Result<Vec<Placed>, String> {
     if let Layout::Separate(sizes) = &settings.layout
         && sizes.len() != devices.len()
@@ -286,12 +294,19 @@ struct Stream {
     own: Vec<(Kind, Space)>,
     /// The numbers of the streams that end before it begins.
     after: Vec<usize>,
+    /// What it does, if it is a script.
+    script: Option<Scripted>,
 }
 
 impl Stream {
     /// About what its instances need in memory.
     fn bytes(&self) -> u64 {
         self.instances.saturating_mul(self.plan.bytes_of_instance(self.own.len(), self.arrivals.is_some()))
+    }
+
+    /// Whether its requests have times that do not depend on the device.
+    fn is_open(&self) -> bool {
+        (self.arrivals.is_some() || self.script.is_some()) && !self.plan.is_waiting
     }
 
     fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<(), String> {
@@ -312,26 +327,30 @@ impl Stream {
     }
 }
 
-/// The generator of a part of a filament. The first filament of the first stream draws the numbers of `iosonar generate`.
-fn generator(seed: u64, stream: u16, filament: u32, part: u128) -> Rng {
-    // The finaliser of splitmix64, which maps 0 to 0 and changes half of the bits for each changed bit.
-    let mixed = |x: u64| {
-        let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    };
-    let id = u64::from(stream) << 32 | u64::from(filament);
-    let (high, low) = (mixed(id.wrapping_mul(0x9e37_79b9_7f4a_7c15)), mixed(id.wrapping_mul(0xd1b5_4a32_d192_ed03)));
-    Rng::new(u128::from(seed) ^ (u128::from(high) << 64 | u128::from(low)), part)
+/// Where messages to scripts go, by the names of their streams.
+fn receivers(streams: &[Stream], is_wanted: impl Fn(usize) -> bool) -> BTreeMap<String, Receiver> {
+    let (mut all, mut next) = (BTreeMap::new(), 0_u64);
+    for (number, stream) in streams.iter().enumerate() {
+        let first = is_wanted(number).then_some(FilamentId(next as u32));
+        next += if first.is_some() { stream.instances } else { 0 };
+        if stream.script.is_some() {
+            all.insert(stream.name.clone(), Receiver { first, instances: stream.instances as u32 });
+        }
+    }
+    all
 }
 
-fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64) -> Result<Vec<Stream>, String> {
+fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64, files: &Files) -> Result<Vec<Stream>, String> {
     let tables = section.tables("stream")?;
     if tables.is_empty() {
         return Err(section.error("stream", "the program has no stream; add [[stream]]"));
     }
     if tables.len() > MOST_STREAMS {
         return Err(section.error("stream", &format!("more than {MOST_STREAMS} streams")));
+    }
+    let mut scripts = Vec::new();
+    for (at, table) in tables.iter().filter(|(_, table)| is_script(table)) {
+        scripts.extend(Section::new(section.text, *at, String::new(), table, STREAM)?.text("name")?);
     }
     let (mut all, mut total) = (Vec::<Stream>::new(), 0_u64);
     for (number, (at, table)) in tables.into_iter().enumerate() {
@@ -342,8 +361,12 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64) -> Result<
             return Err(own.error("name", &format!("another stream has the name {name}; choose a different one")));
         }
         own.path = format!("stream {name}");
-        let after = after(&own, &all)?;
-        let stream = stream(&own, name, devices, scale, after)?;
+        let stream = if is_script(table) {
+            script_stream(&own, name, devices, scale, &scripts, files)?
+        } else {
+            let after = after(&own, &all)?;
+            stream(&own, name, devices, scale, after)?
+        };
         total = total.saturating_add(stream.instances.saturating_mul(u64::from(stream.plan.depth)));
         if total > MOST_INSTANCES {
             return Err(own.error("instances", &format!("more than {MOST_INSTANCES} transactions at a time in all; use fewer instances, a smaller depth or a smaller scale")));
@@ -351,6 +374,23 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64) -> Result<
         all.push(stream);
     }
     Ok(all)
+}
+
+/// A stream that is a script.
+fn script_stream(
+    section: &Section<'_, '_>,
+    name: String,
+    devices: &[Placed],
+    scale: u64,
+    others: &[String],
+    files: &Files,
+) -> Result<Stream, String> {
+    let (instances, is_per_scale) = scripted::instances(section, scale)?;
+    let place =
+        StepSection { step: None, stream: section }.region(devices, instances, &"4k".parse()?, &mut Vec::new())?;
+    let (plan, script) = scripted::read(section, &name, devices, (instances as u32, place), others, files)?;
+    let (plan, script) = (Arc::new(plan), Some(script));
+    Ok(Stream { name, instances, is_per_scale, arrivals: None, plan, own: Vec::new(), after: Vec::new(), script })
 }
 
 /// The numbers of the streams that end before this one begins.
@@ -363,6 +403,10 @@ fn after(section: &Section<'_, '_>, above: &[Stream]) -> Result<Vec<usize>, Stri
             let near = if above.is_empty() { "there is none".into() } else { did_you_mean(name, known) };
             return Err(section.error("after", &format!("no stream above this one has the name {name}; {near}")));
         };
+        if above[number].script.is_some() {
+            let why = format!("stream {name} is a script, whose end is not known; use `start`");
+            return Err(section.error("after", &why));
+        }
         let plan = &above[number].plan;
         if plan.transactions == u64::MAX && plan.end == Nanos::MAX {
             let why = format!("stream {name} never ends; set its requests, passes or end");
@@ -395,13 +439,6 @@ fn transactions_of_passes(passes: f64, steps: &[Step], weights: &[f64]) -> u64 {
     (passes * covered / bytes).clamp(1.0, 1e18) as u64
 }
 
-fn above_zero(parse: fn(&str) -> Result<u64, String>) -> impl Fn(&str) -> Result<u64, String> {
-    move |text| match parse(text)? {
-        0 => Err("it is 0; set it to 1 or more, or leave it out".into()),
-        number => Ok(number),
-    }
-}
-
 fn stream(
     section: &Section<'_, '_>,
     name: String,
@@ -421,9 +458,10 @@ fn stream(
     if arrivals.is_some() == is_closed {
         let (key, why) = match is_closed {
             true => ("closed", "a stream is open (arrivals) or closed, not both; remove one of the keys"),
-            false => {
-                ("arrivals", "missing: say when requests come (arrivals = \"poisson rate=500\"), or closed = true")
-            }
+            false => (
+                "arrivals",
+                "missing: say when requests come (arrivals = \"poisson rate=500\"), or closed = true, or name a script",
+            ),
         };
         return Err(section.error(key, why));
     }
@@ -478,7 +516,8 @@ fn stream(
         ..Order::default()
     };
     let plan = Plan { steps, weights, depth, think, interval, start, stagger, end, transactions, is_waiting, order };
-    Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan: Arc::new(plan), own, after })
+    let (plan, script) = (Arc::new(plan), None);
+    Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan, own, after, script })
 }
 
 /// The cumulative weight of each step; empty if the steps have none.

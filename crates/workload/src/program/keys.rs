@@ -49,7 +49,11 @@ pub static STREAM: &[Key] = &[
         Takes::Flag,
         "Closed stream: each instance asks for its next request when the last one has completed",
     ),
-    key("depth", Takes::Number, "Most transactions of an instance at a time (default: 1 if closed, 1000 if open)"),
+    key(
+        "depth",
+        Takes::Number,
+        "Most transactions of an instance at a time (default: 1 if closed, 1000 if open); of a script, requests, timers and messages (default 64)",
+    ),
     key(
         "think",
         Takes::Text,
@@ -82,6 +86,13 @@ pub static STREAM: &[Key] = &[
     key("device", Takes::Text, "Name of the device (default: the only one)"),
     key("region", Takes::Text, "Part of the device, in shares or bytes: 20%, 10%..30%, 4G..8G (default: all of it)"),
     key("own_region", Takes::Flag, "Whether each instance has its own, equal part of the region (default false)"),
+    key(
+        "script",
+        Takes::Text,
+        "A script in Lua, in a file beside this one: it says when and where requests go, instead of the keys for that",
+    ),
+    key("code", Takes::Text, "The same, as a text between '''"),
+    key("largest", Takes::Number, "The largest request of a script (default 1M)"),
     key("step", Takes::Tables(STEP), "A step of a transaction; without steps, a transaction is one request"),
 ];
 

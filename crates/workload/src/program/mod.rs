@@ -9,7 +9,9 @@ mod instance;
 mod keys;
 mod memory;
 mod model;
+mod parts;
 mod region;
+mod scripted;
 
 pub use keys::{DEVICE, PROGRAM, STEP, STREAM};
 pub use model::{Demand, Layout, Program, Settings, StreamInfo};
@@ -40,6 +42,16 @@ impl Program {
     /// Its text.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// Its text, with those of its scripts' files as comments.
+    pub fn text(&self) -> String {
+        let mut text = self.source.clone();
+        for (name, script) in &self.scripts {
+            let lines = script.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
+            text += &format!("\n# The script {name}:\n{}", lines.collect::<String>());
+        }
+        text
     }
 
     /// What a conversion to this program left out, a line each.
@@ -98,6 +110,17 @@ impl Program {
     /// If a parameter is unknown, or the text is not valid with these settings.
     pub fn runtime(&self, settings: &Settings) -> Result<Runtime, String> {
         build::runtime(self, settings, |_| true)
+    }
+
+    /// The same in two parts: what has to run beside the device, and what can run ahead of it.
+    ///
+    /// # Errors
+    /// Like [`Self::runtime`].
+    pub fn runtimes(&self, settings: &Settings) -> Result<(Runtime, Option<Runtime>), String> {
+        let beside = build::runtime(self, settings, |stream| !stream.runs_ahead)?;
+        let runs_ahead = self.streams.iter().any(|stream| stream.runs_ahead);
+        let ahead = runs_ahead.then(|| build::runtime(self, settings, |stream| stream.runs_ahead));
+        Ok((beside, ahead.transpose()?))
     }
 
     /// The streams whose requests do not wait for completions, and the names of the others.

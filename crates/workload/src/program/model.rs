@@ -11,6 +11,8 @@ pub struct Program {
     pub(super) about: String,
     pub(super) parameters: Vec<(String, String)>,
     pub(super) streams: Vec<StreamInfo>,
+    /// The texts of files of scripts, by the names that the streams use.
+    pub(super) scripts: std::collections::BTreeMap<String, String>,
     pub(super) remarks: Vec<String>,
 }
 
@@ -23,6 +25,8 @@ pub struct StreamInfo {
     pub instances: u64,
     /// Whether its requests do not wait for completions, so that a load can hold them.
     pub is_open: bool,
+    /// Whether it can run ahead of time: a script that waits for nothing, and sends no messages.
+    pub runs_ahead: bool,
     /// Whether the scale multiplies its instances.
     pub is_per_scale: bool,
     /// Whether it ends by itself: it has `requests` or `end`.
