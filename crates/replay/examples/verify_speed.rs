@@ -31,6 +31,7 @@ fn prepared_io(sequence_number: u64, op: Op, sector: u64, sectors: u64) -> Prepa
         skip: None,
         buffer: None,
         origin: None,
+        share: None,
     }
 }
 
@@ -69,6 +70,7 @@ fn main() {
                 let done = CompletedIo {
                     record,
                     sequence_number,
+                    issuer: 0,
                     target: 0,
                     admitted: sequence_number,
                     reread: None,

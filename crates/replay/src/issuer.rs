@@ -24,6 +24,7 @@ use rtrb::{Consumer, Producer};
 use self::closed::Clients;
 use self::input::Input;
 use self::output::Output;
+use self::sharing::Sharing;
 use self::slot::{Slot, Slots};
 use crate::engine::Target;
 use crate::issuer::conflicts::{Policy, Tracker};
@@ -42,6 +43,7 @@ pub mod idle;
 mod input;
 pub mod limits;
 mod output;
+mod sharing;
 mod slot;
 pub mod stall_monitor;
 pub mod stop;
@@ -49,6 +51,7 @@ pub mod stop;
 pub use self::closed::Think;
 pub use self::idle::{BlockingWait, Hybrid, Idle, Sleep, Spin};
 pub use self::limits::{IssueRules, Limits, Pace};
+pub use self::sharing::SharedWith;
 pub use self::slot::Rereader;
 pub use self::stop::Stop;
 pub use crate::issuer::counters::LoopCounters;
@@ -77,6 +80,8 @@ pub struct Issuer<'a, T, C, I> {
     /// For a closed loop.
     clients: Option<Clients>,
     program: Option<Box<ProgramInput>>,
+    /// Requests that concern other loops as well.
+    sharing: Sharing,
     tracker: Tracker,
     slots: Slots,
     /// Requests that are due.
@@ -145,6 +150,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             stall_monitor,
             clients,
             program,
+            sharing: Sharing::default(),
             tracker: Tracker::new(policy, strong, slots),
             slots: Slots::new(slots),
             staged: Vec::with_capacity(limits.batch),
@@ -157,6 +163,13 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             last_empty_poll: Nanos(i64::MIN),
             counters: LoopCounters::default(),
         }
+    }
+
+    /// Shares a run with other loops.
+    #[must_use]
+    pub fn sharing(mut self, with: SharedWith) -> Self {
+        self.sharing = Sharing::new(with, self.limits.slots());
+        self
     }
 
     /// Runs until the input has ended and all requests have completed, or until a stop. An error affects the target as a
@@ -173,6 +186,9 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             let now = self.clock.now();
             self.stall_monitor.record(now, Activity::Waiting);
             self.stage_rereads();
+            if self.sharing.is_active() {
+                self.poll_shared();
+            }
             if !self.stop.is_requested() {
                 self.stage_released();
                 self.take_due(now);
@@ -229,6 +245,13 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     /// Time until a request can be issued, or a filament is woken; `MAX` if this needs a completion first.
     #[inline]
     fn time_to_next_issue(&mut self, now: Nanos) -> Nanos {
+        let left = self.time_to_own_issue(now);
+        self.sharing.limit(left, self.waiting)
+    }
+
+    /// Like [`time_to_next_issue`](Self::time_to_next_issue), without regard to other loops.
+    #[inline]
+    fn time_to_own_issue(&mut self, now: Nanos) -> Nanos {
         let next_event = self.program.as_ref().map_or(Nanos::MAX, |program| program.time_to_next_event(now));
         if next_event == Nanos::MAX {
             self.time_to_next_input(now)
@@ -265,7 +288,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     }
 
     fn is_done(&self) -> bool {
-        if self.in_flight + self.waiting > 0 {
+        if self.in_flight + self.waiting + self.sharing.pending() > 0 {
             // A stop leaves waiting requests unfinished.
             return self.stop.is_abort() || (self.stop.is_requested() && self.in_flight == 0);
         }
@@ -280,8 +303,9 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         for left in self.slots.drain() {
             // The kernel still owns the buffer of a request in flight, so it is not returned.
             let Slot { sequence_number, target, record, .. } = left;
-            let admitted = self.queues.admitted();
-            self.output.push(CompletedIo { record, sequence_number, target, admitted, reread: None, buffer: None });
+            let (issuer, admitted) = (self.sharing.issuer(), self.sharing.admitted(self.queues.admitted()));
+            let reread = None;
+            self.output.push(CompletedIo { record, sequence_number, issuer, target, admitted, reread, buffer: None });
         }
     }
 }

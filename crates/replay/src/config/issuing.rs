@@ -10,6 +10,7 @@ use iosonar_trace::params::parse_duration;
 use serde::Serialize;
 
 use crate::host::isolation::IsolationPart;
+use crate::pipeline::sharding::MAX_ISSUERS;
 
 /// The highest `--depth`.
 pub const MAX_DEPTH: usize = 65_536;
@@ -23,11 +24,16 @@ pub struct IssueOptions {
     #[arg(long, alias = "threads", value_name = "N|each=N", default_value = "512")]
     #[serde(flatten)]
     pub depth: Depth,
+    /// Share the run among N issuing loops (1 to 64), each in a thread of its own: by target or, with fewer targets, by
+    /// address. For more requests than one processor can issue
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "calibrate")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_ISSUERS as i64).map(|n| n as usize))]
+    pub issuers: usize,
     /// Memory for request data, in MiB
     #[arg(long, value_name = "MIB", default_value = "256")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20).map(|mib| mib << 20))]
     pub buffers: u64,
-    /// Prepare at most this many requests ahead of their scheduled time (blkreplay's bottleneck)
+    /// Prepare at most this many requests ahead of their scheduled time, for each issuing loop (blkreplay's bottleneck)
     #[arg(long, alias = "bottleneck", value_name = "N", default_value = "4096")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 24).map(|n| n as usize))]
     pub ahead: usize,

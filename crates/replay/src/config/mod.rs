@@ -6,6 +6,7 @@
 pub(crate) mod args_as;
 pub mod data;
 pub(crate) mod input_files;
+pub(crate) mod issuers;
 pub mod issuing;
 pub mod method;
 pub mod modes;

@@ -10,6 +10,7 @@ use iosonar_trace::{Nanos, format_for};
 
 use crate::address::placement::Fit;
 use crate::config::input_files;
+use crate::config::issuers;
 use crate::config::issuing::{DepthScope, MAX_DEPTH, Wait};
 use crate::config::options::Options;
 use crate::device::node::Node;
@@ -47,6 +48,7 @@ pub fn check(options: &Options) -> Result<()> {
         );
     }
     check_modes(options)?;
+    issuers::check(options)?;
     for mapping in &options.target.targets {
         if let Some(node) = Node::at(&mapping.target) {
             input_files::check(options, &mapping.target, node)?;

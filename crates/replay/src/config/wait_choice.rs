@@ -38,12 +38,16 @@ impl Options {
     /// - With few processors, an engine without threads, and many requests, the loop should do all work inline: other threads
     ///   would compete with the kernel's work for the device. But slow work would keep the loop from the device: verification,
     ///   transforms, pipes, or a journal that waits for the page cache.
+    /// - Several issuing loops never work inline, and spin only if a processor is left for the other threads.
     fn best_wait(&self, processors: usize, rate: Option<f64>, contention: Option<&Contention>) -> (Wait, String) {
         let preempting = contention.filter(|contention| contention.is_oversubscribed() && !self.issuing.has_priority());
         let wait = self.wait_for(processors, rate, preempting.is_some());
         let reason = match (wait, preempting) {
             (_, _) if self.method.virtual_time => "time is virtual".into(),
             (_, _) if processors == 1 => "only one processor is available".into(),
+            (Wait::Hybrid, None) if self.has_deadlines() && processors <= self.issuing.issuers => {
+                format!("{} issuing loops would occupy all of {processors} processors", self.issuing.issuers)
+            }
             (Wait::Hybrid, Some(contention)) => format!("a spinning loop would be preempted: {}", contention.phrase()),
             (Wait::Inline, _) => format!("best for many requests on {processors} processors"),
             (Wait::Hybrid, None) => "requests have no deadlines".into(),
@@ -64,12 +68,15 @@ impl Options {
 
     fn wait_for(&self, processors: usize, rate: Option<f64>, is_preempted: bool) -> Wait {
         let is_fast = self.verification.verify == Verify::Off && self.edit.is_none() && !self.is_piped();
-        let can_inline = self.method.is_ring() && is_fast;
+        let issuers = self.issuing.issuers;
+        let can_inline = self.method.is_ring() && is_fast && issuers == 1;
         let is_busy = self.keeps_times() && rate.is_some_and(|rate| rate >= BUSY_RATE) && !self.method.no_o_direct;
         match (self.has_deadlines(), processors) {
             _ if self.method.virtual_time => Wait::Inline,
             (_, 1) => Wait::Hybrid,
             (true, _) if is_preempted => Wait::Hybrid,
+            // The other threads of the run need a processor, too.
+            (true, _) if issuers > 1 && processors <= issuers => Wait::Hybrid,
             (true, 2..=3) if can_inline && is_busy => Wait::Inline,
             (true, _) => Wait::Spin,
             (false, 2..=3) if can_inline => Wait::Inline,
@@ -117,6 +124,14 @@ mod tests {
             let waits = [1, 2, 16].map(|processors| options.best_wait(processors, rate, None).0);
             assert_eq!(waits, expected, "{words}");
         }
+        let waits = |words: &str, processors: [usize; 3]| {
+            let options = Options::of(&format!("a -t b -o c {words}"));
+            processors.map(|processors| options.best_wait(processors, Some(BUSY_RATE), None).0)
+        };
+        assert_eq!(waits("--issuers 2", [1, 2, 3]), [Wait::Hybrid, Wait::Hybrid, Wait::Spin]);
+        assert_eq!(waits("--issuers 2 --asap", [1, 2, 3]), [Wait::Hybrid; 3]);
+        let (_, reason) = Options::of("a -t b -o c --issuers 2").best_wait(2, None, None);
+        assert_eq!(reason, "2 issuing loops would occupy all of 2 processors");
         let piped = Options::of("- -t b -o c --asap");
         assert_eq!(piped.best_wait(2, None, None).0, Wait::Hybrid);
         let mut resolved = Options::of("a -t b -o c");

@@ -5,11 +5,13 @@ use iosonar_trace::{DelayReason, Flags, IoResult, Nanos, Op, Outcome};
 use super::Issuer;
 use super::idle::Idle;
 use super::limits::Pace;
+use super::sharing::Decision;
 use super::slot::Slot;
 use crate::engine::{Io, Target};
 use crate::issuer::conflicts::{Admission, Policy, Range};
 use crate::issuer::dispatch_queue::DispatchQueue;
 use crate::pipeline::io::PreparedIo;
+use crate::pipeline::sharding::Share;
 use crate::schedule::clock::Clock;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
@@ -61,6 +63,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Stages due requests.
     #[inline]
     pub(super) fn admit_due(&mut self, now: Nanos) {
+        self.sharing.begin_round();
         for queue in self.queues.round_robin() {
             self.admit_from(queue, now);
         }
@@ -71,7 +74,13 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         while self.staged.len() < self.limits.batch {
             let Some(next) = self.queues.get(queue).due.front() else { return };
             let skipped = next.skip.is_some();
-            let range = range_of(next);
+            let (range, share) = (range_of(next), next.share);
+            if let Some(share) = share.filter(Share::is_guard) {
+                if self.admit_guard(queue, share, range) {
+                    continue;
+                }
+                return;
+            }
             if !self.output.has_room(self.in_flight + self.waiting + 1) {
                 self.counters.completion_log_stalls += 1;
                 return self.note_held(queue, DelayReason::CompletionLog, now);
@@ -84,12 +93,22 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             if ordinary >= self.limits.depth || pushed_back >= self.limits.pushed_back {
                 return self.note_held(queue, DelayReason::Depth, now);
             }
+            if let Some(share) = share.filter(|_| self.policy == Policy::Drop) {
+                match self.decide(share, range) {
+                    Decision::Wait => return,
+                    Decision::Issue => {}
+                    Decision::Drop => {
+                        self.drop_head(queue, now);
+                        continue;
+                    }
+                }
+            }
             let slot = self.slots.next_free();
             match (self.tracker.admit(slot, range), self.policy) {
                 (Admission::Issue, _) => {
                     self.occupy(queue, slot);
                     self.queues.get_mut(queue).ordinary += 1;
-                    self.stage(slot);
+                    self.stage_or_await(slot);
                 }
                 (Admission::Conflict, Policy::Partial) => {
                     self.occupy(queue, slot);
@@ -98,10 +117,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
                     self.waiting += 1;
                     self.counters.max_pushed_back = self.counters.max_pushed_back.max(self.waiting as u32);
                 }
-                (Admission::Conflict, Policy::Drop) => {
-                    self.counters.dropped += 1;
-                    self.skip(queue, now, |record| record.outcome = Outcome::Dropped);
-                }
+                (Admission::Conflict, Policy::Drop) => self.drop_head(queue, now),
                 (Admission::Conflict, _) => {
                     let is_first = !std::mem::replace(&mut self.queues.get_mut(queue).is_head_counted, true);
                     self.counters.ordered_waits += u64::from(is_first);
@@ -109,6 +125,12 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
                 }
             }
         }
+    }
+
+    /// Leaves out the oldest request of a queue because of a conflict.
+    fn drop_head(&mut self, queue: usize, now: Nanos) {
+        self.counters.dropped += 1;
+        self.skip(queue, now, |record| record.outcome = Outcome::Dropped);
     }
 
     #[inline]
@@ -158,13 +180,16 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     pub(super) fn stage_released(&mut self) {
         while self.staged.len() < self.limits.batch {
             let Some(slot) = self.tracker.release() else { return };
+            if self.sharing.agree_if_guard(slot) {
+                continue;
+            }
             self.waiting -= 1;
-            self.stage(slot);
+            self.stage_or_await(slot);
         }
     }
 
     #[inline]
-    fn stage(&mut self, slot: u32) {
+    pub(super) fn stage(&mut self, slot: u32) {
         let Slot { buffer, target, record, .. } = self.slots.get_mut(slot);
         self.in_flight += 1;
         self.counters.max_in_flight = self.counters.max_in_flight.max(self.in_flight as u32);

@@ -59,12 +59,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             Some(reread) => (reread.completed, reread.result) = (now, completion.result),
         }
         self.in_flight -= 1;
-        let queue = self.queues.get_mut(self.queues.index_of(slot.target));
-        if slot.record.pushed_back {
-            queue.pushed_back -= 1;
-        } else {
-            queue.ordinary -= 1;
-        }
+        self.queues.get_mut(self.queues.index_of(slot.target)).release(slot.record.pushed_back);
         self.slots.free(completion.slot);
         self.tracker.finish(completion.slot);
         if let Some(clients) = &mut self.clients {
@@ -79,14 +74,11 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Passes a request to the completion log.
     #[inline]
     pub(super) fn output_completed(&mut self, slot: Slot) {
-        let Slot { buffer, sequence_number, target, record, reread, .. } = slot;
-        self.output.push(CompletedIo {
-            record,
-            sequence_number,
-            target,
-            admitted: self.queues.admitted(),
-            reread,
-            buffer,
-        });
+        let Slot { buffer, sequence_number, target, record, reread, share, .. } = slot;
+        let (issuer, admitted) = (self.sharing.issuer(), self.sharing.admitted(self.queues.admitted()));
+        self.output.push(CompletedIo { record, sequence_number, issuer, target, admitted, reread, buffer });
+        if let Some(share) = share {
+            self.sharing.finish(share);
+        }
     }
 }

@@ -32,6 +32,16 @@ impl DispatchQueue {
         }
     }
 
+    /// A request that was in a slot does not occupy the queue any more.
+    #[inline]
+    pub fn release(&mut self, was_pushed_back: bool) {
+        if was_pushed_back {
+            self.pushed_back -= 1;
+        } else {
+            self.ordinary -= 1;
+        }
+    }
+
     /// Whether it accepts no more requests.
     pub fn is_full(&self) -> bool {
         self.due.len() == self.due.capacity()

@@ -4,9 +4,10 @@ use iosonar_trace::Nanos;
 
 use super::closed::Think;
 use super::conflicts::{Policy, Strong};
-use crate::config::issuing::DepthScope;
+use crate::config::issuing::{Depth, DepthScope, IssueOptions};
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
+use crate::pipeline::sharding::{Shards, SharedRequests};
 
 /// Rules of issuing.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +23,7 @@ pub struct IssueRules {
 }
 
 impl IssueRules {
-    /// Rules from the options, for this many targets.
+    /// Rules of each loop from the options, for this many targets.
     pub fn of(options: &Options, targets: usize) -> Self {
         let (policy, strong) = (options.overlaps.conflicts, options.overlaps.strong);
         Self { pace: Pace::of(options), policy, strong, limits: Limits::of(options, targets) }
@@ -63,25 +64,33 @@ pub struct Limits {
     pub batch: usize,
     /// Dispatch queues: 1 if all targets share the depth, else one for each target.
     pub queues: usize,
+    /// Slots beside those, for requests that concern several loops.
+    pub shared: usize,
     /// From this time on nothing more is admitted; admitted requests still complete.
     pub until: Nanos,
 }
 
 impl Limits {
-    /// Limits from the options, for this many targets. The number of slots for pushed-back requests equals the depth, at
-    /// least 64.
+    /// Limits of each loop from the options, for this many targets. Loops share a depth evenly, rounded up, unless it is that
+    /// of a target with a loop of its own. The number of slots for pushed-back requests equals the depth, at least 64.
     pub fn of(options: &Options, targets: usize) -> Self {
-        let depth = options.issuing.depth.requests;
-        let queues = match options.issuing.depth.scope {
+        let IssueOptions { depth: Depth { requests: depth, scope }, issuers, .. } = options.issuing;
+        let shards = Shards::new(issuers, targets);
+        let depth = match (scope, shards) {
+            (DepthScope::Each, Shards::ByTarget { .. }) => depth,
+            _ => depth.div_ceil(issuers),
+        };
+        let shared = if shards.has_shared_requests() { SharedRequests::SLOTS } else { 0 };
+        let queues = match scope {
             DepthScope::All => 1,
             DepthScope::Each => targets,
         };
         let until = options.modes.run_for.filter(|_| !options.keeps_times()).unwrap_or(Nanos::MAX);
-        Self { depth, pushed_back: depth.max(64), batch: BATCH, queues, until }
+        Self { depth, pushed_back: depth.max(64), batch: BATCH, queues, shared, until }
     }
 
     /// Slots for requests in flight or waiting.
     pub fn slots(&self) -> usize {
-        (self.depth + self.pushed_back) * self.queues
+        (self.depth + self.pushed_back) * self.queues + self.shared
     }
 }

@@ -9,6 +9,7 @@ use iosonar_workload::filament::Ticket;
 use super::limits::Pace;
 use crate::pipeline::buffers::{Arena, Buffer};
 use crate::pipeline::io::{PreparedIo, Reread};
+use crate::pipeline::sharding::Share;
 use crate::verify::header;
 
 /// An admitted request.
@@ -21,15 +22,17 @@ pub(super) struct Slot {
     pub ticket: Option<Ticket>,
     /// Set while the data of a completed write is read back.
     pub reread: Option<Reread>,
+    /// If it concerns several loops.
+    pub share: Option<Share>,
 }
 
 impl Slot {
     /// A request that was just admitted or left out.
     #[inline]
     pub fn new(io: PreparedIo, record: IoResult) -> Self {
-        let PreparedIo { sequence_number, target, buffer, origin, .. } = io;
+        let PreparedIo { sequence_number, target, buffer, origin, share, .. } = io;
         let ticket = origin.and_then(|origin| origin.ticket);
-        Self { buffer, sequence_number, target, record, ticket, reread: None }
+        Self { buffer, sequence_number, target, record, ticket, reread: None, share }
     }
 
     /// Records the issue time.
@@ -81,6 +84,11 @@ impl Slots {
     #[inline]
     pub fn next_free(&self) -> u32 {
         *self.free.last().expect("the limits bound the slots in use")
+    }
+
+    /// Takes a slot out of use without a request, until it is [freed](Self::free).
+    pub fn reserve(&mut self) -> u32 {
+        self.free.pop().expect("the limits bound the slots in use")
     }
 
     #[inline]

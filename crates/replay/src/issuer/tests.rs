@@ -14,33 +14,13 @@ use crate::engine::mock::{Mock, Responder, SkipToNextEvent, Time};
 use crate::engine::{Completion, Io};
 use crate::issuer::conflicts::Strong;
 use crate::pipeline::buffers::{Buffer, Pool};
+use crate::pipeline::io::testing::write;
 
 mod closed;
 mod program;
+mod sharing;
 
 const MS: i64 = 1_000_000;
-
-fn write(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
-    PreparedIo {
-        sequence_number: request + 1,
-        request,
-        iteration: 0,
-        device: DeviceId(0),
-        target: 0,
-        source_sector: Sector(sector),
-        sector: Sector(sector),
-        sectors: Sectors(sectors),
-        op: Op::Write,
-        flags: Flags::default(),
-        scheduled: Nanos(at),
-        deadline: Nanos(at),
-        ready: Nanos(i64::MIN / 2),
-        widened: false,
-        skip: None,
-        buffer: None,
-        origin: None,
-    }
-}
 
 fn read(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
     PreparedIo { op: Op::Read, ..write(request, at, sector, sectors) }
@@ -102,6 +82,7 @@ impl Bench {
             pushed_back: self.pushed_back,
             batch: 4,
             queues: self.queues,
+            shared: 0,
             until: self.until,
         };
         let rules = IssueRules { pace: self.pace, policy: self.policy, strong: Strong::AnyWrite, limits };

@@ -5,6 +5,7 @@ use iosonar_trace::{DelayReason, DeviceId, Flags, IoResult, Nanos, Op, Outcome, 
 use iosonar_workload::filament::Ticket;
 
 use crate::pipeline::buffers::Buffer;
+use crate::pipeline::sharding::shared::Share;
 
 /// A request that is ready to be issued: placed on the target, with its data.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub struct PreparedIo {
     pub buffer: Option<Buffer>,
     /// The part of a program that asked for it; `None` if it is from a load.
     pub origin: Option<Origin>,
+    /// The part of this loop in it, if it concerns several loops.
+    pub share: Option<Share>,
 }
 
 /// Who asked for a request of a program.
@@ -57,6 +60,11 @@ pub struct Origin {
 }
 
 impl PreparedIo {
+    /// A copy for another loop, which tracks it and does not issue it.
+    pub fn guard(&self, share: Share) -> Self {
+        Self { buffer: None, origin: None, share: Some(share), ..*self }
+    }
+
     /// Its row, as far as known before it is issued.
     pub fn record(&self) -> IoResult {
         IoResult {
@@ -95,9 +103,11 @@ pub struct CompletedIo {
     pub record: IoResult,
     /// See [`PreparedIo::sequence_number`].
     pub sequence_number: u64,
+    /// The loop that issued it.
+    pub issuer: u16,
     /// Index of its target.
     pub target: u16,
-    /// The highest sequence number admitted when this request completed: higher ones are issued later.
+    /// At least the highest sequence number admitted when this request completed: higher ones are issued later.
     pub admitted: u64,
     /// The read-back of a write, if requested.
     pub reread: Option<Reread>,
@@ -114,4 +124,35 @@ pub struct Reread {
     pub completed: Nanos,
     /// Bytes read, or a negated error number.
     pub result: i64,
+}
+
+#[cfg(test)]
+pub mod testing {
+    //! Requests for tests.
+
+    use super::*;
+
+    /// A write that is due at `at`.
+    pub fn write(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
+        PreparedIo {
+            sequence_number: request + 1,
+            request,
+            iteration: 0,
+            device: DeviceId(0),
+            target: 0,
+            source_sector: Sector(sector),
+            sector: Sector(sector),
+            sectors: Sectors(sectors),
+            op: Op::Write,
+            flags: Flags::default(),
+            scheduled: Nanos(at),
+            deadline: Nanos(at),
+            ready: Nanos(i64::MIN / 2),
+            widened: false,
+            skip: None,
+            buffer: None,
+            origin: None,
+            share: None,
+        }
+    }
 }

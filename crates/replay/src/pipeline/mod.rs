@@ -8,3 +8,4 @@ pub mod payload;
 pub(crate) mod prefetch;
 pub mod prepare;
 pub mod program;
+pub mod sharding;

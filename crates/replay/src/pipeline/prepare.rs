@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Sector};
-use rtrb::{Consumer, Producer};
+use rtrb::Consumer;
 
 use crate::address::router::{Routed, Routes};
 use crate::config::options::Options;
@@ -15,6 +15,7 @@ use crate::pipeline::buffers::{Arena, Buffer, Pool};
 use crate::pipeline::io::PreparedIo;
 use crate::pipeline::payload::{Payload, Written, build_time};
 use crate::pipeline::program::Refill;
+use crate::pipeline::sharding::Outputs;
 use crate::schedule::clock::Clock;
 use crate::schedule::iterations::NumberedRequest;
 use crate::schedule::time_map::{Schedule, Scheduled};
@@ -125,7 +126,7 @@ pub struct Preparer<'a, C> {
     payload: Payload,
     refill: Option<Refill>,
     /// `None` after the end of the load, which closes the loop's input.
-    output: Option<Producer<PreparedIo>>,
+    output: Option<Outputs>,
     returned: Consumer<Buffer>,
     /// Scheduled, but not yet passed on.
     next: Option<PreparedIo>,
@@ -160,7 +161,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
         clock: C,
         inputs: PrepareInputs<'a>,
         stop: &'a Stop,
-        output: Producer<PreparedIo>,
+        output: impl Into<Outputs>,
         returned: Consumer<Buffer>,
     ) -> Self {
         let PrepareInputs { schedule, config, pool, payload, refill } = inputs;
@@ -174,7 +175,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
             pool,
             payload,
             refill,
-            output: Some(output),
+            output: Some(output.into()),
             returned,
             next: None,
             is_ready: false,
@@ -186,7 +187,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
 
     /// Runs until the end of the load or a stop. The counts are valid even if reading the load failed.
     pub fn run(mut self) -> PrepareOutcome {
-        let mut backoff = Backoff::for_queue(self.output.as_ref().map_or(1, |output| output.buffer().capacity()));
+        let mut backoff = Backoff::for_queue(self.output.as_ref().map_or(1, Outputs::capacity));
         // Entries freed during the last sleep.
         let mut freed = 0;
         loop {
@@ -234,9 +235,9 @@ impl<'a, C: Clock> Preparer<'a, C> {
         refill.refill(&mut self.pool, &mut self.payload, allowed)
     }
 
-    /// Free entries of the loop's queue.
+    /// Free entries of the loops' queues.
     fn free_entries(&self) -> usize {
-        self.output.as_ref().map_or(0, Producer::slots)
+        self.output.as_ref().map_or(0, Outputs::slots)
     }
 
     fn step_load(&mut self, allowed: Nanos) -> Step {
@@ -275,7 +276,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
         let Some(output) = &mut self.output else { return Step::Ended };
         match output.push(next) {
             Ok(()) => Step::Prepared,
-            Err(rtrb::PushError::Full(back)) => {
+            Err(back) => {
                 self.next = Some(back);
                 if output.is_abandoned() { Step::Ended } else { Step::QueueFull }
             }
@@ -285,13 +286,13 @@ impl<'a, C: Clock> Preparer<'a, C> {
     /// Whether the loop's queue, or the program's supply of buffers, is less than half full.
     #[inline]
     pub fn is_low(&self) -> bool {
-        self.output.as_ref().is_some_and(|output| output.slots() * 2 > output.buffer().capacity())
+        self.output.as_ref().is_some_and(|output| output.slots() * 2 > output.capacity())
             || self.refill.as_ref().is_some_and(Refill::is_low)
     }
 
     /// Whether the loop's queue is empty, and can be filled.
     pub fn is_empty(&self) -> bool {
-        self.output.as_ref().is_some_and(|output| output.slots() == output.buffer().capacity())
+        self.output.as_ref().is_some_and(|output| output.slots() == output.capacity())
     }
 
     /// Ends the stage.
@@ -337,6 +338,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
             skip,
             buffer: None,
             origin: None,
+            share: None,
         }
     }
 

@@ -158,6 +158,7 @@ impl ProgramInput {
             skip,
             buffer,
             origin: Some(Origin { stream, cause, ticket }),
+            share: None,
         })
     }
 }

@@ -117,6 +117,14 @@ impl Tracker {
         if blockers == 0 { Admission::Issue } else { Admission::Conflict }
     }
 
+    /// Whether a request would conflict, without tracking it.
+    pub fn has_conflict(&mut self, range: Range) -> bool {
+        let (strong, mut found) = (self.strong, false);
+        self.index.prepare(&range);
+        self.index.overlapping(range, |_, other| found |= strong.conflict(range.modifies, other.modifies));
+        found
+    }
+
     /// Searches for overlaps of a request only to bring the index entries into the processor's cache.
     pub fn prefetch(&self, range: Range) {
         if self.policy != Policy::Allow && !self.index.is_long(&range) {

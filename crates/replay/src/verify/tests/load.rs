@@ -24,5 +24,6 @@ pub fn write(sequence_number: u64, sector: u64, sectors: u64) -> PreparedIo {
         skip: None,
         buffer: None,
         origin: None,
+        share: None,
     }
 }

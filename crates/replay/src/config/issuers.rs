@@ -1,0 +1,94 @@
+//! What `--issuers` can be combined with.
+
+use crate::config::issuing::{DepthScope, Wait};
+use crate::config::options::Options;
+use crate::error::{Error, Result};
+use crate::host::isolation::IsolationPart;
+use crate::issuer::conflicts::Policy;
+
+/// Parts of the isolation that are for the only loop.
+const FOR_ONE_LOOP: [IsolationPart; 3] =
+    [IsolationPart::Processors, IsolationPart::Workers, IsolationPart::Interrupts];
+
+/// Refuses several issuing loops where the run needs one. The error says what to do instead.
+pub fn check(options: &Options) -> Result<()> {
+    let issuing = &options.issuing;
+    if issuing.issuers == 1 {
+        return Ok(());
+    }
+    let needs_one = [
+        (
+            options.program.program.is_some(),
+            "a program wakes its parts in one issuing loop: omit --issuers, or make a load of it (iosonar workload load)",
+        ),
+        (
+            options.modes.closed.is_some(),
+            "the clients of --closed share one issuing loop, as each takes the next request of the load: omit --issuers, or \
+             use --asap with the same --depth",
+        ),
+        (
+            options.method.simulate.is_some(),
+            "a simulated device must see all requests, in one issuing loop: omit --issuers",
+        ),
+        (
+            options.overlaps.conflicts == Policy::Ordering,
+            "--conflicts ordering holds everything behind a request, which takes one issuing loop: omit --issuers, or use \
+             --conflicts partial, which keeps overlapping requests in order",
+        ),
+        (
+            issuing.wait == Some(Wait::Inline),
+            "with --wait inline the only issuing loop prepares and records requests: omit --issuers, or use another --wait",
+        ),
+        (
+            issuing.isolate.iter().any(|part| FOR_ONE_LOOP.contains(part)),
+            "--isolate has one processor for one issuing loop: omit --issuers, or use --isolate=priority,awake",
+        ),
+    ];
+    if let Some((_, why)) = needs_one.into_iter().find(|(is_needed, _)| *is_needed) {
+        return Err(Error::Usage(why.into()));
+    }
+    let (depth, issuers) = (issuing.depth, issuing.issuers);
+    if depth.requests < issuers && depth.scope == DepthScope::All {
+        return Err(Error::Usage(format!(
+            "each of {issuers} issuing loops needs a request in flight: use --depth {issuers} or more, or at most --issuers {}",
+            depth.requests
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_words(words: &str) -> Result<()> {
+        check(&Options::of(&format!("a -t b -o c {words}")))
+    }
+
+    #[test]
+    fn what_needs_one_loop_is_refused_with_several_and_not_with_one() {
+        for (words, remedy) in [
+            ("--program tpcb", "iosonar workload load"),
+            ("--closed", "--asap"),
+            ("--closed=no-think", "--asap"),
+            ("--simulate constant=1ms", "omit --issuers"),
+            ("--simulate constant=1ms --virtual-time", "omit --issuers"),
+            ("--conflicts ordering", "--conflicts partial"),
+            ("--wait inline", "another --wait"),
+            ("--isolate", "--isolate=priority,awake"),
+            ("--isolate=workers", "--isolate=priority,awake"),
+            ("--depth 2", "--depth 3 or more, or at most --issuers 2"),
+        ] {
+            let error = check_words(&format!("{words} --issuers 3")).unwrap_err().to_string();
+            assert!(error.contains(remedy), "{words}: {error}");
+            check_words(words).unwrap();
+            check_words(&format!("{words} --issuers 1")).unwrap();
+        }
+        for words in ["", "--asap", "--isolate=priority,awake", "--depth each=1", "--depth 3", "--verify paranoia"] {
+            check_words(&format!("{words} --issuers 3")).unwrap();
+        }
+        for wrong in ["0", "65", "-1", "two"] {
+            assert!(Options::parse(["a", "-t", "b", "-o", "c", "--issuers", wrong]).is_err(), "{wrong}");
+        }
+    }
+}

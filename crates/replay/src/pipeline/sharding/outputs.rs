@@ -1,0 +1,100 @@
+//! The queues from preparation to the issuing loops.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rtrb::{Producer, PushError};
+
+use super::shards::Shards;
+use super::shared::{Role, Share, SharedRequests};
+use crate::pipeline::io::PreparedIo;
+
+/// Passes each request to its loop, and guards of shared requests to the others. All queues keep the order.
+pub struct Outputs {
+    queues: Vec<Producer<PreparedIo>>,
+    /// `None` with one loop.
+    sharding: Option<Sharding>,
+}
+
+struct Sharding {
+    shards: Shards,
+    /// `None` if no requests conflict, so that none needs guards.
+    shared: Option<Arc<SharedRequests>>,
+    /// Where to look first for a free state.
+    next_state: u32,
+    prepared: Arc<AtomicU64>,
+}
+
+impl From<Producer<PreparedIo>> for Outputs {
+    /// To one loop.
+    fn from(queue: Producer<PreparedIo>) -> Self {
+        Self { queues: vec![queue], sharding: None }
+    }
+}
+
+impl Outputs {
+    /// To one loop for each queue. `prepared` receives the highest sequence number.
+    pub fn new(
+        queues: Vec<Producer<PreparedIo>>,
+        shards: Shards,
+        shared: Option<Arc<SharedRequests>>,
+        prepared: Arc<AtomicU64>,
+    ) -> Self {
+        debug_assert_eq!(queues.len(), shards.issuers());
+        let sharding = (queues.len() > 1).then_some(Sharding { shards, shared, next_state: 0, prepared });
+        Self { queues, sharding }
+    }
+
+    /// Appends a request to the queue of its loop; returns it if that is not possible now.
+    #[inline]
+    pub fn push(&mut self, io: PreparedIo) -> Result<(), PreparedIo> {
+        match &mut self.sharding {
+            None => push(&mut self.queues[0], io),
+            Some(sharding) => sharding.push(&mut self.queues, io),
+        }
+    }
+
+    /// Whether a loop has ended. Then the others end, too, as an early end affects all of them.
+    pub fn is_abandoned(&self) -> bool {
+        self.queues.iter().any(Producer::is_abandoned)
+    }
+
+    /// Free entries.
+    pub fn slots(&self) -> usize {
+        self.queues.iter().map(Producer::slots).sum()
+    }
+
+    /// All entries.
+    pub fn capacity(&self) -> usize {
+        self.queues.iter().map(|queue| queue.buffer().capacity()).sum()
+    }
+}
+
+impl Sharding {
+    fn push(&mut self, queues: &mut [Producer<PreparedIo>], io: PreparedIo) -> Result<(), PreparedIo> {
+        let owner = self.shards.owner(&io);
+        let needs_guards = io.skip.is_none() && io.sectors.0 > 0;
+        let loops = self.shards.loops(&io);
+        let Some(shared) = self.shared.as_ref().filter(|_| needs_guards && loops.len() > 1) else {
+            self.prepared.store(io.sequence_number, Ordering::Relaxed);
+            return push(&mut queues[owner], io);
+        };
+        // In all queues or in none: only this thread fills them.
+        let has_room = loops.iter().all(|number| !queues[number].is_full());
+        let Some(state) = has_room.then(|| shared.open(self.next_state, loops.len() - 1)).flatten() else {
+            return Err(io);
+        };
+        self.next_state = state + 1;
+        self.prepared.store(io.sequence_number, Ordering::Relaxed);
+        for number in loops.iter().filter(|&number| number != owner) {
+            let guard = io.guard(Share { state, role: Role::Guard });
+            let _ = push(&mut queues[number], guard);
+        }
+        push(&mut queues[owner], PreparedIo { share: Some(Share { state, role: Role::Owner }), ..io })
+    }
+}
+
+#[inline]
+fn push(queue: &mut Producer<PreparedIo>, io: PreparedIo) -> Result<(), PreparedIo> {
+    queue.push(io).map_err(|PushError::Full(back)| back)
+}

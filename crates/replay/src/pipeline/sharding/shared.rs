@@ -1,0 +1,204 @@
+//! What the loops of a shared request tell each other.
+//!
+//! | stage | meaning | set by |
+//! |---|---|---|
+//! | open | on its way to the loops | preparation |
+//! | ready | nothing but guards holds the owner back; only with `--conflicts drop` | owner |
+//! | issued | guards may let later requests pass; only with `--conflicts drop` | owner |
+//! | finished | completed or left out: guards end | owner |
+//!
+//! A guard *agrees* when no earlier request of its loop conflicts with it. With `--conflicts partial` the owner waits for all
+//! guards to agree, and later requests that overlap are pushed back meanwhile. With `--conflicts drop` owner and guards hold
+//! the heads of their queues until it is decided whether the request is issued, since a request that is left out is in no
+//! one's way.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+/// Shared requests that can be on their way or in flight at a time. Preparation waits for more.
+const STATES: usize = 1024;
+
+/// The part of a loop in a shared request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Issues it.
+    Owner,
+    /// Keeps conflicting requests of its loop apart from it.
+    Guard,
+    /// A guard that has agreed and holds the head of its queue.
+    AgreedGuard,
+}
+
+/// A loop's side of a shared request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Index of its state.
+    pub state: u32,
+    /// The part of this loop.
+    pub role: Role,
+}
+
+impl Share {
+    /// Whether it is never issued by this loop.
+    #[inline]
+    pub fn is_guard(&self) -> bool {
+        self.role != Role::Owner
+    }
+}
+
+/// What held a guard back, as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met(u32);
+
+impl Met {
+    /// Nothing.
+    pub const NOTHING: Self = Self(0);
+    /// An earlier request that conflicts.
+    pub const CONFLICT: Self = Self(1);
+    /// Requests before it waited for the depth.
+    pub const DEPTH: Self = Self(2);
+    /// Requests before it waited for the completion log.
+    pub const COMPLETION_LOG: Self = Self(4);
+
+    /// Whether it includes this.
+    #[inline]
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Stage of a shared request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+#[repr(u8)]
+pub enum Stage {
+    /// On its way to the loops.
+    Open,
+    /// Only guards hold the owner back.
+    Ready,
+    /// Issued.
+    Issued,
+    /// Completed or left out.
+    Finished,
+}
+
+/// One shared request, in cache lines of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+struct State {
+    /// Guards that have not agreed.
+    missing: AtomicU32,
+    /// What guards met.
+    met: AtomicU32,
+    stage: AtomicU8,
+    /// Loops that still use this state.
+    users: AtomicU32,
+}
+
+/// All shared requests, in constant memory.
+#[derive(Debug)]
+pub struct SharedRequests(Box<[State]>);
+
+impl Default for SharedRequests {
+    fn default() -> Self {
+        let new = || State {
+            missing: AtomicU32::new(0),
+            met: AtomicU32::new(0),
+            stage: AtomicU8::new(Stage::Finished as u8),
+            users: AtomicU32::new(0),
+        };
+        Self(std::iter::repeat_with(new).take(STATES).collect())
+    }
+}
+
+impl SharedRequests {
+    /// Slots that a loop needs for guards and owners.
+    pub const SLOTS: usize = STATES;
+
+    /// Takes a free state, from `first` on, for a request with this many guards. Only preparation calls it.
+    pub fn open(&self, first: u32, guards: u32) -> Option<u32> {
+        let after = |offset: usize| (first as usize + offset) % STATES;
+        let free = (0..STATES).map(after).find(|&index| self.0[index].users.load(Ordering::Acquire) == 0)?;
+        let state = &self.0[free];
+        // The queues to the loops publish this.
+        state.missing.store(guards, Ordering::Relaxed);
+        state.met.store(0, Ordering::Relaxed);
+        state.stage.store(Stage::Open as u8, Ordering::Relaxed);
+        state.users.store(guards + 1, Ordering::Relaxed);
+        Some(free as u32)
+    }
+
+    /// A guard lets the request pass, after it met this.
+    #[inline]
+    pub fn agree(&self, state: u32, met: Met) {
+        self.meet(state, met);
+        self.at(state).missing.fetch_sub(1, Ordering::Release);
+    }
+
+    /// A guard met this and does not agree yet.
+    pub fn meet(&self, state: u32, met: Met) {
+        if met != Met::NOTHING {
+            self.at(state).met.fetch_or(met.0, Ordering::Relaxed);
+        }
+    }
+
+    /// What guards met so far.
+    #[inline]
+    pub fn met(&self, state: u32) -> Met {
+        Met(self.at(state).met.load(Ordering::Relaxed))
+    }
+
+    /// Whether all guards have agreed.
+    #[inline]
+    pub fn is_agreed(&self, state: u32) -> bool {
+        self.at(state).missing.load(Ordering::Acquire) == 0
+    }
+
+    /// The owner reached a stage.
+    pub fn set_stage(&self, state: u32, stage: Stage) {
+        self.at(state).stage.store(stage as u8, Ordering::Release);
+    }
+
+    /// The stage of a request.
+    #[inline]
+    pub fn stage(&self, state: u32) -> Stage {
+        match self.at(state).stage.load(Ordering::Acquire) {
+            0 => Stage::Open,
+            1 => Stage::Ready,
+            2 => Stage::Issued,
+            _ => Stage::Finished,
+        }
+    }
+
+    /// A loop uses this state no more. Free once the last has.
+    #[inline]
+    pub fn release(&self, state: u32) {
+        self.at(state).users.fetch_sub(1, Ordering::Release);
+    }
+
+    #[inline]
+    fn at(&self, state: u32) -> &State {
+        &self.0[state as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_bounded_and_used_again_once_every_loop_has_released_them() {
+        let shared = SharedRequests::default();
+        let taken: Vec<_> = (0..STATES as u32).map(|first| shared.open(first, 2).unwrap()).collect();
+        assert!(taken.iter().copied().eq(0..STATES as u32));
+        assert_eq!(shared.open(0, 1), None);
+        shared.agree(7, Met::NOTHING);
+        assert!(!shared.is_agreed(7) && !shared.met(7).has(Met::CONFLICT));
+        shared.agree(7, Met::CONFLICT);
+        assert!(shared.is_agreed(7) && shared.met(7).has(Met::CONFLICT) && !shared.met(7).has(Met::DEPTH));
+        shared.set_stage(7, Stage::Finished);
+        (0..2).for_each(|_| shared.release(7));
+        assert_eq!(shared.open(0, 1), None, "the owner still uses it");
+        shared.release(7);
+        assert_eq!(shared.open(100, 1), Some(7));
+        assert_eq!((shared.stage(7), shared.is_agreed(7), shared.met(7)), (Stage::Open, false, Met::NOTHING));
+    }
+}
