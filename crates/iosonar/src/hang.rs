@@ -21,7 +21,7 @@ pub struct Hang {
 impl Hang {
     /// "no completion for N s, M in flight", if the target hangs. `now` has an arbitrary origin.
     pub fn silence(&mut self, now: Duration, progress: &Progress) -> Option<String> {
-        let in_flight = progress.in_flight.load(Ordering::Relaxed);
+        let in_flight = progress.in_flight.total();
         self.look(now, progress.completed.load(Ordering::Relaxed), in_flight).map(|silent| message(silent, in_flight))
     }
 
@@ -62,7 +62,7 @@ mod tests {
         let (mut hang, mut messages) = (Hang::default(), Vec::new());
         for second in 0..60_u64 {
             // A pause of the load, then a completion each second until 20, a hang until 50, then completions again.
-            progress.in_flight.store(if second < 10 { 0 } else { 7 }, Ordering::Relaxed);
+            progress.in_flight.of(0).store(if second < 10 { 0 } else { 7 }, Ordering::Relaxed);
             progress.completed.store(if second < 50 { second.clamp(10, 20) } else { second }, Ordering::Relaxed);
             messages.extend(hang.news(Duration::from_secs(second), &progress).map(|news| (second, news)));
         }

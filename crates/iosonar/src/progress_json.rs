@@ -190,7 +190,7 @@ impl Reporter {
             time_s: time.map(|time| rounded(time.as_secs(), 1e3)),
             of_s: self.duration.get().map(|duration| rounded(duration.as_secs(), 1e3)),
             completed,
-            in_flight: self.progress.in_flight.load(Ordering::Relaxed),
+            in_flight: self.progress.in_flight.total(),
             rate_per_s: rounded(recent.rate_per_s, 10.0),
             delay_s: recent.delay.map(|delay| rounded(delay.as_secs(), 1e6)),
         };

@@ -55,7 +55,7 @@ fn run(device: Device, load: &[(i64, Op, u64, u64)], pace: Pace, depth: usize) -
             skip: None,
             buffer: None,
             origin: None,
-        share: None,
+            share: None,
         };
         input_sender.push(prepared).expect("there is room for the load");
     }

@@ -242,13 +242,16 @@ impl Counter {
             self.release_to_issue.add(issued - end);
         }
         // The verdict is that of the replay of requests.
-        self.fidelity.add(&IoResult {
-            issued: Some(issued),
-            completed: row.completed,
-            outcome: Outcome::Ok,
-            delay_reason,
-            ..IoResult::of(&Request::new(row.scheduled, Op::Read, Sector(0), Sectors(1)), row.call)
-        });
+        self.fidelity.add(
+            &IoResult {
+                issued: Some(issued),
+                completed: row.completed,
+                outcome: Outcome::Ok,
+                delay_reason,
+                ..IoResult::of(&Request::new(row.scheduled, Op::Read, Sector(0), Sectors(1)), row.call)
+            },
+            0,
+        );
     }
 
     /// Whether the times were kept, with a sentence about results that differ: they limit what the times say.

@@ -142,14 +142,17 @@ mod tests {
         for i in 0..1000 {
             let completed = Nanos(1_000_000 * i as i64 + 1_000_000);
             let issued = completed - Nanos(latency_ms * 1_000_000);
-            counter.add(&IoResult {
-                issued: Some(issued),
-                completed: Some(completed),
-                bytes_done: 4096,
-                in_flight: 1,
-                outcome: Outcome::Ok,
-                ..IoResult::of(&Request::new(issued, Op::Read, Sector(i * 8), Sectors(8)), i)
-            });
+            counter.add(
+                &IoResult {
+                    issued: Some(issued),
+                    completed: Some(completed),
+                    bytes_done: 4096,
+                    in_flight: 1,
+                    outcome: Outcome::Ok,
+                    ..IoResult::of(&Request::new(issued, Op::Read, Sector(i * 8), Sectors(8)), i)
+                },
+                0,
+            );
         }
         counter.statistics(&StatisticsInputs {
             prepare_stats: &PrepareStats::default(),

@@ -7,8 +7,7 @@ use crate::host::isolation::IsolationPart;
 use crate::issuer::conflicts::Policy;
 
 /// Parts of the isolation that are for the only loop.
-const FOR_ONE_LOOP: [IsolationPart; 3] =
-    [IsolationPart::Processors, IsolationPart::Workers, IsolationPart::Interrupts];
+const FOR_ONE_LOOP: [IsolationPart; 3] = [IsolationPart::Processors, IsolationPart::Workers, IsolationPart::Interrupts];
 
 /// Refuses several issuing loops where the run needs one. The error says what to do instead.
 pub fn check(options: &Options) -> Result<()> {

@@ -16,11 +16,19 @@ use crate::pipeline::buffers::Arena;
 use crate::schedule::clock::{Clock, Monotonic};
 
 impl Method {
-    /// Sets up the engine, in the thread that will use it. `seed` determines the random numbers of a simulation.
-    pub fn target(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize, seed: u64) -> Result<Chosen> {
+    /// Sets up the engine, in the thread that will use it: one of `issuers`, which share `--workers`. `seed` determines the
+    /// random numbers of a simulation.
+    pub fn target(
+        &self,
+        files: Vec<File>,
+        arena: Arc<Arena>,
+        slots: usize,
+        issuers: usize,
+        seed: u64,
+    ) -> Result<Chosen> {
         let failed = |e| Error::system("cannot set up io_uring", e);
         Ok(match self.engine {
-            Some(Engine::Threads) => Chosen::other(Engine::Threads, self.thread_pool(files, arena, slots)?),
+            Some(Engine::Threads) => Chosen::other(Engine::Threads, self.thread_pool(files, arena, slots, issuers)?),
             Some(Engine::Null | Engine::DryRun) => Chosen::other(Engine::Null, Null::new(slots)),
             Some(Engine::Simulate) => {
                 let clock = Monotonic::starting_in(Nanos::ZERO);
@@ -36,7 +44,7 @@ impl Method {
                 {
                     Chosen::Other {
                         engine: Engine::Threads,
-                        target: Box::new(self.thread_pool(files, arena, slots)?),
+                        target: Box::new(self.thread_pool(files, arena, slots, issuers)?),
                         warning: Some(format!(
                             "cannot set up io_uring ({}): using a thread pool instead, which is less accurate; --engine \
                              io_uring makes this an error",
@@ -55,8 +63,8 @@ impl Method {
         Ok(Simulate::new(clock, simulation.device(slots, seed)?, slots))
     }
 
-    fn thread_pool(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize) -> Result<Threads> {
-        Threads::new(files, arena, slots, self.workers.unwrap_or(MAX_THREADS))
+    fn thread_pool(&self, files: Vec<File>, arena: Arc<Arena>, slots: usize, issuers: usize) -> Result<Threads> {
+        Threads::new(files, arena, slots, self.workers.unwrap_or(MAX_THREADS).div_ceil(issuers))
             .map_err(|e| Error::system("cannot set up the thread pool", e))
     }
 }

@@ -26,3 +26,18 @@ pub struct LoopCounters {
     /// Why a program ended early.
     pub early_end: Option<EarlyEnd>,
 }
+
+impl LoopCounters {
+    /// Adds those of another loop. Sums of maxima are the most that all loops can have had together.
+    pub fn add(&mut self, other: &Self) {
+        self.dropped += other.dropped;
+        self.ordered_waits += other.ordered_waits;
+        self.max_in_flight += other.max_in_flight;
+        self.max_pushed_back += other.max_pushed_back;
+        self.completion_log_stalls += other.completion_log_stalls;
+        self.submissions += other.submissions;
+        self.slow_submissions += other.slow_submissions;
+        self.slow_submission_time = self.slow_submission_time + other.slow_submission_time;
+        self.early_end = self.early_end.or(other.early_end);
+    }
+}

@@ -1,8 +1,9 @@
 //! The stage after the loop: checks the data of completed requests, counts them, writes them to the journal, and returns
 //! their buffers.
 
+use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -14,7 +15,9 @@ use crate::issuer::{Stall, Stop};
 use crate::pipeline::backoff::Backoff;
 use crate::pipeline::buffers::{Arena, Buffer};
 use crate::pipeline::io::CompletedIo;
+use crate::result::in_flight::InFlight;
 use crate::result::journal::JournalWriter;
+use crate::result::merge::Completions;
 use crate::result::statistics::Counter;
 use crate::schedule::clock::Monotonic;
 use crate::verify::checker::Checker;
@@ -49,7 +52,7 @@ pub struct Progress {
     /// Requests that the target completed.
     pub completed: AtomicU64,
     /// Requests in flight.
-    pub in_flight: AtomicU32,
+    pub in_flight: InFlight,
     /// Sectors that the final pass has to check; 0 before it.
     pub to_verify: AtomicU64,
     /// Sectors that it has checked, or could not read.
@@ -121,8 +124,9 @@ pub struct CompletionLogOutput {
 
 /// The stage after the loop.
 pub struct CompletionLog<'a> {
-    input: Consumer<CompletedIo>,
-    stalls: Consumer<Stall>,
+    input: Completions,
+    /// Of each loop.
+    stalls: Vec<Consumer<Stall>>,
     returned: Producer<Buffer>,
     arena: Arc<Arena>,
     journal: JournalWriter,
@@ -130,17 +134,19 @@ pub struct CompletionLog<'a> {
     progress: &'a Progress,
     counter: Counter,
     checker: Option<Checker>,
+    /// The loops of the rows that the checker holds.
+    issuers: VecDeque<u16>,
     failure: Option<io::Error>,
     /// Time of the last flush of the journal.
     flushed: Instant,
 }
 
 impl<'a> CompletionLog<'a> {
-    /// Reads `input` and `stalls` until the loop has ended, and returns buffers through `returned`. Stops the run if the
+    /// Reads `input` and the `stalls` of each loop until all loops have ended, and returns buffers through `returned`. Stops the run if the
     /// journal cannot be written.
     pub fn new(
-        input: Consumer<CompletedIo>,
-        stalls: Consumer<Stall>,
+        input: impl Into<Completions>,
+        stalls: Vec<Consumer<Stall>>,
         returned: Producer<Buffer>,
         arena: Arc<Arena>,
         journal: JournalWriter,
@@ -149,7 +155,7 @@ impl<'a> CompletionLog<'a> {
     ) -> Self {
         let counter = Counter::new();
         Self {
-            input,
+            input: input.into(),
             stalls,
             returned,
             arena,
@@ -158,6 +164,7 @@ impl<'a> CompletionLog<'a> {
             progress,
             counter,
             checker: None,
+            issuers: VecDeque::new(),
             failure: None,
             flushed: Instant::now(),
         }
@@ -168,10 +175,10 @@ impl<'a> CompletionLog<'a> {
         Self { checker, ..self }
     }
 
-    /// Runs until the loop has ended.
+    /// Runs until all loops have ended.
     pub fn run(mut self) -> CompletionLogOutput {
         // Sleep briefly enough that the input queue does not fill up and the preparer does not run out of buffers.
-        let mut backoff = Backoff::for_queue(self.input.buffer().capacity().min(self.returned.buffer().capacity()));
+        let mut backoff = Backoff::for_queue(self.input.capacity().min(self.returned.buffer().capacity()));
         loop {
             // Check before emptying the queue: otherwise requests pushed in between would be lost.
             let is_last = self.input.is_abandoned();
@@ -189,8 +196,7 @@ impl<'a> CompletionLog<'a> {
         let mut longest_delay = None;
         let mut recorded = 0;
         while recorded < limit
-            && self.input.peek().is_ok_and(|completed| check_duration(completed) <= allowed)
-            && let Ok(completed) = self.input.pop()
+            && let Some(completed) = self.input.next_if(|completed| check_duration(completed) <= allowed)
         {
             scheduled = Some(completed.record.scheduled.0);
             longest_delay = longest_delay.max(completed.record.delay());
@@ -230,9 +236,10 @@ impl<'a> CompletionLog<'a> {
         match &mut self.checker {
             Some(checker) => {
                 checker.add(&completed, &self.arena);
+                self.issuers.push_back(completed.issuer);
                 self.write_decided_rows();
             }
-            None => self.write_row(&completed.record),
+            None => self.write_row(&completed.record, completed.issuer),
         }
         if let Some(buffer) = completed.buffer {
             // Cannot be full, as it has room for all buffers. Fails only if the preparer has ended.
@@ -243,16 +250,17 @@ impl<'a> CompletionLog<'a> {
     /// Writes the rows whose verification is decided.
     fn write_decided_rows(&mut self) {
         while let Some(record) = self.checker.as_mut().and_then(Checker::decided) {
-            self.write_row(&record);
+            let issuer = self.issuers.pop_front().unwrap_or_default();
+            self.write_row(&record, issuer);
         }
     }
 
-    fn write_row(&mut self, record: &IoResult) {
-        // The loop reports a stall before the requests that it delayed.
-        while let Ok(stall) = self.stalls.pop() {
-            self.counter.fidelity.add_stall(stall);
+    fn write_row(&mut self, record: &IoResult, issuer: u16) {
+        // A loop reports a stall before the requests that it delayed.
+        while let Ok(stall) = self.stalls[usize::from(issuer)].pop() {
+            self.counter.fidelity.add_stall(issuer, stall);
         }
-        self.counter.add(record);
+        self.counter.add(record, issuer);
         if self.failure.is_some() {
             self.counter.unrecorded += 1;
         } else {

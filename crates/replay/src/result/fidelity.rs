@@ -53,7 +53,8 @@ pub struct Fidelity {
     late: [u64; Cause::ALL.len()],
     /// The worst first.
     worst: Vec<Moment>,
-    stalls: VecDeque<Stall>,
+    /// Of each loop.
+    stalls: Vec<VecDeque<Stall>>,
 }
 
 impl Default for Fidelity {
@@ -72,20 +73,25 @@ impl Fidelity {
             perturbed: 0,
             late: [0; Cause::ALL.len()],
             worst: Vec::new(),
-            stalls: VecDeque::new(),
+            stalls: Vec::new(),
         }
     }
 
-    /// Adds a stall of the loop. Must precede the requests that it delayed.
-    pub fn add_stall(&mut self, stall: Stall) {
-        if self.stalls.len() == STALLS {
-            self.stalls.pop_front();
+    /// Adds a stall of a loop. Must precede the requests that it delayed.
+    pub fn add_stall(&mut self, issuer: u16, stall: Stall) {
+        let issuer = usize::from(issuer);
+        if issuer >= self.stalls.len() {
+            self.stalls.resize_with(issuer + 1, VecDeque::new);
         }
-        self.stalls.push_back(stall);
+        let stalls = &mut self.stalls[issuer];
+        if stalls.len() == STALLS {
+            stalls.pop_front();
+        }
+        stalls.push_back(stall);
     }
 
-    /// Adds a row.
-    pub fn add(&mut self, record: &IoResult) {
+    /// Adds a row of a loop.
+    pub fn add(&mut self, record: &IoResult, issuer: u16) {
         let Some(delay) = record.delay() else { return };
         self.perturbed += u64::from(record.delay_reason == DelayReason::Perturbed);
         let recorded_cause = recorded_cause(record);
@@ -95,17 +101,19 @@ impl Fidelity {
             self.device.add(delay);
         }
         if delay > LATE {
-            let cause = recorded_cause.unwrap_or_else(|| self.stall_cause(record));
+            let cause = recorded_cause.unwrap_or_else(|| self.stall_cause(record, issuer));
             self.late[cause as usize] += 1;
             self.add_moment(record, delay, cause);
         }
     }
 
-    /// The cause of a delay from the loop's stall at that time.
-    fn stall_cause(&self, record: &IoResult) -> Cause {
-        let first = self.stalls.partition_point(|stall| stall.to <= record.scheduled);
+    /// The cause of a delay from its loop's stall at that time.
+    fn stall_cause(&self, record: &IoResult, issuer: u16) -> Cause {
+        let stalls = self.stalls.get(usize::from(issuer));
         // The stall may have started shortly after the scheduled time.
-        match self.stalls.get(first).filter(|stall| Some(stall.from) < record.issued) {
+        let at_that_time =
+            stalls.and_then(|stalls| stalls.get(stalls.partition_point(|stall| stall.to <= record.scheduled)));
+        match at_that_time.filter(|stall| Some(stall.from) < record.issued) {
             Some(Stall { activity: Activity::Submitting, .. }) => Cause::Submission,
             Some(Stall { activity: Activity::Reaping, .. }) => Cause::Completions,
             Some(Stall { activity: Activity::Waiting | Activity::Choosing | Activity::Preempted, .. }) => {
@@ -234,7 +242,7 @@ mod tests {
 
     fn verdict(rows: impl IntoIterator<Item = IoResult>) -> Verdict {
         let mut fidelity = Fidelity::default();
-        rows.into_iter().for_each(|row| fidelity.add(&row));
+        rows.into_iter().for_each(|row| fidelity.add(&row, 0));
         fidelity.verdict(true).unwrap()
     }
 
@@ -282,16 +290,28 @@ mod tests {
         let mut fidelity = Fidelity::default();
         for (i, (activity, _)) in (1..).zip(activities) {
             let at = Nanos(i * 1_000_000_000);
-            fidelity.add_stall(Stall { from: at - Nanos(50 * US), to: at + Nanos(400 * US), activity });
+            fidelity.add_stall(0, Stall { from: at - Nanos(50 * US), to: at + Nanos(400 * US), activity });
         }
-        (1..=4).for_each(|i| fidelity.add(&row(i, 401 + i as i64, DelayReason::None)));
-        fidelity.add(&row(5, 100, DelayReason::None));
-        fidelity.add(&IoResult { waiting: 5, ..row(6, 90, DelayReason::None) });
+        (1..=4).for_each(|i| fidelity.add(&row(i, 401 + i as i64, DelayReason::None), 0));
+        fidelity.add(&row(5, 100, DelayReason::None), 0);
+        fidelity.add(&IoResult { waiting: 5, ..row(6, 90, DelayReason::None) }, 0);
         let worst: Vec<_> = fidelity.verdict(true).unwrap().worst.iter().map(|m| (m.request, m.cause)).collect();
         let [submission, completions, waiting, preempted] = activities.map(|(_, cause)| cause);
         let expected =
             [(4, preempted), (3, waiting), (2, completions), (1, submission), (5, Cause::Unknown), (6, Cause::Burst)];
         assert_eq!(worst, expected);
+    }
+
+    #[test]
+    fn a_stall_of_a_loop_delays_no_requests_of_another() {
+        let mut fidelity = Fidelity::default();
+        let at = Nanos(1_000_000_000);
+        fidelity.add_stall(1, Stall { from: at, to: at + Nanos(400 * US), activity: Activity::Submitting });
+        (0..3).for_each(|issuer| fidelity.add(&row(1, 100, DelayReason::None), issuer));
+        let late = fidelity.verdict(true).unwrap().late;
+        let expected = [(Cause::Submission, 1), (Cause::Unknown, 2)].map(|(cause, requests)| Late { cause, requests });
+        assert_eq!(late.len(), 2);
+        assert!(expected.iter().all(|part| late.contains(part)), "{late:?}");
     }
 
     #[test]
@@ -302,7 +322,7 @@ mod tests {
             for (part, late) in [(0, 100), (1, 200 + i as i64), (2, 150)] {
                 let at = Nanos((i * 1_000_000_000 + part * 1_000_000) as i64);
                 let row = row(i * 3 + part, 0, DelayReason::None);
-                fidelity.add(&IoResult { scheduled: at, issued: Some(at + Nanos(late * US)), ..row });
+                fidelity.add(&IoResult { scheduled: at, issued: Some(at + Nanos(late * US)), ..row }, 0);
             }
         }
         let worst = fidelity.verdict(true).unwrap().worst;
@@ -315,7 +335,7 @@ mod tests {
         assert!(!found.faithful && found.sentence.contains("perturbed on purpose"), "{found:?}");
         let mut fidelity = Fidelity::default();
         assert_eq!(fidelity.verdict(true), None);
-        fidelity.add(&row(0, 1, DelayReason::None));
+        fidelity.add(&row(0, 1, DelayReason::None), 0);
         assert!(fidelity.verdict(false).unwrap().sentence.starts_with("As far as it went, this replay was faithful"));
     }
 }

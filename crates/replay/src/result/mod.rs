@@ -3,5 +3,7 @@
 pub mod completion_log;
 pub mod fidelity;
 pub mod histogram;
+pub mod in_flight;
 pub mod journal;
+pub mod merge;
 pub mod statistics;

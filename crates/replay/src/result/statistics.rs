@@ -63,8 +63,8 @@ impl Counter {
         }
     }
 
-    /// Adds a row.
-    pub fn add(&mut self, record: &IoResult) {
+    /// Adds a row of a loop.
+    pub fn add(&mut self, record: &IoResult, issuer: u16) {
         self.devices.add(record);
         self.rows += 1;
         self.ops[record.op as usize] += 1;
@@ -72,7 +72,7 @@ impl Counter {
         self.pushed_back += u64::from(record.pushed_back);
         self.widened += u64::from(record.widened);
         self.bytes += record.bytes_done;
-        self.fidelity.add(record);
+        self.fidelity.add(record, issuer);
         if let Some(delay) = record.delay() {
             self.delay.add(delay);
             if record.is_not_held_back() {
@@ -181,10 +181,10 @@ mod tests {
         for (number, &delay_reason) in DelayReason::ALL.iter().enumerate() {
             for pushed_back in [false, true] {
                 let issued = Some(Nanos(1000 + 60_000 * number as i64));
-                counter.add(&IoResult { issued, delay_reason, pushed_back, ..IoResult::of(&request, 0) });
+                counter.add(&IoResult { issued, delay_reason, pushed_back, ..IoResult::of(&request, 0) }, 0);
             }
         }
-        counter.add(&IoResult { outcome: Outcome::Dropped, ..IoResult::of(&request, 0) });
+        counter.add(&IoResult { outcome: Outcome::Dropped, ..IoResult::of(&request, 0) }, 0);
         let verdict = counter.fidelity.verdict(true).unwrap();
         // Not pushed back, and with the delay reason none, input or completion log.
         assert_eq!((verdict.own.requests, counter.delay_not_held_back.count()), (3, 3));

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rtrb::{Consumer, Producer, RingBuffer};
 use serde::Serialize;
 
-use super::STALLS;
+use super::queues::STALLS;
 use crate::address::device_map::DeviceMap;
 use crate::address::placement::Geometry;
 use crate::address::router::Routes;
@@ -110,7 +110,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     let (buffer_sender, buffer_receiver) = RingBuffer::new((pool.largest() / UNIT_BYTES) as usize);
     let (stall_sender, stall_receiver) = RingBuffer::new(STALLS);
     let progress = Progress::default();
-    let stall_monitor = StallMonitor::new(&progress.in_flight, stall_sender);
+    let stall_monitor = StallMonitor::new(progress.in_flight.of(0), stall_sender);
     let metadata = Metadata::new(Kind::Replay, "iosonar");
     let journal = JournalWriter::unnamed(&metadata)?;
     let clock = Monotonic::starting_in(options.issuing.grace);
@@ -122,7 +122,7 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
     let inputs = PrepareInputs { schedule, config, pool, payload: Payload::new(&options.data, 1), refill: None };
     let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
     let completion_log =
-        CompletionLog::new(completed_receiver, stall_receiver, buffer_sender, arena, journal, stop, &progress);
+        CompletionLog::new(completed_receiver, vec![stall_receiver], buffer_sender, arena, journal, stop, &progress);
     let loop_ends = (prepared_receiver, completed_sender, stall_monitor);
     let enter = || {
         lock_memory();

@@ -231,7 +231,7 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     while let Some(record) = rows.read().map_err(|e| Error::file(journal, e))? {
         raise_extent(&mut prepare_stats.device_extents, record.device, record.source_sector + record.sectors);
         loop_counters.max_in_flight = loop_counters.max_in_flight.max(record.in_flight);
-        counter.add(&record);
+        counter.add(&record, 0);
     }
     let run = metadata.run.get_or_insert_default();
     let (targets, map) = targets::from_footer(run);

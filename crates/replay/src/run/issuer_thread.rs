@@ -16,8 +16,8 @@ use crate::engine::choice::Chosen;
 use crate::error::Result;
 use crate::host::isolation::{Isolation, request_short_time_slice};
 use crate::issuer::{
-    BlockingWait, Hybrid, Idle, IssueRules, Issuer, IssuerParts, LoopCounters, Rereader, Sleep, Spin, StallMonitor,
-    Stop,
+    BlockingWait, Hybrid, Idle, IssueRules, Issuer, IssuerParts, LoopCounters, Rereader, SharedWith, Sleep, Spin,
+    StallMonitor, Stop,
 };
 use crate::pipeline::buffers::{Arena, Pool};
 use crate::pipeline::inline_stages::{InlineIdle, InlineStages, VirtualIdle};
@@ -69,6 +69,8 @@ pub struct LoopResult {
 /// Everything that the issuer thread needs.
 pub struct IssuerThread<'a> {
     pub options: &'a Options,
+    /// What it shares with other loops.
+    pub sharing: SharedWith,
     /// The clock, with `--virtual-time`.
     pub virtual_clock: Option<Virtual>,
     pub isolation: Option<&'a Isolation>,
@@ -94,7 +96,7 @@ pub type FinalPassInput = (Checker, Pool);
 pub struct EndChannels {
     /// Receives the loop's result.
     pub result: mpsc::Sender<LoopResult>,
-    /// Delivers the input of the final pass. A closed channel means that there is none.
+    /// Delivers the input of the final pass, to one loop. A closed channel means that there is none.
     pub final_pass: mpsc::Receiver<FinalPassInput>,
 }
 
@@ -117,7 +119,7 @@ impl<'a> IssuerThread<'a> {
             return Ok(self.issue(clock, target, VirtualIdle { stages }, finish, &[], end));
         }
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
-        Ok(match self.options.method.target(files, arena, slots, seed)? {
+        Ok(match self.options.method.target(files, arena, slots, self.options.issuing.issuers, seed)? {
             Chosen::Uring(target) => {
                 let loop_ready = LoopReady { engine: Engine::IoUring, warnings: target.warnings() };
                 self.drive(*target, loop_ready, ready, start, end)
@@ -168,13 +170,17 @@ impl<'a> IssuerThread<'a> {
         known: &[String],
         end: &EndChannels,
     ) -> Option<FinalPassOutcome> {
-        let Self { options, rules, stop, stall_monitor, input, output, program, run, geometries, .. } = self;
+        let Self { options, sharing, rules, stop, stall_monitor, input, output, program, run, geometries, .. } = self;
         let (progress, arena) = (self.progress, self.arena);
         let rereader =
             run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
         let final_clock = clock.clone();
         let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader, program };
-        let (counters, mut target, idle, outcome) = Issuer::new(parts).run();
+        let (counters, mut target, idle, outcome) = Issuer::new(parts).sharing(sharing).run();
+        if outcome.is_err() && options.issuing.issuers > 1 {
+            // The others may wait for requests of this loop.
+            stop.drain();
+        }
         let inline_results = finish(idle);
         let warnings = target.warnings().into_iter().filter(|warning| !known.contains(warning)).collect();
         let _ = end.result.send(LoopResult { counters, outcome, warnings, inline_results });

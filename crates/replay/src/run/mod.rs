@@ -2,25 +2,26 @@
 //! the result.
 
 pub mod calibrate;
+mod describe;
 pub(crate) mod finalize;
 mod finished;
 pub(crate) mod issuer_thread;
+mod loops;
 #[cfg(test)]
 mod odd_journals;
 pub(crate) mod prescan;
 mod program;
+mod queues;
 pub(crate) mod stages;
 mod start;
 mod targets;
 pub(crate) mod warnings;
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::thread;
 
-use iosonar_trace::run_info::{OpenMap, RunData, RunProgram};
-use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, RunInfo, path_text};
-use iosonar_workload::program::Demand;
-use rtrb::RingBuffer;
+use iosonar_trace::run_info::RunProgram;
+use iosonar_trace::{Metadata, Nanos, Reader, Request, RunInfo};
 
 use crate::address::device_map::DeviceMap;
 use crate::config::issuing::Wait;
@@ -32,19 +33,20 @@ use crate::device::meter::Meter;
 use crate::error::{Error, Result};
 use crate::host::contention::{Contention, StealMeter};
 use crate::host::isolation::Isolation;
-use crate::host::machine;
-use crate::issuer::{IssueRules, Limits, StallMonitor, Stop};
-use crate::pipeline::buffers::{Pool, UNIT_BYTES};
+use crate::issuer::{IssueRules, StallMonitor, Stop};
+use crate::pipeline::buffers::Pool;
 use crate::pipeline::inline_stages::InlineStages;
 use crate::pipeline::payload::Payload;
 use crate::pipeline::prepare::{PrepareConfig, PrepareInputs, PrepareOutcome, Preparer};
 use crate::result::completion_log::{CompletionLog, Progress};
 use crate::result::journal;
 use crate::result::journal::JournalWriter;
+use crate::run::describe::Described;
 use crate::run::finalize::{StageResults, finalize};
-use crate::run::issuer_thread::{EndChannels, IssuerThread, Start};
+use crate::run::issuer_thread::IssuerThread;
+use crate::run::loops::Loops;
 use crate::run::program::Placed;
-use crate::run::stages::{spawn_stage, spawn_with_result};
+use crate::run::stages::spawn_stage;
 use crate::schedule::clock::{Monotonic, Virtual, wall, wall_offset};
 use crate::schedule::iterations::{Iterations, Reopen};
 use crate::verify::Verify;
@@ -55,9 +57,6 @@ use crate::verify::header;
 pub use crate::run::finalize::recover;
 pub use crate::run::finished::Finished;
 pub use crate::run::prescan::Prescan;
-
-/// Capacity of the queue of stalls from the loop to the completion log.
-const STALLS: usize = 4096;
 
 /// A run that is ready to start.
 pub struct Prepared {
@@ -109,40 +108,27 @@ impl Prepared {
         let program = program.map(|program| program::place(&program, &options, &devices, &map)).transpose()?;
         targets::check_fit(&options, prescan.as_ref(), &devices, &map)?;
         let demand = program.as_ref().map(|program| program.demand);
-        let pool = Pool::new(buffer_bytes(&options, prescan.as_ref(), demand, devices.len()))?;
+        let pool = Pool::new(queues::buffer_bytes(&options, prescan.as_ref(), demand, devices.len()))?;
         // A new seed for each run, so that it does not write the same data as an earlier run. In virtual time nothing is
         // written, and all runs have the same result.
         let seed = if options.method.virtual_time { options.modes.seed } else { wall().0 as u64 };
-        let mut metadata = Metadata::new(Kind::Replay, "iosonar");
-        metadata.source.path = options.has_load().then(|| path_text(&options.load));
-        metadata.source.preamble.clone_from(&load.metadata().source.preamble);
-        metadata.devices = match &program {
-            Some(program) if !options.has_load() => program.devices.clone(),
-            _ => load_devices,
-        };
-        let mut run = RunInfo {
-            load: metadata.source.path.clone().map(Into::into).unwrap_or_default(),
-            program: program.as_ref().map(|program| program.info.clone().into()).unwrap_or_default(),
-            options: OpenMap::of(&options).into(),
-            typed: options.typed.options().clone().into(),
-            target: devices[0].describe().into(),
-            targets: targets::describe(&devices, &map).into(),
-            machine: machine::snapshot().into(),
-            fake: options.fake().into(),
-            wait: options.wait().name().into(),
-            wait_reason: wait_reason.clone().into(),
-            contention: contention.as_ref().map(Contention::describe).into(),
-            data: RunData { what: options.data.to_string().into(), seed: seed.into(), ..RunData::default() }.into(),
-            ..RunInfo::default()
-        };
         let isolation = match options.issuing.isolate.as_slice() {
             [] => None,
             parts => Some(Isolation::apply(parts)?),
         };
-        if let Some(isolation) = &isolation {
-            run.isolation = isolation.changes().to_vec().into();
-        }
-        metadata.run = Some(Box::new(run));
+        let described = Described {
+            options: &options,
+            load: load.metadata(),
+            load_devices,
+            program: program.as_ref(),
+            targets: &devices,
+            map: &map,
+            seed,
+            wait_reason: &wait_reason,
+            contention: contention.as_ref(),
+            isolation: isolation.as_ref(),
+        };
+        let metadata = described.metadata();
         let mut warnings = warnings::before(&options, &devices, &map, prescan.as_ref(), load.metadata());
         warnings.extend(demand.and_then(|demand| warnings::depth(&options, &demand)));
         let journal = JournalWriter::create(
@@ -227,59 +213,40 @@ impl Prepared {
 
     /// Replays the load, and returns when the result is complete under its final name. Updates `progress` meanwhile.
     pub fn run(mut self, progress: &Progress) -> Result<Finished> {
-        let rules = IssueRules::of(&self.options, self.devices.len());
-        let arena = Arc::clone(self.pool.arena());
-        let files = self.devices.iter().map(clone_file).collect::<Result<_>>()?;
-        let (prepared_sender, prepared_receiver) = RingBuffer::new(self.options.queue_capacity());
-        // Room for all requests in flight or waiting, and as many again for while the completion log sleeps.
-        let (completed_sender, completed_receiver) = RingBuffer::new((rules.limits.slots() * 2).max(65_536));
-        let buffers = (self.pool.largest() / UNIT_BYTES) as usize;
-        let (buffer_sender, buffer_receiver) = RingBuffer::new(buffers);
         let (options, shared_stop) = (&self.options.clone(), &Arc::clone(&self.stop));
-        let stop: &Stop = shared_stop;
-        let (stall_sender, stall_receiver) = RingBuffer::new(STALLS);
-        let isolation = self.isolation.take();
+        let (stop, isolation): (&Stop, _) = (shared_stop, self.isolation.take());
+        let rules = IssueRules::of(options, self.devices.len());
+        let (mut ends, loop_ends) = queues::connect(options, &rules, self.devices.len(), &self.pool);
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
-        let (program, refill) = self.program.take().map(|placed| placed.start(options, &self.pool)).unzip();
-        let issuer_thread = IssuerThread {
-            options,
-            virtual_clock: virtual_clock.clone(),
-            isolation: isolation.as_ref(),
-            files,
-            rules,
-            arena: Arc::clone(&arena),
-            stop,
-            stall_monitor: StallMonitor::new(&progress.in_flight, stall_sender),
-            input: prepared_receiver,
-            output: completed_sender,
-            program,
-            run,
-            geometries: &geometries,
-            progress,
-        };
-        let (start_sender, start_receiver) = mpsc::channel();
-        let (ready_sender, ready_receiver) = mpsc::channel();
-        let (result_sender, result_receiver) = mpsc::channel();
-        let (final_pass_sender, final_pass_receiver) = mpsc::channel();
-        let end = EndChannels { result: result_sender, final_pass: final_pass_receiver };
+        let (mut program, refill) = self.program.take().map(|placed| placed.start(options, &self.pool)).unzip();
+        let mut threads = Vec::new();
+        for ends in loop_ends {
+            threads.push(IssuerThread {
+                options,
+                virtual_clock: virtual_clock.clone(),
+                isolation: isolation.as_ref(),
+                files: self.devices.iter().map(clone_file).collect::<Result<_>>()?,
+                rules,
+                arena: Arc::clone(self.pool.arena()),
+                stop,
+                stall_monitor: StallMonitor::new(progress.in_flight.of(ends.sharing.issuer.into()), ends.stalls),
+                sharing: ends.sharing,
+                input: ends.prepared,
+                output: ends.completed,
+                program: program.take(),
+                run,
+                geometries: &geometries,
+                progress,
+            });
+        }
         thread::scope(|scope| {
-            let issuer =
-                spawn_with_result(scope, "issuer", move || issuer_thread.run(&ready_sender, &start_receiver, &end))?;
-            let Ok(ready) = ready_receiver.recv() else {
-                return Err(issuer.recv().expect("the loop does not panic").expect_err("it was not ready"));
-            };
+            let loops = Loops::spawn(scope, threads)?;
+            let ready = loops.ready()?;
             self.warnings.extend(ready.warnings);
             self.run_info().engine = ready.engine.name().to_owned().into();
-            let clock = match start::clock(&self.options.issuing, stop, progress) {
-                Ok(clock) => clock,
-                Err(error) => {
-                    // Ends the issuer thread, which waits for it.
-                    drop(start_sender);
-                    return Err(error);
-                }
-            };
+            let clock = start::clock(&options.issuing, stop, progress)?;
             progress.set_zero(clock);
             self.record_start(clock);
             self.mark_targets();
@@ -288,6 +255,12 @@ impl Prepared {
             let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
             // If this fails, writing entries fails as well, and the completion log reports it.
             let _ = self.journal.rewrite_header(&self.metadata);
+            let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
+            let checker = run.map(|run| Checker::of(options, run).with_discards(discarded));
+            let (completed, arena) = (ends.take_completed(clock), Arc::clone(self.pool.arena()));
+            let completion_log =
+                CompletionLog::new(completed, ends.stalls, ends.to_return, arena, self.journal, stop, progress)
+                    .with_checker(checker);
             let routes = targets::routes(options, self.prescan.as_ref(), &self.devices, &self.map);
             let config = PrepareConfig::of(options, routes, run);
             let reopen: Option<Reopen<'_>> = options
@@ -297,39 +270,24 @@ impl Prepared {
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, reopen));
             let inputs =
                 PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill: refill.flatten() };
-            let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
-            let checker = run.map(|run| Checker::of(options, run).with_discards(discarded));
-            let completion_log = CompletionLog::new(
-                completed_receiver,
-                stall_receiver,
-                buffer_sender,
-                arena,
-                self.journal,
-                stop,
-                progress,
-            )
-            .with_checker(checker);
             let threads = if let Some(clock) = virtual_clock {
-                let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
-                let _ = start_sender.send(Start::Virtual(InlineStages::new(preparer, completion_log)));
+                let preparer = Preparer::new(clock, inputs, stop, ends.outputs, ends.returned);
+                loops.start_virtual(InlineStages::new(preparer, completion_log));
                 None
             } else if options.wait() == Wait::Inline {
-                let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
-                let inline_stages = Some(InlineStages::new(preparer, completion_log));
-                let _ = start_sender.send(Start::Real { clock, inline_stages });
+                let preparer = Preparer::new(clock, inputs, stop, ends.outputs, ends.returned);
+                loops.start_inline(clock, InlineStages::new(preparer, completion_log));
                 None
             } else {
-                let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
-                let _ = start_sender.send(Start::Real { clock, inline_stages: None });
+                let preparer = Preparer::new(clock, inputs, stop, ends.outputs, ends.returned);
+                loops.start(clock);
                 let preparer = spawn_stage(scope, "prepare", || preparer.run()).inspect_err(|_| stop.abort())?;
-                // Abort if this thread is missing: the loop's output queue would never be emptied.
+                // Abort if this thread is missing: the loops' output queues would never be emptied.
                 let completion_log =
                     spawn_stage(scope, "completion-log", || completion_log.run()).inspect_err(|_| stop.abort())?;
                 Some((preparer, completion_log))
             };
-            let Ok(mut loop_result) = result_receiver.recv() else {
-                return Err(issuer.recv().expect("the loop does not panic").expect_err("it did not end"));
-            };
+            let mut loop_result = loops.finish()?;
             progress.set_finishing();
             let thread_results = threads.map(|(preparer, completion_log)| {
                 let prepare = preparer.join().expect("the preparer does not panic");
@@ -341,12 +299,9 @@ impl Prepared {
             self.metadata.complete = !stop.is_requested();
             let final_pass = log.checker.take_if(|_| options.verification.verify >= Verify::Final).map(|checker| {
                 if stop.is_requested() || loop_result.outcome.is_err() {
-                    drop(final_pass_sender);
                     return FinalPass::skipped(checker);
                 }
-                let _ = final_pass_sender.send((checker, memory.into_pool()));
-                let done = issuer.recv().expect("the final pass does not panic");
-                done.expect("the engine was set up").expect("a final pass was requested")
+                loops.final_pass((checker, memory.into_pool()))
             });
             let results = StageResults {
                 prepare_stats: stats,
@@ -380,22 +335,6 @@ impl Prepared {
     fn run_info(&mut self) -> &mut RunInfo {
         self.metadata.run.as_mut().expect("set in `new`")
     }
-}
-
-/// Memory for buffers: at most --buffers, and no more than the requests prepared, waiting or in flight can use.
-fn buffer_bytes(options: &Options, prescan: Option<&Prescan>, demand: Option<Demand>, targets: usize) -> u64 {
-    if !options.method.has_device() {
-        return UNIT_BYTES;
-    }
-    if let Some(demand) = demand {
-        // Some of the largest, beside those that are ready.
-        return options.issuing.buffers.max(demand.largest.bytes().next_power_of_two().saturating_mul(4));
-    }
-    let Some(prescan) = prescan else { return options.issuing.buffers };
-    // Widening adds at most a block at each end.
-    let largest = (prescan.longest_transfer * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
-    let at_once = (Limits::of(options, targets).slots() + options.issuing.ahead) as u64;
-    options.issuing.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }
 
 fn clone_file(device: &Device) -> Result<std::fs::File> {

@@ -53,12 +53,8 @@ struct AnyOrder {
 
 impl Target for AnyOrder {
     fn stage(&mut self, io: Io<'_>) {
-        let range = Range {
-            target: io.target,
-            sector: io.offset / 512,
-            sectors: io.length / 512,
-            modifies: io.op.modifies(),
-        };
+        let range =
+            Range { target: io.target, sector: io.offset / 512, sectors: io.length / 512, modifies: io.op.modifies() };
         self.staged.push((io.slot, io.key, range, io.length as i64));
     }
 

@@ -82,8 +82,7 @@ impl Shards {
     #[inline]
     pub fn loops(&self, io: &PreparedIo) -> LoopSet {
         let Self::ByExtent { issuers } = *self else { return LoopSet(1 << self.owner(io)) };
-        let (first, last) =
-            (io.sector.0 >> EXTENT_BITS, (io.sector.0 + io.sectors.0.max(1) - 1) >> EXTENT_BITS);
+        let (first, last) = (io.sector.0 >> EXTENT_BITS, (io.sector.0 + io.sectors.0.max(1) - 1) >> EXTENT_BITS);
         // Each group of as many extents as there are loops has an extent of every loop.
         if last - first >= 2 * issuers as u64 {
             return LoopSet(u64::MAX >> (MAX_ISSUERS - issuers));

@@ -1,0 +1,65 @@
+//! What the footer says about a run before it starts.
+
+use iosonar_trace::run_info::{OpenMap, RunData};
+use iosonar_trace::{self as trace, Kind, Metadata, RunInfo, path_text};
+
+use super::program::Placed;
+use super::targets;
+use crate::address::device_map::DeviceMap;
+use crate::config::options::Options;
+use crate::device::Device;
+use crate::host::contention::Contention;
+use crate::host::isolation::Isolation;
+use crate::host::machine;
+
+/// A run that is described.
+pub struct Described<'a> {
+    pub options: &'a Options,
+    /// The metadata of the load.
+    pub load: &'a Metadata,
+    /// Its devices.
+    pub load_devices: Vec<trace::Device>,
+    pub program: Option<&'a Placed>,
+    pub targets: &'a [Device],
+    pub map: &'a DeviceMap,
+    /// The seed of the data of writes.
+    pub seed: u64,
+    pub wait_reason: &'a str,
+    pub contention: Option<&'a Contention>,
+    pub isolation: Option<&'a Isolation>,
+}
+
+impl Described<'_> {
+    /// The footer so far.
+    pub fn metadata(self) -> Metadata {
+        let Self { options, targets, map, program, .. } = self;
+        let mut metadata = Metadata::new(Kind::Replay, "iosonar");
+        metadata.source.path = options.has_load().then(|| path_text(&options.load));
+        metadata.source.preamble.clone_from(&self.load.source.preamble);
+        metadata.devices = match program {
+            Some(program) if !options.has_load() => program.devices.clone(),
+            _ => self.load_devices,
+        };
+        let mut run = RunInfo {
+            load: metadata.source.path.clone().map(Into::into).unwrap_or_default(),
+            program: program.map(|program| program.info.clone().into()).unwrap_or_default(),
+            options: OpenMap::of(options).into(),
+            typed: options.typed.options().clone().into(),
+            target: targets[0].describe().into(),
+            targets: targets::describe(targets, map).into(),
+            machine: machine::snapshot().into(),
+            fake: options.fake().into(),
+            wait: options.wait().name().into(),
+            wait_reason: self.wait_reason.to_owned().into(),
+            contention: self.contention.map(Contention::describe).into(),
+            data: RunData { what: options.data.to_string().into(), seed: self.seed.into(), ..RunData::default() }
+                .into(),
+            ..RunInfo::default()
+        };
+        if let Some(isolation) = self.isolation {
+            run.isolation = isolation.changes().to_vec().into();
+        }
+        metadata.run = Some(Box::new(run));
+        metadata
+    }
+}
