@@ -177,6 +177,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     pub fn run(mut self) -> (LoopCounters, T, I, io::Result<()>) {
         let outcome = self.run_loop();
         self.output_unfinished();
+        self.sharing.end();
         self.counters.early_end = self.program.as_ref().and_then(|program| program.early_end());
         (self.counters, self.target, self.idle, outcome)
     }

@@ -19,7 +19,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     #[inline]
     pub(super) fn take_due(&mut self, now: Nanos) {
         if now >= self.limits.until {
-            self.queues.clear();
+            self.discard_due();
             self.is_past_end = true;
             return;
         }
@@ -81,7 +81,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
                 }
                 return;
             }
-            if !self.output.has_room(self.in_flight + self.waiting + 1) {
+            if !self.output.has_room(self.in_flight + self.waiting + self.sharing.pending() + 1) {
                 self.counters.completion_log_stalls += 1;
                 return self.note_held(queue, DelayReason::CompletionLog, now);
             }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use iosonar_trace::{DelayReason, Nanos};
 
 use crate::pipeline::io::PreparedIo;
+use crate::pipeline::sharding::Share;
 
 /// The due requests that share a depth. A full queue holds only its own requests.
 #[derive(Debug)]
@@ -124,6 +125,11 @@ impl DispatchQueues {
         let next = self.all[queue].due.pop_front().expect("the queue has a head");
         self.admitted = self.admitted.max(next.sequence_number);
         next
+    }
+
+    /// Whether requests concern several loops.
+    pub fn shares(&self) -> impl Iterator<Item = Option<Share>> {
+        self.all.iter().flat_map(|queue| queue.due.iter().map(|due| due.share))
     }
 
     /// Discards all requests.

@@ -58,7 +58,7 @@ pub(super) struct Sharing {
 /// A guard in a slot.
 #[derive(Clone, Copy, Debug)]
 struct Guard {
-    state: u32,
+    share: Share,
     has_agreed: bool,
 }
 
@@ -133,10 +133,26 @@ impl Sharing {
     pub fn agree_if_guard(&mut self, slot: u32) -> bool {
         let Some(Some(guard)) = self.guarded.get_mut(slot as usize) else { return false };
         guard.has_agreed = true;
-        let state = guard.state;
+        let state = guard.share.state;
         self.disagreeing -= 1;
         self.shared().agree(state, Met::NOTHING);
         true
+    }
+
+    /// A request that was in the queues is neither tracked nor issued, as nothing is admitted any more.
+    pub fn discard(&self, share: Option<Share>) {
+        match share {
+            Some(share) if share.is_guard() => self.shared().release(share.state),
+            Some(share) => self.finish(share),
+            None => {}
+        }
+    }
+
+    /// The loop has ended.
+    pub fn end(&self) {
+        if let Some(shared) = &self.with.shared {
+            shared.set_ended(self.with.issuer);
+        }
     }
 
     fn shared(&self) -> &SharedRequests {
@@ -153,7 +169,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
                 let met = self.met_by_head(queue);
                 let slot = self.slots.next_free();
                 let has_agreed = self.tracker.admit(slot, range) == Admission::Issue;
-                self.occupy_with_guard(queue, Guard { state: share.state, has_agreed });
+                self.occupy_with_guard(queue, Guard { share, has_agreed });
                 if has_agreed {
                     self.sharing.shared().agree(share.state, met);
                 } else {
@@ -176,7 +192,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             }
             (Stage::Issued, _) => {
                 let admission = self.tracker.admit(self.slots.next_free(), range);
-                self.occupy_with_guard(queue, Guard { state: share.state, has_agreed: true });
+                self.occupy_with_guard(queue, Guard { share, has_agreed: true });
                 debug_assert_eq!(admission, Admission::Issue, "nothing passed it since it agreed");
                 return true;
             }
@@ -233,8 +249,8 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             let shared = with.shared.as_deref().expect("no request is shared without it");
             let guard = guarded[slot as usize].expect("it is in the list of guards");
             // A request that is not issued can finish before its guard agrees. The guard waits all the same.
-            if guard.has_agreed && shared.stage(guard.state) == Stage::Finished {
-                shared.release(guard.state);
+            if guard.has_agreed && shared.is_over(guard.share.state, guard.share.owner) {
+                shared.release(guard.share.state);
                 guarded[slot as usize] = None;
                 guards.swap_remove(at);
                 self.tracker.finish(slot);
@@ -295,6 +311,19 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         self.slots.free(slot);
         self.tracker.finish(slot);
         self.sharing.finish(share);
+    }
+
+    /// Discards all requests that were not admitted. Other loops may wait for those that are shared.
+    pub(super) fn discard_due(&mut self) {
+        if self.sharing.with.shared.is_some() {
+            self.queues.shares().for_each(|share| self.sharing.discard(share));
+            while self.input.peek().is_some()
+                && let Some(next) = self.input.take()
+            {
+                self.sharing.discard(next.share);
+            }
+        }
+        self.queues.clear();
     }
 
     /// Moves the guard at the head of a queue into the next free slot.

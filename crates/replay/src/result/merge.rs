@@ -175,10 +175,14 @@ mod tests {
         let mut merge = Merge::new(vec![to_a, to_b], &clock);
         let mut round = || std::iter::from_fn(|| merge.next()).map(|done| done.record.request).collect::<Vec<_>>();
         let ms = 1_000_000;
-        [(0, 10), (1, 30), (2, 50)].map(|(request, at)| push(&mut a, request, Some(0), Some(at)));
+        for (request, at) in [(0, 10), (1, 30), (2, 50)] {
+            push(&mut a, request, Some(0), Some(at));
+        }
         // Not issued: it comes as soon as it is the first of its queue.
         push(&mut b, 3, None, None);
-        [(4, 20), (5, 40)].map(|(request, at)| push(&mut b, request, Some(0), Some(at)));
+        for (request, at) in [(4, 20), (5, 40)] {
+            push(&mut b, request, Some(0), Some(at));
+        }
         assert_eq!(round(), [3], "nothing else completed long enough ago");
         clock.0.set(ms + 40);
         assert_eq!(round(), [0, 4, 1, 5]);

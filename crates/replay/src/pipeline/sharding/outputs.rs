@@ -87,10 +87,11 @@ impl Sharding {
         self.next_state = state + 1;
         self.prepared.store(io.sequence_number, Ordering::Relaxed);
         for number in loops.iter().filter(|&number| number != owner) {
-            let guard = io.guard(Share { state, role: Role::Guard });
+            let guard = io.guard(Share { state, role: Role::Guard, owner: owner as u16 });
             let _ = push(&mut queues[number], guard);
         }
-        push(&mut queues[owner], PreparedIo { share: Some(Share { state, role: Role::Owner }), ..io })
+        let share = Some(Share { state, role: Role::Owner, owner: owner as u16 });
+        push(&mut queues[owner], PreparedIo { share, ..io })
     }
 }
 

@@ -12,7 +12,7 @@
 //! the heads of their queues until it is decided whether the request is issued, since a request that is left out is in no
 //! one's way.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Shared requests that can be on their way or in flight at a time. Preparation waits for more.
 const STATES: usize = 1024;
@@ -35,6 +35,8 @@ pub struct Share {
     pub state: u32,
     /// The part of this loop.
     pub role: Role,
+    /// The loop that issues it.
+    pub owner: u16,
 }
 
 impl Share {
@@ -95,7 +97,11 @@ struct State {
 
 /// All shared requests, in constant memory.
 #[derive(Debug)]
-pub struct SharedRequests(Box<[State]>);
+pub struct SharedRequests {
+    states: Box<[State]>,
+    /// Loops that have ended, as bits.
+    ended: AtomicU64,
+}
 
 impl Default for SharedRequests {
     fn default() -> Self {
@@ -105,7 +111,7 @@ impl Default for SharedRequests {
             stage: AtomicU8::new(Stage::Finished as u8),
             users: AtomicU32::new(0),
         };
-        Self(std::iter::repeat_with(new).take(STATES).collect())
+        Self { states: std::iter::repeat_with(new).take(STATES).collect(), ended: AtomicU64::new(0) }
     }
 }
 
@@ -116,8 +122,8 @@ impl SharedRequests {
     /// Takes a free state, from `first` on, for a request with this many guards. Only preparation calls it.
     pub fn open(&self, first: u32, guards: u32) -> Option<u32> {
         let after = |offset: usize| (first as usize + offset) % STATES;
-        let free = (0..STATES).map(after).find(|&index| self.0[index].users.load(Ordering::Acquire) == 0)?;
-        let state = &self.0[free];
+        let free = (0..STATES).map(after).find(|&index| self.states[index].users.load(Ordering::Acquire) == 0)?;
+        let state = &self.states[free];
         // The queues to the loops publish this.
         state.missing.store(guards, Ordering::Relaxed);
         state.met.store(0, Ordering::Relaxed);
@@ -174,9 +180,20 @@ impl SharedRequests {
         self.at(state).users.fetch_sub(1, Ordering::Release);
     }
 
+    /// A loop has ended: none of its requests is in flight any more, and those that it did not issue never will be.
+    pub fn set_ended(&self, issuer: u16) {
+        self.ended.fetch_or(1 << issuer, Ordering::Release);
+    }
+
+    /// Whether the owner of a request does nothing more with it.
+    #[inline]
+    pub fn is_over(&self, state: u32, owner: u16) -> bool {
+        self.stage(state) == Stage::Finished || self.ended.load(Ordering::Acquire) & (1 << owner) != 0
+    }
+
     #[inline]
     fn at(&self, state: u32) -> &State {
-        &self.0[state as usize]
+        &self.states[state as usize]
     }
 }
 

@@ -1,0 +1,184 @@
+//! `iosonar replay --issuers`: a run shared among several issuing loops has each request once, keeps conflicts apart, and
+//! ends as a run of one loop does.
+
+#[allow(dead_code, reason = "each file of tests uses a part of it")]
+mod replaying;
+
+use std::fs::File;
+use std::path::Path;
+
+use iosonar_testing::{LoopDevice, Need, left_out};
+use iosonar_trace::{IoResult, Nanos, Op, Outcome};
+use serde_json::Value;
+
+use replaying::{Bench, Finished, MIB, Row, adjacent_requests, request};
+
+/// Sectors of an extent: requests that cross a multiple of it concern several loops.
+const EXTENT: u64 = 8192;
+
+/// Requests on both sides of the ends of six extents, which often overlap; one of fifty is longer than an extent.
+fn crossing(requests: u64) -> Vec<Row> {
+    let place = |i: u64| (i % 6 + 1) * EXTENT - 160 + i * 7919 % 97 * 4;
+    let length = |i: u64| if i % 50 == 49 { EXTENT + 8 } else { 4 + i % 3 * 4 };
+    (0..requests).map(|i| (i as f64 / 1e6, place(i), length(i), if i % 5 < 2 { 'R' } else { 'W' })).collect()
+}
+
+fn assert_each_once(rows: &[IoResult], requests: u64) {
+    let mut numbers: Vec<u64> = rows.iter().map(|row| row.request).collect();
+    numbers.sort_unstable();
+    assert!(numbers.iter().copied().eq(0..requests), "{numbers:?}");
+    assert!(rows.iter().filter_map(IoResult::delay).all(|delay| delay >= Nanos::ZERO), "never early");
+}
+
+/// That no two requests that overlap, one of them a write, were in flight at the same time, and in the load's order.
+fn assert_no_conflict(rows: &[IoResult], is_in_order: bool) {
+    let issued: Vec<_> = rows.iter().filter(|row| row.issued.is_some()).collect();
+    for (i, a) in issued.iter().enumerate() {
+        for b in &issued[i + 1..] {
+            let overlap = a.device == b.device && a.sector < b.sector + b.sectors && b.sector < a.sector + a.sectors;
+            if overlap && (a.op != Op::Read || b.op != Op::Read) {
+                let (first, then) = if a.issued < b.issued { (a, b) } else { (b, a) };
+                assert!(first.completed <= then.issued, "{first:?}\n{then:?}");
+                assert!(!is_in_order || first.request < then.request, "{first:?}\n{then:?}");
+            }
+        }
+    }
+}
+
+fn assert_verified(ran: &Finished) -> Value {
+    let verify = ran.statistics()["verify"].clone();
+    assert_eq!((&verify["mismatches"], &verify["errors"]), (&0.into(), &0.into()), "{verify}\n{}", ran.stderr);
+    verify
+}
+
+#[test]
+fn data_is_right_and_conflicts_are_kept_apart_between_loops() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
+    let load = bench.load(&crossing(1200));
+    for more in [
+        &["--issuers", "2", "--verify", "reads"][..],
+        &["--issuers", "3", "--verify", "paranoia", "--asap", "--depth", "16"],
+        &["--issuers", "2", "--verify", "final", "--engine", "threads", "--depth", "each=8"],
+        &["--issuers", "5", "--verify", "final", "--loop", "--for", "3ms", "--wait", "sleep"],
+        &["--issuers", "2", "--verify", "reads", "--strong", "2", "--asap", "--depth", "2"],
+    ] {
+        let ran = bench.replay(&load, device.path(), &[more, &["--overwrite"]].concat()).with_code(0);
+        let verify = assert_verified(&ran);
+        assert_eq!(verify["undecided_sectors"], 0, "{more:?}");
+        assert!(verify["read_sectors"].as_u64().unwrap() > 0, "{verify}");
+        let rows = ran.rows();
+        if more.contains(&"--loop") {
+            assert!(rows.len() > 1200, "{}", rows.len());
+        } else {
+            assert_each_once(&rows, 1200);
+            assert_no_conflict(&rows, true);
+        }
+        assert!(ran.statistics()["pushed_back"].as_u64().unwrap() > 0);
+        assert_eq!(ran.run()["options"]["issuers"].to_string(), more[1]);
+        assert!(ran.footer().complete);
+    }
+}
+
+#[test]
+fn data_is_right_with_overlaps_in_flight_and_with_requests_that_are_left_out() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
+    let load = bench.load(&crossing(1200));
+    for overlaps in [&["--conflicts", "allow"][..], &["--strong", "0"], &["--conflicts", "drop"]] {
+        let more = [&["--issuers", "2", "--verify", "final", "--overwrite"], overlaps].concat();
+        let ran = bench.replay(&load, device.path(), &more).with_code(0);
+        assert_verified(&ran);
+        let rows = ran.rows();
+        assert_each_once(&rows, 1200);
+        let dropped = rows.iter().filter(|row| row.outcome == Outcome::Dropped).count();
+        assert_eq!(dropped > 0, overlaps[1] == "drop", "{overlaps:?}");
+        assert_eq!(ran.statistics()["dropped"], dropped);
+        if overlaps[1] == "drop" {
+            assert_no_conflict(&rows, false);
+        }
+    }
+}
+
+#[test]
+fn two_targets_have_a_loop_each() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, first, second) = (Bench::new(), LoopDevice::new(4 * MIB), LoopDevice::new(4 * MIB));
+    let requests: Vec<_> = adjacent_requests(800, 4)
+        .into_iter()
+        .zip(0..)
+        .map(|((at, sector, sectors, op), i)| {
+            (i % 2, request(at / 100.0, if op == 'R' { Op::Read } else { Op::Write }, sector % 1000, sectors))
+        })
+        .collect();
+    let load = bench.host(&requests);
+    let (target, other) = (format!("sda={}", first.path().display()), format!("sdb={}", second.path().display()));
+    let more = ["--target", &other, "--issuers", "2", "--verify", "final", "--depth", "each=4"];
+    let ran = bench.replay(&load, target.as_ref(), &more).with_code(0);
+    assert_verified(&ran);
+    assert_each_once(&ran.rows(), 800);
+    assert_no_conflict(&ran.rows(), true);
+    for device in ran.statistics()["devices"].as_array().unwrap() {
+        assert_eq!(device["requests"], 400, "{device}");
+    }
+}
+
+#[test]
+fn a_stop_in_the_middle_leaves_a_complete_record() {
+    let bench = Bench::new();
+    let rows: Vec<Row> =
+        crossing(20_000).into_iter().zip(0..).map(|(row, i)| (f64::from(i) / 1e3, row.1, row.2, row.3)).collect();
+    let load = bench.load(&rows);
+    let running = bench.start(&load, &bench.target(32 * MIB), &["--issuers", "2"]);
+    running.signal("INT");
+    let ran = running.end().with_code(5);
+    let rows = ran.rows();
+    assert!(rows.len() < 20_000 && !ran.footer().complete);
+    let mut numbers: Vec<u64> = rows.iter().map(|row| row.request).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), rows.len(), "each once");
+    assert!(rows.iter().all(|row| row.completed.is_some() || row.outcome == Outcome::Unfinished));
+    assert_eq!(ran.statistics()["requests"], rows.len());
+}
+
+#[test]
+fn pipes_time_limits_and_engines_without_io_work_with_several_loops() {
+    let bench = Bench::new();
+    let load = bench.load(&crossing(2000));
+    let target = bench.target(32 * MIB);
+    let mut piped = bench.command(Path::new("-"), &target, &["--issuers", "3", "--asap"]);
+    let output = piped.stdin(File::open(&load).unwrap()).output().unwrap();
+    assert_each_once(&Finished::of(output, bench.path("r.replay.parquet")).with_code(0).rows(), 2000);
+    for engine in ["null", "dry-run"] {
+        let more = ["--issuers", "4", "--asap", "--engine", engine, "--overwrite"];
+        assert_each_once(&bench.replay(&load, &target, &more).with_code(0).rows(), 2000);
+    }
+    let more = ["--issuers", "4", "--asap", "--loop", "--for", "300ms", "--engine", "null", "--overwrite"];
+    let ran = bench.replay(&load, &target, &more).with_code(0);
+    assert!(ran.footer().complete && ran.rows().len() > 2000);
+    let rows = ran.rows();
+    let completed: Vec<_> = rows.iter().filter_map(|row| row.completed).collect();
+    assert_eq!(completed.len(), rows.len());
+}
+
+#[test]
+fn what_needs_one_loop_is_refused_with_a_remedy() {
+    let bench = Bench::new();
+    let (load, target) = (bench.load(&adjacent_requests(10, 8)), bench.target(MIB));
+    for (more, remedy) in [
+        (&["--closed"][..], "use --asap"),
+        (&["--conflicts", "ordering"], "--conflicts partial"),
+        (&["--wait", "inline"], "another --wait"),
+        (&["--depth", "1"], "at most --issuers 1"),
+        (&["--simulate", "constant=1ms"], "omit --issuers"),
+    ] {
+        bench.replay(&load, &target, &[more, &["--issuers", "2"]].concat()).refused(&[remedy]);
+    }
+}
