@@ -43,6 +43,7 @@ pub mod idle;
 mod input;
 pub mod limits;
 mod output;
+mod shared_admission;
 mod sharing;
 mod slot;
 pub mod stall_monitor;

@@ -5,7 +5,7 @@ use iosonar_trace::{DelayReason, Flags, IoResult, Nanos, Op, Outcome};
 use super::Issuer;
 use super::idle::Idle;
 use super::limits::Pace;
-use super::sharing::Decision;
+use super::shared_admission::Decision;
 use super::slot::Slot;
 use crate::engine::{Io, Target};
 use crate::issuer::conflicts::{Admission, Policy, Range};

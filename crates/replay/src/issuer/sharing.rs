@@ -1,28 +1,12 @@
-//! Requests that concern several loops, in one of these loops: see [`sharding`](crate::pipeline::sharding).
-//!
-//! ```text
-//!                     [agreed by all guards?]
-//!  owner:   due ──▶ tracked ──▶ awaiting ──▶ staged ──▶ ... completed ──▶ output, then finished
-//!  guard:   due ──▶ tracked ──▶ agrees .............................▶ finished ──▶ untracked
-//! ```
-//! The owner's row is in the output before guards learn that it has completed, so that the completion log sees it before the
-//! rows of requests that waited for it.
+//! Requests that concern several loops, as one of these loops sees them: see [`sharding`](crate::pipeline::sharding).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iosonar_trace::{DelayReason, IoResult, Nanos};
+use iosonar_trace::Nanos;
 
-use super::Issuer;
-use super::dispatch_queue::DispatchQueue;
-use super::idle::Idle;
-use super::limits::Pace;
-use super::slot::Slot;
-use crate::engine::Target;
-use crate::issuer::conflicts::{Admission, Policy, Range};
 use crate::pipeline::sharding::shared::{Met, Stage};
-use crate::pipeline::sharding::{Role, Share, SharedRequests};
-use crate::schedule::clock::Clock;
+use crate::pipeline::sharding::{Share, SharedRequests};
 
 /// How long a loop waits at most for another one before it looks again. Longer than [`Hybrid`](super::Hybrid) spins, so that
 /// a processor is free for the other loop.
@@ -42,32 +26,24 @@ pub struct SharedWith {
 /// Shared requests in this loop.
 #[derive(Debug, Default)]
 pub(super) struct Sharing {
-    with: SharedWith,
+    pub with: SharedWith,
     /// Slots of owners that wait only for guards, oldest first.
-    awaiting: Vec<u32>,
+    pub awaiting: Vec<u32>,
     /// Slots of guards.
-    guards: Vec<u32>,
+    pub guards: Vec<u32>,
     /// For each slot, its guard.
-    guarded: Vec<Option<Guard>>,
+    pub guarded: Vec<Option<Guard>>,
     /// Guards that wait for an overlap.
-    disagreeing: usize,
+    pub disagreeing: usize,
     /// Whether the head of a dispatch queue waits for another loop.
-    is_head_waiting: bool,
+    pub is_head_waiting: bool,
 }
 
 /// A guard in a slot.
 #[derive(Clone, Copy, Debug)]
-struct Guard {
-    share: Share,
-    has_agreed: bool,
-}
-
-/// Whether the owner of a shared request may be issued, with `--conflicts drop`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
-    Wait,
-    Issue,
-    Drop,
+pub(super) struct Guard {
+    pub share: Share,
+    pub has_agreed: bool,
 }
 
 impl Sharing {
@@ -155,206 +131,9 @@ impl Sharing {
         }
     }
 
-    fn shared(&self) -> &SharedRequests {
-        self.with.shared.as_ref().expect("no request is shared without it")
-    }
-}
-
-impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
-    /// Admits the guard at the head of a queue. Returns whether it did.
-    pub(super) fn admit_guard(&mut self, queue: usize, share: Share, range: Range) -> bool {
-        match self.policy {
-            Policy::Drop => self.admit_guard_or_drop(queue, share, range),
-            _ => {
-                let met = self.met_by_head(queue);
-                let slot = self.slots.next_free();
-                let has_agreed = self.tracker.admit(slot, range) == Admission::Issue;
-                self.occupy_with_guard(queue, Guard { share, has_agreed });
-                if has_agreed {
-                    self.sharing.shared().agree(share.state, met);
-                } else {
-                    self.sharing.shared().meet(share.state, Met::CONFLICT);
-                    self.sharing.disagreeing += 1;
-                }
-                true
-            }
-        }
-    }
-
-    /// With `--conflicts drop`, the guard holds the head of the queue until it is decided whether the request is issued.
-    fn admit_guard_or_drop(&mut self, queue: usize, share: Share, range: Range) -> bool {
-        let stage = self.sharing.shared().stage(share.state);
-        match (stage, share.role) {
-            (Stage::Finished, _) => {
-                self.queues.take_head(queue);
-                self.sharing.shared().release(share.state);
-                return true;
-            }
-            (Stage::Issued, _) => {
-                let admission = self.tracker.admit(self.slots.next_free(), range);
-                self.occupy_with_guard(queue, Guard { share, has_agreed: true });
-                debug_assert_eq!(admission, Admission::Issue, "nothing passed it since it agreed");
-                return true;
-            }
-            (Stage::Ready, Role::Guard) => {
-                let is_conflict = self.tracker.has_conflict(range);
-                let met = if is_conflict { Met::CONFLICT } else { self.met_by_head(queue) };
-                self.sharing.shared().agree(share.state, met);
-                let head = self.queues.get_mut(queue).due.front_mut();
-                head.expect("it was looked at").share = Some(Share { role: Role::AgreedGuard, ..share });
-            }
-            _ => {}
-        }
-        self.sharing.is_head_waiting = true;
-        false
-    }
-
-    /// With `--conflicts drop`: whether the owner at the head of its queue is issued.
-    pub(super) fn decide(&mut self, share: Share, range: Range) -> Decision {
-        let has_conflict = self.tracker.has_conflict(range);
-        let Sharing { with, is_head_waiting, .. } = &mut self.sharing;
-        let shared = with.shared.as_deref().expect("no request is shared without it");
-        if shared.stage(share.state) == Stage::Open {
-            if has_conflict {
-                return Decision::Drop;
-            }
-            shared.set_stage(share.state, Stage::Ready);
-        }
-        if !shared.is_agreed(share.state) {
-            *is_head_waiting = true;
-            return Decision::Wait;
-        }
-        if shared.met(share.state).has(Met::CONFLICT) {
-            return Decision::Drop;
-        }
-        shared.set_stage(share.state, Stage::Issued);
-        Decision::Issue
-    }
-
-    /// Stages a request that has no conflict in this loop, or lets it wait for its guards.
+    /// Shared requests. Only called for those.
     #[inline]
-    pub(super) fn stage_or_await(&mut self, slot: u32) {
-        match self.slots.get_mut(slot).share {
-            Some(share) if !self.sharing.shared().is_agreed(share.state) => self.sharing.awaiting.push(slot),
-            Some(share) => self.stage_agreed(slot, share),
-            None => self.stage(slot),
-        }
-    }
-
-    /// Untracks guards whose requests are finished, and stages owners whose guards have agreed.
-    pub(super) fn poll_shared(&mut self) {
-        let mut at = 0;
-        while let Some(&slot) = self.sharing.guards.get(at) {
-            let Sharing { with, guards, guarded, .. } = &mut self.sharing;
-            let shared = with.shared.as_deref().expect("no request is shared without it");
-            let guard = guarded[slot as usize].expect("it is in the list of guards");
-            // A request that is not issued can finish before its guard agrees. The guard waits all the same.
-            if guard.has_agreed && shared.is_over(guard.share.state, guard.share.owner) {
-                shared.release(guard.share.state);
-                guarded[slot as usize] = None;
-                guards.swap_remove(at);
-                self.tracker.finish(slot);
-                self.slots.free(slot);
-            } else {
-                at += 1;
-            }
-        }
-        let mut at = 0;
-        while let Some(&slot) = self.sharing.awaiting.get(at) {
-            let share = self.slots.get_mut(slot).share.expect("only shared requests wait for guards");
-            if self.sharing.shared().met(share.state).has(Met::CONFLICT) {
-                self.push_back(slot);
-            }
-            if self.sharing.shared().is_agreed(share.state) {
-                if self.staged.len() == self.limits.batch || self.stop.is_requested() {
-                    return;
-                }
-                self.sharing.awaiting.remove(at);
-                self.stage_agreed(slot, share);
-            } else if self.is_past_end {
-                self.sharing.awaiting.remove(at);
-                self.cancel(slot, share);
-            } else {
-                at += 1;
-            }
-        }
-    }
-
-    fn stage_agreed(&mut self, slot: u32, share: Share) {
-        let met = self.sharing.shared().met(share.state);
-        if met.has(Met::CONFLICT) {
-            self.push_back(slot);
-        }
-        let record = &mut self.slots.get_mut(slot).record;
-        if self.pace != Pace::AsFastAsPossible && record.delay_reason == DelayReason::None {
-            record.delay_reason = reason(met);
-        }
-        self.stage(slot);
-    }
-
-    /// Counts a request as pushed back whose conflict is in another loop.
-    fn push_back(&mut self, slot: u32) {
-        let Slot { target, record, .. } = self.slots.get_mut(slot);
-        if !std::mem::replace(&mut record.pushed_back, true) {
-            let queue = self.queues.index_of(*target);
-            let DispatchQueue { ordinary, pushed_back, .. } = self.queues.get_mut(queue);
-            *ordinary -= 1;
-            *pushed_back += 1;
-        }
-    }
-
-    /// Leaves out a request that waits for guards when nothing more is admitted, as if it had not been admitted.
-    fn cancel(&mut self, slot: u32, share: Share) {
-        let Some(Slot { target, record: IoResult { pushed_back, .. }, .. }) = self.slots.take(slot) else { return };
-        let queue = self.queues.index_of(target);
-        self.queues.get_mut(queue).release(pushed_back);
-        self.slots.free(slot);
-        self.tracker.finish(slot);
-        self.sharing.finish(share);
-    }
-
-    /// Discards all requests that were not admitted. Other loops may wait for those that are shared.
-    pub(super) fn discard_due(&mut self) {
-        if self.sharing.with.shared.is_some() {
-            self.queues.shares().for_each(|share| self.sharing.discard(share));
-            while self.input.peek().is_some()
-                && let Some(next) = self.input.take()
-            {
-                self.sharing.discard(next.share);
-            }
-        }
-        self.queues.clear();
-    }
-
-    /// Moves the guard at the head of a queue into the next free slot.
-    fn occupy_with_guard(&mut self, queue: usize, guard: Guard) {
-        self.queues.take_head(queue);
-        let slot = self.slots.reserve();
-        self.sharing.guarded[slot as usize] = Some(guard);
-        self.sharing.guards.push(slot);
-    }
-
-    /// What held back the head of a queue after its deadline.
-    fn met_by_head(&self, queue: usize) -> Met {
-        let DispatchQueue { due, last_hold, .. } = self.queues.get(queue);
-        match (last_hold, due.front()) {
-            (Some((by, at)), Some(head)) if *at >= head.deadline => match by {
-                DelayReason::Depth => Met::DEPTH,
-                DelayReason::CompletionLog => Met::COMPLETION_LOG,
-                _ => Met::NOTHING,
-            },
-            _ => Met::NOTHING,
-        }
-    }
-}
-
-/// The delay reason of a request whose guards met this.
-fn reason(met: Met) -> DelayReason {
-    if met.has(Met::DEPTH) {
-        DelayReason::Depth
-    } else if met.has(Met::COMPLETION_LOG) {
-        DelayReason::CompletionLog
-    } else {
-        DelayReason::None
+    pub fn shared(&self) -> &SharedRequests {
+        self.with.shared.as_ref().expect("no request is shared without it")
     }
 }

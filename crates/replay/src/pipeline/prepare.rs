@@ -275,8 +275,8 @@ impl<'a, C: Clock> Preparer<'a, C> {
         }
         let Some(output) = &mut self.output else { return Step::Ended };
         match output.push(next) {
-            Ok(()) => Step::Prepared,
-            Err(back) => {
+            None => Step::Prepared,
+            Some(back) => {
                 self.next = Some(back);
                 if output.is_abandoned() { Step::Ended } else { Step::QueueFull }
             }

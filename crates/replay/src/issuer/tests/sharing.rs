@@ -71,7 +71,7 @@ impl Target for AnyOrder {
     }
 
     fn reap(&mut self) -> Option<Completion> {
-        if self.in_flight.is_empty() || self.random.next_u32() % 4 > 0 {
+        if self.in_flight.is_empty() || !self.random.next_u32().is_multiple_of(4) {
             return None;
         }
         let at = self.random.next_u32() as usize % self.in_flight.len();
@@ -196,7 +196,7 @@ impl Setup {
                 if number == self.stop_after {
                     stop.drain();
                 }
-                while let Err(back) = outputs.push(io) {
+                while let Some(back) = outputs.push(io) {
                     io = back;
                     if outputs.is_abandoned() || stop.is_requested() {
                         break;

@@ -47,7 +47,8 @@ impl Outputs {
 
     /// Appends a request to the queue of its loop; returns it if that is not possible now.
     #[inline]
-    pub fn push(&mut self, io: PreparedIo) -> Result<(), PreparedIo> {
+    #[must_use]
+    pub fn push(&mut self, io: PreparedIo) -> Option<PreparedIo> {
         match &mut self.sharding {
             None => push(&mut self.queues[0], io),
             Some(sharding) => sharding.push(&mut self.queues, io),
@@ -71,7 +72,7 @@ impl Outputs {
 }
 
 impl Sharding {
-    fn push(&mut self, queues: &mut [Producer<PreparedIo>], io: PreparedIo) -> Result<(), PreparedIo> {
+    fn push(&mut self, queues: &mut [Producer<PreparedIo>], io: PreparedIo) -> Option<PreparedIo> {
         let owner = self.shards.owner(&io);
         let needs_guards = io.skip.is_none() && io.sectors.0 > 0;
         let loops = self.shards.loops(&io);
@@ -82,7 +83,7 @@ impl Sharding {
         // In all queues or in none: only this thread fills them.
         let has_room = loops.iter().all(|number| !queues[number].is_full());
         let Some(state) = has_room.then(|| shared.open(self.next_state, loops.len() - 1)).flatten() else {
-            return Err(io);
+            return Some(io);
         };
         self.next_state = state + 1;
         self.prepared.store(io.sequence_number, Ordering::Relaxed);
@@ -96,6 +97,6 @@ impl Sharding {
 }
 
 #[inline]
-fn push(queue: &mut Producer<PreparedIo>, io: PreparedIo) -> Result<(), PreparedIo> {
-    queue.push(io).map_err(|PushError::Full(back)| back)
+fn push(queue: &mut Producer<PreparedIo>, io: PreparedIo) -> Option<PreparedIo> {
+    queue.push(io).err().map(|PushError::Full(back)| back)
 }
