@@ -48,6 +48,9 @@ pub struct PreparedIo {
     pub share: Option<Share>,
 }
 
+/// Two cache lines: the loop's queue moves from one processor to another.
+const _: () = assert!(size_of::<PreparedIo>() == 128);
+
 /// Who asked for a request of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {

@@ -32,11 +32,11 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Index of its state.
-    pub state: u32,
+    pub state: u16,
     /// The part of this loop.
     pub role: Role,
     /// The loop that issues it.
-    pub owner: u16,
+    pub owner: u8,
 }
 
 impl Share {
@@ -120,7 +120,7 @@ impl SharedRequests {
     pub const SLOTS: usize = STATES;
 
     /// Takes a free state, from `first` on, for a request with this many guards. Only preparation calls it.
-    pub fn open(&self, first: u32, guards: u32) -> Option<u32> {
+    pub fn open(&self, first: u32, guards: u32) -> Option<u16> {
         let after = |offset: usize| (first as usize + offset) % STATES;
         let free = (0..STATES).map(after).find(|&index| self.states[index].users.load(Ordering::Acquire) == 0)?;
         let state = &self.states[free];
@@ -129,18 +129,18 @@ impl SharedRequests {
         state.met.store(0, Ordering::Relaxed);
         state.stage.store(Stage::Open as u8, Ordering::Relaxed);
         state.users.store(guards + 1, Ordering::Relaxed);
-        Some(free as u32)
+        Some(free as u16)
     }
 
     /// A guard lets the request pass, after it met this.
     #[inline]
-    pub fn agree(&self, state: u32, met: Met) {
+    pub fn agree(&self, state: u16, met: Met) {
         self.meet(state, met);
         self.at(state).missing.fetch_sub(1, Ordering::Release);
     }
 
     /// A guard met this and does not agree yet.
-    pub fn meet(&self, state: u32, met: Met) {
+    pub fn meet(&self, state: u16, met: Met) {
         if met != Met::NOTHING {
             self.at(state).met.fetch_or(met.0, Ordering::Relaxed);
         }
@@ -148,24 +148,24 @@ impl SharedRequests {
 
     /// What guards met so far.
     #[inline]
-    pub fn met(&self, state: u32) -> Met {
+    pub fn met(&self, state: u16) -> Met {
         Met(self.at(state).met.load(Ordering::Relaxed))
     }
 
     /// Whether all guards have agreed.
     #[inline]
-    pub fn is_agreed(&self, state: u32) -> bool {
+    pub fn is_agreed(&self, state: u16) -> bool {
         self.at(state).missing.load(Ordering::Acquire) == 0
     }
 
     /// The owner reached a stage.
-    pub fn set_stage(&self, state: u32, stage: Stage) {
+    pub fn set_stage(&self, state: u16, stage: Stage) {
         self.at(state).stage.store(stage as u8, Ordering::Release);
     }
 
     /// The stage of a request.
     #[inline]
-    pub fn stage(&self, state: u32) -> Stage {
+    pub fn stage(&self, state: u16) -> Stage {
         match self.at(state).stage.load(Ordering::Acquire) {
             0 => Stage::Open,
             1 => Stage::Ready,
@@ -176,7 +176,7 @@ impl SharedRequests {
 
     /// A loop uses this state no more. Free once the last has.
     #[inline]
-    pub fn release(&self, state: u32) {
+    pub fn release(&self, state: u16) {
         self.at(state).users.fetch_sub(1, Ordering::Release);
     }
 
@@ -187,13 +187,13 @@ impl SharedRequests {
 
     /// Whether the owner of a request does nothing more with it.
     #[inline]
-    pub fn is_over(&self, state: u32, owner: u16) -> bool {
+    pub fn is_over(&self, state: u16, owner: u8) -> bool {
         self.stage(state) == Stage::Finished || self.ended.load(Ordering::Acquire) & (1 << owner) != 0
     }
 
     #[inline]
-    fn at(&self, state: u32) -> &State {
-        &self.states[state as usize]
+    fn at(&self, state: u16) -> &State {
+        &self.states[usize::from(state)]
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
     fn states_are_bounded_and_used_again_once_every_loop_has_released_them() {
         let shared = SharedRequests::default();
         let taken: Vec<_> = (0..STATES as u32).map(|first| shared.open(first, 2).unwrap()).collect();
-        assert!(taken.iter().copied().eq(0..STATES as u32));
+        assert!(taken.iter().copied().eq(0..STATES as u16));
         assert_eq!(shared.open(0, 1), None);
         shared.agree(7, Met::NOTHING);
         assert!(!shared.is_agreed(7) && !shared.met(7).has(Met::CONFLICT));
