@@ -86,7 +86,8 @@ impl<C: Clock> Merge<C> {
         }
     }
 
-    /// The next row. `None` ends a round.
+    /// The next row. `None` ends a round. Not inlined, so that the way from one loop stays short.
+    #[inline(never)]
     fn next(&mut self) -> Option<CompletedIo> {
         if !self.is_in_round {
             self.begin_round();

@@ -83,6 +83,8 @@ impl Outputs {
 }
 
 impl Sharing {
+    /// Not inlined, so that the way to one loop stays short.
+    #[inline(never)]
     fn push(&mut self, io: PreparedIo) -> Option<PreparedIo> {
         let owner = self.shards.owner(&io);
         let needs_guards = io.skip.is_none() && io.sectors.0 > 0;
