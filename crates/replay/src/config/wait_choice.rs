@@ -12,40 +12,52 @@ use crate::verify::Verify;
 /// see docs/benchmarks.md.
 const BUSY_RATE: f64 = 30_000.0;
 
+/// What is known of a run before it starts, beside its options.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Expected<'a> {
+    /// The mean requests per second of the load, if known.
+    pub rate: Option<f64>,
+    /// The contention for the processors, if it matters.
+    pub contention: Option<&'a Contention>,
+    /// Whether requests wait for completions alone: those of a program without arrivals, think times and other timers.
+    pub only_completions: bool,
+}
+
 impl Options {
     /// How the loop waits.
     pub fn wait(&self) -> Wait {
-        self.issuing.wait.unwrap_or_else(|| self.best_wait(processors(), None, None).0)
+        self.issuing.wait.unwrap_or_else(|| self.best_wait(processors(), Expected::default()).0)
     }
 
-    /// Chooses how the loop waits unless `--wait` does: by the mean requests per second of the load, if known, and the
-    /// contention for the processors. Returns the reason.
-    pub fn resolve_wait(&mut self, rate: Option<f64>, contention: Option<&Contention>) -> String {
+    /// Chooses how the loop waits unless `--wait` does. Returns the reason.
+    pub fn resolve_wait(&mut self, expected: Expected<'_>) -> String {
         if self.issuing.wait.is_some() {
             return "set with --wait".into();
         }
-        let (wait, reason) = self.best_wait(processors(), rate, contention);
+        let (wait, reason) = self.best_wait(processors(), expected);
         self.issuing.wait = Some(wait);
         reason
     }
 
     /// The best way of waiting for the run and the machine, with the reason.
     ///
-    /// - Spinning is for deadlines, which `--asap` and `--closed=no-think` do not have. With a single processor, a spinning
-    ///   loop would block the work that it waits for.
+    /// - Spinning is for deadlines, which `--asap`, `--closed=no-think` and closed programs without think times do not have.
+    ///   With a single processor, a spinning loop would block the work that it waits for.
     /// - If more threads are runnable than there are processors, a spinning loop uses up its time slice and is preempted for
     ///   milliseconds, while a sleeping loop gets a processor soon after it wakes up.
     /// - With few processors, an engine without threads, and many requests, the loop should do all work inline: other threads
     ///   would compete with the kernel's work for the device. But slow work would keep the loop from the device: verification,
     ///   transforms, pipes, or a journal that waits for the page cache.
     /// - Several issuing loops never work inline, and spin only if a processor is left for the other threads.
-    fn best_wait(&self, processors: usize, rate: Option<f64>, contention: Option<&Contention>) -> (Wait, String) {
+    fn best_wait(&self, processors: usize, expected: Expected<'_>) -> (Wait, String) {
+        let Expected { rate, contention, only_completions } = expected;
+        let has_deadlines = self.has_deadlines() && !only_completions;
         let preempting = contention.filter(|contention| contention.is_oversubscribed() && !self.issuing.has_priority());
-        let wait = self.wait_for(processors, rate, preempting.is_some());
+        let wait = self.wait_for(processors, rate, has_deadlines, preempting.is_some());
         let reason = match (wait, preempting) {
             (_, _) if self.method.virtual_time => "time is virtual".into(),
             (_, _) if processors == 1 => "only one processor is available".into(),
-            (Wait::Hybrid, None) if self.has_deadlines() && processors <= self.issuing.issuers => {
+            (Wait::Hybrid, None) if has_deadlines && processors <= self.issuing.issuers => {
                 format!("{} issuing loops would occupy all of {processors} processors", self.issuing.issuers)
             }
             (Wait::Hybrid, Some(contention)) => format!("a spinning loop would be preempted: {}", contention.phrase()),
@@ -66,12 +78,12 @@ impl Options {
         (wait, reason)
     }
 
-    fn wait_for(&self, processors: usize, rate: Option<f64>, is_preempted: bool) -> Wait {
+    fn wait_for(&self, processors: usize, rate: Option<f64>, has_deadlines: bool, is_preempted: bool) -> Wait {
         let is_fast = self.verification.verify == Verify::Off && self.edit.is_none() && !self.is_piped();
         let issuers = self.issuing.issuers;
         let can_inline = self.method.is_ring() && is_fast && issuers == 1;
         let is_busy = self.keeps_times() && rate.is_some_and(|rate| rate >= BUSY_RATE) && !self.method.no_o_direct;
-        match (self.has_deadlines(), processors) {
+        match (has_deadlines, processors) {
             _ if self.method.virtual_time => Wait::Inline,
             (_, 1) => Wait::Hybrid,
             (true, _) if is_preempted => Wait::Hybrid,
@@ -121,23 +133,32 @@ mod tests {
             ("--asap --engine threads", None, [Wait::Hybrid; 3]),
         ] {
             let options = Options::of(&format!("a -t b -o c {words}"));
-            let waits = [1, 2, 16].map(|processors| options.best_wait(processors, rate, None).0);
+            let waits =
+                [1, 2, 16].map(|processors| options.best_wait(processors, Expected { rate, ..Expected::default() }).0);
             assert_eq!(waits, expected, "{words}");
         }
         let waits = |words: &str, processors: [usize; 3]| {
             let options = Options::of(&format!("a -t b -o c {words}"));
-            processors.map(|processors| options.best_wait(processors, Some(BUSY_RATE), None).0)
+            let expected = Expected { rate: Some(BUSY_RATE), ..Expected::default() };
+            processors.map(|processors| options.best_wait(processors, expected).0)
         };
         assert_eq!(waits("--issuers 2", [1, 2, 3]), [Wait::Hybrid, Wait::Hybrid, Wait::Spin]);
         assert_eq!(waits("--issuers 2 --asap", [1, 2, 3]), [Wait::Hybrid; 3]);
-        let (_, reason) = Options::of("a -t b -o c --issuers 2").best_wait(2, None, None);
+        let (_, reason) = Options::of("a -t b -o c --issuers 2").best_wait(2, Expected::default());
         assert_eq!(reason, "2 issuing loops would occupy all of 2 processors");
+        let program = Options::of("a -t b -o c --program random-reads");
+        let closed = Expected { only_completions: true, ..Expected::default() };
+        assert_eq!(
+            [1, 2, 16].map(|processors| program.best_wait(processors, closed).0),
+            [Wait::Hybrid, Wait::Inline, Wait::Hybrid]
+        );
+        assert_eq!(program.best_wait(2, Expected::default()).0, Wait::Spin);
         let piped = Options::of("- -t b -o c --asap");
-        assert_eq!(piped.best_wait(2, None, None).0, Wait::Hybrid);
+        assert_eq!(piped.best_wait(2, Expected::default()).0, Wait::Hybrid);
         let mut resolved = Options::of("a -t b -o c");
-        resolved.resolve_wait(None, None);
-        assert_eq!(resolved.issuing.wait, Some(resolved.best_wait(processors(), None, None).0));
-        assert_eq!(resolved.resolve_wait(None, None), "set with --wait");
+        resolved.resolve_wait(Expected::default());
+        assert_eq!(resolved.issuing.wait, Some(resolved.best_wait(processors(), Expected::default()).0));
+        assert_eq!(resolved.resolve_wait(Expected::default()), "set with --wait");
         assert_eq!(Options::of("a -t b -o c --asap --wait sleep").wait(), Wait::Sleep);
     }
 
@@ -146,21 +167,23 @@ mod tests {
         let timed = Options::of("a -t b -o c");
         let three = Contention { processors: 2, ready: 3.0, stolen_pct: 0.0 };
         let two = Contention { ready: 2.0, ..three };
-        let best =
-            |options: &Options, contention: &Contention| options.best_wait(2, Some(BUSY_RATE), Some(contention)).0;
-        let (wait, reason) = timed.best_wait(2, None, Some(&three));
+        let with = |contention| Expected { contention: Some(contention), ..Expected::default() };
+        let best = |options: &Options, contention| {
+            options.best_wait(2, Expected { rate: Some(BUSY_RATE), ..with(contention) }).0
+        };
+        let (wait, reason) = timed.best_wait(2, with(&three));
         assert_eq!(wait, Wait::Hybrid);
         assert_eq!(
             reason,
             "a spinning loop would be preempted: 3 threads of other programs compete for the 2 processors"
         );
         assert_eq!([best(&timed, &three), best(&timed, &two)], [Wait::Hybrid, Wait::Inline]);
-        let (wait, reason) = timed.best_wait(2, None, Some(&two));
+        let (wait, reason) = timed.best_wait(2, with(&two));
         assert_eq!(wait, Wait::Spin);
         assert_eq!(reason, "other programs have only 2 runnable threads on 2 processors");
         // With priority the loop is not preempted.
         let priority = Options::of("a -t b -o c --isolate=priority");
-        assert_eq!(priority.best_wait(2, None, Some(&three)).0, Wait::Spin);
+        assert_eq!(priority.best_wait(2, with(&three)).0, Wait::Spin);
         // Without deadlines preemption does no harm.
         assert_eq!(best(&Options::of("a -t b -o c --asap"), &three), Wait::Inline);
     }

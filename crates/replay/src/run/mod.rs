@@ -27,6 +27,7 @@ use crate::address::device_map::DeviceMap;
 use crate::config::issuing::Wait;
 use crate::config::options::Options;
 use crate::config::validation as checks;
+use crate::config::wait_choice::Expected;
 use crate::device::Device;
 use crate::device::discarded::Discarded;
 use crate::device::meter::Meter;
@@ -92,12 +93,13 @@ impl Prepared {
         start::check(&options.issuing)?;
         let program = program::open(&options)?;
         let prescan = prescan::scan(&options, stop)?;
+        let only_completions = !options.has_load() && program.as_ref().is_some_and(|program| !program.has_timers());
         // Contention matters only for a loop with deadlines, and if --wait does not decide.
-        let needs_contention =
-            options.issuing.wait.is_none() && options.has_deadlines() && !options.method.virtual_time;
+        let has_deadlines = options.has_deadlines() && !only_completions && !options.method.virtual_time;
+        let needs_contention = options.issuing.wait.is_none() && has_deadlines;
         let contention = if needs_contention { Contention::sample_unless_preferred() } else { None };
         let rate = prescan.as_ref().and_then(|prescan| prescan.rate(&options));
-        let wait_reason = options.resolve_wait(rate, contention.as_ref());
+        let wait_reason = options.resolve_wait(Expected { rate, contention: contention.as_ref(), only_completions });
         let load = prescan::read_ahead(&options, prescan::open(&options, stop)?)?;
         let mut load_devices = prescan.as_ref().map_or(&load.metadata().devices, |prescan| &prescan.devices).clone();
         if let Some(program) = program.as_ref().filter(|_| !options.has_load()) {

@@ -59,6 +59,7 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
             name: stream.name.clone(),
             instances: stream.instances,
             is_open,
+            has_timers: stream.has_timers(),
             is_per_scale: stream.is_per_scale,
             runs_ahead: stream.script.as_ref().is_some_and(|script| is_open && !script.kinds.sends),
             ends: stream.plan.transactions < u64::MAX || stream.plan.end < Nanos::MAX,
@@ -307,6 +308,12 @@ impl Stream {
     /// Whether its requests have times that do not depend on the device.
     fn is_open(&self) -> bool {
         (self.arrivals.is_some() || self.script.is_some()) && !self.plan.is_waiting
+    }
+
+    /// Whether it asks for requests at times, after it has started. A script may.
+    fn has_timers(&self) -> bool {
+        let plan = &self.plan;
+        self.arrivals.is_some() || self.script.is_some() || plan.think.is_some() || plan.interval.is_some()
     }
 
     fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<(), String> {

@@ -75,6 +75,11 @@ impl Program {
         &self.streams
     }
 
+    /// Whether some of its streams ask for requests at times, not only when others have completed.
+    pub fn has_timers(&self) -> bool {
+        self.streams.iter().any(|stream| stream.has_timers)
+    }
+
     /// Its devices with their sizes. With [`Layout::Together`] it is one device.
     ///
     /// # Errors

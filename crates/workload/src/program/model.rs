@@ -25,6 +25,8 @@ pub struct StreamInfo {
     pub instances: u64,
     /// Whether its requests do not wait for completions, so that a load can hold them.
     pub is_open: bool,
+    /// Whether it asks for requests at times, not only when others have completed.
+    pub has_timers: bool,
     /// Whether it can run ahead of time: a script that waits for nothing, and sends no messages.
     pub runs_ahead: bool,
     /// Whether the scale multiplies its instances.
