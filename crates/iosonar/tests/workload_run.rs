@@ -155,6 +155,21 @@ fn the_same_seed_makes_the_same_run_in_virtual_time() {
     assert_ne!(first, rows("8"));
 }
 
+/// Requests of a closed program are due at the very moment when others complete, which they may overlap or share a queue with.
+#[test]
+fn the_replay_of_a_closed_program_in_virtual_time_has_the_latencies_of_its_run() {
+    let bench = Bench::new();
+    let more = [&VIRTUAL[..], &["hdd", "--for", "10s", "--scale", "4", "--set", "think=exponential mean=1s"]].concat();
+    let ran = run(&bench, "tpcb", &more).with_code(0).by_request();
+    assert!(ran.iter().filter(|row| row.pushed_back).count() > 100, "tellers wait for each other's pages");
+    fs::rename(bench.path("r.replay.parquet"), bench.path("program.replay.parquet")).unwrap();
+    let again =
+        bench.replay(&bench.path("program.replay.parquet"), Path::new("none"), &[&VIRTUAL[..], &["hdd"]].concat());
+    let again = again.with_code(0).by_request();
+    let times = |rows: &[IoResult]| -> Vec<_> { rows.iter().map(|row| (row.sector, row.op, row.latency())).collect() };
+    assert_eq!(times(&ran), times(&again));
+}
+
 #[test]
 fn what_cannot_work_is_refused() {
     let bench = Bench::new();

@@ -187,6 +187,9 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         loop {
             let now = self.clock.now();
             self.stall_monitor.record(now, Activity::Waiting);
+            if I::COMPLETIONS_FIRST {
+                self.reap_completions(false);
+            }
             self.stage_rereads();
             if self.sharing.is_active() {
                 self.poll_shared();

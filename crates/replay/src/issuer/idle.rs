@@ -26,6 +26,9 @@ pub trait Idle<T> {
     /// Before a deadline, the loop does nothing else for this long.
     const DEADLINE_MARGIN: Nanos = Nanos(3_000);
 
+    /// Whether what completes at a moment comes before what is due at it. In real time there is no such moment.
+    const COMPLETIONS_FIRST: bool = false;
+
     /// Waits, at most `left`.
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()>;
 

@@ -97,6 +97,9 @@ impl<T: Target> Idle<T> for VirtualIdle<'_> {
     /// The time stands still while the loop turns, so it must wait even for the closest deadline.
     const DEADLINE_MARGIN: Nanos = Nanos(i64::MIN);
 
+    /// In a replay of a program's run, requests are due at the very moment when those that they waited for complete.
+    const COMPLETIONS_FIRST: bool = true;
+
     #[inline]
     fn busy(&mut self, _: Nanos) {
         self.stages.step(Nanos::MAX);

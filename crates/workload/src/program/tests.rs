@@ -402,7 +402,10 @@ fn a_stream_begins_when_the_streams_before_it_have_ended() {
          [[stream]]\nname = \"open\"\narrivals = \"uniform rate=1k\"\nop = \"flush\"\nrequests = 2\nafter = \"read\"\nend = \"10ms\"",
     );
     assert_eq!(program.streams().iter().map(|stream| stream.is_open).collect::<Vec<_>>(), [false, true, false, false]);
-    assert_eq!(program.streams().iter().map(|stream| stream.has_timers).collect::<Vec<_>>(), [false, true, false, true]);
+    assert_eq!(
+        program.streams().iter().map(|stream| stream.has_timers).collect::<Vec<_>>(),
+        [false, true, false, true]
+    );
     let all = on_a_device(&program, &together(), Nanos::MAX);
     let of = |number: u16| all.iter().filter(move |(asked, _)| asked.stream == number);
     let ended = |number| of(number).map(|(_, at)| *at).max().unwrap();
