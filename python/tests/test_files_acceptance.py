@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from file_trees import differences, file_system
 from recorded_programs import (
@@ -52,6 +54,31 @@ def is_explained(mismatch: dict[str, Any]) -> bool:
     return mismatch["expected_errno"] == errno.EACCES or ".s.PGSQL." in (mismatch["first_path"] or "")
 
 
+def differing_without_overlap(trace: Path, result: Path, kinds: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls of these kinds whose results differ although no write to the same file overlapped them in the trace.
+
+    Which of two overlapping calls took effect first is not in the trace: docs/files.md.
+    """
+    names = {(kind["call"], kind["outcome"]) for kind in kinds}
+    differing = [row for row in pq.read_table(result).to_pylist() if (row["call"], row["outcome"]) in names]
+    recorded = pq.read_table(trace).to_pylist()
+    writes = defaultdict(list)
+    for row in recorded:
+        if row["call"] in ("write", "pwrite64"):
+            writes[row["path"]].append(row)
+
+    def overlaps(row: dict[str, Any]) -> bool:
+        call = recorded[row["call_number"]]
+        end = call["begin_ns"] + call["duration_ns"]
+        others = (write for write in writes[call["path"]] if write["thread"] != call["thread"])
+        return any(
+            write["begin_ns"] <= end and call["begin_ns"] <= write["begin_ns"] + write["duration_ns"]
+            for write in others
+        )
+
+    return [row for row in differing if not overlaps(row)]
+
+
 @pytest.fixture(scope="module")
 def recordings() -> Iterator[Recordings]:
     with work_folder() as folder:
@@ -77,7 +104,8 @@ def test_a_replay_has_the_results_of_the_program_and_leaves_its_tree(
         run(BINARY, "files", "prepare", recording.trace, "--root", root)
         words = ["--root", root, "--output", result, "--timing", timing, "--json"]
         found = json.loads(run(BINARY, "files", "replay", recording.trace, *words, codes=(0, 4)))
-        assert [each for each in found["mismatch_kinds"] if not is_explained(each)] == []
+        unexplained = [each for each in found["mismatch_kinds"] if not is_explained(each)]
+        assert not unexplained or differing_without_overlap(recording.trace, result, unexplained) == []
         assert found["order"]["violations"] == 0 and found["order"]["pairs"] > 0
         replayed = root / os.path.relpath(recording.folder, "/")
         assert differences(recording.folder, replayed) == []
