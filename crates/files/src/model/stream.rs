@@ -47,7 +47,7 @@ pub trait CallWriter: Send {
     /// Writes a call.
     fn write(&mut self, call: &Call) -> Result<()>;
 
-    /// Writes a call that nobody else needs.
+    /// Writes a call, and takes it: the caller does not need it afterwards.
     ///
     /// # Errors
     /// As `write`.

@@ -26,7 +26,7 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Nobody waits.
+    /// No call waits for a lock.
     pub fn new(stop: Arc<Stop>) -> Self {
         Self { waiting: AtomicU32::new(0), all: AtomicU32::new(NEVER), stop }
     }

@@ -241,7 +241,7 @@ fn properties(columns: &[Column]) -> WriterProperties {
             CellType::Time => properties
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
-            // Nobody looks for texts between two others, and each value would be compared with the least and the largest.
+            // No reader searches for texts between two others, and each value would be compared with the least and the largest.
             CellType::Name(_) | CellType::Comm | CellType::Text => {
                 properties.set_column_statistics_enabled(path, EnabledStatistics::None)
             }
