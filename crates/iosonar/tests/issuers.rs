@@ -59,9 +59,9 @@ fn data_is_right_and_conflicts_are_kept_apart_between_loops() {
     let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
     let load = bench.load(&crossing(1200));
     for more in [
-        &["--issuers", "2", "--verify", "reads"][..],
+        &["--issuers", "2", "--verify", "reads", "--wait", "hybrid"][..],
         &["--issuers", "3", "--verify", "paranoia", "--asap", "--depth", "16"],
-        &["--issuers", "2", "--verify", "final", "--engine", "threads", "--depth", "each=8"],
+        &["--issuers", "2", "--verify", "final", "--engine", "threads", "--depth", "each=8", "--wait", "spin"],
         &["--issuers", "5", "--verify", "final", "--loop", "--for", "3ms", "--wait", "sleep"],
         &["--issuers", "2", "--verify", "reads", "--strong", "2", "--asap", "--depth", "2"],
     ] {
@@ -90,7 +90,7 @@ fn data_is_right_with_overlaps_in_flight_and_with_requests_that_are_left_out() {
     let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
     let load = bench.load(&crossing(1200));
     for overlaps in [&["--conflicts", "allow"][..], &["--strong", "0"], &["--conflicts", "drop"]] {
-        let more = [&["--issuers", "2", "--verify", "final", "--overwrite"], overlaps].concat();
+        let more = [&["--issuers", "2", "--verify", "final", "--wait", "hybrid", "--overwrite"], overlaps].concat();
         let ran = bench.replay(&load, device.path(), &more).with_code(0);
         assert_verified(&ran);
         let rows = ran.rows();
@@ -119,7 +119,7 @@ fn two_targets_have_a_loop_each() {
         .collect();
     let load = bench.host(&requests);
     let (target, other) = (format!("sda={}", first.path().display()), format!("sdb={}", second.path().display()));
-    let more = ["--target", &other, "--issuers", "2", "--verify", "final", "--depth", "each=4"];
+    let more = ["--target", &other, "--issuers", "2", "--wait", "hybrid", "--verify", "final", "--depth", "each=4"];
     let ran = bench.replay(&load, target.as_ref(), &more).with_code(0);
     assert_verified(&ran);
     assert_each_once(&ran.rows(), 800);
@@ -135,7 +135,7 @@ fn a_stop_in_the_middle_leaves_a_complete_record() {
     let rows: Vec<Row> =
         crossing(20_000).into_iter().zip(0..).map(|(row, i)| (f64::from(i) / 1e3, row.1, row.2, row.3)).collect();
     let load = bench.load(&rows);
-    let running = bench.start(&load, &bench.target(32 * MIB), &["--issuers", "2"]);
+    let running = bench.start(&load, &bench.target(32 * MIB), &["--issuers", "2", "--wait", "hybrid"]);
     running.signal("INT");
     let ran = running.end().with_code(5);
     let rows = ran.rows();
@@ -181,4 +181,19 @@ fn what_needs_one_loop_is_refused_with_a_remedy() {
     ] {
         bench.replay(&load, &target, &[more, &["--issuers", "2"]].concat()).refused(&[remedy]);
     }
+}
+
+#[test]
+fn with_deadlines_there_are_fewer_loops_than_processors() {
+    let bench = Bench::new();
+    let (load, target) = (bench.load(&crossing(100)), bench.target(32 * MIB));
+    let most = std::thread::available_parallelism().unwrap().get().saturating_sub(1).max(1);
+    let issuers = most + 2;
+    let ran = bench.replay(&load, &target, &["--issuers", &issuers.to_string()]).with_code(0);
+    assert_eq!(ran.run()["options"]["issuers"], most);
+    assert!(ran.stderr.contains(&format!("--issuers {issuers} was reduced to {most}")), "{}", ran.stderr);
+    let more = ["--issuers", &issuers.to_string(), "--asap", "--overwrite"];
+    let ran = bench.replay(&load, &target, &more).with_code(0);
+    assert_eq!(ran.run()["options"]["issuers"], issuers);
+    assert!(!ran.stderr.contains("reduced"), "{}", ran.stderr);
 }

@@ -50,7 +50,7 @@ pub mod stall_monitor;
 pub mod stop;
 
 pub use self::closed::Think;
-pub use self::idle::{BlockingWait, Hybrid, Idle, Sleep, Spin};
+pub use self::idle::{BlockingWait, BusyPoll, Hybrid, Idle, Sleep, Spin};
 pub use self::limits::{IssueRules, Limits, Pace};
 pub use self::sharing::SharedWith;
 pub use self::slot::Rereader;

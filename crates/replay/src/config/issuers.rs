@@ -1,4 +1,6 @@
-//! What `--issuers` can be combined with.
+//! What `--issuers` can be combined with, and how many issuing loops the machine has processors for.
+
+use iosonar_trace::human;
 
 use crate::config::issuing::{DepthScope, Wait};
 use crate::config::options::Options;
@@ -56,9 +58,42 @@ pub fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Reduces the number of issuing loops to one less than there are processors, if requests have deadlines and --wait does not
+/// say how the loops wait. Returns a warning if it does. More loops would have to take turns with each other and with the
+/// kernel's work for the device: see docs/benchmarks.md.
+pub fn limit(options: &mut Options, processors: usize, has_deadlines: bool) -> Option<String> {
+    let (issuers, most) = (options.issuing.issuers, processors.saturating_sub(1).max(1));
+    if issuers <= most || !has_deadlines || options.issuing.wait.is_some() {
+        return None;
+    }
+    options.issuing.issuers = most;
+    Some(format!(
+        "--issuers {issuers} was reduced to {most}: with {}, more issuing loops would issue requests late; to use them all \
+         the same, say how they wait: --wait hybrid",
+        human::counted(processors as u64, "processor")
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn with_deadlines_a_processor_is_left_for_others_unless_wait_is_set() {
+        let limited = |words: &str, processors, has_deadlines| {
+            let mut options = Options::of(&format!("a -t b -o c {words}"));
+            let warning = limit(&mut options, processors, has_deadlines);
+            assert_eq!(
+                warning.is_some(),
+                Options::of(&format!("a -t b -o c {words}")).issuing.issuers != options.issuing.issuers
+            );
+            options.issuing.issuers
+        };
+        assert_eq!([1, 2, 3, 8, 9].map(|processors| limited("--issuers 8", processors, true)), [1, 1, 2, 7, 8]);
+        assert_eq!(limited("--issuers 8 --wait hybrid", 2, true), 8);
+        assert_eq!(limited("--issuers 8 --asap", 2, false), 8);
+        assert_eq!(limited("", 1, true), 1);
+    }
 
     fn check_words(words: &str) -> Result<()> {
         check(&Options::of(&format!("a -t b -o c {words}")))

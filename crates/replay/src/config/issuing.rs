@@ -55,6 +55,10 @@ pub struct IssueOptions {
     /// --asap or --closed=no-think: inline with two or three processors, else hybrid]
     #[arg(long, value_enum)]
     pub wait: Option<Wait>,
+    /// Before sleeping until a request completes, poll for completions this long [default: 200us if a processor is free
+    /// beside the loop and other programs, else 0; 0 with --wait=sleep]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
+    pub busy_poll: Option<Nanos>,
     /// Isolate the replay loop from the rest of the machine in all of these ways or only in those listed, and restore
     /// the settings at the end (needs root)
     #[arg(long, value_name = "PARTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]

@@ -1,8 +1,8 @@
 //! Chooses how the loop waits, without `--wait`.
 
-use iosonar_trace::human;
+use iosonar_trace::{Nanos, human};
 
-use crate::config::issuing::Wait;
+use crate::config::issuing::{IssueOptions, Wait};
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
 use crate::host::contention::Contention;
@@ -11,6 +11,9 @@ use crate::verify::Verify;
 /// From this many requests per second on, with two processors, other threads delay the loop more than doing their work inline:
 /// see docs/benchmarks.md.
 const BUSY_RATE: f64 = 30_000.0;
+
+/// The default of `--busy-poll`: more than the response time of flash, and little beside that of a disk.
+const BUSY_POLL: Nanos = Nanos(200_000);
 
 /// What is known of a run before it starts, beside its options.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,8 +32,45 @@ impl Options {
         self.issuing.wait.unwrap_or_else(|| self.best_wait(processors(), Expected::default()).0)
     }
 
-    /// Chooses how the loop waits unless `--wait` does. Returns the reason.
+    /// How long the loop polls for completions before it sleeps.
+    pub fn busy_poll(&self) -> Nanos {
+        self.issuing.busy_poll.unwrap_or(Nanos::ZERO)
+    }
+
+    /// Chooses how the loop waits unless `--wait` does, and how long it polls unless `--busy-poll` does. Returns the reason for
+    /// the former.
     pub fn resolve_wait(&mut self, expected: Expected<'_>) -> String {
+        let reason = self.resolve_way(expected);
+        let has_free_processor = self.leaves_processor(processors(), expected.contention);
+        let polls =
+            has_free_processor && matches!(self.wait(), Wait::Inline | Wait::Hybrid) && self.has_use_for_polling();
+        self.issuing.busy_poll.get_or_insert(if polls { BUSY_POLL } else { Nanos::ZERO });
+        reason
+    }
+
+    /// Whether contention for the processors decides how the loop waits.
+    pub fn needs_contention(&self, has_deadlines: bool) -> bool {
+        let IssueOptions { wait, busy_poll, .. } = self.issuing;
+        let may_poll = !matches!(wait, Some(Wait::Spin | Wait::Sleep)) && self.has_use_for_polling();
+        !self.method.virtual_time && ((wait.is_none() && has_deadlines) || (busy_poll.is_none() && may_poll))
+    }
+
+    /// Whether polling can be worth its time: not where nothing takes any, and not where other threads of this program do
+    /// the I/O and need the processor.
+    fn has_use_for_polling(&self) -> bool {
+        self.method.is_ring() || (self.method.simulate.is_some() && !self.method.virtual_time)
+    }
+
+    /// Whether a processor is free while the loops poll: for the kernel, which would otherwise take one from a loop.
+    fn leaves_processor(&self, processors: usize, contention: Option<&Contention>) -> bool {
+        let (processors, ready) = match contention {
+            Some(contention) => (contention.processors, contention.ready),
+            None => (processors, 0.0),
+        };
+        processors as f64 - ready >= self.issuing.issuers as f64 + 0.5
+    }
+
+    fn resolve_way(&mut self, expected: Expected<'_>) -> String {
         if self.issuing.wait.is_some() {
             return "set with --wait".into();
         }
@@ -48,7 +88,7 @@ impl Options {
     /// - With few processors, an engine without threads, and many requests, the loop should do all work inline: other threads
     ///   would compete with the kernel's work for the device. But slow work would keep the loop from the device: verification,
     ///   transforms, pipes, or a journal that waits for the page cache.
-    /// - Several issuing loops never work inline, and spin only if a processor is left for the other threads.
+    /// - Several issuing loops never work inline.
     fn best_wait(&self, processors: usize, expected: Expected<'_>) -> (Wait, String) {
         let Expected { rate, contention, only_completions } = expected;
         let has_deadlines = self.has_deadlines() && !only_completions;
@@ -57,9 +97,6 @@ impl Options {
         let reason = match (wait, preempting) {
             (_, _) if self.method.virtual_time => "time is virtual".into(),
             (_, _) if processors == 1 => "only one processor is available".into(),
-            (Wait::Hybrid, None) if has_deadlines && processors <= self.issuing.issuers => {
-                format!("{} issuing loops would occupy all of {processors} processors", self.issuing.issuers)
-            }
             (Wait::Hybrid, Some(contention)) => format!("a spinning loop would be preempted: {}", contention.phrase()),
             (Wait::Inline, _) => format!("best for many requests on {processors} processors"),
             (Wait::Hybrid, None) => "requests have no deadlines".into(),
@@ -80,15 +117,12 @@ impl Options {
 
     fn wait_for(&self, processors: usize, rate: Option<f64>, has_deadlines: bool, is_preempted: bool) -> Wait {
         let is_fast = self.verification.verify == Verify::Off && self.edit.is_none() && !self.is_piped();
-        let issuers = self.issuing.issuers;
-        let can_inline = self.method.is_ring() && is_fast && issuers == 1;
+        let can_inline = self.method.is_ring() && is_fast && self.issuing.issuers == 1;
         let is_busy = self.keeps_times() && rate.is_some_and(|rate| rate >= BUSY_RATE) && !self.method.no_o_direct;
         match (has_deadlines, processors) {
             _ if self.method.virtual_time => Wait::Inline,
             (_, 1) => Wait::Hybrid,
             (true, _) if is_preempted => Wait::Hybrid,
-            // The other threads of the run need a processor, too.
-            (true, _) if issuers > 1 && processors <= issuers => Wait::Hybrid,
             (true, 2..=3) if can_inline && is_busy => Wait::Inline,
             (true, _) => Wait::Spin,
             (false, 2..=3) if can_inline => Wait::Inline,
@@ -142,10 +176,8 @@ mod tests {
             let expected = Expected { rate: Some(BUSY_RATE), ..Expected::default() };
             processors.map(|processors| options.best_wait(processors, expected).0)
         };
-        assert_eq!(waits("--issuers 2", [1, 2, 3]), [Wait::Hybrid, Wait::Hybrid, Wait::Spin]);
+        assert_eq!(waits("--issuers 2", [1, 3, 4]), [Wait::Hybrid, Wait::Spin, Wait::Spin]);
         assert_eq!(waits("--issuers 2 --asap", [1, 2, 3]), [Wait::Hybrid; 3]);
-        let (_, reason) = Options::of("a -t b -o c --issuers 2").best_wait(2, Expected::default());
-        assert_eq!(reason, "2 issuing loops would occupy all of 2 processors");
         let program = Options::of("a -t b -o c --program random-reads");
         let closed = Expected { only_completions: true, ..Expected::default() };
         assert_eq!(
@@ -160,6 +192,36 @@ mod tests {
         assert_eq!(resolved.issuing.wait, Some(resolved.best_wait(processors(), Expected::default()).0));
         assert_eq!(resolved.resolve_wait(Expected::default()), "set with --wait");
         assert_eq!(Options::of("a -t b -o c --asap --wait sleep").wait(), Wait::Sleep);
+    }
+
+    #[test]
+    fn a_loop_polls_for_completions_before_it_sleeps_if_a_processor_is_free() {
+        let contention = |ready| Contention { processors: 2, ready, stolen_pct: 0.0 };
+        let busy_poll = |words: &str, ready| {
+            let mut options = Options::of(&format!("a -t b -o c {words}"));
+            options.resolve_wait(Expected { contention: Some(&contention(ready)), ..Expected::default() });
+            options.busy_poll()
+        };
+        let free = ["--asap --wait inline", "--asap --wait hybrid", "--simulate constant=1ms --wait hybrid"];
+        for words in free {
+            assert_eq!([0.0, 0.5, 0.6, 2.0].map(|ready| busy_poll(words, ready)), [200_000, 200_000, 0, 0].map(Nanos));
+            assert_eq!(busy_poll(&format!("{words} --busy-poll 10us"), 2.0), Nanos(10_000));
+        }
+        for words in ["", "--wait sleep", "--engine threads --wait hybrid", "--engine null --wait hybrid"] {
+            assert_eq!(busy_poll(words, 0.0), Nanos::ZERO, "{words}");
+        }
+        assert_eq!(busy_poll("--asap --issuers 2", 0.0), Nanos::ZERO, "the loops use both processors");
+        assert_eq!(busy_poll("--wait sleep --busy-poll 1ms", 2.0), Nanos(1_000_000));
+        let needs = |words: &str| {
+            let options = Options::of(&format!("a -t b -o c {words}"));
+            options.needs_contention(options.has_deadlines())
+        };
+        for words in ["", "--asap", "--wait inline", "--wait hybrid", "--asap --engine threads --wait inline"] {
+            assert_eq!(needs(words), !words.contains("threads"), "{words}");
+        }
+        for words in ["--wait spin", "--wait sleep", "--asap --busy-poll 0", "--asap --engine null"] {
+            assert!(!needs(words), "{words}");
+        }
     }
 
     #[test]

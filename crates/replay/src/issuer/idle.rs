@@ -1,6 +1,7 @@
 //! How the loop waits for a deadline: accuracy against processor time.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use iosonar_trace::Nanos;
 
@@ -89,5 +90,90 @@ pub struct Sleep;
 impl<T: Waiter> Idle<T> for Sleep {
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
         target.wait(left.min(MAX_SLEEP))
+    }
+}
+
+/// Where only a completion can make progress, polls for it for some time before it waits as `idle` does: a fast device is done
+/// before a sleeping loop would wake up.
+#[derive(Debug)]
+pub struct BusyPoll<I> {
+    idle: I,
+    time: Duration,
+    /// Since when the loop has found nothing to do.
+    since: Option<Instant>,
+}
+
+impl<I> BusyPoll<I> {
+    /// Polls for this long. Not at all if it is zero.
+    pub fn new(idle: I, time: Nanos) -> Self {
+        Self { idle, time: Duration::from_nanos(time.0.max(0).unsigned_abs()), since: None }
+    }
+
+    #[inline]
+    fn is_polling(&mut self) -> bool {
+        !self.time.is_zero() && self.since.get_or_insert_with(Instant::now).elapsed() < self.time
+    }
+}
+
+impl<T, I: Idle<T>> Idle<T> for BusyPoll<I> {
+    const DEADLINE_MARGIN: Nanos = I::DEADLINE_MARGIN;
+    const COMPLETIONS_FIRST: bool = I::COMPLETIONS_FIRST;
+
+    #[inline]
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
+        if left == Nanos::MAX && self.is_polling() {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        self.since = None;
+        self.idle.idle(left, target)
+    }
+
+    #[inline]
+    fn busy(&mut self, left: Nanos) {
+        self.since = None;
+        self.idle.busy(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts its waits.
+    struct Waits(usize);
+
+    impl Idle<Waits> for () {
+        fn idle(&mut self, _: Nanos, target: &mut Waits) -> io::Result<()> {
+            target.0 += 1;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn polling_precedes_each_wait_for_a_completion_and_no_wait_for_a_deadline() {
+        let waits = |time, left: &[Nanos]| {
+            let (mut target, mut idle) = (Waits(0), BusyPoll::new((), Nanos(time)));
+            left.iter().for_each(|left| idle.idle(*left, &mut target).unwrap());
+            target.0
+        };
+        let hour = 3_600_000_000_000;
+        assert_eq!(waits(hour, &[Nanos::MAX; 100]), 0);
+        assert_eq!(waits(hour, &[Nanos(5_000); 100]), 100);
+        assert_eq!(waits(0, &[Nanos::MAX; 100]), 100);
+        // Each wait is followed by another time of polling.
+        let (mut target, mut idle) = (Waits(0), BusyPoll::new((), Nanos(1_000)));
+        for waits in 1..4 {
+            while target.0 < waits {
+                idle.idle(Nanos::MAX, &mut target).unwrap();
+            }
+            assert!(idle.since.is_none());
+        }
+        // Work ends the polling time.
+        idle.time = Duration::from_nanos(hour as u64);
+        idle.idle(Nanos::MAX, &mut target).unwrap();
+        assert!(idle.since.is_some());
+        Idle::<Waits>::busy(&mut idle, Nanos::MAX);
+        assert!(idle.since.is_none());
     }
 }

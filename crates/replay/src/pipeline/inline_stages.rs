@@ -80,6 +80,7 @@ impl<T, C: Clock, I: Idle<T>> Idle<T> for InlineIdle<'_, C, I> {
         if self.stages.preparer.as_ref().is_some_and(Preparer::is_low) {
             self.stages.step(left);
         }
+        self.idle.busy(left);
     }
 
     fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {

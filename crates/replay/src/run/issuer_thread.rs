@@ -16,8 +16,8 @@ use crate::engine::choice::Chosen;
 use crate::error::Result;
 use crate::host::isolation::{Isolation, request_short_time_slice};
 use crate::issuer::{
-    BlockingWait, Hybrid, Idle, IssueRules, Issuer, IssuerParts, LoopCounters, Rereader, SharedWith, Sleep, Spin,
-    StallMonitor, Stop,
+    BlockingWait, BusyPoll, Hybrid, Idle, IssueRules, Issuer, IssuerParts, LoopCounters, Rereader, SharedWith, Sleep,
+    Spin, StallMonitor, Stop,
 };
 use crate::pipeline::buffers::{Arena, Pool};
 use crate::pipeline::inline_stages::{InlineIdle, InlineStages, VirtualIdle};
@@ -150,14 +150,19 @@ impl<'a> IssuerThread<'a> {
         let _ = ready.send(loop_ready);
         // Without a start, the run ends before any I/O.
         let Ok(Start::Real { clock, inline_stages }) = start.recv() else { return None };
+        let busy_poll = self.options.busy_poll();
         if let Some(stages) = inline_stages {
             let finish = |idle: InlineIdle<'_, _, _>| Some(idle.stages.finish());
-            return self.issue(clock, target, InlineIdle { stages, idle: BlockingWait }, finish, &known, end);
+            let idle = InlineIdle { stages, idle: BusyPoll::new(BlockingWait, busy_poll) };
+            return self.issue(clock, target, idle, finish, &known, end);
         }
         match self.options.wait() {
             Wait::Spin | Wait::Inline => self.issue(clock, target, Spin, |_| None, &known, end),
-            Wait::Sleep => self.issue(clock, target, Sleep, |_| None, &known, end),
-            Wait::Hybrid => self.issue(clock, target, Hybrid { margin: WAKE_MARGIN }, |_| None, &known, end),
+            Wait::Sleep => self.issue(clock, target, BusyPoll::new(Sleep, busy_poll), |_| None, &known, end),
+            Wait::Hybrid => {
+                let idle = BusyPoll::new(Hybrid { margin: WAKE_MARGIN }, busy_poll);
+                self.issue(clock, target, idle, |_| None, &known, end)
+            }
         }
     }
 

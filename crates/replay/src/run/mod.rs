@@ -24,10 +24,11 @@ use iosonar_trace::run_info::RunProgram;
 use iosonar_trace::{Metadata, Nanos, Reader, Request, RunInfo};
 
 use crate::address::device_map::DeviceMap;
+use crate::config::issuers;
 use crate::config::issuing::Wait;
 use crate::config::options::Options;
 use crate::config::validation as checks;
-use crate::config::wait_choice::Expected;
+use crate::config::wait_choice::{Expected, processors};
 use crate::device::Device;
 use crate::device::discarded::Discarded;
 use crate::device::meter::Meter;
@@ -94,10 +95,10 @@ impl Prepared {
         let program = program::open(&options)?;
         let prescan = prescan::scan(&options, stop)?;
         let only_completions = !options.has_load() && program.as_ref().is_some_and(|program| !program.has_timers());
-        // Contention matters only for a loop with deadlines, and if --wait does not decide.
         let has_deadlines = options.has_deadlines() && !only_completions && !options.method.virtual_time;
-        let needs_contention = options.issuing.wait.is_none() && has_deadlines;
-        let contention = if needs_contention { Contention::sample_unless_preferred() } else { None };
+        let fewer_issuers = issuers::limit(&mut options, processors(), has_deadlines);
+        let contention =
+            if options.needs_contention(has_deadlines) { Contention::sample_unless_preferred() } else { None };
         let rate = prescan.as_ref().and_then(|prescan| prescan.rate(&options));
         let wait_reason = options.resolve_wait(Expected { rate, contention: contention.as_ref(), only_completions });
         let load = prescan::read_ahead(&options, prescan::open(&options, stop)?)?;
@@ -132,6 +133,7 @@ impl Prepared {
         };
         let metadata = described.metadata();
         let mut warnings = warnings::before(&options, &devices, &map, prescan.as_ref(), load.metadata());
+        warnings.extend(fewer_issuers);
         warnings.extend(demand.and_then(|demand| warnings::depth(&options, &demand)));
         let journal = JournalWriter::create(
             &journal::path_for(&options.output),
