@@ -76,6 +76,7 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 	python3 bench/fidelity.py --judge "$(JUDGES)" --iosonar $(BUILT)
 	python3 bench/asap.py --iosonar $(BUILT)
 	python3 bench/wait.py --iosonar $(BUILT)
+	python3 bench/busy_poll.py --iosonar $(BUILT)
 	python3 bench/issuers.py --iosonar $(BUILT)
 	python3 bench/iolog.py --judge "$(JUDGES)" --iosonar $(BUILT)
 	cargo run --release --locked --quiet --package iosonar-replay --example conflicts_speed

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares a closed program and a replay as fast as possible with bare programs that do nothing else.
 
-    bench/paper_asap.py [--rounds 5] [--seconds 2] [--depths 16,64] [--iosonar PATH] [--json FILE]
+    bench/paper_asap.py [--rounds 5] [--seconds 2] [--depths 1,4,16,64] [--iosonar PATH] [--json FILE]
 
 The paper: E. Anderson et al., "Buttress: A toolkit for flexible and high fidelity I/O benchmarking", FAST 2004: 40,000 I/Os per
 second where a program of threads with pread() did 44,000. In turns, on a loop device with direct I/O over a file in memory,
@@ -48,7 +48,7 @@ def iops(text: str) -> float:
 def main() -> None:
     p = options(__doc__)
     p.add_argument("--rounds", type=int, default=5), p.add_argument("--seconds", type=float, default=2)
-    p.add_argument("--depths", default="16,64")
+    p.add_argument("--depths", default="1,4,16,64")
     args = p.parse_args()
     results = []
     with bench(args.mib) as (folder, device):
