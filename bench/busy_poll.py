@@ -51,7 +51,15 @@ def main() -> None:
     ways = [(wait, time) for wait in WAITS for time in args.times.split(",")]
     results = []
     with bench(args.mib) as (folder, device):
-        how = ("--target", device.path, "--output", folder / "run.replay.parquet", "--overwrite", "--json", "--no-sample")
+        how = (
+            "--target",
+            device.path,
+            "--output",
+            folder / "run.replay.parquet",
+            "--overwrite",
+            "--json",
+            "--no-sample",
+        )
         for busy in map(int, args.busy.split(",")):
             for depth in map(int, args.depths.split(",")):
                 command: list[object] = [args.iosonar, "workload", "run", "random-reads", "--set", f"depth={depth}"]
