@@ -68,8 +68,8 @@ pub fn limit(options: &mut Options, processors: usize, has_deadlines: bool) -> O
     }
     options.issuing.issuers = most;
     Some(format!(
-        "--issuers {issuers} was reduced to {most}: with {}, more issuing loops would issue requests late; to use them all \
-         the same, say how they wait: --wait hybrid",
+        "--issuers {issuers} was reduced to {most}: with {}, more issuing loops would issue requests late; --wait hybrid \
+         keeps all {issuers}",
         human::counted(processors as u64, "processor")
     ))
 }

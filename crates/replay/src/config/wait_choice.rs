@@ -40,7 +40,7 @@ impl Options {
     /// Chooses how the loop waits unless `--wait` does, and how long it polls unless `--busy-poll` does. Returns the reason for
     /// the former.
     pub fn resolve_wait(&mut self, expected: Expected<'_>) -> String {
-        let reason = self.resolve_way(expected);
+        let reason = self.choose_wait(expected);
         let has_free_processor = self.leaves_processor(processors(), expected.contention);
         let polls =
             has_free_processor && matches!(self.wait(), Wait::Inline | Wait::Hybrid) && self.has_use_for_polling();
@@ -70,7 +70,7 @@ impl Options {
         processors as f64 - ready >= self.issuing.issuers as f64 + 0.5
     }
 
-    fn resolve_way(&mut self, expected: Expected<'_>) -> String {
+    fn choose_wait(&mut self, expected: Expected<'_>) -> String {
         if self.issuing.wait.is_some() {
             return "set with --wait".into();
         }
