@@ -66,7 +66,19 @@ impl Definitions {
                 }
             }
             let name = first.values[0].clone();
+            if kind.is_some() && first.values.len() > 1 {
+                let why = "a definition has one name; write a line for each";
+                problems.push(format!("{}: {}: {why}", first.place, first.shown()));
+            }
             let is_default = name == "default";
+            let same = match kind {
+                Some(0) => &whole.storages[..],
+                Some(1) => &whole.workloads[..],
+                _ => &[],
+            };
+            if let Some(other) = same.iter().find(|other| other.name == name) {
+                problems.push(format!("{}: {}: {} has this name already", first.place, first.shown(), other.place));
+            }
             let definition = Definition { name, place: first.place.clone(), settings: own.clone() };
             match kind {
                 Some(kind) if is_default => defaults[kind] = own,
@@ -173,45 +185,4 @@ impl Definition {
 /// Bytes: `4096`, `4k`, `10g`, with k = 1024.
 pub fn bytes(text: &str) -> Result<u64, String> {
     crate::fio::number(text, 1024).map_err(|_| format!("`{text}` is not a number of bytes; write for example 4k"))
-}
-
-/// Whether a name is that of a list: `sd1`, `sd*`, `sd1-sd4`.
-pub fn matches(list: &[String], name: &str) -> bool {
-    list.iter().any(|pattern| {
-        if let Some(start) = pattern.strip_suffix('*') {
-            return name.starts_with(start);
-        }
-        if let Some((first, last)) = pattern.split_once('-') {
-            let split = |name: &str| {
-                let end = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-                name[end..].parse::<u64>().ok().map(|number| (name[..end].to_owned(), number))
-            };
-            if let (Some((base, from)), Some((other, to)), Some((own, number))) =
-                (split(first), split(last), split(name))
-            {
-                return base == own && base == other && (from..=to).contains(&number);
-            }
-        }
-        pattern == name
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_match_lists() {
-        let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        for (patterns, name, is) in [
-            (&["sd1", "sd2"][..], "sd2", true),
-            (&["sd*"], "sd17", true),
-            (&["sd2-sd10"], "sd9", true),
-            (&["sd2-sd10"], "sd1", false),
-            (&["a-b"], "a-b", true),
-            (&["sd1"], "sd10", false),
-        ] {
-            assert_eq!(matches(&list(patterns), name), is, "{patterns:?} {name}");
-        }
-    }
 }

@@ -1,9 +1,10 @@
 //! vdbench's parameter files for raw devices as programs.
 //!
 //! [`syntax`] reads definitions, [`options`] says what becomes of each parameter, [`definitions`] has them with their
-//! defaults, and [`run`] says what the runs mean. After the user's guide of vdbench 5.04.
+//! defaults, [`names`] finds those that others name, and [`run`] says what the runs mean. After the user's guide of vdbench 5.04.
 
 mod definitions;
+mod names;
 mod options;
 mod run;
 mod syntax;

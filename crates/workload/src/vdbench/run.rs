@@ -1,6 +1,7 @@
 //! What the runs of a parameter file mean.
 
-use super::definitions::{Definition, Definitions, bytes, matches};
+use super::definitions::{Definition, Definitions, bytes};
+use super::names::named;
 use crate::conversion::{Devices, Extent, Group, Region, Sizes, StreamText, Table, bytes_text, weighted};
 use crate::fio::time_text;
 
@@ -121,30 +122,32 @@ fn of<'a>(run: &'a Definition, workload: &'a Definition, name: &'static str) -> 
 }
 
 fn works<'a>(all: &'a Definitions, run: &'a Definition, regions: &[Region]) -> Result<Vec<Work<'a>>, String> {
-    let wanted = run.values("wd").ok_or_else(|| run.error("wd", "missing: name the workloads, as in wd=wd*"))?;
-    let workloads: Vec<&Definition> = all.workloads.iter().filter(|workload| matches(wanted, &workload.name)).collect();
-    if workloads.is_empty() {
-        return Err(run.error("wd", "no workload definition above has this name"));
-    }
+    let workloads: Vec<&Definition> = named(run, "wd", &all.workloads, "workload definition")?
+        .ok_or_else(|| run.error("wd", "missing: name the workloads, as in wd=wd*"))?
+        .into_iter()
+        .map(|number| &all.workloads[number])
+        .collect();
+    // A workload with a rate of its own has no part in the run's.
+    let sharing: Vec<&Definition> = workloads.iter().filter(|workload| !workload.has("iorate")).copied().collect();
     let mut skews = Vec::new();
-    for workload in &workloads {
+    for workload in &sharing {
         skews.push(workload.percent("skew")?.filter(|skew| *skew > 0.0));
     }
     let total: f64 = skews.iter().flatten().sum();
     let open = skews.iter().filter(|skew| skew.is_none()).count();
-    if total > 100.0 + 1e-9 || (open == 0 && total < 100.0 - 1e-9) {
+    if total > 100.0 + 1e-9 || (open == 0 && !sharing.is_empty() && total < 100.0 - 1e-9) {
         return Err(run.error("wd", &format!("the skews of its workloads add up to {total}, not 100")));
     }
     let mut works = Vec::new();
-    for (workload, skew) in workloads.iter().zip(skews) {
-        let skew = skew.unwrap_or((100.0 - total) / open.max(1) as f64) / 100.0;
-        let wanted =
-            of(run, workload, "sd").values("sd").ok_or_else(|| workload.error("sd", "missing: name the devices"))?;
-        let storages: Vec<usize> =
-            (0..all.storages.len()).filter(|&n| matches(wanted, &all.storages[n].name)).collect();
-        if storages.is_empty() {
-            return Err(of(run, workload, "sd").error("sd", "no storage definition above has this name"));
-        }
+    let mut skews = skews.into_iter();
+    for workload in workloads {
+        let skew = if workload.has("iorate") {
+            0.0
+        } else {
+            skews.next().flatten().unwrap_or((100.0 - total) / open.max(1) as f64) / 100.0
+        };
+        let storages = named(of(run, workload, "sd"), "sd", &all.storages, "storage definition")?
+            .ok_or_else(|| workload.error("sd", "missing: name the devices, as in sd=sd1 or sd=(sd1-sd9)"))?;
         let rate = workload.parsed("iorate", |text| {
             text.parse::<f64>()
                 .ok()

@@ -45,6 +45,38 @@ fn a_rate_is_poisson_and_shared_by_skew_and_devices() {
 }
 
 #[test]
+fn devices_share_a_workload_equally() {
+    let devices: String = (1..10).map(|n| format!("sd=a{n},lun=/dev/a{n},threads=4\n")).collect();
+    let rates = |run: &str| -> Vec<(String, String)> {
+        let text = streams(&format!("{devices}{run}"));
+        let value = |block: &str, key: &str| {
+            let line =
+                block.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_else(|| panic!("{key}: {block}"));
+            line.trim_matches('"').to_owned()
+        };
+        let blocks = text.split("[[stream]]").skip(1);
+        blocks.map(|block| (value(block, "name = \""), value(block, "arrivals = \"poisson rate="))).collect()
+    };
+    let expected = |name: &str, numbers: &[u32], rate: &str| -> Vec<(String, String)> {
+        numbers.iter().map(|n| (format!("r-{name}-a{n}"), rate.to_owned())).collect()
+    };
+    let nine: Vec<u32> = (1..10).collect();
+    for list in ["(a1-a9)", "a*", "a?", "(a1-a4,a5,a6-a9)"] {
+        let found = rates(&format!("wd=w,sd={list}\nrd=r,wd=w,iorate=900\n"));
+        assert_eq!(found, expected("w", &nine, "100"), "{list}");
+    }
+    // Workloads share the rate by skew, whatever the number of their devices.
+    let found = rates("wd=w1,sd=(a1-a3,a5),skew=80\nwd=w2,sd=(a9)\nrd=r,wd=w1-w2,iorate=1000\n");
+    assert_eq!(found, [expected("w1", &[1, 2, 3, 5], "200"), expected("w2", &[9], "200")].concat());
+    // A workload's own rate is shared too, and is none of the run's.
+    let found = rates("wd=w1,sd=(a1-a2),iorate=50\nwd=w2,sd=a3\nrd=r,wd=*,iorate=1000\n");
+    assert_eq!(found, [expected("w1", &[1, 2], "25"), expected("w2", &[3], "1000")].concat());
+
+    let text = streams(&format!("{devices}wd=w,sd=(a1-a9)\nrd=r,wd=w,iorate=max\n"));
+    assert_eq!(text.matches("closed = true\ndepth = 4\n").count(), 9, "{text}");
+}
+
+#[test]
 fn workloads_share_the_threads_of_a_device() {
     let source = "sd=s,lun=/dev/sdb\nwd=a,sd=s,seekpct=20,range=(10,20)\nwd=b,sd=s,xfersize=(4k,75,64k,25)\nrd=r,wd=*,iorate=max,warmup=5,elapsed=30";
     let text = streams(source);
@@ -93,6 +125,13 @@ fn what_a_program_cannot_say_is_refused_by_name() {
     assert!(refused("fsd=f,anchor=/x\nrd=r").starts_with("p.vdb:1: fsd=f: cannot be converted: calls to files"));
     assert!(refused("sd=s,lun=/dev/x\n").contains("the file has no run"));
     assert!(refused("wd=w,sd=s\nrd=r,wd=w").contains("no storage definition above has this name"));
+    let found = with("", ",sd=(sd1-sd3)");
+    assert!(found.starts_with("p.vdb:4: sd=sd1-sd3: sd3 of the range sd1-sd3 is not defined above"), "{found}");
+    let found = refused(&format!("{DEVICES}wd=w,sd=sd1\nrd=r,wd=(w1-w4)\n"));
+    assert!(found.starts_with("p.vdb:4: wd=w1-w4: no workload definition above is in the range"), "{found}");
+    let found = refused(&format!("{DEVICES}sd=sd1,lun=/dev/sdd\nwd=w,sd=sd*\nrd=r,wd=w\n"));
+    assert_eq!(found, "p.vdb:3: sd=sd1: p.vdb:1 has this name already");
+    assert!(refused("sd=(a,b),lun=/dev/sdb\n").starts_with("p.vdb:1: sd=(a,b): a definition has one name"));
 }
 
 #[test]
