@@ -16,7 +16,7 @@ use iosonar_replay::engine::uring::BATCH;
 use iosonar_replay::issuer::conflicts::{Policy, Strong};
 use iosonar_replay::issuer::{Hybrid, IssueRules, Issuer, IssuerParts, Limits, Pace, StallMonitor, Stop};
 use iosonar_replay::schedule::clock::Monotonic;
-use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
+use iosonar_trace::{Nanos, Op, Sector, Sectors};
 use rtrb::{PushError, RingBuffer};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -88,24 +88,6 @@ fn processor_seconds() -> f64 {
 /// A request of 4 KiB at a scattered position; 70 % are reads.
 fn prepared_io(request: u64) -> PreparedIo {
     let sector = Sector(request.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (1 << 32) / 8 * 8);
-    PreparedIo {
-        sequence_number: request + 1,
-        request,
-        iteration: 0,
-        device: DeviceId(0),
-        target: 0,
-        source_sector: sector,
-        sector,
-        sectors: Sectors(8),
-        op: if request % 10 < 7 { Op::Read } else { Op::Write },
-        flags: Flags::NONE,
-        scheduled: Nanos::ZERO,
-        deadline: Nanos::ZERO,
-        ready: Nanos::ZERO,
-        widened: false,
-        skip: None,
-        buffer: None,
-        origin: None,
-        share: None,
-    }
+    let op = if request % 10 < 7 { Op::Read } else { Op::Write };
+    PreparedIo::new(request, op, sector, Sectors(8), Nanos::ZERO)
 }

@@ -8,32 +8,9 @@ use iosonar_replay::pipeline::buffers::Pool;
 use iosonar_replay::verify::checker::Checker;
 use iosonar_replay::verify::header::write_header;
 use iosonar_replay::{CompletedIo, PreparedIo};
-use iosonar_trace::{DeviceId, Flags, IoResult, Nanos, Op, Outcome, Sector, Sectors};
+use iosonar_trace::{IoResult, Nanos, Op, Outcome, Sector, Sectors};
 
 const RUN: u64 = 1;
-
-fn prepared_io(sequence_number: u64, op: Op, sector: u64, sectors: u64) -> PreparedIo {
-    PreparedIo {
-        sequence_number,
-        request: sequence_number,
-        iteration: 0,
-        device: DeviceId(0),
-        target: 0,
-        source_sector: Sector(sector),
-        sector: Sector(sector),
-        sectors: Sectors(sectors),
-        op,
-        flags: Flags::default(),
-        scheduled: Nanos(0),
-        deadline: Nanos(0),
-        ready: Nanos(0),
-        widened: false,
-        skip: None,
-        buffer: None,
-        origin: None,
-        share: None,
-    }
-}
 
 fn main() {
     const BLOCKS: u64 = 1 << 20;
@@ -49,7 +26,8 @@ fn main() {
             // Over the whole of 4 GiB, each position once.
             let sector = i * 0x9e37_79b1 % requests * sectors;
             for op in [Op::Write, Op::Read] {
-                let prepared = prepared_io(2 * i + 1 + u64::from(op == Op::Read), op, sector, sectors);
+                let request = 2 * i + u64::from(op == Op::Read);
+                let prepared = PreparedIo::new(request, op, Sector(sector), Sectors(sectors), Nanos::ZERO);
                 let start = Instant::now();
                 if op == Op::Write {
                     write_header(

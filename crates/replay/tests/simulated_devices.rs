@@ -14,7 +14,7 @@ use iosonar_replay::engine::simulate::simulation::Simulation;
 use iosonar_replay::issuer::conflicts::{Policy, Strong};
 use iosonar_replay::issuer::{Idle, IssueRules, Issuer, IssuerParts, Limits, Pace, StallMonitor, Stop, Think};
 use iosonar_replay::schedule::clock::Virtual;
-use iosonar_trace::{DeviceId, Flags, IoResult, Nanos, Op, Sector, Sectors};
+use iosonar_trace::{IoResult, Nanos, Op, Sector, Sectors};
 use rtrb::RingBuffer;
 
 /// Requests for the waiting times of queues.
@@ -37,26 +37,7 @@ impl<T: Target> Idle<T> for Advance {
 fn run(device: Device, load: &[(i64, Op, u64, u64)], pace: Pace, depth: usize) -> Vec<IoResult> {
     let (mut input_sender, input) = RingBuffer::new(load.len());
     for (request, &(at, op, sector, sectors)) in (0..).zip(load) {
-        let prepared = PreparedIo {
-            sequence_number: request + 1,
-            request,
-            iteration: 0,
-            device: DeviceId(0),
-            target: 0,
-            source_sector: Sector(sector),
-            sector: Sector(sector),
-            sectors: Sectors(sectors),
-            op,
-            flags: Flags::NONE,
-            scheduled: Nanos(at),
-            deadline: Nanos(at),
-            ready: Nanos(-SECOND),
-            widened: false,
-            skip: None,
-            buffer: None,
-            origin: None,
-            share: None,
-        };
+        let prepared = PreparedIo::new(request, op, Sector(sector), Sectors(sectors), Nanos(at));
         input_sender.push(prepared).expect("there is room for the load");
     }
     drop(input_sender);

@@ -63,6 +63,32 @@ pub struct Origin {
 }
 
 impl PreparedIo {
+    /// A request as the load has it: due at `scheduled`, ready long before, at the same sectors of the first target as of
+    /// the first device of the load, in the order of its number, without flags and without memory for its data. Set other
+    /// fields with `PreparedIo { target, ..PreparedIo::new(...) }`.
+    pub fn new(request: u64, op: Op, sector: Sector, sectors: Sectors, scheduled: Nanos) -> Self {
+        Self {
+            sequence_number: request + 1,
+            request,
+            iteration: 0,
+            device: DeviceId(0),
+            target: 0,
+            source_sector: sector,
+            sector,
+            sectors,
+            op,
+            flags: Flags::NONE,
+            scheduled,
+            deadline: scheduled,
+            ready: Nanos(i64::MIN / 2),
+            widened: false,
+            skip: None,
+            buffer: None,
+            origin: None,
+            share: None,
+        }
+    }
+
     /// A copy for another loop, which tracks it and does not issue it.
     pub fn guard(&self, share: Share) -> Self {
         Self { buffer: None, origin: None, share: Some(share), ..*self }
@@ -137,25 +163,6 @@ pub mod testing {
 
     /// A write that is due at `at`.
     pub fn write(request: u64, at: i64, sector: u64, sectors: u64) -> PreparedIo {
-        PreparedIo {
-            sequence_number: request + 1,
-            request,
-            iteration: 0,
-            device: DeviceId(0),
-            target: 0,
-            source_sector: Sector(sector),
-            sector: Sector(sector),
-            sectors: Sectors(sectors),
-            op: Op::Write,
-            flags: Flags::default(),
-            scheduled: Nanos(at),
-            deadline: Nanos(at),
-            ready: Nanos(i64::MIN / 2),
-            widened: false,
-            skip: None,
-            buffer: None,
-            origin: None,
-            share: None,
-        }
+        PreparedIo::new(request, Op::Write, Sector(sector), Sectors(sectors), Nanos(at))
     }
 }
