@@ -17,6 +17,7 @@ use super::keys::{DEVICE, PROGRAM, STEP, STREAM};
 use super::memory;
 use super::model::{Demand, Layout, Program, Settings, StreamInfo};
 use super::parts::{Placed, above_zero, generator};
+use super::recorded::{self, Area, Loads, OF_LOADS, Recorded, is_load};
 use super::region::{Extent, Region};
 use super::scripted::{self, Files, Scripted, is_script};
 use crate::filament::{FilamentId, Runtime};
@@ -49,8 +50,8 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
     let devices = device_texts(&section)?;
     let layout = Layout::Together(CHECKED_ON);
     let sizes = sizes(&devices, &Settings::new(layout)).map_err(|why| section.error("devices", &why))?;
-    let scripts = Files::default();
-    let streams = streams(&section, &sizes, 1, &scripts)?;
+    let (scripts, loads) = (Files::default(), Loads::default());
+    let streams = streams(&section, &sizes, 1, (&scripts, &loads))?;
     let mut infos = Vec::<StreamInfo>::new();
     for stream in &streams {
         // When a stream begins is known without a device if the same holds of those before it.
@@ -61,8 +62,8 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
             is_open,
             has_timers: stream.has_timers(),
             is_per_scale: stream.is_per_scale,
-            runs_ahead: stream.script.as_ref().is_some_and(|script| is_open && !script.kinds.sends),
-            ends: stream.plan.transactions < u64::MAX || stream.plan.end < Nanos::MAX,
+            runs_ahead: is_open && stream.can_run_ahead(),
+            ends: stream.ends(),
         });
     }
     let streams = infos;
@@ -74,6 +75,7 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
         parameters,
         streams,
         scripts: scripts.into_inner(),
+        loads,
         remarks: Vec::new(),
     })
 }
@@ -127,7 +129,7 @@ pub(super) fn runtime(
     reread(of, &settings.set, |section| {
         let devices = placed(section, settings)?;
         let mut runtime = Runtime::default();
-        let streams = streams(section, &devices, settings.scale, &Files::new(of.scripts.clone()))?;
+        let streams = streams(section, &devices, settings.scale, (&Files::new(of.scripts.clone()), &of.loads))?;
         memory::check(streams.iter().fold(0, |sum, stream| stream.bytes().saturating_add(sum)))
             .map_err(|why| section.error("stream", &why))?;
         let receivers = receivers(&streams, |number| of.streams.get(number).is_some_and(&is_wanted));
@@ -139,11 +141,12 @@ pub(super) fn runtime(
                     .after
                     .iter()
                     .for_each(|&n| followers[n].push(Follower { plan: Arc::clone(&stream.plan), first }));
-                match &stream.script {
-                    Some(script) => {
+                match &stream.kind {
+                    Source::Script(script) => {
                         script.add_to(&mut runtime, number as u16, &stream.plan, settings.seed, &receivers)?;
                     }
-                    None => stream
+                    Source::Load(load) => load.add_to(&mut runtime, number as u16)?,
+                    Source::Keys => stream
                         .add_to(&mut runtime, number as u16, settings.seed)
                         .map_err(|why| format!("{}: stream {}: {why}", of.file, stream.name))?,
                 }
@@ -161,12 +164,17 @@ pub(super) fn demand(of: &Program, settings: &Settings) -> Result<Demand, String
     reread(of, &settings.set, |section| {
         let devices = placed(section, settings)?;
         let mut demand = Demand::default();
-        for stream in streams(section, &devices, settings.scale, &Files::new(of.scripts.clone()))? {
+        for stream in streams(section, &devices, settings.scale, (&Files::new(of.scripts.clone()), &of.loads))? {
             let plan = &stream.plan;
-            if let Some(Scripted { kinds, .. }) = &stream.script {
-                (demand.reads, demand.writes) = (demand.reads || kinds.reads, demand.writes || kinds.writes);
-                demand.largest = demand.largest.max(stream.script.as_ref().map_or(Sectors(0), Scripted::largest));
+            let of_kind = match &stream.kind {
+                Source::Keys => None,
                 // How many of its events are requests is not known.
+                Source::Script(script) => Some((script.kinds.reads, script.kinds.writes, script.largest())),
+                Source::Load(load) => Some((load.about.reads, load.about.writes, load.about.longest)),
+            };
+            if let Some((reads, writes, largest)) = of_kind {
+                (demand.reads, demand.writes) = (demand.reads || reads, demand.writes || writes);
+                demand.largest = demand.largest.max(largest);
                 continue;
             }
             if stream.arrivals.is_none() {
@@ -295,8 +303,15 @@ struct Stream {
     own: Vec<(Kind, Space)>,
     /// The numbers of the streams that end before it begins.
     after: Vec<usize>,
-    /// What it does, if it is a script.
-    script: Option<Scripted>,
+    kind: Source,
+}
+
+/// What says when and where the requests of a stream go.
+enum Source {
+    /// The other keys of the stream.
+    Keys,
+    Script(Scripted),
+    Load(Recorded),
 }
 
 impl Stream {
@@ -307,13 +322,27 @@ impl Stream {
 
     /// Whether its requests have times that do not depend on the device.
     fn is_open(&self) -> bool {
-        (self.arrivals.is_some() || self.script.is_some()) && !self.plan.is_waiting
+        (self.arrivals.is_some() || !matches!(self.kind, Source::Keys)) && !self.plan.is_waiting
+    }
+
+    /// Whether a thread can run it ahead of the loop, if it is open.
+    fn can_run_ahead(&self) -> bool {
+        match &self.kind {
+            Source::Keys => false,
+            Source::Script(script) => !script.kinds.sends,
+            Source::Load(_) => true,
+        }
+    }
+
+    /// Whether it ends by itself.
+    fn ends(&self) -> bool {
+        self.plan.transactions < u64::MAX || self.plan.end < Nanos::MAX || matches!(self.kind, Source::Load(_))
     }
 
     /// Whether it asks for requests at times, after it has started. A script may.
     fn has_timers(&self) -> bool {
         let plan = &self.plan;
-        self.arrivals.is_some() || self.script.is_some() || plan.think.is_some() || plan.interval.is_some()
+        self.arrivals.is_some() || !matches!(self.kind, Source::Keys) || plan.think.is_some() || plan.interval.is_some()
     }
 
     fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<(), String> {
@@ -340,14 +369,19 @@ fn receivers(streams: &[Stream], is_wanted: impl Fn(usize) -> bool) -> BTreeMap<
     for (number, stream) in streams.iter().enumerate() {
         let first = is_wanted(number).then_some(FilamentId(next as u32));
         next += if first.is_some() { stream.instances } else { 0 };
-        if stream.script.is_some() {
+        if matches!(stream.kind, Source::Script(_)) {
             all.insert(stream.name.clone(), Receiver { first, instances: stream.instances as u32 });
         }
     }
     all
 }
 
-fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64, files: &Files) -> Result<Vec<Stream>, String> {
+fn streams(
+    section: &Section<'_, '_>,
+    devices: &[Placed],
+    scale: u64,
+    (files, loads): (&Files, &Loads),
+) -> Result<Vec<Stream>, String> {
     let tables = section.tables("stream")?;
     if tables.is_empty() {
         return Err(section.error("stream", "the program has no stream; add [[stream]]"));
@@ -356,7 +390,7 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64, files: &Fi
         return Err(section.error("stream", &format!("more than {MOST_STREAMS} streams")));
     }
     let mut scripts = Vec::new();
-    for (at, table) in tables.iter().filter(|(_, table)| is_script(table)) {
+    for (at, table) in tables.iter().filter(|(_, table)| is_script(table) && !is_load(table)) {
         scripts.extend(Section::new(section.text, *at, String::new(), table, STREAM)?.text("name")?);
     }
     let (mut all, mut total) = (Vec::<Stream>::new(), 0_u64);
@@ -368,7 +402,11 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64, files: &Fi
             return Err(own.error("name", &format!("another stream has the name {name}; choose a different one")));
         }
         own.path = format!("stream {name}");
-        let stream = if is_script(table) {
+        let stream = if is_load(table) {
+            load_stream(&own, name, devices, loads)?
+        } else if let Some(key) = OF_LOADS.into_iter().find(|key| own.has(key)) {
+            return Err(own.error(key, "only a stream that is a load has it; remove the key, or set `load`"));
+        } else if is_script(table) {
             script_stream(&own, name, devices, scale, &scripts, files)?
         } else {
             let after = after(&own, &all)?;
@@ -381,6 +419,19 @@ fn streams(section: &Section<'_, '_>, devices: &[Placed], scale: u64, files: &Fi
         all.push(stream);
     }
     Ok(all)
+}
+
+/// A stream that is a load.
+fn load_stream(section: &Section<'_, '_>, name: String, devices: &[Placed], loads: &Loads) -> Result<Stream, String> {
+    recorded::check_keys(section)?;
+    let place = StepSection { step: None, stream: section }.region(devices, 1, &"512".parse()?, &mut Vec::new())?;
+    let Place::Region { device, first, size, .. } = place else {
+        return Err(section.error("region", "a load needs a region of its own"));
+    };
+    let load = recorded::read(section, Area { device, first, size }, loads)?;
+    let plan = Arc::new(Plan::of_times(1, load.start, 0.0, load.end));
+    let (arrivals, own, after) = (None, Vec::new(), Vec::new());
+    Ok(Stream { name, instances: 1, is_per_scale: false, arrivals, plan, own, after, kind: Source::Load(load) })
 }
 
 /// A stream that is a script.
@@ -396,8 +447,8 @@ fn script_stream(
     let place =
         StepSection { step: None, stream: section }.region(devices, instances, &"4k".parse()?, &mut Vec::new())?;
     let (plan, script) = scripted::read(section, &name, devices, (instances as u32, place), others, files)?;
-    let (plan, script) = (Arc::new(plan), Some(script));
-    Ok(Stream { name, instances, is_per_scale, arrivals: None, plan, own: Vec::new(), after: Vec::new(), script })
+    let (plan, kind) = (Arc::new(plan), Source::Script(script));
+    Ok(Stream { name, instances, is_per_scale, arrivals: None, plan, own: Vec::new(), after: Vec::new(), kind })
 }
 
 /// The numbers of the streams that end before this one begins.
@@ -410,9 +461,13 @@ fn after(section: &Section<'_, '_>, above: &[Stream]) -> Result<Vec<usize>, Stri
             let near = if above.is_empty() { "there is none".into() } else { did_you_mean(name, known) };
             return Err(section.error("after", &format!("no stream above this one has the name {name}; {near}")));
         };
-        if above[number].script.is_some() {
-            let why = format!("stream {name} is a script, whose end is not known; use `start`");
-            return Err(section.error("after", &why));
+        let why = match above[number].kind {
+            Source::Script(_) => "is a script, whose end is not known; use `start`",
+            Source::Load(_) => "is a load, which does not wait for its requests; use `start`",
+            Source::Keys => "",
+        };
+        if !why.is_empty() {
+            return Err(section.error("after", &format!("stream {name} {why}")));
         }
         let plan = &above[number].plan;
         if plan.transactions == u64::MAX && plan.end == Nanos::MAX {
@@ -467,7 +522,7 @@ fn stream(
             true => ("closed", "a stream is open (arrivals) or closed, not both; remove one of the keys"),
             false => (
                 "arrivals",
-                "missing: say when requests come (arrivals = \"poisson rate=500\"), or closed = true, or name a script",
+                "missing: say when requests come (arrivals = \"poisson rate=500\"), or closed = true, or name a script or a load",
             ),
         };
         return Err(section.error(key, why));
@@ -523,8 +578,8 @@ fn stream(
         ..Order::default()
     };
     let plan = Plan { steps, weights, depth, think, interval, start, stagger, end, transactions, is_waiting, order };
-    let (plan, script) = (Arc::new(plan), None);
-    Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan, own, after, script })
+    let (plan, kind) = (Arc::new(plan), Source::Keys);
+    Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan, own, after, kind })
 }
 
 /// The cumulative weight of each step; empty if the steps have none.

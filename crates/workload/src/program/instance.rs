@@ -58,6 +58,23 @@ pub(super) struct Follower {
 }
 
 impl Plan {
+    /// Of a stream whose transactions are not known: it has times alone.
+    pub fn of_times(instances: u32, start: Nanos, stagger: f64, end: Nanos) -> Self {
+        Self {
+            steps: Vec::new(),
+            weights: Vec::new(),
+            depth: 1,
+            think: None,
+            interval: None,
+            start,
+            stagger,
+            end,
+            transactions: u64::MAX,
+            is_waiting: false,
+            order: Order { instances, unfinished: AtomicU32::new(instances), ..Order::default() },
+        }
+    }
+
     pub fn start_of(&self, number: u32) -> Nanos {
         self.start + Nanos((self.stagger * f64::from(number)) as i64)
     }

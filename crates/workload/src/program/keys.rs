@@ -69,7 +69,11 @@ pub static STREAM: &[Key] = &[
         Takes::Number,
         "It ends after so many requests of each instance; a transaction that has begun is finished",
     ),
-    key("passes", Takes::Number, "It ends after so many requests of each instance as cover its region this often"),
+    key(
+        "passes",
+        Takes::Number,
+        "It ends after so many requests of each instance as cover its region this often; of a load, how often it is repeated (default 1)",
+    ),
     key(
         "op",
         Takes::Text,
@@ -93,6 +97,13 @@ pub static STREAM: &[Key] = &[
     ),
     key("code", Takes::Text, "The same, as a text between '''"),
     key("largest", Takes::Number, "The largest request of a script (default 1M)"),
+    key(
+        "load",
+        Takes::Text,
+        "A load, in a file beside this one: the stream makes its requests at its times, whose zero is `start`",
+    ),
+    key("load_device", Takes::Text, "Device of the load whose requests are made (default: the only one)"),
+    key("speedup", Takes::Number, "Factor by which a load is faster than recorded (default 1)"),
     key("step", Takes::Tables(STEP), "A step of a transaction; without steps, a transaction is one request"),
 ];
 

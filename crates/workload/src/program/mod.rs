@@ -10,6 +10,7 @@ mod keys;
 mod memory;
 mod model;
 mod parts;
+mod recorded;
 mod region;
 mod scripted;
 

@@ -13,6 +13,8 @@ pub struct Program {
     pub(super) streams: Vec<StreamInfo>,
     /// The texts of files of scripts, by the names that the streams use.
     pub(super) scripts: std::collections::BTreeMap<String, String>,
+    /// The loads that streams are.
+    pub(super) loads: super::recorded::Loads,
     pub(super) remarks: Vec<String>,
 }
 
@@ -27,11 +29,11 @@ pub struct StreamInfo {
     pub is_open: bool,
     /// Whether it asks for requests at times, not only when others have completed.
     pub has_timers: bool,
-    /// Whether it can run ahead of time: a script that waits for nothing, and sends no messages.
+    /// Whether it can run ahead of time: a load, or a script that waits for nothing, and sends no messages.
     pub runs_ahead: bool,
     /// Whether the scale multiplies its instances.
     pub is_per_scale: bool,
-    /// Whether it ends by itself: it has `requests` or `end`.
+    /// Whether it ends by itself: it has `requests` or `end`, or is a load.
     pub ends: bool,
 }
 

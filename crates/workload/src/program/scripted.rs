@@ -4,13 +4,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use iosonar_trace::params::{Section, parse_count, parse_duration, parse_sectors};
 use iosonar_trace::{Nanos, Sectors, system_text};
 use toml::de::DeTable;
 
-use super::instance::{Order, Place, Plan};
+use super::instance::{Place, Plan};
 use super::parts::{Placed, above_zero, generator};
 use crate::filament::Runtime;
 use crate::script::{self, Area, Kinds, NamedDevice, Receiver, Script, Settings, Source, Times};
@@ -133,20 +132,8 @@ pub(super) fn read(
     };
     let probe = Script::new(source.clone(), Settings { instances: 1, ..settings.clone() })?;
     let kinds = probe.kinds([1, 2, 3].map(|part| generator(1, 0, 0, part)))?;
-    let order = Order { instances, unfinished: AtomicU32::new(instances), ..Order::default() };
-    let plan = Plan {
-        steps: Vec::new(),
-        weights: Vec::new(),
-        depth,
-        think: None,
-        interval: None,
-        start,
-        stagger: ramp_up.0 as f64 / f64::from(instances),
-        end,
-        transactions: u64::MAX,
-        is_waiting: !kinds.is_open,
-        order,
-    };
+    let stagger = ramp_up.0 as f64 / f64::from(instances);
+    let plan = Plan { depth, is_waiting: !kinds.is_open, ..Plan::of_times(instances, start, stagger, end) };
     Ok((plan, Scripted { source, settings, kinds }))
 }
 
