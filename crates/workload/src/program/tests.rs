@@ -1,3 +1,5 @@
+mod recorded;
+
 use iosonar_trace::params::schema_of;
 use iosonar_trace::{DeviceId, Flags, Kind, Metadata, Nanos, Op, Outcome, Reader, Request, Sector};
 
