@@ -24,7 +24,7 @@ pub(super) struct Contents {
 
 /// What a load has of one device.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct OfDevice {
+pub struct OfDevice {
     /// Its name; empty if it has none.
     pub name: String,
     pub requests: u64,
@@ -36,7 +36,7 @@ pub(in super::super) struct OfDevice {
 
 /// The loads of a program that were read, by their paths.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Loads(Arc<Mutex<BTreeMap<PathBuf, Arc<Contents>>>>);
+pub struct Loads(Arc<Mutex<BTreeMap<PathBuf, Arc<Contents>>>>);
 
 impl Loads {
     /// What the load in this file has. It is read the first time only.

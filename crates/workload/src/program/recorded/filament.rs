@@ -2,8 +2,8 @@
 
 use iosonar_trace::{Nanos, Op, Reader, Request, Sector, Sectors, open_load};
 
-use super::Recorded;
-use crate::filament::{Ask, Asks, Event, Filament, MOST_ASKS};
+use super::settings::Recorded;
+use crate::filament::{Ask, Asks, Event, Filament, MOST_ASKS, Runtime};
 
 /// Reads a load, and asks for its requests.
 pub(super) struct LoadFilament {
@@ -17,6 +17,14 @@ pub(super) struct LoadFilament {
     last: Nanos,
     /// The next request with its time.
     next: Option<(Nanos, Request)>,
+}
+
+impl Recorded {
+    /// Adds the filament to a runtime.
+    pub fn add_to(&self, runtime: &mut Runtime, stream: u16) -> Result<(), String> {
+        runtime.add(Box::new(LoadFilament::open(self.clone())?), stream, self.start);
+        Ok(())
+    }
 }
 
 impl LoadFilament {

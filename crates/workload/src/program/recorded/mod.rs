@@ -2,8 +2,9 @@
 
 mod contents;
 mod filament;
+mod settings;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iosonar_trace::params::{Section, did_you_mean, parse_count, parse_duration, parse_positive};
 use iosonar_trace::{DeviceId, Nanos, Sectors, human};
@@ -11,11 +12,10 @@ use toml::de::DeTable;
 
 pub(super) use contents::Loads;
 use contents::{Contents, OfDevice};
-use filament::LoadFilament;
+pub(super) use settings::{Area, Recorded};
 
 use super::keys::STREAM;
 use super::parts::above_zero;
-use crate::filament::Runtime;
 
 /// The keys that a load has. `instances` is only accepted as 1.
 const KEYS: [&str; 10] =
@@ -37,33 +37,6 @@ fn why_not(key: &str) -> &'static str {
         "requests" => "a load ends after all of its requests; use `passes` or `end`",
         _ => "the load says what its requests are and where they go; remove the key, or the load",
     }
-}
-
-/// Where the requests go: a region of a device of the program.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Area {
-    pub device: DeviceId,
-    pub first: u64,
-    pub size: u64,
-}
-
-/// A recorded load with the settings of its stream.
-#[derive(Clone, Debug)]
-pub(super) struct Recorded {
-    path: PathBuf,
-    /// How errors begin: file, line, stream and key.
-    place: String,
-    /// The device of the load.
-    from: DeviceId,
-    area: Area,
-    pub start: Nanos,
-    pub end: Nanos,
-    speedup: f64,
-    passes: u64,
-    /// The time in the load that `start` means, and from one pass to the next.
-    zero: Nanos,
-    period: Nanos,
-    pub about: OfDevice,
 }
 
 /// Whether a stream is a load.
@@ -150,21 +123,5 @@ fn device(section: &Section<'_, '_>, contents: &Contents) -> Result<(DeviceId, O
             let near = did_you_mean(&name, known.iter().map(String::as_str));
             Err(section.error("load_device", &format!("the load has no device {name}; {near}")))
         }
-    }
-}
-
-impl Recorded {
-    /// Adds the filament to a runtime.
-    pub fn add_to(&self, runtime: &mut Runtime, stream: u16) -> Result<(), String> {
-        let filament = LoadFilament::open(self.clone())?;
-        runtime.add(Box::new(filament), stream, self.start);
-        Ok(())
-    }
-
-    /// The time of the program at which a pass reaches this time of the load.
-    fn at(&self, pass: u64, at: Nanos) -> Nanos {
-        let before = self.period.0.saturating_mul(i64::try_from(pass).unwrap_or(i64::MAX));
-        let since = Nanos(before) + (at - self.zero);
-        self.start + if self.speedup == 1.0 { since } else { Nanos((since.0 as f64 / self.speedup).round() as i64) }
     }
 }
