@@ -235,3 +235,25 @@ fn a_script_that_fails_ends_the_program_and_keeps_what_was_measured() {
         assert_eq!(ran.rows().len(), 4);
     }
 }
+
+#[test]
+fn a_load_as_a_stream_is_issued_at_its_times_beside_other_streams() {
+    let bench = Bench::new();
+    let requests = adjacent_requests(200, 8);
+    let load = bench.load(&requests).display().to_string();
+    let closed = stream("closed", "closed = true\nop = \"read\"\nthink = \"constant value=10ms\"\nend = \"1s\"");
+    let text = program(&bench, &(stream("recorded", &format!("load = \"{load}\"\nstart = \"500ms\"")) + &closed));
+    bench.target(4 * MIB);
+    for more in [&["--target", "target"][..], &["--virtual-time", "--simulate", "constant=1ms"]] {
+        let ran = run(&bench, &text, &[more, &["--overwrite"]].concat()).with_code(0);
+        let rows = ran.by_request();
+        let recorded: Vec<_> = rows.iter().filter(|row| row.stream == Some(0)).collect();
+        assert_eq!(recorded.len(), requests.len());
+        for (row, (at, sector, sectors, op)) in recorded.iter().zip(&requests) {
+            assert_eq!((row.sector.0, row.sectors.0, row.op == Op::Read), (*sector, *sectors, *op == 'R'));
+            assert!((row.scheduled.as_secs() - (0.5 + at)).abs() < 1e-6, "{row:?}");
+            assert_eq!(row.outcome, Outcome::Ok);
+        }
+        assert!(rows.len() > recorded.len() + 10, "the closed stream has its requests, too");
+    }
+}
