@@ -7,7 +7,8 @@
 Three loads of 4 KiB at random positions, 70 % reads: as fast as possible without I/O (`--engine null`) and on a loop device
 with direct I/O over a file in memory, and Poisson arrivals at `--rate` on that device. One loop is measured twice: as it
 waits by default (with two or three processors `inline`, where it works alone), and with `--wait hybrid`, with the same
-threads beside it as several loops have. `--before` names an earlier build, which takes its turn with one loop. Prints medians,
+threads beside it as several loops have. So are several loops: with deadlines, only `--wait` keeps as many loops as
+processors. `--before` names an earlier build, which takes its turn with one loop. Prints medians,
 and the median of the ratios to one loop with `--wait hybrid` of the same round. Needs root.
 """
 
@@ -35,6 +36,7 @@ def ways(args: argparse.Namespace) -> dict[str, list[object]]:
             found[BASE] = [*words, "--wait", "hybrid"]
         else:
             found[f"{issuers} loops"] = words
+            found[f"{issuers} loops, hybrid"] = [*words, "--wait", "hybrid"]
     return found
 
 
