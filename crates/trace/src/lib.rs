@@ -27,6 +27,7 @@ pub use model::io_result::{DelayReason, IoResult, Outcome};
 pub use model::metadata::{
     Clocks, Counts, Device, FOOTER_KEY, Kind, Metadata, RequestTime, SCHEMA_VERSION, Source, Span,
 };
+pub use model::period::period;
 pub use model::request::{Comm, DeviceId, Flags, Op, Request};
 pub use model::run_info::{self, RunInfo};
 pub use model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};

@@ -22,6 +22,7 @@ use std::thread;
 
 use iosonar_trace::run_info::RunProgram;
 use iosonar_trace::{Metadata, Nanos, Reader, Request, RunInfo};
+use iosonar_workload::program::Program;
 
 use crate::address::device_map::DeviceMap;
 use crate::config::issuers;
@@ -93,6 +94,7 @@ impl Prepared {
         checks::check(&options)?;
         start::check(&options.issuing)?;
         let program = program::open(&options)?;
+        let of_program = program.as_ref().map_or_else(Vec::new, Program::warnings);
         let prescan = prescan::scan(&options, stop)?;
         let only_completions = !options.has_load() && program.as_ref().is_some_and(|program| !program.has_timers());
         let has_deadlines = options.has_deadlines() && !only_completions && !options.method.virtual_time;
@@ -133,6 +135,7 @@ impl Prepared {
         };
         let metadata = described.metadata();
         let mut warnings = warnings::before(&options, &devices, &map, prescan.as_ref(), load.metadata());
+        warnings.extend(of_program);
         warnings.extend(fewer_issuers);
         warnings.extend(demand.and_then(|demand| warnings::depth(&options, &demand)));
         let journal = JournalWriter::create(
@@ -250,7 +253,7 @@ impl Prepared {
         }
         thread::scope(|scope| {
             if let Some(ahead) = ahead {
-                spawn_stage(scope, "scripts", move || ahead.run())?;
+                spawn_stage(scope, "ahead", move || ahead.run())?;
             }
             let loops = Loops::spawn(scope, threads)?;
             let ready = loops.ready()?;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use iosonar_trace::transforms::{IsOver, until};
-use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Reader, Request, Span, open_load};
-
+use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Reader, Request, Span, open_load, period};
 use iosonar_workload::filament::{self, Runtime};
 
 use crate::address::placement::Fit;
@@ -15,7 +14,6 @@ use crate::issuer::Stop;
 use crate::pipeline::prefetch::PrefetchReader;
 use crate::pipeline::prepare::raise_extent;
 use crate::schedule::Window;
-use crate::schedule::iterations::period;
 
 /// Up to this many sectors, the longest request of any operation may stand for the longest transfer: no device splits a
 /// request of this size, and its buffer is small.

@@ -3,13 +3,10 @@
 //! Time continues from iteration to iteration: the next one starts one mean inter-arrival time after the last request, as
 //! in the transform `repeat`. Each iteration opens the load again, so that nothing is kept in memory.
 
-use iosonar_trace::{Metadata, Nanos, Reader, Request};
+use iosonar_trace::{Metadata, Nanos, Reader, Request, period};
 
 use crate::error::Result;
 use crate::schedule::window::Window;
-
-/// Duration of an iteration whose requests all have the same time.
-const DEFAULT_PERIOD: Nanos = Nanos(1_000_000_000);
 
 /// Opens the load again.
 pub type Reopen<'a> = Box<dyn FnMut() -> Result<Box<dyn Reader<Request>>> + Send + 'a>;
@@ -23,15 +20,6 @@ pub struct NumberedRequest {
     pub number: u64,
     /// Complete iterations before this one.
     pub iteration: u32,
-}
-
-/// Duration of an iteration: from the first to the last request, plus the mean inter-arrival time.
-pub fn period(requests: u64, first: Nanos, last: Nanos) -> Nanos {
-    let span = last - first;
-    match (span.0, requests) {
-        (0, _) | (_, 0 | 1) => DEFAULT_PERIOD,
-        (span, requests) => Nanos(span + span / (requests as i64 - 1)).max(Nanos(span + 1)),
-    }
 }
 
 /// Reads the requests of all iterations.
@@ -170,7 +158,7 @@ mod tests {
 
     #[test]
     fn simultaneous_requests_take_a_second_and_an_empty_window_ends() {
-        let second = DEFAULT_PERIOD.0;
+        let second = 1_000_000_000;
         assert_eq!(first(3, &[5], Window::default()), [(5, 0, 0), (5 + second, 0, 1), (5 + 2 * second, 0, 2)]);
         assert_eq!(first(3, &[5, 5], Window::default()), [(5, 0, 0), (5, 1, 0), (5 + second, 0, 1)]);
         assert_eq!(first(3, &[], Window::default()), []);

@@ -2,6 +2,7 @@
 
 pub(crate) mod io_result;
 pub(crate) mod metadata;
+pub(crate) mod period;
 pub(crate) mod request;
 pub mod run_info;
 pub(crate) mod rwbs;

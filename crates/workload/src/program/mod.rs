@@ -17,6 +17,8 @@ mod scripted;
 pub use keys::{DEVICE, PROGRAM, STEP, STREAM};
 pub use model::{Demand, Layout, Program, Settings, StreamInfo};
 
+use std::path::PathBuf;
+
 use iosonar_trace::{Device, Sectors};
 
 use crate::filament::Runtime;
@@ -64,6 +66,14 @@ impl Program {
     #[must_use]
     pub fn with_remarks(self, remarks: Vec<String>) -> Self {
         Self { remarks, ..self }
+    }
+
+    /// What makes its requests differ from what a reader of its text expects, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let sentence = |path: PathBuf| {
+            format!("the load {} is incomplete: its recording or conversion was cut short", path.display())
+        };
+        self.loads.incomplete().into_iter().map(sentence).collect()
     }
 
     /// Its parameters with their defaults.

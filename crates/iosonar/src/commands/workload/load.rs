@@ -77,6 +77,7 @@ impl Args {
         replacing.allows(&output)?;
         let opened = library::open(&program).map_err(Usage)?;
         opened.remarks().iter().for_each(|remark| status!("{remark}"));
+        opened.warnings().iter().for_each(|warning| status!("warning: {warning}"));
         let mut settings = Settings { seed, scale, set, layout: Layout::Together(span) };
         if separate_devices {
             settings.layout = Layout::Separate(opened.sizes_on(span, &settings).map_err(Usage)?);

@@ -5,10 +5,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iosonar_trace::{Kind, Metadata, Nanos, Op, Reader, Request, Sectors, open_load, system_text};
-
-/// From one pass to the next if all requests of the load have the same time.
-const PERIOD_WITHOUT_DISTANCES: Nanos = Nanos(1_000_000_000);
+use iosonar_trace::{Kind, Metadata, Nanos, Op, Reader, Request, Sectors, open_load, period, system_text};
 
 /// Up to this length the longest request of a footer stands for the longest read or write.
 const SMALL_TRANSFER: u64 = 256;
@@ -20,6 +17,7 @@ pub(super) struct Contents {
     requests: u64,
     pub first: Nanos,
     last: Nanos,
+    is_complete: bool,
 }
 
 /// What a load has of one device.
@@ -49,6 +47,12 @@ impl Loads {
         known.insert(path.to_owned(), Arc::clone(&contents));
         Ok(contents)
     }
+
+    /// The paths of the loads that were cut short.
+    pub fn incomplete(&self) -> Vec<PathBuf> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().filter(|(_, contents)| !contents.is_complete).map(|(path, _)| path.clone()).collect()
+    }
 }
 
 impl Contents {
@@ -65,21 +69,16 @@ impl Contents {
         }
     }
 
-    /// From one pass to the next: from the first request to the last, and the mean distance between requests, as in
-    /// `replay --loop`.
+    /// From one pass to the next, as in `replay --loop`.
     pub fn period(&self) -> Nanos {
-        let span = (self.last - self.first).0;
-        match (span, self.requests) {
-            (0, _) | (_, 0 | 1) => PERIOD_WITHOUT_DISTANCES,
-            (span, requests) => Nanos(span) + Nanos((span / (requests as i64 - 1)).max(1)),
-        }
+        period(self.requests, self.first, self.last)
     }
 }
 
 /// What the footer of a table says, if it says enough: it does not tell devices apart, and knows only the longest request of
 /// all operations.
 fn of_footer(load: &dyn Reader<Request>) -> Option<Contents> {
-    let Metadata { devices, counts, span, .. } = load.metadata();
+    let Metadata { devices, counts, span, complete, .. } = load.metadata();
     let is_enough =
         load.has_totals() && devices.len() == 1 && (counts.others == 0 || span.max_sectors <= SMALL_TRANSFER);
     is_enough.then(|| Contents {
@@ -93,6 +92,7 @@ fn of_footer(load: &dyn Reader<Request>) -> Option<Contents> {
         requests: counts.requests,
         first: Nanos(span.first_ns),
         last: Nanos(span.last_ns),
+        is_complete: *complete,
     })
 }
 
@@ -113,26 +113,11 @@ fn of_rows(load: &mut dyn Reader<Request>) -> iosonar_trace::Result<Contents> {
             device.longest = device.longest.max(request.sectors);
         }
     }
-    let names = &load.metadata().devices;
+    let Metadata { devices: names, complete, .. } = load.metadata();
     devices.resize(devices.len().max(names.len()), OfDevice::default());
     for (device, named) in devices.iter_mut().zip(names) {
         device.name.clone_from(&named.name);
     }
     let (first, last) = (Nanos(total.span.first_ns), Nanos(total.span.last_ns));
-    Ok(Contents { devices, requests: total.counts.requests, first, last })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pass_lasts_as_long_as_an_iteration_of_a_replay() {
-        let period = |requests, last| {
-            let contents = Contents { devices: Vec::new(), requests, first: Nanos(100), last: Nanos(last) };
-            contents.period().0
-        };
-        assert_eq!([period(11, 1100), period(1, 100), period(5, 100)], [1100, 1_000_000_000, 1_000_000_000]);
-        assert_eq!(period(5, 101), 2, "no pass begins before the one before it has ended");
-    }
+    Ok(Contents { devices, requests: total.counts.requests, first, last, is_complete: *complete })
 }

@@ -176,3 +176,18 @@ fn a_damaged_load_ends_the_program_after_the_requests_before_the_damage() {
     let why = runtime.overrun().expect("it failed").to_string();
     assert!(why.contains("p.toml:5: stream s, load: ") && why.contains("a.load.parquet: "), "{why}");
 }
+
+#[test]
+fn a_load_that_was_cut_short_is_a_warning() {
+    let folder = Folder::new();
+    let made: Vec<_> = (0..5000).map(|n| request(n, 0, Op::Read, n as u64 * 7919 % 1000 * 8, 8)).collect();
+    folder.load("a.load.gz", &["sda"], &made);
+    let bytes = std::fs::read(folder.path("a.load.gz")).unwrap();
+    std::fs::write(folder.path("cut.load.gz"), &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(folder.stream("load = \"a.load.gz\"").unwrap().warnings(), [""; 0]);
+    let program = folder.stream("load = \"cut.load.gz\"").unwrap();
+    let warnings = program.warnings().join("\n");
+    assert!(warnings.contains("cut.load.gz is incomplete: its recording or conversion was cut short"), "{warnings}");
+    let asked = open_requests(&program, &together(), 10.0).len();
+    assert!((1..5000).contains(&asked), "{asked}");
+}
