@@ -56,6 +56,11 @@ session_of() {
     if start_of "$leader"; then [ "$started" = "$begun" ]; fi
 }
 
+# Whether process $1 is the first one of its session.
+is_leader() {
+    start_of "$1" && [ "$session" = "$1" ]
+}
+
 # Prints the processes of the commands in the folders that are given.
 processes() {
     for each; do
@@ -70,8 +75,10 @@ end_all() {
     [ -n "$(processes "$@")" ] || return 0
     until=$(($(date +%s) + grace)) signalled=' '
     while pids=$(processes "$@") && [ -n "$pids" ]; do
-        # Each process once: a second TERM would end a replay before it has undone what it did.
-        for pid in $pids; do
+        # Each process once: a second TERM would end a replay before it has undone what it did. The first process of a
+        # session waits for the others, and bash can lose an exit code if a signal ends `wait`: so it comes last.
+        followers=$(for pid in $pids; do is_leader "$pid" || echo "$pid"; done)
+        for pid in ${followers:-$pids}; do
             case $signalled in
             *" $pid "*) ;;
             *) kill -TERM "$pid" 2>/dev/null && signalled="$signalled$pid " ;;
