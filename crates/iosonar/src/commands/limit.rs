@@ -13,12 +13,13 @@ use super::info::source_bad_lines;
 use crate::console::{answer_json_line, out, status};
 use crate::human;
 
-/// Find the highest rate that the storage sustained in replays with a rising rate
+/// Find the rate that the storage sustained in replays with a rising rate
 ///
-/// The limit is the highest demand of a second in which at most 5 % of the requests were late, that is issued more than a second
-/// after their scheduled time (--late). A stall from which the storage recovered is no limit. A deep queue or a steep ramp hides
-/// saturation for a while: the demand found is then above what the storage sustains, and the rate from then on is its own. Use
-/// loads with a rising rate: `generate bursts`, `generate ramp`, `edit … 'ramped slope=10'`.
+/// A queue absorbs more than the storage sustains, for seconds. So the answer is the rate at which the storage completed requests
+/// while it was overloaded: while requests completed more than a second after their scheduled time (--late), because more were
+/// demanded than completed. A stall from which the storage recovered is no overload. If the storage completed faster at first,
+/// by a cache or a burst credit, both rates are given. Use loads with a rising rate that overload the storage for a minute or more:
+/// `generate ramp`, `generate bursts`, `edit … 'ramped slope=10'`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +32,7 @@ pub struct Args {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
 
-    /// Requests with a longer delay are late
+    /// Requests that complete longer after their scheduled time are late
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_positive_duration, allow_hyphen_values = true)]
     late: Nanos,
 
@@ -110,47 +111,55 @@ fn doubts(limit: &Limit, metadata: &Metadata) -> Vec<String> {
 
 fn sentence(path: &Path, limit: &Limit, late: Nanos) -> String {
     let path = path.display();
-    let kept_up = limit.kept_up_per_second.map(|count| human::counted(count, "request"));
-    let Some(until) = limit.kept_up_until_ns else {
-        let up_to = kept_up.map_or(String::new(), |requests| format!(", with up to {requests} per second"));
-        let late = match limit.first_late_ns {
-            None => String::new(),
-            Some(first) => format!(
-                "; {} ({}) were more than {} late, the first at {}, but the storage recovered",
+    let late = human::span(late.as_secs());
+    let kept_up = limit.kept_up_per_second.map(|rate| {
+        format!("{} per second over {}", human::rate(rate), human::span(Nanos(limit.kept_up_ns).as_secs()))
+    });
+    let Some(fell_behind) = limit.fell_behind_ns else {
+        let Some(kept_up) = kept_up else {
+            return format!(
+                "{path}: not known: too many requests completed more than {late} after their scheduled time, but no backlog \
+                 grew; use a larger --late"
+            );
+        };
+        let recovered = limit.first_late_ns.map_or(String::new(), |first| {
+            format!(
+                "; {} ({}) were late, the first at {}, but the storage recovered",
                 human::counted(limit.late_requests, "request"),
                 human::percent_of(limit.late_requests, limit.requests),
-                human::span(late.as_secs()),
                 human::span(Nanos(first).as_secs())
-            ),
-        };
-        return format!("{path}: kept up to the end{up_to}{late}; use a steeper or longer load to find the limit");
-    };
-    let then = limit.done_per_second.map_or(String::new(), |done| {
-        format!("; from then on it completed {} per second on average", human::rate(done))
-    });
-    let until = human::span(Nanos(until).as_secs());
-    let most = human::count(limit.most_done_per_second);
-    let Some(kept_up) = kept_up else {
-        let late = human::span(late.as_secs());
+            )
+        });
         return format!(
-            "{path}: kept up in no full second: from {until} on, too many requests were more than {late} late{then}; it \
-             completed at most {most} in a second"
+            "{path}: kept up to the end, with up to {kept_up}{recovered}; use a steeper or longer load to find the limit"
         );
     };
-    // Requests that come faster than the storage completes them wait. As long as they wait less than --late, the storage counts
-    // as keeping up.
-    let waited = match limit.kept_up_per_second {
-        Some(kept_up) if kept_up > limit.most_done_per_second => {
-            format!(
-                "; faster requests queued for up to {} (count them with a smaller --late)",
-                human::span(late.as_secs())
-            )
-        }
-        _ => String::new(),
+    let fell_behind = human::span(Nanos(fell_behind).as_secs());
+    let demand = human::rate(limit.demanded_per_second.unwrap_or_default());
+    let Some(sustained) = limit.sustained_per_second else {
+        return format!(
+            "{path}: fell behind at {fell_behind}, at a demand of {demand} per second, for less than a second; use a longer load \
+             to find the limit"
+        );
     };
+    let seconds = |ns: Option<i64>| human::span(Nanos(ns.unwrap_or_default()).as_secs());
+    let interval = limit
+        .sustained_interval
+        .map_or(String::new(), |[low, high]| format!(" (95 % interval {} … {})", human::rate(low), human::rate(high)));
+    let first = limit.first_per_second.map_or(String::new(), |first| {
+        format!("; for {} before that it completed {} per second", seconds(limit.first_ns), human::rate(first))
+    });
+    // Beyond what a queue of that length adds.
+    let more = kept_up
+        .filter(|_| limit.kept_up_per_second.is_some_and(|rate| rate > 1.15 * sustained))
+        .map_or(String::new(), |kept_up| {
+            format!("; until then it kept up with {kept_up}, by a queue, a cache or a burst credit")
+        });
     format!(
-        "{path}: kept up with up to {kept_up} per second, and fell behind at {until}, at a demand of {} per second{then}; it \
-         completed at most {most} in a second{waited}",
-        human::count(limit.demanded_per_second)
+        "{path}: sustained {} requests per second{interval}, over {} of overload; fell behind at {fell_behind}, at a demand of \
+         {demand} per second; completed at most {} in a second{first}{more}",
+        human::rate(sustained),
+        seconds(limit.overloaded_ns),
+        human::rate(limit.most_done_per_second)
     )
 }

@@ -18,7 +18,9 @@ pub struct Slot {
     pub demanded: u64,
     /// Of these, late ones.
     pub late: u64,
-    /// Requests that completed in it without an error.
+    /// Requests that completed in it.
+    pub ended: u64,
+    /// Of these, those without an error.
     pub done: u64,
     /// Scheduled time and delay reason of the first late request.
     pub first_late: Option<(Nanos, &'static str)>,
@@ -29,8 +31,20 @@ impl Slot {
         Self {
             demanded: self.demanded + later.demanded,
             late: self.late + later.late,
+            ended: self.ended + later.ended,
             done: self.done + later.done,
             first_late: earlier(self.first_late, later.first_late),
+        }
+    }
+
+    /// What is left of a sum without one of its slots; the first late request stays.
+    fn without(self, slot: Self) -> Self {
+        Self {
+            demanded: self.demanded - slot.demanded,
+            late: self.late - slot.late,
+            ended: self.ended - slot.ended,
+            done: self.done - slot.done,
+            ..self
         }
     }
 }
@@ -49,11 +63,13 @@ pub struct TimeSeries {
     slots: VecDeque<Slot>,
     /// The number of the first slot. Slot 0 begins at time zero.
     first: i64,
+    /// Requests that were issued and never completed. They are in no slot.
+    pub unfinished: u64,
 }
 
 impl Default for TimeSeries {
     fn default() -> Self {
-        Self { length: SHORTEST, slots: VecDeque::new(), first: 0 }
+        Self { length: SHORTEST, slots: VecDeque::new(), first: 0, unfinished: 0 }
     }
 }
 
@@ -142,38 +158,34 @@ impl TimeSeries {
         self.slots.range(of).copied().fold(Slot::default(), Slot::join)
     }
 
-    /// For each slot of a range, the sum over the second that ends with it, or over the slots since the start of the range.
-    pub fn seconds(&self, of: RangeInclusive<usize>) -> impl Iterator<Item = (usize, Window)> {
-        let (begin, slots) = (*of.start(), self.slots_per_second());
-        let mut sum = Window { demanded: 0, late: 0, done: 0, is_full: false };
-        of.map(move |index| {
-            let entering = &self.slots[index];
-            sum.demanded += entering.demanded;
-            sum.late += entering.late;
-            sum.done += entering.done;
-            if let Some(index) = index.checked_sub(slots).filter(|index| *index >= begin) {
-                let leaving = &self.slots[index];
-                sum.demanded -= leaving.demanded;
-                sum.late -= leaving.late;
-                sum.done -= leaving.done;
-            }
-            sum.is_full = index + 1 - begin >= slots;
-            (index, sum)
-        })
+    /// The number of slots of a duration, rounded down.
+    pub fn slots(&self, duration: Nanos) -> usize {
+        usize::try_from(duration.0 / self.length).unwrap_or(usize::MAX)
     }
-}
 
-/// The requests of a second; see [`Slot`].
-#[derive(Clone, Copy, Debug)]
-pub struct Window {
-    /// As in a slot.
-    pub demanded: u64,
-    /// As in a slot.
-    pub late: u64,
-    /// As in a slot.
-    pub done: u64,
-    /// Whether it covers a full second, not less.
-    pub is_full: bool,
+    /// The duration of some slots in nanoseconds.
+    pub fn nanos(&self, slots: usize) -> i64 {
+        self.length.saturating_mul(slots as i64)
+    }
+
+    /// The greatest rate per second over `slots` slots of a range: `count` of their sum, which may rule them out.
+    pub fn greatest(
+        &self,
+        range: RangeInclusive<usize>,
+        slots: usize,
+        count: impl Fn(&Slot) -> Option<u64>,
+    ) -> Option<f64> {
+        let from = *range.start();
+        let mut sum = Slot::default();
+        let counts = range.filter_map(|index| {
+            sum = sum.join(*self.get(index));
+            if let Some(leaving) = index.checked_sub(slots).filter(|leaving| *leaving >= from) {
+                sum = sum.without(*self.get(leaving));
+            }
+            (index + 1 - from >= slots).then(|| count(&sum)).flatten()
+        });
+        counts.max().map(|count| self.per_second(count, slots))
+    }
 }
 
 #[cfg(test)]
@@ -195,16 +207,15 @@ mod tests {
     }
 
     #[test]
-    fn a_window_sums_the_slots_of_a_second() {
+    fn the_greatest_rate_is_that_of_the_fullest_second() {
         let mut slots = TimeSeries::default();
         // One in each millisecond of three seconds, and two more at 1.5 s.
         for ms in 0..3000_i64 {
             slots.at(Nanos(ms * 1_000_000)).demanded += if ms == 1500 { 3 } else { 1 };
         }
-        let seconds: Vec<_> = slots.seconds(slots.demanded().unwrap()).collect();
-        assert!(!seconds[998].1.is_full && seconds[999].1.is_full);
-        for (index, window) in seconds.iter().skip(999) {
-            assert_eq!(window.demanded, if (1500..2500).contains(index) { 1002 } else { 1000 }, "{index}");
-        }
+        let all = slots.all().unwrap();
+        assert_eq!(slots.greatest(all.clone(), 1000, |slot| Some(slot.demanded)), Some(1002.0));
+        assert_eq!(slots.greatest(all.clone(), 1000, |slot| (slot.demanded == 1000).then_some(1000)), Some(1000.0));
+        assert_eq!(slots.greatest(all, 4000, |slot| Some(slot.demanded)), None);
     }
 }
