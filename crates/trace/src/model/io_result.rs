@@ -163,15 +163,14 @@ named_enum! {
 }
 
 impl DelayReason {
-    /// The reason as a clause that follows a colon; `None` if the device or the depth was the cause.
+    /// The reason as a clause that follows a colon; `None` if the device or the depth was the cause, or if it is unknown.
     pub fn phrase(self) -> Option<&'static str> {
         match self {
-            Self::None | Self::Depth => None,
+            Self::None | Self::Depth | Self::Unknown => None,
             Self::Order => Some("an earlier request overlapped one in flight"),
             Self::Input => Some("the replayer did not read the load, or build data, in time"),
             Self::CompletionLog => Some("the replayer could not write the results fast enough"),
             Self::Perturbed => Some("--perturb delayed it"),
-            Self::Unknown => Some("the result does not say why"),
         }
     }
 }
