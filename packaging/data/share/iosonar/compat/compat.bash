@@ -80,8 +80,8 @@ settings() {
 # ---------------------------------------------------------------------------------------------- conversions
 
 # conv_blktrace KIND NAME [OUTPUT]: the files NAME.blktrace.* as a load. action_char: the event that gives the times.
-# Latencies need no guess, and no patched kernel: events are matched by position, length and direction. blkreplay's text
-# has no place for them in a load; an OUTPUT named .load.parquet has.
+# Latencies need no guess, and no patched kernel: events are matched by position, length and direction. They are the last
+# column, after the time between the event and the issue to the device.
 conv_blktrace() {
     local kind=$1 trace=${2-} output files action=()
     (($# == 2 || $# == 3)) || usage "NAME [OUTPUT]   (the files NAME.blktrace.*; OUTPUT - is standard output)"
