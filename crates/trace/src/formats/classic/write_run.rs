@@ -11,7 +11,7 @@ use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::io_result::{IoResult, Outcome};
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::Op;
-use crate::model::run_info::{Finding, OptionValue, RunInfo, RunStatistics};
+use crate::model::run_info::{Finding, OptionValue, RunInfo, RunStatistics, TargetKind};
 use crate::model::units::{MAX_END_SECTOR, Nanos};
 use crate::text::human;
 
@@ -139,8 +139,7 @@ fn row_of(record: &IoResult) -> Option<Row> {
     let (delay, duration) = (record.delay()?.0, record.latency()?.0);
     let (sector, sectors) = (record.sector.0, record.sectors.0);
     let start = record.scheduled.0;
-    let fits = start >= 0
-        && start < i64::MAX
+    let fits = (0..i64::MAX).contains(&start)
         && delay.checked_abs().is_some()
         && duration.checked_abs().is_some()
         && sector.checked_add(sectors).is_some_and(|end| end <= MAX_END_SECTOR);
@@ -191,7 +190,7 @@ fn options(run: &RunInfo) -> String {
         put("dry_run", is(engine == Some("dry_run")));
         put("fake_io", is(engine == Some("null")));
     }
-    for target in run.targets.list() {
+    for target in run.targets.list().iter().filter(|target| target.kind.value() != Some(TargetKind::None)) {
         if let (Some(path), Some(sectors)) = (target.path.text(), target.sectors.value().filter(|&sectors| sectors > 0))
         {
             put("device", format!("{path} has blocks={sectors} ({} kB).", sectors / 2));
