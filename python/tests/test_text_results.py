@@ -87,7 +87,6 @@ def test_pages_verdicts_and_pictures_of_text_are_those_of_parquet(
         assert program(report, "report", [f"same.{kind}"], monkeypatch) == 0
         judged = verdict(folder)
         judged.pop("files")
-        pictures = {path.name: path.read_bytes() for path in folder.glob("*.svg")}
         page = next(folder.glob("*.html")).read_text().replace(kind, "KIND")
         page = re.sub(r'<div id="[^"]*" data-root-id="[^"]*"', "<div", page[: page.index("<script")])
         found.append((judged, sorted(path.name for path in folder.glob("*.svg")), page))
@@ -102,7 +101,7 @@ def test_a_result_without_reasons_has_no_verdict_anywhere(
     assert program(report, "report", [foreign, "--fail-on", "warning"], monkeypatch) == 3
     judged = verdict(tmp_path)
     assert judged["fidelity"] == {"grade": None}
-    assert judged["grade"] == "bad", "its delays are beyond the limit"
+    assert judged["grade"] == "warning"
     assert "not known" in judged["reasons"][0]
     page = next(tmp_path.glob("*.html")).read_text()
     assert "Replay verdict not known" in page
@@ -126,9 +125,9 @@ def test_an_unchanged_campaign_has_the_verdict_of_its_replays(tmp_path: Path, na
     # Without output_format, as in campaigns of blkreplay; one request at a time, so that the device delays many.
     campaign = Campaign(tmp_path / "top", threads=1, replay_duration=1)
     conf = campaign.top / "default-main.conf"
-    conf.write_text("".join(line for line in conf.open() if "output_format" not in line))
+    conf.write_text(conf.read_text().replace('output_format="parquet"\n', ""))
     campaign.leaf(name, "verbose=10")
-    campaign.conf("default-graph", 'enable_graph=1\ngraph_options="--static --verbose"\npicturetype=svg\n')
+    campaign.conf("default-graph", 'enable_graph=1\ngraph_options="--static --verbose --only=submit_lag"\npicturetype=svg\n')
     campaign.run()
     (result,) = (campaign.top / name).glob("*.replay.gz")
     (instance,) = campaign.state(name).instances
