@@ -121,13 +121,14 @@ def test_a_result_without_reasons_has_no_verdict_anywhere(
 
 
 @pytest.mark.parametrize("name", ["a-text", "b-foreign"])
-def test_an_unchanged_campaign_has_the_verdict_of_its_replays(tmp_path: Path, name: str) -> None:
+def test_an_unchanged_campaign_has_the_verdict_of_its_replays(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Without output_format, as in campaigns of blkreplay; one request at a time, so that the device delays many.
     campaign = Campaign(tmp_path / "top", threads=1, replay_duration=1)
     conf = campaign.top / "default-main.conf"
     conf.write_text(conf.read_text().replace('output_format="parquet"\n', ""))
     campaign.leaf(name, "verbose=10")
-    campaign.conf("default-graph", 'enable_graph=1\ngraph_options="--static --verbose --only=submit_lag"\npicturetype=svg\n')
     campaign.run()
     (result,) = (campaign.top / name).glob("*.replay.gz")
     (instance,) = campaign.state(name).instances
@@ -138,11 +139,15 @@ def test_an_unchanged_campaign_has_the_verdict_of_its_replays(tmp_path: Path, na
     run = json.loads(pq.read_metadata(table).metadata[b"iosonar"])["run"]
     assert run["statistics"] == instance.summary
     table.unlink()
-    judged = verdict(campaign.top / name)
+    # As its graph_options="--static --verbose" does.
+    monkeypatch.chdir(campaign.top / name)
+    words = [result.name, "--static", "--verbose", "--only", "submit_lag", "--format", "svg"]
+    assert program(report, "report", words, monkeypatch) == 0
+    assert list(result.parent.glob("*submit_lag*.svg"))
+    judged = verdict(result.parent)
     shares = [judged["fidelity"][f"within_{us}_us"] for us in (10, 50, 100)]
     assert shares == pytest.approx([stated["own"]["within_pct"][us] / 100 for us in ("10", "50", "100")], abs=2e-6)
     assert (judged["fidelity"]["grade"] == "good") is stated["faithful"]
-    assert list((campaign.top / name).glob("*submit_lag*.svg")), "verbose=10 and --verbose draw the replayer"
     if name == "b-foreign":
         without_comments(result, result)
     (leaf,) = campaign_report(campaign)["leaves"]
