@@ -310,6 +310,25 @@ fn a_note_warns_that_times_do_not_match() {
 }
 
 #[test]
+fn the_load_of_a_run_and_a_run_without_io_are_inconclusive() {
+    // Half as fast as the load: only its name tells that it is the load.
+    let rows: Vec<IoResult> =
+        ten_writes().into_iter().map(|row| IoResult { scheduled: row.scheduled + row.scheduled, ..row }).collect();
+    for (load, engine, message) in [
+        ("a.load.parquet", "io_uring", "is the load that the run replayed"),
+        ("b.load.parquet", "simulate", "did no I/O"),
+    ] {
+        let mut known = run_on("loop1");
+        let run = known.run.as_mut().unwrap();
+        (run.load, run.engine) = (load.to_owned().into(), engine.to_owned().into());
+        let both = RunAndRecording::new(&rows, &known, &["artificial"], |_| 0);
+        let (code, said) = both.check(&[]);
+        assert_eq!(code, Some(3), "{said}");
+        assert!(said.contains("INCONCLUSIVE") && said.contains(message), "{said}");
+    }
+}
+
+#[test]
 fn a_damaged_run_is_inconclusive() {
     let mut rows = ten_writes();
     // The table can hold this sector, but readers reject it.

@@ -12,11 +12,12 @@ mod entry;
 mod expected;
 mod flushes;
 mod pieces;
+mod schedule;
 #[cfg(test)]
 mod tests;
 mod times;
 
-use iosonar_trace::{IoResult, Metadata, Reader, Request};
+use iosonar_trace::{IoResult, Metadata, Nanos, Reader, Request};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -26,6 +27,7 @@ use devices::Devices;
 pub use entry::Difference;
 use entry::Entry;
 use expected::{Expected, RunSummary};
+use schedule::Schedule;
 pub use times::Times;
 
 /// The most requests of one side in one pass: some 200 MB.
@@ -65,6 +67,8 @@ pub struct Comparison {
     /// How much later the recorded requests are than the run's, in ns, negative if earlier. Set if both files tell the
     /// time and no clock error explains the difference: the recording is then of another run.
     pub apart_ns: Option<i64>,
+    /// Whether the recording is the load that the run replayed: its requests exactly at their scheduled times.
+    pub is_the_load: bool,
     /// Requests that are in both unchanged.
     pub same: u64,
     /// Requests of the run that are in the recording as several adjacent ones: the kernel split them.
@@ -154,14 +158,20 @@ fn compare_within(
     let expected = Expected::of(&metadata.0, &devices);
     let mut matches = Matches { max_differences, ..Matches::default() };
     let mut unreadable = (0, 0);
+    let zeros = (Nanos(metadata.0.span.first_ns), Nanos(metadata.1.span.first_ns));
     for pass in 0..passes {
         // Every pass reads all rows, and so computes the same summary.
         matches.summary = RunSummary::default();
+        matches.schedule = Schedule::default();
         matches.outside = 0;
-        let summary = &mut matches.summary;
-        let issued = read_side(run()?.as_mut(), passes, pass, |row, add| expected.add_row(row, summary, add))?;
+        let (summary, schedule) = (&mut matches.summary, &mut matches.schedule);
+        let issued = read_side(run()?.as_mut(), passes, pass, |row, add| {
+            schedule.add_row(row, zeros.0);
+            expected.add_row(row, summary, add);
+        })?;
         let window = relation.map(|relation| relation.window(summary));
         let recorded = read_side(recording()?.as_mut(), passes, pass, |row: &Request, add| {
+            matches.schedule.add_recorded(row, zeros.1);
             let group = devices.of_recorded(row.device);
             if window.is_none_or(|window| window.contains(row.at.0, group != devices::OTHERS)) {
                 add(Entry::new(group, row.op, row.sector, row.sectors, row.at.0));
@@ -220,6 +230,7 @@ struct Matches {
     /// The most differences to keep of each side.
     max_differences: usize,
     summary: RunSummary,
+    schedule: Schedule,
     recorded: u64,
     outside: u64,
     same: u64,
@@ -269,7 +280,8 @@ impl Matches {
         self.extra.sort_unstable();
         let missing = self.missing.len() as u64 + self.missing_beyond;
         Comparison {
-            complete: missing == 0,
+            complete: missing == 0 && !self.schedule.is_the_load(),
+            is_the_load: self.schedule.is_the_load(),
             devices: devices.compared(),
             unreadable_run: 0,
             unreadable_recording: 0,

@@ -39,7 +39,8 @@ Without vs, each file is a side. A difference is claimed only with at least thre
 A condition holds if the whole 95 % interval of the change exceeds its limit. Its outcome is printed to stderr.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 no condition holds, but
-one is undecided: too few runs or requests, a replay that was not faithful, or, for throughput, different loads.
+one is undecided: too few runs or requests, a replay that was not faithful or may not have been, or, for throughput,
+different loads.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -124,6 +125,7 @@ def compare(
                 "pairing": each.pairing,
                 "same_load": each.same_load,
                 "unfaithful": list(each.unfaithful),
+                "unknown": list(each.unknown),
                 "fakes": list(each.fakes),
                 "settings": [one.name for one in each.settings],
                 "pairs": asdict(each.pairs) if each.pairs else None,

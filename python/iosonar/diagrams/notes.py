@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from iosonar import units
 from iosonar.figures.model import Note, NoteKind, Severity
 from iosonar.quantities.fidelity import WITHIN_US, Fidelity, fidelity
-from iosonar.table import Kind, SourceFile, is_of_program_alone
+from iosonar.table import Kind, SourceFile, is_of_program_alone, is_unexplained
 
 if TYPE_CHECKING:
     from iosonar.diagrams.study import Study
@@ -22,6 +23,9 @@ Runs have their own verdict by the same rule; this one is for runs without a ver
 
 ROUGHLY = 0.9
 """The same share within 100 µs causes only a warning, for runs without a verdict of their own."""
+
+NOT_KNOWN = (Severity.WARNING, "verdict not known")
+"""The grade of a run whose result does not say whether it was faithful."""
 
 WRAP_HIGH, WRAP_LOW = 2.0, 0.5
 NO_TARGET = ("simulate", "null")
@@ -80,12 +84,31 @@ def fidelity_of(study: Study, index: int, file: SourceFile) -> Fidelity | None:
         return stated
     table = study.requests.table
     measured = study.once(("fidelity", index), lambda: fidelity(table.filter(table.source == index)))
+    if stated is None and (why := _unknown(study, index, file)):
+        return replace(measured, unknown=why)
     # Footers of earlier versions have the shares, but not the number of requests.
     return measured if stated is None else replace(stated, requests=measured.requests)
 
 
+def _unknown(study: Study, index: int, file: SourceFile) -> str:
+    """Why the rows of a run without a verdict of its own do not show its fidelity; empty if they do."""
+    if not file.complete:
+        return "the result was cut short"
+    table = study.requests.table
+    own = table.filter((table.source == index) & is_unexplained(table))
+    unexplained = study.once(("unexplained", index), lambda: own.count().to_pyarrow().as_py())
+    return "the result does not say what delayed its requests, the device or the replayer" if unexplained else ""
+
+
+def not_known(name: str, found: Fidelity) -> str:
+    """The sentence about a run whose fidelity is unknown."""
+    return f"the verdict on the replay of {name} is not known: {found.unknown}"
+
+
 def grade_of(found: Fidelity) -> tuple[Severity, str]:
     """The verdict on the replay, as severity and in words."""
+    if found.unknown:
+        return NOT_KNOWN
     if found.faithful or (found.faithful is None and found.within_50_us >= FAITHFUL):
         return Severity.GOOD, "faithful"
     if found.faithful is None and found.within_100_us >= ROUGHLY:
@@ -100,7 +123,17 @@ def doubt_of(study: Study) -> str:
     is_unfaithful = any(
         note.kind is NoteKind.FIDELITY and note.severity is Severity.BAD for note in common_notes(study)
     )
-    return "the replay was not faithful" if is_unfaithful else ""
+    if is_unfaithful:
+        return "the replay was not faithful"
+    return "it is not known whether the replay was faithful" if any(_unknowns(study)) else ""
+
+
+def _unknowns(study: Study) -> Iterator[str]:
+    """The reasons why the fidelity of some files is unknown."""
+    for index, file in enumerate(study.requests.files):
+        found = fidelity_of(study, index, file)
+        if found is not None and found.unknown and not file.option("asap"):
+            yield found.unknown
 
 
 def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
@@ -111,6 +144,9 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
         return [
             Note(NoteKind.FIDELITY, "As fast as possible (--asap): the load's times do not apply", Severity.NEUTRAL)
         ]
+    if found.unknown:
+        text = f"Replay verdict not known, no verdict on the device: {found.unknown}"
+        return [Note(NoteKind.FIDELITY, text, Severity.WARNING)]
     if not found.requests and found.faithful:
         return [Note(NoteKind.FIDELITY, "Replay faithful: only the device held requests back", Severity.GOOD)]
     if not found.requests:

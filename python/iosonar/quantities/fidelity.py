@@ -29,6 +29,8 @@ class Fidelity:
     p99_s: float
     faithful: bool | None = None
     """The run's own verdict, if it has one."""
+    unknown: str = ""
+    """Why nothing is known of the fidelity, as a clause; empty if it is known."""
 
 
 def fidelity(table: ir.Table) -> Fidelity:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
-from iosonar.diagrams.notes import decisive, fidelity_of, grade_of
+from iosonar.diagrams.notes import NOT_KNOWN, decisive, fidelity_of, grade_of
 from iosonar.diagrams.study import LATENCY
 from iosonar.errors import UserError
 from iosonar.figures.model import Severity
@@ -51,6 +51,8 @@ class SideComparison:
     same_load: bool
     unfaithful: tuple[str, ...]
     """Runs of either side that were not faithful: their latencies say nothing about the storage."""
+    unknown: tuple[str, ...]
+    """Runs of either side that may have been unfaithful."""
     fakes: tuple[str, ...]
     """Runs of either side that did no I/O."""
     settings: tuple[Setting, ...] = ()
@@ -85,13 +87,15 @@ def compare(sides: Sequence[Side]) -> Comparison:
         matched = pairs(*_on_one_engine(first, side)) if pairing is Pairing.PAIRED else None
         found = [_exact(one, first, side) for one in differences(cut[first.letter], cut[side.letter], pairing)]
         throughput = rate_difference(rates_of[first.letter], rates_of[side.letter], pairing)
-        unfaithful = tuple(
-            run for each in (first, side) for run, grade in _unfaithful_runs(each) if grade[0] is Severity.BAD
-        )
+        runs = [found for each in (first, side) for found in _unfaithful_runs(each)]
+        unfaithful = tuple(run for run, grade in runs if grade[0] is Severity.BAD)
+        unknown = tuple(run for run, grade in runs if grade == NOT_KNOWN)
         fakes = tuple(name for each in (first, side) for name, _ in _fake_runs(each))
         own_settings = tuple(setting for setting in settings if setting.differs(first.letter, side.letter))
         against.append(
-            SideComparison(side, found, throughput, pairing, matched, same_load, unfaithful, fakes, own_settings)
+            SideComparison(
+                side, found, throughput, pairing, matched, same_load, unfaithful, unknown, fakes, own_settings
+            )
         )
     return Comparison(tuple(sides), tuple(against), settings)
 
@@ -256,13 +260,15 @@ def _fake_runs(side: Side) -> Iterator[tuple[str, str]]:
 
 
 def _unfaithful_runs(side: Side) -> Iterator[tuple[str, tuple[Severity, str]]]:
-    """The runs of a side that were not faithful, with their grade."""
+    """The runs of a side that were not faithful, or of which that is unknown, with their grade."""
     for index, file in enumerate(side.study.requests.files):
         found = fidelity_of(side.study, index, file)
-        if found is None or not found.requests or file.option("asap"):
+        if found is None or file.option("asap"):
             continue
         grade = grade_of(found)
-        if grade[0] is not Severity.GOOD:
+        if found.unknown:
+            yield f"{file.name} of {side.letter} ({found.unknown})", grade
+        elif found.requests and grade[0] is not Severity.GOOD:
             yield f"{file.name} of {side.letter} ({decisive(found)})", grade
 
 
@@ -322,6 +328,7 @@ def doubts_of(each: SideComparison) -> list[str]:
     return [
         *(["a result is fake"] if each.fakes else []),
         *(["a replay was not faithful"] if each.unfaithful else []),
+        *(["it is not known whether a replay was faithful"] if each.unknown else []),
         *([] if each.same_load else ["the loads differ"]),
         *([f"the runs differ in {', '.join(names)}"] if (names := _doubtful(each)) else []),
     ]

@@ -87,6 +87,11 @@ class CallsComparison:
         return self.first.unfaithful + self.side.unfaithful
 
     @property
+    def unknown(self) -> tuple[str, ...]:
+        """A run of calls always says whether it was faithful."""
+        return ()
+
+    @property
     def fakes(self) -> tuple[str, ...]:
         """Runs of either side that issued no calls."""
         return self.first.fakes + self.side.fakes

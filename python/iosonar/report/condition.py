@@ -62,6 +62,10 @@ class Compared(Protocol):
         """Runs of either side that were not faithful."""
 
     @property
+    def unknown(self) -> tuple[str, ...]:
+        """Runs of either side of which that is not known."""
+
+    @property
     def fakes(self) -> tuple[str, ...]:
         """Runs of either side that did no I/O."""
 
@@ -111,6 +115,8 @@ def _undecided(condition: Condition, each: Compared, one: Difference | RateDiffe
         return f"fake results: {', '.join(each.fakes)}"
     if each.unfaithful:
         return f"not faithful: {', '.join(each.unfaithful)}"
+    if each.unknown:
+        return f"it is not known whether they were faithful: {', '.join(each.unknown)}"
     if condition.metric == THROUGHPUT and not each.same_load:
         return "the runs did not all replay the same load in the same way"
     return ""

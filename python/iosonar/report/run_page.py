@@ -263,7 +263,7 @@ def _grade(study: Study, *, warned: bool) -> Banner | None:
         return _unsteady(study) or Banner(
             severity, f"{FINE}{', but read the warnings' if warned else ''}.", "Good run:"
         )
-    missed = verdict["fidelity"]["grade"] == Grade.BAD
+    missed = verdict["fidelity"]["grade"] in (Grade.BAD, None)
     # The banner above has the reason.
     reasons = verdict["reasons"][1:] if missed else verdict["reasons"]
     # A note below says that the result is fake.
@@ -427,7 +427,9 @@ def _checks(study: Study) -> tuple[tuple[Banner, ...], tuple[Banner, ...]]:
     for name, part in verdict.items():
         if name == "bad_delay" and not study.has_delays:
             continue
-        if isinstance(part, dict) and part["grade"] and (text := _check(name, part)):
+        if name == "fidelity" and isinstance(part, dict) and not part["grade"]:
+            inconclusive.append(Banner(Severity.NEUTRAL, "It is not known whether the replay was faithful"))
+        elif isinstance(part, dict) and part["grade"] and (text := _check(name, part)):
             if name == "fidelity" and len(study.requests.files) > 1:
                 text = f"The least faithful run: {text}"
             doubt = not_judged and name in TIME_CHECKS

@@ -19,6 +19,7 @@ from iosonar.diagrams.notes import (
     decisive,
     fidelity_of,
     grade_of,
+    not_known,
     stated_verdict,
     wrap_factor,
 )
@@ -63,9 +64,12 @@ def verdict_of(study: Study) -> dict[str, Any]:
         "zero_reads": _zero_reads(study),
         "wrap_around": _wrap(study),
     }
-    # An unknown value has no grade.
-    worst = max((part["grade"] for part in parts.values() if part["grade"]), key=ORDER.index)
-    reasons = [part["reason"] for part in parts.values() if part["grade"] in (Grade.WARNING, Grade.BAD)]
+    # An unknown value has no grade. A run of unknown fidelity is not good, though.
+    is_known = parts["fidelity"]["grade"] is not None
+    least = Grade.GOOD if is_known else Grade.WARNING
+    worst = max((least, *(part["grade"] for part in parts.values() if part["grade"])), key=ORDER.index)
+    reasons = [] if is_known else [parts["fidelity"]["reason"]]
+    reasons += [part["reason"] for part in parts.values() if part["grade"] in (Grade.WARNING, Grade.BAD)]
     files = [file.path for file in study.requests.files]
     checks = {name: {key: value for key, value in part.items() if key != "reason"} for name, part in parts.items()}
     return {
@@ -94,11 +98,17 @@ def fails(verdict: dict[str, Any], limit: Grade) -> bool:
 
 
 def _fidelity(study: Study) -> dict[str, Any]:
-    """The fidelity of the worst run."""
+    """The fidelity of the worst run; without a grade if that of a run is unknown, and no other is bad."""
     worst: dict[str, Any] = {"grade": Grade.GOOD, "reason": ""}
+    unknown = ""
     for index, file in enumerate(study.requests.files):
         found = fidelity_of(study, index, file)
-        if found is None or not found.requests or file.option("asap"):
+        if found is None or file.option("asap"):
+            continue
+        if found.unknown:
+            unknown = unknown or not_known(file.name, found)
+            continue
+        if not found.requests:
             continue
         grade, words = grade_of(found)
         part = {
@@ -112,7 +122,7 @@ def _fidelity(study: Study) -> dict[str, Any]:
         }
         if len(worst) == 2 or ORDER.index(part["grade"]) > ORDER.index(worst["grade"]):
             worst = part
-    return worst
+    return {"grade": None, "reason": unknown} if unknown and worst["grade"] != Grade.BAD else worst
 
 
 def _rounded_down(share: float) -> float:

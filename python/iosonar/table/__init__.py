@@ -2,7 +2,7 @@
 
 from iosonar.table.calls import Calls, calls_of, open_calls
 from iosonar.table.devices import Device, devices_of, only_device
-from iosonar.table.requests import Requests, open_files, open_requests, requests_of
+from iosonar.table.requests import Requests, is_unexplained, open_files, open_requests, requests_of
 from iosonar.table.source import OF_CALLS, OF_REQUESTS, Kind, SourceFile
 from iosonar.table.streams import (
     Stream,
@@ -29,6 +29,7 @@ __all__ = [
     "devices_of",
     "has_closed_stream",
     "is_of_program_alone",
+    "is_unexplained",
     "only_device",
     "open_calls",
     "open_files",

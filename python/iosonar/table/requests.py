@@ -57,6 +57,10 @@ OWN_REASONS = ("none", "input", "completion_log")
 """Values of `delay_reason` with which a request counts as not held back: the replayer itself caused the delay."""
 
 
+UNKNOWN_REASON = "unknown"
+"""The value of `delay_reason`, as null is, in results that do not say what delayed a request."""
+
+
 @dataclass(frozen=True)
 class Requests:
     """The table of all requests, the files it came from, and the engine that computes on it.
@@ -157,10 +161,20 @@ def not_held_back(table: ir.Table) -> ir.BooleanValue:
     """Whether a request was not held back by the device or by --perturb, so that its delay is the replayer's.
 
     The replayer causes delays by reading the load too late or by writing the record too slowly. A request with an
-    unknown reason counts as not held back.
+    unknown reason does not count: see `is_unexplained`.
     """
-    is_held_back = table.pushed_back.fill_null(False) | ~table.delay_reason.fill_null("none").isin(OWN_REASONS)
+    is_held_back = table.pushed_back.fill_null(False) | ~_reason(table).isin(OWN_REASONS)
     return table.issued_ns.notnull() & ~is_held_back
+
+
+def is_unexplained(table: ir.Table) -> ir.BooleanValue:
+    """Whether a request was issued, and nothing says what delayed it: the device or the replayer."""
+    return table.issued_ns.notnull() & ~table.pushed_back.fill_null(False) & (_reason(table) == UNKNOWN_REASON)
+
+
+def _reason(table: ir.Table) -> ir.StringValue:
+    reason: ir.StringValue = table.delay_reason.fill_null(UNKNOWN_REASON)
+    return reason
 
 
 def _derive(table: ir.Table) -> ir.Table:

@@ -1,6 +1,7 @@
 //! `iosonar check`: compares a replay with a recording made during it.
 
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,7 +33,8 @@ Additional requests in the recording are listed, but are no error: other program
 at the same time (udev probes a device after writes, for example).
 
 Exit codes: 0 all requests found, 1 failure, 2 wrong command line, 3 requests are missing, or the
-check is inconclusive: the run's file is damaged or cut short, or the recording is of another run.")]
+check is inconclusive: the run's file is damaged or cut short, the recording is of another run or is
+the run's load, or the run did no I/O.")]
 pub struct Args {
     /// The result of `iosonar replay`
     run: PathBuf,
@@ -49,7 +51,9 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         self.refuse_other_kinds()?;
-        let found = compare(&mut || open_run(&self.run), &mut || open_recording(&self.recorded))?;
+        let mut found = compare(&mut || open_run(&self.run), &mut || open_recording(&self.recorded))?;
+        found.is_the_load |= self.is_load_of(&found.run);
+        found.complete &= !found.is_the_load && does_io(&found.run);
         let notes = self.notes(&found);
         if self.json {
             self.print_json(found.clone(), &notes)?;
@@ -76,6 +80,16 @@ impl Args {
             bail!("{} is a run; name the recording second, the output of `iosonar record`", self.recorded.display());
         }
         Ok(())
+    }
+
+    /// Whether the second file is the one that the run names as its load.
+    fn is_load_of(&self, run: &Metadata) -> bool {
+        let Some(load) = run.run.as_ref().and_then(|run| run.load.text()) else { return false };
+        let identity = |path: &Path| path.metadata().ok().map(|status| (status.dev(), status.ino()));
+        // A relative path was relative to the folder of the replay, where the result often is.
+        let beside = self.run.parent().unwrap_or(Path::new("")).join(load);
+        let recorded = identity(&self.recorded);
+        recorded.is_some() && [Path::new(load), &beside].into_iter().any(|path| identity(path) == recorded)
     }
 
     /// Limitations of the two files that affect the result.
@@ -246,6 +260,14 @@ fn verdict(found: &Comparison) -> String {
         ([], names) => format!("the recording of {}", names.join(" ")),
         (compared, _) => format!("the recording of {}", compared.join(" ")),
     };
+    if !does_io(&found.run) {
+        return "INCONCLUSIVE: the run did no I/O, so nothing of it can be recorded".to_owned();
+    }
+    if found.is_the_load {
+        return "INCONCLUSIVE: the second file is the load that the run replayed, not a recording made during it; record the \
+                device during the replay (see the example of `iosonar check --help`)"
+            .to_owned();
+    }
     if let Some(apart) = found.apart_ns {
         return format!(
             "INCONCLUSIVE: the recording was not made during this run: its requests are {} {} than the run's",
@@ -281,6 +303,11 @@ fn span(ns: u64) -> String {
 /// Whether requests were recorded when they went to the driver.
 fn is_at_driver(recording: &Metadata) -> bool {
     recording.request_time == RequestTime::Issued
+}
+
+fn does_io(run: &Metadata) -> bool {
+    let run = run.run.as_ref();
+    !matches!(run.and_then(|run| run.engine.text()), Some("null" | "simulate" | "dry_run"))
 }
 
 fn target_kind(run: &Metadata) -> Option<TargetKind> {

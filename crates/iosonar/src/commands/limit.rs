@@ -102,6 +102,12 @@ fn doubts(limit: &Limit, metadata: &Metadata) -> Vec<String> {
     };
     let cause = reason.map(|reason| format!("the storage did not cause the first late request: {reason}"));
     let mut doubts: Vec<String> = cause.into_iter().collect();
+    if limit.delay_reason == Some(DelayReason::Unknown.name()) {
+        doubts.push(
+            "the result does not say what delayed the first late request: what is found may be the replayer's limit"
+                .into(),
+        );
+    }
     let statistics = metadata.run.as_ref().and_then(|run| run.statistics.known());
     if let Some(sentence) = statistics.and_then(|statistics| statistics.unfaithful()) {
         doubts.push(format!("what is found may be the replayer's limit: {sentence}"));

@@ -272,3 +272,32 @@ fn requests_before_or_after_the_run_do_not_count_for_it() {
         }
     }
 }
+
+#[test]
+fn the_load_of_the_run_is_no_recording_of_it() {
+    let scheduled = |number: i64| recorded(number as u64 * 8, 8, Op::Write, 5_000 + number * 1_000);
+    let load: Vec<Request> = (0..20).map(scheduled).collect();
+    let run: Vec<IoResult> = load
+        .iter()
+        .map(|request| IoResult {
+            issued: Some(request.at + Nanos(request.sector.0 as i64)),
+            source_sector: request.sector,
+            ..issued(request.sector.0, 8, Op::Write, Some(0))
+        })
+        .zip(0..)
+        .map(|(row, number)| IoResult { scheduled: Nanos(number * 1_000), ..row })
+        .collect();
+    let mut about = Metadata::new(Kind::Load, "test");
+    load.iter().for_each(|request| about.count_request(request));
+    let compared = |recording: &[Request], pass_size| {
+        compared_with(&run, &Metadata::new(Kind::Replay, "test"), recording, &about, pass_size)
+    };
+    for pass_size in [100, 7] {
+        let found = compared(&load, pass_size);
+        assert_eq!((found.is_the_load, found.complete, found.missing), (true, false, 0));
+        let mut seen = load.clone();
+        seen[7].at = seen[7].at + Nanos(1);
+        let found = compared(&seen, pass_size);
+        assert_eq!((found.is_the_load, found.complete), (false, true));
+    }
+}

@@ -216,6 +216,7 @@ fn recorded_cause(record: &IoResult) -> Option<Cause> {
         DelayReason::Input => Some(Cause::Input),
         DelayReason::CompletionLog => Some(Cause::CompletionLog),
         DelayReason::Perturbed => Some(Cause::Perturbed),
+        DelayReason::Unknown => Some(Cause::Unknown),
     }
 }
 

@@ -100,10 +100,11 @@ impl IoResult {
 
     /// Whether nothing but the replayer held it back. This is the only definition in Rust; `docs/schema.md` has it in SQL.
     /// Reading the load too late or writing the journal too slowly is the replayer's fault, so such requests are not held
-    /// back. Requests that waited for the device, or were postponed on purpose, are.
+    /// back. Requests that waited for the device, or were postponed on purpose, are. Of requests with an unknown reason nothing
+    /// is known, so they do not count either.
     pub fn is_not_held_back(&self) -> bool {
-        use DelayReason::{Depth, Order, Perturbed};
-        self.issued.is_some() && !self.pushed_back && !matches!(self.delay_reason, Depth | Order | Perturbed)
+        use DelayReason::{CompletionLog, Input, None};
+        self.issued.is_some() && !self.pushed_back && matches!(self.delay_reason, None | Input | CompletionLog)
     }
 }
 
@@ -156,14 +157,16 @@ named_enum! {
         CompletionLog = 4 "completion_log" was "recorder",
         /// It was postponed on purpose (`--perturb`).
         Perturbed = 5 "perturbed",
+        /// The program that made the run does not say it.
+        Unknown = 6 "unknown",
     }
 }
 
 impl DelayReason {
-    /// The reason as a clause that follows a colon; `None` if the device or the depth was the cause.
+    /// The reason as a clause that follows a colon; `None` if the device or the depth was the cause, or if it is unknown.
     pub fn phrase(self) -> Option<&'static str> {
         match self {
-            Self::None | Self::Depth => None,
+            Self::None | Self::Depth | Self::Unknown => None,
             Self::Order => Some("an earlier request overlapped one in flight"),
             Self::Input => Some("the replayer did not read the load, or build data, in time"),
             Self::CompletionLog => Some("the replayer could not write the results fast enough"),

@@ -24,8 +24,8 @@ pub static TRANSFORM: Transform = Transform {
         name: "cmd",
         about: "Sends the load through a shell command as classic text: `seconds ; sector ; sectors ; R or W ; …`",
         details: "The command reads this text and writes the same kind of text, in the order of time. Only reads and writes\n\
-                  pass, all as requests of the first device, without flags, latencies and processes: the text has no room\n\
-                  for more. Drops the start date, because the command may move times. Put `remap` or `adjacent` before it\n\
+                  pass, all as requests of the first device, without flags and processes: the text has no room for more.\n\
+                  Latencies are its last column. Drops the start date, because the command may move times. Put `remap` or `adjacent` before it\n\
                   to choose devices or keep them apart. If the command fails, the load ends with an error.\n\
                   `iosonar replay --edit` runs the command twice, because it counts the load before the run, and once more\n\
                   for each further iteration of `--loop`.",
@@ -96,8 +96,7 @@ struct Through {
 impl Source for Through {
     fn next(&mut self) -> Result<Option<Request>> {
         let Some(rows) = &mut self.rows else { return Ok(None) };
-        if let Some(mut request) = rows.next()? {
-            request.latency = None;
+        if let Some(request) = rows.next()? {
             return Ok(Some(request));
         }
         self.end()?;

@@ -10,13 +10,16 @@ import numpy as np
 
 from iosonar.campaign.report.effects import Effect, MetricAnalysis, analyse
 from iosonar.campaign.report.factors import Factors, Place, factors_of
-from iosonar.campaign.report.results import LeafResult
+from iosonar.campaign.report.results import Fidelity, LeafResult
 
 METRICS = ("p99", "p95", "p50", "delay.p99", "throughput")
 """The analysed metrics, in the order of interest."""
 
 HEADLINES = ("p99", "p95", "p50")
 """The metrics of which one is in the headline, the preferred one first."""
+
+UNKNOWN = "of unknown fidelity"
+"""A result that does not say whether its replay was faithful, in words."""
 
 BLOCKED = 0.95
 """The rank correlation with time from which the levels of a factor count as run one after another."""
@@ -55,7 +58,7 @@ def analyse_campaign(leaves: Sequence[LeafResult], by: Sequence[str] = ()) -> An
     sure = [leaf for leaf in done if not leaf.doubt]
     doubt = ""
     if done and not sure:
-        reasons = sorted({str(leaf.fidelity) for leaf in done})
+        reasons = sorted({UNKNOWN if leaf.fidelity is Fidelity.UNKNOWN else str(leaf.fidelity) for leaf in done})
         doubt = f"every result is {' or '.join(reasons)}"
     used = sure or done
     left_out = [leaf for leaf in done if leaf.doubt] if sure else []

@@ -156,10 +156,13 @@ def _cell(leaf: LeafResult, metric: str) -> str:
     return gates.shown(metric, leaf.metrics[metric]) if metric in leaf.metrics else "–"
 
 
+_WORDS = {Fidelity.FAKE: "FAKE", Fidelity.UNFAITHFUL: "NOT faithful", Fidelity.UNKNOWN: "verdict not known"}
+
+
 def _state(leaf: LeafResult) -> str:
     if not leaf.done:
         return leaf.state
-    return {Fidelity.FAKE: "FAKE", Fidelity.UNFAITHFUL: "NOT faithful"}.get(leaf.fidelity, str(leaf.fidelity))
+    return _WORDS.get(leaf.fidelity, str(leaf.fidelity))
 
 
 def _link(leaf: LeafResult, folder: Path) -> str:

@@ -13,7 +13,7 @@ from iosonar.campaign import state, tree
 from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
-from iosonar.diagrams.notes import decisive, fidelity_of, grade_of
+from iosonar.diagrams.notes import decisive, fidelity_of, grade_of, not_known
 from iosonar.diagrams.study import DELAY, LATENCY
 from iosonar.errors import UserError
 from iosonar.figures.model import Severity
@@ -42,7 +42,7 @@ class Fidelity(StrEnum):
     UNFAITHFUL = "unfaithful"
     FAKE = "fake"
     UNKNOWN = "unknown"
-    """Without a result."""
+    """Without a result, or the result does not say it."""
 
 
 @dataclass(frozen=True)
@@ -228,14 +228,18 @@ def _fidelity(study: Study) -> tuple[Fidelity, str]:
     for file in study.requests.files:
         if file.run.get("fake"):
             return Fidelity.FAKE, f"FAKE: {str(file.run['fake']).removeprefix('FAKE RESULT: ')}"
+    unknown = ""
     for index, file in enumerate(study.requests.files):
         found = fidelity_of(study, index, file)
-        if found is None or not found.requests or file.option("asap"):
+        if found is None or file.option("asap"):
+            continue
+        if found.unknown:
+            unknown = unknown or not_known(file.name, found)
             continue
         severity, words = grade_of(found)
-        if severity is Severity.BAD:
+        if found.requests and severity is Severity.BAD:
             return Fidelity.UNFAITHFUL, f"the replay of {file.name} was {words}: {decisive(found)}"
-    return Fidelity.FAITHFUL, ""
+    return (Fidelity.UNKNOWN, unknown) if unknown else (Fidelity.FAITHFUL, "")
 
 
 def _devices(study: Study) -> Iterator[DeviceResult]:

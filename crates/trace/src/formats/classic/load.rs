@@ -60,9 +60,13 @@ impl LoadReader {
                 Ok(None) => break,
                 Err(e) => return Err(Error::io(self.lines.source().path(), e)),
             };
-            let kind = row::classify(line.text, Columns::Four);
+            let mut kind = row::classify(line.text, Columns::Four);
             if line.end == LineEnd::EndOfFile && kind != Kind::Nothing {
                 self.metadata.complete = false;
+                if let Kind::Row(row) = &mut kind {
+                    // Their digits may be missing.
+                    (row.delay, row.duration) = (0, 0);
+                }
                 let fate = if matches!(kind, Kind::Row(_)) { "kept" } else { "left out" };
                 self.metadata.notice(format!(
                     "line {} has no newline: the file was cut short there; the line is {fate}",
@@ -83,6 +87,8 @@ impl LoadReader {
                     self.text = PendingText::default();
                     preamble = None;
                 }
+                // Of a result whose rows became a load.
+                Kind::Comment(_) => {}
                 Kind::Nothing | Kind::Text => match &mut preamble {
                     Some(preamble) => preamble.push(line.text),
                     None if kind == Kind::Text && !is_replayer_message(line.text) => {
@@ -131,7 +137,12 @@ impl Reader<Request> for LoadReader {
             };
             self.last = at;
             let op = if row.op.eq_ignore_ascii_case(&b'R') { Op::Read } else { Op::Write };
-            let request = Request::new(Nanos(at), op, Sector(row.sector), Sectors(row.sectors));
+            let known = |ns: i64| (ns > 0).then_some(Nanos(ns));
+            let request = Request {
+                queued: known(row.delay),
+                latency: known(row.duration),
+                ..Request::new(Nanos(at), op, Sector(row.sector), Sectors(row.sectors))
+            };
             self.metadata.count_request(&request);
             return Ok(Some(request));
         }

@@ -7,13 +7,18 @@
 //! - Later text is pending until the next such line: column names make it another preamble (files are often
 //!   concatenated), a row makes its lines bad.
 //! - A line that begins like a row but is not one is a bad line. Empty lines and comments (`#`) never are.
-//! - In a result, text is messages of the replayer; see `run`.
+//! - In a result, text is messages of the replayer; see `messages`. What the six columns do not hold is in a seventh and in
+//!   comments; see `details` and `comments`.
 
+mod comments;
+mod details;
 mod load;
+mod messages;
 mod preamble;
 mod row;
 mod run;
 mod write;
+mod write_run;
 
 use crate::error::Result;
 use crate::formats::format::{Format, Opened, TestedWith};
@@ -30,27 +35,29 @@ pub const FORMAT: Format = Format {
     recognise,
     open: |input, _| open(input),
     create_load: Some(write::create_load),
-    create_run: Some(write::create_run),
+    create_run: Some(write_run::create_run),
     ..Format::named(preamble::NAME)
 };
 
 fn recognise(head: &[u8]) -> bool {
-    lines(head).any(|kind| matches!(kind, Kind::Row(_) | Kind::LoadColumns | Kind::ResultColumns))
+    first_decisive(head).is_some()
 }
 
-/// A file is a result if it has the column names of one before its first row.
+/// A file is a result if it has the column names of one, or our comments, before its first row.
 fn open(input: Input) -> Result<Opened> {
-    let first = lines(input.head()).find(|k| matches!(k, Kind::Row(_) | Kind::LoadColumns | Kind::ResultColumns));
-    Ok(match first {
-        Some(Kind::ResultColumns) => Opened::Run(Box::new(run::RunReader::new(input)?)),
+    Ok(match first_decisive(input.head()) {
+        Some(Kind::ResultColumns | Kind::Comment(_)) => Opened::Run(Box::new(run::RunReader::new(input)?)),
         _ => Opened::Load(Box::new(load::LoadReader::new(input)?)),
     })
 }
 
-/// The kinds of the lines at the beginning of a file.
-fn lines(head: &[u8]) -> impl Iterator<Item = Kind> {
-    head.split(|&b| b == b'\n').map(|line| row::classify(line, Columns::Four))
+/// The kind of the first line at the beginning of a file that shows what it is.
+fn first_decisive(head: &[u8]) -> Option<Kind<'_>> {
+    let mut kinds = head.split(|&b| b == b'\n').map(|line| row::classify(line, Columns::Four));
+    kinds.find(|k| matches!(k, Kind::Row(_) | Kind::LoadColumns | Kind::ResultColumns | Kind::Comment(_)))
 }
 
+#[cfg(test)]
+mod run_tests;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,8 @@ use std::fmt;
 use crate::model::units::MAX_END_SECTOR;
 use crate::text::number::{NumberError, decimal, whole};
 
+use super::comments::PREFIX;
+
 /// A parsed row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -14,16 +16,16 @@ pub struct Row {
     pub sectors: u64,
     /// The first letter of the operation: `R` or `W`, lower-case if the request was pushed back.
     pub op: u8,
-    /// Nanoseconds; 0 in a load.
+    /// Nanoseconds; 0 if a load does not have it.
     pub delay: i64,
-    /// Nanoseconds; 0 in a load.
+    /// Nanoseconds; 0 if a load does not have it.
     pub duration: i64,
 }
 
 /// The columns that are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// Those of a load. Further columns are ignored.
+    /// Those of a load. The delay and the duration of the original are optional; what is no time is ignored.
     Four,
     /// Those of a result: all are required.
     Six,
@@ -31,7 +33,7 @@ pub enum Columns {
 
 /// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Kind<'a> {
     Row(Row),
     /// Begins like a row but is not one.
     Bad(Problem),
@@ -39,7 +41,9 @@ pub enum Kind {
     LoadColumns,
     /// The column names of a result.
     ResultColumns,
-    /// Empty, or a comment.
+    /// A comment of iosonar in a result, without [`PREFIX`].
+    Comment(&'a [u8]),
+    /// Empty, or another comment.
     Nothing,
     /// Anything else.
     Text,
@@ -74,10 +78,11 @@ impl fmt::Display for Problem {
 }
 
 /// Determines the kind of a line.
-pub fn classify(line: &[u8], columns: Columns) -> Kind {
+pub fn classify(line: &[u8], columns: Columns) -> Kind<'_> {
     let line = line.trim_ascii();
     match line.first() {
-        None | Some(b'#') => Kind::Nothing,
+        None => Kind::Nothing,
+        Some(b'#') => line.strip_prefix(PREFIX).map_or(Kind::Nothing, Kind::Comment),
         Some(b'0'..=b'9' | b'.') if line.contains(&b';') => match parse(line, columns) {
             Ok(row) => Kind::Row(row),
             Err(problem) => Kind::Bad(problem),
@@ -90,7 +95,7 @@ pub fn classify(line: &[u8], columns: Columns) -> Kind {
     }
 }
 
-fn column_line(line: &[u8]) -> Kind {
+fn column_line(line: &[u8]) -> Kind<'_> {
     let mut fields = line.split(|&b| b == b';').map(|field| field.trim_ascii().to_ascii_lowercase());
     let kind = match fields.next().as_deref() {
         Some(b"start") => Kind::LoadColumns,
@@ -113,15 +118,31 @@ fn parse(line: &[u8], columns: Columns) -> Result<Row, Problem> {
         _ => return Err(Problem::Op),
     };
     let mut row = Row { start, sector, sectors, op, delay: 0, duration: 0 };
-    if columns == Columns::Six {
-        for value in [&mut row.delay, &mut row.duration] {
-            let text = field(&mut rest).ok_or(Problem::Columns)?;
-            let (negative, text) = text.strip_prefix(b"-").map_or((false, text), |text| (true, text));
-            let ns = seconds(text).map_err(|e| problem(e, Problem::Delay))?;
-            *value = if negative { -ns } else { ns };
+    for value in [&mut row.delay, &mut row.duration] {
+        match (columns, field(&mut rest).map(signed_seconds)) {
+            (_, Some(Ok(ns))) => *value = ns,
+            (Columns::Four, _) => {}
+            (Columns::Six, None) => return Err(Problem::Columns),
+            (Columns::Six, Some(Err(e))) => return Err(problem(e, Problem::Delay)),
         }
     }
     Ok(row)
+}
+
+fn signed_seconds(text: &[u8]) -> Result<i64, NumberError> {
+    match text.strip_prefix(b"-") {
+        Some(text) => seconds(text).map(|ns| -ns),
+        None => seconds(text),
+    }
+}
+
+/// The seventh column of a row, if it has one.
+pub fn details(line: &[u8]) -> Option<&[u8]> {
+    let mut rest = line;
+    for _ in 0..6 {
+        field(&mut rest)?;
+    }
+    field(&mut rest)
 }
 
 /// The next field, without the white space around it.
@@ -153,11 +174,11 @@ mod tests {
 
     use super::*;
 
-    fn load(line: &str) -> Kind {
+    fn load(line: &str) -> Kind<'_> {
         classify(line.as_bytes(), Columns::Four)
     }
 
-    fn row(start: i64, sector: u64, sectors: u64, op: u8) -> Kind {
+    fn row(start: i64, sector: u64, sectors: u64, op: u8) -> Kind<'static> {
         Kind::Row(Row { start, sector, sectors, op, delay: 0, duration: 0 })
     }
 

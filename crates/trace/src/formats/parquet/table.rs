@@ -230,7 +230,10 @@ impl Table for IoResult {
             waiting: count(cells.number(), "waiting is negative or too large")?,
             pushed_back: cells.number() == Some(1),
             widened: cells.number() == Some(1),
-            delay_reason: name(cells.number(), DelayReason::from_number).ok_or("delay_reason is not a known name")?,
+            delay_reason: match cells.number() {
+                None => DelayReason::Unknown,
+                number => name(number, DelayReason::from_number).ok_or("delay_reason is not a known name")?,
+            },
             outcome: name(cells.number(), Outcome::from_number).ok_or("outcome is not a known name")?,
             errno: fitting(cells.number(), "errno is not an error number")?,
             stream: optional(cells.number(), "stream is negative or too large")?,

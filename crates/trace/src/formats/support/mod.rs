@@ -1,6 +1,8 @@
 //! Shared by several formats.
 
 #[cfg(test)]
+pub(crate) mod arbitrary;
+#[cfg(test)]
 pub(crate) mod check;
 pub(crate) mod csv;
 pub(crate) mod left_out;

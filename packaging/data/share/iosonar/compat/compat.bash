@@ -80,8 +80,8 @@ settings() {
 # ---------------------------------------------------------------------------------------------- conversions
 
 # conv_blktrace KIND NAME [OUTPUT]: the files NAME.blktrace.* as a load. action_char: the event that gives the times.
-# Latencies need no guess, and no patched kernel: events are matched by position, length and direction. blkreplay's text
-# has no place for them in a load; an OUTPUT named .load.parquet has.
+# Latencies need no guess, and no patched kernel: events are matched by position, length and direction. They are the last
+# column, after the time between the event and the issue to the device.
 conv_blktrace() {
     local kind=$1 trace=${2-} output files action=()
     (($# == 2 || $# == 3)) || usage "NAME [OUTPUT]   (the files NAME.blktrace.*; OUTPUT - is standard output)"
@@ -218,7 +218,8 @@ create_adjacent_load() {
 
 # ---------------------------------------------------------------------------------------------- results
 
-# Prints nothing if no request is missing.
+# Prints nothing if no request is missing. As in the manual, only reads and writes are compared, not their times: the clocks of
+# the hosts may differ. The comments of iosonar have the time of the run.
 check_replay() {
     (($# == 2)) || usage "RESULT.replay.gz TRACE   (the files TRACE.blktrace.*)"
     must_read "$1"
@@ -226,7 +227,11 @@ check_replay() {
     find_blktrace "$trace"
     make_temporary
     "$iosonar" convert "${files[@]}" "$temporary/trace.load.parquet" ${action_char:+--action "$action_char"} || exit 1
-    found=$("$iosonar" check "$1" "$temporary/trace.load.parquet")
+    "$iosonar" convert "$1" - --to classic 2>"$temporary/messages" | grep -v '^# iosonar-run ' >"$temporary/rows.replay" || {
+        cat "$temporary/messages" >&2
+        exit 1
+    }
+    found=$("$iosonar" check "$temporary/rows.replay" "$temporary/trace.load.parquet")
     status=$?
     ((status == 0)) || printf '%s\n' "$found"
     exit "$status"

@@ -1,0 +1,239 @@
+//! Results in text lose nothing of the run, and a text that is not whole has no verdict.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use crate::formats::format::Opened;
+use crate::formats::support::arbitrary::any_record;
+use crate::io::stream::ConversionLoss;
+use crate::model::io_result::{DelayReason, IoResult, Outcome};
+use crate::model::metadata::{Device, Kind, Metadata};
+use crate::model::request::{DeviceId, Flags, Op, Request};
+use crate::model::units::{Nanos, Sector, Sectors};
+
+fn read(path: &Path) -> (Vec<IoResult>, Metadata) {
+    let Opened::Run(mut reader) = crate::open(path).unwrap() else { panic!("not a run") };
+    let mut rows = Vec::new();
+    while let Some(row) = reader.next().unwrap() {
+        rows.push(row);
+    }
+    (rows, reader.metadata().clone())
+}
+
+fn write(path: &Path, rows: &[IoResult], metadata: &Metadata) -> ConversionLoss {
+    let mut writer = crate::create_run(path, metadata).unwrap();
+    for row in rows {
+        writer.write(row).unwrap();
+    }
+    writer.finish(metadata).unwrap()
+}
+
+/// The metadata of a replay with a verdict and findings.
+fn metadata() -> Metadata {
+    let mut metadata = Metadata::new(Kind::Replay, "classic");
+    metadata.source.path = Some("a.load.gz".into());
+    metadata.source.preamble = "free; for all\n1;2;3;R\n# iosonar-run end 1/1 {}".into();
+    metadata.devices = vec![Device { name: "sda; b".into(), sectors: Some(7) }, Device::default()];
+    metadata.counts.bad_lines = 3;
+    metadata.notice("line 17 left out; ERROR");
+    metadata.run = serde_json::from_str(include_str!("../../model/run_info/tests/replay.json")).unwrap();
+    metadata
+}
+
+fn row(number: u64, at_ms: i64) -> IoResult {
+    let request = Request::new(Nanos(at_ms * 1_000_000), Op::Read, Sector(8 * number), Sectors(8));
+    IoResult {
+        issued: Some(request.at + Nanos(5000)),
+        completed: Some(request.at + Nanos(90_000)),
+        bytes_done: 4096,
+        outcome: Outcome::Ok,
+        ..IoResult::of(&request, number)
+    }
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A result in text.
+    fn text(&self, rows: &[IoResult], metadata: &Metadata) -> String {
+        let path = self.path("x.replay");
+        _ = std::fs::remove_file(&path);
+        write(&path, rows, metadata);
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    fn read(&self, text: &str) -> (Vec<IoResult>, Metadata) {
+        let path = self.path("y.replay");
+        std::fs::write(&path, text).unwrap();
+        read(&path)
+    }
+}
+
+fn has_verdict(metadata: &Metadata) -> bool {
+    metadata.run.as_ref().and_then(|run| run.statistics.known()).is_some_and(|known| known.verdict().is_some())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_run_that_becomes_text_and_a_table_again_stays_the_same(
+        rows in prop::collection::vec(any_record(), 0..20),
+        issued in prop::collection::vec((0_u64..9, 0_i64..99, any::<bool>(), 0..DelayReason::ALL.len()), 0..20),
+        complete in any::<bool>(),
+    ) {
+        let folder = Folder::new();
+        let [table, text, again] =
+            ["a.replay.parquet", "b.replay.gz", "c.replay.parquet"].map(|name| folder.path(name));
+        let issued = issued.into_iter().map(|(number, at, pushed_back, reason)| IoResult {
+            pushed_back, delay_reason: DelayReason::ALL[reason], ..row(number, at)
+        });
+        let rows: Vec<IoResult> = rows.into_iter().chain(issued).collect();
+        let metadata = Metadata { complete, ..metadata() };
+        prop_assert_eq!(write(&table, &rows, &metadata), ConversionLoss::default());
+        let (rows, metadata) = read(&table);
+        prop_assert_eq!(write(&text, &rows, &metadata).rows, 0);
+        let (read_back, of_text) = read(&text);
+        prop_assert_eq!(&read_back, &rows);
+        prop_assert_eq!(&of_text, &metadata);
+        write(&again, &read_back, &of_text);
+        prop_assert_eq!(read(&again), (rows, metadata));
+    }
+}
+
+#[test]
+fn tools_that_look_for_semicolons_find_the_column_names_and_the_rows() {
+    let folder = Folder::new();
+    let flush = IoResult { op: Op::Flush, sectors: Sectors(0), bytes_done: 0, ..row(2, 2) };
+    let dropped = IoResult { issued: None, completed: None, bytes_done: 0, outcome: Outcome::Dropped, ..row(3, 3) };
+    let corrupt = IoResult { outcome: Outcome::Corrupt, ..row(4, 4) };
+    let failed = IoResult { outcome: Outcome::Error, errno: 5, bytes_done: 0, ..row(5, 5) };
+    let short = IoResult { outcome: Outcome::Short, bytes_done: 512, ..row(6, 6) };
+    let rows = [row(1, 1), flush, dropped, corrupt, failed, short];
+    let text = folder.text(&rows, &metadata());
+    let body = text.split_once("orig_start").unwrap().1;
+    let csv: Vec<&str> = body.lines().filter(|line| line.contains(';')).collect();
+    assert_eq!(csv.len(), 1 + 4, "{text}");
+    assert!(csv[1].starts_with("   0.001000000 ;          8 ;   8 ; R ;   0.000005000 ;   0.000085000"), "{text}");
+    let lines_of = |word: &str| body.lines().filter(|line| line.contains(word)).count();
+    // One is a finding of the final pass.
+    assert_eq!(lines_of("VERIFY ERROR: at block "), 2, "{text}");
+    assert_eq!(lines_of("ERROR"), 4, "{text}");
+    assert!(body.contains("ERROR: bad RIO -1 / 5 at pos 40 (Input/output error)\n"), "{text}");
+    assert!(body.contains("INFO: dropping block=24 len=8 mode=R\n"), "{text}");
+    assert!(text.contains("INFO: device=/dev/loop1 has blocks=2048 (1024 kB).\n"), "{text}");
+    let (back, metadata) = folder.read(&text);
+    assert_eq!(back, rows);
+    assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.notices);
+}
+
+#[test]
+fn a_text_that_is_cut_anywhere_is_incomplete_and_without_a_verdict_but_still_fake() {
+    let folder = Folder::new();
+    let mut metadata = metadata();
+    metadata.run.as_mut().unwrap().fake = String::from("FAKE RESULT: of nothing").into();
+    let text = folder.text(&(0..9).map(|number| row(number, number as i64)).collect::<Vec<_>>(), &metadata);
+    let first_comment = text.find("# iosonar-run begin").unwrap() + 20;
+    for cut in (first_comment..text.len()).step_by(97).chain([text.len() - 1]) {
+        let Ok(Opened::Run(mut reader)) = folder.opened(&text[..cut]) else { panic!("not a run") };
+        while reader.next().unwrap().is_some() {}
+        let metadata = reader.metadata();
+        assert!(!metadata.complete && !has_verdict(metadata), "cut at {cut}: {:?}", metadata.notices);
+        assert!(metadata.run.as_ref().unwrap().fake.text().unwrap().starts_with("FAKE"), "cut at {cut}");
+    }
+}
+
+impl Folder {
+    fn opened(&self, text: &str) -> crate::Result<Opened> {
+        let path = self.path("z.replay");
+        std::fs::write(&path, text).unwrap();
+        crate::open(&path)
+    }
+}
+
+#[test]
+fn a_text_whose_rows_were_changed_by_other_programs_has_no_verdict() {
+    let folder = Folder::new();
+    let rows: Vec<_> = (0..9).map(|number| row(number, 9 - number as i64)).collect();
+    let text = folder.text(&rows, &metadata());
+    let without_a_row = text.lines().filter(|line| !line.starts_with("   0.004")).map(|line| format!("{line}\n"));
+    let (read, metadata) = folder.read(&without_a_row.collect::<String>());
+    assert_eq!(read.len(), 8);
+    assert!(!metadata.complete && !has_verdict(&metadata), "{:?}", metadata.notices);
+    // Only the rows, as the manual says; nobody knows whether they are all.
+    let csv: String = text.lines().filter(|line| line.contains(';')).map(|line| format!("{line}\n")).collect();
+    let (read, metadata) =
+        folder.read(csv.split_once("orig_start").map(|(_, csv)| format!("orig_start{csv}")).unwrap().as_str());
+    assert_eq!(read, rows);
+    assert!(!metadata.complete && !has_verdict(&metadata), "{:?}", metadata.notices);
+}
+
+#[test]
+fn sorted_rows_keep_their_details_and_the_run_its_verdict() {
+    let folder = Folder::new();
+    let rows: Vec<_> =
+        (0..9).map(|number| IoResult { delay_reason: DelayReason::Depth, ..row(number, 9 - number as i64) }).collect();
+    let text = folder.text(&rows, &metadata());
+    let mut lines: Vec<&str> = text.lines().collect();
+    // As `sort -n` does.
+    let number =
+        |line: &str| line.trim().split([' ', '.']).next().and_then(|word| word.parse::<i64>().ok()).unwrap_or(-1);
+    lines.sort_by_key(|line| (number(line), *line));
+    let sorted: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let (read, metadata) = folder.read(&sorted);
+    assert_eq!(read, rows.iter().rev().copied().collect::<Vec<_>>());
+    assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.notices);
+}
+
+#[test]
+fn the_reasons_in_results_of_blkreplay_stay_unknown() {
+    let folder = Folder::new();
+    let foreign = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n\
+                   0.5 ; 8 ; 8 ; R ; 0.003 ; 0.001\nblkreplay on /dev/x ended at some time\n";
+    let (rows, metadata) = folder.read(foreign);
+    assert_eq!(rows[0].delay_reason, DelayReason::Unknown);
+    let text = folder.text(&rows, &metadata);
+    assert!(
+        text.contains(
+            "replay_delay; replay_duration\n   0.500000000 ;          8 ;   8 ; R ;   0.003000000 ;   0.001000000\n"
+        ),
+        "{text}"
+    );
+    assert_eq!(folder.read(&text), (rows, metadata));
+}
+
+#[test]
+fn details_that_cannot_be_read_make_a_bad_line() {
+    let folder = Folder::new();
+    let plain = row(0, 1);
+    let text = folder.text(&[plain, IoResult { flags: Flags::FUA, device: DeviceId(1), ..row(1, 2) }], &metadata());
+    for (good, bad) in [
+        ("flags=1", "flags=x"),
+        ("device=1", "device=-1"),
+        ("request=1", "request"),
+        ("request=1 ", "request=1 outcome=odd "),
+    ] {
+        let (rows, metadata) = folder.read(&text.replace(good, bad));
+        assert_eq!((rows.len(), metadata.counts.bad_lines), (1, 3 + 1), "{bad}");
+        assert!(!metadata.complete && !has_verdict(&metadata));
+    }
+    let (rows, metadata) = folder.read(&text.replace("flags=1", "flags=1 of_later_versions=7"));
+    assert_eq!((rows.len(), metadata.complete), (2, true), "{:?}", metadata.notices);
+}
+
+#[test]
+fn a_text_of_a_later_version_is_refused() {
+    let folder = Folder::new();
+    let text = folder.text(&[row(0, 1)], &metadata());
+    let error = folder.opened(&text.replace("\"schema_version\":2", "\"schema_version\":3")).err().unwrap();
+    assert!(error.to_string().contains("use a newer iosonar"), "{error}");
+}
