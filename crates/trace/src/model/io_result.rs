@@ -24,7 +24,7 @@ pub struct IoResult {
     pub flags: Flags,
     /// Scheduled time.
     pub scheduled: Nanos,
-    /// Time right before its submission. `None` if it was never issued.
+    /// Time right before its submission; with threads, before the call of its thread. `None` if it was never issued.
     pub issued: Option<Nanos>,
     /// When the loop saw its completion. `None` if it never did.
     pub completed: Option<Nanos>,
@@ -99,11 +99,16 @@ impl IoResult {
     }
 
     /// Whether nothing but the replayer held it back. This is the only definition in Rust; `docs/schema.md` has it in SQL.
-    /// Reading the load too late or writing the journal too slowly is the replayer's fault, so such requests are not held
-    /// back. Requests that waited for the device, or were postponed on purpose, are.
+    /// Reading the load too late, writing the journal too slowly, or a backlog of the replayer's own is the replayer's fault,
+    /// so such requests are not held back. Requests that waited for the device, or were postponed on purpose, are.
     pub fn is_not_held_back(&self) -> bool {
-        use DelayReason::{Depth, Order, Perturbed};
-        self.issued.is_some() && !self.pushed_back && !matches!(self.delay_reason, Depth | Order | Perturbed)
+        use DelayReason::{Backlog, Depth, Order, Perturbed};
+        let is_held_back = match self.delay_reason {
+            Depth | Order | Perturbed => true,
+            Backlog => false,
+            _ => self.pushed_back,
+        };
+        self.issued.is_some() && !is_held_back
     }
 }
 
@@ -156,6 +161,8 @@ named_enum! {
         CompletionLog = 4 "completion_log" was "recorder",
         /// It was postponed on purpose (`--perturb`).
         Perturbed = 5 "perturbed",
+        /// It waited for the depth or an overlap, but only because the replayer had been late before.
+        Backlog = 6 "backlog",
     }
 }
 
@@ -168,6 +175,7 @@ impl DelayReason {
             Self::Input => Some("the replayer did not read the load, or build data, in time"),
             Self::CompletionLog => Some("the replayer could not write the results fast enough"),
             Self::Perturbed => Some("--perturb delayed it"),
+            Self::Backlog => Some("the replayer had been stalled before, and made up for it"),
         }
     }
 }
