@@ -116,7 +116,7 @@ impl Target for Mock {
     }
 
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
-        let until = self.time.get() + timeout.0;
+        let until = self.time.get().saturating_add(timeout.0);
         let next = self.in_flight.keys().next().map_or(until, |(at, _)| at.0.min(until));
         self.time.advance_to(Nanos(next));
         Ok(())
