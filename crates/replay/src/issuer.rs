@@ -186,9 +186,12 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     fn run_loop(&mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
+            if now == Nanos::MAX {
+                return Err(io::Error::other("the simulated time has reached 292 years, the longest time of a run"));
+            }
             self.stall_monitor.record(now, Activity::Waiting);
             if I::COMPLETIONS_FIRST {
-                self.reap_completions(false);
+                self.reap_completions(now, false);
             }
             self.stage_rereads();
             if self.sharing.is_active() {
@@ -208,7 +211,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             let now = if busy { self.clock.now() } else { now };
             let left = self.time_to_next_issue(now);
             if left > I::DEADLINE_MARGIN || now - self.last_poll > MAX_POLL_INTERVAL {
-                let found = self.reap_completions(left == Nanos::MAX);
+                let found = self.reap_completions(now, left == Nanos::MAX);
                 if !found && !busy && left > I::DEADLINE_MARGIN {
                     self.stall_monitor.idle_for(now, left);
                     self.prefetch();

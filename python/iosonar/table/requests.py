@@ -56,6 +56,10 @@ position in it (in a run: the order of completion)."""
 OWN_REASONS = ("none", "input", "completion_log")
 """Values of `delay_reason` with which a request counts as not held back: the replayer itself caused the delay."""
 
+BACKLOG = "backlog"
+"""The value of a request that waited for the depth or an overlap only because the replayer had been late before: it counts
+as not held back, even if it was pushed back."""
+
 
 @dataclass(frozen=True)
 class Requests:
@@ -156,11 +160,12 @@ def _load_as_run(table: ir.Table) -> dict[str, ir.Value]:
 def not_held_back(table: ir.Table) -> ir.BooleanValue:
     """Whether a request was not held back by the device or by --perturb, so that its delay is the replayer's.
 
-    The replayer causes delays by reading the load too late or by writing the record too slowly. A request with an
-    unknown reason counts as not held back.
+    The replayer causes delays by reading the load too late, by writing the record too slowly, or by a backlog of its own.
+    A request with an unknown reason counts as not held back.
     """
-    is_held_back = table.pushed_back.fill_null(False) | ~table.delay_reason.fill_null("none").isin(OWN_REASONS)
-    return table.issued_ns.notnull() & ~is_held_back
+    reason = table.delay_reason.fill_null("none")
+    is_own = (reason == BACKLOG) | (~table.pushed_back.fill_null(False) & reason.isin(OWN_REASONS))
+    return table.issued_ns.notnull() & is_own
 
 
 def _derive(table: ir.Table) -> ir.Table:

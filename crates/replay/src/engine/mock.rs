@@ -68,6 +68,10 @@ impl Clock for Time {
     fn sleep(&self, time: Nanos) {
         self.advance_to(Nanos(self.get() + time.0));
     }
+
+    fn of_monotonic(&self, at: Nanos) -> Option<Nanos> {
+        Some(at)
+    }
 }
 
 /// Chooses latency and result of a request.

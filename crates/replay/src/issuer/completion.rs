@@ -12,14 +12,16 @@ use crate::schedule::clock::Clock;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Reaps completions, until a deadline is near, or at most [`REAP_BATCH`] if they free slots for due requests. Returns
-    /// whether there were any.
+    /// whether there were any. `now` is the last reading of the clock.
     #[inline]
-    pub(super) fn reap_completions(&mut self, frees_slots: bool) -> bool {
+    pub(super) fn reap_completions(&mut self, now: Nanos, frees_slots: bool) -> bool {
         let mut found = 0;
+        // A poll is not later than this: a reading after it could be after a stall.
+        let mut polled = now;
         let found_all = loop {
             let Some(completion) = self.target.reap() else { break true };
             let now = self.clock.now();
-            self.last_poll = now;
+            polled = now;
             self.complete(completion, now);
             found += 1;
             let stop =
@@ -30,7 +32,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         };
         self.last_poll = self.clock.now();
         if found_all {
-            self.last_empty_poll = self.last_poll;
+            self.last_empty_poll = polled;
             self.stall_monitor.found_none();
         }
         self.stall_monitor.record(self.last_poll, Activity::Reaping);

@@ -185,7 +185,9 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
 
     /// Leaves out a request that waits for guards when nothing more is admitted, as if it had not been admitted.
     fn cancel(&mut self, slot: u32, share: Share) {
-        let Some(Slot { target, held, record: IoResult { pushed_back, .. }, .. }) = self.slots.take(slot) else { return };
+        let Some(Slot { target, held, record: IoResult { pushed_back, .. }, .. }) = self.slots.take(slot) else {
+            return;
+        };
         let queue = self.queues.index_of(target);
         let end = Hold { until: self.clock.now(), ideal: held.hold.ideal };
         self.queues.get_mut(queue).release(pushed_back, end);

@@ -24,8 +24,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub const NOTHING: Self =
-        Self { by: DelayReason::None, hold: Hold::NONE, by_log_until: Hold::NONE.until };
+    pub const NOTHING: Self = Self { by: DelayReason::None, hold: Hold::NONE, by_log_until: Hold::NONE.until };
 
     /// Whether the completion log held a request with this deadline.
     pub fn is_by_log(&self, deadline: Nanos) -> bool {
@@ -103,8 +102,8 @@ impl Slot {
         let is_by_log = held.is_by_log(deadline);
         let is_input_late = record.ready.is_some_and(|ready| ready > deadline);
         let is_held = held.hold.until > deadline;
-        let is_late_by_replayer = (is_held || overlap.until > deadline || is_by_log)
-            && is_late_by_replayer(deadline, self.ideal, issued);
+        let is_late_by_replayer =
+            (is_held || overlap.until > deadline || is_by_log) && is_late_by_replayer(deadline, self.ideal, issued);
         record.delay_reason = if is_held && !is_late_by_replayer {
             held.by
         } else if is_by_log {

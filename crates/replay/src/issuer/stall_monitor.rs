@@ -252,16 +252,57 @@ mod tests {
 
     thread_local! {
         static PREEMPTIONS: Cell<i64> = const { Cell::new(7) };
+        static READY: Cell<i64> = const { Cell::new(9_000_000) };
+    }
+
+    const MS: i64 = 1_000_000;
+    const SCHEDULER: Scheduler = Scheduler { preemptions: || PREEMPTIONS.get(), ready: || Nanos(READY.get()) };
+
+    /// The earliest time of a completion that is found at `found`, after the loop has waited for one since 10 ms.
+    fn earliest(turn: Turn, ready: i64, found: i64) -> i64 {
+        let in_flight = AtomicU32::new(0);
+        let mut monitor = StallMonitor::with_scheduler(&in_flight, RingBuffer::new(8).0, SCHEDULER);
+        monitor.record(Nanos(10 * MS), Activity::Waiting);
+        monitor.found_none();
+        monitor.idle_for(Nanos(10 * MS), Nanos::MAX);
+        READY.set(READY.get() + ready);
+        monitor.waited(turn);
+        monitor.record(Nanos(found), Activity::Waiting);
+        monitor.earliest(Nanos(found), Nanos::ZERO).0
+    }
+
+    #[test]
+    fn a_completion_can_have_happened_since_a_loop_that_spins_last_looked() {
+        assert_eq!(earliest(Turn::Busy, 0, 10 * MS + 40_000), 10 * MS + 40_000, "a turn of the loop");
+        assert_eq!(earliest(Turn::Busy, 0, 13 * MS), 10 * MS, "it was stopped");
+        assert_eq!(earliest(Turn::Simulated, 0, 13 * MS), 13 * MS);
+    }
+
+    #[test]
+    fn a_completion_ends_a_sleep_unless_the_loop_was_stopped_or_had_no_processor() {
+        let sleep = Turn::Slept(Nanos(10 * MS));
+        assert_eq!(earliest(sleep, 0, 15 * MS), 15 * MS);
+        assert_eq!(earliest(sleep, 0, 50 * MS), 20 * MS, "stopped: a sleep ends after 10 ms");
+        assert_eq!(earliest(sleep, 4 * MS, 15 * MS), 11 * MS, "ready for 4 ms");
+        assert_eq!(earliest(sleep, 4 * MS, 24 * MS), 20 * MS, "not counted twice");
+    }
+
+    #[test]
+    fn a_submission_call_of_some_milliseconds_is_no_stall_unless_it_was_preempted() {
+        let in_flight = AtomicU32::new(0);
+        let mut monitor = StallMonitor::with_scheduler(&in_flight, RingBuffer::new(8).0, SCHEDULER);
+        monitor.record(Nanos(0), Activity::Choosing);
+        for (at, preempted, blind) in [(9, 0, 0), (18, 1, 9), (38, 0, 29)] {
+            PREEMPTIONS.set(PREEMPTIONS.get() + preempted);
+            monitor.record(Nanos(at * MS), Activity::Submitting);
+            assert_eq!(monitor.blind(), Nanos(blind * MS), "{at}");
+        }
     }
 
     #[test]
     fn a_stall_with_a_preemption_is_not_blamed_on_the_call() {
         let (in_flight, (stalls, mut seen)) = (AtomicU32::new(0), RingBuffer::new(8));
-        let mut stall_monitor = StallMonitor::with_scheduler(
-            &in_flight,
-            stalls,
-            Scheduler { preemptions: || PREEMPTIONS.get(), ..Scheduler::NONE },
-        );
+        let mut stall_monitor = StallMonitor::with_scheduler(&in_flight, stalls, SCHEDULER);
         stall_monitor.record(Nanos(0), Activity::Waiting);
         stall_monitor.record(Nanos(100_000), Activity::Submitting);
         PREEMPTIONS.set(8);
@@ -276,8 +317,10 @@ mod tests {
     }
 
     #[test]
-    fn preemptions_of_this_thread_are_counted() {
+    fn preemptions_and_time_ready_of_this_thread_are_counted() {
         let before = preemptions();
         assert!(before >= 0 && preemptions() >= before);
+        let before = ready();
+        assert!(before >= Nanos::ZERO && ready() >= before);
     }
 }

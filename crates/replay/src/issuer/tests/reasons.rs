@@ -49,14 +49,8 @@ impl World {
             producer.push(prepared).expect("the queue has room for the load");
         }
         drop(producer);
-        let limits = Limits {
-            depth: self.depth,
-            pushed_back: 4096,
-            batch: 32,
-            queues: 1,
-            shared: 0,
-            until: Nanos::MAX,
-        };
+        let limits =
+            Limits { depth: self.depth, pushed_back: 4096, batch: 32, queues: 1, shared: 0, until: Nanos::MAX };
         let (output, mut done) = RingBuffer::new(self.times.len() + limits.slots() + 1);
         let (in_flight, stop) = (AtomicU32::default(), Stop::default());
         let (stalls, mut stalled) = RingBuffer::new(4096);
@@ -133,10 +127,25 @@ fn a_backlog_that_a_stall_of_the_replayer_made_is_the_replayers_at_each_depth() 
                 let late: Vec<_> = found.late(LATE).collect();
                 assert!(late.len() >= 299, "{mode}, depth {depth}, {latency} ns: {}", late.len());
                 let of_device: Vec<_> = late.iter().filter(|(_, own)| !own).collect();
-                assert!(of_device.is_empty(), "{mode}, depth {depth}, {latency} ns: {of_device:?}");
+                let first = of_device.first();
+                assert!(first.is_none(), "{mode}, depth {depth}, {latency} ns: {first:?} of {}", of_device.len());
                 assert!(!found.verdict.faithful, "{mode}, depth {depth}: {}", found.verdict.sentence);
                 assert!(!found.verdict.sentence.contains("device"), "{}", found.verdict.sentence);
             }
+        }
+    }
+}
+
+#[test]
+fn a_stall_is_the_replayers_wherever_in_the_loop_it_begins() {
+    // Each reading of the clock, around the issue of a request and its completion.
+    for begin in (0..40).map(|i| i * 3000).chain((0..40).map(|i| 900_000 + i * 3000)) {
+        for depth in [1, 4] {
+            let from = 100 * MS - 20_000 + begin;
+            let world = World::every(1, 300, depth as i64 * MS * 9 / 10, depth).with_stall(from, from + 50 * MS);
+            let found = world.run(Spin, 4000);
+            assert!(found.late(LATE).all(|(_, own)| own), "{begin}, depth {depth}");
+            assert!(!found.verdict.faithful, "{begin}, depth {depth}: {}", found.verdict.sentence);
         }
     }
 }
@@ -182,5 +191,45 @@ fn overlaps_that_a_stall_of_the_replayer_made_are_the_replayers() {
     let world = World { distance: 0, ..World::every(1, 300, 2 * MS, 64) };
     for (mode, found) in world.in_each_mode() {
         assert!(found.late(LATE).all(|(_, own)| !own) && found.verdict.faithful, "{mode}: {}", found.verdict.sentence);
+    }
+}
+
+/// Takes a while until it makes the call of a request, as a pool of threads does.
+struct HandsOver(Mock, Time);
+
+const SERVICE: i64 = MS;
+const HAND_OVER: i64 = MS / 10;
+
+impl Target for HandsOver {
+    fn stage(&mut self, io: Io<'_>) {
+        self.0.stage(io);
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        self.0.submit()
+    }
+
+    fn reap(&mut self) -> Option<Completion> {
+        let completion = self.0.reap()?;
+        Some(Completion { issued: Some(self.1.now() - Nanos(SERVICE)), ..completion })
+    }
+
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+        self.0.wait(timeout)
+    }
+}
+
+#[test]
+fn a_request_is_issued_when_the_thread_that_it_was_handed_to_makes_the_call() {
+    let time = Time::starting_at(-MS);
+    let target = HandsOver(Mock::with_latency(time.clone(), Nanos(SERVICE + HAND_OVER)), time.clone());
+    let load = (0..20).map(|i| write(i, i as i64 * 5 * MS, i * 8, 8)).collect();
+    let (rows, _, outcome) = Bench::new(Policy::Partial, 8).run_on(&time, target, load);
+    outcome.unwrap();
+    for row in &rows {
+        assert!((0..1000).contains(&(row.delay().unwrap().0 - HAND_OVER)), "{row:?}");
+        assert!((0..1000).contains(&(row.latency().unwrap().0 - SERVICE)), "{row:?}");
+        assert_eq!((row.delay_reason, row.submitted), (DelayReason::None, None));
+        assert!(row.last_empty_poll >= row.issued);
     }
 }
