@@ -31,9 +31,12 @@ NEVER: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
 def test_fidelity_is_that_of_requests_not_held_back(open_run: OpenRun) -> None:
     # 50 within 10 µs, 30 more within 50, 10 more within 100; the last ten are 200 µs late.
     late = [*[10] * 50, *[50] * 30, *[100] * 10, *[200] * 10]
-    # Reading the load too late, or writing the record too slowly, is a delay of the replayer.
-    own = ("none", "input", "completion_log")
-    free = [run_row(n, delay=us * US, delay_reason=own[n % 3]) for n, us in enumerate(late)]
+    # Reading the load too late, writing the record too slowly, or a backlog of its own is a delay of the replayer.
+    own = ("none", "input", "completion_log", "backlog")
+    free = [
+        run_row(n, delay=us * US, delay_reason=own[n % 4], pushed_back=own[n % 4] == "backlog" and n % 8 == 3)
+        for n, us in enumerate(late)
+    ]
     reasons: list[dict[str, Any]] = [
         {"pushed_back": True},
         {"pushed_back": True, "delay_reason": "input"},

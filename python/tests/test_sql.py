@@ -195,14 +195,19 @@ def test_not_held_back_equals_the_count_of_the_replay(tmp_path: Path, capsys: py
         run_row(delay_reason="depth"),
         run_row(pushed_back=True),
         run_row(delay_reason="input", pushed_back=True),
+        run_row(delay_reason="backlog"),
+        run_row(delay_reason="backlog", pushed_back=True),
         run_row(issued_ns=None, completed_ns=None, outcome="dropped"),
     ]
     path = write_run(tmp_path / "a.replay.parquet", rows)
     # By the definition in docs/schema.md.
-    documented = "issued_ns IS NOT NULL AND NOT pushed_back AND delay_reason IN ('none', 'input', 'completion_log')"
+    documented = (
+        "issued_ns IS NOT NULL AND (delay_reason = 'backlog' "
+        "OR NOT pushed_back AND delay_reason IN ('none', 'input', 'completion_log'))"
+    )
     query = f"SELECT count(*) FILTER (not_held_back) AS a, count(*) FILTER ({documented}) AS b FROM requests"
     assert sql(path, query, "--format", "json") == 0
-    assert json.loads(capsys.readouterr().out) == [{"a": 3, "b": 3}]
+    assert json.loads(capsys.readouterr().out) == [{"a": 5, "b": 5}]
 
 
 ATTEMPTS = [

@@ -50,7 +50,7 @@ pub mod stall_monitor;
 pub mod stop;
 
 pub use self::closed::Think;
-pub use self::idle::{BlockingWait, BusyPoll, Hybrid, Idle, Sleep, Spin};
+pub use self::idle::{BlockingWait, BusyPoll, Hybrid, Idle, Sleep, Spin, Turn};
 pub use self::limits::{IssueRules, Limits, Pace};
 pub use self::sharing::SharedWith;
 pub use self::slot::Rereader;
@@ -145,7 +145,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             policy,
             limits,
             stop,
-            queues: DispatchQueues::new(limits.queues, input.buffer().capacity()),
+            queues: DispatchQueues::new(limits.queues, input.buffer().capacity(), limits.depth),
             input: Input::new(input),
             output: Output::new(output),
             stall_monitor,
@@ -186,9 +186,12 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     fn run_loop(&mut self) -> io::Result<()> {
         loop {
             let now = self.clock.now();
+            if now == Nanos::MAX {
+                return Err(io::Error::other("the simulated time has reached 292 years, the longest time of a run"));
+            }
             self.stall_monitor.record(now, Activity::Waiting);
             if I::COMPLETIONS_FIRST {
-                self.reap_completions(false);
+                self.reap_completions(now, false);
             }
             self.stage_rereads();
             if self.sharing.is_active() {
@@ -208,11 +211,12 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             let now = if busy { self.clock.now() } else { now };
             let left = self.time_to_next_issue(now);
             if left > I::DEADLINE_MARGIN || now - self.last_poll > MAX_POLL_INTERVAL {
-                let found = self.reap_completions(left == Nanos::MAX);
+                let found = self.reap_completions(now, left == Nanos::MAX);
                 if !found && !busy && left > I::DEADLINE_MARGIN {
                     self.stall_monitor.idle_for(now, left);
                     self.prefetch();
-                    self.idle.idle(left, &mut self.target)?;
+                    let turn = self.idle.idle(left, &mut self.target)?;
+                    self.stall_monitor.waited(turn);
                 } else {
                     self.idle.busy(left);
                 }
@@ -225,8 +229,8 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         let issued = self.clock.now();
         self.stall_monitor.record(issued, Activity::Choosing);
         for i in 0..self.staged.len() {
-            let pace = self.pace;
-            self.slots.get_mut(self.staged[i]).mark_issued(issued, pace);
+            let (pace, blind) = (self.pace, self.stall_monitor.blind());
+            self.slots.get_mut(self.staged[i]).mark_issued(issued, pace, blind);
         }
         let outcome = self.target.submit();
         let submitted = self.clock.now();

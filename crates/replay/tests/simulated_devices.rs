@@ -12,7 +12,7 @@ use iosonar_replay::engine::simulate::description::Description;
 use iosonar_replay::engine::simulate::device::Device;
 use iosonar_replay::engine::simulate::simulation::Simulation;
 use iosonar_replay::issuer::conflicts::{Policy, Strong};
-use iosonar_replay::issuer::{Idle, IssueRules, Issuer, IssuerParts, Limits, Pace, StallMonitor, Stop, Think};
+use iosonar_replay::issuer::{Idle, IssueRules, Issuer, IssuerParts, Limits, Pace, StallMonitor, Stop, Think, Turn};
 use iosonar_replay::schedule::clock::Virtual;
 use iosonar_trace::{IoResult, Nanos, Op, Sector, Sectors};
 use rtrb::RingBuffer;
@@ -28,8 +28,8 @@ struct Advance;
 impl<T: Target> Idle<T> for Advance {
     const DEADLINE_MARGIN: Nanos = Nanos(i64::MIN);
 
-    fn idle(&mut self, left: Nanos, target: &mut T) -> std::io::Result<()> {
-        target.wait(if left > Nanos::ZERO { left } else { Nanos::MAX })
+    fn idle(&mut self, left: Nanos, target: &mut T) -> std::io::Result<Turn> {
+        target.wait(if left > Nanos::ZERO { left } else { Nanos::MAX }).map(|()| Turn::Simulated)
     }
 }
 

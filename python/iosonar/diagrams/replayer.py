@@ -48,7 +48,7 @@ def _delay_by(*reasons: str) -> Callable[[ir.Table], ir.NumericColumn]:
 
 
 def _answer_wait(table: ir.Table) -> ir.NumericColumn:
-    waited = table.delay_reason.isin(("depth", "order", "perturbed")) | table.pushed_back
+    waited = table.delay_reason.isin(("depth", "order", "perturbed", "backlog")) | table.pushed_back
     return waited.ifelse(table.delay_ns, table.delay_ns * 0)
 
 

@@ -27,7 +27,7 @@ MAX_SECTORS = (2**63 - 1) // 512
 """The largest sector number: offsets in bytes fit into 64 bits."""
 
 _OPS = ("read", "write", "flush", "discard", "write_zeroes")
-_DELAY_REASONS = ("none", "depth", "order", "input", "completion_log", "perturbed", "unknown")
+_DELAY_REASONS = ("none", "depth", "order", "input", "completion_log", "perturbed", "unknown", "backlog")
 _OUTCOMES = (
     *("ok", "short", "error", "unfinished", "corrupt"),
     *("dropped", "beyond_end", "unaligned", "too_large", "unsupported", "excluded"),

@@ -56,6 +56,10 @@ position in it (in a run: the order of completion)."""
 OWN_REASONS = ("none", "input", "completion_log")
 """Values of `delay_reason` with which a request counts as not held back: the replayer itself caused the delay."""
 
+BACKLOG = "backlog"
+"""The value of a request that waited for the depth or an overlap only because the replayer had been late before: it counts
+as not held back, even if it was pushed back."""
+
 
 UNKNOWN_REASON = "unknown"
 """The value of `delay_reason`, as null is, in results that do not say what delayed a request."""
@@ -160,11 +164,12 @@ def _load_as_run(table: ir.Table) -> dict[str, ir.Value]:
 def not_held_back(table: ir.Table) -> ir.BooleanValue:
     """Whether a request was not held back by the device or by --perturb, so that its delay is the replayer's.
 
-    The replayer causes delays by reading the load too late or by writing the record too slowly. A request with an
-    unknown reason does not count: see `is_unexplained`.
+    The replayer causes delays by reading the load too late, by writing the record too slowly, or by a backlog of its own.
+    A request with an unknown reason does not count: see `is_unexplained`.
     """
-    is_held_back = table.pushed_back.fill_null(False) | ~_reason(table).isin(OWN_REASONS)
-    return table.issued_ns.notnull() & ~is_held_back
+    reason = _reason(table)
+    is_own = (reason == BACKLOG) | (~table.pushed_back.fill_null(False) & reason.isin(OWN_REASONS))
+    return table.issued_ns.notnull() & is_own
 
 
 def is_unexplained(table: ir.Table) -> ir.BooleanValue:

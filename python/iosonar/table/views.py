@@ -10,7 +10,7 @@ from iosonar.errors import UsageError
 from iosonar.table.call_views import views_of_calls
 from iosonar.table.columns import ROW_NUMBER, unique_names
 from iosonar.table.embedded import quoted, scan, text
-from iosonar.table.requests import COLUMNS, OWN_REASONS, UNKNOWN_REASON, known_columns
+from iosonar.table.requests import BACKLOG, COLUMNS, OWN_REASONS, UNKNOWN_REASON, known_columns
 from iosonar.table.source import OF_REQUESTS, Kind, SourceFile
 from iosonar.table.streams import program_name, stated_streams
 from iosonar.table.versions import stored_name, stored_sql
@@ -53,8 +53,9 @@ STREAM_NAME = "stream_name"
 DERIVED = {
     "delay_ns": "issued_ns - scheduled_ns",
     "latency_ns": "completed_ns - issued_ns",
-    "not_held_back": "issued_ns IS NOT NULL AND NOT coalesce(pushed_back, false) "
-    f"AND coalesce(delay_reason, {text(UNKNOWN_REASON)}) IN ({', '.join(map(text, OWN_REASONS))})",
+    "not_held_back": f"issued_ns IS NOT NULL AND (coalesce(delay_reason, {text(UNKNOWN_REASON)}) = {text(BACKLOG)} "
+    "OR NOT coalesce(pushed_back, false) "
+    f"AND coalesce(delay_reason, {text(UNKNOWN_REASON)}) IN ({', '.join(map(text, OWN_REASONS))}))",
 }
 TYPES = {"int32": "INTEGER", "int64": "BIGINT", "string": "VARCHAR", "boolean": "BOOLEAN"}
 LOAD_ONLY = {"at_ns": "BIGINT", "queued_ns": "BIGINT", "pid": "BIGINT", "process": "VARCHAR"}

@@ -63,7 +63,7 @@ fn remedy(what: impl Into<String>, costs: &str) -> Remedy {
 
 fn for_cause(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
     match cause {
-        Cause::Descheduled => for_preemption(facts),
+        Cause::Descheduled | Cause::Backlog => for_preemption(facts),
         Cause::Submission => for_slow_submission(facts),
         Cause::Completions | Cause::Burst | Cause::Unknown => isolation(facts).into_iter().collect(),
         Cause::Input => for_late_input(facts.options),

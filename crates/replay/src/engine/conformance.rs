@@ -16,7 +16,7 @@ use super::uring::Uring;
 use super::{Io, Target};
 use crate::config::method::RingOptions;
 use crate::pipeline::buffers::{Arena, Buffer, Pool};
-use crate::schedule::clock::Monotonic;
+use crate::schedule::clock::{Monotonic, monotonic};
 
 const MIB: u64 = 1 << 20;
 const SLOTS: usize = 64;
@@ -100,6 +100,27 @@ impl Fixture {
         let mut buffer = self.pool.take(bytes).unwrap();
         self.pool.arena().bytes_mut(&mut buffer, bytes).fill(with);
         buffer
+    }
+}
+
+#[test]
+fn threads_say_when_they_made_each_call() {
+    for (name, make) in io_engines() {
+        let mut fixture = fixture(&*make);
+        let buffer = fixture.pool.take(4096).unwrap();
+        for _ in 0..20 {
+            fixture.target.stage(io(0, Op::Read, 0, 4096, Some(&buffer)));
+            let before = monotonic();
+            fixture.target.submit().unwrap();
+            let completion = loop {
+                fixture.target.wait(Nanos(1_000_000)).unwrap();
+                if let Some(completion) = fixture.target.reap() {
+                    break completion;
+                }
+            };
+            assert_eq!(completion.issued.is_some(), name.contains("thread"), "{name}");
+            assert!(completion.issued.is_none_or(|at| (before..=monotonic()).contains(&at)), "{name}: {completion:?}");
+        }
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Completion {
     pub slot: u32,
     /// Bytes transferred, or a negated error number.
     pub result: i64,
+    /// When it was issued, on `CLOCK_MONOTONIC`, if that was not in [`Target::submit`].
+    pub issued: Option<Nanos>,
 }
 
 /// An engine: performs I/O asynchronously.

@@ -26,7 +26,7 @@ impl Target for Null {
     #[inline]
     fn stage(&mut self, io: Io<'_>) {
         self.staged += 1;
-        self.completed.push_back(Completion { slot: io.slot, result: io.length as i64 });
+        self.completed.push_back(Completion { slot: io.slot, result: io.length as i64, issued: None });
     }
 
     #[inline]

@@ -10,6 +10,7 @@ use iosonar_trace::params::{format_time, parse_time};
 use iosonar_trace::{IoResult, Nanos, Op, Opened};
 
 use crate::error::{Error, Result};
+use crate::result::histogram::full_range;
 
 /// Distribution of the service times.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,7 +182,7 @@ fn interpolate(steps: &[Nanos], position: f64) -> Nanos {
 /// operation the latencies of all requests.
 fn tables(file: &Path) -> Result<Vec<[Option<Table>; CLASSES]>> {
     let mut histograms = vec![[const { None::<Histogram<u64>> }; CLASSES]; Op::ALL.len()];
-    let mut all = histogram();
+    let mut all = full_range();
     let Opened::Run(mut run) = iosonar_trace::open(file)? else {
         return Err(Error::Options(format!(
             "{} is a load; --simulate run= takes the result of a replay (.replay.parquet)",
@@ -193,9 +194,10 @@ fn tables(file: &Path) -> Result<Vec<[Option<Table>; CLASSES]>> {
         if let Some(latency) = record.latency() {
             let latency = latency.0.max(1) as u64;
             histograms[op as usize][size_class(sectors.bytes())]
-                .get_or_insert_with(histogram)
-                .saturating_record(latency);
-            all.saturating_record(latency);
+                .get_or_insert_with(full_range)
+                .record(latency)
+                .expect("within the bounds");
+            all.record(latency).expect("within the bounds");
         }
     }
     if all.is_empty() {
@@ -206,10 +208,6 @@ fn tables(file: &Path) -> Result<Vec<[Option<Table>; CLASSES]>> {
     }
     let fallback = Table::new(&all);
     Ok(histograms.into_iter().map(|of_op| fill_missing(of_op.map(|h| h.as_ref().map(Table::new)), &fallback)).collect())
-}
-
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("constant, valid bounds")
 }
 
 /// Fills missing classes: from the nearest class, or else from `fallback`.
@@ -261,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_table_reproduces_its_distribution() {
-        let mut times = histogram();
+        let mut times = full_range();
         (1..=100_000).for_each(|us: u64| times.record(us * 1000).unwrap());
         let table = Table::new(&times);
         for (share, us) in [(0.5, 50_000), (0.9, 90_000), (0.999, 99_900), (0.9999, 99_990), (0.999_999, 100_000)] {

@@ -79,7 +79,7 @@ impl<C: Clock> Target for Simulate<C> {
         if at > self.clock.now() {
             return None;
         }
-        self.in_flight.pop().map(|Reverse((_, _, slot, result))| Completion { slot, result })
+        self.in_flight.pop().map(|Reverse((_, _, slot, result))| Completion { slot, result, issued: None })
     }
 
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {

@@ -27,6 +27,7 @@ use rustix::thread::futex;
 use super::calls::{Call, OpenTarget};
 use super::{Completion, Io, Target};
 use crate::pipeline::buffers::Arena;
+use crate::schedule::clock::monotonic;
 
 /// Maximum number of threads, unless `--workers` gives another.
 pub const MAX_THREADS: usize = 512;
@@ -275,11 +276,12 @@ fn spawn_worker(shared: &Arc<Shared>, sender: &SyncSender<Completion>) -> io::Re
     let (own, sender) = (Arc::clone(shared), sender.clone());
     let worker = thread::Builder::new().name("worker".into()).stack_size(STACK_BYTES).spawn(move || {
         while let Some(call) = next(&own) {
+            let issued = Some(monotonic());
             // SAFETY: the loop keeps the request's buffer token in its slot until the completion is reaped, so nothing
             // else accesses those bytes; `own` keeps the arena and the files alive.
             let result = unsafe { call.perform(&own.targets) };
             // The queue holds all requests in flight. If the loop has ended, the completion is not needed.
-            let _ = sender.try_send(Completion { slot: call.slot, result });
+            let _ = sender.try_send(Completion { slot: call.slot, result, issued });
         }
         own.threads.fetch_sub(1, Ordering::AcqRel);
     })?;

@@ -251,7 +251,7 @@ impl Uring {
             }
             let result = if result == -libc::ECANCELED { self.cancellation_cause(slot) } else { result };
             self.in_flight -= 1;
-            return Some(Completion { slot, result: i64::from(result) });
+            return Some(Completion { slot, result: i64::from(result), issued: None });
         }
     }
 

@@ -4,7 +4,6 @@ use iosonar_trace::{DelayReason, Flags, IoResult, Nanos, Op, Outcome};
 
 use super::Issuer;
 use super::idle::Idle;
-use super::limits::Pace;
 use super::shared_admission::Decision;
 use super::slot::Slot;
 use crate::engine::{Io, Target};
@@ -83,15 +82,18 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             }
             if !self.output.has_room(self.in_flight + self.waiting + self.sharing.pending() + 1) {
                 self.counters.completion_log_stalls += 1;
-                return self.note_held(queue, DelayReason::CompletionLog, now);
+                return self.queues.get_mut(queue).hold_head(DelayReason::CompletionLog);
             }
             if skipped {
                 self.skip(queue, now, |_| {});
                 continue;
             }
-            let DispatchQueue { ordinary, pushed_back, .. } = *self.queues.get(queue);
-            if ordinary >= self.limits.depth || pushed_back >= self.limits.pushed_back {
-                return self.note_held(queue, DelayReason::Depth, now);
+            let DispatchQueue { places, pushed_back, .. } = self.queues.get(queue);
+            if places.is_full() {
+                return;
+            }
+            if *pushed_back >= self.limits.pushed_back {
+                return self.queues.get_mut(queue).hold_head(DelayReason::Depth);
             }
             if let Some(share) = share.filter(|_| self.policy == Policy::Drop) {
                 match self.decide(share, range) {
@@ -106,13 +108,11 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             let slot = self.slots.next_free();
             match (self.tracker.admit(slot, range), self.policy) {
                 (Admission::Issue, _) => {
-                    self.occupy(queue, slot);
-                    self.queues.get_mut(queue).ordinary += 1;
+                    self.occupy(queue, slot, now, false);
                     self.stage_or_await(slot);
                 }
                 (Admission::Conflict, Policy::Partial) => {
-                    self.occupy(queue, slot);
-                    self.slots.get_mut(slot).record.pushed_back = true;
+                    self.occupy(queue, slot, now, true);
                     self.queues.get_mut(queue).pushed_back += 1;
                     self.waiting += 1;
                     self.counters.max_pushed_back = self.counters.max_pushed_back.max(self.waiting as u32);
@@ -121,7 +121,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
                 (Admission::Conflict, _) => {
                     let is_first = !std::mem::replace(&mut self.queues.get_mut(queue).is_head_counted, true);
                     self.counters.ordered_waits += u64::from(is_first);
-                    return self.note_held(queue, DelayReason::Order, now);
+                    return self.queues.get_mut(queue).hold_head(DelayReason::Order);
                 }
             }
         }
@@ -131,11 +131,6 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     fn drop_head(&mut self, queue: usize, now: Nanos) {
         self.counters.dropped += 1;
         self.skip(queue, now, |record| record.outcome = Outcome::Dropped);
-    }
-
-    #[inline]
-    fn note_held(&mut self, queue: usize, by: DelayReason, now: Nanos) {
-        self.queues.get_mut(queue).last_hold = Some((by, now));
     }
 
     /// Outputs the oldest request of a queue without issuing it. In a closed loop, its client takes the next request.
@@ -155,24 +150,20 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
 
     /// Moves the oldest request of a queue into a slot.
     #[inline]
-    fn occupy(&mut self, queue: usize, slot: u32) {
+    fn occupy(&mut self, queue: usize, slot: u32, now: Nanos, is_pushed_back: bool) {
         let next = self.queues.take_head(queue);
         let queue = self.queues.get_mut(queue);
         queue.is_head_counted = false;
+        let held = queue.admit_head(now, is_pushed_back);
         let mut record = next.record();
+        record.pushed_back = is_pushed_back;
         if let Some(clients) = &mut self.clients {
             clients.assign(slot, next.scheduled);
             record.scheduled = next.deadline;
         }
-        if self.pace != Pace::AsFastAsPossible {
-            record.delay_reason = match queue.last_hold {
-                Some((by, at)) if at >= next.deadline => by,
-                _ if next.ready > next.deadline => DelayReason::Input,
-                _ if self.clients.is_none() && next.deadline > next.scheduled => DelayReason::Perturbed,
-                _ => DelayReason::None,
-            };
-        }
-        self.slots.occupy(Slot::new(next, record));
+        let mut admitted = Slot::new(next, record);
+        admitted.held = held;
+        self.slots.occupy(admitted);
     }
 
     /// Stages pushed-back requests whose conflicts are resolved, ahead of due requests.

@@ -12,14 +12,16 @@ use crate::schedule::clock::Clock;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Reaps completions, until a deadline is near, or at most [`REAP_BATCH`] if they free slots for due requests. Returns
-    /// whether there were any.
+    /// whether there were any. `now` is the last reading of the clock.
     #[inline]
-    pub(super) fn reap_completions(&mut self, frees_slots: bool) -> bool {
+    pub(super) fn reap_completions(&mut self, now: Nanos, frees_slots: bool) -> bool {
         let mut found = 0;
+        // A poll is not later than this: a reading after it could be after a stall.
+        let mut polled = now;
         let found_all = loop {
             let Some(completion) = self.target.reap() else { break true };
             let now = self.clock.now();
-            self.last_poll = now;
+            polled = now;
             self.complete(completion, now);
             found += 1;
             let stop =
@@ -30,7 +32,8 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         };
         self.last_poll = self.clock.now();
         if found_all {
-            self.last_empty_poll = self.last_poll;
+            self.last_empty_poll = polled;
+            self.stall_monitor.found_none();
         }
         self.stall_monitor.record(self.last_poll, Activity::Reaping);
         self.stall_monitor.set_in_flight(self.in_flight);
@@ -44,6 +47,9 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             debug_assert!(false, "unexpected {completion:?}");
             return;
         };
+        if let Some(at) = completion.issued.and_then(|at| self.clock.of_monotonic(at)) {
+            slot.mark_issued_by_engine(at, self.pace);
+        }
         match &mut slot.reread {
             None => {
                 slot.complete(completion.result, now, self.last_empty_poll);
@@ -59,9 +65,17 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             Some(reread) => (reread.completed, reread.result) = (now, completion.result),
         }
         self.in_flight -= 1;
-        self.queues.get_mut(self.queues.index_of(slot.target)).release(slot.record.pushed_back);
+        let seen = self.stall_monitor.earliest(now, slot.blind()).max(self.last_empty_poll);
+        let end = slot.end(now, seen);
+        self.queues.get_mut(self.queues.index_of(slot.target)).release(slot.record.pushed_back, end);
         self.slots.free(completion.slot);
+        let before = self.tracker.released();
         self.tracker.finish(completion.slot);
+        for waiting in before..self.tracker.released() {
+            if let Some(released) = self.slots.find_mut(self.tracker.released_at(waiting)) {
+                released.overlap = end;
+            }
+        }
         if let Some(clients) = &mut self.clients {
             clients.completed(completion.slot, now);
         }

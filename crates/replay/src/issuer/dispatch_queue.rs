@@ -4,42 +4,78 @@ use std::collections::VecDeque;
 
 use iosonar_trace::{DelayReason, Nanos};
 
+use super::slot::Held;
 use crate::pipeline::io::PreparedIo;
 use crate::pipeline::sharding::Share;
+use crate::schedule::ideal::{Hold, Places};
 
 /// The due requests that share a depth. A full queue holds only its own requests.
 #[derive(Debug)]
 pub(super) struct DispatchQueue {
     /// Due requests that are not yet admitted, oldest first.
     pub due: VecDeque<PreparedIo>,
-    /// Requests in flight, without those that were pushed back.
-    pub ordinary: usize,
+    /// Places of requests in flight, without those that were pushed back.
+    pub places: Places,
     /// Pushed-back requests, waiting or in flight.
     pub pushed_back: usize,
-    /// Why the head was last held, and when.
-    pub last_hold: Option<(DelayReason, Nanos)>,
+    /// What holds the head other than the places.
+    held_by: Option<DelayReason>,
+    /// When the completion log last held the head.
+    by_log_until: Nanos,
+    /// The last hold of the head by something else than these, and its reason.
+    last_hold: (DelayReason, Hold),
+    /// The end of the last request of this queue, which may have ended a hold.
+    last_end: Hold,
+    /// What held the request that was last admitted.
+    pub last_admitted: Held,
     /// Whether the head is already counted in [`LoopCounters::ordered_waits`](super::LoopCounters::ordered_waits).
     pub is_head_counted: bool,
 }
 
 impl DispatchQueue {
-    fn new(capacity: usize) -> Self {
+    fn new(capacity: usize, depth: usize) -> Self {
         Self {
             due: VecDeque::with_capacity(capacity),
-            ordinary: 0,
+            places: Places::new(depth),
             pushed_back: 0,
-            last_hold: None,
+            held_by: None,
+            by_log_until: Hold::NONE.until,
+            last_hold: (DelayReason::None, Hold::NONE),
+            last_end: Hold::NONE,
+            last_admitted: Held::NOTHING,
             is_head_counted: false,
         }
     }
 
-    /// A request that was in a slot does not occupy the queue any more.
+    /// Something else than the places holds the head.
     #[inline]
-    pub fn release(&mut self, was_pushed_back: bool) {
+    pub fn hold_head(&mut self, by: DelayReason) {
+        self.held_by = Some(by);
+    }
+
+    /// What held the head until now; it is admitted, with a place unless it is pushed back.
+    #[inline]
+    pub fn admit_head(&mut self, now: Nanos, is_pushed_back: bool) -> Held {
+        match self.held_by.take() {
+            Some(DelayReason::CompletionLog) => self.by_log_until = now,
+            Some(by) => self.last_hold = (by, self.last_end),
+            None => {}
+        }
+        let by_places = if is_pushed_back { self.places.next() } else { self.places.take() };
+        let (by, hold) = self.last_hold;
+        let by = if hold.until >= by_places.until { by } else { DelayReason::Depth };
+        self.last_admitted = Held { by, hold: hold.and(by_places), by_log_until: self.by_log_until };
+        self.last_admitted
+    }
+
+    /// A request that was in a slot does not occupy the queue any more, as its end shows.
+    #[inline]
+    pub fn release(&mut self, was_pushed_back: bool, end: Hold) {
+        self.last_end = end;
         if was_pushed_back {
             self.pushed_back -= 1;
         } else {
-            self.ordinary -= 1;
+            self.places.free(end);
         }
     }
 
@@ -61,9 +97,9 @@ pub(super) struct DispatchQueues {
 }
 
 impl DispatchQueues {
-    /// Creates queues of this capacity each.
-    pub fn new(queues: usize, capacity: usize) -> Self {
-        Self { all: (0..queues).map(|_| DispatchQueue::new(capacity)).collect(), due: 0, first: 0, admitted: 0 }
+    /// Creates queues of this capacity and depth each.
+    pub fn new(queues: usize, capacity: usize, depth: usize) -> Self {
+        Self { all: (0..queues).map(|_| DispatchQueue::new(capacity, depth)).collect(), due: 0, first: 0, admitted: 0 }
     }
 
     /// Number of queues.

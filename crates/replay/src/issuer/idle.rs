@@ -7,8 +7,19 @@ use iosonar_trace::Nanos;
 
 use crate::engine::Target;
 
-/// Sleeps are bounded, so that a stop is noticed.
-const MAX_SLEEP: Nanos = Nanos(100_000_000);
+/// Sleeps are bounded, so that a stop is noticed, and so is a stall of the whole program while it sleeps.
+const MAX_SLEEP: Nanos = Nanos(10_000_000);
+
+/// What a turn of waiting was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The thread kept its processor.
+    Busy,
+    /// The thread slept, at most for this long.
+    Slept(Nanos),
+    /// The time is simulated.
+    Simulated,
+}
 
 /// What a loop can sleep on: it ends early when something completes.
 pub trait Waiter {
@@ -31,7 +42,7 @@ pub trait Idle<T> {
     const COMPLETIONS_FIRST: bool = false;
 
     /// Waits, at most `left`.
-    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()>;
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<Turn>;
 
     /// Called in turns without waiting, with the time `left` to the next deadline.
     #[inline]
@@ -44,9 +55,9 @@ pub struct Spin;
 
 impl<T> Idle<T> for Spin {
     #[inline]
-    fn idle(&mut self, _: Nanos, _: &mut T) -> io::Result<()> {
+    fn idle(&mut self, _: Nanos, _: &mut T) -> io::Result<Turn> {
         std::hint::spin_loop();
-        Ok(())
+        Ok(Turn::Busy)
     }
 }
 
@@ -57,12 +68,12 @@ pub struct BlockingWait;
 
 impl<T: Waiter> Idle<T> for BlockingWait {
     #[inline]
-    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<Turn> {
         if left == Nanos::MAX {
-            return target.wait(MAX_SLEEP);
+            return sleep(left, target);
         }
         std::hint::spin_loop();
-        Ok(())
+        Ok(Turn::Busy)
     }
 }
 
@@ -74,12 +85,12 @@ pub struct Hybrid {
 }
 
 impl<T: Waiter> Idle<T> for Hybrid {
-    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<Turn> {
         if left > self.margin {
-            return target.wait((left - self.margin).min(MAX_SLEEP));
+            return sleep(left - self.margin, target);
         }
         std::hint::spin_loop();
-        Ok(())
+        Ok(Turn::Busy)
     }
 }
 
@@ -88,9 +99,14 @@ impl<T: Waiter> Idle<T> for Hybrid {
 pub struct Sleep;
 
 impl<T: Waiter> Idle<T> for Sleep {
-    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
-        target.wait(left.min(MAX_SLEEP))
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<Turn> {
+        sleep(left, target)
     }
+}
+
+fn sleep<T: Waiter>(left: Nanos, target: &mut T) -> io::Result<Turn> {
+    let most = left.min(MAX_SLEEP);
+    target.wait(most).map(|()| Turn::Slept(most))
 }
 
 /// Where only a completion can make progress, polls for it for some time before it waits as `idle` does: a fast device is done
@@ -120,10 +136,10 @@ impl<T, I: Idle<T>> Idle<T> for BusyPoll<I> {
     const COMPLETIONS_FIRST: bool = I::COMPLETIONS_FIRST;
 
     #[inline]
-    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<Turn> {
         if left == Nanos::MAX && self.is_polling() {
             std::hint::spin_loop();
-            return Ok(());
+            return Ok(Turn::Busy);
         }
         self.since = None;
         self.idle.idle(left, target)
@@ -144,9 +160,9 @@ mod tests {
     struct Waits(usize);
 
     impl Idle<Waits> for () {
-        fn idle(&mut self, _: Nanos, target: &mut Waits) -> io::Result<()> {
+        fn idle(&mut self, _: Nanos, target: &mut Waits) -> io::Result<Turn> {
             target.0 += 1;
-            Ok(())
+            Ok(Turn::Busy)
         }
     }
 
@@ -154,7 +170,7 @@ mod tests {
     fn polling_precedes_each_wait_for_a_completion_and_no_wait_for_a_deadline() {
         let waits = |time, left: &[Nanos]| {
             let (mut target, mut idle) = (Waits(0), BusyPoll::new((), Nanos(time)));
-            left.iter().for_each(|left| idle.idle(*left, &mut target).unwrap());
+            left.iter().for_each(|left| assert_eq!(idle.idle(*left, &mut target).unwrap(), Turn::Busy));
             target.0
         };
         let hour = 3_600_000_000_000;

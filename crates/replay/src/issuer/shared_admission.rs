@@ -13,14 +13,14 @@ use iosonar_trace::{DelayReason, IoResult};
 use super::Issuer;
 use super::dispatch_queue::DispatchQueue;
 use super::idle::Idle;
-use super::limits::Pace;
 use super::sharing::{Guard, Sharing};
-use super::slot::Slot;
+use super::slot::{Held, Slot};
 use crate::engine::Target;
 use crate::issuer::conflicts::{Admission, Policy, Range};
 use crate::pipeline::sharding::shared::{Met, Stage};
 use crate::pipeline::sharding::{Role, Share};
 use crate::schedule::clock::Clock;
+use crate::schedule::ideal::Hold;
 
 /// Whether the owner of a shared request may be issued, with `--conflicts drop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,29 +155,42 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         if met.has(Met::CONFLICT) {
             self.push_back(slot);
         }
-        let record = &mut self.slots.get_mut(slot).record;
-        if self.pace != Pace::AsFastAsPossible && record.delay_reason == DelayReason::None {
-            record.delay_reason = reason(met);
+        // What held a guard in another loop is not known in more detail.
+        let now = self.clock.now();
+        let by_others = Hold { until: now, ideal: now };
+        let Slot { held, overlap, record, .. } = self.slots.get_mut(slot);
+        if met.has(Met::DEPTH) {
+            *held = Held { by: DelayReason::Depth, hold: held.hold.and(by_others), ..*held };
+        }
+        if met.has(Met::COMPLETION_LOG) {
+            held.by_log_until = now;
+        }
+        if record.pushed_back {
+            *overlap = overlap.and(by_others);
         }
         self.stage(slot);
     }
 
     /// Counts a request as pushed back whose conflict is in another loop.
     fn push_back(&mut self, slot: u32) {
-        let Slot { target, record, .. } = self.slots.get_mut(slot);
+        let now = self.clock.now();
+        let Slot { target, record, held, .. } = self.slots.get_mut(slot);
         if !std::mem::replace(&mut record.pushed_back, true) {
             let queue = self.queues.index_of(*target);
-            let DispatchQueue { ordinary, pushed_back, .. } = self.queues.get_mut(queue);
-            *ordinary -= 1;
+            let DispatchQueue { places, pushed_back, .. } = self.queues.get_mut(queue);
+            places.free(Hold { until: now, ideal: held.hold.ideal });
             *pushed_back += 1;
         }
     }
 
     /// Leaves out a request that waits for guards when nothing more is admitted, as if it had not been admitted.
     fn cancel(&mut self, slot: u32, share: Share) {
-        let Some(Slot { target, record: IoResult { pushed_back, .. }, .. }) = self.slots.take(slot) else { return };
+        let Some(Slot { target, held, record: IoResult { pushed_back, .. }, .. }) = self.slots.take(slot) else {
+            return;
+        };
         let queue = self.queues.index_of(target);
-        self.queues.get_mut(queue).release(pushed_back);
+        let end = Hold { until: self.clock.now(), ideal: held.hold.ideal };
+        self.queues.get_mut(queue).release(pushed_back, end);
         self.slots.free(slot);
         self.tracker.finish(slot);
         self.sharing.finish(share);
@@ -204,27 +217,13 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         self.sharing.guards.push(slot);
     }
 
-    /// What held back the head of a queue after its deadline.
+    /// What held back the head of a queue after its deadline: what held the request before it.
     fn met_by_head(&self, queue: usize) -> Met {
-        let DispatchQueue { due, last_hold, .. } = self.queues.get(queue);
-        match (last_hold, due.front()) {
-            (Some((by, at)), Some(head)) if *at >= head.deadline => match by {
-                DelayReason::Depth => Met::DEPTH,
-                DelayReason::CompletionLog => Met::COMPLETION_LOG,
-                _ => Met::NOTHING,
-            },
+        let DispatchQueue { due, last_admitted, .. } = self.queues.get(queue);
+        match due.front() {
+            Some(head) if last_admitted.is_by_log(head.deadline) => Met::COMPLETION_LOG,
+            Some(head) if last_admitted.hold.ideal > head.deadline => Met::DEPTH,
             _ => Met::NOTHING,
         }
-    }
-}
-
-/// The delay reason of a request whose guards met this.
-fn reason(met: Met) -> DelayReason {
-    if met.has(Met::DEPTH) {
-        DelayReason::Depth
-    } else if met.has(Met::COMPLETION_LOG) {
-        DelayReason::CompletionLog
-    } else {
-        DelayReason::None
     }
 }

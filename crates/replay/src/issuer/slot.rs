@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
+use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 
 use iosonar_workload::filament::Ticket;
 
@@ -10,7 +10,27 @@ use super::limits::Pace;
 use crate::pipeline::buffers::{Arena, Buffer};
 use crate::pipeline::io::{PreparedIo, Reread};
 use crate::pipeline::sharding::Share;
+use crate::schedule::ideal::{Hold, is_late_by_replayer};
 use crate::verify::header;
+
+/// What held back a request in its queue, other than an overlap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    /// What an ideal replayer would have been held by as well.
+    pub by: DelayReason,
+    pub hold: Hold,
+    /// When the completion log last held it.
+    pub by_log_until: Nanos,
+}
+
+impl Held {
+    pub const NOTHING: Self = Self { by: DelayReason::None, hold: Hold::NONE, by_log_until: Hold::NONE.until };
+
+    /// Whether the completion log held a request with this deadline.
+    pub fn is_by_log(&self, deadline: Nanos) -> bool {
+        self.by_log_until > deadline
+    }
+}
 
 /// An admitted request.
 pub(super) struct Slot {
@@ -24,28 +44,92 @@ pub(super) struct Slot {
     pub reread: Option<Reread>,
     /// If it concerns several loops.
     pub share: Option<Share>,
+    /// When it was to be issued.
+    deadline: Nanos,
+    pub held: Held,
+    /// The requests that it overlaps.
+    pub overlap: Hold,
+    /// When an ideal replayer would have issued it.
+    ideal: Nanos,
+    /// See [`StallMonitor::blind`](super::StallMonitor::blind): at its issue.
+    blind: Nanos,
 }
 
 impl Slot {
     /// A request that was just admitted or left out.
     #[inline]
     pub fn new(io: PreparedIo, record: IoResult) -> Self {
-        let PreparedIo { sequence_number, target, buffer, origin, share, .. } = io;
+        let PreparedIo { sequence_number, target, buffer, origin, share, deadline, .. } = io;
         let ticket = origin.and_then(|origin| origin.ticket);
-        Self { buffer, sequence_number, target, record, ticket, reread: None, share }
+        let (held, overlap) = (Held::NOTHING, Hold::NONE);
+        let (ideal, blind, reread) = (deadline, Nanos::ZERO, None);
+        Self { buffer, sequence_number, target, record, ticket, reread, share, deadline, held, overlap, ideal, blind }
     }
 
-    /// Records the issue time.
+    /// Records the issue time. `blind` is the loop's blind time at the issue.
     #[inline]
-    pub fn mark_issued(&mut self, now: Nanos, pace: Pace) {
+    pub fn mark_issued(&mut self, now: Nanos, pace: Pace, blind: Nanos) {
         if let Some(reread) = &mut self.reread {
             reread.issued = now;
             return;
         }
         self.record.issued = Some(now);
+        self.blind = blind;
         if pace == Pace::AsFastAsPossible {
             self.record.scheduled = now;
+            self.ideal = now;
+        } else {
+            self.find_reason(now);
         }
+    }
+
+    /// Records the issue time of an engine that issues requests later than it takes them.
+    pub fn mark_issued_by_engine(&mut self, at: Nanos, pace: Pace) {
+        let blind = self.blind;
+        self.mark_issued(at, pace, blind);
+        if self.reread.is_none() {
+            // No call of the loop submitted it.
+            self.record.submitted = None;
+        }
+    }
+
+    /// Finds the reason of its delay.
+    #[inline]
+    fn find_reason(&mut self, issued: Nanos) {
+        let Self { deadline, held, overlap, record, .. } = self;
+        let deadline = *deadline;
+        self.ideal = held.hold.and(*overlap).ideal_issue(deadline, issued);
+        let is_by_log = held.is_by_log(deadline);
+        let is_input_late = record.ready.is_some_and(|ready| ready > deadline);
+        let is_held = held.hold.until > deadline;
+        let is_late_by_replayer =
+            (is_held || overlap.until > deadline || is_by_log) && is_late_by_replayer(deadline, self.ideal, issued);
+        record.delay_reason = if is_held && !is_late_by_replayer {
+            held.by
+        } else if is_by_log {
+            DelayReason::CompletionLog
+        } else if is_input_late {
+            DelayReason::Input
+        } else if is_late_by_replayer {
+            DelayReason::Backlog
+        } else if deadline > record.scheduled {
+            DelayReason::Perturbed
+        } else {
+            DelayReason::None
+        };
+    }
+
+    /// Its end, as a hold of other requests. `seen` is the earliest moment at which it can have been, if the loop was blind.
+    #[inline]
+    pub fn end(&self, now: Nanos, seen: Nanos) -> Hold {
+        let issued = self.record.issued.unwrap_or(now);
+        Hold::by_completion(now, seen.max(issued), issued, self.ideal)
+    }
+
+    /// See [`StallMonitor::blind`](super::StallMonitor::blind): at its issue.
+    #[inline]
+    pub fn blind(&self) -> Nanos {
+        self.blind
     }
 
     /// Records the result. `last_empty_poll` is when the target was last polled without finding a completion.
@@ -100,6 +184,12 @@ impl Slots {
     #[inline]
     pub fn get_mut(&mut self, index: u32) -> &mut Slot {
         self.all[index as usize].as_mut().expect("an occupied slot")
+    }
+
+    /// The request in a slot, if there is one: a slot can also have a guard.
+    #[inline]
+    pub fn find_mut(&mut self, index: u32) -> Option<&mut Slot> {
+        self.all[index as usize].as_mut()
     }
 
     /// Takes a request out of its slot without freeing the slot.

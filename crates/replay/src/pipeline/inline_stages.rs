@@ -8,7 +8,7 @@ use std::io;
 use iosonar_trace::Nanos;
 
 use crate::engine::Target;
-use crate::issuer::Idle;
+use crate::issuer::{Idle, Turn};
 use crate::pipeline::prepare::{PrepareOutcome, Preparer, Step};
 use crate::result::completion_log::{CompletionLog, CompletionLogOutput};
 use crate::schedule::clock::{Clock, Virtual};
@@ -83,8 +83,8 @@ impl<T, C: Clock, I: Idle<T>> Idle<T> for InlineIdle<'_, C, I> {
         self.idle.busy(left);
     }
 
-    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
-        if self.stages.step(left) { Ok(()) } else { self.idle.idle(left, target) }
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<Turn> {
+        if self.stages.step(left) { Ok(Turn::Busy) } else { self.idle.idle(left, target) }
     }
 }
 
@@ -106,11 +106,11 @@ impl<T: Target> Idle<T> for VirtualIdle<'_> {
         self.stages.step(Nanos::MAX);
     }
 
-    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<()> {
-        if self.stages.step(Nanos::MAX) || self.stages.is_starved() {
-            return Ok(());
+    fn idle(&mut self, left: Nanos, target: &mut T) -> io::Result<Turn> {
+        if !self.stages.step(Nanos::MAX) && !self.stages.is_starved() {
+            // A due request that is held needs a completion.
+            target.wait(if left > Nanos::ZERO { left } else { Nanos::MAX })?;
         }
-        // A due request that is held needs a completion.
-        target.wait(if left > Nanos::ZERO { left } else { Nanos::MAX })
+        Ok(Turn::Simulated)
     }
 }

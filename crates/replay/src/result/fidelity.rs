@@ -1,7 +1,8 @@
 //! The verdict on a run: whether the replayer kept the scheduled times.
 //!
 //! A request held back by a full depth or an overlap was late because the device had not completed others: that is a result
-//! of the measurement, not an error of the replayer. A replay is *faithful* if at least 95 % of the requests not held back
+//! of the measurement, not an error of the replayer, unless the replayer had been late before
+//! ([`ideal`](crate::schedule::ideal)). A replay is *faithful* if at least 95 % of the requests not held back
 //! were issued within 50 µs of their scheduled time. Buttress reached that for the burstier of its two traces. When it
 //! degraded issue times on purpose, by milliseconds, response times changed by up to 37 % and queue lengths by a factor of
 //! eleven.
@@ -15,8 +16,8 @@ use iosonar_trace::{DelayReason, IoResult, Nanos};
 use crate::issuer::{Activity, Stall};
 use crate::result::histogram::Times;
 
-/// Requests with a longer delay are late.
-pub const LATE: Nanos = Nanos(50_000);
+pub use crate::schedule::ideal::LATE;
+
 /// The least percentage of requests on time, among those not held back, in a faithful replay.
 pub const FAITHFUL_PCT: f64 = 95.0;
 /// The most moments in [`Verdict::worst`].
@@ -206,10 +207,9 @@ impl Fidelity {
 
 /// The cause of a delay, if the row has it.
 fn recorded_cause(record: &IoResult) -> Option<Cause> {
-    if record.pushed_back {
-        return Some(Cause::Overlap);
-    }
     match record.delay_reason {
+        DelayReason::Backlog => Some(Cause::Backlog),
+        _ if record.pushed_back => Some(Cause::Overlap),
         DelayReason::None => None,
         DelayReason::Depth => Some(Cause::Depth),
         DelayReason::Order => Some(Cause::Order),

@@ -282,7 +282,7 @@ fn encode(record: &IoResult) -> [u8; ENTRY_BYTES] {
     };
     let r = record;
     // Three times are stored as 32-bit differences: return of the submission and last empty poll in ns (up to 4 s),
-    // readiness in µs (up to 2000 s).
+    // readiness in µs (up to 2147 s). Longer ones are unknown.
     let issued = r.issued.map_or(NEVER, |t| t.0);
     let between = |from: Option<Nanos>, to: Option<Nanos>| match (from, to) {
         (Some(from), Some(to)) => u32::try_from((to - from).0).unwrap_or(u32::MAX),
@@ -290,8 +290,7 @@ fn encode(record: &IoResult) -> [u8; ENTRY_BYTES] {
     };
     let submitted = between(r.issued, r.submitted);
     let last_empty_poll = between(r.last_empty_poll, r.completed);
-    let ready_us =
-        r.ready.map_or(i32::MIN, |t| ((t - r.scheduled).0 / 1000).clamp(-2_000_000_000, 2_000_000_000) as i32);
+    let ready_us = r.ready.and_then(|t| i32::try_from((t - r.scheduled).0 / 1000).ok()).unwrap_or(i32::MIN);
     put(&r.request.to_le_bytes());
     put(&r.scheduled.0.to_le_bytes());
     put(&issued.to_le_bytes());

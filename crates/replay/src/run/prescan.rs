@@ -14,6 +14,7 @@ use crate::issuer::Stop;
 use crate::pipeline::prefetch::PrefetchReader;
 use crate::pipeline::prepare::raise_extent;
 use crate::schedule::Window;
+use crate::schedule::time_map::too_late;
 
 /// Up to this many sectors, the longest request of any operation may stand for the longest transfer: no device splits a
 /// request of this size, and its buffer is small.
@@ -44,7 +45,7 @@ impl Prescan {
     /// How long the run takes if it keeps the scheduled times, with `--perturb` until the mean deadline of the last request;
     /// `None` if unknown.
     pub fn duration(&self, options: &Options) -> Option<Nanos> {
-        let load_time = self.span.last_ns - self.span.first_ns;
+        let load_time = self.span.last_ns.saturating_sub(self.span.first_ns);
         let load_time = (options.keeps_times() && !options.modes.loops)
             .then(|| Nanos((load_time as f64 / options.time.speedup) as i64));
         let last = match (load_time, options.modes.run_for) {
@@ -52,6 +53,14 @@ impl Prescan {
             (load_time, run_for) => load_time.or(run_for),
         };
         last.map(|last| options.modes.perturb.map_or(last, |perturb| perturb.mean_deadline(last)))
+    }
+
+    /// Refuses a load with times that the run cannot have.
+    fn checked(self, options: &Options) -> Result<Self> {
+        if options.modes.run_for.is_none() && self.duration(options) == Some(Nanos::MAX) {
+            return Err(too_late("the last request"));
+        }
+        Ok(self)
     }
 
     /// Mean requests per second of the run, if it keeps the scheduled times; `None` if unknown.
@@ -116,7 +125,7 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     // A footer has the length of the longest request, but not its operation.
     let is_transfer_known = metadata.counts.others == 0 || metadata.span.max_sectors <= SMALL_TRANSFER;
     if reader.has_totals() && is_whole && !needs_device_extents && is_transfer_known {
-        return Ok(Some(prescan(metadata, metadata, metadata.span.max_sectors, Vec::new())));
+        return prescan(metadata, metadata, metadata.span.max_sectors, Vec::new()).checked(options).map(Some);
     }
     let mut longest_transfer = 0;
     let mut counted = Metadata::new(Kind::Load, "window");
@@ -151,7 +160,7 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
             }
         )));
     }
-    Ok(Some(prescan(&counted, reader.metadata(), longest_transfer, device_extents)))
+    prescan(&counted, reader.metadata(), longest_transfer, device_extents).checked(options).map(Some)
 }
 
 fn prescan(window: &Metadata, load: &Metadata, longest_transfer: u64, device_extents: Vec<u64>) -> Prescan {
@@ -170,7 +179,7 @@ fn prescan(window: &Metadata, load: &Metadata, longest_transfer: u64, device_ext
 
 /// Time from the first request to the last.
 fn duration(metadata: &Metadata) -> Nanos {
-    Nanos(metadata.span.last_ns - metadata.span.first_ns)
+    Nanos(metadata.span.last_ns) - Nanos(metadata.span.first_ns)
 }
 
 #[cfg(test)]
@@ -178,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_expected_duration_includes_speed_up_limit_and_perturbation() {
+    fn the_expected_duration_includes_speed_up_limit_and_perturbation_and_is_one_that_a_run_can_have() {
         let span = Span { first_ns: 1_000_000_000, last_ns: 5_000_000_000, ..Span::default() };
         let prescan = Prescan { requests: 10, span, ..Prescan::default() };
         let duration = |options: &str| {
@@ -187,6 +196,12 @@ mod tests {
         };
         assert_eq!(duration(""), Some(4000));
         assert_eq!(duration("--speedup 2"), Some(2000));
+        for (options, expected) in
+            [("--speedup 1e-9", true), ("--speedup 1e-10", false), ("--speedup 1e-10 --for 1", true)]
+        {
+            let options = Options::of(&format!("a.load -t x -o a.replay.gz {options}"));
+            assert_eq!(prescan.clone().checked(&options).is_ok(), expected);
+        }
         assert_eq!(duration("--for 3"), Some(3000));
         assert_eq!(duration("--perturb delay=7ms"), Some(4007));
         assert_eq!(duration("--for 3 --perturb quantize=1.1s"), Some(3300));

@@ -15,6 +15,11 @@ pub trait Clock {
 
     /// Waits for this long.
     fn sleep(&self, time: Nanos);
+
+    /// A time of `CLOCK_MONOTONIC` on this clock, unless this one is simulated.
+    fn of_monotonic(&self, _at: Nanos) -> Option<Nanos> {
+        None
+    }
 }
 
 /// `CLOCK_MONOTONIC`, which is never set, and which kernel tracepoints can also use.
@@ -48,6 +53,10 @@ impl Clock for Monotonic {
 
     fn sleep(&self, time: Nanos) {
         thread::sleep(Duration::from_nanos(time.0.max(0).unsigned_abs()));
+    }
+
+    fn of_monotonic(&self, at: Nanos) -> Option<Nanos> {
+        Some(Nanos(at.0 - self.zero_ns))
     }
 }
 

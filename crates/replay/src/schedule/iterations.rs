@@ -108,7 +108,7 @@ impl<'a> Iterations<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod testing {
     use iosonar_trace::{Kind, Op, Sector, Sectors};
 
     use super::*;
@@ -124,9 +124,16 @@ mod tests {
         }
     }
 
-    fn load(times: &[i64]) -> Box<dyn Reader<Request>> {
+    /// A load with requests at these times.
+    pub fn load(times: &[i64]) -> Box<dyn Reader<Request>> {
         Box::new(TestLoad(Vec::from(times).into_iter(), Metadata::new(Kind::Load, "test")))
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::load;
+    use super::*;
 
     fn first(n: usize, times: &'static [i64], window: Window) -> Vec<(i64, u64, u32)> {
         let mut iterations = Iterations::new(load(times), window, Some(Box::new(|| Ok(load(times)))));

@@ -1,6 +1,7 @@
 //! The schedule: which requests are issued, and when.
 
 pub mod clock;
+pub mod ideal;
 pub mod iterations;
 pub mod perturb;
 pub mod time_map;

@@ -2,7 +2,7 @@
 
 use iosonar_trace::{Metadata, Nanos};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::schedule::iterations::{Iterations, NumberedRequest};
 use crate::schedule::perturb::{Perturb, Perturbed};
 
@@ -91,6 +91,9 @@ impl<'a> Schedule<'a> {
     fn next_scheduled(&mut self) -> Result<Option<Scheduled>> {
         let Some(next) = self.iterations.take_next()? else { return Ok(None) };
         let scheduled = self.time_map.scheduled(next.request.at);
+        if scheduled == Nanos::MAX && self.until == Nanos::MAX {
+            return Err(too_late(&format!("request {}", next.number)));
+        }
         Ok((scheduled < self.until).then_some(Scheduled { next, scheduled, deadline: scheduled }))
     }
 
@@ -100,9 +103,41 @@ impl<'a> Schedule<'a> {
     }
 }
 
+/// The error for a request whose time no run can have.
+pub fn too_late(which: &str) -> Error {
+    Error::Options(format!(
+        "{which} of the load would be due 292 years or more after the first, which no time of a run can be: raise \
+         --speedup, or end the run before with --for or --duration"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::iterations::testing::load;
+    use crate::schedule::window::Window;
+
+    #[test]
+    fn a_time_that_a_run_cannot_have_is_an_error_unless_the_run_ends_before() {
+        let schedule = |speedup| {
+            let iterations = Iterations::new(load(&[0, 1_000_000_000, 2_000_000_000]), Window::default(), None);
+            Schedule::new(iterations, TimeMap::new(speedup, false))
+        };
+        let taken = |mut schedule: Schedule<'_>| -> (usize, Option<String>) {
+            for number in 0.. {
+                match schedule.take_next() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return (number, None),
+                    Err(error) => return (number, Some(error.to_string())),
+                }
+            }
+            unreachable!("the load ends")
+        };
+        let (number, error) = taken(schedule(1.5e-10));
+        assert!(number == 2 && error.as_deref().is_some_and(|error| error.contains("request 2 ")), "{error:?}");
+        assert_eq!(taken(schedule(1.5e-10).until(Nanos(i64::MAX - 1))), (2, None));
+        assert_eq!(taken(schedule(1.0)), (3, None));
+    }
 
     #[test]
     fn times_count_from_the_first_request_and_are_divided_by_the_speedup() {

@@ -24,7 +24,7 @@ pub struct IoResult {
     pub flags: Flags,
     /// Scheduled time.
     pub scheduled: Nanos,
-    /// Time right before its submission. `None` if it was never issued.
+    /// Time right before its submission; with threads, before the call of its thread. `None` if it was never issued.
     pub issued: Option<Nanos>,
     /// When the loop saw its completion. `None` if it never did.
     pub completed: Option<Nanos>,
@@ -99,12 +99,17 @@ impl IoResult {
     }
 
     /// Whether nothing but the replayer held it back. This is the only definition in Rust; `docs/schema.md` has it in SQL.
-    /// Reading the load too late or writing the journal too slowly is the replayer's fault, so such requests are not held
-    /// back. Requests that waited for the device, or were postponed on purpose, are. Of requests with an unknown reason nothing
-    /// is known, so they do not count either.
+    /// Reading the load too late, writing the journal too slowly, or a backlog of the replayer's own is the replayer's fault,
+    /// so such requests are not held back. Requests that waited for the device, or were postponed on purpose, are. Of requests
+    /// with an unknown reason nothing is known, so they do not count either.
     pub fn is_not_held_back(&self) -> bool {
-        use DelayReason::{CompletionLog, Input, None};
-        self.issued.is_some() && !self.pushed_back && matches!(self.delay_reason, None | Input | CompletionLog)
+        use DelayReason::{Backlog, CompletionLog, Depth, Input, None, Order, Perturbed, Unknown};
+        let is_own = match self.delay_reason {
+            Backlog => true,
+            None | Input | CompletionLog => !self.pushed_back,
+            Depth | Order | Perturbed | Unknown => false,
+        };
+        self.issued.is_some() && is_own
     }
 }
 
@@ -159,6 +164,8 @@ named_enum! {
         Perturbed = 5 "perturbed",
         /// The program that made the run does not say it.
         Unknown = 6 "unknown",
+        /// It waited for the depth or an overlap, but only because the replayer had been late before.
+        Backlog = 7 "backlog",
     }
 }
 
@@ -171,6 +178,7 @@ impl DelayReason {
             Self::Input => Some("the replayer did not read the load, or build data, in time"),
             Self::CompletionLog => Some("the replayer could not write the results fast enough"),
             Self::Perturbed => Some("--perturb delayed it"),
+            Self::Backlog => Some("the replayer had been stalled before, and made up for it"),
         }
     }
 }

@@ -23,7 +23,11 @@ fn completion_times(servers: &str) -> Vec<i64> {
         // Submitting took 1 ns.
         target.clock = Time::starting_at(half_ms * 500_000 + 10);
         while let Some(completion) = target.reap() {
-            assert_eq!(completion, Completion { slot: seen.len() as u32, result: 4096 }, "first come, first served");
+            assert_eq!(
+                completion,
+                Completion { slot: seen.len() as u32, result: 4096, issued: None },
+                "first come, first served"
+            );
             seen.push(half_ms);
         }
     }

@@ -154,6 +154,18 @@ impl Tracker {
         });
     }
 
+    /// Number of requests that [`release`](Self::release) returns next.
+    #[inline]
+    pub fn released(&self) -> usize {
+        self.released.len()
+    }
+
+    /// The slot of one of them.
+    #[inline]
+    pub fn released_at(&self, index: usize) -> u32 {
+        self.released[index]
+    }
+
     /// The next request whose conflicts are resolved; from now on it counts as in flight.
     #[inline]
     pub fn release(&mut self) -> Option<u32> {

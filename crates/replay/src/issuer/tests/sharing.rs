@@ -77,7 +77,7 @@ impl Target for AnyOrder {
         let at = self.random.next_u32() as usize % self.in_flight.len();
         let (slot, request, result) = self.in_flight.swap_remove(at);
         self.world.lock().unwrap().in_flight.remove(&request);
-        Some(Completion { slot, result })
+        Some(Completion { slot, result, issued: None })
     }
 
     fn wait(&mut self, _: Nanos) -> io::Result<()> {
@@ -90,9 +90,9 @@ impl Target for AnyOrder {
 struct Yield;
 
 impl<T> Idle<T> for Yield {
-    fn idle(&mut self, _: Nanos, _: &mut T) -> io::Result<()> {
+    fn idle(&mut self, _: Nanos, _: &mut T) -> io::Result<Turn> {
         thread::yield_now();
-        Ok(())
+        Ok(Turn::Busy)
     }
 }
 

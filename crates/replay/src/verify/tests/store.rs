@@ -210,7 +210,7 @@ impl Target for Store<'_> {
         let (offset, length) = (io.offset as usize, (reported.min(sectors) * 512) as usize);
         let is_read = io.op == Op::Read && result > 0;
         let in_flight = InFlight { at: latency, steps, fault, offset, length, is_read, memory };
-        self.staged.push((Completion { slot: io.slot, result }, in_flight));
+        self.staged.push((Completion { slot: io.slot, result, issued: None }, in_flight));
     }
 
     fn submit(&mut self) -> io::Result<()> {

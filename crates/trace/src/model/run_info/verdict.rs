@@ -26,6 +26,8 @@ pub enum Cause {
     Completions,
     /// The issuing thread was preempted or woken late.
     Descheduled,
+    /// It waited for the depth or an overlap, but only because the replayer had been late before.
+    Backlog,
     /// Many requests were due at once, and the loop was busy with earlier ones.
     Burst,
     /// None of these.
@@ -34,7 +36,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Depth,
         Self::Overlap,
         Self::Order,
@@ -44,6 +46,7 @@ impl Cause {
         Self::Submission,
         Self::Completions,
         Self::Descheduled,
+        Self::Backlog,
         Self::Burst,
         Self::Unknown,
     ];
@@ -60,6 +63,7 @@ impl Cause {
             Self::Submission => "a submission took long",
             Self::Completions => "reaping took long",
             Self::Descheduled => "loop was preempted",
+            Self::Backlog => "backlog of a stall",
             Self::Burst => "many due at once",
             Self::Unknown => "cause unknown",
         }
@@ -77,6 +81,7 @@ impl Cause {
             Self::Submission => "submission calls took long",
             Self::Completions => "reaping completions took long",
             Self::Descheduled => "the replay loop was preempted",
+            Self::Backlog => "the replayer had been stalled, and made up for it",
             Self::Burst => "many were due at once",
             Self::Unknown => "of an unknown cause",
         }
