@@ -10,7 +10,7 @@ import numpy as np
 
 from iosonar.campaign.report.effects import Effect, MetricAnalysis, analyse
 from iosonar.campaign.report.factors import Factors, Place, factors_of
-from iosonar.campaign.report.results import LeafResult
+from iosonar.campaign.report.results import Fidelity, LeafResult
 
 METRICS = ("p99", "p95", "p50", "delay.p99", "throughput")
 """The analysed metrics, in the order of interest."""
@@ -20,6 +20,10 @@ HEADLINES = ("p99", "p95", "p50")
 
 BLOCKED = 0.95
 """The rank correlation with time from which the levels of a factor count as run one after another."""
+
+
+WORDS = {Fidelity.UNFILLED: "of a target that was never filled (reads returned only zeros)"}
+"""Verdicts in a sentence about results, where the word itself is not clear enough."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def analyse_campaign(leaves: Sequence[LeafResult], by: Sequence[str] = ()) -> An
     sure = [leaf for leaf in done if not leaf.doubt]
     doubt = ""
     if done and not sure:
-        reasons = sorted({str(leaf.fidelity) for leaf in done})
+        reasons = sorted({WORDS.get(leaf.fidelity, str(leaf.fidelity)) for leaf in done})
         doubt = f"every result is {' or '.join(reasons)}"
     used = sure or done
     left_out = [leaf for leaf in done if leaf.doubt] if sure else []

@@ -32,6 +32,9 @@ ABOUT = (
 )
 
 
+STATES = {Fidelity.FAKE: "FAKE", Fidelity.UNFAITHFUL: "NOT faithful", Fidelity.UNFILLED: "target NOT filled"}
+"""Verdicts in the table of the leaves, where the word itself is not clear enough."""
+
 LEAVES = (
     "Instances of a leaf are pooled. Between devices: the p99 of the slowest device divided by that of the fastest "
     "(p50 with few requests)."
@@ -159,7 +162,7 @@ def _cell(leaf: LeafResult, metric: str) -> str:
 def _state(leaf: LeafResult) -> str:
     if not leaf.done:
         return leaf.state
-    return {Fidelity.FAKE: "FAKE", Fidelity.UNFAITHFUL: "NOT faithful"}.get(leaf.fidelity, str(leaf.fidelity))
+    return STATES.get(leaf.fidelity, str(leaf.fidelity))
 
 
 def _link(leaf: LeafResult, folder: Path) -> str:

@@ -9,7 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from iosonar import units
 from iosonar.campaign import state, tree
+from iosonar.campaign.outcome import UNFILLED
 from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
@@ -28,6 +30,9 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 MIN_BEYOND = 10
 """The fewest requests beyond a percentile: with fewer, chance would determine it."""
 
+NOT_FILLED = "fill the target first (enable_wipe=1)"
+"""What to do about reads that return only zeros."""
+
 LEAST_DELAY_S = 1e-6
 """Shorter delays count as this: clocks and loops are not more accurate."""
 
@@ -41,6 +46,8 @@ class Fidelity(StrEnum):
     FAITHFUL = "faithful"
     UNFAITHFUL = "unfaithful"
     FAKE = "fake"
+    UNFILLED = "unfilled"
+    """Reads returned only zeros, from areas of the target that were never written."""
     UNKNOWN = "unknown"
     """Without a result."""
 
@@ -235,6 +242,10 @@ def _fidelity(study: Study) -> tuple[Fidelity, str]:
         severity, words = grade_of(found)
         if severity is Severity.BAD:
             return Fidelity.UNFAITHFUL, f"the replay of {file.name} was {words}: {decisive(found)}"
+    zeros = verdict_of(study)["zero_reads"]["requests"] or 0
+    reads = study.once("outcomes", lambda: outcomes(study.requests.table)).by_op.get("read", 0)
+    if zeros and zeros >= UNFILLED * reads:
+        return Fidelity.UNFILLED, f"{zeros:,} of {units.counted(reads, 'read')} returned only zeros: {NOT_FILLED}"
     return Fidelity.FAITHFUL, ""
 
 
