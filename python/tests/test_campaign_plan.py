@@ -283,7 +283,14 @@ def test_each_variable_becomes_its_option(shell: Shell, variables: dict[str, str
 
 def test_variables_with_their_defaults_add_no_options(shell: Shell) -> None:
     plain = options(shell)
-    unchanged = {"fill_random": "", "fill_null": 0, "replay_duration": 0, "speedup": "1.0", "replay_out_start": "", "bottleneck": 0}
+    unchanged = {
+        "fill_random": "",
+        "fill_null": 0,
+        "replay_duration": 0,
+        "speedup": "1.0",
+        "replay_out_start": "",
+        "bottleneck": 0,
+    }
     unchanged |= {"verbose": 9, "o_sync": 0, "no_o_direct": 0, "simulate_io": 0, "fake_io": "00", "dry_run": ""}
     assert options(shell, **unchanged) == plain
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from iosonar.campaign import advice, confs, outcome, plan, samples, state
-from iosonar.campaign.hosts import ConnectionLostError, Hosts
+from iosonar.campaign.hosts import ConnectionLostError, HostError, Hosts
 from iosonar.campaign.loads import Loads
 from iosonar.campaign.replays import Replays
 from iosonar.campaign.results import finish, keep_partial_results
@@ -71,8 +71,8 @@ class LeafRun:
         self._log: BinaryIO | None = None
         self._tail = bytearray()
         self._errors: list[str] = []
-        self._unreachable: list[str] = []
-        """Hosts that could not be reached in the function that runs now, with the reason."""
+        self._host_errors: list[str] = []
+        """Errors of hosts in the function that runs now, such as one that cannot be reached."""
         self._watch: Watch | None = None
         self._shell: Shell | None = None
         self._undo_ids: set[str] = set()
@@ -195,8 +195,8 @@ class LeafRun:
             raise UserError(f"unknown request of the shell: {name}")
         try:
             reply = handler(*arguments)
-        except ConnectionLostError as error:
-            self._unreachable.append(f"{error.host} is unreachable: {error.text}")
+        except HostError as error:
+            self._host_errors.append(_words_of(error))
             raise
         return reply if isinstance(reply, Reply) else Reply()
 
@@ -380,9 +380,9 @@ class LeafRun:
                 self._print(f"{text}\n".encode())
 
     def _with_words(self, text: str) -> str:
-        """An error with what the conf or the module said about it; before all, which host could not be reached."""
-        if self._unreachable:
-            return self._unreachable[0]
+        """An error with what the conf or the module said about it; before all, what was wrong with a host."""
+        if self._host_errors:
+            return self._host_errors[0]
         if self._errors:
             return self._errors[-1]
         lines = [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
@@ -390,7 +390,7 @@ class LeafRun:
 
     def _forget_words(self) -> None:
         self._errors.clear()
-        self._unreachable.clear()
+        self._host_errors.clear()
         self._tail.clear()
 
     def _standing(self) -> str:
@@ -409,6 +409,10 @@ class LeafRun:
         if self._log and not self._log.closed:
             self._log.write(output)
             self._log.flush()
+
+
+def _words_of(error: HostError) -> str:
+    return f"{error.host} is unreachable: {error.text}" if isinstance(error, ConnectionLostError) else str(error)
 
 
 def _earlier(folder: Path) -> list[state.LeafState]:

@@ -61,6 +61,8 @@ def analyse_campaign(leaves: Sequence[LeafResult], by: Sequence[str] = ()) -> An
     if done and not sure:
         reasons = sorted({WORDS.get(leaf.fidelity, str(leaf.fidelity)) for leaf in done})
         doubt = f"every result is {' or '.join(reasons)}"
+        if any(leaf.unfilled for leaf in done) and all(leaf.fidelity is not Fidelity.UNFILLED for leaf in done):
+            doubt += ", and reads of targets that were never filled returned only zeros"
     used = sure or done
     left_out = [leaf for leaf in done if leaf.doubt] if sure else []
     # Factors of the whole tree, so that --by names the same levels whatever is finished.

@@ -162,7 +162,10 @@ def _cell(leaf: LeafResult, metric: str) -> str:
 def _state(leaf: LeafResult) -> str:
     if not leaf.done:
         return leaf.state
-    return STATES.get(leaf.fidelity, str(leaf.fidelity))
+    state = STATES.get(leaf.fidelity, str(leaf.fidelity))
+    return (
+        f"{state}, {STATES[Fidelity.UNFILLED]}" if leaf.unfilled and leaf.fidelity is not Fidelity.UNFILLED else state
+    )
 
 
 def _link(leaf: LeafResult, folder: Path) -> str:
@@ -221,6 +224,7 @@ def _leaf_json(leaf: LeafResult, analysis: Analysis) -> dict[str, Any]:
         "reason": leaf.reason,
         "fidelity": str(leaf.fidelity),
         "doubt": leaf.doubt,
+        "unfilled": leaf.unfilled,
         "used": any(leaf is each for each in analysis.used),
         "metrics": dict(leaf.metrics),
         "devices": [vars(device) for device in leaf.devices],
