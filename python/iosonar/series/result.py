@@ -32,6 +32,8 @@ class Result:
     faithful: bool
     failed: int
     fake: str
+    fills_depth: bool
+    """Whether as many requests were in flight at a time as --depth allows."""
     warnings: tuple[str, ...]
 
     @property
@@ -91,8 +93,14 @@ def _result(run: dict[str, Any], statistics: dict[str, Any], point: Point) -> Re
         faithful=bool(verdict.get("faithful")),
         failed=failed,
         fake=plain(str(run.get("fake") or "")).removeprefix("FAKE RESULT: "),
+        fills_depth=_fills_depth(run, statistics),
         warnings=tuple(plain(str(each)) for each in run.get("warnings") or []),
     )
+
+
+def _fills_depth(run: dict[str, Any], statistics: dict[str, Any]) -> bool:
+    depth = (run.get("options") or {}).get("depth")
+    return isinstance(depth, int) and int(statistics.get("max_in_flight") or 0) >= depth
 
 
 def _number(value: Any) -> float:
