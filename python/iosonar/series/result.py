@@ -13,6 +13,10 @@ from iosonar.series.plan import Point
 from iosonar.text import plain, shown
 
 
+NEARLY = 0.9
+"""This share of --depth in flight on average shows that the depth limits the throughput."""
+
+
 @dataclass(frozen=True)
 class Result:
     """Times in seconds. Response times count from the scheduled time, latencies from the issue."""
@@ -33,7 +37,7 @@ class Result:
     failed: int
     fake: str
     fills_depth: bool
-    """Whether as many requests were in flight at a time as --depth allows."""
+    """Whether about as many requests were in flight, on average, as --depth allows."""
     warnings: tuple[str, ...]
 
     @property
@@ -93,14 +97,14 @@ def _result(run: dict[str, Any], statistics: dict[str, Any], point: Point) -> Re
         faithful=bool(verdict.get("faithful")),
         failed=failed,
         fake=plain(str(run.get("fake") or "")).removeprefix("FAKE RESULT: "),
-        fills_depth=_fills_depth(run, statistics),
+        fills_depth=_fills_depth(run),
         warnings=tuple(plain(str(each)) for each in run.get("warnings") or []),
     )
 
 
-def _fills_depth(run: dict[str, Any], statistics: dict[str, Any]) -> bool:
-    depth = (run.get("options") or {}).get("depth")
-    return isinstance(depth, int) and int(statistics.get("max_in_flight") or 0) >= depth
+def _fills_depth(run: dict[str, Any]) -> bool:
+    depth, mean = (run.get("options") or {}).get("depth"), run.get("mean_in_flight")
+    return bool(depth and mean) and float(mean or 0) >= NEARLY * float(depth or 0)
 
 
 def _number(value: Any) -> float:

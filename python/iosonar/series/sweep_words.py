@@ -40,8 +40,8 @@ def limit_text(results: Sequence[Result]) -> str | None:
         return None
     at = f"at {', '.join(full)}" if len(full) < len(results) else "at every point"
     return (
-        f"As many requests were in flight as --depth allows {at}: others waited in the replayer, and the throughput may "
-        "be that of the depth, not of the device; use another --output with a higher one, such as -- --depth 4096"
+        f"As many requests were in flight as --depth allows {at}: others waited in the replayer, and the throughput "
+        "may be that of the depth, not of the device; use another --output with a higher one, such as -- --depth 4096"
     )
 
 
