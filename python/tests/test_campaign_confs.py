@@ -104,6 +104,25 @@ def test_a_conf_is_looked_up_from_the_leaf_upwards(top: Path) -> None:
         assert (shell.scalar("threads"), shell.scalar("strong")) == ("a/b", "2")
 
 
+def test_confs_of_a_leaf_are_sourced_in_its_directory_and_defaults_in_the_top(top: Path) -> None:
+    (top / "a/b").mkdir(parents=True)
+    write(top / "default-main.conf", "in_top=$PWD")
+    write(top / "a.conf", "threads=$(cat depth.txt)")
+    write(top / "a/b/b.conf", "strong=2; in_leaf=$PWD")
+    (top / "a/b/depth.txt").write_text("7\n")
+    write(top / "user_modules.conf", "user_module_dir=own")
+    write(top / "own/50_mine.sh", "mine=$mine_default")
+    write(top / "a/b/default-mine.conf", "mine_default=leaf")
+    with loaded(top, "a/b") as shell:
+        assert [shell.scalar(name) for name in ("threads", "strong", "mine")] == ["7", "2", "leaf"]
+        assert (shell.scalar("in_top"), shell.scalar("in_leaf")) == (str(top), str(top / "a/b"))
+
+
+def test_an_override_that_looks_like_an_array_is_refused() -> None:
+    with pytest.raises(UsageError, match="write the array into a conf"):
+        confs.parse_override("replay_options=(--force)")
+
+
 def test_a_missing_conf_of_the_path_is_an_error_that_names_it(top: Path) -> None:
     (top / "a/b").mkdir(parents=True)
     write(top / "a.conf")

@@ -12,7 +12,6 @@ from iosonar.errors import UserError
 from iosonar.series.plan import Point
 from iosonar.text import plain, shown
 
-
 NEARLY = 0.9
 """This share of --depth in flight on average shows that the depth limits the throughput."""
 

@@ -15,7 +15,7 @@ from iosonar import units
 from iosonar.campaign.report import gate as gates
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.effects import Effect
-from iosonar.campaign.report.figures import effect_plots, finding
+from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
 from iosonar.campaign.report.words import NAMES, banners, factor_names, headline, short
 from iosonar.figures.model import Severity
@@ -71,10 +71,11 @@ def run_report(
 def campaign_page(analysis: Analysis, judged: gates.Gate, folder: Path, name: str) -> Page:
     """The page; `folder` is where it will be, for the links to the leaves."""
     plots = effect_plots(analysis)
+    of_leaves = leaf_plot(analysis)
     effects = tuple(table for table in (_effects(analysis),) if table.rows)
     sections = (
         *((Section("effects", "Effects", ABOUT, plots, effects),) if plots or effects else ()),
-        Section("leaves", "Leaves", LEAVES, (), (_leaves(analysis, folder),)),
+        Section("leaves", "Leaves", LEAVES, (of_leaves,) if of_leaves else (), (_leaves(analysis, folder),)),
     )
     summary = Summary(
         title=plain(name),
