@@ -104,6 +104,25 @@ def test_a_conf_is_looked_up_from_the_leaf_upwards(top: Path) -> None:
         assert (shell.scalar("threads"), shell.scalar("strong")) == ("a/b", "2")
 
 
+def test_confs_of_a_leaf_are_sourced_in_its_directory_and_defaults_in_the_top(top: Path) -> None:
+    (top / "a/b").mkdir(parents=True)
+    write(top / "default-main.conf", "in_top=$PWD")
+    write(top / "a.conf", "threads=$(cat depth.txt)")
+    write(top / "a/b/b.conf", "strong=2; in_leaf=$PWD")
+    (top / "a/b/depth.txt").write_text("7\n")
+    write(top / "user_modules.conf", "user_module_dir=own")
+    write(top / "own/50_mine.sh", "mine=$mine_default")
+    write(top / "a/b/default-mine.conf", "mine_default=leaf")
+    with loaded(top, "a/b") as shell:
+        assert [shell.scalar(name) for name in ("threads", "strong", "mine")] == ["7", "2", "leaf"]
+        assert (shell.scalar("in_top"), shell.scalar("in_leaf")) == (str(top), str(top / "a/b"))
+
+
+def test_an_override_that_looks_like_an_array_is_refused() -> None:
+    with pytest.raises(UsageError, match="write the array into a conf"):
+        confs.parse_override("replay_options=(--force)")
+
+
 def test_a_missing_conf_of_the_path_is_an_error_that_names_it(top: Path) -> None:
     (top / "a/b").mkdir(parents=True)
     write(top / "a.conf")
@@ -160,12 +179,12 @@ def test_sub_prefix_is_the_path_with_dots(top: Path) -> None:
         ("x='*'", "x", "*"),
         ("x=é€", "x", "é€"),
         ("x=$'\\xff\\xfe'", "x", "\udcff\udcfe"),
-        ("x=$PWD", "x", "TOP"),
+        ("x=$PWD", "x", "LEAF"),
         ("# no line end", "threads", "1"),
     ],
 )
 def test_confs_are_bash(top: Path, text: str, name: str, expected: str) -> None:
-    assert value(top, text, name) == (str(top) if expected == "TOP" else expected)
+    assert value(top, text, name) == (str(top / "leaf") if expected == "LEAF" else expected)
 
 
 def test_arrays_and_empty_variables_are_read_as_they_are(top: Path) -> None:
@@ -211,7 +230,7 @@ def test_the_next_conf_and_the_phases_work_after(top: Path, text: str) -> None:
     (top / "a/b").mkdir(parents=True)
     with loaded(top, "a/b") as shell:
         assert shell.scalar("y") == "<1 2:3>"
-        assert shell.scalar("at") == str(top), "each conf is sourced in the top directory"
+        assert shell.scalar("at") == str(top / "a/b"), "each conf is sourced in the directory of the leaf"
         assert shell.call("show", "a b", "c") == 0
         shell.set("list", ["p q", "r:s"])
         assert shell.get("list") == ["p q", "r:s"]
@@ -257,7 +276,7 @@ def test_bash_env_is_not_sourced(top: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("set -e\nfalse\nx=1", r"leaf\.conf ended the shell \(exit code 1\)"),
         ("set -u\nx=$unknown\n", r"(?s)leaf\.conf ended the shell.*unknown: unbound variable"),
         ("exec true", r"leaf\.conf ended the shell \(exit code 0\)"),
-        ("sleep 3 & kill -KILL $$", r"leaf\.conf ended the shell \(exit code -9\)"),
+        ("sleep 3 & kill -KILL $$", r"the shell of the leaf was ended by SIGKILL in .*leaf\.conf, not by the campaign"),
         ("if true; then", r"(?s)leaf\.conf returned \d.*syntax error"),
         ("x='unfinished", r"(?s)leaf\.conf returned \d.*unexpected EOF"),
         ("nosuchcommand", r"(?s)leaf\.conf returned 127.*nosuchcommand: command not found"),

@@ -43,7 +43,7 @@ def campaign(tmp_path: Path) -> Campaign:
 def add(campaign: Campaign, leaf: str, variable: str, value: str) -> None:
     """A leaf that sets a variable."""
     (campaign.top / "values" / leaf).write_text(value)
-    campaign.leaf(leaf, f"IFS= read -r -d '' {variable} <values/{leaf} || true")
+    campaign.leaf(leaf, f"IFS= read -r -d '' {variable} <../values/{leaf} || true")
 
 
 def assert_no_canary(campaign: Campaign) -> None:
@@ -117,7 +117,7 @@ def test_labels_and_names_of_loads_are_names_of_files(campaign: Campaign) -> Non
 
 
 def test_overrides_are_values(campaign: Campaign) -> None:
-    campaign.leaf("a", 'printf %s "$output_label" >seen')
+    campaign.leaf("a", 'printf %s "$output_label" >../seen')
     campaign.run("--override", "output_label=$(touch CANARY)`touch CANARY`';x", "--dry-run")
     assert (campaign.top / "seen").read_text() == "$(touch CANARY)`touch CANARY`';x"
     for text in ("x;touch CANARY=1", "$(touch CANARY)=1", "a[$(touch CANARY)]=1"):
@@ -128,7 +128,7 @@ def test_overrides_are_values(campaign: Campaign) -> None:
 
 def test_names_of_directories_are_names(campaign: Campaign) -> None:
     odd = "we ird/$(touch CANARY)/;touch CANARY;/`touch CANARY`/-x/quo\"te's"
-    campaign.leaf(odd, 'printf %s "$sub_prefix" >"$PWD/seen"')
+    campaign.leaf(odd, 'printf %s "$sub_prefix" >seen')
     for leaf in ("*", "-e", "~", "new\nline", "b\udcff", "es\x1b[31mcape"):
         campaign.leaf(leaf)
     done = campaign.run("--json", status=1)
@@ -136,7 +136,7 @@ def test_names_of_directories_are_names(campaign: Campaign) -> None:
     assert end["done"] == ["*", "-e", odd, "~"]
     assert [each["leaf"] for each in end["failed"]] == ["b\udcff", "es\x1b[31mcape", "new\nline"]
     assert all("invalid name of a result" in each["reason"] for each in end["failed"])
-    assert (campaign.top / "seen").read_text() == "." + odd.replace("/", ".")
+    assert (campaign.top / odd / "seen").read_text() == "." + odd.replace("/", ".")
     assert len(campaign.results(odd)) == 1
     for words in (("status",), ("--dry-run",)):
         shown = campaign.run(*words, status=int(words != ("status",)))

@@ -36,6 +36,12 @@ def test_hosts_devices_and_the_label_stand_in_the_conf(tmp_path: Path) -> None:
     assert found == ["a root@b{1..3}", "/dev/nvme{0..3}n1 /dev/dm-*", "disks-2026", "60"]
 
 
+def test_a_new_campaign_fills_its_devices_before_each_run_and_draws_pages_alone(tmp_path: Path) -> None:
+    create(tmp_path / "new", ["localhost"], ["/dev/sdx"], 1)
+    assert values(tmp_path / "new" / "default-wipe.conf", "enable_wipe") == ["1"]
+    assert values(tmp_path / "new" / "default-graph.conf", "graph_output") == ["page"]
+
+
 def test_without_devices_the_list_is_empty(tmp_path: Path) -> None:
     create(tmp_path / "new", [], [], 1)
     assert values(tmp_path / "new" / "default-main.conf", "replay_host_list", "replay_device_list") == ["localhost", ""]

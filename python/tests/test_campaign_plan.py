@@ -265,7 +265,9 @@ def test_a_name_that_is_too_long_for_a_file_is_an_error() -> None:
         ({"replay_duration": ".5"}, "--duration 0.5"),
         ({"speedup": "1.23456789"}, "--speedup 1.23456789"),
         ({"replay_out_start": 7}, "--output-offset 7"),
-        ({"bottleneck": 100}, "--ahead 100"),
+        ({"fill_random": 0}, "--fill-random 0"),
+        ({"fill_null": 1}, "--fill-random 0"),
+        ({"bottleneck": 100}, "--bottleneck 100"),
         ({"ahead_limit": 2}, "--ahead-time 2"),
         ({"verbose": 10}, "--verbose"),
         ({"o_sync": 1}, "--o-sync"),
@@ -281,7 +283,14 @@ def test_each_variable_becomes_its_option(shell: Shell, variables: dict[str, str
 
 def test_variables_with_their_defaults_add_no_options(shell: Shell) -> None:
     plain = options(shell)
-    unchanged = {"fill_random": 0, "replay_duration": 0, "speedup": "1.0", "replay_out_start": "", "bottleneck": 0}
+    unchanged = {
+        "fill_random": "",
+        "fill_null": 0,
+        "replay_duration": 0,
+        "speedup": "1.0",
+        "replay_out_start": "",
+        "bottleneck": 0,
+    }
     unchanged |= {"verbose": 9, "o_sync": 0, "no_o_direct": 0, "simulate_io": 0, "fake_io": "00", "dry_run": ""}
     assert options(shell, **unchanged) == plain
 

@@ -142,6 +142,28 @@ def test_a_dry_run_lists_the_instances_and_runs_no_phase(campaign: Campaign) -> 
     assert campaign.left() == []
 
 
+def test_a_dry_run_fetches_nothing_and_leaves_nothing_though_addresses_and_hosts_are_gone(campaign: Campaign) -> None:
+    campaign.leaf("a", "input_file_list='http://never.example/x.load.gz ftp://never.example/y.*.load.gz'")
+    campaign.conf("a", (campaign.top / "a.conf").read_text() + "; replay_host_list='never.example localhost'")
+    before = sorted(campaign.top.rglob("*"))
+    for word in ("--dry-run", "--dry-run=1", "--test=1"):
+        done = campaign.run(word)
+        assert f"  never.example:{campaign.device} http://never.example/x.load.gz -> " in done.stdout
+        assert f"  localhost:{campaign.device} ftp://never.example/y.*.load.gz -> " in done.stdout
+    assert sorted(campaign.top.rglob("*")) == before and list(campaign.tmp.iterdir()) == []
+
+
+def test_directories_left_out_for_their_name_alone_are_named(campaign: Campaign) -> None:
+    campaign.leaf("a", "dry_run=1")
+    for name in ("old-model", "a/try1.old", "ignored"):
+        (campaign.top / name).mkdir()
+    for words in (("--dry-run",), ()):
+        said = campaign.run(*words).stderr
+        assert [line for line in said.splitlines() if "left out" in line] == [
+            "old-model is left out: a name that begins with old does not count; rename it to run it"
+        ]
+
+
 @pytest.mark.parametrize("failing", ["prepare", "setup"])
 def test_after_a_failure_only_cleanup_and_finish_run(campaign: Campaign, failing: str) -> None:
     campaign.leaf("a", f"on_{failing}='echo no disks; false'")

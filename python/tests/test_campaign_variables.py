@@ -100,8 +100,8 @@ class Variables:
         return [self.values[name]] if name in self.values else []
 
 
-def test_requests_are_prepared_ahead_by_number_or_by_time() -> None:
+def test_a_bottleneck_limits_the_requests_in_flight_and_not_those_prepared_ahead() -> None:
     shell = Variables(cmode="with-partial", vmode="no-overhead", bottleneck="16", ahead_limit="0.5")
     found = options(shell, lambda _: None)  # type: ignore[arg-type]
-    assert found[found.index("--ahead") + 1] == "16"
+    assert found[found.index("--bottleneck") + 1] == "16" and "--ahead" not in found
     assert found[found.index("--ahead-time") + 1] == "0.5"

@@ -110,6 +110,43 @@ def test_throughput_of_a_closed_program_is_depth_over_time_up_to_the_servers(clo
     assert pyarrow.csv.read_csv(folder / "four.points.csv").num_rows == 5
 
 
+def test_each_depth_of_a_sweep_reaches_the_device(closed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "deep.sweep"
+    found = swept(closed, Vary.DEPTH, [256, 2048], folder, "constant=10ms servers=4096", "200ms")
+    assert [round(point["requests_per_s"], -2) for point in found["points"]] == [25_600, 204_800]
+    assert found["best"] == "depth-2048"
+
+
+def test_options_that_would_limit_or_replace_what_a_sweep_varies_are_refused(closed: Path, tmp_path: Path) -> None:
+    of = (closed, *FOUR_SERVERS, "--output", tmp_path / "a.sweep")
+    for word in ("--depth=16", "--threads=16", "--bottleneck=16"):
+        said = refused(*of, "--depth", "1..64", "--", word)
+        assert f"{word.partition('=')[0]} after --: the series sets it for each run" in said
+    assert "the sweep sets it for each point" in refused(*of, "--depth", "1..64", "--", "--set", "depth=4")
+    assert "--depth 100000: at most 65536 requests can be in flight" in refused(*of, "--depth", "1,100000")
+
+
+def test_the_depth_of_the_queue_does_not_count_as_the_depth_of_the_program_of_a_sweep_of_spans(
+    closed: Path, tmp_path: Path
+) -> None:
+    asked = Sweep(str(closed), Vary.SPAN, [4096], None, (), MODEL, True, "1s", ("--depth=8",))
+    assert plan(asked).command[-2:] == ("--set", "depth=1")
+
+
+def test_a_sweep_of_rates_says_where_the_depth_limits_the_throughput(tmp_path: Path) -> None:
+    program = tmp_path / "open.toml"
+    program.write_text(OPEN)
+    of = ("--simulate", "constant=10ms servers=4096", "--virtual-time", "--for", "500ms", "--output")
+    words = (program, "--rate", "1000,3000", *of)
+    assert (
+        "As many requests were in flight"
+        not in subprocess.run(command(*words, tmp_path / "a.sweep"), capture_output=True, text=True, check=True).stdout
+    )
+    limited = command(*words, tmp_path / "b.sweep", "--", "--depth", "16")
+    said = subprocess.run(limited, capture_output=True, text=True, check=True).stdout
+    assert "As many requests were in flight as --depth allows at rate-3000" in said
+
+
 def test_an_open_program_has_the_response_times_of_m_m_1_and_its_knee_at_half_the_capacity(tmp_path: Path) -> None:
     program = tmp_path / "open.toml"
     program.write_text(OPEN)

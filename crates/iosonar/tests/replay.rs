@@ -228,6 +228,21 @@ fn skipped_requests_may_exceed_the_queue_of_the_completion_log() {
 }
 
 #[test]
+fn the_smaller_of_depth_and_bottleneck_limits_the_requests_in_flight() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(500, 8));
+    for (depth, bottleneck, most) in [("64", "16", 16), ("8", "16", 8), ("64", "0", 64)] {
+        let more = ["--asap", "--depth", depth, "--bottleneck", bottleneck, "--overwrite"];
+        let more = [&more[..], &["--virtual-time", "--simulate", "constant=1ms servers=64"]].concat();
+        let ran = bench.replay(&load, &bench.target(MIB), &more).with_code(0);
+        assert_eq!(ran.rows().iter().map(|row| row.in_flight).max(), Some(most), "{depth} {bottleneck}");
+    }
+    let each = ["--depth", "each=4", "--bottleneck", "2", "--overwrite"];
+    let said = bench.replay(&load, &bench.target(MIB), &each).with_code(2).stderr;
+    assert!(said.contains("--bottleneck limits all targets together"), "{said}");
+}
+
+#[test]
 fn requests_beyond_the_depth_wait_and_are_marked() {
     let bench = Bench::new();
     let load: Vec<Row> = (0..200).map(|i| (0.0, i * 8, 8, 'W')).collect();

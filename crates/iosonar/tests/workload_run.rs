@@ -50,6 +50,25 @@ fn the_throughput_of_a_closed_program_is_its_depth_divided_by_the_response_time(
 }
 
 #[test]
+fn all_requests_of_a_closed_program_go_to_the_device_unless_the_command_line_limits_them() {
+    let bench = Bench::new();
+    let text = program(&bench, &stream("c", "closed = true\nop = \"read\"\ninstances = 2\ndepth = 1024"));
+    for (more, at_once) in [
+        (&[][..], 2048),
+        (&["--depth", "512"], 512),
+        (&["--bottleneck", "100"], 100),
+        (&["--depth", "64", "--bottleneck", "4096"], 64),
+    ] {
+        let words = [&VIRTUAL[..], &["constant=10ms servers=4096", "--for", "200ms", "--overwrite"], more].concat();
+        let ran = run(&bench, &text, &words).with_code(0);
+        let most = ran.rows().iter().map(|row| row.in_flight).max();
+        assert_eq!(most, Some(at_once), "{more:?}");
+        let says = ran.stderr.contains("the program may have 2,048 requests at a time");
+        assert_eq!(says, at_once < 2048, "{more:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn an_open_program_that_overloads_the_device_gets_growing_delays_and_a_closed_one_none() {
     let bench = Bench::new();
     let more = [&VIRTUAL[..], &["constant=2ms servers=1", "--for", "4s", "--depth", "8", "--overwrite"]].concat();

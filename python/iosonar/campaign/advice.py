@@ -73,6 +73,7 @@ def before(leaf: PlannedLeaf) -> list[str]:
     """All warnings about a leaf, each a sentence without a full stop."""
     return [
         *_same_state(leaf),
+        *_zeros(leaf),
         *_duration(leaf),
         *_common_mode(leaf),
         *_one_thing_at_a_time(leaf),
@@ -90,7 +91,7 @@ def _same_state(leaf: PlannedLeaf) -> Iterator[str]:
         return
     used: dict[str, str] = {}
     for earlier in leaf.earlier:
-        if earlier.replayed:
+        if earlier.replayed and not any(_number(earlier.variables, name) for name in WITHOUT_DEVICE):
             used |= {f"{host}:{device}": earlier.name for host, device in earlier.devices}
     again = [name for each in leaf.instances if (name := f"{each.host}:{each.device}") in used]
     if again and not recreated:
@@ -107,6 +108,22 @@ def _same_state(leaf: PlannedLeaf) -> Iterator[str]:
         yield (
             "nothing fills the devices before this run: reads of areas never written do not reach the medium; "
             "set enable_wipe=1"
+        )
+
+
+def writes_zeros(variables: Mapping[str, str]) -> bool:
+    """Whether a leaf writes blocks of zeros."""
+    has_fill = bool(variables.get("fill_random", "").strip())
+    return _enabled(variables, "fill_null") or (has_fill and not _number(variables, "fill_random"))
+
+
+def _zeros(leaf: PlannedLeaf) -> Iterator[str]:
+    """Zeros are data that many devices do not store."""
+    if writes_zeros(leaf.variables):
+        name = "fill_random=0" if leaf.variables.get("fill_random", "").strip() else "fill_null=1"
+        yield (
+            f"{name} writes zeros, as blkreplay did: devices that compress or recognise zeros do not store them; set "
+            "fill_random=100"
         )
 
 

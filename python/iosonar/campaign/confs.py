@@ -27,6 +27,8 @@ def parse_override(text: str) -> tuple[str, str]:
     found = _OVERRIDE.fullmatch(text)
     if found is None:
         raise UsageError(f"invalid override {text!r}: write it like threads=64")
+    if found["value"].startswith("("):
+        raise UsageError(f"invalid override {text!r}: an override sets a text; write the array into a conf")
     return found["name"], found["value"]
 
 
@@ -40,7 +42,10 @@ def check_top(top: Path) -> None:
 
 
 def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: Callable[[str], None]) -> None:
-    """Sources everything in the order of precedence: modules with their defaults, overrides, the leaf's own confs."""
+    """Sources everything in the order of precedence: modules with their defaults, overrides, the leaf's own confs.
+
+    Defaults are sourced in the top, what belongs to the leaf in the leaf's directory, in which the shell stays.
+    """
     shell.set_scalar("base_dir", str(BASE))
     shell.set_scalar("sub_prefix", "".join(f".{name}" for name in leaf.path))
     check_top(leaf.top)
@@ -51,6 +56,7 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
             _source(shell, path)
     for name, value in overrides:
         shell.set_scalar(name, value)
+    shell.cd(leaf.folder)
     _load_user_modules(shell, leaf)
     if not leaf.path:
         note("started inside a leaf: only the defaults apply")
@@ -86,11 +92,12 @@ def _load_user_modules(shell: Shell, leaf: Leaf) -> None:
     folder = shell.scalar("user_module_dir")
     if not folder:
         return
-    path = Path(folder) if Path(folder).is_absolute() else conf.parent / folder
-    if not path.is_dir():
-        raise UserError(f"{conf}: user_module_dir: no directory {path}")
+    # An absolute path replaces what is before it.
+    path = next((start / folder for start in (conf.parent, leaf.folder) if (start / folder).is_dir()), None)
+    if path is None:
+        raise UserError(f"{conf}: user_module_dir: no directory {conf.parent / folder}")
     for module, file in modules_of(path):
-        default = find(f"default-{module}.conf", leaf.top)
+        default = find(f"default-{module}.conf", leaf.folder)
         if default is not None:
             _source(shell, default)
         _source(shell, file)

@@ -35,15 +35,29 @@ def words(text: str) -> list[str]:
         raise UserError(f"{plain(text)} expands to more than {_MOST_NAMES} names") from error
 
 
-def find(text: str, folders: Sequence[Path]) -> list[Path]:
-    """The input files of `input_file_list`. Patterns are relative to the first of the folders that has a match."""
+def find(text: str, folders: Sequence[Path], *, fetch: bool = True) -> list[Path]:
+    """The input files of `input_file_list`. Patterns are relative to the first of the folders that has a match.
+
+    Without `fetch`, an address that was not fetched yet stands for its files: see `shown`.
+    """
     found: list[Path] = []
     for word in words(text):
-        files = _fetched(word) if _ADDRESS.match(word) else _local(word, folders)
+        files = (_fetched(word) if fetch else [_known(word)]) if _ADDRESS.match(word) else _local(word, folders)
         if not files:
             raise UserError(f"input_file_list: no file {plain(word)}")
         found += files
     return found
+
+
+def shown(file: Path) -> str:
+    """An input file, or an address that was not fetched, for people."""
+    return re.sub(r"^(https?|ftp):/(?!/)", r"\1://", str(file), flags=re.IGNORECASE)
+
+
+def _known(address: str) -> Path:
+    """The file that was fetched from an address, or the address itself."""
+    has_pattern = _WILDCARD.search(address.rpartition("/")[2])
+    return Path(address) if has_pattern or not (file := _cached(address)).is_file() else file
 
 
 def _local(pattern: str, folders: Iterable[Path]) -> list[Path]:
@@ -67,16 +81,22 @@ def _fetched(address: str) -> list[Path]:
     return [_fetch(f"{base}/{urllib.parse.quote(name)}") for name in sorted(names)]
 
 
-def _fetch(address: str) -> Path:
+def _cached(address: str) -> Path:
+    """Where the file of an address is kept."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "iosonar" / "loads"
     folder = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
     try:
         name = urllib.parse.unquote(urllib.parse.urlsplit(address).path.rpartition("/")[2])
     except ValueError as error:
         raise UserError(f"cannot fetch {plain(address)}: {error}") from error
-    target = folder / (re.sub(r"[/\0]", "_", name).lstrip(".") or "load")
+    return folder / (re.sub(r"[/\0]", "_", name).lstrip(".") or "load")
+
+
+def _fetch(address: str) -> Path:
+    target = _cached(address)
     if target.is_file():
         return target
+    folder = target.parent
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f".{os.getpid()}.unfinished"
     try:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from iosonar.campaign import advice, confs, plan, samples, state
-from iosonar.campaign.hosts import Hosts
+from iosonar.campaign import advice, confs, outcome, plan, samples, state
+from iosonar.campaign.hosts import ConnectionLostError, HostError, Hosts
 from iosonar.campaign.loads import Loads
 from iosonar.campaign.replays import Replays
 from iosonar.campaign.results import finish, keep_partial_results
@@ -47,6 +47,8 @@ class Surroundings:
     overrides: Sequence[tuple[str, str]]
     events: Events
     environment: dict[str, str]
+    folder: Path
+    """Where the campaign keeps what it needs while it runs."""
 
 
 @dataclass
@@ -69,11 +71,14 @@ class LeafRun:
         self._log: BinaryIO | None = None
         self._tail = bytearray()
         self._errors: list[str] = []
+        self._host_errors: list[str] = []
+        """Errors of hosts in the function that runs now, such as one that cannot be reached."""
+        self._watch: Watch | None = None
         self._shell: Shell | None = None
         self._undo_ids: set[str] = set()
         self.not_undone: list[str] = []
         """Changes that could not be undone; the undo journal still has them."""
-        self._loads = Loads(leaf.top / ".campaign" / "loads")
+        self._loads = Loads(around.folder / "loads")
         self._replays: Replays | None = None
         self._instances: list[plan.Instance] = []
         self._options: list[str] = []
@@ -111,7 +116,7 @@ class LeafRun:
         with self._open_shell() as self._shell:
             confs.load(self._shell, self.leaf, self.around.overrides, self._note)
             self._set_devices(local_only=True)
-            return self._plan()
+            return self._plan(fetch=False)
 
     def _run_in_shell(self) -> None:
         with self._open_shell() as shell:
@@ -119,7 +124,6 @@ class LeafRun:
             try:
                 try:
                     confs.load(shell, self.leaf, self.around.overrides, self._note)
-                    shell.cd(self.leaf.folder)
                     self.around.hosts.reconnect_timeout = plan.number(shell, "reconnect_timeout", RECONNECT_S)
                 except UserError as error:
                     raise LeafFailedError(self._with_words(str(error))) from error
@@ -136,18 +140,17 @@ class LeafRun:
         self._end("done", "")
 
     def _open_shell(self) -> Shell:
-        return Shell(self.leaf.top, self._print, self._answer, self.around.environment)
+        return Shell(self.leaf.top, self._print, self._answer, self.around.environment, self.around.folder)
 
     def _phase(self, phase: str) -> None:
         assert self._shell
         for function in self._shell.scalar(f"{phase}_list").split():
-            self._errors.clear()
-            self._tail.clear()
+            self._forget_words()
             self._write_log(f"--- {phase}: {function}\n".encode())
             try:
                 status = self._shell.call(function)
             except ShellEndedError as error:
-                raise LeafFailedError(self._with_words(str(error))) from error
+                raise LeafFailedError(self._with_words(f"{error} (phase {phase}{self._standing()})")) from error
             if status:
                 raise LeafFailedError(self._with_words(f"{function} failed"))
 
@@ -164,8 +167,7 @@ class LeafRun:
             except UserError:
                 functions = []
             for function in functions:
-                self._errors.clear()
-                self._tail.clear()
+                self._forget_words()
                 self._write_log(f"--- {phase}: {function}\n".encode())
                 try:
                     if shell.call(function):
@@ -191,7 +193,11 @@ class LeafRun:
         handler = getattr(self, f"_on_{name}", None)
         if handler is None:
             raise UserError(f"unknown request of the shell: {name}")
-        reply = handler(*arguments)
+        try:
+            reply = handler(*arguments)
+        except HostError as error:
+            self._host_errors.append(_words_of(error))
+            raise
         return reply if isinstance(reply, Reply) else Reply()
 
     def _on_error(self, text: str) -> None:
@@ -203,6 +209,10 @@ class LeafRun:
     def _on_remote(self, name: str) -> Reply:
         host = self.around.hosts.get(name)
         return Reply(0, "\n".join([host.shell_prefix(), *host.shell_words()]))
+
+    def _on_reachable(self, name: str) -> None:
+        """Raises ConnectionLostError if a host cannot be reached: ssh has failed."""
+        self.around.hosts.get(name).run(["true"])
 
     def _on_program(self, host: str) -> Reply:
         return Reply(0, self.around.hosts.get(host).program())
@@ -234,6 +244,7 @@ class LeafRun:
             self._instances,
             self._options,
             lambda text: self._write_log(text.encode("utf-8", "surrogateescape")),
+            self._shell.check,
         )
         filters = self._shell.scalar(plan.FILTERS).strip()
         self._replays.bring(lambda source: self._loads.filtered(self._shell, source) if filters else source)
@@ -265,12 +276,17 @@ class LeafRun:
             self._replays.sample_devices()
             for text in samples.changes(self.leaf.top, self.leaf.name, self._replays.states):
                 self._note(text)
-        with Watch(self.leaf.name, self._instances, self.around.events, self.leaf.top / ".campaign") as watch:
+        with Watch(self.leaf.name, self._instances, self.around.events, self.around.folder) as watch:
+            self._watch = watch
             try:
                 self._replays.run(plan.number(self._shell, "start_grace", 15.0), watch)
             finally:
                 self.state.instances = self._replays.states
                 self.state.hosts = self._replays.samples
+                for text in outcome.unfilled(
+                    self.state.instances, writes_zeros=advice.writes_zeros(self.state.variables)
+                ):
+                    self._note(text)
         self._replays.convert(self._to_text)
 
     def _to_text(self, result: Path, target: Path) -> None:
@@ -315,7 +331,7 @@ class LeafRun:
         self._shell.set("input_file", [])
         # Errors are raised after all functions of prepare, which may change what is wrong.
         with contextlib.suppress(UserError):
-            self._set_files(plan.instances(self._shell, self._folders))
+            self._set_files(plan.instances(self._shell, self._folders, fetch=not local_only))
 
     def _set_files(self, instances: Sequence[plan.Instance]) -> None:
         assert self._shell
@@ -323,9 +339,9 @@ class LeafRun:
         self._shell.set("input_file", self._inputs)
         self._shell.set("output_file", [each.output for each in instances])
 
-    def _plan(self) -> tuple[list[plan.Instance], list[str]]:
+    def _plan(self, *, fetch: bool = True) -> tuple[list[plan.Instance], list[str]]:
         assert self._shell
-        self._instances = plan.instances(self._shell, self._folders, self._inputs)
+        self._instances = plan.instances(self._shell, self._folders, self._inputs, fetch=fetch)
         self._options = plan.options(self._shell, self._note)
         return self._instances, self._options
 
@@ -364,11 +380,22 @@ class LeafRun:
                 self._print(f"{text}\n".encode())
 
     def _with_words(self, text: str) -> str:
-        """An error with what the conf or the module said about it."""
+        """An error with what the conf or the module said about it; before all, what was wrong with a host."""
+        if self._host_errors:
+            return self._host_errors[0]
         if self._errors:
             return self._errors[-1]
         lines = [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
         return f"{text}: {plain(lines[-1].strip())}" if lines else text
+
+    def _forget_words(self) -> None:
+        self._errors.clear()
+        self._host_errors.clear()
+        self._tail.clear()
+
+    def _standing(self) -> str:
+        """How far the replays are, as the rest of a sentence; empty if none runs."""
+        return f", {self._watch.standing()}" if self._watch and self._watch.standing() else ""
 
     def _print(self, output: bytes) -> None:
         self._write_log(output)
@@ -384,6 +411,10 @@ class LeafRun:
             self._log.flush()
 
 
+def _words_of(error: HostError) -> str:
+    return f"{error.host} is unreachable: {error.text}" if isinstance(error, ConnectionLostError) else str(error)
+
+
 def _earlier(folder: Path) -> list[state.LeafState]:
     """The attempt before this one, if there was one."""
     try:
@@ -395,4 +426,5 @@ def _earlier(folder: Path) -> list[state.LeafState]:
 
 def _as_earlier(known: state.LeafState) -> advice.EarlierLeaf:
     devices = tuple((each.host, each.device_original) for each in known.instances)
-    return advice.EarlierLeaf(known.leaf, tuple(known.path), known.variables, devices, bool(known.instances))
+    replayed = any(each.began for each in known.instances)
+    return advice.EarlierLeaf(known.leaf, tuple(known.path), known.variables, devices, replayed)

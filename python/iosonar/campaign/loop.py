@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from iosonar import units
-from iosonar.campaign import confs, results, state, tree
+from iosonar.campaign import confs, outcome, results, state, tree
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.leaf import LeafRun, Surroundings
 from iosonar.campaign.program import own_program
@@ -58,8 +58,9 @@ def run(top: Path, options: Options) -> Ended:
     confs.check_top(top)
     events = Events(options.as_json)
     ended = Ended()
-    with locked(top), _surroundings(top, options, events) as around:
+    with locked(top), _surroundings(top / FOLDER, options, events) as around:
         _recover(top, around, ended)
+        _say_left_out(top, events)
         while leaf := _next(top, options, ended, events):
             events.emit("leaf", leaf=leaf.name, state="running")
             events.say(f"leaf {plain(leaf.name)}")
@@ -70,10 +71,11 @@ def run(top: Path, options: Options) -> Ended:
                 events.say(f"leaf {plain(leaf.name)}: interrupted; it runs again when the campaign is started again")
                 raise
             ended.not_undone += run_.not_undone
-            events.emit("leaf", leaf=leaf.name, state=found.state, reason=found.reason)
+            words = outcome.line(found.instances) if found.state == "done" else ""
+            events.emit("leaf", leaf=leaf.name, state=found.state, reason=found.reason, outcome=words)
             if found.state == "done":
                 ended.done.append(leaf.name)
-                events.say(f"leaf {plain(leaf.name)}: done, {units.counted(len(found.instances), 'result')}")
+                events.say(f"leaf {plain(leaf.name)}: done, {words}")
                 continue
             ended.failed.append((leaf.name, found.reason))
             events.say(f"leaf {plain(leaf.name)}: failed: {found.reason}")
@@ -85,17 +87,23 @@ def run(top: Path, options: Options) -> Ended:
 def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) -> int:
     """Shows the leaves that would run, in their order, without running any phase; returns their number."""
     confs.check_top(top)
-    events = Events(as_json=True)
-    with _surroundings(top, options, events) as around:
+    events = Events(options.as_json)
+    _say_left_out(top, events)
+    with TemporaryDirectory(prefix="iosonar-plan.") as folder, _surroundings(Path(folder), options, events) as around:
         found = [leaf for leaf in _ordered(tree.leaves(top), options) if not leaf.done]
         for leaf in found:
             show(leaf, LeafRun(leaf, around))
     return len(found)
 
 
+def _say_left_out(top: Path, events: Events) -> None:
+    for name in tree.left_out(top):
+        events.say(f"{plain(name)} is left out: a name that begins with old does not count; rename it to run it")
+
+
 def undo(top: Path, say: Callable[[str], None]) -> list[str]:
     """Undoes the changes of a campaign that was killed; returns those that could not be undone."""
-    with locked(top), _surroundings(top, Options(), Events(False)) as around:
+    with locked(top), _surroundings(top / FOLDER, Options(), Events(False)) as around:
         if not around.undo.entries():
             say("nothing to undo")
         failures = _undo_all(around, say)
@@ -124,13 +132,14 @@ def locked(top: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _surroundings(top: Path, options: Options, events: Events) -> Iterator[Surroundings]:
+def _surroundings(folder: Path, options: Options, events: Events) -> Iterator[Surroundings]:
+    """What leaves share; `folder` is for what the campaign keeps while it runs."""
     program = own_program()
-    journal = Undo(top / FOLDER / "undo")
+    journal = Undo(folder / "undo")
     hosts = Hosts(journal, note=events.say)
     environment = {"PATH": f"{program.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
     try:
-        yield Surroundings(hosts, journal, options.overrides, events, environment)
+        yield Surroundings(hosts, journal, options.overrides, events, environment, folder)
     finally:
         for failure in hosts.close_all():
             events.say(failure)

@@ -56,6 +56,9 @@ def _write(target: Path, hosts: Sequence[str], devices: Sequence[str], repeats: 
         text = _with(text, name, f'"{value}"')
     text = _with(text, "replay_duration", str(DURATION_S))
     main.write_text(text)
+    # What was never written is read without the medium.
+    wipe = target / "default-wipe.conf"
+    wipe.write_text(_with(wipe.read_text(), "enable_wipe", "1"))
     levels: list[Sequence[str]] = [LOADS, DEPTHS]
     if repeats > 1:
         names = [f"repeat-{number:0{len(str(repeats))}}" for number in range(1, repeats + 1)]
@@ -72,7 +75,7 @@ def _with(text: str, name: str, value: str) -> str:
     """The conf with another value of a variable that it sets."""
     changed, count = re.subn(rf"(?m)^{name}=.*$", lambda _: f"{name}={value}", text)
     if count != 1:
-        raise AssertionError(f"default-main.conf sets {name} {count} times")
+        raise AssertionError(f"a default conf sets {name} {count} times")
     return changed
 
 

@@ -74,10 +74,13 @@ def devices(shell: Shell, expand: Expand) -> list[tuple[str, str]]:
     return found[:most] if most > 0 else found
 
 
-def instances(shell: Shell, folders: Sequence[Path], assigned: Sequence[str] = ()) -> list[Instance]:
+def instances(
+    shell: Shell, folders: Sequence[Path], assigned: Sequence[str] = (), *, fetch: bool = True
+) -> list[Instance]:
     """The instances, from the arrays that the modules may have changed.
 
     `assigned` is what `input_file` was before modules could change it. If they did not, `input_file_list` counts.
+    Without `fetch`, the inputs may be addresses: see `inputs.find`.
     """
     hosts, targets, originals = (shell.get(name) for name in ("replay_host", "replay_device", "replay_device_orig"))
     count = len(hosts)
@@ -85,7 +88,7 @@ def instances(shell: Shell, folders: Sequence[Path], assigned: Sequence[str] = (
         counts = f"{units.counted(count, 'host')} and {units.counted(len(targets), 'device')}"
         raise UserError(f"{counts}: a module changed only one of the two lists")
     originals = originals if len(originals) == count else targets
-    files = _inputs(shell, folders, assigned, count)
+    files = _inputs(shell, folders, assigned, count, fetch)
     label = shell.scalar("output_label") or "TEST"
     form = shell.scalar("output_format") or "replay.gz"
     if form not in names.SUFFIXES:
@@ -107,13 +110,15 @@ def instances(shell: Shell, folders: Sequence[Path], assigned: Sequence[str] = (
         ]
         output = names.output_name(label, parts, names.SUFFIXES[form])
         found.append(Instance(host, device, original, source, output, start + index * delta))
-    names.refuse_duplicates([instance.output for instance in found])
+    if all(file.exists() for file in files):
+        # A pattern of addresses may stand for several inputs.
+        names.refuse_duplicates([instance.output for instance in found])
     return found
 
 
-def _inputs(shell: Shell, folders: Sequence[Path], assigned: Sequence[str], count: int) -> list[Path]:
+def _inputs(shell: Shell, folders: Sequence[Path], assigned: Sequence[str], count: int, fetch: bool) -> list[Path]:
     changed = shell.get("input_file")
-    if changed and changed != list(assigned):
+    if fetch and changed and changed != list(assigned):
         if len(changed) != count:
             raise UserError(
                 f"{count} devices and {len(changed)} input files: a module changed only one of the two lists"
@@ -123,7 +128,7 @@ def _inputs(shell: Shell, folders: Sequence[Path], assigned: Sequence[str], coun
             if not file.is_file():
                 raise UserError(f"input_file: no file {plain(str(file))}")
         return files
-    files = inputs.find(shell.scalar("input_file_list"), folders)
+    files = inputs.find(shell.scalar("input_file_list"), folders, fetch=fetch)
     if not files:
         raise UserError("input_file_list is empty: name a load")
     return files
@@ -139,7 +144,7 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
     found += ["--conflicts", _choice(shell, "cmode", CONFLICTS, "with-partial", note)]
     found += ["--verify", _choice(shell, "vmode", VERIFY, "no-overhead", note)]
     found += ["--strong", str(integer(shell, "strong", 1))]
-    if fill := number(shell, "fill_random", 0):
+    if (fill := _fill(shell)) is not None:
         found += ["--fill-random", _decimal(fill)]
     if duration := seconds(shell, "replay_duration", 0):
         found += ["--duration", _decimal(duration)]
@@ -147,8 +152,8 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
         found += ["--speedup", _decimal(speedup)]
     if offset := number(shell, "replay_out_start", 0):
         found += ["--output-offset", _decimal(offset)]
-    if ahead := integer(shell, "bottleneck", 0):
-        found += ["--ahead", str(ahead)]
+    if most := integer(shell, "bottleneck", 0):
+        found += ["--bottleneck", str(most)]
     if ahead_s := seconds(shell, "ahead_limit", 0):
         found += ["--ahead-time", _decimal(ahead_s)]
     if integer(shell, "verbose", 0) >= 10:
@@ -163,6 +168,16 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
     elif integer(shell, "dry_run", 0):
         found += ["--engine", "dry-run"]
     return found + shell.get("replay_options")
+
+
+def _fill(shell: Shell) -> float | None:
+    """The percentage of each block that is random; None if no variable says so, and all of it is."""
+    has_fill = shell.scalar("fill_random").strip()
+    if integer(shell, "fill_null", 0):
+        if has_fill:
+            raise UserError("fill_null and fill_random are both set: remove one of them")
+        return 0.0
+    return number(shell, "fill_random", 0) if has_fill else None
 
 
 def number(shell: Shell, name: str, default: float) -> float:

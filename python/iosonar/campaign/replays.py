@@ -12,9 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from iosonar.campaign import endings
 from iosonar.campaign.plan import Instance
 from iosonar.campaign.samples import sample
 from iosonar.campaign.state import HostSample, InstanceState
+from iosonar.campaign.watch import how_far
 from iosonar.errors import UserError
 from iosonar.text import plain
 
@@ -53,6 +55,9 @@ SAMPLE_EVERY_S = 10.0
 WITH_RESULT = (0, 4)
 """Exit codes of a replay that ran to its end; 4: some of its requests failed."""
 
+CUT_SHORT = 5
+"""The exit code of a replay that a signal ended, and that has written its result so far."""
+
 
 def is_ready(status: RunStatus) -> bool:
     """Whether an instance has prepared everything and waits for its start time."""
@@ -82,12 +87,15 @@ class Replays:
         instances: Sequence[Instance],
         options: Sequence[str],
         log: Callable[[str], None],
+        check: Callable[[], None] = lambda: None,
     ):
+        """`check` is called now and then, and raises if the leaf cannot go on."""
         self.leaf = leaf
         self.hosts = hosts
         self.instances = instances
         self.options = options
         self._log = log
+        self._check = check
         self.states = [
             InstanceState(each.host, each.device, each.original, os.fspath(each.source), output=each.output)
             for each in instances
@@ -171,6 +179,8 @@ class Replays:
             took = time.monotonic() - before
             grace_s = min(grace_s, max(LONGEST_GRACE_S, grace_s / 10, 10 * took))
             start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took) + more_s
+            for state in self.states:
+                state.began = True
             self._each(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
@@ -182,7 +192,7 @@ class Replays:
         """Forgets an attempt that one instance did not start in time: it has written nothing, and the others ended."""
         self._id = secrets.token_hex(4)
         for state in self.states:
-            state.state, state.reason, state.exit_code = "", "", None
+            state.state, state.reason, state.exit_code, state.began = "", "", None, False
 
     def convert(self, to_text: Callable[[Path, Path], None]) -> None:
         """Gives the results the format that was asked for; `to_text` writes blkreplay's text."""
@@ -242,10 +252,11 @@ class Replays:
         """Polls until all instances are as far. Raises UserError if one of them failed."""
         next_sample = 0.0
         while True:
+            self._check()
             polled = dict(zip(self.host_names, self._each(self._poll, self.host_names), strict=True))
             statuses = [polled[run.host][run.name] for run in runs]
             for index, status in enumerate(statuses):
-                self._note_end(index, status)
+                self._note_end(index, status, is_awaited=until is has_ended)
                 watch.show(index, status)
             if time.monotonic() >= next_sample:
                 self.sample_hosts()
@@ -258,17 +269,33 @@ class Replays:
     def _poll(self, host: str) -> dict[str, RunStatus]:
         return self.hosts.get(host).poll_all()
 
-    def _note_end(self, index: int, status: RunStatus) -> None:
+    def _note_end(self, index: int, status: RunStatus, *, is_awaited: bool) -> None:
+        """Notes that an instance has ended; without a result, or before its start, it has failed."""
         state = self.states[index]
         if status.state == "lost":
-            state.state, state.reason = "failed", status.reason
+            state.state, state.reason = "failed", f"{status.reason}{_standing(status)}"
         elif status.state == "ended":
             if state.exit_code is None and status.err.strip():
                 self._log(f"--- {state.host}:{state.device}\n{status.err.strip()}\n")
             state.exit_code = status.exit_code
-            if status.exit_code not in WITH_RESULT:
+            if name := endings.signal_of(status.exit_code or 0):
+                state.state = "failed"
+                state.reason = f"the replay was ended by {name}{_standing(status)}, {endings.who(name, state.host)}"
+            elif status.exit_code == CUT_SHORT:
+                state.state = "failed"
+                state.reason = (
+                    f"the replay was stopped by a signal{_standing(status)}, not by the campaign but by a person or "
+                    "another program"
+                )
+            elif status.exit_code not in WITH_RESULT:
                 state.state = "failed"
                 state.reason = _words(status.err) or f"the replay ended with exit code {status.exit_code}"
+            elif not is_awaited:
+                state.state = "failed"
+                state.reason = (
+                    f"the replay ended before its start, with exit code {status.exit_code} and without a result: an "
+                    "option in replay_options asks for something else than a replay, as --help does"
+                )
 
     def _raise_failures(self) -> None:
         failed = [state for state in self.states if state.state == "failed"]
@@ -341,6 +368,12 @@ def _started(result: Path) -> float | None:
     run = footer.get("run")
     nanoseconds = run.get("started_unix_ns") if isinstance(run, dict) else None
     return nanoseconds / 1e9 if isinstance(nanoseconds, int) else None
+
+
+def _standing(status: RunStatus) -> str:
+    """How far a replay was, as the rest of a sentence."""
+    progress = status.progress or {}
+    return f" at {how_far(progress)}" if progress.get("time_s") is not None else ""
 
 
 def _words(text: str) -> str:

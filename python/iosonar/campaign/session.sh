@@ -172,6 +172,10 @@ remote() {
     mapfile -t campaign_words <<<"$REPLY"
     local campaign_command=$*
     "${campaign_words[@]:1}" "${campaign_words[0]}'${campaign_command//\'/$campaign_quote}'"
+    local campaign_status=$?
+    # ssh has this code for its own errors: then the leaf says that the host is unreachable.
+    ((campaign_status != 255)) || campaign_request reachable "$campaign_host"
+    return "$campaign_status"
 }
 
 remote_all() {

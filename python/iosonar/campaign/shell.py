@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from iosonar.campaign import endings
 from iosonar.errors import UserError
 
 END_S = 20.0
@@ -50,13 +51,25 @@ class ShellEndedError(UserError):
 class Shell:
     """One bash. Commands go through one pipe, answers come through another; its output goes to `output`."""
 
-    def __init__(self, cwd: Path, output: Callable[[bytes], None], answer: Request, environment: Mapping[str, str]):
+    def __init__(
+        self,
+        cwd: Path,
+        output: Callable[[bytes], None],
+        answer: Request,
+        environment: Mapping[str, str],
+        folder: Path | None = None,
+    ):
+        """Starts it. `folder` is for its own files, `.campaign` in `cwd` unless given."""
         self._answer = answer
         self._output = output
         self._source = ""
         self._outstanding = 0
         """Commands whose answers have not been read, because an exception ended the wait."""
-        self._lock = cwd / ".campaign" / "shell.lock"
+        self._killed_after_s = 0.0
+        """If the campaign itself killed it: how long it had not ended."""
+        self._memory_kills = endings.memory_kills()
+        folder = folder or cwd / ".campaign"
+        self._lock = folder / "shell.lock"
         self._lock.parent.mkdir(exist_ok=True)
         commands, self._commands = os.pipe()
         self._answers, answers = os.pipe()
@@ -77,7 +90,7 @@ class Shell:
         finally:
             os.close(commands)
             os.close(answers)
-        self._record = cwd / ".campaign" / RECORD
+        self._record = folder / RECORD
         self._record.write_text(f"{self._process.pid} {_started(self._process.pid)}\n")
         self._buffer = bytearray()
         self._depth = 0
@@ -210,6 +223,7 @@ class Shell:
                 else:
                     self._outstanding -= 1
             elif time.monotonic() > deadline:
+                self._killed_after_s = END_S
                 self._process.kill()
                 raise self._ended()
 
@@ -224,7 +238,7 @@ class Shell:
                 self._copy_available()
                 # The commands that it ended have no answers.
                 self._outstanding = 0
-                raise ShellEndedError(f"{self._source or 'the shell'} ended the shell (exit code {message[1]})")
+                raise ShellEndedError(self._words_of(int(message[1])))
             if message[0] == "request":
                 self._serve(message[1], message[2:])
 
@@ -287,7 +301,22 @@ class Shell:
         except subprocess.TimeoutExpired:
             code = "unknown"
         self._copy_available()
-        return ShellEndedError(f"{self._source or 'the shell'} ended the shell (exit code {code})")
+        return ShellEndedError(self._words_of(code))
+
+    def _words_of(self, code: int | str) -> str:
+        """How the shell ended, and by whom as far as that is known."""
+        what = self._source or "the shell"
+        if not isinstance(code, int) or not (name := endings.signal_of(code)):
+            return f"{what} ended the shell (exit code {code})"
+        during = f"the shell of the leaf was ended by {name} in {what}"
+        if self._killed_after_s:
+            return f"{during}, by the campaign, as it did not end {self._killed_after_s:.0f} s after the interrupt"
+        return f"{during}, {endings.by_whom(name, self._memory_kills)}"
+
+    def check(self) -> None:
+        """Raises ShellEndedError if the shell has ended: a request that takes long asks for this."""
+        if not self.alive:
+            raise self._ended()
 
     def _copy_output(self) -> None:
         assert self._process.stdout is not None

@@ -47,6 +47,8 @@ class InstanceState:
     output: str = ""
     """The name of the result in the leaf's folder."""
     state: str = ""
+    began: bool = False
+    """Whether it got its start, so that it may have changed the device."""
     exit_code: int | None = None
     reason: str = ""
     clock_offset_s: float | None = None
@@ -192,6 +194,7 @@ def _instance(found: Any) -> InstanceState:
     return InstanceState(
         **{name: _value(found, name, _text, "") for name in names},
         **{name: _value(found, name, _number, None) for name in numbers},
+        began=_value(found, "began", _boolean, _value(found, "state", _text, "") == "done"),
         exit_code=_value(found, "exit_code", _integer, None),
         device_state=_value(found, "device_state", _object, None),
         summary=_value(found, "summary", _object, None),
@@ -227,6 +230,12 @@ def _text(value: Any) -> str:
 def _integer(value: Any) -> int:
     if type(value) is not int:
         raise ValueError(f"{plain(repr(value))[:60]} is not an integer")
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"{plain(repr(value))[:60]} is not true or false")
     return value
 
 

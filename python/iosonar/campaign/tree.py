@@ -44,6 +44,16 @@ def counts(name: str) -> bool:
     return not (name.startswith((".", "old")) or ".old" in name or "ignore" in name)
 
 
+def left_out(top: Path) -> list[str]:
+    """Directories that are left out only because their names begin with `old`, which people may not expect."""
+    found = []
+    for folder, below, _ in os.walk(top):
+        path = Path(folder).relative_to(top)
+        found += [str(path / name) for name in below if name.startswith("old") and ".old" not in name]
+        below[:] = [name for name in below if counts(name)]
+    return sorted(found)
+
+
 def leaves(top: Path) -> list[Leaf]:
     """All leaves that are not skipped, in the order in which they run: by priority, then by path in ASCII order."""
     found = [Leaf(top, path) for path in _leaves(top, ())]

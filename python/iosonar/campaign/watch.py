@@ -97,8 +97,13 @@ class Watch:
     def _write(self) -> None:
         """For `iosonar campaign status`."""
         unfinished = self._file.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps({"leaf": self._leaf, "progress": _of(self._slowest() or {})}))
+        unfinished.write_text(json.dumps({"leaf": self._leaf, "progress": how_far(self._slowest() or {})}))
         unfinished.replace(self._file)
+
+    def standing(self) -> str:
+        """How far the replays are; empty if that is not known."""
+        slowest = self._slowest()
+        return f"the replay at {how_far(slowest)}" if slowest else ""
 
     def _slowest(self) -> dict[str, Any] | None:
         known = [status.progress for status in self._statuses if status and status.progress]
@@ -112,7 +117,7 @@ class Watch:
         delay = max(each.get("delay_s") or 0.0 for each in known)
         rate = sum(each.get("rate_per_s") or 0.0 for each in known)
         return (
-            f"{self._leaf}: {len(self._instances)} replays, at {_of(slowest)}, {rate:,.0f} requests/s in all, "
+            f"{self._leaf}: {len(self._instances)} replays, at {how_far(slowest)}, {rate:,.0f} requests/s in all, "
             f"largest delay {units.seconds(delay)}"
         )
 
@@ -132,7 +137,7 @@ class Watch:
                 instance.host,
                 instance.device,
                 str(progress.get("state") or state) if state == "running" else state,
-                _of(progress) if progress else "",
+                how_far(progress) if progress else "",
                 f"{progress.get('completed') or 0:,}" if progress else "",
                 f"{progress.get('rate_per_s') or 0:,.0f}" if progress else "",
                 units.seconds(progress.get("delay_s") or 0.0) if progress else "",
@@ -140,7 +145,7 @@ class Watch:
         return table
 
 
-def _of(progress: dict[str, Any]) -> str:
+def how_far(progress: dict[str, Any]) -> str:
     """How far a replay is."""
     at, of = max(progress.get("time_s") or 0.0, 0.0), progress.get("of_s")
     return f"{at:.0f} s of {of:.0f} s" if of else f"{at:.0f} s"

@@ -235,6 +235,8 @@ def _judge(top: Path, conditions: list[Any], junit: Path | None, as_json: bool) 
 
 
 def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool, failed: list[str]) -> None:
+    from iosonar.campaign import inputs
+
     try:
         instances, options = run.planned()
     except UserError as error:
@@ -246,7 +248,7 @@ def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool, failed: list[str]) -> No
             {
                 "host": each.host,
                 "device": each.device,
-                "input": str(each.source),
+                "input": inputs.shown(each.source),
                 "output": each.output,
                 "start_s": each.start_s,
             }
@@ -255,7 +257,7 @@ def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool, failed: list[str]) -> No
         print_lines(json.dumps({"leaf": leaf.name, "options": options, "instances": rows, "notes": run.state.notes}))
         return
     print_lines(f"{plain(leaf.name)}: iosonar replay {' '.join(options)}")
-    print_lines(*(f"  {each.host}:{each.device} {each.source} -> {each.output}" for each in instances))
+    print_lines(*(f"  {each.host}:{each.device} {inputs.shown(each.source)} -> {each.output}" for each in instances))
 
 
 def _print_end(ended: Ended, as_json: bool) -> None:
@@ -275,4 +277,17 @@ def _print_end(ended: Ended, as_json: bool) -> None:
 
 def main() -> int:
     """Entry point of `iosonar-campaign` and `tree-replay`."""
+    sys.argv[1:] = _without_values(sys.argv[1:])
     return start(app, "campaign")
+
+
+def _without_values(words: list[str]) -> list[str]:
+    """The command line with `--dry-run=1` and `--test=1`, as blkreplay has them, as flags; 0 is no flag."""
+    found = []
+    for word in words:
+        name, is_given, value = word.partition("=")
+        if name not in ("--dry-run", "--test") or not is_given:
+            found.append(word)
+        elif value.strip("0"):
+            found.append(name)
+    return found

@@ -12,6 +12,9 @@ from iosonar.errors import UserError
 from iosonar.series.plan import Point
 from iosonar.text import plain, shown
 
+NEARLY = 0.9
+"""This share of --depth in flight on average shows that the depth limits the throughput."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -32,6 +35,8 @@ class Result:
     faithful: bool
     failed: int
     fake: str
+    fills_depth: bool
+    """Whether about as many requests were in flight, on average, as --depth allows."""
     warnings: tuple[str, ...]
 
     @property
@@ -91,8 +96,14 @@ def _result(run: dict[str, Any], statistics: dict[str, Any], point: Point) -> Re
         faithful=bool(verdict.get("faithful")),
         failed=failed,
         fake=plain(str(run.get("fake") or "")).removeprefix("FAKE RESULT: "),
+        fills_depth=_fills_depth(run),
         warnings=tuple(plain(str(each)) for each in run.get("warnings") or []),
     )
+
+
+def _fills_depth(run: dict[str, Any]) -> bool:
+    depth, mean = (run.get("options") or {}).get("depth"), run.get("mean_in_flight")
+    return bool(depth and mean) and float(mean or 0) >= NEARLY * float(depth or 0)
 
 
 def _number(value: Any) -> float:

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 from iosonar.errors import UsageError, UserError
@@ -18,6 +19,12 @@ KIND = "sweep"
 
 OWN = ("--output", "-o", "--overwrite", "--json", "--repeat", "--progress", "--for", "--target", "-t", "--simulate")
 """Options of `workload run` that the sweep itself gives."""
+
+
+LIMITS = ("--depth", "--threads", "--bottleneck")
+"""Options of `workload run` that would limit the requests in flight of a sweep of depths."""
+
+MOST_IN_FLIGHT = 65_536
 
 
 class Vary(StrEnum):
@@ -45,7 +52,9 @@ class Sweep:
 
 def plan(sweep: Sweep) -> Plan:
     """The plan of a sweep. Reads the program, which must have the parameter."""
-    refuse_own_options(sweep.options, OWN)
+    refuse_own_options(sweep.options, (*OWN, *(LIMITS if sweep.vary is Vary.DEPTH else ())))
+    if sweep.vary is Vary.DEPTH and (most := max(sweep.values)) > MOST_IN_FLIGHT:
+        raise UsageError(f"--depth {most}: at most {MOST_IN_FLIGHT} requests can be in flight")
     text = binary.text_of(["workload", "show", sweep.program])
     known = _parameters(text)
     parameter = sweep.parameter or str(sweep.vary)
@@ -55,7 +64,9 @@ def plan(sweep: Sweep) -> Plan:
             f"{plain(sweep.program)} has no parameter {plain(parameter)} to vary; its parameters: {plain(listed)}. "
             f"Name one of them with --parameter, or use ${plain(parameter)} in a program of your own (docs/sweep.md)"
         )
-    set_options = _with_depth_of_one(sweep, known)
+    if parameter in (set_ := _set_parameters(sweep.options)):
+        raise UsageError(f"--set {plain(parameter)}= after --: the sweep sets it for each point")
+    set_options = [*sweep.options, *_depth_of_one(sweep, known, set_)]
     target = target_words(sweep.targets, sweep.simulate, sweep.virtual_time)
     settings: dict[str, Any] = {
         "program": sweep.program,
@@ -77,13 +88,16 @@ def _parameters(text: str) -> list[str]:
         raise UserError(f"cannot read the program's text: {plain(str(error))}") from error
 
 
-def _with_depth_of_one(sweep: Sweep, known: Sequence[str]) -> list[str]:
-    """The options, with one request at a time for spans, unless the depth is set."""
-    words = list(sweep.options)
-    is_set = any("depth=" in word for word in words)
-    if sweep.vary is Vary.SPAN and "depth" in known and not is_set:
-        words += ["--set", "depth=1"]
-    return words
+def _set_parameters(options: Sequence[str]) -> set[str]:
+    """The parameters of the program that options set: --set NAME=VALUE or --set=NAME=VALUE."""
+    words = [word.removeprefix("--set=") for word in options if word.startswith("--set=")]
+    words += [word for before, word in pairwise(options) if before == "--set"]
+    return {word.partition("=")[0] for word in words}
+
+
+def _depth_of_one(sweep: Sweep, known: Sequence[str], set_: set[str]) -> list[str]:
+    """One request at a time for spans, unless the depth is set."""
+    return ["--set", "depth=1"] if sweep.vary is Vary.SPAN and "depth" in known and "depth" not in set_ else []
 
 
 def _point(vary: Vary, parameter: str, value: int) -> Point:

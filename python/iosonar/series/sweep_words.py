@@ -25,8 +25,24 @@ HEADS = {Vary.DEPTH: "depth", Vary.RATE: "demanded/s", Vary.SPAN: "working set"}
 
 def findings(vary: Vary, results: Sequence[Result]) -> list[str]:
     """The conclusions, as sentences."""
-    found = [knee_text(vary, results), depth_text(results) if vary is Vary.DEPTH else None]
+    found = [
+        knee_text(vary, results),
+        depth_text(results) if vary is Vary.DEPTH else None,
+        limit_text(results) if vary is Vary.RATE else None,
+    ]
     return [f"{text}." for text in found if text] + [f"FAKE RESULT: {text}" for text in fakes_of(results)]
+
+
+def limit_text(results: Sequence[Result]) -> str | None:
+    """What to do about points that show the limit on the requests in flight instead of the device."""
+    full = [each.name for each in results if each.fills_depth]
+    if not full:
+        return None
+    at = f"at {', '.join(full)}" if len(full) < len(results) else "at every point"
+    return (
+        f"As many requests were in flight as --depth allows {at}: others waited in the replayer, and the throughput "
+        "may be that of the depth, not of the device; use another --output with a higher one, such as -- --depth 4096"
+    )
 
 
 def table(vary: Vary, results: Sequence[Result]) -> Table:

@@ -20,10 +20,14 @@ pub const MAX_DEPTH: usize = 65_536;
 #[command(next_help_heading = "Issuing")]
 pub struct IssueOptions {
     /// Queue depth: the maximum number of requests in flight (1 to 65536), over all targets or, with each=N, for each;
-    /// pushed-back requests do not count
+    /// pushed-back requests do not count. Not given: more if a program has more at a time
     #[arg(long, alias = "threads", value_name = "N|each=N", default_value = "512")]
     #[serde(flatten)]
     pub depth: Depth,
+    /// Another limit on the requests in flight, over all targets; the smaller of it and --depth holds. 0: none
+    #[arg(long, value_name = "N", default_value = "0", conflicts_with = "calibrate")]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 24).map(|n| n as usize))]
+    pub bottleneck: usize,
     /// Share the run among N issuing loops (1 to 64), each in a thread of its own: by target or, with fewer targets, by
     /// address. For more requests than one processor can issue
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "calibrate")]
@@ -33,8 +37,8 @@ pub struct IssueOptions {
     #[arg(long, value_name = "MIB", default_value = "256")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20).map(|mib| mib << 20))]
     pub buffers: u64,
-    /// Prepare at most this many requests ahead of their scheduled time, for each issuing loop (blkreplay's bottleneck)
-    #[arg(long, alias = "bottleneck", value_name = "N", default_value = "4096")]
+    /// Prepare at most this many requests ahead of their scheduled time, for each issuing loop
+    #[arg(long, value_name = "N", default_value = "4096")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 24).map(|n| n as usize))]
     pub ahead: usize,
     /// Prepare requests this long before their scheduled time
@@ -67,6 +71,13 @@ pub struct IssueOptions {
 }
 
 impl IssueOptions {
+    /// Reduces the depth to `--bottleneck`.
+    pub fn apply_bottleneck(&mut self) {
+        if self.bottleneck > 0 {
+            self.depth.requests = self.depth.requests.min(self.bottleneck);
+        }
+    }
+
     /// Whether the loop has priority over other programs.
     pub fn has_priority(&self) -> bool {
         self.isolate.contains(&IsolationPart::Priority)

@@ -5,12 +5,13 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use iosonar_trace::run_info::OpenMap;
 use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
 
-use crate::config::issuing::IssueOptions;
+use crate::config::issuing::{IssueOptions, MAX_DEPTH};
 use crate::config::method::{FAKE, Method};
 use crate::config::modes::ModeOptions;
 use crate::config::overlaps::OverlapOptions;
@@ -90,18 +91,30 @@ pub struct Options {
 
 /// The options that the user typed, for people.
 #[derive(Clone, Debug)]
-pub struct TypedOptions(OpenMap);
+pub struct TypedOptions {
+    values: OpenMap,
+    /// Also those with the value of their default.
+    given: Vec<String>,
+}
 
 impl TypedOptions {
     /// Values by long name, as [`typed_options`] returns them.
     pub fn options(&self) -> &OpenMap {
-        &self.0
+        &self.values
+    }
+
+    /// Whether an option is on the command line, by its long name.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.given.iter().any(|given| given == name)
     }
 }
 
 impl FromArgMatches for TypedOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self(typed_options(&Options::augment_args(Command::new("replay")), matches)))
+        let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let ids = matches.ids().map(clap::Id::as_str).filter(is_given);
+        let given = ids.map(|id| id.replace('_', "-")).collect();
+        Ok(Self { values: typed_options(&Options::augment_args(Command::new("replay")), matches), given })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -142,6 +155,14 @@ impl Options {
     /// Whether requests have deadlines: times of the load, or the end of a think time.
     pub fn has_deadlines(&self) -> bool {
         !self.time.asap && self.modes.closed != Some(Think::Never)
+    }
+
+    /// Raises the depth to what a program has in flight at a time, unless the command line limits it.
+    pub fn fit_depth(&mut self, at_once: u64) {
+        if !["depth", "bottleneck"].into_iter().any(|name| self.typed.is_given(name)) {
+            let at_once = at_once.min(MAX_DEPTH as u64) as usize;
+            self.issuing.depth.requests = self.issuing.depth.requests.max(at_once);
+        }
     }
 
     /// Whether there is a load; a program may run without one.

@@ -32,6 +32,9 @@ pub fn check(options: &Options) -> Result<()> {
             "--depth must be between 1 and {max_depth} for each of {targets} targets, for example 64"
         ));
     }
+    if options.issuing.depth.scope == DepthScope::Each && options.issuing.bottleneck > 0 {
+        return refuse("--bottleneck limits all targets together: use --depth N instead of each=N, or omit it".into());
+    }
     let window = options.time.window;
     if window.start >= window.end {
         return refuse("the window is empty: --end must be after --start, for example --start 5m --end 10m".into());

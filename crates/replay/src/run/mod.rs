@@ -93,6 +93,7 @@ impl Prepared {
     fn prepare(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
         start::check(&options.issuing)?;
+        options.issuing.apply_bottleneck();
         let program = program::open(&options)?;
         let of_program = program.as_ref().map_or_else(Vec::new, Program::warnings);
         let prescan = prescan::scan(&options, stop)?;
@@ -113,6 +114,9 @@ impl Prepared {
         let program = program.map(|program| program::place(&program, &options, &devices, &map)).transpose()?;
         targets::check_fit(&options, prescan.as_ref(), &devices, &map)?;
         let demand = program.as_ref().map(|program| program.demand);
+        if let Some(demand) = demand {
+            options.fit_depth(demand.closed_at_once);
+        }
         let pool = Pool::new(queues::buffer_bytes(&options, prescan.as_ref(), demand, devices.len()))?;
         // A new seed for each run, so that it does not write the same data as an earlier run. In virtual time nothing is
         // written, and all runs have the same result.
@@ -138,6 +142,7 @@ impl Prepared {
         warnings.extend(of_program);
         warnings.extend(fewer_issuers);
         warnings.extend(demand.and_then(|demand| warnings::depth(&options, &demand)));
+        warnings.extend(demand.and_then(|demand| warnings::buffers(&options, &demand, pool.largest())));
         let journal = JournalWriter::create(
             &journal::path_for(&options.output),
             &metadata,

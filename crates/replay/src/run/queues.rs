@@ -29,6 +29,9 @@ pub const STALLS: usize = 4096;
 /// Completed requests that have room while the completion log sleeps, of all loops.
 const COMPLETED: usize = 65_536;
 
+/// The most memory that a program gets for its requests at a time without --buffers: it is locked.
+const MOST_FOR_PROGRAM: u64 = 1 << 30;
+
 /// A loop's ends.
 pub struct LoopEnds {
     pub sharing: SharedWith,
@@ -91,14 +94,24 @@ impl StageEnds {
     }
 }
 
-/// Memory for buffers: at most --buffers, and no more than the requests prepared, waiting or in flight can use.
+/// Memory for the requests of closed streams that may be in flight, beside the half of it that is kept ready.
+pub fn bytes_at_once(options: &Options, demand: &Demand) -> u64 {
+    let at_once = demand.closed_at_once.min(options.issuing.depth.requests as u64);
+    let largest = (demand.largest.bytes() + 2 * UNIT_BYTES).next_power_of_two();
+    largest.saturating_mul(at_once).saturating_mul(2)
+}
+
+/// Memory for buffers: at most --buffers, and no more than the requests prepared, waiting or in flight can use. A program
+/// gets more for the requests that it has at a time, unless --buffers is given.
 pub fn buffer_bytes(options: &Options, prescan: Option<&Prescan>, demand: Option<Demand>, targets: usize) -> u64 {
     if !options.method.has_device() {
         return UNIT_BYTES;
     }
     if let Some(demand) = demand {
         // Some of the largest, beside those that are ready.
-        return options.issuing.buffers.max(demand.largest.bytes().next_power_of_two().saturating_mul(4));
+        let least = options.issuing.buffers.max(demand.largest.bytes().next_power_of_two().saturating_mul(4));
+        let needed = bytes_at_once(options, &demand).min(MOST_FOR_PROGRAM);
+        return if options.typed.is_given("buffers") { least } else { least.max(needed) };
     }
     let Some(prescan) = prescan else { return options.issuing.buffers };
     // Widening adds at most a block at each end.

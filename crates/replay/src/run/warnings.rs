@@ -6,9 +6,11 @@ use iosonar_trace::{DeviceId, Metadata, SECTOR_BYTES, human};
 use iosonar_workload::program::Demand;
 
 use super::Prescan;
+use super::queues::bytes_at_once;
 use crate::address::device_map::DeviceMap;
 use crate::address::placement::Fit;
 use crate::advice::before::{self, LoadExtent};
+use crate::config::issuing::MAX_DEPTH;
 use crate::config::options::Options;
 use crate::device::Device;
 use crate::device::queue::queue_of;
@@ -59,14 +61,34 @@ pub fn before(
     warnings
 }
 
-/// A closed program whose requests do not all fit in `--depth`.
+/// A closed program whose requests do not all fit in the depth.
 pub fn depth(options: &Options, demand: &Demand) -> Option<String> {
     let depth = options.issuing.depth.requests as u64;
+    let limit = if options.issuing.bottleneck as u64 == depth { "--bottleneck" } else { "--depth" };
+    let remedy = match depth == MAX_DEPTH as u64 {
+        true => "have fewer at a time in the program".to_owned(),
+        false => format!("raise {limit}"),
+    };
     (demand.closed_at_once > depth).then(|| {
         format!(
-            "the program may have {} at a time, but --depth lets {} to the target; raise --depth, or it waits in the replayer",
+            "the program may have {} at a time, but {limit} lets {} to the target; {remedy}, or it waits in the replayer",
             human::counted(demand.closed_at_once, "request"),
             human::count(depth)
+        )
+    })
+}
+
+/// A closed program whose data does not fit in the buffers.
+pub fn buffers(options: &Options, demand: &Demand, bytes: u64) -> Option<String> {
+    let needed = bytes_at_once(options, demand);
+    (options.method.has_device() && needed > bytes).then(|| {
+        format!(
+            "the program may have {} of up to {} at a time, more than {} MiB of buffers hold; use --buffers {}, or some wait \
+             in the replayer",
+            human::counted(demand.closed_at_once, "request"),
+            human::bytes(demand.largest.bytes()),
+            bytes >> 20,
+            needed.div_ceil(1 << 20)
         )
     })
 }

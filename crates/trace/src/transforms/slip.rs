@@ -8,8 +8,8 @@ use super::{Needs, Transform, kept};
 pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "slip",
-        about: "Shifts positions slowly: by one more step after every so many requests",
-        details: "After a `repeat`, each iteration accesses slightly different positions.",
+        about: "Shifts positions slowly: every so many requests by one more step",
+        details: "The request that completes a number, such as the 32768th, is the first one that is shifted. After a `repeat`, each iteration accesses slightly different positions.",
         params: &[
             ParamSpec {
                 name: "every",
@@ -40,7 +40,7 @@ pub static TRANSFORM: Transform = Transform {
                 if request.is_empty() {
                     return Step::Emit(request);
                 }
-                let step = ((number - 1) / every).checked_mul(increase);
+                let step = (number / every).checked_mul(increase);
                 let slipped = step.and_then(|step| step.checked_add(request.sector.0));
                 let Some(sector) = place(slipped, request.sectors) else { return Step::Outside("slip", "increase=") };
                 request.sector = sector;

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from .host import ConnectionLostError, HostError
+from .host import ConnectionLostError
 
 CONNECT_TIMEOUT = 60.0
 """Seconds for a connection through all jump hosts, with authentication."""
@@ -150,7 +150,7 @@ class SharedConnection(Connection):
                     start_new_session=True,
                 )
         except FileNotFoundError:
-            raise HostError(self.host, _NO_SSH) from None
+            raise ConnectionLostError(self.host, _NO_SSH, begun=False, final=True) from None
         if server := _word_after(self._master, _READY, CONNECT_TIMEOUT):
             self._earlier = [] if server == "-:-" else [server]
             return
@@ -247,9 +247,9 @@ def _configured_user(host: str) -> str:
             [*ssh_command(), "-G", "--", host], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
         )
     except FileNotFoundError:
-        raise HostError(host, _NO_SSH) from None
+        raise ConnectionLostError(host, _NO_SSH, begun=False, final=True) from None
     if done.returncode != 0:
-        raise HostError(host, f"cannot connect: {_last_words(done.stderr)}")
+        raise ConnectionLostError(host, f"cannot connect: {_last_words(done.stderr)}", begun=False, final=True)
     return next((line[5:] for line in done.stdout.splitlines() if line.startswith("user ")), "")
 
 

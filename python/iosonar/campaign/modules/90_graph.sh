@@ -1,9 +1,10 @@
-# Draws the pictures and the page of a leaf, on the controller, at low priority.
+# Draws the page and the pictures of a leaf, on the controller, at low priority. Not at the lowest: the next leaf waits for
+# it, and beside other programs the lowest makes seconds minutes.
 
 # Draws with the given options of `iosonar report`, without the list of pictures. The result stays valid if that fails.
 graph_draw() {
-    local priority=(nice -n 19)
-    ! type -P ionice >/dev/null || priority+=(ionice -c 3)
+    local priority=(nice -n 5)
+    ! type -P ionice >/dev/null || priority+=(ionice -c 2 -n 7)
     "${priority[@]}" iosonar report "$@" </dev/null >/dev/null && return
     campaign_warn "iosonar report failed: draw later in this folder by: iosonar report$(printf ' %q' "$@")"
 }
@@ -25,6 +26,7 @@ graph_remarks() {
 graph_finish() {
     ((enable_graph)) || return 0
     local results=() file options=() common=() word words windows="" format=png
+    local output=${graph_output-page pictures}
     for file in ./*.replay.gz ./*.replay.parquet; do
         [[ ! -f $file ]] || results+=("$file")
     done
@@ -56,7 +58,12 @@ graph_finish() {
         png | svg) format=${picturetype-png} ;;
         *) campaign_note "picturetype=$picturetype: pictures are png or svg; png is used" ;;
     esac
-    graph_draw "${results[@]}" "${options[@]}" "${common[@]}"
+    for word in $output; do
+        [[ $word == page || $word == pictures ]] ||
+            campaign_note "graph_output: \"$word\" has no meaning here: use page, pictures, or both"
+    done
+    [[ " $output " != *" page "* ]] || graph_draw "${results[@]}" "${options[@]}" "${common[@]}"
+    [[ " $output " == *" pictures "* ]] || return 0
     if [[ ${pictureoptions-} =~ ([0-9]+)[,x]([0-9]+) ]]; then
         common+=("--size=${BASH_REMATCH[1]}x${BASH_REMATCH[2]}")
     fi

@@ -18,11 +18,17 @@ METRICS = ("p99", "p95", "p50", "delay.p99", "throughput")
 HEADLINES = ("p99", "p95", "p50")
 """The metrics of which one is in the headline, the preferred one first."""
 
-UNKNOWN = "of unknown fidelity"
 """A result that does not say whether its replay was faithful, in words."""
 
 BLOCKED = 0.95
 """The rank correlation with time from which the levels of a factor count as run one after another."""
+
+
+WORDS = {
+    Fidelity.UNKNOWN: "of unknown fidelity",
+    Fidelity.UNFILLED: "of a target that was never filled (reads returned only zeros)",
+}
+"""Verdicts in a sentence about results, where the word itself is not clear enough."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,10 @@ def analyse_campaign(leaves: Sequence[LeafResult], by: Sequence[str] = ()) -> An
     sure = [leaf for leaf in done if not leaf.doubt]
     doubt = ""
     if done and not sure:
-        reasons = sorted({UNKNOWN if leaf.fidelity is Fidelity.UNKNOWN else str(leaf.fidelity) for leaf in done})
+        reasons = sorted({WORDS.get(leaf.fidelity, str(leaf.fidelity)) for leaf in done})
         doubt = f"every result is {' or '.join(reasons)}"
+        if any(leaf.unfilled for leaf in done) and all(leaf.fidelity is not Fidelity.UNFILLED for leaf in done):
+            doubt += ", and reads of targets that were never filled returned only zeros"
     used = sure or done
     left_out = [leaf for leaf in done if leaf.doubt] if sure else []
     # Factors of the whole tree, so that --by names the same levels whatever is finished.

@@ -12,13 +12,18 @@ from iosonar.campaign.report.analysis import Analysis
 from iosonar.campaign.report.effects import MIN_CHANGE, Effect, MetricAnalysis
 from iosonar.campaign.report.factors import Factor
 from iosonar.campaign.report.words import NAMES, short
-from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Stroke, Unit
+from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Stroke, Unit
 
 MAX_NAME = 28
 """Longer names of levels are shortened."""
 
 MAX_LEVELS = 24
 """Levels of all factors that have room in a figure."""
+
+MAX_LEAVES = 40
+"""Leaves that have room in a figure."""
+
+COUNTS, LEFT_OUT = "counts", "allows no verdict on the storage"
 
 Array = NDArray[np.float64]
 
@@ -27,6 +32,41 @@ def effect_plots(analysis: Analysis) -> tuple[Figure, ...]:
     """A figure for each metric that varies and has effects with intervals."""
     found = [_effect_plot(analysis, each) for each in analysis.metrics if each.freedom]
     return tuple(figure for figure in found if figure is not None)
+
+
+def leaf_plot(analysis: Analysis) -> Figure | None:
+    """The latencies of each leaf: from its median to its p99, or to the highest percentile that it has."""
+    leaves = [leaf for leaf in analysis.leaves if leaf.metrics.get("p50")][:MAX_LEAVES]
+    if not leaves:
+        return None
+    layers: list[Line] = []
+    named: list[tuple[float, str]] = []
+    for role, label, are_used in ((Role.DEVICE_1, COUNTS, True), (Role.DEVICE_2, LEFT_OUT, False)):
+        bars: list[tuple[Array, Array]] = []
+        for place, leaf in zip(range(len(leaves) - 1, -1, -1), leaves, strict=True):
+            if bool(leaf.doubt) is are_used:
+                continue
+            named.append((float(place), _short(leaf.name)))
+            low = leaf.metrics["p50"]
+            high = max(leaf.metrics[name] for name in ("p50", "p90", "p95", "p99") if name in leaf.metrics)
+            bars.append(_bar(low, low, high, float(place)))
+        if bars:
+            x, y = (np.concatenate(parts) for parts in zip(*bars, strict=True))
+            layers.append(Line(role, label, x, y))
+    every = np.concatenate([layer.x for layer in layers])
+    low, high = float(np.nanmin(every)), float(np.nanmax(every))
+    left_out = len(analysis.leaves) - len(leaves)
+    more = f"; {units.counted(left_out, 'other leaf', 'other leaves')} not shown" if left_out else ""
+    return Figure(
+        "leaves.latency",
+        "c00",
+        "Latency of each leaf",
+        f"from the median (long line) to p99, or to p95 or p90 with fewer requests{more}",
+        Axis("Latency", Unit.SECONDS, low / 1.5, high * 1.5, Scale.LOG),
+        Axis("", Unit.DEVICES, -0.6, len(leaves) - 0.4, named=tuple(sorted(named))),
+        tuple(layers),
+        Legend((), tuple(LegendRow(layer.role, layer.label, (), Stroke.SOLID) for layer in layers)),
+    )
 
 
 def finding(effect: Effect) -> str:

@@ -84,6 +84,8 @@ class LeafCondition:
             word = str(leaf.grade) if is_grade else str(leaf.fidelity)
             if not is_grade and leaf.fidelity is Fidelity.UNKNOWN and self.parsed.word != Fidelity.UNKNOWN:
                 return None, leaf.doubt
+            if self.parsed.word == Fidelity.UNFILLED and leaf.unfilled:
+                word = str(Fidelity.UNFILLED)
             return self.parsed.holds_word(word), f"the run is {word}" + (f": {leaf.doubt}" if leaf.doubt else "")
         if self.metric not in leaf.metrics:
             return None, f"the result has no {self.metric}: too few requests, or no scheduled times"

@@ -15,7 +15,7 @@ from iosonar import units
 from iosonar.campaign.report import gate as gates
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.effects import Effect
-from iosonar.campaign.report.figures import effect_plots, finding
+from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
 from iosonar.campaign.report.words import NAMES, banners, factor_names, headline, short
 from iosonar.figures.model import Severity
@@ -31,6 +31,14 @@ ABOUT = (
     "for all factors and metrics, and at least 1 %."
 )
 
+
+STATES = {
+    Fidelity.FAKE: "FAKE",
+    Fidelity.UNFAITHFUL: "NOT faithful",
+    Fidelity.UNFILLED: "target NOT filled",
+    Fidelity.UNKNOWN: "verdict not known",
+}
+"""Verdicts in the table of the leaves, where the word itself is not clear enough."""
 
 LEAVES = (
     "Instances of a leaf are pooled. Between devices: the p99 of the slowest device divided by that of the fastest "
@@ -68,10 +76,11 @@ def run_report(
 def campaign_page(analysis: Analysis, judged: gates.Gate, folder: Path, name: str) -> Page:
     """The page; `folder` is where it will be, for the links to the leaves."""
     plots = effect_plots(analysis)
+    of_leaves = leaf_plot(analysis)
     effects = tuple(table for table in (_effects(analysis),) if table.rows)
     sections = (
         *((Section("effects", "Effects", ABOUT, plots, effects),) if plots or effects else ()),
-        Section("leaves", "Leaves", LEAVES, (), (_leaves(analysis, folder),)),
+        Section("leaves", "Leaves", LEAVES, (of_leaves,) if of_leaves else (), (_leaves(analysis, folder),)),
     )
     summary = Summary(
         title=plain(name),
@@ -156,13 +165,13 @@ def _cell(leaf: LeafResult, metric: str) -> str:
     return gates.shown(metric, leaf.metrics[metric]) if metric in leaf.metrics else "–"
 
 
-_WORDS = {Fidelity.FAKE: "FAKE", Fidelity.UNFAITHFUL: "NOT faithful", Fidelity.UNKNOWN: "verdict not known"}
-
-
 def _state(leaf: LeafResult) -> str:
     if not leaf.done:
         return leaf.state
-    return _WORDS.get(leaf.fidelity, str(leaf.fidelity))
+    state = STATES.get(leaf.fidelity, str(leaf.fidelity))
+    return (
+        f"{state}, {STATES[Fidelity.UNFILLED]}" if leaf.unfilled and leaf.fidelity is not Fidelity.UNFILLED else state
+    )
 
 
 def _link(leaf: LeafResult, folder: Path) -> str:
@@ -221,6 +230,7 @@ def _leaf_json(leaf: LeafResult, analysis: Analysis) -> dict[str, Any]:
         "reason": leaf.reason,
         "fidelity": str(leaf.fidelity),
         "doubt": leaf.doubt,
+        "unfilled": leaf.unfilled,
         "used": any(leaf is each for each in analysis.used),
         "metrics": dict(leaf.metrics),
         "devices": [vars(device) for device in leaf.devices],

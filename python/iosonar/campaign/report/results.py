@@ -9,7 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from iosonar import units
 from iosonar.campaign import state, tree
+from iosonar.campaign.outcome import UNFILLED
 from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
@@ -28,6 +30,9 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 MIN_BEYOND = 10
 """The fewest requests beyond a percentile: with fewer, chance would determine it."""
 
+NOT_FILLED = "fill the target first (enable_wipe=1)"
+"""What to do about reads that return only zeros."""
+
 LEAST_DELAY_S = 1e-6
 """Shorter delays count as this: clocks and loops are not more accurate."""
 
@@ -41,6 +46,8 @@ class Fidelity(StrEnum):
     FAITHFUL = "faithful"
     UNFAITHFUL = "unfaithful"
     FAKE = "fake"
+    UNFILLED = "unfilled"
+    """Otherwise faithful, but reads returned only zeros, from areas of the target that were never written."""
     UNKNOWN = "unknown"
     """Without a result, or the result does not say it."""
 
@@ -79,6 +86,8 @@ class LeafResult:
     fidelity: Fidelity = Fidelity.UNKNOWN
     doubt: str = ""
     """Why the leaf allows no verdict on the storage; empty if it does."""
+    unfilled: bool = False
+    """Whether reads returned only zeros, also if the replay allows no verdict for another reason."""
     grade: Grade | None = None
     devices: tuple[DeviceResult, ...] = ()
     """The slowest first."""
@@ -166,13 +175,17 @@ def _measured(files: Sequence[Path]) -> dict[str, Any]:
             raise UserError("its result is a load, not a run")
         study = Study(requests, Options())
         fidelity, doubt = _fidelity(study)
+        unfilled = _unfilled(study)
+        if unfilled and fidelity is Fidelity.FAITHFUL:
+            fidelity = Fidelity.UNFILLED
         begins = [file.run["started_unix_ns"] / 1e9 for file in requests.files if file.run.get("started_unix_ns")]
         several = len(study.devices) > 1
         return {
             "started": min(begins, default=math.nan),
             "metrics": dict(_metrics(study)),
             "fidelity": str(fidelity),
-            "doubt": doubt,
+            "doubt": "; ".join(text for text in (doubt, unfilled) if text),
+            "unfilled": unfilled,
             "grade": str(verdict_of(study)["grade"]),
             "devices": [vars(device) for device in _devices(study)],
             "slow": slow_devices(study) if several else [],
@@ -187,6 +200,7 @@ def _with_values(known: LeafResult, values: dict[str, Any]) -> LeafResult:
         metrics=dict(values["metrics"]),
         fidelity=Fidelity(values["fidelity"]),
         doubt=values["doubt"],
+        unfilled=bool(values["unfilled"]),
         grade=Grade(values["grade"]),
         devices=tuple(
             DeviceResult(device["name"], device["requests"], _number(device["p50_s"]), _number(device["p99_s"]))
@@ -240,6 +254,15 @@ def _fidelity(study: Study) -> tuple[Fidelity, str]:
         if found.requests and severity is Severity.BAD:
             return Fidelity.UNFAITHFUL, f"the replay of {file.name} was {words}: {decisive(found)}"
     return (Fidelity.UNKNOWN, unknown) if unknown else (Fidelity.FAITHFUL, "")
+
+
+def _unfilled(study: Study) -> str:
+    """What the reads say about a target that was never filled; empty if they found data, or if that is not known."""
+    zeros = verdict_of(study)["zero_reads"]["requests"] or 0
+    reads = study.once("outcomes", lambda: outcomes(study.requests.table)).by_op.get("read", 0)
+    if not zeros or zeros < UNFILLED * reads:
+        return ""
+    return f"{zeros:,} of {units.counted(reads, 'read')} returned only zeros: {NOT_FILLED}"
 
 
 def _devices(study: Study) -> Iterator[DeviceResult]:

@@ -1,0 +1,75 @@
+"""What a leaf found, in a line: latency, verdict, and whether its reads found data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from iosonar import units
+from iosonar.campaign.state import InstanceState
+from iosonar.text import plain
+
+UNFILLED = 0.1
+"""From this share of reads that return only zeros on, a leaf says nothing about its storage."""
+
+LEAST_BEYOND = 10
+"""The fewest requests beyond a percentile."""
+
+
+def line(instances: Sequence[InstanceState]) -> str:
+    """The latency and the verdict of a leaf, of the worst of its instances."""
+    known = [each.summary for each in instances if each.summary]
+    if not known:
+        return units.counted(len(instances), "result")
+    parts = [units.counted(len(instances), "result"), *_latency(known), *_verdict(known), *_requests(known)]
+    return ", ".join(parts)
+
+
+def unfilled(instances: Sequence[InstanceState], *, writes_zeros: bool = False) -> Iterator[str]:
+    """A sentence for each instance whose target was not filled, as its reads show."""
+    for each in instances:
+        summary = each.summary or {}
+        zeros, reads = int(summary.get("zero_reads") or 0), int(summary.get("reads") or 0)
+        if zeros and zeros >= UNFILLED * reads:
+            why = (
+                "the run itself writes zeros, which the storage may not hold; set fill_random=100"
+                if writes_zeros
+                else "the target was not filled there; set enable_wipe=1"
+            )
+            yield (
+                f"warning: {each.host}:{each.device}: {zeros:,} of {units.counted(reads, 'read')} returned only zeros, "
+                f"and their times say nothing about the storage: {why}, and run the leaf again"
+            )
+
+
+def _latency(known: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for name, share in (("p50", 0.5), ("p99", 0.99)):
+        found = [
+            each["latency_us"][name] / 1e6
+            for each in known
+            if each.get("latency_us") and int(each.get("completed") or 0) * (1 - share) >= LEAST_BEYOND - 1e-6
+        ]
+        if found:
+            yield f"{name} {units.seconds(max(found))}"
+
+
+def _verdict(known: Sequence[dict[str, Any]]) -> Iterator[str]:
+    if any(each.get("fake") for each in known):
+        yield "FAKE"
+        return
+    verdicts = [each["verdict"] for each in known if each.get("verdict")]
+    if verdicts:
+        yield "faithful" if all(each.get("faithful") for each in verdicts) else "NOT faithful"
+
+
+def _requests(known: Sequence[dict[str, Any]]) -> Iterator[str]:
+    def total(*names: str) -> int:
+        return sum(int(each.get(name) or 0) for each in known for name in names)
+
+    if failed := total("errors", "short", "unfinished"):
+        yield f"{units.counted(failed, 'request')} failed"
+    if dropped := total("dropped"):
+        yield f"{units.counted(dropped, 'request')} dropped"
+    zeros, reads = total("zero_reads"), total("reads")
+    if zeros and zeros >= UNFILLED * reads:
+        yield plain(f"{zeros:,} of {units.counted(reads, 'read')} returned only zeros: fill the target (enable_wipe=1)")
