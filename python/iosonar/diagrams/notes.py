@@ -14,7 +14,7 @@ from iosonar.table import Kind, SourceFile, is_of_program_alone
 if TYPE_CHECKING:
     from iosonar.diagrams.study import Study
 
-FAITHFUL = 0.95
+FAITHFUL = units.FAITHFUL
 """A run is faithful if at least this share of its requests not held back went out within 50 µs of their time.
 
 Runs have their own verdict by the same rule; this one is for runs without a verdict.
@@ -22,6 +22,9 @@ Runs have their own verdict by the same rule; this one is for runs without a ver
 
 ROUGHLY = 0.9
 """The same share within 100 µs causes only a warning, for runs without a verdict of their own."""
+
+MOSTLY_ZERO = 0.5
+"""A target was not filled if a greater share of the reads returned only zeros."""
 
 WRAP_HIGH, WRAP_LOW = 2.0, 0.5
 NO_TARGET = ("simulate", "null")
@@ -97,16 +100,46 @@ def doubt_of(study: Study) -> str:
     """Why the times of a study say nothing about the device; empty if they do."""
     if any(file.run.get("fake") for file in study.requests.files):
         return "the result is fake"
+    if unfilled(study):
+        return "reads returned only zeros"
     is_unfaithful = any(
         note.kind is NoteKind.FIDELITY and note.severity is Severity.BAD for note in common_notes(study)
     )
     return "the replay was not faithful" if is_unfaithful else ""
 
 
+def zero_reads_of(study: Study, index: int, file: SourceFile) -> tuple[int, int] | None:
+    """Reads that returned only zeros, and all reads; None if the run did not count them, or did not read at all."""
+    counted = _statistics(file).get("zero_reads")
+    if counted is None or file.run.get("fake"):
+        return None
+    table = study.requests.table
+    own = table.filter((table.source == index) & (table["op"] == "read"))
+    reads = study.once(("reads", index), lambda: int(own.count().to_pyarrow().as_py()))
+    return (int(counted), reads) if reads else None
+
+
+def unfilled(study: Study) -> tuple[str, ...]:
+    """A sentence for each run whose reads returned mostly zeros: devices answer those without reading their medium."""
+    found = ((file, zero_reads_of(study, index, file)) for index, file in enumerate(study.requests.files))
+    return tuple(
+        f"{zero:,} of {units.counted(reads, 'read')} of {file.name} returned only zeros"
+        for file, counts in found
+        if counts is not None
+        for zero, reads in [counts]
+        if zero > MOSTLY_ZERO * reads
+    )
+
+
 def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     found = fidelity_of(study, index, file)
     if found is None:
         return []
+    if file.run.get("fake"):
+        text = "No verdict: the result is fake"
+        if found.requests and not file.option("asap"):
+            text = f"{text}. The replayer itself: {decisive(found)}"
+        return [Note(NoteKind.FIDELITY, text, Severity.NEUTRAL)]
     if file.option("asap"):
         return [
             Note(NoteKind.FIDELITY, "As fast as possible (--asap): the load's times do not apply", Severity.NEUTRAL)
@@ -118,7 +151,8 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     severity, words = grade_of(found)
     text = (
         f"Replay {words}{', no verdict on the device' if severity is Severity.BAD else ''}: "
-        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)} (p99 {units.span(found.p99_s)})"
+        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)} (p99 of delay "
+        f"{units.span(found.p99_s)})"
     )
     return [Note(NoteKind.FIDELITY, text, severity)]
 
@@ -158,8 +192,9 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
 
 
 def _p99_s(quantiles: dict[str, Any]) -> float:
-    """The 99th percentile from quantiles in µs; earlier versions wrote some that exceed the maximum."""
-    return min(float(quantiles.get("p99", 0)), float(quantiles.get("max", math.inf))) / 1e6
+    """The 99th percentile from quantiles in µs, NaN if unknown; earlier versions wrote some that exceed the maximum."""
+    p99 = quantiles.get("p99", 0)
+    return math.nan if p99 is None else min(float(p99), float(quantiles.get("max", math.inf))) / 1e6
 
 
 def _one_fidelity(notes: list[Note]) -> list[Note]:

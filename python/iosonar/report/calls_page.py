@@ -143,9 +143,8 @@ def _banners(side: CallSide, *, named: bool) -> Iterator[Banner]:
         yield Banner(Severity.GOOD if verdict["faithful"] else Severity.BAD, f"{name}{sentence}")
     elif errors.free.count and (side.calls.file.option("timing") or "exact") == "exact":
         text = (
-            f"{name}half of the calls that were not held back were issued within "
-            f"{units.span(errors.free.quantile(0.5) / 1e9)} of their time, {units.percent(errors.within[25])} within "
-            f"25 µs, {units.percent(errors.within[50])} within 50 µs."
+            f"{name}of the calls that were not held back, {units.percent(errors.within[25])} were issued within 25 µs "
+            f"of their time, {units.percent(errors.within[50])} within 50 µs."
         )
         severity = Severity.GOOD if errors.within[50] >= FAITHFUL else Severity.BAD
         yield Banner(severity, text, "Faithful:" if severity is Severity.GOOD else "NOT faithful:")
@@ -183,14 +182,16 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
     yield Tile("Read", units.transferred(files.bytes_read), _speed(files.bytes_read, side.seconds))
     yield Tile("Written", units.transferred(files.bytes_written), _speed(files.bytes_written, side.seconds))
     if values.count:
-        yield Tile("Response time p50", units.span(values.quantile(0.5) / 1e9), "half are faster")
-        yield Tile("Response time p99", units.span(values.quantile(0.99) / 1e9), "1 in 100 is slower")
+        yield Tile("Response time p50", units.span(values.percentile(0.5) / 1e9), "half are faster")
+        yield Tile("Response time p99", units.span(values.percentile(0.99) / 1e9), "1 in 100 is slower")
         total = values.total / 1e9
         yield Tile("Time in calls", units.span(total), _of_threads(total, side))
     if side.keeps_times and side.issue_errors.free.count:
         errors = side.issue_errors.free
         yield Tile(
-            "Issue error p50", units.span(errors.quantile(0.5) / 1e9), f"p99 {units.span(errors.quantile(0.99) / 1e9)}"
+            "Issue error p50",
+            units.span(errors.percentile(0.5) / 1e9),
+            f"p99 {units.span(errors.percentile(0.99) / 1e9)}",
         )
 
 
@@ -215,13 +216,13 @@ def _beside(study: CallStudy) -> Table:
     add("calls per second, median", [units.count(side.load(study.window_s).median) for side in study.sides])
     add("calls per second, maximum", [units.count(side.load(study.window_s).maximum) for side in study.sides])
     for share in (0.5, 0.9, 0.99):
-        texts = [units.span(side.pooled_response.quantile(share) / 1e9) for side in study.sides]
+        texts = [units.span(side.pooled_response.percentile(share) / 1e9) for side in study.sides]
         add(f"response time p{share * 100:g}", texts)
     add("time in calls", [units.span(side.pooled_response.total / 1e9) for side in study.sides])
     add("mismatches", [f"{side.extent.mismatches:,}" if side.is_run else "–" for side in study.sides])
     for share in (0.5, 0.99):
         texts = [
-            units.span(side.issue_errors.free.quantile(share) / 1e9) if side.keeps_times else "–"
+            units.span(side.issue_errors.free.percentile(share) / 1e9) if side.keeps_times else "–"
             for side in study.sides
         ]
         add(f"issue error p{share * 100:g}", texts)
@@ -276,7 +277,7 @@ def _responses(side: CallSide) -> Table:
             name,
             f"{found[name].count:,}",
             units.span(found[name].mean / 1e9),
-            *(units.span(found[name].quantile(share) / 1e9) for share in (0.5, 0.9, 0.99, 0.999)),
+            *(units.span(found[name].percentile(share) / 1e9) for share in (0.5, 0.9, 0.99, 0.999)),
             units.span(found[name].maximum / 1e9),
         )
         for name in names

@@ -80,6 +80,7 @@ class CallsComparison:
     same_load: bool
     left_out: int = 0
     """Calls of the first side, a trace, that the runs of the other side did not make: they are not compared."""
+    unfilled: tuple[str, ...] = ()
 
     @property
     def unfaithful(self) -> tuple[str, ...]:
@@ -115,7 +116,9 @@ def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls]) -> 
     tables = tuple(_as_results(calls.table) for calls in opened)
     mismatches = sum(int(calls.table.is_mismatch.sum().to_pyarrow().as_py() or 0) for calls in opened)
     counts = [int(table.count().to_pyarrow().as_py()) for table in tables]
-    found = [run for table in tables if len(run := rates(table))]
+    # A run's time counts from its start, as in its own statistics.
+    origins = [0 if calls.is_run else None for calls in opened]
+    found = [run for table, at in zip(tables, origins, strict=True) if len(run := rates(table, at))]
     if not found:
         raise UserError(f"{group[0].path}: no response times to compare")
     return CallsSide(letter, tuple(group), sum(counts), mismatches, found, tables)

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use iosonar_trace::Nanos;
-use iosonar_trace::run_info::{Quantiles, Within};
+use iosonar_trace::run_info::{MIN_BEYOND, Quantiles, Within};
 
 /// Longer times count as an hour.
 const LONGEST_NS: i64 = 3_600_000_000_000;
@@ -69,14 +69,18 @@ impl Times {
     pub fn quantiles(&self) -> Option<Quantiles> {
         let n = self.histogram.len();
         // The histogram returns the upper end of a bucket, which can exceed all its values.
-        let at = |q: f64| (self.histogram.value_at_quantile(q) as i64).clamp(self.min, self.max) as f64 / 1e3;
+        let value = |q: f64| (self.histogram.value_at_quantile(q) as i64).clamp(self.min, self.max) as f64 / 1e3;
+        let at = |per_mille: u64| {
+            let is_known = u128::from(n) * u128::from(1000 - per_mille) >= 1000 * u128::from(MIN_BEYOND);
+            is_known.then(|| value(per_mille as f64 / 1e3))
+        };
         (n > 0).then(|| Quantiles {
             mean: self.sum as f64 / n as f64 / 1e3,
-            p50: at(0.5),
-            p90: at(0.9),
-            p98: at(0.98),
-            p99: at(0.99),
-            p999: at(0.999),
+            p50: at(500),
+            p90: at(900),
+            p98: at(980),
+            p99: at(990),
+            p999: at(999),
             max: self.max as f64 / 1e3,
         })
     }

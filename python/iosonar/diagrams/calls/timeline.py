@@ -84,7 +84,7 @@ def _statistics(side: CallSide, window_s: float) -> tuple[str, ...]:
         units.count(found.median),
         units.count(found.mean),
         units.count(found.maximum),
-        f"{units.number(100 * found.variation)} %",
+        units.percent(found.variation),
     )
 
 
