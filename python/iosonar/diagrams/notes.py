@@ -193,7 +193,7 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
 
 def _p99_s(quantiles: dict[str, Any]) -> float:
     """The 99th percentile from quantiles in µs, NaN if unknown; earlier versions wrote some that exceed the maximum."""
-    p99 = quantiles.get("p99", 0)
+    p99 = quantiles.get("p99")
     return math.nan if p99 is None else min(float(p99), float(quantiles.get("max", math.inf))) / 1e6
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from iosonar.units import UNITS
+
 Width = Callable[[str], float]
 """Measures the width of a text."""
 
 CUT = " …"
+
+_WORD = re.compile(rf"\S+(?:(?<=\d) {UNITS}\S*)?")
+"""A word; a number with its unit is one."""
 
 _PHRASE_END = re.compile(r"[.;:,)!?](?=\s)|(?=\s[(–])")
 
@@ -36,7 +41,7 @@ def _filled(text: str, width: Width, rooms: Sequence[float]) -> tuple[list[str],
     for room in rooms:
         if not rest:
             break
-        words = list(re.finditer(r"\S+", rest))
+        words = list(_WORD.finditer(rest))
         ends = [word.end() for word in words]
         fitting = 0
         for end in ends:

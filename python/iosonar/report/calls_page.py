@@ -93,6 +93,7 @@ def _summary(study: CallStudy) -> Summary:
         tiles=tuple(_tiles(first)) if single else (),
         tables=() if single else (_beside(study),),
         facts=tuple(_facts(study)),
+        whole="all calls",
         about="Files, machine and options",
     )
 
@@ -191,7 +192,7 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
         yield Tile(
             "Issue error p50",
             units.span(errors.percentile(0.5) / 1e9),
-            f"p99 {units.span(errors.percentile(0.99) / 1e9)}",
+            f"its p99 {units.span(errors.percentile(0.99) / 1e9)}",
         )
 
 

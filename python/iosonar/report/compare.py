@@ -428,6 +428,7 @@ def page_of(compared: Comparison) -> Page:
         tiles=tiles,
         tables=tables,
         facts=facts,
+        whole="all runs",
         about="Files",
     )
     sections = (

@@ -162,6 +162,7 @@ def _summary(study: Study) -> Summary:
         inconclusive=inconclusive,
         doubt=doubt,
         facts=tuple(_facts(files)),
+        whole="whole run" if run else "whole load",
         about=f"{'Program' if programs_of(files) else 'Load'}, target, machine and options" if run else "Files",
     )
 
@@ -177,8 +178,8 @@ def _fidelity(study: Study, *, is_fake: bool) -> Iterator[Banner]:
         has_own = len(files) == len(own) == 1 and not is_fake
         yield Banner(note.severity, own[0]) if has_own else Banner(note.severity, *_halves(note.text))
     if len(files) == 1 and (remedies := stated_verdict(files[0]).get("remedies")):
-        steps = (f"{number}. {step['try']} (costs: {step['costs']})" for number, step in enumerate(remedies, start=1))
-        yield Banner(Severity.NEUTRAL, f"{'; '.join(steps)}.", "What to try, in this order:")
+        steps = tuple(f"{step['try']} (costs: {step['costs']})" for step in remedies)
+        yield Banner(Severity.NEUTRAL, "", "What to try, in this order:", steps)
 
 
 def _and(names: Sequence[str]) -> str:
@@ -404,7 +405,7 @@ def _streams(study: Study) -> Iterator[Table]:
         )
         for each in study.streams
     )
-    names = ("latency p50", "p99", "delay p50", "p99")
+    names = ("latency p50", "latency p99", "delay p50", "delay p99")
     yield Table("Requests of each stream", ("", "kind", "instances", "requests", "rate", "mix", "data", *names), rows)
     caused = tuple(
         (

@@ -152,7 +152,7 @@ def _values(of: Check) -> Check:
 
 _COUNT = _integer(0, U64)
 _TIME = _integer(-I64 - 1, I64)
-_ERROR = _object({"p99": _percentile}, dict.fromkeys(("p50", "p90", "p98", "p999", "max"), _percentile))
+_ERROR = _object({}, dict.fromkeys(("p50", "p90", "p98", "p99", "p999", "max"), _percentile))
 _TARGET = _object(
     {},
     {

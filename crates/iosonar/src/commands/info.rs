@@ -144,7 +144,8 @@ fn add_metadata(object: &mut Map<String, Value>, metadata: &Metadata, work: Opti
     if let Ok(Value::Object(footer)) = serde_json::to_value(metadata) {
         object.extend(footer);
     }
-    let of_load = || (metadata.counts.requests, (Nanos(metadata.span.last_ns) - Nanos(metadata.span.first_ns)).as_secs());
+    let of_load =
+        || (metadata.counts.requests, (Nanos(metadata.span.last_ns) - Nanos(metadata.span.first_ns)).as_secs());
     let (requests, duration) = work.unwrap_or_else(of_load);
     object.insert("duration_s".into(), duration.into());
     let rate = if duration > 0.0 { Some(requests as f64 / duration) } else { None };
