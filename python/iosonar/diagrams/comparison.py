@@ -92,13 +92,13 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
     every = np.concatenate([line.y for line in layers])
     low_y, high_y = min(float(np.nanmin(every)), 0.0), max(float(np.nanmax(every)), 0.0)
     room = 0.08 * max(high_y - low_y, 1.0)
-    layers.append(Line(Role.FAINT, "no change", np.array([2.0, 1000.0]), np.zeros(2)))
+    layers.append(Line(Role.FAINT, "no change", np.array([1.75, 1150.0]), np.zeros(2)))
     return Figure(
         "compare.change",
         "c02",
         "Change in latency: above 0 is slower",
         _of(sides),
-        Axis("Quantile of latency", Unit.ODDS, 1.9, 1050.0, Scale.LOG),
+        Axis("Quantile of latency", Unit.ODDS, 1.75, 1150.0, Scale.LOG),
         Axis("Change", Unit.PERCENT, low_y - room, high_y + room),
         tuple(layers),
         Legend(metrics, (*rows, rate_row(Role.FAINT, "no change", ()))),

@@ -100,12 +100,12 @@ def doubt_of(study: Study) -> str:
     """Why the times of a study say nothing about the device; empty if they do."""
     if any(file.run.get("fake") for file in study.requests.files):
         return "the result is fake"
-    if unfilled(study):
-        return "reads returned only zeros"
     is_unfaithful = any(
         note.kind is NoteKind.FIDELITY and note.severity is Severity.BAD for note in common_notes(study)
     )
-    return "the replay was not faithful" if is_unfaithful else ""
+    if is_unfaithful:
+        return "the replay was not faithful"
+    return "reads returned only zeros" if unfilled(study) else ""
 
 
 def zero_reads_of(study: Study, index: int, file: SourceFile) -> tuple[int, int] | None:

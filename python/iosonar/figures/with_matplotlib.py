@@ -22,6 +22,7 @@ from iosonar.figures.model import (
     Severity,
     Steps,
     Stroke,
+    name_of_rule,
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.ruler import Ruler

@@ -14,6 +14,7 @@ from iosonar.quantities.calls.by_file import largest_files
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
 from iosonar.quantities.calls.scaling import JobTimes
+from iosonar.quantities.distribution import enough_for
 from iosonar.report.calls_options import other_traces, replay_options
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
 from iosonar.table import SourceFile
@@ -183,8 +184,10 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
     yield Tile("Read", units.transferred(files.bytes_read), _speed(files.bytes_read, side.seconds))
     yield Tile("Written", units.transferred(files.bytes_written), _speed(files.bytes_written, side.seconds))
     if values.count:
-        yield Tile("Response time p50", units.span(values.percentile(0.5) / 1e9), "half are faster")
-        yield Tile("Response time p99", units.span(values.percentile(0.99) / 1e9), "1 in 100 is slower")
+        half = "half are faster" if enough_for(0.5, values.count) else "too few calls"
+        yield Tile("Response time p50", units.span(values.percentile(0.5) / 1e9), half)
+        more = "1 in 100 is slower" if enough_for(0.99, values.count) else "too few calls"
+        yield Tile("Response time p99", units.span(values.percentile(0.99) / 1e9), more)
         total = values.total / 1e9
         yield Tile("Time in calls", units.span(total), _of_threads(total, side))
     if side.keeps_times and side.issue_errors.free.count:

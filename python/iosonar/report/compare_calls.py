@@ -115,7 +115,8 @@ def compare_calls(
 def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls]) -> CallsSide:
     tables = tuple(_as_results(calls.table) for calls in opened)
     mismatches = sum(int(calls.table.is_mismatch.sum().to_pyarrow().as_py() or 0) for calls in opened)
-    counts = [int(table.count().to_pyarrow().as_py()) for table in tables]
+    # All calls of a trace, those that a run issued.
+    counts = [int(calls.table.begin_ns.count().to_pyarrow().as_py()) for calls in opened]
     # A run's time counts from its start, as in its own statistics.
     origins = [0 if calls.is_run else None for calls in opened]
     found = [run for table, at in zip(tables, origins, strict=True) if len(run := rates(table, at))]

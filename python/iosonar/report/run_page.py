@@ -29,6 +29,9 @@ SECTOR_BYTES = 512
 
 FINE = "no request failed, and all latencies and delays are within their limits"
 
+ZERO_READS = "returned only zeros"
+"""In a run's own warning of reads of areas that were never written."""
+
 MAX_DEVICE_ROWS = 40
 """Rows in the table of devices."""
 
@@ -135,6 +138,8 @@ def _summary(study: Study) -> Summary:
         for note in common_notes(study)
         # The wrap-around factor is among the reasons of the verdict.
         if note.kind is NoteKind.WARNING and note.severity is not Severity.NEUTRAL
+        # So are reads of zeros.
+        if not (run and ZERO_READS in note.text)
     ]
     # What makes a result fake comes before what the replayer did.
     fakes = [banner for banner in noted if banner.severity is Severity.BAD]

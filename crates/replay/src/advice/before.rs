@@ -12,10 +12,10 @@ use crate::device::sample::Sampled;
 pub const NOTABLE_ZERO_SHARE: f64 = 0.02;
 
 /// Schedulers can reorder and delay requests: one warning for all disks, each with its queue.
-pub fn schedulers(queues: &[(String, Queue)]) -> Option<String> {
+pub fn schedulers<'a>(queues: impl IntoIterator<Item = (&'a str, &'a Queue)>) -> Option<String> {
     let mut active: Vec<(&str, &str)> = queues
-        .iter()
-        .filter_map(|(disk, queue)| Some((disk.as_str(), queue.scheduler.as_deref().filter(|&name| name != "none")?)))
+        .into_iter()
+        .filter_map(|(disk, queue)| Some((disk, queue.scheduler.as_deref().filter(|&name| name != "none")?)))
         .collect();
     active.sort_unstable();
     active.dedup();
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn warns_once_of_all_schedulers_but_none() {
         let of = |all: &[(&str, &str)]| {
-            let queues: Vec<_> = all.iter().map(|(disk, name)| ((*disk).to_owned(), queue(name))).collect();
-            schedulers(&queues)
+            let queues: Vec<_> = all.iter().map(|&(disk, name)| (disk, queue(name))).collect();
+            schedulers(queues.iter().map(|(disk, queue)| (*disk, queue)))
         };
         assert_eq!(of(&[("sda", "none")]), None);
-        assert_eq!(schedulers(&[("sda".into(), Queue::default())]), None, "unknown");
+        assert_eq!(schedulers([("sda", &Queue::default())]), None, "unknown");
         let warning = of(&[("sda", "bfq")]).unwrap();
         assert!(warning.contains("is bfq") && warning.contains("iosonar device scheduler /dev/sda none"), "{warning}");
         // A disk can be the target of several partitions.

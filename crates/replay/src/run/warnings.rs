@@ -57,7 +57,7 @@ pub fn before(
             warnings.extend(before::never_written(&device.path, &sample_target(device, extent)));
         }
     }
-    warnings.extend(before::schedulers(&queues));
+    warnings.extend(before::schedulers(queues.iter().map(|(disk, queue)| (disk.as_str(), queue))));
     warnings
 }
 

@@ -32,6 +32,14 @@ class CallLoad:
     calls: int
 
     @property
+    def drawn(self) -> NDArray[np.float64]:
+        """The rates that a diagram shows: that of a short last window is determined by chance, and NaN."""
+        rates = self.rates.copy()
+        if self.whole < len(rates) and len(rates) > 1 and self.edges_s[-1] - self.edges_s[-2] < self.window_s / 2:
+            rates[-1] = np.nan
+        return rates
+
+    @property
     def counted(self) -> NDArray[np.float64]:
         """The rates that the statistics are about: of whole windows, if there are at least two."""
         return self.rates[: self.whole] if self.whole > 1 else self.rates
@@ -48,8 +56,8 @@ class CallLoad:
 
     @property
     def maximum(self) -> float:
-        """The highest rate."""
-        return float(self.counted.max()) if len(self.rates) else math.nan
+        """The highest rate of a window that is drawn."""
+        return float(np.nanmax(self.drawn)) if len(self.rates) else math.nan
 
     @property
     def variation(self) -> float:
