@@ -252,6 +252,19 @@ mod tests {
     }
 
     #[test]
+    fn the_rate_of_a_run_is_that_of_its_completed_requests() {
+        let mut summary = RunSummary::new();
+        assert_eq!(summary.work(), (0, 0.0));
+        for (number, completed) in [(0, Some(0.6)), (1, Some(2.5)), (2, None)] {
+            let at = Nanos::from_secs(0.5 + number as f64);
+            let request = Request::new(at, Op::Read, Sector(0), Sectors(8));
+            let (issued, completed) = (completed.map(|_| at), completed.map(Nanos::from_secs));
+            summary.record(&IoResult { issued, completed, ..IoResult::of(&request, number) });
+        }
+        assert_eq!(summary.work(), (2, 2.0));
+    }
+
+    #[test]
     fn seconds_count_from_the_first_request() {
         let mut summary = LoadSummary::default();
         for at in [1.6, 1.9, 2.2, 2.5, 2.7] {

@@ -93,7 +93,7 @@ def _axis(label: str, total: NDArray[np.float64], drawn: Sequence[NDArray[np.flo
     some = total[total > 0]
     if not len(some) or most < HIGH_PEAK * float(np.median(some)):
         return linear_axis(label, Unit.REQUESTS, most)
-    least = max(float(np.quantile(some, 0.05)), most / MAX_RANGE)
+    least = max(float(np.quantile(some, 0.2)), most / MAX_RANGE)
     return log_axis(label, Unit.REQUESTS, least, most)
 
 

@@ -151,8 +151,8 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     severity, words = grade_of(found)
     text = (
         f"Replay {words}{', no verdict on the device' if severity is Severity.BAD else ''}: "
-        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)} (p99 of delay "
-        f"{units.span(found.p99_s)})"
+        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)}; delay p99 "
+        f"{units.span(found.p99_s)}"
     )
     return [Note(NoteKind.FIDELITY, text, severity)]
 

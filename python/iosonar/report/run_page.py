@@ -134,7 +134,7 @@ def _summary(study: Study) -> Summary:
     checks, inconclusive = _checks(study) if run else ((), ())
     doubt = doubt_of(study) if run else ""
     noted = [
-        Banner(note.severity, *(_halves(note.text) if note.severity is Severity.BAD else (_sentence(note.text), "")))
+        Banner(note.severity, _sentence(note.text))
         for note in common_notes(study)
         # The wrap-around factor is among the reasons of the verdict.
         if note.kind is NoteKind.WARNING and note.severity is not Severity.NEUTRAL
@@ -441,7 +441,7 @@ def _spans(values: Distribution, shares: Sequence[float]) -> tuple[str, ...]:
 TIME_CHECKS = ("bad_latency", "bad_delay")
 """Checks of times, which say nothing about the device if the replay was not faithful."""
 
-FAKE_CHECKS = ("fidelity", "errors", *TIME_CHECKS)
+FAKE_CHECKS = (*TIME_CHECKS, "fidelity")
 """Checks that say nothing about a device if the result is fake."""
 
 
@@ -452,7 +452,9 @@ def _checks(study: Study) -> tuple[tuple[Banner, ...], tuple[Banner, ...]]:
     severities = {Grade.GOOD: Severity.GOOD, Grade.WARNING: Severity.WARNING, Grade.BAD: Severity.BAD}
     conclusive: list[Banner] = []
     inconclusive: list[Banner] = []
-    for name, part in verdict.items():
+    # What the replayer did comes first, or last if it is no verdict.
+    is_fake = not verdict["real"]["real"]
+    for name, part in sorted(verdict.items(), key=lambda each: is_fake and each[0] == "fidelity"):
         if name == "bad_delay" and not study.has_delays:
             continue
         if isinstance(part, dict) and part["grade"] and (text := _check(name, part)):

@@ -98,6 +98,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_percentile_needs_ten_times_above_it() {
+        let of = |n: i64| {
+            let mut all = Times::growing();
+            (0..n).for_each(|i| all.add(Nanos(i)));
+            let q = all.quantiles().unwrap();
+            [q.p50, q.p90, q.p98, q.p99, q.p999].map(|percentile| percentile.is_some())
+        };
+        assert_eq!(of(19), [false; 5]);
+        assert_eq!(of(20), [true, false, false, false, false]);
+        assert_eq!(of(999), [true, true, true, false, false]);
+        assert_eq!(of(1000), [true, true, true, true, false]);
+        assert_eq!(of(10_000), [true; 5]);
+    }
+
+    #[test]
     fn merged_distributions_equal_one_of_all_times() {
         let times: Vec<Nanos> = (0..1000).map(|i: i64| Nanos(i.pow(3) - 50)).collect();
         let of = |times: &[Nanos]| {
