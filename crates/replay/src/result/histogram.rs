@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use iosonar_trace::Nanos;
-use iosonar_trace::run_info::{MIN_BEYOND, Quantiles, Within};
+use iosonar_trace::run_info::{Quantiles, Within, is_enough};
 
 /// Longer times count as an hour.
 const LONGEST_NS: i64 = 3_600_000_000_000;
@@ -70,10 +70,7 @@ impl Times {
         let n = self.histogram.len();
         // The histogram returns the upper end of a bucket, which can exceed all its values.
         let value = |q: f64| (self.histogram.value_at_quantile(q) as i64).clamp(self.min, self.max) as f64 / 1e3;
-        let at = |per_mille: u64| {
-            let is_known = u128::from(n) * u128::from(1000 - per_mille) >= 1000 * u128::from(MIN_BEYOND);
-            is_known.then(|| value(per_mille as f64 / 1e3))
-        };
+        let at = |per_mille: u64| is_enough(per_mille, n).then(|| value(per_mille as f64 / 1e3));
         (n > 0).then(|| Quantiles {
             mean: self.sum as f64 / n as f64 / 1e3,
             p50: at(500),

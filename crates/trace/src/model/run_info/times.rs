@@ -18,6 +18,11 @@ pub struct Quantiles {
     pub max: f64,
 }
 
+/// Whether so many times have [`MIN_BEYOND`] above this percentile, in tenths of a percent.
+pub fn is_enough(per_mille: u64, times: u64) -> bool {
+    u128::from(times) * u128::from(1000 - per_mille) >= 1000 * u128::from(MIN_BEYOND)
+}
+
 impl Quantiles {
     /// The same in another unit.
     #[must_use]
