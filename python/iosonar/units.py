@@ -30,6 +30,12 @@ TIME_UNITS = {
 }
 """The units of times on the command line and in conditions, in seconds; none: seconds."""
 
+FAITHFUL = 0.95
+"""The share of requests that a faithful replay issues on time: no rounding crosses it."""
+
+UNITS = r"(?:%|(?:ns|µs|ms|s|min|h|d|[kMGTPE]?B|[KMGTPE]iB|IO)\b)"
+"""A regular expression of the units that stay on the line of their number."""
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -105,17 +111,25 @@ def _bytes(value: float, sizes: list[tuple[float, str]], digits: int) -> str:
     return f"{number(value / size, digits)} {unit}"
 
 
-def percent(share: float) -> str:
-    """A share of 1 in percent, rounded down to a tenth: 99.9 %. Only 1 is 100 %, only 0 is 0 %."""
+def percent(share: float, threshold: float = FAITHFUL) -> str:
+    """A share of 1 in percent, rounded to a tenth: 99.9 %. Only 1 is 100 %, only 0 is 0 %.
+
+    No rounding crosses the threshold: 0.9499 is 94.9 %, since 95 % are needed.
+    """
     if not math.isfinite(share):
         return "–"
     if share in (0, 1):
         return f"{share * 100:.0f} %"
     # A product such as 0.57 × 1000 may be slightly below its whole number.
-    tenths = math.floor(share * 1000 + 1e-9)
+    tenths = math.floor(share * 1000 + 0.5 + 1e-9)
+    for limit in (threshold, 1.0):
+        if share < limit and tenths >= limit * 1000 - 1e-6:
+            tenths = math.ceil(limit * 1000 - 1e-6) - 1
+        elif share >= limit and tenths < limit * 1000 - 1e-6:
+            tenths += 1
     if share > 0 and tenths < 1:
         return "<0.1 %"
-    return f"{min(tenths, 999) / 10 if share < 1 else tenths / 10:.1f} %"
+    return f"{tenths / 10:.1f} %"
 
 
 def change(share: float) -> str:

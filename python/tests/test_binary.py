@@ -11,6 +11,13 @@ import pyarrow.parquet
 import pytest
 from binary import iosonar, replay
 
+from iosonar import units
+from iosonar.diagrams import Options, Study
+from iosonar.quantities.blocks import rates
+from iosonar.quantities.work import work
+from iosonar.report.run_page import run_page
+from iosonar.table import open_requests
+
 
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
@@ -48,3 +55,41 @@ def test_the_binary_has_the_same_descriptions_of_python_commands(name: str) -> N
     own = iosonar(name, "--help").split("\n\n")[1]
     description = " ".join(own.split()).removesuffix(".")
     assert re.search(rf" {name} {re.escape(description)} ", listed), f"{description!r} is not in: {listed}"
+
+
+def test_a_run_has_one_rate_everywhere(tmp_path: Path) -> None:
+    # It begins late, and its last requests complete after the load's end.
+    load, run = tmp_path / "a.load.parquet", tmp_path / "a.replay.parquet"
+    iosonar("generate", "poisson", load, "--rate", 200, "--duration", "20s", "--span", "1G", "--seed", 3)
+    words = ("--simulate", "hdd", "--virtual-time", "--depth", 4, "--start", "3.7")
+    printed = json.loads(iosonar("replay", load, "--output", run, "--json", *words))
+    info = json.loads(iosonar("info", "--json", run))
+    with open_requests([run]) as requests:
+        done = work(requests.table)
+        tiles = {tile.label: tile.value for tile in run_page(Study(requests, Options()), ()).summary.tiles}
+        blocks = rates(requests.table)
+    rate = printed["iops"]
+    assert info["requests_per_s"] == pytest.approx(rate, rel=1e-9)
+    assert info["duration_s"] == pytest.approx(printed["elapsed_s"], rel=1e-9)
+    assert done.requests / done.seconds == pytest.approx(rate, rel=1e-9)
+    assert blocks.mean() == pytest.approx(rate, rel=1e-6)
+    assert tiles["Throughput"] == f"{units.count(rate)} IO/s"
+    iosonar("compare", run, replayed_again(load, tmp_path / "b.replay.parquet", words), "--out", tmp_path)
+    page = (tmp_path / "a.compare.html").read_text()
+    assert f"{units.count(rate)} IO/s" in page
+
+
+def replayed_again(load: Path, run: Path, words: tuple[object, ...]) -> Path:
+    iosonar("replay", load, "--output", run, *words, "--speedup", "1.5")
+    return run
+
+
+def test_percentiles_of_too_few_requests_are_null(tmp_path: Path) -> None:
+    load, run = tmp_path / "a.load.parquet", tmp_path / "a.replay.parquet"
+    iosonar("generate", "uniform", load, "--rate", 100, "--duration", "5s", "--span", "1G")
+    words = ("--simulate", "constant=1ms", "--virtual-time")
+    printed = json.loads(iosonar("replay", load, "--output", run, "--json", *words))
+    for found in (printed, json.loads(iosonar("info", "--json", run))):
+        assert found["latency_us"]["p50"] is not None and found["latency_us"]["p98"] is not None
+        assert found["latency_us"]["p99"] is None and found["latency_us"]["p999"] is None
+    assert "99 % –, max" in iosonar("info", run)

@@ -311,3 +311,27 @@ def test_the_average_throughput_counts_the_last_window(tmp_path: Path) -> None:
     with open_requests([file]) as requests:
         side = Side("A", Study(requests, Options(), origin_ns=0))
         assert [row.cells for row in delivered([side, side]).legend.rows] == [("9.91",), ("9.91",)]
+
+
+def test_with_a_target_that_was_not_filled_a_condition_is_undecided(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reads = sum(op == "read" for op in made_run(3000, seconds=10)["op"].to_pylist())
+    empty = run(tmp_path, "empty", 2, run={"statistics": STATISTICS | {"zero_reads": reads}})
+    words = (*runs["a"], "vs", *runs["b"][:2], empty, "--out", tmp_path)
+    assert compare(*words, "--fail-if", "p99 > +10%") == 4
+    message = capsys.readouterr()
+    assert f"Target not filled: {reads:,} of {reads:,} reads of empty returned only zeros (B)." in message.out
+    assert "No verdict on the storage: reads returned only zeros" in message.out
+    assert "is undecided for B: target not filled" in message.err
+
+
+def test_a_page_of_other_runs_is_replaced_only_if_asked(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, other = (runs["a"][0], runs["b"][0]), (runs["a"][0], runs["b"][1])
+    assert compare(*first, "--out", tmp_path) == 0
+    assert compare(*first, "--out", tmp_path) == 0
+    assert compare(*other, "--out", tmp_path) == 1
+    assert "b0.replay.parquet" in capsys.readouterr().err
+    assert compare(*other, "--out", tmp_path, "--overwrite") == 0

@@ -111,7 +111,10 @@ def test_an_unknown_device_is_an_error_with_the_known_ones(tmp_path: Path) -> No
 
 def test_the_slow_device_is_named_and_comes_first(study: Study) -> None:
     assert study.devices[0].device.name == "host3:/dev/sdb"
-    assert slow_devices(study) == ["host3:/dev/sdb: its p99 latency, 4 ms, is 4 times the median of the 5 others, 1 ms"]
+    assert slow_devices(study) == [
+        "host3:/dev/sdb: its p99 latency, 4 ms, is 4 times the median of the 5 others with the same demand, 1 ms "
+        "(95 % interval 4 … 4)"
+    ]
 
 
 def test_every_dynamic_diagram_has_a_series_for_each_device(study: Study) -> None:
@@ -155,3 +158,47 @@ def test_the_page_of_one_device_has_no_section_of_devices(tmp_path: Path) -> Non
     assert report(*runs(tmp_path), "--out", tmp_path, "--device", "host3:sdb") == 0
     page = (tmp_path / "leaf.host3.host3_sdb.report.html").read_text()
     assert 'id="devices"' not in page
+
+
+def two(folder: Path, *, at: int = 0, every: int = S // 100, **run: object) -> list[Path]:
+    """A run of two devices: the second is four times as slow, with requests from `at` on."""
+    found = []
+    for host, (latency, start, gap) in enumerate([(MS, 0, S // 100), (4 * MS, at, every)]):
+        rows = [run_row(n, scheduled=start + n * gap, latency=latency + n % 7, sector=n * 8) for n in range(1200)]
+        about = {"target": target("/dev/sdb"), "machine": {"hostname": f"host{host}"}, **run}
+        found.append(write_run(folder / f"leaf.host{host}.replay.parquet", rows, run=about))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({}, True),
+        ({"at": 20 * S}, False),
+        ({"every": S // 300}, False),
+        ({"statistics": {"within_pct": {"10": 1, "50": 2, "100": 3}, "delay_us": {"p99": 9.0}}}, False),
+        ({"fake": "FAKE RESULT: simulated"}, False),
+    ],
+    ids=["the same demand", "other times", "another rate", "not faithful", "fake"],
+)
+def test_a_device_is_called_slow_only_beside_the_same_demand_in_a_valid_run(
+    tmp_path: Path, other: dict[str, object], said: bool
+) -> None:
+    with open_requests(two(tmp_path, **other)) as requests:  # type: ignore[arg-type]
+        found = slow_devices(Study(requests, Options()))
+    assert bool(found) == said
+    assert all("95 % interval" in text for text in found)
+
+
+def test_a_device_with_a_wide_interval_is_not_called_slow(tmp_path: Path) -> None:
+    # The latencies above p99 are those of one short moment.
+    paths = []
+    for host in range(2):
+        rows = [
+            run_row(n, scheduled=n * S // 100, latency=9 * MS if host and 600 <= n < 613 else MS, sector=n * 8)
+            for n in range(1200)
+        ]
+        about = {"target": target("/dev/sdb"), "machine": {"hostname": f"host{host}"}}
+        paths.append(write_run(tmp_path / f"leaf.host{host}.replay.parquet", rows, run=about))
+    with open_requests(paths) as requests:
+        assert slow_devices(Study(requests, Options())) == []

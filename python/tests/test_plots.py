@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 from bokeh.models.annotations import Label, Span
 
-from iosonar.figures.model import Axis, Direction, Figure, Layer, Role, Rule, Scale, Steps, Unit
+from iosonar.figures.model import (
+    Axis,
+    Direction,
+    Figure,
+    Layer,
+    Role,
+    Rule,
+    RuleName,
+    Scale,
+    Steps,
+    Unit,
+    name_of_rule,
+)
 from iosonar.figures.with_bokeh import Plots, areas, outline
 
 NAN = float("nan")
@@ -64,3 +76,14 @@ def test_the_name_of_a_rule_has_room(at: float, align: str) -> None:
     (rule,) = plot.select({"type": Span})
     assert (label.text, label.text_align) == ("the end", align)
     assert rule.level == "underlay", "it does not hide what it points at"
+
+
+def test_names_of_rules_do_not_cross_other_rules() -> None:
+    def places(*at: float) -> list[RuleName]:
+        rules = [Rule(Role.GOOD, Direction.VERTICAL, each, "the end") for each in at]
+        whole = Figure("n", "g", "t", "o", Axis("x", Unit.REQUESTS, 0, 10), COUNTS, tuple(rules))
+        return [name_of_rule(whole, rule) for rule in rules]
+
+    assert places(5) == [RuleName(is_left=False, row=0)]
+    assert places(5, 6) == [RuleName(is_left=True, row=0), RuleName(is_left=False, row=0)]
+    assert places(8, 9) == [RuleName(is_left=True, row=0), RuleName(is_left=True, row=1)]

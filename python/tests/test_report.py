@@ -120,3 +120,43 @@ def test_the_windows_of_working_sets_can_be_chosen(tmp_path: Path) -> None:
     [table] = tmp_path.glob("*ws_log.csv")
     series = {line.split(",")[0].strip('"') for line in table.read_text().splitlines()[1:]}
     assert series == {"δ = 1 s", "δ = 7 s", "δ = ∞"}
+
+
+def test_pages_of_a_load_and_of_its_run_have_different_names(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "x.replay.parquet", made_run(50, seconds=1))
+    load = write_load(tmp_path / "x.load.parquet", [load_row(n * MS) for n in range(50)])
+    for path in (run, load):
+        assert report(path, "--out", tmp_path / "out", "--only", "thrp") == 0
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"x.report.html", "x.verdict.json", "x.load.report.html"}
+
+
+@pytest.mark.parametrize("format_", ["html", "png", "svg"])
+def test_outputs_of_another_input_are_replaced_only_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], format_: str
+) -> None:
+    paths = []
+    for name in ("a", "b ]-->"):
+        (tmp_path / name).mkdir()
+        paths.append(write_run(tmp_path / name / "x.replay.parquet", made_run(50, seconds=1)))
+    words = ("--out", tmp_path / "out", "--only", "overview.thrp", "--format", format_)
+    assert report(paths[0], *words) == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    # Its own are replaced.
+    assert report(paths[0], *words) == 0
+    assert report(paths[1], *words) == 1
+    message = capsys.readouterr().err
+    assert "a/x.replay.parquet" in message and "--out" in message and "--overwrite" in message
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert report(paths[1], *words, "--overwrite") == 0
+    assert report(paths[1], *words) == 0
+    assert report(paths[0], *words) == 1
+
+
+def test_a_page_that_does_not_say_what_it_shows_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "x.replay.parquet", made_run(50, seconds=1))
+    page = tmp_path / "x.report.html"
+    page.write_text("mine")
+    assert report(run, "--out", tmp_path) == 1
+    assert page.read_text() == "mine" and not (tmp_path / "x.verdict.json").exists()
+    assert "not known to be of this input" in capsys.readouterr().err

@@ -11,9 +11,10 @@ from factory import MS, STATISTICS, US, S, load_row, run_row, write_load, write_
 
 from iosonar.diagrams import CATALOGUE, Options, Study
 from iosonar.figures.model import Figure, NoteKind, Severity
-from iosonar.report.page import Summary, prose
+from iosonar.report.page import Summary, prose, render, tile_columns
 from iosonar.report.run_page import run_page
 from iosonar.report.selection import Selection
+from iosonar.report.verdict import verdict_of
 from iosonar.table import open_requests
 
 MISSED: dict[str, Any] = {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 42, "100": 50}}}
@@ -238,3 +239,54 @@ def test_a_run_without_the_times_of_the_load_has_no_demand(
     assert any("of load" in note.text for note in throughput.notes) is is_timed
     assert tile(shown, "Throughput")[1] == ("1,005 IO/s demanded" if is_timed else "")
     assert "none" not in throughput.of
+
+
+def test_a_fake_result_is_never_called_faithful_or_checked(open_study: OpenStudy) -> None:
+    sentence = "This replay was faithful: 100 % of its requests were issued within 10 µs."
+    own = {"requests": 200, "within_pct": {"10": 100, "50": 100, "100": 100}, "delay_us": {"p99": 1.0, "max": 2.0}}
+    verdict = {"faithful": True, "sentence": sentence, "own": own}
+    run = {"fake": "FAKE RESULT: simulated", "statistics": {"verdict": verdict, "zero_reads": 0}}
+    with open_study(ROWS, run=run) as study:
+        shown = summary(study)
+        verdict = verdict_of(study)
+    assert shown.banners[0].text == "Fake: simulated." and shown.banners[0].severity is Severity.BAD
+    texts = [f"{banner.head} {banner.text}" for banner in (*shown.banners, *shown.checks, *shown.inconclusive)]
+    assert not any("was faithful" in text or "only zeros" in text for text in texts)
+    assert not any("scheduled time" in banner.text for banner in shown.checks)
+    assert not any(banner.severity is Severity.GOOD for banner in shown.banners)
+    assert verdict["zero_reads"] == {"grade": None, "requests": None}
+
+
+def test_the_page_says_what_to_try_as_the_terminal_does(open_study: OpenStudy) -> None:
+    own = {"requests": 200, "within_pct": {"10": 1, "50": 2, "100": 3}, "delay_us": {"p99": 1.0, "max": 2.0}}
+    remedies = [{"try": "stop other programs", "costs": "nothing"}, {"try": "--isolate", "costs": "a processor"}]
+    verdict = {"faithful": False, "sentence": "This replay was not faithful.", "own": own, "remedies": remedies}
+    with open_study(ROWS, run={"statistics": {"verdict": verdict}}) as study:
+        (found,) = [banner for banner in summary(study).banners if banner.steps]
+    assert found.steps == ("stop other programs (costs: nothing)", "--isolate (costs: a processor)")
+
+
+def test_a_percentile_of_too_few_requests_is_not_shown(open_study: OpenStudy) -> None:
+    with open_study(ROWS) as study:
+        shown = summary(study)
+    assert tile(shown, "Latency p50") == ("1 ms", "half are faster")
+    assert tile(shown, "Latency p99") == tile(shown, "Latency p99.9") == ("–", "too few requests")
+    assert [row[3:6] for row in shown.tables[0].rows] == [("1 ms", "–", "–")]
+    assert "99 %" not in shown.lead[1]
+
+
+def test_of_several_tiles_none_is_alone_in_its_row() -> None:
+    for tiles in range(4, 13):
+        columns = dict(part.removeprefix("--in-").split(":") for part in tile_columns(tiles).split(";"))
+        assert all(int(found) <= int(most) for most, found in columns.items())
+        assert all(tiles % int(columns[most]) != 1 for most in ("4", "6", "9")), (tiles, columns)
+
+
+def test_a_page_without_diagrams_has_no_help_for_them(open_study: OpenStudy) -> None:
+    with open_study(ROWS) as study:
+        page = run_page(study, ())
+        whole = run_page(study, [each for each in CATALOGUE if each.name == "latency.realtime"])
+    plain = render(page, None)
+    assert "Bokeh" not in plain.split("<main")[1] and "Drag in a diagram" not in plain
+    text = render(whole, None)
+    assert text.count("Drag in a diagram") == 1 and "includes Bokeh" in text and "<th>whole run</th>" in text

@@ -34,6 +34,7 @@ SKIPPED: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
         ([], {"run": {"fake": "simulated"}}, "real", "bad"),
         ([], {"run": {"statistics": STATISTICS | {"wrap_factor": 2.5}}}, "wrap_around", "warning"),
         ([], {"run": {"statistics": STATISTICS | {"zero_reads": 5}}}, "zero_reads", "warning"),
+        ([], {"run": {"statistics": STATISTICS | {"zero_reads": 20}}}, "zero_reads", "bad"),
         (
             [],
             {"run": {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 94, "100": 95}}}},

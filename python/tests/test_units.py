@@ -109,23 +109,39 @@ def test_sizes_are_binary_and_transferred_data_decimal() -> None:
         (0.57, "57.0 %"),
         (0.29, "29.0 %"),
         (0.5, "50.0 %"),
+        (0.6999243794, "70.0 %"),
+        (1 / 6, "16.7 %"),
+        (0.9504, "95.0 %"),
         (0.001, "0.1 %"),
-        (0.00099, "<0.1 %"),
+        (0.00049, "<0.1 %"),
         (0, "0 %"),
         (math.nan, "–"),
     ],
 )
-def test_a_share_never_reaches_a_threshold_that_it_misses(share: float, text: str) -> None:
+def test_a_share_is_rounded_but_never_to_a_threshold_that_it_misses(share: float, text: str) -> None:
     assert units.percent(share) == text
 
 
 @given(st.integers(0, 10**9), st.integers(1, 10**9))
-def test_shares_of_counts_are_rounded_down(part: int, whole: int) -> None:
+def test_shares_of_counts_are_rounded_to_the_nearest_tenth(part: int, whole: int) -> None:
     part = min(part, whole)
     text = units.percent(part / whole)
     assert (text == "100 %") == (part == whole) and (text == "0 %") == (part == 0)
-    shown = 0.0 if text.startswith("<") else float(text.removesuffix(" %"))
-    assert round(shown * 10) * whole <= part * 1000
+    if text.startswith("<"):
+        assert 2000 * part < whole * 1.000001
+        return
+    shown = round(float(text.removesuffix(" %")) * 10)
+    near = 10 if 0 < whole - part < whole / 1000 or whole * 949 < part * 1000 < whole * 950 else 5
+    assert abs(shown * whole - part * 1000) <= whole * near / 10 * 1.000001
+    assert shown < 950 or part * 1000 >= 950 * whole
+
+
+@given(st.floats(0, 1), st.integers(1, 9999))
+def test_a_rounded_share_is_on_the_same_side_of_any_threshold(share: float, limit: int) -> None:
+    text = units.percent(share, limit / 10_000)
+    shown = 0.0 if text.startswith("<") else float(text.removesuffix(" %")) * 100
+    if limit % 10 == 0 and not text.startswith("<"):
+        assert (shown >= limit - 1e-6) == (share >= limit / 10_000)
 
 
 def test_changes_have_a_sign_unless_zero() -> None:

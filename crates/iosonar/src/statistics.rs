@@ -176,8 +176,8 @@ fn moment(m: &Moment) -> String {
 }
 
 fn quantiles(q: &Quantiles) -> String {
-    let us = |x: f64| human::span(x / 1e6);
-    format!("median {}, 99 % {}, 99.9 % {}, max {}", us(q.p50), us(q.p99), us(q.p999), us(q.max))
+    let [median, in_99, in_999] = [q.p50, q.p99, q.p999].map(human::percentile);
+    format!("median {median}, 99 % {in_99}, 99.9 % {in_999}, max {}", human::span(q.max / 1e6))
 }
 
 fn within(w: &Within) -> String {

@@ -153,16 +153,34 @@ pub struct RunSummary {
     delay: Times,
     pushed_back: u64,
     outcomes: BTreeMap<Outcome, u64>,
+    completed: u64,
+    /// The earliest scheduled time.
+    first: Option<Nanos>,
+    /// The last completion.
+    last: Option<Nanos>,
 }
 
 impl RunSummary {
     pub fn new() -> Self {
-        Self { sizes: LoadSummary::default(), delay: Times::growing(), pushed_back: 0, outcomes: BTreeMap::new() }
+        Self {
+            sizes: LoadSummary::default(),
+            delay: Times::growing(),
+            pushed_back: 0,
+            outcomes: BTreeMap::new(),
+            completed: 0,
+            first: None,
+            last: None,
+        }
     }
 
     /// Adds a row.
     pub fn record(&mut self, record: &IoResult) {
         *self.outcomes.entry(record.outcome).or_default() += 1;
+        self.first = Some(self.first.unwrap_or(record.scheduled).min(record.scheduled));
+        if record.completed.is_some() && record.latency().is_some() {
+            self.completed += 1;
+            self.last = self.last.max(record.completed);
+        }
         self.pushed_back += u64::from(record.pushed_back);
         if record.outcome.is_skipped() {
             return;
@@ -170,6 +188,12 @@ impl RunSummary {
         self.sizes.take(record.op, record.sectors);
         self.sizes.latency.add(record.op, record.latency());
         record.delay().into_iter().for_each(|delay| self.delay.add(delay));
+    }
+
+    /// Completed requests, and seconds from the first scheduled time to the last completion, as the run counted them.
+    pub fn work(&self) -> (u64, f64) {
+        let took = self.first.zip(self.last).map_or(0.0, |(first, last)| (last - first).as_secs());
+        (self.completed, took.max(0.0))
     }
 
     /// The additional keys of the JSON object for a run.
@@ -216,7 +240,7 @@ mod tests {
             summary.request(&Request { latency, ..Request::new(Nanos::ZERO, op, Sector(0), Sectors(8)) });
         }
         let json = Value::Object(summary.json());
-        assert_eq!((&json["latency_us"]["max"], &json["latency_us"]["p999"]), (&json!(448_570.0), &json!(448_570.0)));
+        assert_eq!((&json["latency_us"]["max"], &json["latency_us"]["p999"]), (&json!(448_570.0), &Value::Null));
         assert_eq!(
             (&json["latency_us_by_op"]["read"]["max"], &json["latency_us_by_op"]["read"]["requests"]),
             (&json!(300.0), &json!(2))
@@ -225,6 +249,19 @@ mod tests {
         let mut unknown = LoadSummary::default();
         unknown.request(&Request::new(Nanos::ZERO, Op::Read, Sector(0), Sectors(8)));
         assert!(!unknown.json().contains_key("latency_us"), "{:?}", unknown.json());
+    }
+
+    #[test]
+    fn the_rate_of_a_run_is_that_of_its_completed_requests() {
+        let mut summary = RunSummary::new();
+        assert_eq!(summary.work(), (0, 0.0));
+        for (number, completed) in [(0, Some(0.6)), (1, Some(2.5)), (2, None)] {
+            let at = Nanos::from_secs(0.5 + number as f64);
+            let request = Request::new(at, Op::Read, Sector(0), Sectors(8));
+            let (issued, completed) = (completed.map(|_| at), completed.map(Nanos::from_secs));
+            summary.record(&IoResult { issued, completed, ..IoResult::of(&request, number) });
+        }
+        assert_eq!(summary.work(), (2, 2.0));
     }
 
     #[test]

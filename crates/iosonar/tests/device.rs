@@ -136,7 +136,7 @@ fn inspect_finds_the_holes_of_a_file() {
     assert_eq!(found["holes"], serde_json::json!({"count": 2, "bytes": 15 * MIB}));
     assert_eq!((&found["sample"]["exact"], &found["sample"]["zero_share"]), (&true.into(), &(15.0 / 16.0).into()));
     let ran = device("inspect", &target, &[]).with_code(0);
-    assert!(ran.stdout.contains("holes        2, 93.7 % of the file; 1 MiB are allocated"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("holes        2, 93.8 % of the file; 1 MiB are allocated"), "{}", ran.stdout);
     let tiny = bench.text("tiny", "so little");
     assert!(json(&device("inspect", &tiny, &["--json"]).with_code(0))["sample"].is_null());
     device("inspect", &bench.path("nowhere"), &[]).refused(&["no such device"]);

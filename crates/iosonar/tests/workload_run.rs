@@ -152,6 +152,9 @@ fn each_device_of_a_program_may_have_a_target_of_its_own() {
     let ran = run(&bench, &text, &["--target", &log, "--target", &data, "--force"]).with_code(0);
     let of_device = |device: u16| ran.rows().iter().filter(|row| row.device.0 == device).count();
     assert_eq!((of_device(0), of_device(1)), (10, 20));
+    assert!(ran.stderr.contains("overwriting its content; for log (device 0)"), "{}", ran.stderr);
+    let statistics = &ran.run()["statistics"]["devices"];
+    assert_eq!((&statistics[0]["source"], &statistics[1]["source"]), (&"log".into(), &"data".into()));
     let written = fs::read(bench.path("log")).unwrap();
     assert!(
         written[..40_960].chunks(4096).all(|block| block.iter().any(|&byte| byte != 0)),
@@ -159,6 +162,17 @@ fn each_device_of_a_program_may_have_a_target_of_its_own() {
     );
     let why = refused(&bench, &text, &["--target", &log, "--overwrite"]);
     assert!(why.contains("device data of p has no target: add --target data=PATH"), "{why}");
+}
+
+#[test]
+fn a_target_that_is_only_read_is_not_called_overwritten() {
+    let bench = Bench::new();
+    let target = bench.target(MIB).display().to_string();
+    for (op, fate) in [("read", "reads only"), ("write", "overwriting its content")] {
+        let text = program(&bench, &stream("s", &format!("closed = true\nrequests = 10\nop = \"{op}\"")));
+        let ran = run(&bench, &text, &["--target", &target, "--force", "--overwrite"]).with_code(0);
+        assert!(ran.stderr.contains(&format!("; {fate}: program p")), "{}", ran.stderr);
+    }
 }
 
 #[test]

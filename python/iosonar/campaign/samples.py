@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from iosonar import units
 from iosonar.campaign import state, tree
 from iosonar.campaign.hosts import Host
 from iosonar.campaign.state import InstanceState, LeafState
@@ -64,7 +65,7 @@ def changes(top: Path, leaf: str, instances: Sequence[InstanceState]) -> Iterato
         if abs(shares[1] - shares[0]) > CHANGE:
             yield (
                 f"warning: {instance.host}:{instance.device} is not in the same state as before the leaf {before[0]}: "
-                f"{shares[1]:.0%} of a sample are zero blocks, {shares[0]:.0%} then; "
+                f"{units.percent(shares[1])} of a sample are zero blocks, {units.percent(shares[0])} then; "
                 "recreate and refill devices before each leaf (modules create_lv or recreate_lvm, and wipe)"
             )
 

@@ -64,7 +64,7 @@ def report_calls(
         missing: dict[str, list[str]] = {}
         suffix = "report" if len(files) == 1 else "compare"
         study = CallStudy(tables, options, blocks_beside(tables[0], blocks) if blocks else None)
-        for done in write_calls_report(study, diagrams, output, suffix):
+        for done in write_calls_report(study, diagrams, output, suffix, [blocks] if blocks else []):
             if lists_files:
                 print_lines(*done.paths)
             if not done.paths:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -58,6 +58,9 @@ def compare(
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     theme: Annotated[Theme | None, typer.Option(help="Light or dark background; default: the browser's.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a page of other runs that has its name.")
+    ] = False,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory limit for each side; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
@@ -69,10 +72,11 @@ def compare(
     from iosonar.diagrams.comparison import ROLES, Side
     from iosonar.figures.size import PAGE
     from iosonar.report import compare as comparing
+    from iosonar.report.claims import inputs_of, refuse_others, write_claimed
     from iosonar.report.condition import Compared, Condition, Outcome
     from iosonar.report.condition import judge as judge_side
     from iosonar.report.output_options import OutputOptions, ReportFormat
-    from iosonar.report.outputs import make_folder, write_whole
+    from iosonar.report.outputs import make_folder
     from iosonar.report.page import write_page
     from iosonar.report.pictures import prefix
     from iosonar.table import open_files, open_requests
@@ -84,10 +88,10 @@ def compare(
         conditions = [Condition.parse(text) for text in fail_if or []]
         groups = sides_of(runs)
         make_folder(out)
+        output = OutputOptions(out, ReportFormat.HTML, theme, overwrite=overwrite)
         with ExitStack() as stack:
             if is_of_calls(groups[0][0]):
                 files, spill = stack.enter_context(open_files([path for group in groups for path in group]))
-                output = OutputOptions(out, ReportFormat.HTML, theme)
                 sides_of_calls = grouped(files, [len(group) for group in groups])
                 found = compare_calls(
                     sides_of_calls, spill, EngineOptions(memory), CallOptions(size=PAGE), output, json_
@@ -106,9 +110,11 @@ def compare(
                 refuse_copies(requests.files, parts=False)
                 sides.append(Side(letter, Study(requests, Options(size=PAGE), origin_ns=0)))
             refuse_copies(file for side in sides for file in side.study.requests.files)
+            stem, shown = prefix(sides[0].study), [file for side in sides for file in side.study.requests.files]
+            path, output = out / f"{stem}.compare.html", replace(output, inputs=inputs_of(shown, out))
+            refuse_others(stem, output, "compare")
             compared = comparing.compare(sides)
-            path = out / f"{prefix(sides[0].study)}.compare.html"
-            write_whole(path, lambda unfinished: write_page(comparing.page_of(compared), unfinished, theme))
+            write_claimed(path, output, lambda unfinished: write_page(comparing.page_of(compared), unfinished, theme))
             if json_:
                 print_lines(as_json(compared))
             else:
@@ -127,6 +133,7 @@ def compare(
                 "unfaithful": list(each.unfaithful),
                 "unknown": list(each.unknown),
                 "fakes": list(each.fakes),
+                "unfilled": list(each.unfilled),
                 "settings": [one.name for one in each.settings],
                 "pairs": asdict(each.pairs) if each.pairs else None,
                 "differences": [asdict(one) for one in each.differences],

@@ -100,6 +100,9 @@ def report(
         typer.Option(help="Light or dark background; default: light for pictures, the browser's for a page."),
     ] = None,
     data: Annotated[DataFormat | None, typer.Option(help="Also write the data of each diagram in this format.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace pages and pictures of other inputs that have the same names.")
+    ] = False,
     fail_on: Annotated[Grade | None, typer.Option(help="Exit with code 3 if the verdict is this bad or worse.")] = None,
     blocks: Annotated[
         Path | None,
@@ -157,7 +160,7 @@ def report(
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         make_folder(out)
         resources = EngineOptions(memory, kind=kind, url=url)
-        output = OutputOptions(out, format_, theme, data)
+        output = OutputOptions(out, format_, theme, data, overwrite=overwrite)
         with open_files([*files, *([blocks] if blocks else [])]) as (opened, spill):
             print_skipped_rows(opened)
             if any(file.kind is Kind.SCALE for file in opened):

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar import units
-from iosonar.diagrams.overview import average, rates
+from iosonar.diagrams.overview import rates
 from iosonar.diagrams.parts import MIN_AXIS_S, linear_axis, log_axis, rate_row
 from iosonar.diagrams.percentiles import quantile_curve
 from iosonar.diagrams.study import LATENCY, Study
 from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Steps, Unit
+from iosonar.quantities.blocks import rates as rates_of_blocks
 from iosonar.quantities.difference import SHARES, Difference
 
 ROLES = (Role.ACTUAL, Role.READ, Role.DEMAND, Role.FAILED, Role.WRITE)
@@ -52,7 +53,7 @@ def curves(sides: Sequence[Side]) -> Figure:
         values = side.study.pooled(LATENCY)
         x, y = quantile_curve(values)
         layers.append(Line(role, side.name, x, y))
-        cells = tuple(units.span(values.quantile(share) / 1e9) for share in SHARES.values())
+        cells = tuple(units.span(values.percentile(share) / 1e9) for share in SHARES.values())
         rows.append(rate_row(role, side.name, (*cells, units.span(values.maximum / 1e9))))
     y_all = np.concatenate([layer.y for layer in layers])
     return Figure(
@@ -91,13 +92,13 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
     every = np.concatenate([line.y for line in layers])
     low_y, high_y = min(float(np.nanmin(every)), 0.0), max(float(np.nanmax(every)), 0.0)
     room = 0.08 * max(high_y - low_y, 1.0)
-    layers.append(Line(Role.FAINT, "no change", np.array([2.0, 1000.0]), np.zeros(2)))
+    layers.append(Line(Role.FAINT, "no change", np.array([1.75, 1150.0]), np.zeros(2)))
     return Figure(
         "compare.change",
         "c02",
         "Change in latency: above 0 is slower",
         _of(sides),
-        Axis("Quantile of latency", Unit.ODDS, 1.9, 1050.0, Scale.LOG),
+        Axis("Quantile of latency", Unit.ODDS, 1.75, 1150.0, Scale.LOG),
         Axis("Change", Unit.PERCENT, low_y - room, high_y + room),
         tuple(layers),
         Legend(metrics, (*rows, rate_row(Role.FAINT, "no change", ()))),
@@ -157,8 +158,7 @@ def delivered(sides: Sequence[Side]) -> Figure:
         total = np.sum(list(found.requests.values()), axis=0)
         y = rates(total, found) / side.runs
         layers.append(Steps(role, side.name, found.edges_s, y, partial=found.windows - found.whole))
-        # Over the whole time: the mean of the windows would give a partial last one too much weight.
-        rows.append(rate_row(role, side.name, (units.count(average(side.study, total, found) / side.runs),)))
+        rows.append(rate_row(role, side.name, (units.count(_rate(side)),)))
     most = max((float(np.nanmax(layer.y)) for layer in layers if np.isfinite(layer.y).any()), default=0.0)
     return Figure(
         "compare.throughput",
@@ -170,6 +170,13 @@ def delivered(sides: Sequence[Side]) -> Figure:
         tuple(layers),
         Legend(("avg",), tuple(rows)),
     )
+
+
+def _rate(side: Side) -> float:
+    """The mean of the rates of a side's runs, each as the run counts it."""
+    table = side.study.table
+    found = [rates_of_blocks(table.filter(table.source == index)) for index in range(side.runs)]
+    return float(np.mean([run.mean() for run in found if len(run)] or [0.0]))
 
 
 def _of(sides: Sequence[Side]) -> str:

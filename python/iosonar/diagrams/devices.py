@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,16 @@ import numpy as np
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.notes import common_notes
+from iosonar.diagrams.notes import common_notes, doubt_of
 from iosonar.diagrams.parts import device_look, log_axis, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Steps, Unit
-from iosonar.quantities.bands import MIN_BEYOND, Bands, bands
+from iosonar.quantities.bands import Bands, bands
+from iosonar.quantities.blocks import blocks
 from iosonar.quantities.density import Cells
-from iosonar.quantities.distribution import Distribution, pooled
+from iosonar.quantities.device_demand import demands
+from iosonar.quantities.difference import Pairing, differences
+from iosonar.quantities.distribution import MIN_BEYOND, Distribution, enough_for, pooled
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -32,29 +35,68 @@ SHARES = {0.99: "p99", 0.5: "p50"}
 SLOW = {0.99: 3.0, 0.5: 2.0}
 """A device is slow if a percentile of its latency is at least that many times the median of all others."""
 
+SURE = 1.5
+"""The lower end of the interval of that ratio: below it, the difference may come by chance."""
+
 MIN_REQUESTS = 100
 """The fewest requests of a device that is judged."""
 
 
 def slow_devices(study: Study) -> list[str]:
-    """A sentence for each device that is much slower than most others."""
-    judged = [each for each in study.devices if each.latency.count >= MIN_REQUESTS]
+    """A sentence for each device that is much slower than others with the same demand.
+
+    None if the run says nothing about devices. The interval of the ratio is part of the sentence.
+    """
+    if doubt_of(study) or not all(file.complete for file in study.requests.files):
+        return []
     found = []
-    for each in judged:
-        others = [other for other in judged if other is not each]
+    numbered = list(enumerate(study.devices))
+    judged = [(place, each) for place, each in numbered if each.latency.count >= MIN_REQUESTS]
+    for place, each in judged:
         for share, name in SHARES.items():
-            if not others or each.latency.count * (1 - share) < MIN_BEYOND - 1e-6:
+            if not enough_for(share, each.latency.count):
                 continue
             own = each.latency.quantile(share)
-            usual = float(np.median([other.latency.quantile(share) for other in others]))
-            if own >= SLOW[share] * max(usual, 1.0):
-                whose = "that of the other device" if len(others) == 1 else f"the median of the {len(others)} others"
-                found.append(
-                    f"{each.device.name}: its {name} latency, {units.span(own / 1e9)}, is "
-                    f"{units.number(own / max(usual, 1.0), 2)} times {whose}, {units.span(usual / 1e9)}"
-                )
-                break
+            # The demand needs another query: only for a device that seems slow.
+            if own < SLOW[share] * min(values.latency.quantile(share) for _, values in judged):
+                continue
+            others = [other for other in _same_demand(study, place) if other in dict(judged)]
+            if not others:
+                continue
+            usual = max(float(np.median([study.devices[other].latency.quantile(share) for other in others])), 1.0)
+            if own < SLOW[share] * usual:
+                continue
+            low, high = _interval(study, place, others, name)
+            if not low >= SURE:
+                continue
+            whose = "that of the other device" if len(others) == 1 else f"the median of the {len(others)} others"
+            bounds = f"{units.number(low, 2)} … {units.number(high, 2)}"
+            found.append(
+                f"{each.device.name}: its {name} latency, {units.span(own / 1e9)}, is "
+                f"{units.number(own / usual, 2)} times {whose} with the same demand, {units.span(usual / 1e9)} "
+                f"(95 % interval {bounds})"
+            )
+            break
     return found
+
+
+def _same_demand(study: Study, place: int) -> list[int]:
+    """The other devices with the same demand as one of `study.devices`."""
+    low, high = study.span.first_scheduled_ns or 0, study.span.last_scheduled_ns or 0
+    found = study.once("demands", lambda: demands(study.by_each_device, low, high))
+    own = found.get(place)
+    return [other for other, each in found.items() if other != place and own is not None and own.is_same(each)]
+
+
+def _interval(study: Study, place: int, others: Sequence[int], metric: str) -> tuple[float, float]:
+    """The interval of the ratio of a percentile of a device to that of others, by the bootstrap of blocks of time."""
+    low, high = study.span.first_scheduled_ns or 0, study.span.last_scheduled_ns or 0
+    table = study.by_each_device
+    of_others, own = (
+        blocks(table.filter(rows), low, high) for rows in (table.series.isin(others), table.series == place)
+    )
+    each = next((each for each in differences([of_others], [own], Pairing.PAIRED) if each.metric == metric), None)
+    return (1 + each.low, 1 + each.high) if each else (math.nan, math.nan)
 
 
 def curves(study: Study, name: str, rank: str) -> Figure | Empty:
@@ -65,7 +107,7 @@ def curves(study: Study, name: str, rank: str) -> Figure | Empty:
         odds = np.geomspace(1.0, max(values.count / MIN_BEYOND, 2), 400)
         y = np.array([max(values.quantile(1 - 1 / one_in), 1.0) / 1e9 for one_in in odds])
         layers.append(Line(*look, odds, y))
-        cells = tuple(units.span(_known(values, share)) for share in (0.5, 0.99, 0.999))
+        cells = tuple(units.span(values.percentile(share) / 1e9) for share in (0.5, 0.99, 0.999))
         rows.append(rate_row(*look, (units.count(values.count), *cells, units.span(values.maximum / 1e9))))
     if not layers:
         return Empty(name, "no latencies in the file")
@@ -136,7 +178,7 @@ def percentile_lines(
         if np.isnan(y).all():
             continue
         layers.append(Steps(*look, each.edges * factor, y))
-        rows.append(rate_row(*look, (units.span(_known(values[number], share)),)))
+        rows.append(rate_row(*look, (units.span(values[number].percentile(share) / 1e9),)))
     every = np.concatenate([layer.y for layer in layers])
     every = every[np.isfinite(every)]
     return Figure(
@@ -170,12 +212,6 @@ def _latencies(study: Study) -> dict[int, Distribution]:
         for number, group in enumerate(study.device_groups)
     }
     return {number: values for number, values in found.items() if values.count}
-
-
-def _known(values: Distribution, share: float) -> float:
-    """A quantile in seconds, or NaN if too few values are above it."""
-    enough = values.count * (1 - share) >= MIN_BEYOND - 1e-6
-    return values.quantile(share) / 1e9 if enough else math.nan
 
 
 DIAGRAMS = [

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import linear_axis, look, rate_row, time_axis
+from iosonar.diagrams.parts import linear_axis, log_axis, look, rate_row, time_axis
 from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
-from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Unit
+from iosonar.figures.model import Axis, Empty, Figure, Legend, Role, Steps, Unit
 from iosonar.quantities.in_flight import Events, Slices, events, mean_levels, peaks
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 SMOOTH_SLICES = 60
+
+HIGH_PEAK = 20
+"""A peak so many times as high as the level of half of the busy time needs a logarithmic axis."""
+
+MAX_RANGE = 1e4
+"""The greatest ratio of the ends of that axis."""
 
 KINDS = {
     "latency": ("issued_ns", "completed_ns", "In flight", "Requests in flight"),
@@ -72,11 +80,21 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
         title if with_peaks else f"{title}, smoothed",
         f"{study.of} · mean over slices of {units.span(width_ns / 1e9)}",
         axis,
-        linear_axis(label, Unit.REQUESTS, max(highest(layer.y) for layer in layers)),
+        _axis(label, total, [layer.y for layer in layers]),
         tuple(layers),
         Legend(columns, tuple(rows)),
         common_notes(study),
     )
+
+
+def _axis(label: str, total: NDArray[np.float64], drawn: Sequence[NDArray[np.float64]]) -> Axis:
+    """A linear axis; a logarithmic one if short peaks would leave no room for the level of most of the time."""
+    most = max(highest(y) for y in drawn)
+    some = total[total > 0]
+    if not len(some) or most < HIGH_PEAK * float(np.median(some)):
+        return linear_axis(label, Unit.REQUESTS, most)
+    least = max(float(np.quantile(some, 0.2)), most / MAX_RANGE)
+    return log_axis(label, Unit.REQUESTS, least, most)
 
 
 def _events(study: Study, column: str) -> Events:

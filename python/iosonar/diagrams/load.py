@@ -166,7 +166,7 @@ def turns_over_time(study: Study, name: str, rank: str, column: str) -> Figure |
         y = np.where((requests > 0) & enough, 100.0 * turned / np.maximum(requests, 1), np.nan)
         layers.append(Steps(role, label, edges, y))
         average = 100.0 * float(turned.sum()) / float(requests.sum())
-        rows.append(rate_row(role, label, (f"{units.number(average)} %", f"{units.number(highest(y))} %")))
+        rows.append(rate_row(role, label, (units.percent(average / 100), units.percent(highest(y) / 100))))
     most = max(highest(layer.y) for layer in layers)
     words = "scheduled time" if column == "scheduled_ns" else "completion"
     return Figure(

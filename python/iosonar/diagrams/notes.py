@@ -15,7 +15,7 @@ from iosonar.table import Kind, SourceFile, is_of_program_alone, is_unexplained
 if TYPE_CHECKING:
     from iosonar.diagrams.study import Study
 
-FAITHFUL = 0.95
+FAITHFUL = units.FAITHFUL
 """A run is faithful if at least this share of its requests not held back went out within 50 µs of their time.
 
 Runs have their own verdict by the same rule; this one is for runs without a verdict.
@@ -26,6 +26,9 @@ ROUGHLY = 0.9
 
 NOT_KNOWN = (Severity.WARNING, "verdict not known")
 """The grade of a run whose result does not say whether it was faithful."""
+
+MOSTLY_ZERO = 0.5
+"""A target was not filled if a greater share of the reads returned only zeros."""
 
 WRAP_HIGH, WRAP_LOW = 2.0, 0.5
 NO_TARGET = ("simulate", "null")
@@ -125,7 +128,9 @@ def doubt_of(study: Study) -> str:
     )
     if is_unfaithful:
         return "the replay was not faithful"
-    return "it is not known whether the replay was faithful" if any(_unknowns(study)) else ""
+    if any(_unknowns(study)):
+        return "it is not known whether the replay was faithful"
+    return "reads returned only zeros" if unfilled(study) else ""
 
 
 def _unknowns(study: Study) -> Iterator[str]:
@@ -136,10 +141,38 @@ def _unknowns(study: Study) -> Iterator[str]:
             yield found.unknown
 
 
+def zero_reads_of(study: Study, index: int, file: SourceFile) -> tuple[int, int] | None:
+    """Reads that returned only zeros, and all reads; None if the run did not count them, or did not read at all."""
+    counted = _statistics(file).get("zero_reads")
+    if counted is None or file.run.get("fake"):
+        return None
+    table = study.requests.table
+    own = table.filter((table.source == index) & (table["op"] == "read"))
+    reads = study.once(("reads", index), lambda: int(own.count().to_pyarrow().as_py()))
+    return (int(counted), reads) if reads else None
+
+
+def unfilled(study: Study) -> tuple[str, ...]:
+    """A sentence for each run whose reads returned mostly zeros: devices answer those without reading their medium."""
+    found = ((file, zero_reads_of(study, index, file)) for index, file in enumerate(study.requests.files))
+    return tuple(
+        f"{zero:,} of {units.counted(reads, 'read')} of {file.name} returned only zeros"
+        for file, counts in found
+        if counts is not None
+        for zero, reads in [counts]
+        if zero > MOSTLY_ZERO * reads
+    )
+
+
 def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     found = fidelity_of(study, index, file)
     if found is None:
         return []
+    if file.run.get("fake"):
+        text = "No verdict: the result is fake"
+        if found.requests and not file.option("asap"):
+            text = f"{text}. The replayer itself: {decisive(found)}"
+        return [Note(NoteKind.FIDELITY, text, Severity.NEUTRAL)]
     if file.option("asap"):
         return [
             Note(NoteKind.FIDELITY, "As fast as possible (--asap): the load's times do not apply", Severity.NEUTRAL)
@@ -154,7 +187,8 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     severity, words = grade_of(found)
     text = (
         f"Replay {words}{', no verdict on the device' if severity is Severity.BAD else ''}: "
-        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)} (p99 {units.span(found.p99_s)})"
+        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)}; delay p99 "
+        f"{units.span(found.p99_s)}"
     )
     return [Note(NoteKind.FIDELITY, text, severity)]
 
@@ -194,8 +228,9 @@ def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
 
 
 def _p99_s(quantiles: dict[str, Any]) -> float:
-    """The 99th percentile from quantiles in µs; earlier versions wrote some that exceed the maximum."""
-    return min(float(quantiles.get("p99", 0)), float(quantiles.get("max", math.inf))) / 1e6
+    """The 99th percentile from quantiles in µs, NaN if unknown; earlier versions wrote some that exceed the maximum."""
+    p99 = quantiles.get("p99")
+    return math.nan if p99 is None else min(float(p99), float(quantiles.get("max", math.inf))) / 1e6
 
 
 def _one_fidelity(notes: list[Note]) -> list[Note]:

@@ -87,12 +87,10 @@ def _line(
     y = rates(total, windows)
     if np.isnan(y).all():
         return None
-    # The rate of a partial window is not a maximum, unless it is the only one.
-    whole = y[: windows.whole] if windows.whole and np.isfinite(y[: windows.whole]).any() else y
     steps = Steps(
         role, label, windows.edges_s, y, stroke, filled=role is Role.ACTUAL, partial=windows.windows - windows.whole
     )
-    cells = (rate_text(unit, average(study, total, windows)), rate_text(unit, float(np.nanmax(whole))))
+    cells = (rate_text(unit, average(study, total, windows)), rate_text(unit, float(np.nanmax(y))))
     return steps, rate_row(role, label, cells, stroke)
 
 

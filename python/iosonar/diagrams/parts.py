@@ -145,7 +145,7 @@ def measure_row(role: Role, label: str, values: Distribution, stroke: Stroke | N
     cells = (
         units.count(values.count),
         units.span(values.mean / 1e9),
-        units.span(values.quantile(0.99) / 1e9),
+        units.span(values.percentile(0.99) / 1e9),
         units.span(values.maximum / 1e9),
     )
     return LegendRow(role, label, cells, stroke)

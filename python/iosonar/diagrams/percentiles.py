@@ -32,10 +32,10 @@ from iosonar.figures.model import (
     Unit,
 )
 from iosonar.quantities.address import transfers
-from iosonar.quantities.bands import MIN_BEYOND, Bands, bands
+from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
-from iosonar.quantities.distribution import Distribution, distributions, pooled
+from iosonar.quantities.distribution import MIN_BEYOND, Distribution, distributions, pooled
 from iosonar.quantities.steady import MIN_RATIO, MIN_VALUES, drift_of, steady_from
 
 if TYPE_CHECKING:
@@ -189,7 +189,8 @@ def _banded(
     shown = shown[~np.isnan(shown)]
     least, most = max(float(shown.min()), 1e-7), float(shown.max())
     rows = [
-        rate_row(role, _title(share), (units.span(_known(everything, share) / 1e9),)) for share, role in SHARES.items()
+        rate_row(role, _title(share), (units.span(everything.percentile(share) / 1e9),))
+        for share, role in SHARES.items()
     ]
     return Figure(
         name,
@@ -202,11 +203,6 @@ def _banded(
         Legend(("overall",), tuple(rows)),
         common_notes(study),
     )
-
-
-def _known(values: Distribution, share: float) -> float:
-    """A quantile, or NaN if too few values are above it."""
-    return values.quantile(share) if values.count * (1 - share) >= MIN_BEYOND - 1e-6 else math.nan
 
 
 def _title(share: float) -> str:
@@ -238,7 +234,7 @@ def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
             role,
             label,
             (
-                *(units.span(_known(values, share) / 1e9) for share in (0.5, 0.99, 0.999)),
+                *(units.span(values.percentile(share) / 1e9) for share in (0.5, 0.99, 0.999)),
                 units.span(values.maximum / 1e9),
             ),
         )

@@ -171,6 +171,12 @@ class Study:
         groups = [DeviceGroup(device.name, (device,)) for device in first]
         return (*groups, DeviceGroup(f"{len(rest)} other devices", tuple(rest)))
 
+    @property
+    def by_each_device(self) -> ir.Table:
+        """All requests, with the place of their device in `devices` as their series."""
+        table = self.requests.table if self.options.each_device else self.table
+        return table.mutate(series=self._number_of(table, [each.device for each in self.devices]))
+
     def _group_of(self, table: ir.Table) -> ir.IntegerValue:
         """The index of each request's group."""
         groups = [(device, number) for number, group in enumerate(self.device_groups) for device in group.devices]

@@ -51,12 +51,11 @@ def throughput_lines(
     for role, label, values in lines:
         y = rates(values, found)
         layers.append(Steps(role, label, found.edges_s, y, partial=found.windows - found.whole))
-        whole = y[: found.whole] if found.whole else y
         rows.append(
             rate_row(
                 role,
                 label,
-                (rate_text(unit, average(study, values, found)), rate_text(unit, highest(whole))),
+                (rate_text(unit, average(study, values, found)), rate_text(unit, highest(y))),
             )
         )
     if lines[0][0] is Role.ALL:

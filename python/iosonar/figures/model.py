@@ -185,6 +185,9 @@ class Direction(Enum):
 NEAR_RIGHT = 0.75
 """The share of the x axis beyond which the name of a vertical rule is to its left, where there is room."""
 
+NEAR = 0.2
+"""The share of the x axis that the name of a vertical rule may need: a rule in it would cross the name."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -275,3 +278,22 @@ class Empty:
 
     name: str
     reason: str
+
+
+@dataclass(frozen=True)
+class RuleName:
+    """The place of a vertical rule's name: at its left or right, and its line below the frame."""
+
+    is_left: bool
+    row: int
+
+
+def name_of_rule(figure: Figure, rule: Rule) -> RuleName:
+    """Where the name of a vertical rule crosses no other one, if there is such a place."""
+    rules = [layer for layer in figure.layers if isinstance(layer, Rule) and layer.direction is Direction.VERTICAL]
+    own = figure.x.share(rule.at)
+    shares = [figure.x.share(each.at) for each in rules]
+    room_left = own > NEAR and not any(0 < own - share < NEAR for share in shares)
+    room_right = own <= NEAR_RIGHT and not any(0 < share - own < NEAR for share in shares)
+    is_left = not room_right and (room_left or own > NEAR_RIGHT)
+    return RuleName(is_left, 0 if room_left or room_right else sum(share < own for share in shares))

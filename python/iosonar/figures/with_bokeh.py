@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from iosonar.figures.levels import levels
 from iosonar.figures.model import (
     FEW_STEPS,
-    NEAR_RIGHT,
     Axis,
     Cloud,
     CloudPart,
@@ -28,10 +27,12 @@ from iosonar.figures.model import (
     Line,
     Role,
     Rule,
+    RuleName,
     Scale,
     Steps,
     Stroke,
     Unit,
+    name_of_rule,
 )
 from iosonar.figures.palette import PALETTES, Theme
 from iosonar.figures.size import MAX_SINGLE_REQUESTS, dot_of
@@ -251,15 +252,15 @@ def _rule(plot: BokehPlot, drawn: Figure, rule: Rule, name: str) -> dict[str, An
         Span(location=rule.at, dimension="width" if across else "height", name=name, tags=tag, **look, **colour)
     )
     text_colour, text_tag = _coloured(rule.role, "text_color")
-    right = drawn.x.share(rule.at) > NEAR_RIGHT
+    named = RuleName(is_left=False, row=0) if across else name_of_rule(drawn, rule)
     place: dict[str, Any] = (
         {"x": 8, "x_units": "screen", "y": rule.at, "text_baseline": "bottom"}
         if across
         else {
             "x": rule.at,
-            "y": Node(target="frame", symbol="top", offset=4),
-            "x_offset": -5 if right else 5,
-            "text_align": "right" if right else "left",
+            "y": Node(target="frame", symbol="top", offset=4 + 16 * named.row),
+            "x_offset": -5 if named.is_left else 5,
+            "text_align": "right" if named.is_left else "left",
             "text_baseline": "top",
         }
     )

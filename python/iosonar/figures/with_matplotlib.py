@@ -12,7 +12,6 @@ from iosonar.figures.foot import foot
 from iosonar.figures.legend import LegendDrawer
 from iosonar.figures.model import (
     FEW_STEPS,
-    NEAR_RIGHT,
     Cloud,
     Direction,
     Figure,
@@ -23,6 +22,7 @@ from iosonar.figures.model import (
     Severity,
     Steps,
     Stroke,
+    name_of_rule,
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.ruler import Ruler
@@ -205,8 +205,9 @@ class _Drawing:
         else:
             # Below the data: a rule must not hide the request that it points at.
             self.axes.axvline(rule.at, color=colour, linewidth=POINT, linestyle=(0, (5, 2.5)), zorder=1.5)
-            right = self.figure.x.share(rule.at) > NEAR_RIGHT
-            place, align = (rule.at, 0.985), ("right" if right else "left", "top")
+            named = name_of_rule(self.figure, rule)
+            lower = 0.985 - named.row * 1.3 * TEXT / (self.height - TOP - BOTTOM)
+            place, align = (rule.at, lower), ("right" if named.is_left else "left", "top")
             transform = self.axes.get_xaxis_transform()
         self.axes.text(
             *place,
@@ -217,6 +218,7 @@ class _Drawing:
             zorder=5,
             horizontalalignment=align[0],
             verticalalignment=align[1],
+            bbox={"facecolor": self.palette.plot, "alpha": 0.75, "edgecolor": "none", "pad": 0.5},
         )
 
     def _axes(self) -> None:

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.density import Cells
+from iosonar.quantities.distribution import MIN_BEYOND
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 BINS_PER_DECADE = 200
 """Quantiles are nearest-rank quantiles of bins of 1.2 %."""
-
-MIN_BEYOND = 10
-"""The fewest values above a quantile: the 99th percentile needs 1000 values."""
 
 
 @dataclass(frozen=True)

@@ -47,21 +47,19 @@ def blocks(table: ir.Table, low_ns: int, high_ns: int) -> Blocks:
     return of_cells(*(found[name].to_numpy() for name in ("block", "bin", "n", "total")))
 
 
-def rates(table: ir.Table) -> NDArray[np.float64]:
-    """Completed requests per second in each block of a run, from its first request to its last completion.
+def rates(table: ir.Table, origin_ns: int | None = None) -> NDArray[np.float64]:
+    """Completed requests per second in each block of a run; their mean is the run's rate (`quantities.work`).
 
-    Empty if nothing completed.
+    From `origin_ns`, else the earliest scheduled time, to the last completion. Empty if nothing completed.
     """
-    completed = table.filter(table.completed_ns.notnull() & table.latency_ns.notnull())
-    span = (
-        completed.aggregate(low=completed.scheduled_ns.min(), high=completed.completed_ns.max())
-        .to_pyarrow()
-        .to_pylist()[0]
-    )
-    if span["low"] is None:
+    low, high = table.scheduled_ns.min(), table.completed_ns.max()
+    span = table.aggregate(low=low, high=high).to_pyarrow().to_pylist()[0]
+    if span["high"] is None:
         return np.zeros(0)
-    width = max((span["high"] - span["low"]) / BLOCKS, 1.0)
-    block = ((completed.completed_ns - span["low"]) / width).floor().cast("int32").clip(0, BLOCKS - 1)
+    completed = table.filter(table.completed_ns.notnull())
+    low_ns = span["low"] if origin_ns is None else origin_ns
+    width = max((span["high"] - low_ns) / BLOCKS, 1.0)
+    block = ((completed.completed_ns - low_ns) / width).floor().cast("int32").clip(0, BLOCKS - 1)
     found = completed.group_by(block=block).aggregate(n=completed.count()).to_pyarrow()
     counts = np.bincount(found["block"].to_numpy(), found["n"].to_numpy(), minlength=BLOCKS)
     result: NDArray[np.float64] = counts / (width / 1e9)

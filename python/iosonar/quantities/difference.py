@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.blocks import BLOCKS, Blocks, aligned, quantiles
+from iosonar.quantities.distribution import MIN_BEYOND
 
 DRAWS = 1000
 SEQUENCE = 3
@@ -27,9 +28,6 @@ SEQUENCE = 3
 
 CONFIDENCE = 0.95
 MIN_RUNS = 3
-MIN_BEYOND = 10
-"""The fewest requests beyond a quantile that is compared."""
-
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 MEAN = "mean"
 METRICS = (*SHARES, MEAN)

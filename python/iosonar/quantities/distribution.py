@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 HALF = 1024
 """Bins for each power of two."""
 
+MIN_BEYOND = 10
+"""The fewest values above a percentile: the 99th needs 1000 values. With fewer, chance would determine it."""
+
 
 @dataclass(frozen=True)
 class Distribution:
@@ -67,6 +70,15 @@ class Distribution:
         cumulative = np.cumsum(self.counts)
         index = int(np.searchsorted(cumulative, rank))
         return min(_highest(int(self.bins[index])), self.maximum)
+
+    def percentile(self, share: float) -> float:
+        """The same for a report: NaN if fewer than MIN_BEYOND values are above it."""
+        return self.quantile(share) if enough_for(share, self.count) else math.nan
+
+
+def enough_for(share: float, count: int) -> bool:
+    """Whether so many values have MIN_BEYOND above that quantile; the maximum needs none."""
+    return share >= 1 or count * (1 - share) >= MIN_BEYOND - 1e-6
 
 
 def bin_of(value: ir.NumericColumn) -> ir.IntegerColumn:

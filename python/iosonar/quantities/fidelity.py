@@ -47,4 +47,4 @@ def fidelity(table: ir.Table) -> Fidelity:
     shares = [(row[f"within_{us}"] or 0) / row["all"] if row["all"] else math.nan for us in WITHIN_US]
     delays = pooled(list(distributions(not_held_back, not_held_back.delay_ns).values()))
     within_10_us, within_50_us, within_100_us = shares
-    return Fidelity(row["all"], within_10_us, within_50_us, within_100_us, delays.quantile(0.99) / 1e9)
+    return Fidelity(row["all"], within_10_us, within_50_us, within_100_us, delays.percentile(0.99) / 1e9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iosonar.diagrams.calls import CATALOGUE, CallDiagram, CallStudy, Part
@@ -13,8 +14,8 @@ from iosonar.figures.model import Empty, Figure
 from iosonar.figures.size import Size
 from iosonar.quantities.calls.scaling import job_times
 from iosonar.report.calls_page import calls_page, scaling_page
+from iosonar.report.claims import inputs_of, refuse_others, write_claimed
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
-from iosonar.report.outputs import write_whole
 from iosonar.report.pictures import Set, short, write_data, write_figures
 from iosonar.table import SourceFile
 
@@ -36,10 +37,17 @@ def chosen(only: Sequence[str]) -> list[CallDiagram]:
 
 
 def write_calls_report(
-    study: CallStudy, diagrams: Sequence[CallDiagram], options: OutputOptions, suffix: str = "report"
+    study: CallStudy,
+    diagrams: Sequence[CallDiagram],
+    options: OutputOptions,
+    suffix: str = "report",
+    blocks: Sequence[SourceFile] = (),
 ) -> Iterator[Written]:
     """Yields the files of each diagram as they are written."""
-    stem = short(study.first.calls.file.stem)
+    first = study.first.calls.file
+    stem = short(first.output_stem if suffix == "report" else first.stem)
+    options = replace(options, inputs=inputs_of([*(side.calls.file for side in study.sides), *blocks], options.folder))
+    refuse_others(stem, options, suffix)
     if options.format is not ReportFormat.HTML:
         builds = {diagram.name: lambda diagram=diagram: diagram.build(study) for diagram in diagrams}
         yield from write_figures(Set(stem, study.options.size), builds, options)
@@ -51,7 +59,7 @@ def write_calls_report(
         found.setdefault(diagram.part, []).append(diagram.build(study))
     page = calls_page(study, found)
     path = options.folder / f"{stem}.{suffix}.html"
-    write_whole(path, lambda unfinished: write_page(page, unfinished, options.theme))
+    write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
     yield Written("page", (path,))
     for section in page.sections:
         for figure in section.figures:
@@ -68,7 +76,9 @@ def write_scaling(file: SourceFile, table: ir.Table, size: Size, options: Output
     times = job_times(table)
     figure = scaling_curve(times, file.name)
 
-    stem = short(file.stem)
+    stem = short(file.output_stem)
+    options = replace(options, inputs=inputs_of([file], options.folder))
+    refuse_others(stem, options)
     if isinstance(figure, Empty):
         yield Written(figure.name, (), figure.reason)
     elif options.format is not ReportFormat.HTML:
@@ -76,7 +86,7 @@ def write_scaling(file: SourceFile, table: ir.Table, size: Size, options: Output
     else:
         path = options.folder / f"{stem}.report.html"
         page = scaling_page(file, figure, times)
-        write_whole(path, lambda unfinished: write_page(page, unfinished, options.theme))
+        write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
         yield Written("page", (path,))
         if paths := tuple(write_data(stem, figure, options)):
             yield Written(figure.name, paths)

@@ -14,6 +14,7 @@ from iosonar.quantities.calls.by_file import largest_files
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
 from iosonar.quantities.calls.scaling import JobTimes
+from iosonar.quantities.distribution import enough_for
 from iosonar.report.calls_options import other_traces, replay_options
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
 from iosonar.table import SourceFile
@@ -93,6 +94,7 @@ def _summary(study: CallStudy) -> Summary:
         tiles=tuple(_tiles(first)) if single else (),
         tables=() if single else (_beside(study),),
         facts=tuple(_facts(study)),
+        whole="all calls",
         about="Files, machine and options",
     )
 
@@ -143,9 +145,8 @@ def _banners(side: CallSide, *, named: bool) -> Iterator[Banner]:
         yield Banner(Severity.GOOD if verdict["faithful"] else Severity.BAD, f"{name}{sentence}")
     elif errors.free.count and (side.calls.file.option("timing") or "exact") == "exact":
         text = (
-            f"{name}half of the calls that were not held back were issued within "
-            f"{units.span(errors.free.quantile(0.5) / 1e9)} of their time, {units.percent(errors.within[25])} within "
-            f"25 µs, {units.percent(errors.within[50])} within 50 µs."
+            f"{name}of the calls that were not held back, {units.percent(errors.within[25])} were issued within 25 µs "
+            f"of their time, {units.percent(errors.within[50])} within 50 µs."
         )
         severity = Severity.GOOD if errors.within[50] >= FAITHFUL else Severity.BAD
         yield Banner(severity, text, "Faithful:" if severity is Severity.GOOD else "NOT faithful:")
@@ -183,14 +184,18 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
     yield Tile("Read", units.transferred(files.bytes_read), _speed(files.bytes_read, side.seconds))
     yield Tile("Written", units.transferred(files.bytes_written), _speed(files.bytes_written, side.seconds))
     if values.count:
-        yield Tile("Response time p50", units.span(values.quantile(0.5) / 1e9), "half are faster")
-        yield Tile("Response time p99", units.span(values.quantile(0.99) / 1e9), "1 in 100 is slower")
+        half = "half are faster" if enough_for(0.5, values.count) else "too few calls"
+        yield Tile("Response time p50", units.span(values.percentile(0.5) / 1e9), half)
+        more = "1 in 100 is slower" if enough_for(0.99, values.count) else "too few calls"
+        yield Tile("Response time p99", units.span(values.percentile(0.99) / 1e9), more)
         total = values.total / 1e9
         yield Tile("Time in calls", units.span(total), _of_threads(total, side))
     if side.keeps_times and side.issue_errors.free.count:
         errors = side.issue_errors.free
         yield Tile(
-            "Issue error p50", units.span(errors.quantile(0.5) / 1e9), f"p99 {units.span(errors.quantile(0.99) / 1e9)}"
+            "Issue error p50",
+            units.span(errors.percentile(0.5) / 1e9),
+            f"its p99 {units.span(errors.percentile(0.99) / 1e9)}",
         )
 
 
@@ -215,13 +220,13 @@ def _beside(study: CallStudy) -> Table:
     add("calls per second, median", [units.count(side.load(study.window_s).median) for side in study.sides])
     add("calls per second, maximum", [units.count(side.load(study.window_s).maximum) for side in study.sides])
     for share in (0.5, 0.9, 0.99):
-        texts = [units.span(side.pooled_response.quantile(share) / 1e9) for side in study.sides]
+        texts = [units.span(side.pooled_response.percentile(share) / 1e9) for side in study.sides]
         add(f"response time p{share * 100:g}", texts)
     add("time in calls", [units.span(side.pooled_response.total / 1e9) for side in study.sides])
     add("mismatches", [f"{side.extent.mismatches:,}" if side.is_run else "–" for side in study.sides])
     for share in (0.5, 0.99):
         texts = [
-            units.span(side.issue_errors.free.quantile(share) / 1e9) if side.keeps_times else "–"
+            units.span(side.issue_errors.free.percentile(share) / 1e9) if side.keeps_times else "–"
             for side in study.sides
         ]
         add(f"issue error p{share * 100:g}", texts)
@@ -276,7 +281,7 @@ def _responses(side: CallSide) -> Table:
             name,
             f"{found[name].count:,}",
             units.span(found[name].mean / 1e9),
-            *(units.span(found[name].quantile(share) / 1e9) for share in (0.5, 0.9, 0.99, 0.999)),
+            *(units.span(found[name].percentile(share) / 1e9) for share in (0.5, 0.9, 0.99, 0.999)),
             units.span(found[name].maximum / 1e9),
         )
         for name in names

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
-from iosonar.diagrams.notes import NOT_KNOWN, decisive, fidelity_of, grade_of
+from iosonar.diagrams.notes import NOT_KNOWN, decisive, fidelity_of, grade_of, unfilled
 from iosonar.diagrams.study import LATENCY
 from iosonar.errors import UserError
 from iosonar.figures.model import Severity
@@ -55,6 +55,8 @@ class SideComparison:
     """Runs of either side that may have been unfaithful."""
     fakes: tuple[str, ...]
     """Runs of either side that did no I/O."""
+    unfilled: tuple[str, ...] = ()
+    """Runs of either side whose reads returned mostly zeros: their target was not filled."""
     settings: tuple[Setting, ...] = ()
     """Settings that differ between the runs of both sides."""
 
@@ -91,10 +93,11 @@ def compare(sides: Sequence[Side]) -> Comparison:
         unfaithful = tuple(run for run, grade in runs if grade[0] is Severity.BAD)
         unknown = tuple(run for run, grade in runs if grade == NOT_KNOWN)
         fakes = tuple(name for each in (first, side) for name, _ in _fake_runs(each))
+        zeros = tuple(text for each in (first, side) for text in _unfilled(each))
         own_settings = tuple(setting for setting in settings if setting.differs(first.letter, side.letter))
         against.append(
             SideComparison(
-                side, found, throughput, pairing, matched, same_load, unfaithful, unknown, fakes, own_settings
+                side, found, throughput, pairing, matched, same_load, unfaithful, unknown, fakes, zeros, own_settings
             )
         )
     return Comparison(tuple(sides), tuple(against), settings)
@@ -203,6 +206,11 @@ def sentences(compared: Comparison) -> Iterator[Banner]:
             yield Banner(
                 Severity.BAD, f"{why}.", f"{_and(of)} {'are fake results' if len(of) > 1 else 'is a fake result'}:"
             )
+    if zeros := [text for side in compared.sides for text in _unfilled(side)]:
+        text = (
+            f"{'; '.join(zeros)}. Devices answer reads of blocks that were never written without reading their medium"
+        )
+        yield Banner(Severity.BAD, f"{text}: fill the target before the replay.", "Target not filled:")
     yield from _fidelity(compared.sides)
     first = compared.sides[0]
     yield from _settings(compared)
@@ -257,6 +265,11 @@ def _fake_runs(side: Side) -> Iterator[tuple[str, str]]:
     for file in side.study.requests.files:
         if fake := file.run.get("fake"):
             yield f"{file.name} of {side.letter}", str(fake).removeprefix("FAKE RESULT: ")
+
+
+def _unfilled(side: Side) -> tuple[str, ...]:
+    """A phrase for each run of a side whose reads returned mostly zeros."""
+    return tuple(f"{text} ({side.letter})" for text in unfilled(side.study))
 
 
 def _unfaithful_runs(side: Side) -> Iterator[tuple[str, tuple[Severity, str]]]:
@@ -327,6 +340,7 @@ def doubts_of(each: SideComparison) -> list[str]:
     """Reasons why a difference may not come from the storage."""
     return [
         *(["a result is fake"] if each.fakes else []),
+        *(["reads returned only zeros"] if each.unfilled else []),
         *(["a replay was not faithful"] if each.unfaithful else []),
         *(["it is not known whether a replay was faithful"] if each.unknown else []),
         *([] if each.same_load else ["the loads differ"]),
@@ -421,6 +435,7 @@ def page_of(compared: Comparison) -> Page:
         tiles=tiles,
         tables=tables,
         facts=facts,
+        whole="all runs",
         about="Files",
     )
     sections = (

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar import units
+from iosonar.diagrams.calls.study import zero_of
 from iosonar.diagrams.notes import stated_verdict
 from iosonar.errors import UserError
 from iosonar.quantities.blocks import Blocks, blocks, rates
@@ -80,6 +81,7 @@ class CallsComparison:
     same_load: bool
     left_out: int = 0
     """Calls of the first side, a trace, that the runs of the other side did not make: they are not compared."""
+    unfilled: tuple[str, ...] = ()
 
     @property
     def unfaithful(self) -> tuple[str, ...]:
@@ -116,11 +118,14 @@ def compare_calls(
         return sides, [_against(_beside(sides[0], side, originals), side, sides[0].calls) for side in sides[1:]]
 
 
-def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls]) -> CallsSide:
+def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls], zero_ns: int | None = None) -> CallsSide:
     tables = tuple(_as_results(calls.table) for calls in opened)
     mismatches = sum(int(calls.table.is_mismatch.sum().to_pyarrow().as_py() or 0) for calls in opened)
-    counts = [int(table.count().to_pyarrow().as_py()) for table in tables]
-    found = [run for table in tables if len(run := rates(table))]
+    # All calls of a trace, those that a run issued.
+    counts = [int(calls.table.begin_ns.count().to_pyarrow().as_py()) for calls in opened]
+    # A run's time counts from its start, as in its own statistics; a trace's beside runs from their window's.
+    origins = [0 if calls.is_run else zero_ns for calls in opened]
+    found = [run for table, at in zip(tables, origins, strict=True) if len(run := rates(table, at))]
     if not found:
         raise UserError(f"{group[0].path}: no response times to compare")
     return CallsSide(letter, tuple(group), sum(counts), mismatches, found, tables)
@@ -130,7 +135,7 @@ def _beside(first: CallsSide, side: CallsSide, originals: Sequence[Calls]) -> Ca
     """The first side as it is compared with another one: a trace has only the calls that those runs made."""
     if not originals:
         return first
-    return _side(first.letter, first.files, [each.made_by(side.files) for each in originals])
+    return _side(first.letter, first.files, [each.made_by(side.files) for each in originals], zero_of(side.files))
 
 
 def _against(first: CallsSide, side: CallsSide, calls: int) -> CallsComparison:

@@ -69,6 +69,10 @@ class Compared(Protocol):
     def fakes(self) -> tuple[str, ...]:
         """Runs of either side that did no I/O."""
 
+    @property
+    def unfilled(self) -> tuple[str, ...]:
+        """Runs of either side whose reads returned mostly zeros."""
+
 
 class Outcome(Enum):
     """The outcome of a condition."""
@@ -113,6 +117,8 @@ def _undecided(condition: Condition, each: Compared, one: Difference | RateDiffe
         return f"too few runs, use at least {MIN_RUNS} per side"
     if each.fakes:
         return f"fake results: {', '.join(each.fakes)}"
+    if each.unfilled:
+        return f"target not filled: {', '.join(each.unfilled)}"
     if each.unfaithful:
         return f"not faithful: {', '.join(each.unfaithful)}"
     if each.unknown:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from iosonar.diagrams import Diagram, Study
+from iosonar.report.claims import inputs_of, refuse_others, write_claimed
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
-from iosonar.report.outputs import write_whole
 from iosonar.report.pictures import prefix, write_data, write_pictures
 
 
 def write_report(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
     """Yields the files of each diagram as they are written."""
+    options = replace(options, inputs=inputs_of(study.requests.files, options.folder))
+    refuse_others(prefix(study), options)
     if options.format is ReportFormat.HTML:
         return _write_page(study, diagrams, options)
     return write_pictures(study, diagrams, options)
@@ -23,7 +26,7 @@ def _write_page(study: Study, diagrams: Sequence[Diagram], options: OutputOption
 
     page = run_page(study, diagrams)
     path = options.folder / f"{prefix(study)}.report.html"
-    write_whole(path, lambda unfinished: write_page(page, unfinished, options.theme))
+    write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
     yield Written("page", (path,))
     for section in page.sections:
         for figure in section.figures:

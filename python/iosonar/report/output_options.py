@@ -27,6 +27,10 @@ class OutputOptions:
     theme: Theme | None = None
     data: DataFormat | None = None
     """Also write the data of each diagram, in this format."""
+    inputs: tuple[str, ...] = ()
+    """What it shows: see `report/claims.py`."""
+    overwrite: bool = False
+    """Whether pages and pictures of other inputs may be replaced."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from iosonar.figures.model import (
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.with_bokeh import Plots
+from iosonar.units import UNITS
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 CODE = re.compile("`([^`]+)`")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 """A command-line option, in which no line may break."""
-UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h|d|[kMGTPE]?B|[KMGTPE]iB|IO)\b|%)")
+UNIT = re.compile(rf"(?<=\d) (?={UNITS})")
 """The space between a number and its unit, at which no line may break."""
 
 ASSETS = Path(__file__).parent / "assets"
@@ -42,6 +43,8 @@ class Banner:
     severity: Severity
     text: str
     head: str = ""
+    steps: tuple[str, ...] = ()
+    """A numbered list below it."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ class Summary:
     about: str = "Files"
     """The heading of the facts."""
     facts: tuple[tuple[str, str], ...] = ()
+    whole: str = ""
+    """What the numbers of legends are of, whatever a zoom shows: whole run."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,8 @@ def render(page: Page, theme: Theme | None) -> str:
     environment.filters["prose"] = prose
     text: str = environment.get_template("page.html").render(
         summary=page.summary,
+        tile_columns=tile_columns(len(page.summary.tiles)),
+        first_drawn=next((section["id"] for section in sections if section["figures"]), ""),
         sections=sections,
         empty=page.empty,
         theme=theme.value if theme else "",
@@ -171,6 +178,12 @@ def render(page: Page, theme: Theme | None) -> str:
         bokeh_version=bokeh.__version__,
     )
     return text
+
+
+def tile_columns(tiles: int) -> str:
+    """The number of columns of the tiles where so many fit: rows of the same length, so that none has a single tile."""
+    columns = {most: -(-tiles // max(-(-tiles // most), 1)) for most in (2, 3, 4, 6, 9)}
+    return ";".join(f"--in-{most}:{max(found, 1)}" for most, found in columns.items())
 
 
 def prose(text: str) -> Markup:

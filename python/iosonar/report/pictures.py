@@ -17,6 +17,7 @@ from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
 from iosonar.figures.size import Size
+from iosonar.report.claims import write_claimed
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.outputs import write_whole
 from iosonar.report.render_pool import Draw, RenderPool
@@ -67,7 +68,7 @@ def _submit(
     theme = options.theme or Theme.LIGHT
 
     def work(draw: Draw) -> None:
-        write_whole(path, lambda unfinished: draw(figure, unfinished, pictures.size, theme))
+        write_claimed(path, options, lambda unfinished: draw(figure, unfinished, pictures.size, theme))
 
     future = pool.submit(work)
     return future, Written(name, (path, *write_data(pictures.stem, figure, options)))
@@ -94,7 +95,7 @@ def write_data(stem: str, figure: Figure, options: OutputOptions) -> Iterator[Pa
 def prefix(study: Study) -> str:
     """The common start of a report's file names: the name of the first file, the number of others, and the devices."""
     files = study.requests.files
-    stem = short(files[0].stem)
+    stem = short(files[0].output_stem)
     name = stem if len(files) == 1 else f"{stem}+{len(files) - 1}"
     if study.options.device:
         device = re.sub(r"[^\w.+-]", "_", study.options.device.removeprefix("/dev/"))

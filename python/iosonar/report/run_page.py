@@ -15,7 +15,7 @@ from iosonar.diagrams.parts import beyond_limit, look
 from iosonar.diagrams.percentiles import steady
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
 from iosonar.figures.model import Empty, Figure, NoteKind, Severity
-from iosonar.quantities.distribution import Distribution, pooled
+from iosonar.quantities.distribution import Distribution, enough_for, pooled
 from iosonar.quantities.outcomes import outcomes
 from iosonar.quantities.work import Work, demand, work
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
@@ -28,6 +28,9 @@ SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 SECTOR_BYTES = 512
 
 FINE = "no request failed, and all latencies and delays are within their limits"
+
+ZERO_READS = "returned only zeros"
+"""In a run's own warning of reads of areas that were never written."""
 
 MAX_DEVICE_ROWS = 40
 """Rows in the table of devices."""
@@ -130,19 +133,18 @@ def _summary(study: Study) -> Summary:
     run = study.requests.is_run
     checks, inconclusive = _checks(study) if run else ((), ())
     doubt = doubt_of(study) if run else ""
-    own = [text for file in files if (text := stated_verdict(file).get("sentence"))]
-    banners = [
-        # A run with its own verdict has a sentence with the reasons.
-        Banner(note.severity, own[0]) if len(files) == len(own) == 1 else Banner(note.severity, *_halves(note.text))
-        for note in common_notes(study)
-        if note.kind is NoteKind.FIDELITY
-    ]
-    warnings = [
+    noted = [
         Banner(note.severity, _sentence(note.text))
         for note in common_notes(study)
         # The wrap-around factor is among the reasons of the verdict.
         if note.kind is NoteKind.WARNING and note.severity is not Severity.NEUTRAL
+        # So are reads of zeros.
+        if not (run and ZERO_READS in note.text)
     ]
+    # What makes a result fake comes before what the replayer did.
+    fakes = [banner for banner in noted if banner.severity is Severity.BAD]
+    warnings = [banner for banner in noted if banner not in fakes]
+    banners = [*fakes, *_fidelity(study, is_fake=bool(fakes))]
     if run and (grade := _grade(study, warned=bool(warnings))):
         banners.append(grade)
     several = run and len(study.devices) > 1
@@ -165,8 +167,24 @@ def _summary(study: Study) -> Summary:
         inconclusive=inconclusive,
         doubt=doubt,
         facts=tuple(_facts(files)),
+        whole="whole run" if run else "whole load",
         about=f"{'Program' if programs_of(files) else 'Load'}, target, machine and options" if run else "Files",
     )
+
+
+def _fidelity(study: Study, *, is_fake: bool) -> Iterator[Banner]:
+    """Whether the replay was faithful, and what to try if it was not."""
+    files = study.requests.files
+    own = [text for file in files if (text := stated_verdict(file).get("sentence"))]
+    for note in common_notes(study):
+        if note.kind is not NoteKind.FIDELITY:
+            continue
+        # A run with its own verdict has a sentence with the reasons; of a fake one, it is no verdict.
+        has_own = len(files) == len(own) == 1 and not is_fake
+        yield Banner(note.severity, own[0]) if has_own else Banner(note.severity, *_halves(note.text))
+    if len(files) == 1 and (remedies := stated_verdict(files[0]).get("remedies")):
+        steps = tuple(f"{step['try']} (costs: {step['costs']})" for step in remedies)
+        yield Banner(Severity.NEUTRAL, "", "What to try, in this order:", steps)
 
 
 def _and(names: Sequence[str]) -> str:
@@ -250,9 +268,13 @@ def _causes(study: Study) -> Iterator[str]:
 def _quantiles(study: Study, half: str) -> Iterator[str]:
     values = study.pooled(LATENCY)
     if values.count > 1:
-        median, most = units.span(values.quantile(0.5) / 1e9), units.span(values.maximum / 1e9)
-        near = units.span(values.quantile(0.99) / 1e9)
-        yield f"{half} completed within {median}, 99 % within {near}; the slowest took {most}."
+        most = units.span(values.maximum / 1e9)
+        known = [
+            f"{who} within {units.span(values.quantile(share) / 1e9)}"
+            for share, who in ((0.5, f"{half} completed"), (0.99, "99 %"))
+            if enough_for(share, values.count)
+        ]
+        yield f"{', '.join(known)}; the slowest took {most}." if known else f"The slowest took {most}."
 
 
 def _grade(study: Study, *, warned: bool) -> Banner | None:
@@ -270,7 +292,8 @@ def _grade(study: Study, *, warned: bool) -> Banner | None:
     reasons = [reason for reason in reasons if verdict["real"]["real"] or not reason.startswith("fake result: ")]
     if not reasons:
         return None
-    head = "No verdict on the device; also:" if doubt_of(study) else "Bad run:"
+    also = "; also:" if missed or not verdict["real"]["real"] else ":"
+    head = f"No verdict on the device{also}" if doubt_of(study) else "Bad run:"
     return Banner(severity, _sentence("; ".join(reasons)), "Warning:" if severity is Severity.WARNING else head)
 
 
@@ -304,13 +327,14 @@ def _tiles(study: Study) -> Iterator[Tile]:
     if values.count:
         of = "Latency" if run else "Recorded latency"
         for share, more in ((0.5, "half are faster"), (0.99, "1 in 100 is slower"), (0.999, "1 in 1,000 is slower")):
-            yield Tile(f"{of} p{units.number(share * 100, 4)}", units.span(values.quantile(share) / 1e9), more)
+            few = "" if enough_for(share, values.count) else "too few requests"
+            yield Tile(f"{of} p{units.number(share * 100, 4)}", units.span(values.percentile(share) / 1e9), few or more)
         worst = study.verdict(LATENCY)
         yield Tile(f"{of}, max", units.span(worst.maximum_s), f"limit {units.span(worst.limit_s)}" if run else "")
     delays = study.pooled(DELAY)
     if delays.count and study.has_delays:
         late = f"max {units.span(delays.maximum / 1e9)}"
-        yield Tile("Delay p99", units.span(delays.quantile(0.99) / 1e9), late)
+        yield Tile("Delay p99", units.span(delays.percentile(0.99) / 1e9), late)
 
 
 def _work(study: Study) -> Work | None:
@@ -343,7 +367,7 @@ def _values(study: Study, measure: Measure) -> Table:
             title,
             f"{values.count:,}",
             units.span(values.mean / 1e9),
-            *(units.span(values.quantile(share) / 1e9) for share in SHARES.values()),
+            *(units.span(values.percentile(share) / 1e9) for share in SHARES.values()),
             units.span(values.maximum / 1e9),
         )
         for title, values in named
@@ -357,7 +381,7 @@ def _devices(study: Study) -> Table:
             each.device.name,
             f"{each.latency.count:,}",
             units.span(each.latency.mean / 1e9),
-            *(units.span(each.latency.quantile(share) / 1e9) for share in SHARES.values()),
+            *(units.span(each.latency.percentile(share) / 1e9) for share in SHARES.values()),
             units.span(each.latency.maximum / 1e9),
         )
         for each in study.devices[:MAX_DEVICE_ROWS]
@@ -386,7 +410,7 @@ def _streams(study: Study) -> Iterator[Table]:
         )
         for each in study.streams
     )
-    names = ("latency p50", "p99", "delay p50", "p99")
+    names = ("latency p50", "latency p99", "delay p50", "delay p99")
     yield Table("Requests of each stream", ("", "kind", "instances", "requests", "rate", "mix", "data", *names), rows)
     caused = tuple(
         (
@@ -411,20 +435,26 @@ def _kind(stream: Stream) -> str:
 
 
 def _spans(values: Distribution, shares: Sequence[float]) -> tuple[str, ...]:
-    return tuple(units.span(values.quantile(share) / 1e9) if values.count else "" for share in shares)
+    return tuple(units.span(values.percentile(share) / 1e9) if values.count else "" for share in shares)
 
 
 TIME_CHECKS = ("bad_latency", "bad_delay")
 """Checks of times, which say nothing about the device if the replay was not faithful."""
 
+FAKE_CHECKS = (*TIME_CHECKS, "fidelity")
+"""Checks that say nothing about a device if the result is fake."""
+
 
 def _checks(study: Study) -> tuple[tuple[Banner, ...], tuple[Banner, ...]]:
     """All checks as sentences, the worst first; separately those that an unfaithful replay makes inconclusive."""
     verdict, not_judged = verdict_of(study), bool(doubt_of(study))
+    doubtful = TIME_CHECKS if verdict["real"]["real"] else FAKE_CHECKS
     severities = {Grade.GOOD: Severity.GOOD, Grade.WARNING: Severity.WARNING, Grade.BAD: Severity.BAD}
     conclusive: list[Banner] = []
     inconclusive: list[Banner] = []
-    for name, part in verdict.items():
+    # What the replayer did comes first, or last if it is no verdict.
+    is_fake = not verdict["real"]["real"]
+    for name, part in sorted(verdict.items(), key=lambda each: is_fake and each[0] == "fidelity"):
         if name == "bad_delay" and not study.has_delays:
             continue
         if name == "fidelity" and isinstance(part, dict) and not part["grade"]:
@@ -432,7 +462,7 @@ def _checks(study: Study) -> tuple[tuple[Banner, ...], tuple[Banner, ...]]:
         elif isinstance(part, dict) and part["grade"] and (text := _check(name, part)):
             if name == "fidelity" and len(study.requests.files) > 1:
                 text = f"The least faithful run: {text}"
-            doubt = not_judged and name in TIME_CHECKS
+            doubt = not_judged and name in doubtful
             (inconclusive if doubt else conclusive).append(
                 Banner(Severity.NEUTRAL if doubt else severities[part["grade"]], text)
             )
@@ -451,11 +481,11 @@ def _check(name: str, part: dict[str, Any]) -> str:
     match name:
         case "fidelity" if "p99_s" in part:
             needed = "" if part["within_50_us"] >= FAITHFUL else f"; {FAITHFUL * 100:g} % are needed"
-            return (
+            text = (
                 f"{units.percent(part['within_50_us'])} of {_those(number)} {'was' if number == 1 else 'were'} issued "
-                f"within 50 µs of {'its' if number == 1 else 'their'} scheduled time{needed}. "
-                f"99 % were issued within {units.span(part['p99_s'])}"
+                f"within 50 µs of {'its' if number == 1 else 'their'} scheduled time{needed}"
             )
+            return text if part["p99_s"] is None else f"{text}. 99 % were issued within {units.span(part['p99_s'])}"
         case "complete":
             return "The run is complete" if part["complete"] else "The run was cut short"
         case "real":

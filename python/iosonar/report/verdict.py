@@ -21,7 +21,9 @@ from iosonar.diagrams.notes import (
     grade_of,
     not_known,
     stated_verdict,
+    unfilled,
     wrap_factor,
+    zero_reads_of,
 )
 from iosonar.diagrams.parts import beyond_limit
 from iosonar.diagrams.study import DELAY, LATENCY, Measure
@@ -114,10 +116,10 @@ def _fidelity(study: Study) -> dict[str, Any]:
         part = {
             "grade": Grade(grade),
             "requests": found.requests,
-            "within_10_us": _rounded_down(found.within_10_us),
-            "within_50_us": _rounded_down(found.within_50_us),
-            "within_100_us": _rounded_down(found.within_100_us),
-            "p99_s": found.p99_s,
+            "within_10_us": _rounded(found.within_10_us),
+            "within_50_us": _rounded(found.within_50_us),
+            "within_100_us": _rounded(found.within_100_us),
+            "p99_s": None if math.isnan(found.p99_s) else found.p99_s,
             "reason": f"the replay of {file.name} was {words}: {decisive(found)}{_remedies(file)}",
         }
         if len(worst) == 2 or ORDER.index(part["grade"]) > ORDER.index(worst["grade"]):
@@ -125,9 +127,10 @@ def _fidelity(study: Study) -> dict[str, Any]:
     return {"grade": None, "reason": unknown} if unknown and worst["grade"] != Grade.BAD else worst
 
 
-def _rounded_down(share: float) -> float:
-    """Rounds down to six digits, so that no share reaches a threshold that it misses."""
-    return math.floor(share * 1e6 + 1e-6) / 1e6
+def _rounded(share: float) -> float:
+    """Rounds to six digits, but never up to the share that a faithful replay needs."""
+    near = round(share, 6)
+    return near if share >= units.FAITHFUL or near < units.FAITHFUL else math.floor(share * 1e6) / 1e6
 
 
 def _remedies(file: SourceFile) -> str:
@@ -181,15 +184,18 @@ def _outcomes(study: Study) -> Outcomes:
 
 def _zero_reads(study: Study) -> dict[str, Any]:
     """Reads that returned only zeros, as the runs counted them: of blocks that were never written."""
-    counted = [file.run.get("statistics", {}).get("zero_reads") for file in study.requests.files]
-    known = [int(number) for number in counted if number is not None]
-    reads = max(_outcomes(study).by_op.get("read", 0), 1) if known else 1
-    share = sum(known) / reads
+    counted = (zero_reads_of(study, index, file) for index, file in enumerate(study.requests.files))
+    known = [counts for counts in counted if counts is not None]
+    zero, reads = sum(zero for zero, _ in known), sum(reads for _, reads in known)
+    share = zero / max(reads, 1)
+    if never_filled := unfilled(study):
+        reason = f"{'; '.join(never_filled)}, as of blocks that were never written: fill the target before the replay"
+        return {"grade": Grade.BAD, "requests": zero, "reason": reason}
     return {
         "grade": (Grade.WARNING if share > MAX_ZERO_READS else Grade.GOOD) if known else None,
-        "requests": sum(known) if known else None,
-        "reason": f"{units.percent(share)} of the reads returned only zeros: they may have hit blocks that were never "
-        "written",
+        "requests": zero if known else None,
+        "reason": f"{units.percent(share, MAX_ZERO_READS)} of the reads returned only zeros: they may have hit blocks "
+        "that were never written",
     }
 
 

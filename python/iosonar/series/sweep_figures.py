@@ -38,6 +38,9 @@ TIMES: tuple[tuple[str, Role, Value], ...] = (
     ("median", Role.READ, lambda each: each.response_median_s),
     ("p99", Role.DEVICE_1, lambda each: each.response_p99_s),
 )
+ROOM_FOR_NAMES = 1.06
+"""Above the highest point, so that a flat curve does not cross the names of rules."""
+
 UNFAITHFUL = "replay not faithful"
 NAMES = {Vary.DEPTH: "Queue depth", Vary.RATE: "Demanded rate", Vary.SPAN: "Working set"}
 UNITS = {Vary.DEPTH: Unit.REQUESTS, Vary.RATE: Unit.REQUESTS_PER_S, Vary.SPAN: Unit.BYTES}
@@ -133,7 +136,7 @@ def _throughput(of: str, vary: Vary, results: Sequence[Result]) -> Figure:
         "Throughput over queue depth" if vary is Vary.DEPTH else "Completed over demanded requests",
         of,
         _value_axis(vary, results),
-        linear_axis("Completed requests", Unit.REQUESTS_PER_S, most),
+        linear_axis("Completed requests", Unit.REQUESTS_PER_S, ROOM_FOR_NAMES * most),
         (*layers, *rules),
         Legend(("most",), tuple(rows)),
         _notes(results, text),

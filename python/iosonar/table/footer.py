@@ -100,6 +100,12 @@ def _number(value: Any, where: str) -> None:
     _require(is_right, "a finite number of 0 or more", where)
 
 
+def _percentile(value: Any, where: str) -> None:
+    """A number, or null: too few times were above it."""
+    if value is not None:
+        _number(value, where)
+
+
 def _one_of(*names: str) -> Check:
     def check(value: Any, where: str) -> None:
         _require(value in names, f"one of {', '.join(names)}", where)
@@ -146,7 +152,7 @@ def _values(of: Check) -> Check:
 
 _COUNT = _integer(0, U64)
 _TIME = _integer(-I64 - 1, I64)
-_ERROR = _object({"p99": _number}, dict.fromkeys(("p50", "p90", "p98", "p999", "max"), _number))
+_ERROR = _object({}, dict.fromkeys(("p50", "p90", "p98", "p99", "p999", "max"), _percentile))
 _TARGET = _object(
     {},
     {
@@ -162,7 +168,7 @@ _TARGET = _object(
 _VERDICT = _object(
     {
         "faithful": _boolean,
-        "own": _object({"requests": _COUNT}, {"within_pct": _values(_number), "delay_us": _values(_number)}),
+        "own": _object({"requests": _COUNT}, {"within_pct": _values(_number), "delay_us": _values(_percentile)}),
     },
     {"sentence": _text, "remedies": _list(_object({"try": _text, "costs": _text}))},
 )

@@ -68,8 +68,13 @@ class SourceFile:
         return name or self.given.name
 
     @property
+    def output_stem(self) -> str:
+        """The start of the names of its outputs, which tells kinds apart: `mysql.load` of a load, `mysql` of a run."""
+        return self.stem if self.kind is Kind.REPLAY else f"{self.stem}.{self.kind.replace('_', '-')}"
+
+    @property
     def name(self) -> str:
-        """The same, escaped for printing."""
+        """The stem, escaped for printing."""
         return plain(self.stem)
 
     @property

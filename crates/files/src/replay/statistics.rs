@@ -270,15 +270,6 @@ impl Counter {
 
     /// The statistics at the end.
     pub fn statistics(&self, factor: f64, complete: bool, max_in_flight: u32, fake: Option<String>) -> Statistics {
-        let percent = |q: Quantiles| Quantiles {
-            mean: q.mean / 10.0,
-            p50: q.p50 / 10.0,
-            p90: q.p90 / 10.0,
-            p98: q.p98 / 10.0,
-            p99: q.p99 / 10.0,
-            p999: q.p999 / 10.0,
-            max: q.max / 10.0,
-        };
         let mut mismatch_kinds: Vec<Mismatch> = self
             .kinds
             .iter()
@@ -320,7 +311,7 @@ impl Counter {
             original_response_us: self.original_response.quantiles(),
             issue_error_us: self.issue_error.quantiles(),
             within_pct: self.issue_error.within(),
-            compute_time_error_pct: self.compute_time_error.quantiles().map(percent),
+            compute_time_error_pct: self.compute_time_error.quantiles().map(|q| q.map(|us| us / 10.0)),
             compute_time_error_below_10_pct: (gaps > 0).then(|| 100.0 * self.below_10_pct as f64 / gaps as f64),
             held: self.held.clone(),
             release_to_issue_us: self.release_to_issue.quantiles(),

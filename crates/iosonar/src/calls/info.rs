@@ -262,7 +262,7 @@ fn files(files: &Value) -> String {
 }
 
 fn of_run(object: &Value) -> Vec<(&'static str, String)> {
-    let us = |key: &str| human::span(object["issue_error_us"][key].as_f64().unwrap_or(0.0) / 1e6);
+    let us = |key: &str| human::percentile(object["issue_error_us"][key].as_f64());
     let error = match &object["issue_error_us"] {
         Value::Object(_) => {
             format!("median {}, 99 % {}, max {} of calls that were not held back", us("p50"), us("p99"), us("max"))
@@ -297,7 +297,7 @@ fn table(object: &Value) -> String {
     let heads = ["call", "calls", "share", "failed", "bytes", "median", "99 %", "max"].map(str::to_owned);
     let mut rows = vec![heads];
     for of in by_call.iter().take(MOST_CALLS) {
-        let us = |key: &str| of["duration_us"][key].as_f64().map_or("–".to_owned(), |us| human::span(us / 1e6));
+        let us = |key: &str| human::percentile(of["duration_us"][key].as_f64());
         let calls = number(&of["calls"]);
         let none_if_zero = |value: u64, text: String| if value == 0 { "–".to_owned() } else { text };
         let (failed, bytes) = (number(&of["failed"]), number(&of["bytes"]));

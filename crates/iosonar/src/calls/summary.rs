@@ -54,6 +54,8 @@ pub struct Summary {
     process: u32,
     files: HashMap<Name, OfFile, RandomState>,
     windows: Windows,
+    /// The last end.
+    end: Option<Nanos>,
     errors: BTreeMap<i32, u64>,
     uring: u64,
     read: u64,
@@ -81,6 +83,7 @@ impl Summary {
         }
         self.uring += u64::from(call.is_uring);
         self.windows.add(call.begin);
+        self.end = self.end.max(Some(call.begin + call.duration.unwrap_or_default()));
     }
 
     #[expect(clippy::too_many_arguments, reason = "what calls and results have in common")]
@@ -144,7 +147,7 @@ impl Summary {
         let errors: Map<String, Value> =
             self.errors.iter().map(|(errno, &calls)| (errno.to_string(), calls.into())).collect();
         map.insert("errors".into(), errors.into());
-        map.insert("load_per_s".into(), self.windows.json());
+        map.insert("load_per_s".into(), self.windows.json(self.end));
         map
     }
 }
@@ -158,7 +161,6 @@ pub struct RunSummary {
     issued: u64,
     /// Issue errors of calls that were not held back.
     error: Times,
-    last: Option<Nanos>,
 }
 
 impl RunSummary {
@@ -170,7 +172,6 @@ impl RunSummary {
             instances: HashSet::new(),
             issued: 0,
             error: Times::growing(),
-            last: None,
         }
     }
 
@@ -180,14 +181,17 @@ impl RunSummary {
         self.instances.insert(result.instance);
         let (Some(issued), Some(completed)) = (result.issued, result.completed) else { return };
         self.issued += 1;
-        self.last = self.last.max(Some(completed));
+        self.calls.end = self.calls.end.max(Some(completed));
         let (bytes, is_write) = moved(result.kind, result.result);
         let duration = Some(completed - issued);
         self.calls.add(result.kind, result.thread, result.errno, duration, bytes, is_write, result.path.as_ref());
         self.calls.windows.add_unordered(issued);
-        match result.held_by {
-            HeldBy::None => self.error.add(issued - result.scheduled),
-            held_by => *self.held.entry(held_by.name()).or_default() += 1,
+        // As the replay counts them: reading the trace holds calls back, but that is the replayer's own delay.
+        if matches!(result.held_by, HeldBy::None | HeldBy::Input) {
+            self.error.add(issued - result.scheduled);
+        }
+        if result.held_by != HeldBy::None {
+            *self.held.entry(result.held_by.name()).or_default() += 1;
         }
     }
 

@@ -49,8 +49,8 @@ impl Windows {
     }
 
     /// Calls per second: median, mean, maximum and coefficient of variation over whole windows of at least a second, or of
-    /// less if the trace has few seconds.
-    pub fn json(&self) -> Value {
+    /// less if the trace has few seconds; the mean is over the whole time, from the first call to `end`.
+    pub fn json(&self, end: Option<Nanos>) -> Value {
         let mut all = Self { first: self.first, last: self.last, width_ns: self.width_ns, counts: self.counts.clone() };
         while all.width_ns < 1000 * MS && all.last / (all.width_ns * 10) >= 10 {
             all.join();
@@ -68,7 +68,9 @@ impl Windows {
         let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / n as f64;
         let median = (rates[(n - 1) / 2] + rates[n / 2]) / 2.0;
         let cv = if mean > 0.0 { variance.sqrt() / mean } else { 0.0 };
-        json!({"window_s": seconds, "median": median, "mean": mean, "max": rates[n - 1], "cv": cv})
+        let whole_s = end.map_or(all.last, |end| end.0 - all.first.unwrap_or(0)).max(all.last) as f64 / 1e9;
+        let overall = all.counts.iter().sum::<u64>() as f64 / whole_s;
+        json!({"window_s": seconds, "median": median, "mean": overall, "max": rates[n - 1], "cv": cv})
     }
 }
 
@@ -79,7 +81,7 @@ mod tests {
     fn load(times_s: &[f64]) -> Value {
         let mut windows = Windows::default();
         times_s.iter().for_each(|&time| windows.add(Nanos::from_secs(time)));
-        windows.json()
+        windows.json(None)
     }
 
     #[test]
@@ -89,7 +91,7 @@ mod tests {
         times.extend((2..=20).map(|second| 5.25 + f64::from(second)));
         let load = load(&times);
         assert_eq!((&load["window_s"], &load["median"], &load["max"]), (&json!(1.0), &json!(1.0), &json!(2.0)));
-        assert!((load["mean"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{load}");
+        assert!((load["mean"].as_f64().unwrap() - 21.0 / 20.25).abs() < 1e-9, "{load}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_record::check::{Comparison, Difference, compare};
-use iosonar_trace::run_info::TargetKind;
+use iosonar_trace::run_info::{TargetKind, is_enough};
 use iosonar_trace::{IoResult, Metadata, Opened, Reader, Request, RequestTime};
 
 use crate::usage::misuse;
@@ -179,13 +179,17 @@ impl Args {
             writeln!(out, "never issued by the replay, not checked: {}", human::count(found.never_issued))?;
         }
         if let Some(times) = found.times {
+            let percentile = |per_mille, ns| match is_enough(per_mille, times.compared) {
+                true => span(ns),
+                false => "–".to_owned(),
+            };
             writeln!(
                 out,
                 "difference of issue times of {}: median {}, 99 % {}, max {}\n  \
                  (after removing the constant clock offset of {})",
                 human::counted(times.compared, "request"),
-                span(times.median_ns),
-                span(times.p99_ns),
+                percentile(500, times.median_ns),
+                percentile(990, times.p99_ns),
                 span(times.max_ns),
                 human::at_second(times.offset_ns as f64 / 1e9)
             )?;

@@ -75,22 +75,22 @@ impl Args {
             Opened::Load(rows) => source_bad_lines(rows.as_ref(), &name),
             Opened::Run(rows) => source_bad_lines(rows.as_ref(), &name),
         };
-        let metadata = match file.rows {
+        let (metadata, work) = match file.rows {
             Opened::Load(rows) => {
                 let mut summary = LoadSummary::default();
                 let metadata = read(&what, rows, |row| summary.request(row))?;
                 object.extend(summary.json());
-                metadata
+                (metadata, None)
             }
             Opened::Run(rows) => {
                 let mut summary = RunSummary::new();
                 let metadata = read(&what, rows, |row| summary.record(row))?;
                 object.extend(summary.sizes.json());
                 object.extend(summary.json());
-                metadata
+                (metadata, Some(summary.work()))
             }
         };
-        add_metadata(&mut object, &metadata);
+        add_metadata(&mut object, &metadata, work);
         object.insert("unreadable_rows".into(), source_bad_lines.map_or(0, |n| metadata.counts.bad_lines - n).into());
         let object = Value::Object(object);
         let mut out = io::stdout().lock();
@@ -139,13 +139,16 @@ fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Valu
     map
 }
 
-fn add_metadata(object: &mut Map<String, Value>, metadata: &Metadata) {
+/// `work` is what a run did: requests, and the seconds that they took.
+fn add_metadata(object: &mut Map<String, Value>, metadata: &Metadata, work: Option<(u64, f64)>) {
     if let Ok(Value::Object(footer)) = serde_json::to_value(metadata) {
         object.extend(footer);
     }
-    let duration = (Nanos(metadata.span.last_ns) - Nanos(metadata.span.first_ns)).as_secs();
+    let of_load =
+        || (metadata.counts.requests, (Nanos(metadata.span.last_ns) - Nanos(metadata.span.first_ns)).as_secs());
+    let (requests, duration) = work.unwrap_or_else(of_load);
     object.insert("duration_s".into(), duration.into());
-    let rate = if duration > 0.0 { Some(metadata.counts.requests as f64 / duration) } else { None };
+    let rate = if duration > 0.0 { Some(requests as f64 / duration) } else { None };
     object.insert("requests_per_s".into(), json!(rate));
     let mut notices = metadata.notices.clone();
     for warning in iosonar_trace::plausibility_warnings(metadata) {
@@ -274,7 +277,7 @@ fn quantiles(q: &Value) -> String {
     if !q.is_object() {
         return String::new();
     }
-    let us = |key: &str| human::span(q[key].as_f64().unwrap_or(0.0) / 1e6);
+    let us = |key: &str| human::percentile(q[key].as_f64());
     format!("median {}, 99 % {}, max {}, mean {}", us("p50"), us("p99"), us("max"), us("mean"))
 }
 

@@ -11,13 +11,25 @@ use crate::device::sample::Sampled;
 /// From this share of zeros on, a target seems to have never-written areas.
 pub const NOTABLE_ZERO_SHARE: f64 = 0.02;
 
-/// A scheduler can reorder and delay requests.
-pub fn scheduler(disk: &str, queue: &Queue) -> Option<String> {
-    let active = queue.scheduler.as_deref().filter(|&name| name != "none")?;
-    Some(format!(
-        "the scheduler of {disk} is {active}, which can reorder and delay requests; to measure the device alone, use \
-         `iosonar device scheduler /dev/{disk} none`"
-    ))
+/// Schedulers can reorder and delay requests: one warning for all disks, each with its queue.
+pub fn schedulers<'a>(queues: impl IntoIterator<Item = (&'a str, &'a Queue)>) -> Option<String> {
+    let mut active: Vec<(&str, &str)> = queues
+        .into_iter()
+        .filter_map(|(disk, queue)| Some((disk, queue.scheduler.as_deref().filter(|&name| name != "none")?)))
+        .collect();
+    active.sort_unstable();
+    active.dedup();
+    let of: Vec<String> = active.iter().map(|(disk, scheduler)| format!("{disk} is {scheduler}")).collect();
+    let each: Vec<String> =
+        active.iter().map(|(disk, _)| format!("`iosonar device scheduler /dev/{disk} none`")).collect();
+    (!active.is_empty()).then(|| {
+        format!(
+            "the scheduler of {}, which can reorder and delay requests; to measure {} alone, use {}",
+            of.join(", of "),
+            if active.len() == 1 { "the device" } else { "the devices" },
+            each.join(", ")
+        )
+    })
 }
 
 /// Devices can answer reads of never-written areas without accessing the medium.
@@ -146,11 +158,18 @@ mod tests {
     }
 
     #[test]
-    fn warns_of_any_scheduler_but_none() {
-        assert_eq!(scheduler("sda", &queue("none")), None);
-        assert_eq!(scheduler("sda", &Queue::default()), None, "unknown");
-        let warning = scheduler("sda", &queue("bfq")).unwrap();
+    fn warns_once_of_all_schedulers_but_none() {
+        let of = |all: &[(&str, &str)]| {
+            let queues: Vec<_> = all.iter().map(|&(disk, name)| (disk, queue(name))).collect();
+            schedulers(queues.iter().map(|(disk, queue)| (*disk, queue)))
+        };
+        assert_eq!(of(&[("sda", "none")]), None);
+        assert_eq!(schedulers([("sda", &Queue::default())]), None, "unknown");
+        let warning = of(&[("sda", "bfq")]).unwrap();
         assert!(warning.contains("is bfq") && warning.contains("iosonar device scheduler /dev/sda none"), "{warning}");
+        // A disk can be the target of several partitions.
+        let warning = of(&[("sdb", "kyber"), ("sdc", "none"), ("sda", "bfq"), ("sda", "bfq")]).unwrap();
+        assert!(warning.contains("the scheduler of sda is bfq, of sdb is kyber, which"), "{warning}");
     }
 
     #[test]

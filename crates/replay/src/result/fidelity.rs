@@ -264,7 +264,7 @@ mod tests {
         assert_eq!((found.own.requests, found.device.requests), (50, 50));
         assert_eq!(found.own.within_pct.unwrap().us50, 100.0);
         assert_eq!(found.device.within_pct.unwrap().us100, 0.0);
-        assert!((found.device.delay_us.unwrap().p50 - 5000.0).abs() < 5.0, "{found:?}");
+        assert_eq!(found.device.delay_us.unwrap().max, 5000.0, "{found:?}");
         assert_eq!(found.late, [Late { cause: Cause::Depth, requests: 50 }]);
         assert!(found.sentence.contains("The device itself delayed 50.0 %"), "{}", found.sentence);
         let overlap = IoResult { pushed_back: true, ..row(0, 900, DelayReason::None) };

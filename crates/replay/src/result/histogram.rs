@@ -2,14 +2,15 @@
 
 use hdrhistogram::Histogram;
 use iosonar_trace::Nanos;
-use iosonar_trace::run_info::{Quantiles, Within};
+use iosonar_trace::run_info::{Quantiles, Within, is_enough};
 
 /// A histogram of all times that there are, with all its memory: 440 KB, of which only the parts in use are touched.
 pub fn full_range() -> Histogram<u64> {
     Histogram::new_with_bounds(1, i64::MAX as u64, 3).expect("constant, valid bounds")
 }
 
-/// A distribution of times of any length. Quantiles come from a histogram with a precision of 0.1 %; minimum and maximum are exact, and
+/// A distribution of times of any length. Quantiles come from a histogram with a precision of 0.1 %; minimum and maximum are
+/// exact, and
 /// bound the quantiles.
 #[derive(Clone, Debug)]
 pub struct Times {
@@ -70,14 +71,15 @@ impl Times {
     pub fn quantiles(&self) -> Option<Quantiles> {
         let n = self.histogram.len();
         // The histogram returns the upper end of a bucket, which can exceed all its values.
-        let at = |q: f64| (self.histogram.value_at_quantile(q) as i64).clamp(self.min, self.max) as f64 / 1e3;
+        let value = |q: f64| (self.histogram.value_at_quantile(q) as i64).clamp(self.min, self.max) as f64 / 1e3;
+        let at = |per_mille: u64| is_enough(per_mille, n).then(|| value(per_mille as f64 / 1e3));
         (n > 0).then(|| Quantiles {
             mean: self.sum as f64 / n as f64 / 1e3,
-            p50: at(0.5),
-            p90: at(0.9),
-            p98: at(0.98),
-            p99: at(0.99),
-            p999: at(0.999),
+            p50: at(500),
+            p90: at(900),
+            p98: at(980),
+            p99: at(990),
+            p999: at(999),
             max: self.max as f64 / 1e3,
         })
     }
@@ -106,6 +108,21 @@ mod tests {
                 assert!((found / expected - 1.0).abs() < 0.001, "{found}, not {expected}");
             }
         }
+    }
+
+    #[test]
+    fn a_percentile_needs_ten_times_above_it() {
+        let of = |n: i64| {
+            let mut all = Times::growing();
+            (0..n).for_each(|i| all.add(Nanos(i)));
+            let q = all.quantiles().unwrap();
+            [q.p50, q.p90, q.p98, q.p99, q.p999].map(|percentile| percentile.is_some())
+        };
+        assert_eq!(of(19), [false; 5]);
+        assert_eq!(of(20), [true, false, false, false, false]);
+        assert_eq!(of(999), [true, true, true, false, false]);
+        assert_eq!(of(1000), [true, true, true, true, false]);
+        assert_eq!(of(10_000), [true; 5]);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub fn finalize(
     results: StageResults,
 ) -> Result<Finished> {
     let StageResults {
-        prepare_stats,
+        mut prepare_stats,
         read_outcome,
         loop_result,
         final_pass,
@@ -85,6 +85,10 @@ pub fn finalize(
         metadata.complete = false;
     }
     metadata.complete &= prepare_stats.load_complete;
+    if !options.has_load() {
+        // Those of the program.
+        prepare_stats.devices.clone_from(&metadata.devices);
+    }
     let targets: Vec<_> = devices.iter().map(|device| (device.path.clone(), device.geometry)).collect();
     let mut statistics = log.counter.statistics(&StatisticsInputs {
         prepare_stats: &prepare_stats,

@@ -174,6 +174,22 @@ impl Prepared {
         self.program.as_ref().map(|program| &program.info)
     }
 
+    /// The devices of the load, or of a program without one; unknown, and so empty, if the load is a pipe.
+    pub fn source_devices(&self) -> &[iosonar_trace::Device] {
+        match (&self.prescan, &self.program) {
+            (Some(prescan), _) => &prescan.devices,
+            (None, Some(program)) if !self.options.has_load() => &program.devices,
+            _ => &[],
+        }
+    }
+
+    /// Whether the run may change what its targets hold.
+    pub fn changes_targets(&self) -> bool {
+        let load = self.prescan.as_ref().map_or(self.options.has_load(), |prescan| prescan.requests > prescan.reads);
+        let program = self.program.as_ref().is_some_and(|program| program.demand.changes);
+        !self.options.target.rules.reads_only && (load || program)
+    }
+
     /// The prescan of the window; `None` if the load is a pipe, or there is none.
     pub fn prescan(&self) -> Option<&Prescan> {
         self.prescan.as_ref()

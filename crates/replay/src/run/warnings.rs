@@ -33,6 +33,7 @@ pub fn before(
         return Vec::new();
     }
     let mut warnings = Vec::new();
+    let mut queues = Vec::new();
     let writes = !options.target.rules.reads_only && prescan.is_none_or(|prescan| prescan.requests > prescan.reads);
     for (target, device) in devices.iter().enumerate() {
         if let Some(reader) = &device.reader {
@@ -46,9 +47,9 @@ pub fn before(
         }
         if let Some(rdev) = device.disk() {
             let (disk, queue) = (sysfs::disk_name(rdev).unwrap_or_default(), queue_of(rdev));
-            warnings.extend(before::scheduler(&disk, &queue));
             let longest = prescan.map_or(0, |prescan| prescan.longest_transfer * SECTOR_BYTES);
             warnings.extend(before::splitting(&disk, longest, &queue));
+            queues.push((disk, queue));
         }
         let extent = load_extent(options, map, target as u16, prescan, load);
         if options.target.rules.fit == Fit::Wrap {
@@ -58,6 +59,7 @@ pub fn before(
             warnings.extend(before::never_written(&device.path, &sample_target(device, extent)));
         }
     }
+    warnings.extend(before::schedulers(queues.iter().map(|(disk, queue)| (disk.as_str(), queue))));
     warnings
 }
 

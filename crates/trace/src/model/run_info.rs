@@ -28,7 +28,7 @@ pub use machine::{IdleState, Machine, ProcessLimits};
 pub use program::{RunProgram, RunStream};
 pub use statistics::{DeviceStatistics, RunStatistics, Skipped, Statistics};
 pub use targets::{Queue, RunMount, RunTarget, TargetKind};
-pub use times::{Quantiles, Within};
+pub use times::{MIN_BEYOND, Quantiles, Within, is_enough};
 pub use value::{OpenMap, OptionValue};
 pub use verdict::{Cause, Late, Moment, Part, Remedy, Verdict};
 pub use verification::{FinalPassCounts, Verification, VerifyMode};

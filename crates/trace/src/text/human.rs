@@ -2,8 +2,8 @@
 //! rules.
 //!
 //! Times have three significant digits and a unit. Counts are printed in full, with commas. Transferred bytes use decimal
-//! units (MB, MB/s); sizes of requests, blocks, devices and memory use binary units (KiB, GiB). Shares are rounded down, so
-//! that a printed share never reaches a threshold that the exact one misses.
+//! units (MB, MB/s); sizes of requests, blocks, devices and memory use binary units (KiB, GiB). Shares are rounded to a tenth
+//! of a percent, but never to 0 %, 100 %, or the 95 % that a faithful replay needs.
 
 const DECIMAL: [(f64, &str); 7] =
     [(1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
@@ -88,28 +88,37 @@ pub fn are(count: u64) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-/// A share from 0 to 1, rounded down to a tenth of a percent: `99.9 %`. Only 1 is `100 %`, and only 0 is `0 %`.
+/// The share of requests that a faithful replay issues on time: no rounding crosses it.
+const FAITHFUL: f64 = 0.95;
+const FAITHFUL_TENTHS: i64 = 950;
+
+/// A share of 1, rounded to a tenth of a percent: `99.9 %`. Only 1 is `100 %`, only 0 is `0 %`, and less than 95 % is
+/// never `95.0 %`.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "–".to_owned();
     }
     // In floating point, 0.57 × 1000 is slightly below 570.
-    format_tenths((share * 1000.0 + 1e-9).floor() as i64, share <= 0.0, share >= 1.0)
+    let tenths = share * 1000.0 + 1e-9;
+    let below = (tenths.floor() as i64).min(if share < FAITHFUL { FAITHFUL_TENTHS - 1 } else { i64::MAX });
+    format_tenths(below, (tenths + 0.5).floor() as i64, share <= 0.0, share >= 1.0)
 }
 
 /// `part` of `whole`, rounded like [`percent`], in exact integer arithmetic.
 pub fn percent_of(part: u64, whole: u64) -> String {
-    let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
-    format_tenths(i64::try_from(tenths).unwrap_or(i64::MAX), part == 0, part >= whole)
+    let whole = u128::from(whole.max(1));
+    let tenths = |half: u128| i64::try_from((u128::from(part) * 2000 + half) / (2 * whole)).unwrap_or(i64::MAX);
+    format_tenths(tenths(0), tenths(whole), part == 0, u128::from(part) >= whole)
 }
 
-fn format_tenths(tenths: i64, is_none: bool, is_all: bool) -> String {
-    match (is_none, is_all, tenths) {
+/// `below` is rounded down, `nearest` to the nearest.
+fn format_tenths(below: i64, nearest: i64, is_none: bool, is_all: bool) -> String {
+    let reaches_threshold = nearest > below && (nearest == FAITHFUL_TENTHS || nearest == 1000);
+    match (is_none, is_all, if reaches_threshold { below } else { nearest }) {
         (true, ..) => "0 %".to_owned(),
         (_, true, ..=1000) => "100 %".to_owned(),
-        (_, true, more) => format!("{}.{} %", more / 10, more % 10),
         (_, _, ..1) => "<0.1 %".to_owned(),
-        (_, _, some) => format!("{}.{} %", some.min(999) / 10, some.min(999) % 10),
+        (_, _, tenths) => format!("{}.{} %", tenths / 10, tenths % 10),
     }
 }
 
@@ -197,12 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_never_rounded_up_to_a_threshold() {
+    fn a_share_is_rounded_but_never_to_a_threshold_that_it_misses() {
         assert_eq!(
-            [0.0, 1e-9, 0.000_999, 0.001, 0.29, 0.57, 0.8768, 0.949_99, 0.95, 0.9999, 0.999_999_999, 1.0].map(percent),
+            [0.0, 1e-9, 0.000_499, 0.0005, 0.29, 0.57, 0.8768, 0.949_99, 0.95, 0.9504, 0.9999, 0.999_999_999, 1.0]
+                .map(percent),
             [
-                "0 %", "<0.1 %", "<0.1 %", "0.1 %", "29.0 %", "57.0 %", "87.6 %", "94.9 %", "95.0 %", "99.9 %",
-                "99.9 %", "100 %"
+                "0 %", "<0.1 %", "<0.1 %", "0.1 %", "29.0 %", "57.0 %", "87.7 %", "94.9 %", "95.0 %", "95.0 %",
+                "99.9 %", "99.9 %", "100 %"
             ]
         );
         assert_eq!(
@@ -210,8 +220,12 @@ mod tests {
                 .map(|(part, whole)| percent_of(part, whole)),
             ["0 %", "0 %", "<0.1 %", "94.9 %", "95.0 %", "99.9 %", "100 %"]
         );
+        assert_eq!(
+            [(3_499_596, 4_999_963), (1_500_367, 4_999_963), (1, 6), (2, 3)].map(|(a, b)| percent_of(a, b)),
+            ["70.0 %", "30.0 %", "16.7 %", "66.7 %"]
+        );
         for whole in 1..2000_u64 {
-            for part in [whole / 3, whole * 19 / 20, whole * 57 / 100] {
+            for part in [whole / 3, whole * 19 / 20, whole * 57 / 100, whole / 16] {
                 assert_eq!(percent(part as f64 / whole as f64), percent_of(part, whole), "{part} of {whole}");
             }
         }

@@ -175,6 +175,7 @@ pub(super) fn demand(of: &Program, settings: &Settings) -> Result<Demand, String
             if let Some((reads, writes, largest)) = of_kind {
                 (demand.reads, demand.writes) = (demand.reads || reads, demand.writes || writes);
                 demand.largest = demand.largest.max(largest);
+                demand.changes = true;
                 continue;
             }
             if stream.arrivals.is_none() {
@@ -188,6 +189,7 @@ pub(super) fn demand(of: &Program, settings: &Settings) -> Result<Demand, String
                 largest = if matches!(step.place, Place::Same) { largest } else { step.sizes.largest() };
                 let (reads, writes) = (step.mix.has(Op::Read), step.mix.has(Op::Write));
                 (demand.reads, demand.writes) = (demand.reads || reads, demand.writes || writes);
+                demand.changes |= writes || step.mix.has(Op::Discard);
                 if reads || writes {
                     demand.largest = demand.largest.max(largest);
                 }

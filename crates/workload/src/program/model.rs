@@ -46,6 +46,8 @@ pub struct Demand {
     pub reads: bool,
     /// Whether some requests write data.
     pub writes: bool,
+    /// Whether some requests may change what the device holds: writes, discards; whatever a script or a load may ask for.
+    pub changes: bool,
     /// The most requests of closed streams at a time.
     pub closed_at_once: u64,
 }

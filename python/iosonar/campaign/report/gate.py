@@ -92,7 +92,7 @@ class LeafCondition:
         if leaf.doubt and self.metric in ON_STORAGE:
             return None, leaf.doubt
         value = leaf.metrics[self.metric]
-        return self.parsed.holds(value), f"{self.metric} is {shown(self.metric, value)}"
+        return self.parsed.holds(value), f"{self.metric} is {shown(self.metric, value, self.parsed.limit)}"
 
 
 class LeafOutcome(StrEnum):
@@ -152,11 +152,11 @@ class Gate:
                 yield f"{leaf.leaf}: {leaf.outcome}: {'; '.join(leaf.reasons)}"
 
 
-def shown(metric: str, value: float) -> str:
-    """A value of a metric for people."""
+def shown(metric: str, value: float, limit: float = units.FAITHFUL) -> str:
+    """A value of a metric for people; a share is not rounded across its limit."""
     if metric.removeprefix("delay.") in TIMES:
         return units.span(value)
-    return units.percent(value) if metric == SHARE else units.count(value)
+    return units.percent(value, limit) if metric == SHARE else units.count(value)
 
 
 def parse_conditions(texts: Sequence[str]) -> list[LeafCondition]:

@@ -19,6 +19,7 @@ from iosonar.diagrams.notes import decisive, fidelity_of, grade_of, not_known
 from iosonar.diagrams.study import DELAY, LATENCY
 from iosonar.errors import UserError
 from iosonar.figures.model import Severity
+from iosonar.quantities.distribution import enough_for
 from iosonar.quantities.outcomes import outcomes
 from iosonar.report.verdict import Grade, verdict_of
 from iosonar.table import open_requests
@@ -26,9 +27,6 @@ from iosonar.text import plain, shown
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """The percentiles of latency and delay."""
-
-MIN_BEYOND = 10
-"""The fewest requests beyond a percentile: with fewer, chance would determine it."""
 
 NOT_FILLED = "fill the target first (enable_wipe=1)"
 """What to do about reads that return only zeros."""
@@ -220,7 +218,7 @@ def _metrics(study: Study) -> Iterator[tuple[str, float]]:
         if not values.count or (measure is DELAY and not study.has_delays):
             continue
         for name, share in SHARES.items():
-            if values.count * (1 - share) >= MIN_BEYOND - 1e-6:
+            if enough_for(share, values.count):
                 yield prefix + name, max(values.quantile(share) / 1e9, least)
         yield f"{prefix}mean", max(values.mean / 1e9, least)
         yield f"{prefix}max", max(values.maximum / 1e9, least)
@@ -268,8 +266,5 @@ def _unfilled(study: Study) -> str:
 def _devices(study: Study) -> Iterator[DeviceResult]:
     for each in study.devices:
         values = each.latency
-        p50, p99 = (
-            values.quantile(share) / 1e9 if values.count * (1 - share) >= MIN_BEYOND - 1e-6 else math.nan
-            for share in (0.5, 0.99)
-        )
+        p50, p99 = (values.percentile(share) / 1e9 for share in (0.5, 0.99))
         yield DeviceResult(each.device.name, values.count, p50, p99)

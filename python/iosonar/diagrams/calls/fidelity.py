@@ -53,7 +53,7 @@ def issue_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
 
 def _cells(side: CallSide) -> tuple[str, ...]:
     errors = side.issue_errors
-    quantiles = (units.span(errors.free.quantile(share) / 1e9) for share in (0.5, 0.9, 0.99))
+    quantiles = (units.span(errors.free.percentile(share) / 1e9) for share in (0.5, 0.9, 0.99))
     return (units.count(errors.free.count), *quantiles, *(units.percent(errors.within[us]) for us in LISTED_US))
 
 
@@ -72,7 +72,7 @@ def compute_time_error(study: CallStudy, name: str, rank: str) -> Figure | Empty
     for side in timed:
         values = side.once("ratios", partial(compute_time_errors, side.table))
         if values.count:
-            cells = (units.count(values.count), *(_percent(values.quantile(share)) for share in (0.5, 0.9, 0.99)))
+            cells = (units.count(values.count), *(_percent(values.percentile(share)) for share in (0.5, 0.9, 0.99)))
             found.append(Curve(_role(study, side), side.name, values, cells))
     if not found:
         return Empty(name, "no call followed a gap in the trace")

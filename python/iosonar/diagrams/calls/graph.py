@@ -32,7 +32,7 @@ def gaps_between(study: CallStudy, name: str, rank: str) -> Figure | Empty:
             label = KINDS[kind] if study.is_single else f"{side.name}: {KINDS[kind].split(',')[0]}"
             role = (Role.ACTUAL, Role.READ)[kind] if study.is_single else side.role
             stroke = Stroke.DASHED if kind == THINK and not study.is_single else Stroke.SOLID
-            cells = tuple(units.span(values.quantile(share) / 1e9) for share in (0.5, 0.9, 0.99))
+            cells = tuple(units.span(values.percentile(share) / 1e9) for share in (0.5, 0.9, 0.99))
             found.append(Curve(role, label, values, (*cells, units.span(values.maximum / 1e9)), stroke))
     if not found:
         return Empty(name, "fewer than two calls")

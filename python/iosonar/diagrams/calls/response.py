@@ -63,7 +63,7 @@ def _curves(study: CallStudy, series: CallSeries) -> Iterator[Curve]:
 
 
 def _cells(values: Distribution) -> tuple[str, ...]:
-    quantiles = (values.quantile(share) for share in SHARES)
+    quantiles = (values.percentile(share) for share in SHARES)
     return (
         units.count(values.count),
         *(units.span(each / 1e9) for each in quantiles),
@@ -81,7 +81,7 @@ def by_calls(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         found = by_call(side.table, names)
         # Of several sides, the median and the 99th percentile.
         for share, (role, label) in SHARES.items() if study.is_single else [(0.5, SHARES[0.5]), (0.99, SHARES[0.99])]:
-            values = [found[call].quantile(share) / 1e9 if call in found else np.nan for call in names]
+            values = [found[call].percentile(share) / 1e9 if call in found else np.nan for call in names]
             heights = np.maximum(np.array(values), LEAST_S)
             title = label if study.is_single else f"{side.name}: {label}"
             stroke = Stroke.SOLID if study.is_single or share == 0.5 else Stroke.DOTTED

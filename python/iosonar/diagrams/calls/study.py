@@ -76,7 +76,7 @@ def plain_name(calls: Calls) -> str:
     return f"{calls.file.name} ({how})" if how else calls.file.name
 
 
-def _zero_of(runs: Sequence[SourceFile]) -> int | None:
+def zero_of(runs: Sequence[SourceFile]) -> int | None:
     """When the windows of the runs begin in the trace; None where a run does not say."""
     zeros = [zero for run in runs if isinstance(zero := run.run.get("trace_zero_ns"), int)]
     return min(zeros) if zeros and len(zeros) == len(runs) else None
@@ -224,7 +224,7 @@ class CallStudy:
             CallSide(each, next(roles), names[: place + 1].count(names[place]))
             if each.is_run
             # Beside runs, the original has the calls that they made.
-            else CallSide(each.made_by(runs) if runs else each, Role.ALL, zero_ns=_zero_of(runs))
+            else CallSide(each.made_by(runs) if runs else each, Role.ALL, zero_ns=zero_of(runs))
             for place, each in enumerate(tables)
         )
 

@@ -57,12 +57,8 @@ def load_over_time(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         if not side.extent.calls:
             continue
         found = side.load(study.window_s)
-        # The rate of a short last window is determined by chance.
-        rates = found.rates.copy()
-        if found.whole < len(rates) and len(rates) > 1 and found.edges_s[-1] - found.edges_s[-2] < found.window_s / 2:
-            rates[-1] = np.nan
         role = Role.ACTUAL if study.is_single else side.role
-        layers.append(Steps(role, side.name, found.edges_s, rates, filled=not side.is_run or study.is_single))
+        layers.append(Steps(role, side.name, found.edges_s, found.drawn, filled=not side.is_run or study.is_single))
         rows.append(LegendRow(role, side.name, _statistics(side, study.window_s), Stroke.SOLID))
     most = max(float(np.nanmax(layer.y)) for layer in layers)
     return figure(
@@ -84,7 +80,7 @@ def _statistics(side: CallSide, window_s: float) -> tuple[str, ...]:
         units.count(found.median),
         units.count(found.mean),
         units.count(found.maximum),
-        f"{units.number(100 * found.variation)} %",
+        units.percent(found.variation),
     )
 
 

@@ -29,6 +29,15 @@ class CallLoad:
     rates: NDArray[np.float64]
     whole: int
     """The number of windows that the table covers entirely."""
+    calls: int
+
+    @property
+    def drawn(self) -> NDArray[np.float64]:
+        """The rates that a diagram shows: that of a short last window is determined by chance, and NaN."""
+        rates = self.rates.copy()
+        if self.whole < len(rates) and len(rates) > 1 and self.edges_s[-1] - self.edges_s[-2] < self.window_s / 2:
+            rates[-1] = np.nan
+        return rates
 
     @property
     def counted(self) -> NDArray[np.float64]:
@@ -42,18 +51,19 @@ class CallLoad:
 
     @property
     def mean(self) -> float:
-        """The mean rate."""
-        return float(self.counted.mean()) if len(self.rates) else math.nan
+        """The calls of the whole time, divided by it."""
+        return self.calls / float(self.edges_s[-1]) if len(self.rates) else math.nan
 
     @property
     def maximum(self) -> float:
-        """The highest rate."""
-        return float(self.counted.max()) if len(self.rates) else math.nan
+        """The highest rate of a window that is drawn."""
+        return float(np.nanmax(self.drawn)) if len(self.rates) else math.nan
 
     @property
     def variation(self) -> float:
         """The coefficient of variation: standard deviation divided by mean (1 is 100 %)."""
-        return float(self.counted.std() / self.mean) if len(self.rates) and self.mean else math.nan
+        mean = float(self.counted.mean()) if len(self.rates) else 0.0
+        return float(self.counted.std()) / mean if mean else math.nan
 
 
 def window_for(seconds: float) -> float:
@@ -79,4 +89,4 @@ def call_load(table: ir.Table, window_s: float, origin_ns: int, last_ns: int) ->
     whole = windows if length % window_ns == 0 else windows - 1
     # A partial window would have a rate at random if it is very short.
     widths = np.maximum(np.diff(edges), window_ns / 1e10)
-    return CallLoad(window_ns / 1e9, edges, counts / widths, whole)
+    return CallLoad(window_ns / 1e9, edges, counts / widths, whole, int(counts.sum()))

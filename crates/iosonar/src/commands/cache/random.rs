@@ -172,7 +172,7 @@ fn text(options: &Reads, block: Sectors, object: &Value) -> String {
         format!("{what:<26} {} reads{time}\n", count(reads))
     };
     for share in object["shares"].as_array().into_iter().flatten() {
-        let what = format!("{:.1} % filled after", 100.0 * number(&share["share"]));
+        let what = format!("{} filled after", human::percent(number(&share["share"])));
         text += &after(&what, &share["reads"], &share["seconds"]);
     }
     let full = &object["full"];

@@ -206,7 +206,7 @@ fn of_sample(seen: &Sampled, line: &mut impl FnMut(&str, String)) {
 /// Warnings about a replay on it.
 fn notes(found: &Inspection) -> Vec<String> {
     let (disk, queue) = (found.disk.as_ref(), found.queue.as_ref());
-    let scheduler = disk.zip(queue).and_then(|(disk, queue)| before::scheduler(&disk.name, queue));
+    let scheduler = disk.zip(queue).and_then(|(disk, queue)| before::schedulers([(disk.name.as_str(), queue)]));
     let zero = found.sample.as_ref().and_then(|seen| before::never_written(&found.path, seen));
     scheduler.into_iter().chain(zero).collect()
 }

@@ -291,7 +291,8 @@ fn print(s: &Statistics) {
         "  of the gaps",
         s.compute_time_error_pct.as_ref().map_or(String::new(), |q| {
             let below = s.compute_time_error_below_10_pct.unwrap_or_default();
-            format!("median {:.2} %, below 10 % for {} of the calls", q.p50, human::percent(below / 100.0))
+            let median = q.p50.map_or("–".into(), |median| format!("{} %", human::factor(median)));
+            format!("median {median}, below 10 % for {} of the calls", human::percent(below / 100.0))
         }),
     );
     line("held", list(&s.held, holder));
@@ -354,8 +355,8 @@ fn holder(name: &str) -> &str {
 }
 
 fn quantiles(q: &Quantiles) -> String {
-    let span = |us: f64| human::span(us / 1e6);
-    format!("median {}, 90 % {}, 99 % {}, max {}", span(q.p50), span(q.p90), span(q.p99), span(q.max))
+    let [median, in_90, in_99] = [q.p50, q.p90, q.p99].map(human::percentile);
+    format!("median {median}, 90 % {in_90}, 99 % {in_99}, max {}", human::span(q.max / 1e6))
 }
 
 fn within(w: &Within) -> String {

@@ -48,7 +48,10 @@ fn announce_destruction(prepared: &Prepared) {
         }
         devices => {
             for (target, device) in devices.iter().enumerate() {
-                status!("{}; for {}", fate(prepared, device), sources(prepared, target as u16));
+                match sources(prepared, target as u16) {
+                    Some(sources) => status!("{}; for {sources}", fate(prepared, device)),
+                    None => status!("{}: not used: no device of this load goes there", device.path.display()),
+                }
             }
             let lost = labels(prepared, |target| target.is_none());
             if !lost.is_empty() {
@@ -62,10 +65,10 @@ fn announce_destruction(prepared: &Prepared) {
 /// A target, its size, and whether the replay overwrites it.
 fn fate(prepared: &Prepared, device: &Device) -> String {
     let size = human::block(device.geometry.sectors * SECTOR_BYTES);
-    let fate = match (prepared.options().target.rules.reads_only, &device.user) {
-        (false, _) => "overwriting its content".to_owned(),
-        (true, None) => "reads only".to_owned(),
-        (true, Some(user)) => format!("reads only ({user}: its I/O will affect the latencies)"),
+    let fate = match (prepared.changes_targets(), &device.user) {
+        (true, _) => "overwriting its content".to_owned(),
+        (false, None) => "reads only".to_owned(),
+        (false, Some(user)) => format!("reads only ({user}: its I/O will affect the latencies)"),
     };
     format!("{}: {size}; {fate}", device.path.display())
 }
@@ -110,20 +113,19 @@ fn demand_of_load(prepared: &Prepared) -> String {
     }
 }
 
-/// The devices of the load that a target takes.
-fn sources(prepared: &Prepared, target: u16) -> String {
+/// The devices of the load or the program that a target takes; `None` if it takes none.
+fn sources(prepared: &Prepared, target: u16) -> Option<String> {
     let mut labels = labels(prepared, |to| to == Some(target));
     let (_, takes_others) = prepared.map().sources_of(target);
-    if prepared.prescan().is_none() && takes_others {
+    if prepared.source_devices().is_empty() && takes_others {
         labels.push("all other devices".into());
     }
-    if labels.is_empty() { "no device of this load".into() } else { labels.join(", ") }
+    (!labels.is_empty()).then(|| labels.join(", "))
 }
 
 /// The devices of the load whose target fulfils the condition, by name and number.
 fn labels(prepared: &Prepared, condition: impl Fn(Option<u16>) -> bool) -> Vec<String> {
-    let known = prepared.prescan().map_or(&[][..], |prescan| &prescan.devices);
-    let selected =
-        known.iter().enumerate().filter(|(number, _)| condition(prepared.map().target_of(DeviceId(*number as u16))));
+    let known = prepared.source_devices().iter().enumerate();
+    let selected = known.filter(|(number, _)| condition(prepared.map().target_of(DeviceId(*number as u16))));
     selected.map(|(number, device)| device_label(number, &device.name)).collect()
 }

@@ -58,7 +58,9 @@ pub fn between(runs: &[Statistics]) -> String {
             if mean > 0.0 { format!(" (spread {})", human::percent((most - least) / mean)) } else { String::new() };
         out += &format!("{name:<17}{} to {}{spread}\n", shown(least), shown(most));
     };
-    let latency = |of: fn(&Quantiles) -> f64| runs.iter().filter_map(|run| run.latency_us.as_ref()).map(of).collect();
+    let latency = |of: fn(&Quantiles) -> Option<f64>| {
+        runs.iter().filter_map(|run| run.latency_us.as_ref()).filter_map(of).collect()
+    };
     let span = |us: f64| human::span(us / 1e6);
     line("  median", latency(|q| q.p50), span);
     line("  99 %", latency(|q| q.p99), span);

@@ -42,7 +42,7 @@ pub struct Statistics {
     pub zero_reads: u64,
     /// Lines of the load that could not be parsed.
     pub bad_lines: u64,
-    /// From virtual zero to the last completion, in seconds.
+    /// From the first scheduled time to the last completion, in seconds.
     pub elapsed_s: f64,
     /// Completed requests per second of `elapsed_s`.
     pub iops: f64,
