@@ -12,9 +12,9 @@ use crate::model::request::{Comm, Flags, Op, Request};
 use crate::model::rwbs;
 use crate::model::rwbs::NotARequest;
 use crate::model::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Zero, began, open_lines, words};
 use crate::text::human;
-use crate::text::number::{decimal, whole};
+use crate::text::number::{decimal, span, whole};
 
 /// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
@@ -155,13 +155,13 @@ impl Biosnoop {
         // Parsed from the end, because the name of a process may contain blanks.
         let mut fields = words(line);
         let mut back = || fields.next_back().ok_or("fewer columns than the heading has");
-        let latency = decimal(back()?, 6).map_err(|_| "the latency is not a number of milliseconds")?;
+        let latency = span(back()?, 6).map(Nanos).map_err(|_| "the latency is not a number of milliseconds")?;
         let queued = match self.queue {
-            Column::Present => match back()? {
+            Column::Present => {
+                let queued = span(back()?, 6).map_err(|_| "the queueing time is not a number of milliseconds")?;
                 // biosnoop prints -1 if it missed the queue event.
-                [b'-', ..] => None,
-                field => Some(decimal(field, 6).map_err(|_| "the queueing time is not a number of milliseconds")?),
-            },
+                Some(Nanos(queued)).filter(|&queued| queued != Nanos(-1_000_000))
+            }
             Column::Absent => None,
         };
         if self.pattern == Column::Present {
@@ -194,12 +194,12 @@ impl Biosnoop {
         };
         Ok(Some(Request {
             device: context.device(disk)?,
-            latency: Some(Nanos(latency)),
-            queued: queued.map(Nanos),
+            latency: Some(latency),
+            queued,
             pid: whole(pid).ok().and_then(|pid| u32::try_from(pid).ok()),
             comm: Comm::from_bytes(&comm),
             flags,
-            ..Request::new(Nanos(completed - latency), op, sector, sectors)
+            ..Request::new(began(Nanos(completed), latency), op, sector, sectors)
         }))
     }
 }
@@ -246,6 +246,35 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
         assert_eq!((rows[1].at.0, rows[1].comm.as_str(), rows[1].sectors.0), (840_000, "my program", 16));
         assert_eq!((rows[2].op, rows[2].sectors.0), (Op::Flush, 0));
         assert_eq!(about.devices[0].name, "xvda1");
+    }
+
+    #[test]
+    fn losses_that_biosnoop_reports_between_the_rows_are_counted() {
+        let text = b"\
+TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
+Possibly lost 1024 samples
+0.000000    supervise      1950    xvda1     W 13092560   4096      0.74
+lost 12 events on CPU #0
+";
+        let (rows, about) = load("biosnoop", text);
+        assert_eq!((rows.len(), about.counts.lost_events, about.counts.bad_lines), (1, 1036, 0), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn a_request_with_an_impossible_latency_is_kept_without_it() {
+        let text = b"\
+TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
+0.000000    a              1950    xvda1     W 8          4096   18446744073709.33 0.50
+0.001000    a              1950    xvda1     W 16         4096      0.10 18446744073709.33
+0.002000    a              1950    xvda1     W 24         4096     -1.00 -0.67
+0.003000    a              1950    xvda1     W 32         4096      0.10 word
+";
+        let (rows, about) = load("biosnoop", text);
+        let found: Vec<_> = rows.iter().map(|row| (row.at.0, row.queued, row.latency)).collect();
+        let expected =
+            [(0, None, Some(Nanos(500_000))), (1_500_000, Some(Nanos(100_000)), None), (2_500_000, None, None)];
+        assert_eq!(found, expected, "{:?}", about.notices);
+        assert_eq!((about.counts.impossible_times, about.counts.bad_lines), (3, 1));
     }
 
     #[test]
