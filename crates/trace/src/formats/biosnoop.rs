@@ -12,7 +12,7 @@ use crate::model::request::{Comm, Flags, Op, Request};
 use crate::model::rwbs;
 use crate::model::rwbs::NotARequest;
 use crate::model::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
-use crate::rows::{Context, LineFormat, Parsed, Zero, began, open_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Zero, began, open_lines, recognise_lines, words};
 use crate::text::human;
 use crate::text::number::{decimal, span, whole};
 
@@ -38,6 +38,20 @@ fn is_heading(line: &[u8]) -> bool {
     let required: [&[u8]; 4] = [b"DISK", b"SECTOR", b"BYTES", b"LAT(ms)"];
     let begins = matches!(columns.next(), Some(b"TIME(s)" | b"TIMESTAMP"));
     begins && required.iter().all(|required| columns.any(|column| column == *required))
+}
+
+/// Whether lines are rows without the heading that names their columns.
+pub(super) fn has_rows_without_queue(lines: &[&[u8]]) -> bool {
+    has_rows(lines, Column::Absent)
+}
+
+/// The same with the column of the queueing time.
+pub(super) fn has_rows_with_queue(lines: &[&[u8]]) -> bool {
+    has_rows(lines, Column::Present)
+}
+
+fn has_rows(lines: &[&[u8]], queue: Column) -> bool {
+    recognise_lines(&[&lines.join(&b'\n')[..], b"\n"].concat(), Biosnoop { queue, ..Biosnoop::default() })
 }
 
 /// Parses the lines, with the optional columns that the heading names.
@@ -113,7 +127,6 @@ impl LineFormat for Biosnoop {
         if line.starts_with(b"TIME") && is_heading(line) {
             let has = |name: &[u8]| if words(line).any(|word| word == name) { Column::Present } else { Column::Absent };
             (self.pattern, self.queue) = (has(b"P"), has(b"QUE(ms)"));
-            context.about.request_time = RequestTime::Issued;
             return Parsed::Nothing;
         }
         // The command after root's prompt, in text copied from a terminal.
@@ -152,6 +165,7 @@ impl LineFormat for Biosnoop {
 impl Biosnoop {
     /// A request; `None` for a driver command.
     fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<Option<Request>, &'static str> {
+        context.about.request_time = RequestTime::Issued;
         // Parsed from the end, because the name of a process may contain blanks.
         let mut fields = words(line);
         let mut back = || fields.next_back().ok_or("fewer columns than the heading has");
