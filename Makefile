@@ -148,9 +148,12 @@ test-without-clang: system-for-test ## test the build without clang, and the err
 test-python: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests of the Python half
 	$(BIN)/pytest --numprocesses 2
 
-.PHONY: system-for-demo system-for-test
+.PHONY: system-for-demo system-for-record system-for-test
 system-for-demo:
 	@tools/system.sh build python
+# Recording needs clang at build time; all else works without it.
+system-for-record:
+	@tools/system.sh 'record?'
 system-for-test:
 	@tools/system.sh build record python test
 
@@ -173,9 +176,13 @@ $(VENV)/spark: $(VENV)/tools
 	$(BIN)/python tools/requirements.py spark | $(PIP_INSTALL) --constraint python/requirements.lock --requirement /dev/stdin
 	touch $@
 
+# Changes when clang is installed or removed, so that the program is built again, with or without recording.
+$(VENV)/clang: $(VENV)/libraries system-for-record
+	@found=$$(command -v clang || true); echo "$$found" | cmp --quiet - $@ || echo "$$found" >$@
+
 # Both halves: the binary in that profile of Cargo.toml, and the Python half as an editable installation. Cargo runs first,
 # because pip would hide its progress.
-$(VENV)/program-%: $(VENV)/libraries $(SOURCES)
+$(VENV)/program-%: $(VENV)/libraries $(VENV)/clang $(SOURCES)
 	rm -f $(VENV)/program-*
 	cargo build --profile $* --locked --package iosonar
 	PATH="$(abspath $(BIN)):$$PATH" MATURIN_PEP517_ARGS='--profile $* --locked' \

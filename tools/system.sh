@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the named parts need on this machine: tools/system.sh build python test
+# A part with a question mark (record?) is wanted, not needed: if it cannot be installed, that is said.
 # Missing packages of the distribution are named and installed; a missing Rust toolchain is only reported.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
@@ -137,6 +138,11 @@ install_missing() {
 cd "$(dirname "$0")/.."
 missing=()
 for part; do
+    if [[ $part == *\? ]]; then
+        "tools/system.sh" "${part%\?}" ||
+            echo "without the part ${part%\?}: iosonar is built, but cannot record; install the package, then run this again" >&2
+        continue
+    fi
     [ "$part" != build ] || check_rust
     while read -r of probe packages; do
         [ "$of" = "$part" ] && ! is_installed "$probe" || continue
@@ -147,6 +153,7 @@ for part; do
 done
 [ ${#missing[@]} = 0 ] || install_missing "${missing[@]}"
 for part; do
+    [[ $part != *\? ]] || continue
     while read -r of probe _; do
         [ "$of" = "$part" ] && ! is_installed "$probe" || continue
         echo "still missing after the installation: $probe" >&2

@@ -1,6 +1,7 @@
 //! Compiles an eBPF program with clang; a part of the build scripts of the recorders. Without clang the crates still build,
 //! and their recorders return `Error::NotBuilt`; `cfg(has_bpf)` distinguishes the two builds.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +27,7 @@ impl Program {
         println!("cargo::rerun-if-env-changed=CLANG");
         let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
         let processor = env::var("CARGO_CFG_TARGET_ARCH").expect("set by cargo");
+        watch(&clang);
         match targets(&clang) {
             Ok(targets) if !targets.contains("bpf") => self.warn(&format!("`{clang}` has no target bpf")),
             Ok(_) if !self.processors.is_empty() && !self.processors.contains(&processor.as_str()) => {
@@ -56,9 +58,33 @@ impl Program {
 
     fn warn(&self, reason: &str) {
         println!(
-            "cargo::warning=`{}` is left out of this build: {reason}. Install clang, or name one in CLANG.",
+            "cargo::warning=`{}` is left out of this build: {reason}. Install clang, or name one in CLANG, and build again.",
             self.command
         );
+    }
+}
+
+/// Lets cargo run the build script again when clang is installed, replaced or removed: a build without it would else remain
+/// one. Until it is installed, the folders of `PATH` are watched.
+fn watch(clang: &str) {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_dir()).collect();
+    let is_path = clang.contains('/');
+    let found = folders.iter().map(|folder| folder.join(clang)).find(|file| file.is_file());
+    match found {
+        // A file that does not exist makes cargo run the script each time.
+        _ if is_path => println!("cargo::rerun-if-changed={clang}"),
+        Some(file) => println!("cargo::rerun-if-changed={}", file.display()),
+        None => {
+            println!("cargo::rerun-if-env-changed=PATH");
+            let mut watched = BTreeSet::new();
+            for folder in folders {
+                let folder = folder.canonicalize().unwrap_or(folder);
+                if watched.insert(folder.clone()) {
+                    println!("cargo::rerun-if-changed={}", folder.display());
+                }
+            }
+        }
     }
 }
 

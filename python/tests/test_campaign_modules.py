@@ -144,8 +144,8 @@ def test_a_leaf_wipes_reads_sets_the_scheduler_filters_and_draws(campaign: Campa
     assert ended.code == 0, ended.output
     expected = campaign.top / "expected.load.parquet"
     pipeline = (
-        "reverse | select from=0 to=0.3 | repeat | select to=1 | slip every=8 increase=8 | subst | "
-        "spread factor=0.5 align=8 | resize factor=2 max=16"
+        "reverse | select from=0 to=0.3 | repeat | select to=1 | slip every=8 increase=8s | subst | "
+        "spread factor=0.5 align=8s | resize factor=2 max=16s"
     )
     iosonar("edit", campaign.top / "a.load.gz", expected, pipeline)
     assert (campaign.top / "it's $x").stat().st_size > 0

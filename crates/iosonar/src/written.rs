@@ -104,6 +104,8 @@ pub fn report(output: &Path, format: &Format, metadata: &Metadata, loss: &Conver
         (counts.bad_lines, "bad lines left out"),
         (counts.lost_events, "events lost when the trace was recorded"),
         (counts.unmatched, "requests without completion in the trace"),
+        (counts.unmatched_completions, "completions without their request in the trace"),
+        (counts.impossible_times, "impossible latencies or queueing times (negative, or beyond a year) left out"),
     ] {
         if count > 0 {
             status!("warning: {} {what}", human::count(count));

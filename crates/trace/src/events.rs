@@ -11,6 +11,7 @@ mod extents;
 mod flushes;
 mod losses;
 mod matcher;
+mod orphans;
 mod pending;
 mod queue_times;
 mod read_ahead;

@@ -6,16 +6,18 @@ use crate::formats::format::Opened;
 use crate::io::input::Input;
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::{DeviceId, Op, Request};
-use crate::model::units::{MAX_END_SECTOR, SECTOR_BYTES, Sector, Sectors};
+use crate::model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 use crate::text::human;
 use crate::text::lines::{LineEnd, Lines};
 
 mod devices;
 mod in_order;
+mod lost;
 mod text;
 
 pub use devices::Devices;
 pub use in_order::{InOrder, Source, Zero};
+pub use lost::lost_events;
 pub use text::{Words, excerpt, excerpt_up_to, separated, whole_lines, words};
 
 /// The metadata of a trace before its first row is read.
@@ -71,6 +73,11 @@ impl Context<'_> {
         self.devices.is_last(name)
     }
 
+    /// Counts events that the recorder lost.
+    pub fn lose(&mut self, events: u64) {
+        self.about.counts.lost_events = self.about.counts.lost_events.saturating_add(events);
+    }
+
     /// A range given in sectors.
     pub fn sectors(&self, sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
         in_sectors(sector, sectors)
@@ -94,6 +101,11 @@ fn in_sectors(sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors
     }
 }
 
+/// When a request began that completed then. An impossible latency says nothing.
+pub fn began(completed: Nanos, latency: Nanos) -> Nanos {
+    if latency.is_possible_span() { completed - latency } else { completed }
+}
+
 /// The position and length of an event. A flush has no position; for other events of length zero, kernels may print -1.
 pub fn position(op: Op, sector: u64, sectors: u64) -> std::result::Result<(Sector, Sectors), &'static str> {
     let has_none = sectors == 0 && (op == Op::Flush || sector > MAX_END_SECTOR);
@@ -110,6 +122,20 @@ pub trait LineFormat: Send {
 
     /// Adds counts and notices at the end of the file.
     fn conclude(&mut self, _about: &mut Metadata) {}
+}
+
+/// Parses a line; what is no row may be the recorder's report of lost events.
+fn parse<F: LineFormat>(format: &mut F, line: &[u8], context: &mut Context<'_>) -> Parsed<F::Item> {
+    match format.parse(line, context) {
+        Parsed::Bad(problem) => match lost_events(line) {
+            Some(lost) => {
+                context.lose(lost);
+                Parsed::Nothing
+            }
+            None => Parsed::Bad(problem),
+        },
+        parsed => parsed,
+    }
 }
 
 /// Reads the lines of a file in a format; bad lines are reported and counted.
@@ -148,7 +174,7 @@ impl<F: LineFormat> LineSource<F> {
                 break;
             }
             let mut context = Context { about, devices: &mut self.devices, unaligned: &mut self.unaligned };
-            match self.format.parse(text, &mut context) {
+            match parse(&mut self.format, text, &mut context) {
                 Parsed::Row(item) => return Ok(Some(item)),
                 Parsed::Nothing => {}
                 Parsed::Bad(problem) => {
@@ -203,7 +229,7 @@ pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
             break;
         }
         let mut context = Context { about: &mut about, devices: &mut devices, unaligned: &mut unaligned };
-        match format.parse(line, &mut context) {
+        match parse(&mut format, line, &mut context) {
             Parsed::Row(_) => rows += 1,
             Parsed::Nothing => {}
             Parsed::Bad(_) => bad += 1,

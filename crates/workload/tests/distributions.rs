@@ -130,8 +130,8 @@ const HEAD: &str = "\
 `iosonar generate KIND` makes a load ([loads.md](loads.md)). KIND is one of the arrivals below; their settings are options
 (`--rate 500`). Positions, sizes and operations are values of options: `--positions 'normal centre=25%'`.
 
-- **Rates** are requests per second. **Times** are seconds (`0.5`) or have a unit (`20ms`, `5m`). **Lengths** are sectors
-  of 512 bytes (`8`), or bytes with a unit (`4k`, `2G`). **Shares** are `0.7` or `70%`.
+- **Rates** are requests per second. **Times** are seconds (`0.5`) or have a unit (`20ms`, `5m`). **Lengths** are bytes
+  (`4096`, `4k`, `2G`), or sectors of 512 bytes (`8s`). **Shares** are `0.7` or `70%`.
 - **The mean rate** does not depend on sizes, positions or operations: each has a random sequence of its own. The mean of
   each distribution is exact. The rate of n requests differs from it by chance, by about c / √n, where c is the coefficient
   of variation of the times between arrivals: with `poisson` 0.03 % after ten million requests. The tests demand 0.1 % after

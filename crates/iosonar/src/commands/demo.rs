@@ -14,7 +14,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_replay::device::content;
 use iosonar_replay::host::isolation as isolate;
-use iosonar_trace::params::parse_duration;
+use iosonar_trace::params::{parse_duration, parse_memory};
 use iosonar_trace::run_info::Verdict;
 use iosonar_trace::{Nanos, Opened};
 
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "demo")]
     out: PathBuf,
     /// Size of the target
-    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = target_size)]
     size: u64,
     /// The load to replay
     #[arg(long, value_enum, default_value_t = DemoLoad::Natural)]
@@ -64,6 +64,13 @@ fn seconds(text: &str) -> Result<Nanos, String> {
     Some(parse_duration(text)?)
         .filter(|time| (2..=3600).contains(&(time.0 / 1_000_000_000)))
         .ok_or_else(|| format!("`{text}`: give a duration from 2s to 1h, for example 30s"))
+}
+
+/// From 64 MiB to 1 TiB, in whole MiB.
+fn target_size(text: &str) -> Result<u64, String> {
+    Some(parse_memory(text)? / MIB * MIB)
+        .filter(|size| *size >= 64 * MIB)
+        .ok_or_else(|| format!("`{text}` is too small; give a size from 64M to 1T"))
 }
 
 impl DemoLoad {
@@ -103,12 +110,12 @@ impl Args {
                     "The load: bursts of requests, each a little larger than the one before. When does the storage saturate?",
                 );
                 // The later bursts saturate any storage.
-                let shape = format!("--growth 100 --width 100ms --duration {}ns --span {}M", self.seconds.0, self.size);
+                let shape = format!("--growth 100 --width 100ms --duration {}ns --span {}", self.seconds.0, self.size);
                 run_own(program, &[words("generate bursts"), vec![path(&load)], words(&shape)].concat())?;
             }
         }
         say("The target: a file filled with incompressible data.");
-        let is_known = fill(&target, self.size * MIB)?;
+        let is_known = fill(&target, self.size)?;
         say("The replay: each request at its scheduled time, with direct I/O.");
         let on = [words("--target"), vec![path(&target)], words("--output"), vec![path(&run)]].concat();
         // A file that cannot carry the mark of a target needs --force; it was created above.

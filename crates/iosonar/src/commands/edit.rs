@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(value_name = "OUT", required_unless_present = "help_transform")]
     output: Option<PathBuf>,
 
-    /// The transforms, in quotes: 'select from=0 to=300 | slip every=32768 increase=256'
+    /// The transforms, in quotes: 'select from=0 to=300 | slip every=32768 increase=128k'
     #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = calls::edit::parse)]
     pipeline: Option<EitherPipeline>,
 
@@ -68,8 +68,8 @@ Examples:
   iosonar edit customer.load.parquet public.load.parquet 'anonymise'
   iosonar edit tar.calls.parquet reads.calls.parquet 'select family=read path=/home/*'
 
-Times are in seconds (300) or have a unit (20ms 5m 1h). Lengths are in sectors of 512 bytes (256),
-or in bytes with a unit (4k 2G).";
+Times are in seconds (300) or have a unit (20ms 5m 1h). Lengths are in bytes (4096 4k 2G),
+or in sectors of 512 bytes (8s).";
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {

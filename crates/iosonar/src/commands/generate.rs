@@ -83,7 +83,7 @@ Examples:
   iosonar generate poisson oltp.load.parquet --rate 500 --size 4k:70,64k:30 --positions zipf
   iosonar generate on-off backup.load.gz --rate 2k --on 200ms --off 5s --positions 'streams count=4'
 
-Lengths are in sectors of 512 bytes (8), or in bytes with a unit (4k 2G). Times are in seconds (0.5)
+Lengths are in bytes (4096 4k 2G), or in sectors of 512 bytes (8s). Times are in seconds (0.5)
 or have a unit (20ms 5m). Rates and counts may have one as well (2k). The file keeps the command line.";
 
 impl clap::Args for Args {

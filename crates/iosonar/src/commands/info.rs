@@ -258,9 +258,16 @@ fn for_people(object: &Value, described: &str) -> String {
         ("time_jumps", "time jumps"),
         ("lost_events", "lost events"),
         ("unmatched", "unmatched"),
+        ("unmatched_completions", "orphans"),
+        ("impossible_times", "impossible"),
     ] {
         let count = number(&counts[key]);
-        line(name, if count > 0 { human::count(count) } else { String::new() });
+        let what = match key {
+            "unmatched_completions" => " completions without their request",
+            "impossible_times" => " latencies or queueing times, negative or beyond a year: left out",
+            _ => "",
+        };
+        line(name, if count > 0 { format!("{}{what}", human::count(count)) } else { String::new() });
     }
     let notices = object["notices"].as_array().map_or(&[][..], Vec::as_slice);
     for notice in notices.iter().take(MOST_NOTES) {

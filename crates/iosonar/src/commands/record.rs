@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
+use iosonar_trace::params::parse_memory;
 use iosonar_record::{BlockDevice, Level, Options, Progress, Recorder, refuse_output_on};
 use iosonar_trace::formats::{FORMATS, Format};
 use iosonar_trace::output::{Output, split_compression};
@@ -52,8 +53,8 @@ pub struct Args {
     /// The load to write; its name determines the format [default: DEV.load.parquet]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Size of the ring buffer for events, in MiB; increase it if events are lost
-    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Size of the ring buffer for events; increase it if events are lost
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring_size)]
     buffer: u32,
     /// Free text to keep in the load, such as its origin or licence
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -73,6 +74,16 @@ enum LevelName {
     D,
 }
 
+/// The size of a ring buffer, rounded up to a power of two.
+pub fn ring_size(text: &str) -> Result<u32, String> {
+    const MAX: u64 = 1 << 30;
+    let size = parse_memory(text)?.next_power_of_two();
+    Some(size)
+        .filter(|&size| size <= MAX)
+        .and_then(|size| size.try_into().ok())
+        .ok_or_else(|| format!("`{text}` is more than 1G, the maximum"))
+}
+
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let devices = self.device.iter().map(|path| BlockDevice::open(path)).collect::<Result<Vec<_>, _>>()?;
@@ -86,7 +97,7 @@ impl Args {
                 LevelName::Q => Level::Queue,
                 LevelName::D => Level::Driver,
             },
-            ring_bytes: self.buffer.next_power_of_two() << 20,
+            ring_bytes: self.buffer,
             note: self.note,
         };
         // Before the hidden file exists, so that a signal cannot leave it behind.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 use iosonar_trace::Nanos;
-use iosonar_trace::params::parse_duration;
+use iosonar_trace::params::{parse_duration, parse_memory};
 use serde::Serialize;
 
 use crate::host::isolation::IsolationPart;
@@ -33,9 +33,8 @@ pub struct IssueOptions {
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "calibrate")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_ISSUERS as i64).map(|n| n as usize))]
     pub issuers: usize,
-    /// Memory for request data, in MiB
-    #[arg(long, value_name = "MIB", default_value = "256")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20).map(|mib| mib << 20))]
+    /// Memory for request data
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_memory)]
     pub buffers: u64,
     /// Prepare at most this many requests ahead of their scheduled time, for each issuing loop
     #[arg(long, value_name = "N", default_value = "4096")]

@@ -40,7 +40,7 @@ pub struct Options {
     #[arg(default_value = NO_LOAD, hide_default_value = true, required_unless_present_any = ["calibrate", "program"])]
     #[serde(serialize_with = "crate::config::path_text::serialize")]
     pub load: PathBuf,
-    /// Transform the load first, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=256'
+    /// Transform the load first, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=128k'
     #[arg(long, value_name = "PIPELINE", value_parser = transforms::parse)]
     pub edit: Option<Pipeline>,
     /// The result; NAME.replay.parquet, or NAME.replay.gz for blkreplay's text

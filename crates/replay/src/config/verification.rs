@@ -1,6 +1,6 @@
 //! Options for verification.
 
-use clap::builder::TypedValueParser;
+use iosonar_trace::params::parse_memory;
 use serde::Serialize;
 
 use crate::verify::Verify;
@@ -13,8 +13,7 @@ pub struct VerifyOptions {
     /// CPU time, and paranoia doubles the I/O of writes
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub verify: Verify,
-    /// Memory to track written blocks, in MiB; beyond it, only a sample of the blocks is checked
-    #[arg(long, value_name = "MIB", default_value = "1024")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20).map(|mib| mib << 20))]
+    /// Memory to track written blocks; beyond it, only a sample of the blocks is checked
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory)]
     pub verify_memory: u64,
 }

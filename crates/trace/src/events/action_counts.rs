@@ -28,6 +28,12 @@ impl ActionCounts {
         self.0[device][action] += 1;
     }
 
+    /// Whether a device has no events of the action that requests are taken from, but of another.
+    pub fn lacks(&self, device: DeviceId, taken: Action) -> bool {
+        let of = self.0.get(usize::from(device.0));
+        of.is_some_and(|of| of[taken as usize] == 0 && of.iter().any(|&count| count > 0))
+    }
+
     /// Adds a notice that names the devices without events of the action that requests are taken from, and the actions that
     /// they have.
     pub fn notice_missing(&mut self, taken: Action, metadata: &mut Metadata) {

@@ -20,6 +20,7 @@ use super::event::{MAX_AGE, MAX_PENDING, is_flush};
 use super::extents::{Covered, ExtentIndex, Position};
 use super::flushes::Flushes;
 use super::losses::Losses;
+use super::orphans::Orphans;
 use super::pending::{PendingRequest, State};
 use super::queue_times::QueueTimes;
 use super::splits::Splits;
@@ -47,6 +48,7 @@ pub struct Matcher<S> {
     splits: Splits,
     clock: Clock,
     losses: Losses,
+    orphans: Orphans,
     action_counts: ActionCounts,
     /// Number of refused requests, which are left out.
     refused: u64,
@@ -111,6 +113,7 @@ impl<S: EventSource> Matcher<S> {
             splits: Splits::default(),
             clock: Clock::default(),
             losses,
+            orphans: Orphans::default(),
             action_counts: ActionCounts::default(),
             refused: 0,
             events_ended,
@@ -213,7 +216,9 @@ impl<S: EventSource> Matcher<S> {
             return;
         }
         let (first, all) = (self.first, &mut self.pending);
+        let mut is_known = false;
         self.extents.cover(Position::of(event), event.sectors, false, |number, sectors| {
+            is_known = true;
             let Some(pending) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
@@ -221,6 +226,9 @@ impl<S: EventSource> Matcher<S> {
             pending.to_issue = pending.to_issue.saturating_sub(sectors);
             if pending.to_issue == 0 { Covered::Issued } else { Covered::Unchanged }
         });
+        if !is_known {
+            self.orphans.issue(event);
+        }
     }
 
     /// Undoes the issue of a request.
@@ -272,9 +280,12 @@ impl<S: EventSource> Matcher<S> {
         }
         if event.is_append {
             let number = self.extents.remove_append(Position::of(event), event.sectors);
-            if let Some(pending) = number.and_then(|number| self.pending(number)) {
-                pending.request.sector = event.sector;
-                pending.complete(event.at);
+            match number.and_then(|number| self.pending(number)) {
+                Some(pending) => {
+                    pending.request.sector = event.sector;
+                    pending.complete(event.at);
+                }
+                None => self.orphans.complete(event),
             }
             return;
         }
@@ -285,7 +296,9 @@ impl<S: EventSource> Matcher<S> {
             }
         }
         let (first, all) = (self.first, &mut self.pending);
+        let mut is_known = false;
         self.extents.cover(Position::of(event), event.sectors, true, |number, sectors| {
+            is_known = true;
             let Some(pending) = number.checked_sub(first).and_then(|i| all.get_mut(i as usize)) else {
                 return Covered::Remove;
             };
@@ -296,6 +309,9 @@ impl<S: EventSource> Matcher<S> {
             pending.complete(event.at);
             Covered::Remove
         });
+        if !is_known {
+            self.orphans.complete(event);
+        }
     }
 
     /// Removes a request that was refused because it would block: the next try is the request. An issued request that the
@@ -320,6 +336,7 @@ impl<S: EventSource> Matcher<S> {
 
     fn add_notices(&mut self, metadata: &mut Metadata) {
         if let Some(taken) = self.request_action {
+            self.orphans.conclude(|device| self.action_counts.lacks(device, taken), metadata);
             self.action_counts.notice_missing(taken, metadata);
         }
         let refused = std::mem::take(&mut self.refused);
@@ -355,6 +372,7 @@ impl<S: EventSource> Matcher<S> {
             self.first += 1;
             let front = self.pending.pop_front()?;
             if !matches!(front.state, State::Requeued | State::Refused) {
+                self.orphans.latency(front.request.latency.unwrap_or_default());
                 return Some(front.request);
             }
         }
@@ -370,6 +388,7 @@ impl<S: EventSource> Source for Matcher<S> {
             match self.next_event(metadata)? {
                 Some(event) => {
                     self.clock.advance(event.at);
+                    self.orphans.begin(event.at);
                     self.losses.check(metadata, self.next_number());
                     self.action_counts.count(&event);
                     self.process(&event);

@@ -38,7 +38,7 @@ impl PendingRequest {
     pub fn issue(&mut self, at: Nanos) {
         if self.issued.is_none() {
             self.issued = Some(at);
-            self.request.queued = Some(at - self.request.at).filter(|queued| queued.0 >= 0);
+            self.request.queued = Some(at - self.request.at);
         }
     }
 

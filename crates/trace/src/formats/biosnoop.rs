@@ -12,9 +12,9 @@ use crate::model::request::{Comm, Flags, Op, Request};
 use crate::model::rwbs;
 use crate::model::rwbs::NotARequest;
 use crate::model::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Zero, began, open_lines, recognise_lines, words};
 use crate::text::human;
-use crate::text::number::{decimal, whole};
+use crate::text::number::{decimal, span, whole};
 
 /// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
@@ -38,6 +38,20 @@ fn is_heading(line: &[u8]) -> bool {
     let required: [&[u8]; 4] = [b"DISK", b"SECTOR", b"BYTES", b"LAT(ms)"];
     let begins = matches!(columns.next(), Some(b"TIME(s)" | b"TIMESTAMP"));
     begins && required.iter().all(|required| columns.any(|column| column == *required))
+}
+
+/// Whether lines are rows without the heading that names their columns.
+pub(super) fn has_rows_without_queue(lines: &[&[u8]]) -> bool {
+    has_rows(lines, Column::Absent)
+}
+
+/// The same with the column of the queueing time.
+pub(super) fn has_rows_with_queue(lines: &[&[u8]]) -> bool {
+    has_rows(lines, Column::Present)
+}
+
+fn has_rows(lines: &[&[u8]], queue: Column) -> bool {
+    recognise_lines(&[&lines.join(&b'\n')[..], b"\n"].concat(), Biosnoop { queue, ..Biosnoop::default() })
 }
 
 /// Parses the lines, with the optional columns that the heading names.
@@ -113,7 +127,6 @@ impl LineFormat for Biosnoop {
         if line.starts_with(b"TIME") && is_heading(line) {
             let has = |name: &[u8]| if words(line).any(|word| word == name) { Column::Present } else { Column::Absent };
             (self.pattern, self.queue) = (has(b"P"), has(b"QUE(ms)"));
-            context.about.request_time = RequestTime::Issued;
             return Parsed::Nothing;
         }
         // The command after root's prompt, in text copied from a terminal.
@@ -152,16 +165,17 @@ impl LineFormat for Biosnoop {
 impl Biosnoop {
     /// A request; `None` for a driver command.
     fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<Option<Request>, &'static str> {
+        context.about.request_time = RequestTime::Issued;
         // Parsed from the end, because the name of a process may contain blanks.
         let mut fields = words(line);
         let mut back = || fields.next_back().ok_or("fewer columns than the heading has");
-        let latency = decimal(back()?, 6).map_err(|_| "the latency is not a number of milliseconds")?;
+        let latency = span(back()?, 6).map(Nanos).map_err(|_| "the latency is not a number of milliseconds")?;
         let queued = match self.queue {
-            Column::Present => match back()? {
+            Column::Present => {
+                let queued = span(back()?, 6).map_err(|_| "the queueing time is not a number of milliseconds")?;
                 // biosnoop prints -1 if it missed the queue event.
-                [b'-', ..] => None,
-                field => Some(decimal(field, 6).map_err(|_| "the queueing time is not a number of milliseconds")?),
-            },
+                Some(Nanos(queued)).filter(|&queued| queued != Nanos(-1_000_000))
+            }
             Column::Absent => None,
         };
         if self.pattern == Column::Present {
@@ -194,12 +208,12 @@ impl Biosnoop {
         };
         Ok(Some(Request {
             device: context.device(disk)?,
-            latency: Some(Nanos(latency)),
-            queued: queued.map(Nanos),
+            latency: Some(latency),
+            queued,
             pid: whole(pid).ok().and_then(|pid| u32::try_from(pid).ok()),
             comm: Comm::from_bytes(&comm),
             flags,
-            ..Request::new(Nanos(completed - latency), op, sector, sectors)
+            ..Request::new(began(Nanos(completed), latency), op, sector, sectors)
         }))
     }
 }
@@ -246,6 +260,35 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
         assert_eq!((rows[1].at.0, rows[1].comm.as_str(), rows[1].sectors.0), (840_000, "my program", 16));
         assert_eq!((rows[2].op, rows[2].sectors.0), (Op::Flush, 0));
         assert_eq!(about.devices[0].name, "xvda1");
+    }
+
+    #[test]
+    fn losses_that_biosnoop_reports_between_the_rows_are_counted() {
+        let text = b"\
+TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
+Possibly lost 1024 samples
+0.000000    supervise      1950    xvda1     W 13092560   4096      0.74
+lost 12 events on CPU #0
+";
+        let (rows, about) = load("biosnoop", text);
+        assert_eq!((rows.len(), about.counts.lost_events, about.counts.bad_lines), (1, 1036, 0), "{:?}", about.notices);
+    }
+
+    #[test]
+    fn a_request_with_an_impossible_latency_is_kept_without_it() {
+        let text = b"\
+TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
+0.000000    a              1950    xvda1     W 8          4096   18446744073709.33 0.50
+0.001000    a              1950    xvda1     W 16         4096      0.10 18446744073709.33
+0.002000    a              1950    xvda1     W 24         4096     -1.00 -0.67
+0.003000    a              1950    xvda1     W 32         4096      0.10 word
+";
+        let (rows, about) = load("biosnoop", text);
+        let found: Vec<_> = rows.iter().map(|row| (row.at.0, row.queued, row.latency)).collect();
+        let expected =
+            [(0, None, Some(Nanos(500_000))), (1_500_000, Some(Nanos(100_000)), None), (2_500_000, None, None)];
+        assert_eq!(found, expected, "{:?}", about.notices);
+        assert_eq!((about.counts.impossible_times, about.counts.bad_lines), (3, 1));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::model::metadata::Metadata;
 use crate::model::request::{Comm, Op};
 use crate::model::rwbs;
 use crate::model::units::Nanos;
-use crate::rows::{Context, LineFormat, Parsed, Words, Zero, position, recognise_lines};
+use crate::rows::{Context, LineFormat, Parsed, Words, Zero, lost_events, position, recognise_lines};
 use crate::text::number::{decimal, whole};
 
 /// The entry in [`FORMATS`](super::FORMATS).
@@ -78,10 +78,8 @@ impl LineFormat for Blkparse {
             self.section = Section::NextOutput;
         }
         if self.section == Section::Summary {
-            if line.starts_with(b"Skips:") {
-                let lost = &mut context.about.counts.lost_events;
-                *lost = lost.saturating_add(skipped(line));
-            }
+            let is_skips = line.starts_with(b"Skips:");
+            context.lose(if is_skips { skipped(line) } else { lost_events(line).unwrap_or(0) });
             return Parsed::Nothing;
         }
         // A message of blkparse on standard output.

@@ -6,7 +6,7 @@ use crate::formats::format::{Format, TestedWith};
 use crate::model::request::{Op, Request};
 use crate::model::units::Nanos;
 use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
-use crate::text::number::{decimal, whole};
+use crate::text::number::{decimal, span, whole};
 
 /// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
@@ -37,7 +37,7 @@ fn row(line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> 
         (next()?, next()?, next()?, next()?, next()?, next()?, next()?);
     whole(number).map_err(|_| "the line does not begin with its number")?;
     let at = decimal(time, 9).map_err(|_| "the time is not a number of seconds")?;
-    let duration = decimal(duration, 9).map_err(|_| "the duration is not a number of seconds")?;
+    let duration = span(duration, 9).map_err(|_| "the duration is not a number of seconds")?;
     let op = if kind.eq_ignore_ascii_case(b"read") {
         Op::Read
     } else if kind.eq_ignore_ascii_case(b"write") {

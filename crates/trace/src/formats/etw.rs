@@ -9,8 +9,10 @@
 use crate::formats::format::{Format, TestedWith};
 use crate::model::request::{Comm, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, separated, whole_lines};
-use crate::text::number::{decimal, whole, whole_or_hex};
+use crate::rows::{
+    Context, LineFormat, Parsed, Zero, began, lost_events, open_lines, recognise_lines, separated, whole_lines,
+};
+use crate::text::number::{decimal, span, whole, whole_or_hex};
 
 /// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
@@ -38,7 +40,13 @@ impl LineFormat for Etw {
             Some(b"DiskWrite") => Op::Write,
             Some(b"DiskFlush") => Op::Flush,
             // Another kind of event, or the header.
-            _ => return Parsed::Nothing,
+            first => {
+                // Lines of events have columns.
+                if fields.next().is_none() {
+                    context.lose(first.and_then(lost_events).unwrap_or(0));
+                }
+                return Parsed::Nothing;
+            }
         };
         match row(op, fields, context) {
             Ok(Some(request)) => Parsed::Row(request),
@@ -66,7 +74,7 @@ fn row<'a>(
     let range = if op == Op::Flush { None } else { Some((next()?, next()?)) };
     let (elapsed, disk) = (next()?, next()?);
     let completed = decimal(time, 3).map_err(|_| "the timestamp is not a number of microseconds")?;
-    let elapsed = decimal(elapsed, 3).map_err(|_| "the elapsed time is not a number of microseconds")?;
+    let elapsed = span(elapsed, 3).map(Nanos).map_err(|_| "the elapsed time is not a number of microseconds")?;
     let (sector, sectors) = match range {
         None => (Sector(0), Sectors(0)),
         Some((offset, size)) => {
@@ -78,10 +86,10 @@ fn row<'a>(
     let (name, pid) = name_and_pid(process);
     Ok(Some(Request {
         device: context.device(disk)?,
-        latency: Some(Nanos(elapsed)),
+        latency: Some(elapsed),
         pid,
         comm: Comm::from_bytes(name),
-        ..Request::new(Nanos(completed - elapsed), op, sector, sectors)
+        ..Request::new(began(Nanos(completed), elapsed), op, sector, sectors)
     }))
 }
 

@@ -17,9 +17,11 @@ use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
 use crate::model::units::Nanos;
-use crate::rows::{Context, LineFormat, Parsed, Zero, first_row, open_lines, recognise_lines, separated, whole_lines};
+use crate::rows::{
+    Context, LineFormat, Parsed, Zero, began, first_row, open_lines, recognise_lines, separated, whole_lines,
+};
 use crate::text::human;
-use crate::text::number::whole;
+use crate::text::number::{whole, whole_or_hex};
 
 /// The entry in [`FORMATS`](super::FORMATS).
 pub const FORMAT: Format = Format {
@@ -112,12 +114,17 @@ impl LineFormat for LatencyLog {
 impl LatencyLog {
     fn row(&mut self, line: &[u8], context: &mut Context<'_>) -> Result<Request, &'static str> {
         let mut fields = separated(line, b',');
-        let mut next = || {
-            let field = fields.next().ok_or("too few columns: fio logs offsets only with log_offset=1")?;
-            // Priorities, which are ignored, may be hexadecimal.
-            crate::text::number::whole_or_hex(field).map_err(|_| "a column is not a whole number")
+        let mut field = || fields.next().ok_or("too few columns: fio logs offsets only with log_offset=1");
+        // Priorities, which are ignored, may be hexadecimal.
+        let number = |field| whole_or_hex(field).map_err(|_| "a column is not a whole number");
+        let (time_ms, latency) = (number(field()?)?, field()?);
+        let mut next = || number(field()?);
+        let (direction, length, offset) = (next()?, next()?, next()?);
+        // A clock that was set back makes a negative latency, printed as a huge number or with its sign.
+        let latency = match latency.strip_prefix(b"-") {
+            Some(digits) => number(digits).map(|_| Nanos(-1))?,
+            None => Nanos(i64::try_from(number(latency)?).unwrap_or(i64::MAX)),
         };
-        let (time_ms, latency, direction, length, offset) = (next()?, next()?, next()?, next()?, next()?);
         if self.last == LastColumn::Priority {
             next()?;
         } else if fields.next().is_some() {
@@ -130,22 +137,21 @@ impl LatencyLog {
             2 => Op::Discard,
             _ => return Err("the direction is not 0, 1 or 2"),
         };
-        let latency = i64::try_from(latency).map_err(|_| "the latency is too large")?;
         let completed =
             i64::try_from(time_ms).ok().and_then(|ms| ms.checked_mul(1_000_000)).ok_or("the time is too large")?;
         let at = if issued == 0 {
             self.computed_starts += 1;
             // Completion times are truncated to milliseconds: in the first one, the result may be negative.
-            completed.saturating_sub(latency).max(0)
+            began(Nanos(completed), latency).0.max(0)
         } else {
             let issued = i64::try_from(issued).map_err(|_| "the time is too large")?;
-            let from_1970 = || completed.saturating_sub(issued).saturating_sub(latency);
+            let from_1970 = || began(Nanos(completed), latency).0.saturating_sub(issued);
             let start = *self.job_start.get_or_insert_with(|| if completed < FROM_1970.0 { 0 } else { from_1970() });
             issued.saturating_add(start)
         };
         let (sector, sectors) = context.bytes(offset, length)?;
         self.rows += 1;
-        Ok(Request { latency: Some(Nanos(latency)), ..Request::new(Nanos(at), op, sector, sectors) })
+        Ok(Request { latency: Some(latency), ..Request::new(Nanos(at), op, sector, sectors) })
     }
 }
 
@@ -159,8 +165,7 @@ impl LineFormat for WithoutOffsets {
         // fio writes a blank after each comma.
         let columns: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
         let blanks = columns.iter().skip(1).all(|column| column.starts_with(b" "));
-        let numbers: Option<Vec<u64>> =
-            columns.iter().map(|column| crate::text::number::whole_or_hex(column.trim_ascii()).ok()).collect();
+        let numbers: Option<Vec<u64>> = columns.iter().map(|column| whole_or_hex(column.trim_ascii()).ok()).collect();
         match numbers.as_deref() {
             // Logs of averages have lengths of 0.
             Some([_, _, 0..=2, length, ..]) if *length > 0 && blanks && matches!(columns.len(), 4 | 5) => {

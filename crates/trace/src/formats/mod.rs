@@ -18,6 +18,7 @@ mod support;
 pub mod systor;
 pub mod tencent;
 pub mod tracepoints;
+mod unknown;
 pub mod vscsi;
 
 use crate::error::{Error, Result};
@@ -60,13 +61,5 @@ pub(crate) fn of_content(input: &Input) -> Result<&'static Format> {
     if let Some(format) = found.or_else(|| first(|format, head| (format.resembles)(head))) {
         return Ok(format);
     }
-    let problem = match head {
-        [] if input.damage().is_some() => input.damage().unwrap_or_default().to_owned(),
-        [] => "it is empty: there is no load or run in it".to_owned(),
-        _ => {
-            let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-            format!("not recognised as a trace of any known format ({})", names.join(", "))
-        }
-    };
-    Err(Error::format(input.path(), problem))
+    Err(Error::format(input.path(), unknown::message(input)))
 }

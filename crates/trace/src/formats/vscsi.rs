@@ -158,7 +158,7 @@ fn request(op: Op, row: &Row) -> Option<Request> {
     row.sector.checked_add(sectors).filter(|&end| end <= MAX_END_SECTOR)?;
     let ns = |us: u64| i64::try_from(us).ok()?.checked_mul(1000).map(Nanos);
     Some(Request {
-        latency: row.response_us.and_then(ns),
+        latency: row.response_us.map(|us| ns(us).unwrap_or(Nanos::MAX)),
         ..Request::new(ns(row.at_us)?, op, Sector(row.sector), Sectors(sectors))
     })
 }

@@ -18,6 +18,9 @@ const HEAD_BYTES: u64 = 64 * 1024;
 /// Most layers of compression that [`Input::unpacked`] removes.
 const MAX_LAYERS: usize = 8;
 
+/// Most entries of a directory that are searched for files of blktrace.
+const MAX_ENTRIES: usize = 10_000;
+
 /// Windows programs write it before text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -101,10 +104,10 @@ impl Input {
             let pipe = Pipe::open(path).map_err(|e| Error::io(path, e))?;
             return Self::from_reader(path, Box::new(pipe), None);
         }
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        let file = File::open(path).map_err(|e| cannot_open(path, e))?;
         let status = file.metadata().map_err(|e| Error::io(path, e))?;
         if status.is_dir() {
-            return Err(Error::format(path, "a folder, not a trace"));
+            return Err(is_directory(path));
         }
         let bytes = status.is_file().then_some(status.len());
         Self::from_reader(path, Box::new(file), bytes)
@@ -209,6 +212,46 @@ impl Input {
     }
 }
 
+/// blktrace is called with `NAME` or, by default, with a device, and blkparse takes the same name; the files have longer ones.
+fn cannot_open(path: &Path, error: io::Error) -> Error {
+    let prefix = path.file_name().map(|name| format!("{}.blktrace.", name.to_string_lossy()));
+    match prefix {
+        Some(prefix) if error.kind() == io::ErrorKind::NotFound && parts_in(directory_of(path), &prefix) => {
+            Error::format(
+                path,
+                format!(
+                    "there is no such file, but files of blktrace with this name: give {}.blktrace.*",
+                    path.display()
+                ),
+            )
+        }
+        _ => Error::io(path, error),
+    }
+}
+
+fn is_directory(path: &Path) -> Error {
+    let parts = if parts_in(path, "") {
+        format!("; it has files of blktrace: give {}/*.blktrace.*", path.display())
+    } else {
+        String::new()
+    };
+    Error::format(path, format!("a directory, not a trace{parts}"))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether a directory has files of blktrace, `NAME.blktrace.CPU`, whose name begins like this.
+fn parts_in(directory: &Path, prefix: &str) -> bool {
+    let is_part = |name: &str| {
+        let cpu = name.rsplit_once(".blktrace.").map(|(_, cpu)| cpu);
+        name.starts_with(prefix) && cpu.is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.take(MAX_ENTRIES).any(|entry| is_part(&entry.file_name().to_string_lossy()))
+}
+
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // The head comes first, even if damage was found while it was filled: a small file fits into the head.
@@ -258,6 +301,19 @@ mod tests {
         let mut content = Vec::new();
         input.read_to_end(&mut content).unwrap();
         (content, input.compression(), input.damage().map(String::from))
+    }
+
+    #[test]
+    fn the_name_given_to_blktrace_leads_to_its_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let problem = |path: &Path| Input::open(path).err().unwrap().to_string();
+        let name = directory.path().join("trace");
+        assert!(problem(&name).ends_with("No such file or directory"));
+        assert!(problem(directory.path()).ends_with("a directory, not a trace"));
+        fs::write(directory.path().join("trace.blktrace.1"), "").unwrap();
+        assert!(problem(&name).ends_with(&format!("give {}.blktrace.*", name.display())), "{}", problem(&name));
+        assert!(problem(directory.path()).contains("/*.blktrace.*"));
+        assert!(problem(&directory.path().join("other")).ends_with("No such file or directory"));
     }
 
     #[test]

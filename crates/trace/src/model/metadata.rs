@@ -149,6 +149,17 @@ pub struct Counts {
     pub lost_events: u64,
     /// Requests whose completion is missing from a source that has completions.
     pub unmatched: u64,
+    /// Completions that belong to no request of a trace of events: the beginning of their requests is missing.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unmatched_completions: u64,
+    /// Latencies and queueing times that no request can have, such as negative ones: left out, but not their requests.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub impossible_times: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The extent of the rows.

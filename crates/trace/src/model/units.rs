@@ -32,6 +32,13 @@ impl Nanos {
     /// Later than every request.
     pub const MAX: Self = Self(i64::MAX);
 
+    /// Whether a request may have taken that long in a queue or in the device: not less than nothing, and not a year, as a
+    /// negative difference looks that a recorder printed without its sign.
+    pub fn is_possible_span(self) -> bool {
+        const YEAR: i64 = 31_557_600_000_000_000;
+        (0..YEAR).contains(&self.0)
+    }
+
     /// From seconds, rounded to the nanosecond; out-of-range values saturate.
     pub fn from_secs(secs: f64) -> Self {
         Self((secs * 1e9).round() as i64)

@@ -79,23 +79,33 @@ pub fn format_time(time: Nanos) -> String {
     unit.map_or("0".to_owned(), |(length, name)| format!("{}{name}", time.0 / length))
 }
 
-/// A length or a position: sectors, or bytes with a unit.
+/// A length or a position: bytes, with or without a unit, or sectors: `4096`, `4k`, `8s`. Every option, transform, program and
+/// simulated device parses sizes with this function or [`parse_bytes`].
 pub fn parse_sectors(text: &str) -> Result<Sectors, String> {
-    let wrong = || format!("`{text}` is not a length; say sectors of 512 bytes (256), or bytes with a unit: 4k 64M 2G");
-    if let Ok(sectors) = text.replace('_', "").parse() {
-        return Ok(Sectors(sectors));
-    }
-    let bytes = whole(text, &BYTES).ok_or_else(wrong)?;
+    let bytes = whole(text, &BYTES).ok_or_else(|| {
+        format!("`{text}` is not a length; say bytes (4096), with a unit (4k 64M 2G), or sectors of 512 bytes (8s)")
+    })?;
     if bytes % SECTOR_BYTES != 0 {
-        return Err(format!("`{text}` is not a whole number of sectors of 512 bytes"));
+        // Earlier versions took a number without a unit for sectors.
+        let sectors = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!(": {text}s") } else { String::new() };
+        return Err(format!("`{text}` is not a whole number of sectors of 512 bytes; sectors have the unit s{sectors}"));
     }
     Ok(Sectors(bytes / SECTOR_BYTES))
 }
 
-/// A number of bytes: `4096`, `4k`, `2.5M`.
+/// A number of bytes: `4096`, `4k`, `2.5M`, `8s`.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let bytes = text.parse().ok().or_else(|| whole(text, &BYTES));
-    bytes.ok_or_else(|| format!("`{text}` is not a number of bytes; say for example 4096 or 64k"))
+    whole(text, &BYTES).ok_or_else(|| format!("`{text}` is not a number of bytes; say for example 4096 or 64k"))
+}
+
+/// Memory from 1 MiB to 1 TiB, in bytes: `64M`, `2G`.
+pub fn parse_memory(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text)?;
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let meant = if bytes < 1 << 20 && is_number { format!("{text}M") } else { "64M".to_owned() };
+    Some(bytes)
+        .filter(|bytes| (1 << 20..=1 << 40).contains(bytes))
+        .ok_or_else(|| format!("`{text}` is not from 1M to 1T; a number without a unit is bytes, say for example {meant}"))
 }
 
 type Units = [(&'static str, f64)];
@@ -115,8 +125,8 @@ const TIMES: [(&str, f64); 10] = [
     ("d", 86_400.0),
 ];
 
-const BYTES: [(&str, f64); 5] =
-    [("b", 1.0), ("k", 1024.0), ("m", 1_048_576.0), ("g", 1_073_741_824.0), ("t", 1_099_511_627_776.0)];
+const BYTES: [(&str, f64); 7] =
+    [("", 1.0), ("b", 1.0), ("s", SECTOR_BYTES as f64), ("k", 1024.0), ("m", 1_048_576.0), ("g", 1_073_741_824.0), ("t", 1_099_511_627_776.0)];
 
 /// The digits of a number, and the factor of its unit. Units of bytes may end in `iB` or `B`; case does not matter.
 fn split_unit(text: &str, units: &Units) -> Option<(String, f64)> {
@@ -175,11 +185,12 @@ mod tests {
             assert_eq!(parse_time(&format_time(Nanos(ns))), Ok(Nanos(ns)));
         }
         assert_eq!([600, 5400, 90].map(|s| format_time(Nanos(s * 1_000_000_000))), ["10m", "90m", "90s"]);
-        assert_eq!(parse_sectors("256"), Ok(Sectors(256)));
-        for text in ["4k", "4K", "4KiB", "4kb", "4096B", "0.00390625m"] {
+        for text in ["4096", "4_096", "8s", "8 S", "4k", "4K", "4KiB", "4kb", "4096B", "0.00390625m"] {
             assert_eq!(parse_sectors(text), Ok(Sectors(8)), "{text}");
         }
         assert_eq!(parse_sectors("8388608T"), Ok(Sectors(1 << 54)));
+        assert_eq!(parse_sectors("36028797018963967s"), Ok(Sectors((1 << 55) - 1)));
+        assert_eq!((parse_bytes("8s"), parse_bytes("100"), parse_memory("64M")), (Ok(4096), Ok(100), Ok(64 << 20)));
         assert_eq!(parse_sectors("2G"), Ok(Sectors(4_194_304)));
     }
 
@@ -197,8 +208,10 @@ mod tests {
         for wrong in ["soon", "10 years", "99999999999h", "", "s", "inf", "nan", "infinity", "1e400", "--end"] {
             assert!(parse_time(wrong).unwrap_err().contains("20ms 10m"), "{wrong}");
         }
-        for wrong in ["100B", "4.1k", "-8", "4q", "b"] {
+        for wrong in ["100B", "4.1k", "-8", "4q", "b", "0.5s"] {
             assert!(parse_sectors(wrong).is_err(), "{wrong}");
         }
+        assert!(parse_sectors("1000").unwrap_err().ends_with("sectors have the unit s: 1000s"));
+        assert!(parse_memory("64").unwrap_err().ends_with("for example 64M"));
     }
 }

@@ -241,7 +241,7 @@ mod tests {
                 help: "",
             },
         ],
-        example: "slip increase=256",
+        example: "slip increase=128k",
     };
 
     fn set(settings: &[(&str, &str)]) -> Result<Settings, String> {
@@ -259,8 +259,8 @@ mod tests {
 
     #[test]
     fn a_secret_is_hidden() {
-        let settings = set(&[("increase", "8"), ("seed", "hunter2")]).unwrap();
-        assert_eq!(settings.typed(), "slip increase=8 seed=…");
+        let settings = set(&[("increase", "8s"), ("seed", "hunter2")]).unwrap();
+        assert_eq!(settings.typed(), "slip increase=8s seed=…");
         assert!(settings.all().all(|(_, text)| text != "hunter2"));
     }
 
@@ -270,9 +270,9 @@ mod tests {
             (&[("evry", "5")][..], "did you mean every?"),
             (&[("zzz", "5")], "known: every increase"),
             (&[("every", "5")], "slip needs increase=LENGTH"),
-            (&[("increase", "8"), ("increase", "9")], "set twice"),
-            (&[("increase", "8"), ("by", "regio")], "did you mean region?"),
-            (&[("increase", "8"), ("every", "often")], "every: `often` is not a whole number"),
+            (&[("increase", "8s"), ("increase", "9s")], "set twice"),
+            (&[("increase", "8s"), ("by", "regio")], "did you mean region?"),
+            (&[("increase", "8s"), ("every", "often")], "every: `often` is not a whole number"),
         ] {
             let error = set(settings).unwrap_err();
             assert!(error.contains(expected), "{error}");

@@ -43,7 +43,7 @@ pub enum ParamType {
     Rate,
     /// A time: seconds (`300`, `0.5`) or with a unit (`20ms`, `5m`, `1h`).
     Time,
-    /// A length or a position: sectors of 512 bytes (`256`) or with a unit, bytes (`4k`, `64M`, `2G`).
+    /// A length or a position: bytes (`4096`, `4k`, `64M`), or sectors (`8s`).
     Sectors,
     /// One of a few words.
     Word(&'static [&'static str]),

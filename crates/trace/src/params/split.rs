@@ -72,10 +72,10 @@ mod tests {
     #[test]
     fn lines_are_split_at_bars_and_spaces_but_not_in_quotes() {
         assert_eq!(
-            split(" select from=0  to=300|slip every=32768\tincrease=256 ").unwrap(),
+            split(" select from=0  to=300|slip every=32768\tincrease=128k ").unwrap(),
             [
                 phrase("select", &[("from", "0"), ("to", "300")]),
-                phrase("slip", &[("every", "32768"), ("increase", "256")])
+                phrase("slip", &[("every", "32768"), ("increase", "128k")])
             ]
         );
         assert_eq!(

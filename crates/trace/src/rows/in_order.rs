@@ -114,7 +114,8 @@ impl<S: Source> InOrder<S> {
     fn fill(&mut self) -> Result<()> {
         while !self.source_ended && self.waiting.len() < self.window {
             match self.source.next(&mut self.metadata)? {
-                Some(request) => {
+                Some(mut request) => {
+                    drop_impossible_times(&mut request, &mut self.metadata);
                     self.waiting.push(Head { at: request.at, number: self.arrived, request });
                     self.arrived += 1;
                 }
@@ -122,6 +123,16 @@ impl<S: Source> InOrder<S> {
             }
         }
         Ok(())
+    }
+}
+
+/// Drops and counts times that no request can have, which do not make the request itself doubtful.
+fn drop_impossible_times(request: &mut Request, metadata: &mut Metadata) {
+    for span in [&mut request.latency, &mut request.queued] {
+        if span.is_some_and(|span| !span.is_possible_span()) {
+            *span = None;
+            metadata.counts.impossible_times += 1;
+        }
     }
 }
 

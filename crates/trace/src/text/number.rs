@@ -92,6 +92,17 @@ pub fn decimal(text: &[u8], places: u32) -> Result<i64, NumberError> {
         .ok_or(NumberError::TooLarge)
 }
 
+/// A time span that a recorder computed as a difference, in units of 10^-`places`: it may be negative, and a negative one may
+/// have become a huge number. What does not fit becomes the longest or the shortest span.
+pub fn span(text: &[u8], places: u32) -> Result<i64, NumberError> {
+    let (sign, digits) = text.strip_prefix(b"-").map_or((1, text), |digits| (-1, digits));
+    match decimal(digits, places) {
+        Ok(span) => Ok(sign * span),
+        Err(NumberError::TooLarge) => Ok(sign * i64::MAX),
+        Err(error) => Err(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -120,6 +131,16 @@ mod tests {
         assert_eq!(decimal(b".", 3), Err(NumberError::NotANumber));
         assert_eq!(decimal(b"1,5", 3), Err(NumberError::NotANumber));
         assert_eq!(decimal(b"99999999999", 9), Err(NumberError::TooLarge));
+    }
+
+    #[test]
+    fn spans_have_a_sign_and_saturate() {
+        assert_eq!(span(b"-0.5", 3), Ok(-500));
+        assert_eq!(span(b"18446744073709.33", 6), Ok(i64::MAX));
+        assert_eq!(span(b"18446744073709551615.5", 9), Ok(i64::MAX));
+        assert_eq!(span(b"-99999999999999999999", 6), Ok(-i64::MAX));
+        assert_eq!(span(b"--1", 6), Err(NumberError::NotANumber));
+        assert_eq!(span(b"x", 6), Err(NumberError::NotANumber));
     }
 
     #[test]

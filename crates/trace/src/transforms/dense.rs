@@ -27,7 +27,7 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "align",
                 takes: ParamType::Sectors,
-                default: ParamDefault::Value("8"),
+                default: ParamDefault::Value("4k"),
                 help: "block size: regions consist of whole blocks and stay aligned to them",
             },
             ParamSpec {

@@ -12,11 +12,12 @@ const HEAD: &str = "\
 `iosonar edit IN OUT 'PIPELINE'` transforms a load and writes the result; `iosonar replay --edit 'PIPELINE'` transforms
 the load it replays. A pipeline is one or more transforms, separated by `|` and applied from left to right:
 
-    iosonar edit mysql.load.gz short.load.parquet 'select from=0 to=300 | slip every=32768 increase=256'
+    iosonar edit mysql.load.gz short.load.parquet 'select from=0 to=300 | slip every=32768 increase=128k'
 
 - Settings are `name=value`, without spaces around the `=`. Quote a value that contains spaces or `|`.
 - **Times** are seconds (`300`, `0.5`) or have a unit: `ns` `us` `ms` `s` `m` `h` `d`.
-- **Lengths and positions** are sectors of 512 bytes (`256`), or bytes with a unit: `4k` `64M` `2G` (powers of 1024).
+- **Lengths and positions** are bytes (`4096`), also with a unit: `4k` `64M` `2G` (powers of 1024), or sectors of 512
+  bytes: `8s`.
 - **Counts** may have a `k` or `M` (powers of 1000). **Shares** are `0.7` or `70%`.
 - Everything streams. A transform that needs the whole load keeps it in a temporary file in the folder TMPDIR, 72 bytes
   per request.

@@ -214,6 +214,8 @@ impl Merge {
         metadata.counts.time_jumps = sum(|counts| counts.time_jumps);
         metadata.counts.lost_events = sum(|counts| counts.lost_events);
         metadata.counts.unmatched = sum(|counts| counts.unmatched);
+        metadata.counts.unmatched_completions = sum(|counts| counts.unmatched_completions);
+        metadata.counts.impossible_times = sum(|counts| counts.impossible_times);
     }
 
     /// The next request and the index of its load.
@@ -269,9 +271,9 @@ fn compare_times(metadata: &mut Metadata, number: usize, other: &Metadata, order
 }
 
 /// The part of the metadata that rarely changes while a load is read.
-fn losses(metadata: &Metadata) -> (u64, u64, u64, u64, bool, usize) {
-    let Counts { bad_lines, time_jumps, lost_events, unmatched, .. } = metadata.counts;
-    (bad_lines, time_jumps, lost_events, unmatched, metadata.complete, metadata.notices.len())
+fn losses(metadata: &Metadata) -> (Counts, bool, usize) {
+    let counts = Counts { requests: 0, reads: 0, writes: 0, others: 0, ..metadata.counts.clone() };
+    (counts, metadata.complete, metadata.notices.len())
 }
 
 impl Source for Merge {

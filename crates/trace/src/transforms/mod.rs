@@ -1,6 +1,6 @@
 //! Transforms of loads: one file for each, and one line in [`TRANSFORMS`].
 //!
-//! A [`Pipeline`] is parsed once, from text such as `select from=0 to=300 | slip every=32768 increase=256`. Applied to a
+//! A [`Pipeline`] is parsed once, from text such as `select from=0 to=300 | slip every=32768 increase=128k`. Applied to a
 //! reader of requests, it gives another reader. Most transforms handle one request at a time; those that need the whole
 //! load keep it in a temporary file ([`Needs::Whole`]), never in memory.
 

@@ -22,7 +22,7 @@ pub struct Pipeline {
     is_endless: bool,
 }
 
-/// Parses `select from=0 to=300 | slip every=32768 increase=256`.
+/// Parses `select from=0 to=300 | slip every=32768 increase=128k`.
 ///
 /// # Errors
 /// If a name or value is unknown or settings contradict each other. The message suggests a correction.

@@ -28,7 +28,7 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "max",
                 takes: ParamType::Sectors,
-                default: ParamDefault::Value("65536"),
+                default: ParamDefault::Value("32M"),
                 help: "longest length",
             },
         ],

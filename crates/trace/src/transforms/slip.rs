@@ -20,11 +20,11 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "increase",
                 takes: ParamType::Sectors,
-                default: ParamDefault::Value("256"),
+                default: ParamDefault::Value("128k"),
                 help: "size of a step",
             },
         ],
-        example: "slip every=32768 increase=256",
+        example: "slip every=32768 increase=128k",
     },
     needs: Needs::Rows,
     length: kept,

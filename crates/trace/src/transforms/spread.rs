@@ -24,7 +24,7 @@ pub static TRANSFORM: Transform = Transform {
             ParamSpec {
                 name: "align",
                 takes: ParamType::Sectors,
-                default: ParamDefault::Value("8"),
+                default: ParamDefault::Value("4k"),
                 help: "block size: multiples of it stay multiples of it",
             },
             ParamSpec {

@@ -121,17 +121,17 @@ proptest! {
         let to = from + length;
         let sectors = |r: &Request| (r.sector.0..r.end().0).filter(|s| (from..to).contains(s)).collect::<Vec<_>>();
         let model: Vec<_> = requests.iter().filter(|r| r.sectors.0 == 0 || !sectors(r).is_empty()).collect();
-        let cut = edited(&format!("clip from={from} to={to}"), &requests);
+        let cut = edited(&format!("clip from={from}s to={to}s"), &requests);
         prop_assert_eq!(model.len(), cut.len());
         for (model, cut) in model.iter().zip(&cut) {
             prop_assert_eq!(sectors(model), (cut.sector.0..cut.end().0).collect::<Vec<_>>());
             prop_assert_eq!((model.at, model.op), (cut.at, cut.op));
         }
-        let moved = edited(&format!("clip from={from} to={to} base=zero"), &requests);
+        let moved = edited(&format!("clip from={from}s to={to}s base=zero"), &requests);
         for (cut, moved) in cut.iter().zip(&moved).filter(|(cut, _)| cut.sectors.0 > 0) {
             prop_assert_eq!(cut.sector.0 - from, moved.sector.0);
         }
-        let uncut = edited(&format!("clip from={from} to={to} crossing=drop"), &requests);
+        let uncut = edited(&format!("clip from={from}s to={to}s crossing=drop"), &requests);
         let inside = |r: &&Request| r.sectors.0 == 0 || r.sector.0 >= from && r.end().0 <= to;
         prop_assert_eq!(uncut, requests.iter().filter(inside).copied().collect::<Vec<_>>());
     }
@@ -149,13 +149,13 @@ proptest! {
             }
             *request = placed(request, request.sector.0 + offset);
         }
-        prop_assert_eq!(edited(&format!("slip every={every} increase={increase}"), &requests), model);
+        prop_assert_eq!(edited(&format!("slip every={every} increase={increase}s"), &requests), model);
     }
 
     #[test]
     fn spread_follows_its_formula(requests in requests(100, 1 << 40), quarters in 1_u32..40, align in 1_u64..64, offset in 0_u64..9) {
         let factor = f64::from(quarters) / 4.0;
-        let spread = edited(&format!("spread factor={factor} align={align} offset={offset}"), &requests);
+        let spread = edited(&format!("spread factor={factor} align={align}s offset={offset}s"), &requests);
         for (before, after) in requests.iter().zip(&spread) {
             let s = u128::from(before.sector.0);
             // ⌊s·f / align⌋·align + s mod align + offset, in uncut numbers.
@@ -169,7 +169,7 @@ proptest! {
     #[test]
     fn resize_stays_within_bounds(requests in requests(100, 1000), quarters in 1_u64..40, min in 0_u64..40, more in 1_u64..40) {
         let (factor, max) = (quarters as f64 / 4.0, min + more);
-        let resized = edited(&format!("resize factor={factor} min={min} max={max}"), &requests);
+        let resized = edited(&format!("resize factor={factor} min={min}s max={max}s"), &requests);
         for (before, after) in requests.iter().zip(&resized) {
             let model = match before.sectors.0 {
                 0 => 0,
@@ -224,10 +224,10 @@ proptest! {
                 ..placed(r, r.sector.0 + iteration * offset)
             }));
         }
-        let pipeline = format!("repeat times={times} offset={offset} period=70s");
+        let pipeline = format!("repeat times={times} offset={offset}s period=70s");
         prop_assert_eq!(edited(&pipeline, &requests), model.clone());
         // Forever, cut off where the same number of iterations ends: the same.
-        let forever = format!("repeat offset={offset} period=70s | select to={}", 70 * times);
+        let forever = format!("repeat offset={offset}s period=70s | select to={}", 70 * times);
         if !requests.is_empty() {
             prop_assert_eq!(edited(&forever, &requests), model);
         }
@@ -235,7 +235,7 @@ proptest! {
 
     #[test]
     fn sample_by_region_keeps_all_or_nothing(requests in requests(200, 10_000), seed: u32) {
-        let kept = edited(&format!("sample share=50% by=region region=1000 seed={seed}"), &requests);
+        let kept = edited(&format!("sample share=50% by=region region=1000s seed={seed}"), &requests);
         let region = |r: &Request| (r.device, r.sector.0 / 1000);
         let at_places = |requests: &[Request]| requests.iter().filter(|r| r.sectors.0 > 0).copied().collect::<Vec<_>>();
         let (kept, given) = (at_places(&kept), at_places(&requests));
@@ -314,8 +314,8 @@ proptest! {
 
     #[test]
     fn anonymise_permutes_regions_and_processes(requests in requests(100, 5000)) {
-        let hidden = edited("anonymise region=100 key=secret", &requests);
-        prop_assert_eq!(edited("anonymise region=100 key=secret", &requests), hidden.clone());
+        let hidden = edited("anonymise region=100s key=secret", &requests);
+        prop_assert_eq!(edited("anonymise region=100s key=secret", &requests), hidden.clone());
         // The model: cut at borders, then map regions and processes one to one.
         let mut cut = Vec::new();
         for request in &requests {
@@ -439,7 +439,7 @@ fn missing_completions_are_counted_among_the_remaining_requests() {
         ("slip", 5),
         ("select to=5", 2),
         ("select to=5 | reverse", 2),
-        ("clip from=8 to=40", 2),
+        ("clip from=8s to=40s", 2),
         ("sample share=0", 0),
         ("select from=1 to=2", 0),
         ("remap map=0 others=drop", 5),
@@ -470,7 +470,7 @@ fn derived_reports_the_rates_of_its_snippets() {
 fn process_numbers_beyond_those_of_linux_are_permuted() {
     let mut requests = regular(2);
     (requests[0].pid, requests[1].pid) = (Some(4_194_304), Some(i32::MAX as u32));
-    let hidden = edited("anonymise region=8 key=secret", &requests);
+    let hidden = edited("anonymise region=8s key=secret", &requests);
     for (before, after) in requests.iter().zip(&hidden) {
         assert!(after.pid != before.pid && (4_194_304..1 << 31).contains(&after.pid.unwrap()), "{after:?}");
     }
@@ -519,8 +519,8 @@ fn anonymise_removes_the_origin() {
     for secret in ["hunter2", "sda", "Free", "payroll"] {
         assert!(!text.contains(secret), "{secret} is not removed: {text}");
     }
-    let once = edited("anonymise region=8", &regular(1000));
-    assert_ne!(once, edited("anonymise region=8", &regular(1000)), "the key is always the same");
+    let once = edited("anonymise region=8s", &regular(1000));
+    assert_ne!(once, edited("anonymise region=8s", &regular(1000)), "the key is always the same");
 }
 
 #[test]
@@ -529,7 +529,7 @@ fn settings_of_transforms_before_anonymise_are_not_recorded() {
     let file = written(&folder, "acme.load.parquet", &regular(3));
     let pipeline = format!(
         "merge with={0} | remap map=sdb:ACME-prod | adjacent with={0} | cmd command='cat #acme' | anonymise key=acme | \
-         slip every=2 | anonymise region=8 | select to=5",
+         slip every=2 | anonymise region=8s | select to=5",
         file.display()
     );
     let pipeline = parse(&pipeline).unwrap();
@@ -539,7 +539,7 @@ fn settings_of_transforms_before_anonymise_are_not_recorded() {
     assert!(!format!("{metadata:?}").to_lowercase().contains("acme"), "{metadata:?}");
     assert_eq!(
         metadata.source.preamble,
-        "Edited by iosonar: merge | remap | adjacent | cmd | anonymise | slip | anonymise region=8 | select to=5"
+        "Edited by iosonar: merge | remap | adjacent | cmd | anonymise | slip | anonymise region=8s | select to=5"
     );
 }
 
@@ -560,9 +560,9 @@ fn invalid_settings_are_explained() {
         ("slipp", "did you mean slip?"),
         ("slip evry=5", "did you mean every?"),
         ("select from=10 to=5", "must be later than from"),
-        ("clip from=10 to=10", "clip: to must be greater than from"),
+        ("clip from=10s to=10s", "clip: to must be greater than from"),
         ("slip every=0", "slip: every must be at least 1"),
-        ("resize min=10 max=5", "max (default 65536 sectors"),
+        ("resize min=10s max=5s", "max (default 65536 sectors"),
         ("adjacent with=", "an empty file name"),
         ("append with=", "an empty file name"),
         ("subst from=X", "no operation `X`"),
@@ -633,13 +633,13 @@ fn requests_moved_out_of_range_are_refused_with_number_and_setting() {
     let append = format!("scale time=3e9 | append with={}", file.display());
     for (pipeline, expected) in [
         ("spread factor=1e18", "spread: factor= moves request 2 out of range: a load holds sectors up to"),
-        ("spread offset=18014398509481975", "spread: offset= moves request 2 "),
+        ("spread offset=18014398509481975s", "spread: offset= moves request 2 "),
         ("scale time=1e12", "scale: time= moves request 2 "),
         ("scale time=1e12", "times within 292 years of its zero"),
         ("repeat times=3 period=100000d", "repeat: period= or times= moves request 9 "),
-        ("repeat times=3 offset=9007199254740992", "repeat: offset= or times= moves request 9 "),
-        ("slip every=2 increase=18014398509481983", "slip: increase= moves request 2 "),
-        ("resize factor=1e18 max=18446744073709551615", "resize: factor= or min= moves request 1 "),
+        ("repeat times=3 offset=9007199254740992s", "repeat: offset= or times= moves request 9 "),
+        ("slip every=2 increase=18014398509481983s", "slip: increase= moves request 2 "),
+        ("resize factor=1e18 max=18014398509481984s", "resize: factor= or min= moves request 1 "),
         (merge.as_str(), "merge: offset= moves request 1 "),
         (append.as_str(), "append: with= moves request 5 "),
     ] {
@@ -649,7 +649,7 @@ fn requests_moved_out_of_range_are_refused_with_number_and_setting() {
     let late = [Request { at: Nanos(SECOND * 86_400), ..regular(1)[0] }];
     assert!(failure("select from=-106751d to=106751d base=zero", &late).contains("select: base= moves request 1 "));
     // The last sector is valid.
-    assert_eq!(edited("spread factor=1 offset=18014398509481975", &regular(1))[0].end().0, MAX_END_SECTOR);
+    assert_eq!(edited("spread factor=1 offset=18014398509481975s", &regular(1))[0].end().0, MAX_END_SECTOR);
 }
 
 #[test]

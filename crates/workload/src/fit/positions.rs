@@ -121,7 +121,7 @@ fn tried(slots: &[(u64, u64)], all: u64) -> Vec<(String, usize)> {
     let mut steps: Vec<u64> = slots.windows(2).map(|pair| pair[0].0.abs_diff(pair[1].0)).collect();
     steps.sort_unstable();
     if let Some(step) = steps.get(steps.len() * 99 / 100).filter(|step| **step > 0) {
-        kinds.push((format!("random-walk step={step}"), 1));
+        kinds.push((format!("random-walk step={step}s"), 1));
     }
     kinds.push(locality.text(all));
     kinds

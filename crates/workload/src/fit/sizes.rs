@@ -52,6 +52,6 @@ fn text(sectors: u32) -> String {
     match sectors {
         n if n % 2048 == 0 => format!("{}M", n / 2048),
         n if n % 2 == 0 => format!("{}k", n / 2),
-        n => format!("{n}"),
+        n => format!("{n}s"),
     }
 }

@@ -20,13 +20,13 @@ fn quoted(text: &str) -> String {
 pub(super) fn program(choices: &Choices, devices: &[String], sizes: &[u64], streams: &[FittedStream]) -> String {
     let mut text = format!("name = {}\nabout = {}\n\n[devices]\n", quoted(&choices.name), quoted(&choices.of));
     for (device, size) in devices.iter().zip(sizes) {
-        _ = writeln!(text, "{device} = \"{size}\"{:8}# sectors: {}", "", human::block(size * 512));
+        _ = writeln!(text, "{device} = \"{size}s\"{:8}# {}", "", human::block(size * 512));
     }
     for stream in streams {
         let device = &devices[stream.device];
         _ = write!(
             text,
-            "\n[[stream]]{:22}# {}\nname = {}\narrivals = {}\nmix = {}\nsizes = {}\npositions = {}\nalign = \"{}\"\ndevice = {}\n",
+            "\n[[stream]]{:22}# {}\nname = {}\narrivals = {}\nmix = {}\nsizes = {}\npositions = {}\nalign = \"{}s\"\ndevice = {}\n",
             "",
             human::counted(stream.requests as u64, "request"),
             quoted(&stream.name),
@@ -38,7 +38,7 @@ pub(super) fn program(choices: &Choices, devices: &[String], sizes: &[u64], stre
             quoted(device),
         );
         if stream.region != (0, sizes[stream.device]) {
-            _ = writeln!(text, "region = \"{}..{}\"", stream.region.0, stream.region.1);
+            _ = writeln!(text, "region = \"{}s..{}s\"", stream.region.0, stream.region.1);
         }
     }
     text

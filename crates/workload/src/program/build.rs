@@ -426,7 +426,7 @@ fn streams(
 /// A stream that is a load.
 fn load_stream(section: &Section<'_, '_>, name: String, devices: &[Placed], loads: &Loads) -> Result<Stream, String> {
     recorded::check_keys(section)?;
-    let place = StepSection { step: None, stream: section }.region(devices, 1, &"1".parse()?, &mut Vec::new())?;
+    let place = StepSection { step: None, stream: section }.region(devices, 1, &"1s".parse()?, &mut Vec::new())?;
     let Place::Region { device, first, size, .. } = place else {
         return Err(section.error("region", "a load needs a region of its own"));
     };

@@ -15,7 +15,7 @@ impl Extent {
         if text.trim_end().ends_with('%') {
             return Ok(Self::Share(parse_share(text.trim())?));
         }
-        let wrong = |_| format!("`{text}` is neither a size nor a share; say for example 10G or 10%");
+        let wrong = |why| format!("{why}; or a share: 10%");
         parse_sectors(text.trim()).map(Self::Fixed).map_err(wrong)
     }
 

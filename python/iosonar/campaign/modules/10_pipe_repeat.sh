@@ -16,7 +16,7 @@ pipe_repeat_prepare() {
     fi
     valid_number repeat_offset "${repeat_offset:-0}" || return 1
     # Both in one command, so that the repetition knows its end.
-    input_pipe_list+=" | iosonar edit - - $(quoted "repeat offset=${repeat_offset:-0} | select to=$end") --to classic"
+    input_pipe_list+=" | iosonar edit - - $(quoted "repeat offset=$(in_sectors "${repeat_offset:-0}") | select to=$end") --to classic"
 }
 
 prepare_list+=" pipe_repeat_prepare"

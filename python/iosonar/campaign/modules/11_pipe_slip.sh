@@ -2,7 +2,7 @@
 
 pipe_slip_prepare() {
     ((enable_pipe_slip)) || return 0
-    pipe_edit slip "every=${pipe_slip_every:-32768}" "increase=${pipe_slip_increase:-256}"
+    pipe_edit slip "every=${pipe_slip_every:-32768}" "increase=$(in_sectors "${pipe_slip_increase:-256}")"
 }
 
 prepare_list+=" pipe_slip_prepare"

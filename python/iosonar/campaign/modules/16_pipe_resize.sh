@@ -2,7 +2,8 @@
 
 pipe_resize_prepare() {
     ((enable_pipe_resize)) || return 0
-    pipe_edit resize "factor=${pipe_resize_factor:-2.0}" "min=${pipe_resize_min:-0}" "max=${pipe_resize_max:-65536}"
+    pipe_edit resize "factor=${pipe_resize_factor:-2.0}" "min=$(in_sectors "${pipe_resize_min:-0}")" \
+        "max=$(in_sectors "${pipe_resize_max:-65536}")"
 }
 
 prepare_list+=" pipe_resize_prepare"

@@ -99,6 +99,11 @@ valid_number() {
     fi
 }
 
+# in_sectors VALUE: prints VALUE with the unit of sectors, in which variables of confs count, unless it has a unit.
+in_sectors() {
+    [[ $1 =~ ^[0-9]+$ ]] && echo "${1}s" || echo "$1"
+}
+
 # whole_number NAME VALUE: prints VALUE in decimal: 008 is 8, not octal.
 whole_number() {
     if [[ ! $2 =~ ^[0-9]+$ ]]; then

@@ -16,6 +16,7 @@ use iosonar_files::tree::{self, Tree, survey};
 use iosonar_files::{Metadata, OpenOptions, record, state, table};
 use iosonar_trace::Source;
 
+use crate::commands::record::ring_size;
 use crate::console::status;
 use crate::signals::Orders;
 use crate::usage::misuse;
@@ -55,8 +56,8 @@ pub struct Args {
     /// Ctrl-C]
     #[arg(long, short = 't', value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
-    /// Size of the ring buffer for events of eBPF, in MiB; increase it if events are lost
-    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Size of the ring buffer for events of eBPF; increase it if events are lost
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring_size)]
     buffer: u32,
     /// Text to keep in the trace, such as its origin or licence
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -105,7 +106,7 @@ impl Args {
             command: self.command,
             pid: self.pid,
             duration: self.duration,
-            ring_bytes: self.buffer.next_power_of_two() << 20,
+            ring_bytes: self.buffer,
             orders,
         };
         if let Some(signal) = plan.orders.any() {

@@ -1,6 +1,7 @@
 //! Merges the files of a trace and converts their records to events.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
 
 use crate::error::{Error, Result};
 use crate::events::{Action, Event, EventSource, Matcher, ReadAhead, notice_late};
@@ -11,6 +12,7 @@ use crate::model::metadata::Metadata;
 use crate::model::request::{Comm, DeviceId};
 use crate::model::units::{Nanos, SECTOR_BYTES};
 use crate::rows::{Devices, InOrder, Zero, metadata_of, position};
+use crate::text::human;
 
 use super::numbers::{NAME, READ_AHEAD, category, event};
 use super::part::{Ordered, Part, Pdu};
@@ -18,21 +20,16 @@ use super::record::{Record, device_name, operation};
 
 /// Opens a single file.
 pub fn open_one(input: Input, options: &Options) -> Result<Opened> {
-    let notice = siblings(&input);
-    open_with(vec![input], notice, options)
+    open(vec![input], options)
 }
 
 /// Opens the files of a trace. Empty files were already removed, so there may be only one.
 pub fn open(inputs: Vec<Input>, options: &Options) -> Result<Opened> {
-    open_with(inputs, None, options)
-}
-
-fn open_with(inputs: Vec<Input>, notice: Option<String>, options: &Options) -> Result<Opened> {
     let mut metadata = match inputs.first() {
         Some(first) => metadata_of(first, NAME),
         None => return Err(Error::format("", "no file to read")),
     };
-    metadata.notices.extend(notice);
+    metadata.notices.extend(absent_parts(&inputs));
     let files = inputs.len();
     let parts = inputs.into_iter().map(|input| Part::new(input, files)).collect::<Result<Vec<_>>>()?;
     let mut trace = Trace {
@@ -54,16 +51,42 @@ fn open_with(inputs: Vec<Input>, notice: Option<String>, options: &Options) -> R
     Ok(Opened::Load(Box::new(InOrder::of_events(matcher, metadata, Zero::Arbitrary)?)))
 }
 
-/// A notice if a single file was given and there are files of other CPUs beside it.
-fn siblings(input: &Input) -> Option<String> {
-    let path = input.path();
-    let name = path.to_str()?;
-    let (stem, cpu) = name.rsplit_once(".blktrace.")?;
-    let cpu: u32 = cpu.parse().ok()?;
-    let others = (0..4096)
-        .filter(|&other| other != cpu)
-        .find(|other| std::path::Path::new(&format!("{stem}.blktrace.{other}")).exists());
-    others.map(|_| format!("only the file of one CPU was read; the whole trace is {stem}.blktrace.*"))
+/// Most CPUs of the kernel.
+const MAX_CPUS: u32 = 8192;
+
+/// Notices about the files of CPUs that are missing among these: those beside them that were not given, and gaps in their
+/// numbers. blktrace makes a file for each CPU, also if it remains empty.
+fn absent_parts(inputs: &[Input]) -> Vec<String> {
+    let mut traces: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for input in inputs {
+        let name = input.path().to_str().and_then(|name| name.rsplit_once(".blktrace."));
+        if let Some((stem, Ok(cpu))) = name.map(|(stem, cpu)| (stem, cpu.parse())) {
+            traces.entry(stem).or_default().insert(cpu);
+        }
+    }
+    let mut notices = Vec::new();
+    for (stem, given) in traces {
+        let bytes = |cpu: &u32| fs::metadata(format!("{stem}.blktrace.{cpu}")).map(|status| status.len());
+        let beside =
+            (0..MAX_CPUS).filter(|cpu| !given.contains(cpu) && bytes(cpu).is_ok_and(|bytes| bytes > 0)).count();
+        let last = given.last().copied().unwrap_or_default().min(MAX_CPUS);
+        let absent: Vec<_> = (0..last).filter(|cpu| bytes(cpu).is_err()).map(|cpu| cpu.to_string()).collect();
+        if beside > 0 {
+            let read = human::counted(given.len() as u64, "file");
+            notices.push(format!(
+                "only {read} of {} {} of the trace: the whole trace is {stem}.blktrace.*",
+                given.len() + beside,
+                if given.len() == 1 { "was read" } else { "were read" }
+            ));
+        }
+        if !absent.is_empty() {
+            notices.push(format!(
+                "{stem}.blktrace.{} does not exist: the requests of that CPU are missing",
+                absent.join(", ")
+            ));
+        }
+    }
+    notices
 }
 
 /// The merged files of a trace.

@@ -245,9 +245,33 @@ fn empty_files_of_other_cpus_count_as_given() {
     let notices = |paths: &[&std::path::Path]| {
         let (requests, about) = rows(crate::open_files(paths, None, &Options::default()).unwrap().rows);
         assert_eq!(requests.len(), 2);
-        about.notices.iter().filter(|notice| notice.contains("only the file of one CPU")).count()
+        about.notices.into_iter().filter(|notice| notice.contains("file")).collect::<Vec<_>>()
     };
-    assert_eq!((notices(&[&paths[0], &paths[1]]), notices(&[&paths[1]])), (0, 1));
+    assert_eq!(notices(&[&paths[0], &paths[1]]), [""; 0]);
+    assert_eq!(notices(&[&paths[1]]), [""; 0]);
+}
+
+#[test]
+fn files_of_a_trace_that_were_not_read_or_do_not_exist_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |cpu: u32| directory.path().join(format!("sda.blktrace.{cpu}"));
+    for cpu in [0, 2, 3] {
+        std::fs::write(path(cpu), trace(7, false)).unwrap();
+    }
+    let open = |cpus: &[u32]| {
+        let paths: Vec<_> = cpus.iter().map(|&cpu| path(cpu)).collect();
+        let paths: Vec<_> = paths.iter().map(|path| path.as_path()).collect();
+        rows(crate::open_files(&paths, None, &Options::default()).unwrap().rows).1.notices
+    };
+    let stem = directory.path().join("sda");
+    let not_read =
+        format!("only 2 files of 3 were read of the trace: the whole trace is {}.blktrace.*", stem.display());
+    let absent = format!("{}.blktrace.1 does not exist: the requests of that CPU are missing", stem.display());
+    let notices = open(&[0, 2]);
+    assert!(notices.contains(&not_read) && notices.contains(&absent), "{notices:?}");
+    assert!(open(&[0, 2, 3]).contains(&absent));
+    std::fs::write(path(1), "").unwrap();
+    assert!(!open(&[0, 2, 3]).iter().any(|notice| notice.contains("blktrace.")));
 }
 
 #[test]

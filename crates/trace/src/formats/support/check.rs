@@ -154,6 +154,55 @@ mod properties {
         }
     }
 
+    /// Each format with latencies: a possible one, one that wrapped around, a negative one if the format can have it.
+    #[test]
+    fn requests_with_impossible_latencies_are_kept_without_them() {
+        let vscsi: Vec<u8> = [30_u64, u64::MAX - 600]
+            .iter()
+            .flat_map(|response| {
+                let mut record = vec![0x28, 0, 3, 2, 1, 0, 0, 0, 0, 16, 0, 0, 1, 0, 0, 0];
+                [64, 7, *response].iter().for_each(|x: &u64| record.extend(x.to_le_bytes()));
+                record
+            })
+            .collect();
+        let texts: [(&str, &[u8], u64); 7] = [
+            (
+                "msr",
+                b"128166372003061629,hm,1,Read,512,512,413\n128166372003061629,hm,1,Read,512,512,-413\n\
+                128166372003061629,hm,1,Read,512,512,18446744073709551203\n",
+                2,
+            ),
+            (
+                "systor17",
+                b"1455592511.1,0.001,W,4,512,512\n1455592511.1,-0.001,W,4,512,512\n\
+                1455592511.1,18446744073.709,W,4,512,512\n",
+                2,
+            ),
+            (
+                "etw",
+                b"DiskRead, 1000, a (1), 5, 0x1, 0x200, 0x200, 900, 1\n\
+                DiskRead, 2000, a (1), 5, 0x1, 0x200, 0x200, -900, 1\n\
+                DiskRead, 3000, a (1), 5, 0x1, 0x200, 0x200, 18446744073709550716, 1\n",
+                2,
+            ),
+            ("diskmon", b"0 0.1 0.005 0 Read 8 8\n1 0.2 -0.005 0 Read 8 8\n2 0.3 18446744073.7 0 Read 8 8\n", 2),
+            (
+                "fio-latency",
+                b"6, 22323, 0, 4096, 8192, 0\n7, -22323, 0, 4096, 8192, 0\n\
+                8, 18446744073709529293, 0, 4096, 8192, 0\n",
+                2,
+            ),
+            ("blkparse", b"8,0 1 1 1.000000000 9 D R 100 + 8 [a]\n8,0 1 2 1.000500000 0 C R 100 + 8 [0]\n", 0),
+            ("vscsi", &vscsi, 1),
+        ];
+        for (format, text, impossible) in texts {
+            let (rows, about) = load(format, text);
+            assert_eq!((about.counts.impossible_times, about.counts.bad_lines), (impossible, 0), "{format}");
+            let latencies = rows.iter().filter(|row| row.latency.is_some()).count() as u64;
+            assert_eq!((rows.len() as u64, latencies), (1 + impossible, 1), "{format}: {rows:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn readers_do_not_panic_on_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..600), text in "[ -~\n\t]{0,300}") {

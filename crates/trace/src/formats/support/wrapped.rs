@@ -17,6 +17,11 @@ pub fn wrapped(head: &[u8]) -> Option<String> {
             "the journal of a replay that was killed or is still running: `iosonar recover FILE` makes a result of its rows"
                 .to_owned(),
         ),
+        [0x04, 0x22, 0x4d, 0x18, ..] => Some(piped("lz4", "lz4 -dc")),
+        [b'L', b'Z', b'I', b'P', 1, ..] => Some(piped("lzip", "lzip -dc")),
+        [0x1f, 0x9d, ..] => Some(piped("compress", "uncompress -c")),
+        [0x89, b'L', b'Z', b'O', ..] => Some(piped("lzop", "lzop -dc")),
+        [b'R', b'a', b'r', b'!', 0x1a, 7, ..] => Some(piped("RAR", "unrar p -inul")),
         [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(piped("7-Zip", "7z x -so")),
         [0xff, 0xfe, b'\t' | b'\n' | b'\r' | b' '..=b'~', 0, ..]
         | [0xfe, 0xff, 0, b'\t' | b'\n' | b'\r' | b' '..=b'~', ..] => Some(
@@ -46,6 +51,10 @@ mod tests {
             (b"BZh91AY&SY", "bzip2 -dc FILE"),
             (b"PK\x03\x04\x14\0", "unzip -p FILE"),
             (b"7z\xbc\xaf\x27\x1c\0\x04", "7z x -so FILE"),
+            (b"\x04\x22\x4d\x18\x64\x40", "lz4 -dc FILE"),
+            (b"LZIP\x01\x0c", "lzip -dc FILE"),
+            (b"\x1f\x9d\x90", "uncompress -c FILE"),
+            (b"Rar!\x1a\x07\x01\0", "unrar p -inul FILE"),
             (b"\xff\xfeT\0i\0", "iconv -f utf-16"),
             (b"\xff\xfe\r\0\n\0", "iconv -f utf-16"),
             (b"\xfe\xff\0T\0i", "iconv -f utf-16"),

@@ -169,7 +169,7 @@ fn losses_reported_by_bpftrace_and_perf_are_counted() {
 Lost 385 events
             perf  4711 [001]  3632.974500: PERF_RECORD_LOST lost 15
             perf  4711 [001]  3632.974501: PERF_RECORD_LOST_SAMPLES lost 2
-We Lost 7 events
+We lost 7 sockets
             echo  4711 [001]  3632.974502: sched:sched_waking: comm=lost 9
 ";
     let (rows, about) = load("tracepoints", &[PERF, lost].concat());

@@ -62,7 +62,7 @@ fn transforms_keep_late_devices() {
     let names = ["sda", "sdb", "sdc"];
     for pipeline in [
         "select",
-        "clip from=0",
+        "clip from=0s",
         "sample share=1",
         "scale time=2",
         "ramped slope=1",
@@ -72,7 +72,7 @@ fn transforms_keep_late_devices() {
         "dense",
         "subst",
         "resize",
-        "select | clip from=0 | spread | repeat times=2 | resize",
+        "select | clip from=0s | spread | repeat times=2 | resize",
     ] {
         let (devices, of_requests) = of(pipeline, &names);
         assert_eq!(devices, names, "{pipeline}");
@@ -134,7 +134,7 @@ fn late_devices_get_their_own_regions() {
     assert_eq!(sectors("adjacent").0, [0, 8 + 1000, 8 + 1008 + 2000]);
     let (dense, devices) = sectors("dense");
     assert_eq!((dense, devices[2].sectors), (vec![0, 0, 0], Some(8)));
-    let (anonymous, devices) = sectors("anonymise region=8 key=secret");
+    let (anonymous, devices) = sectors("anonymise region=8s key=secret");
     assert_eq!(devices.len(), 3);
     assert!(anonymous[1] != 1000 && anonymous[2] != 2000, "{anonymous:?}");
 }

@@ -95,11 +95,11 @@ fn anonymise_reports_devices_on_which_no_region_moved() {
         notices[0].contains("no position changed on 1 of 2 devices, which have too few regions of 131072"),
         "{notices:?}"
     );
-    assert!(edited_notices("anonymise key=secret region=8").is_empty());
+    assert!(edited_notices("anonymise key=secret region=8s").is_empty());
     // Of two regions, both or none move.
     let both_ways: BTreeSet<bool> = (0..20)
         .map(|key| {
-            let rows = parse(&format!("anonymise region=8 key={key}")).unwrap().apply(load(regular(2))).unwrap();
+            let rows = parse(&format!("anonymise region=8s key={key}")).unwrap().apply(load(regular(2))).unwrap();
             let (requests, metadata) = all(rows);
             let is_unmoved = requests.iter().map(|request| request.sector.0).eq([0, 8]);
             assert_eq!(metadata.notices.len(), usize::from(is_unmoved));
@@ -129,7 +129,7 @@ fn anonymise_permutes_loads_of_one_device_alike() {
         (requests.iter().map(|request| request.sector.0).collect::<Vec<_>>(), metadata)
     };
     // 100 and 120 regions are both rounded up to 128.
-    let pipeline = "anonymise region=8 key=secret";
+    let pipeline = "anonymise region=8s key=secret";
     let (shorter, longer) = (sectors(pipeline, load(regular(100))).0, sectors(pipeline, load(regular(120))).0);
     assert_eq!(shorter, longer[..100]);
     assert!(longer.iter().all(|sector| *sector < 128 * 8));
@@ -148,7 +148,7 @@ fn anonymise_permutes_loads_of_one_device_alike() {
     assert!((1..20).any(|key| {
         let last = [Request { sector: Sector(792), sectors: Sectors(3), ..regular(1)[0] }];
         let rows = with(|metadata| metadata.devices = sized(0).metadata().devices.clone(), last.to_vec());
-        sectors(&format!("anonymise region=8 key={key}"), rows).0 != [792]
+        sectors(&format!("anonymise region=8s key={key}"), rows).0 != [792]
     }));
 }
 

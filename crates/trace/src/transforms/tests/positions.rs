@@ -61,12 +61,12 @@ fn requests_without_position_are_not_moved() {
     let flush = |at: i64| Request::new(Nanos(at * SECOND), Op::Flush, Sector(0), Sectors(0));
     let requests = [read(0, 800), flush(1), read(2, 1600), flush(3)];
     for pipeline in [
-        "slip every=1 increase=1",
-        "spread factor=3 offset=100",
-        "repeat times=3 offset=1000",
+        "slip every=1 increase=1s",
+        "spread factor=3 offset=100s",
+        "repeat times=3 offset=1000s",
         "dense",
         "adjacent",
-        "anonymise region=8 key=a",
+        "anonymise region=8s key=a",
         "resize factor=3",
     ] {
         let edited = edited(pipeline, &requests);
@@ -74,7 +74,7 @@ fn requests_without_position_are_not_moved() {
         let flushes = edited.iter().filter(|row| row.op == Op::Flush);
         flushes.for_each(|row| assert_eq!((row.sector, row.sectors), (Sector(0), Sectors(0)), "{pipeline}"));
     }
-    let slipped = edited("slip every=2 increase=1", &requests);
+    let slipped = edited("slip every=2 increase=1s", &requests);
     assert_eq!(slipped[2].sector, Sector(1601), "a flush counts as a request");
 }
 

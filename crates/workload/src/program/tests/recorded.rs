@@ -94,7 +94,7 @@ fn times_and_positions_follow_the_keys() {
     assert_eq!(all("passes = 2").iter().map(|(at, _)| *at).collect::<Vec<_>>(), passes);
     assert_eq!(all("passes = 2\nend = \"450ms\"").len(), 4);
     // 1004 sectors from sector 2048: the second request would end at 1000 + 8 of 1004.
-    let wrapped = all("region = \"2048..3052\"");
+    let wrapped = all("region = \"2048s..3052s\"");
     assert_eq!(wrapped, [(100, 2048 + 996), (200, 2048 + 996), (300, 2048 + 992)]);
 }
 
