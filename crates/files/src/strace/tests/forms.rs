@@ -71,7 +71,7 @@ fn arguments_of_calls() {
         (r#"creat("/a", 0644) = 3"#, "creat path=/a mode=0o644"),
         (
             r#"openat2(4, "b", {flags=O_RDWR|O_CREAT|0x800000, mode=0644, resolve=RESOLVE_BENEATH}, 24) = 5"#,
-            "openat2 fd=4 path=b flags=0x800042 mode=0o644",
+            "openat2 fd=4 path=b offset=8 flags=0x800042 mode=0o644",
         ),
         ("close(3) = 0", "close fd=3"),
         (
@@ -113,7 +113,7 @@ fn arguments_of_calls() {
         ("ftruncate(3, 3) = 0", "ftruncate fd=3 length=3"),
         (
             r#"newfstatat(3, "", {st_mode=S_IFREG|0644, st_size=2438, ...}, AT_EMPTY_PATH) = 0"#,
-            "newfstatat fd=3 path= flags=0x1000",
+            "newfstatat fd=3 path= flags=0x1000 mode=0o100644",
         ),
         (
             r#"newfstatat(AT_FDCWD, "/nope", 0x7fff, 0) = -1 ENOENT (No such file or directory)"#,
@@ -159,7 +159,7 @@ fn arguments_of_calls() {
         (r#"execve("/bin/sh", ["sh", "-c", ") = 0"], 0x7ffc /* 35 vars */) = 0"#, "execve path=/bin/sh"),
         (
             "mmap(NULL, 25160, PROT_READ, MAP_PRIVATE|MAP_DENYWRITE, 3, 0x1000) = 0x7fa1",
-            "mmap fd=3 offset=4096 length=25160 flags=0x802",
+            "mmap fd=3 offset=4096 length=25160 flags=0x802 mode=0o1",
         ),
         ("umask(022) = 002", "umask mode=0o22"),
         (
