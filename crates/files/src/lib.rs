@@ -32,4 +32,4 @@ pub use model::metadata::{CallCounts, InitialDescriptor, InitialProcess, Metadat
 pub use model::resolved::{Access, DescriptionId, NameId, ObjectId, Resolved, Resource, Skip, Touch};
 pub use model::result_row::{CallOutcome, CallResult, HeldBy};
 pub use model::stream::{CallReader, CallWriter, ResultReader, ResultWriter};
-pub use open::{FileKind, OpenOptions, Opened, open, open_input, recognise};
+pub use open::{FileKind, OpenOptions, Opened, open, open_input, open_several, recognise};

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::lookup::Lookup;
+use super::split::skip_comment;
 use super::values::unsigned;
 use crate::model::ioctl::REQUESTS;
 
@@ -13,9 +14,9 @@ pub fn flags(text: &[u8], mut unknown: impl FnMut(&[u8])) -> u64 {
     let mut rest = text;
     loop {
         rest = rest.trim_ascii_start();
-        if let Some(comment) = rest.strip_prefix(b"/*") {
-            let Some(end) = memchr::memmem::find(comment, b"*/") else { return sum };
-            rest = comment[end + 2..].trim_ascii_start();
+        if rest.starts_with(b"/*") {
+            let Some(end) = skip_comment(rest, 0) else { return sum };
+            rest = rest[end + 1..].trim_ascii_start();
         }
         rest = rest.strip_prefix(b"|").unwrap_or(rest).trim_ascii_start();
         if rest.is_empty() {
