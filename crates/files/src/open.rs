@@ -32,6 +32,12 @@ pub struct OpenOptions {
 /// # Errors
 /// If the file cannot be read, or is not of a known format.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
+    let files = strace::files_of(path);
+    match &files[..] {
+        [] => {}
+        [one] => return open(one, options),
+        _ => return open_several(&files, options),
+    }
     let input = Input::open(path)?;
     if is_table(&input) {
         return table::open(input);
@@ -47,10 +53,22 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
     strace_reader(input, options)
 }
 
+/// Opens the files of one trace, as `strace -ff -o NAME` writes them: `NAME.4711`, `NAME.4712`, …
+///
+/// # Errors
+/// If a file cannot be read, or they are not the files of one trace.
+pub fn open_several(paths: &[PathBuf], options: &OpenOptions) -> Result<Box<dyn CallReader>> {
+    match paths {
+        [one] => open(one, options),
+        _ => started(Box::new(strace::Several::open(paths)?), options),
+    }
+}
+
 /// Which of the files of this crate a regular file is; `None` if it is none of them, or cannot be read.
 pub fn recognise(path: &Path) -> Option<FileKind> {
     if !path.is_file() {
-        return None;
+        let is_strace = |path: &PathBuf| recognise(path) == Some(FileKind::Strace);
+        return strace::files_of(path).iter().any(is_strace).then_some(FileKind::Strace);
     }
     let input = Input::open(path).ok()?;
     if !is_table(&input) {
@@ -104,7 +122,10 @@ pub fn open_input(input: Input, options: &OpenOptions) -> Result<std::result::Re
 }
 
 fn strace_reader(input: Input, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
-    let reader = Box::new(strace::Reader::open(input, &strace::Options::default())?);
+    started(Box::new(strace::Reader::open(input, &strace::Options::default())?), options)
+}
+
+fn started(reader: Box<dyn CallReader>, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
     match &options.cwd {
         Some(cwd) => Ok(Box::new(Started::new(reader, cwd)?)),
         None => Ok(reader),

@@ -8,9 +8,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, opcode, squeue, types};
 use iosonar_files::tree::Tree;
@@ -323,4 +323,105 @@ fn refusals_say_what_to_do() {
     fs::write(&trace, "mine").unwrap();
     let (code, message) = refusal(&["--output", to, "--", "true"]);
     assert!(code == Some(1) && message.contains("exists"), "{message}");
+}
+
+/// Starts a recording of a shell script in the folder; returns when the file `ready` exists.
+fn start(method: &str, script: &str, folder: &Path, more: &[&str]) -> Child {
+    let child = iosonar()
+        .args(["--with", method, "--output", "t.calls.parquet"])
+        .args(more)
+        .args(["--", "bash", "-c", script])
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for("the command", || folder.join("ready").exists());
+    child
+}
+
+/// Waits up to a minute, for machines under load.
+fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(60), "waiting for {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A script that writes 40 lines, half of them after the file `go` exists.
+const WRITER: &str = "for i in {1..20}; do echo $i >> lines; done; : > ready
+while [ ! -e go ]; do sleep 0.01; done
+for i in {21..40}; do echo $i >> lines; done; mkdir done";
+
+fn lines(folder: &Path) -> usize {
+    fs::read_to_string(folder.join("lines")).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn a_command_runs_on_after_the_duration_of_its_recording() {
+    for method in methods() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = start(method, WRITER, folder.path(), &["--duration", "1s"]);
+        // The trace has its name when the recording has ended; the recorder waits for the command.
+        wait_for("the trace", || folder.path().join("t.calls.parquet").exists());
+        fs::write(folder.path().join("go"), "").unwrap();
+        assert_eq!(recorder.wait().unwrap().code(), Some(0), "{method}");
+        assert_eq!(lines(folder.path()), 40, "{method}");
+    }
+}
+
+#[test]
+fn a_command_that_is_terminated_with_its_recorder_can_save() {
+    let script =
+        "trap 'for i in {1..40}; do echo $i >> lines; done; exit 7' TERM; : > ready; while :; do sleep 0.01; done";
+    for method in methods() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = start(method, script, folder.path(), &[]);
+        Command::new("kill").args(["-TERM", &recorder.id().to_string()]).status().unwrap();
+        assert_eq!(recorder.wait().unwrap().code(), Some(7), "{method}: the handler has run");
+        assert_eq!(lines(folder.path()), 40, "{method}");
+        assert!(!read(&folder.path().join("t.calls.parquet")).0.is_empty());
+    }
+}
+
+#[test]
+fn a_command_runs_on_after_a_second_interrupt_ended_its_recording() {
+    for method in methods() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = start(method, WRITER, folder.path(), &[]);
+        while !folder.path().join("t.calls.parquet").exists() {
+            Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap();
+            thread::sleep(Duration::from_millis(50));
+        }
+        fs::write(folder.path().join("go"), "").unwrap();
+        assert_eq!(recorder.wait().unwrap().code(), Some(0), "{method}");
+        assert_eq!(lines(folder.path()), 40, "{method}");
+    }
+}
+
+#[test]
+fn a_process_that_outlives_the_command_runs_on() {
+    for method in methods() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!("({WRITER}) & while [ ! -e ready ]; do sleep 0.01; done");
+        let mut recorder = start(method, &script, folder.path(), &[]);
+        assert_eq!(recorder.wait().unwrap().code(), Some(0), "{method}");
+        fs::write(folder.path().join("go"), "").unwrap();
+        wait_for("the process", || folder.path().join("done").exists());
+        assert_eq!(lines(folder.path()), 40, "{method}");
+    }
+}
+
+#[test]
+fn a_command_runs_on_if_its_recorder_is_killed() {
+    for method in methods() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = start(method, WRITER, folder.path(), &[]);
+        recorder.kill().unwrap();
+        recorder.wait().unwrap();
+        fs::write(folder.path().join("go"), "").unwrap();
+        wait_for("the command", || folder.path().join("done").exists());
+        assert_eq!(lines(folder.path()), 40, "{method}");
+    }
 }

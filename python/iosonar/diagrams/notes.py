@@ -204,6 +204,14 @@ def stated_verdict(file: SourceFile) -> dict[str, Any]:
     return _statistics(file).get("verdict") or {}
 
 
+def lost_changes(file: SourceFile) -> str:
+    """Calls of the trace that change files and that the run did not repeat, in words; empty if there are none."""
+    lost = _statistics(file).get("changes_not_replayed") or {}
+    named = ", ".join(f"{name} {units.count(number)}" for name, number in sorted(lost.items()))
+    calls = sum(lost.values())
+    return f"{units.counted(calls, 'call')} that {'changes' if calls == 1 else 'change'} files: {named}" if lost else ""
+
+
 def stated_fidelity(statistics: dict[str, Any]) -> Fidelity | None:
     """The fidelity in a run's footer: its verdict, else its delays, if possible of requests not held back."""
     if verdict := statistics.get("verdict"):

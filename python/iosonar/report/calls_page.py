@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from iosonar import units
 from iosonar.diagrams.calls import CallSide, CallStudy, Part
 from iosonar.diagrams.calls.parts import short_path
-from iosonar.diagrams.notes import FAITHFUL, stated_verdict
+from iosonar.diagrams.notes import FAITHFUL, lost_changes, stated_verdict
 from iosonar.figures.model import Empty, Figure, Severity
 from iosonar.quantities.calls.access import count_patterns
 from iosonar.quantities.calls.by_file import largest_files
@@ -60,6 +60,7 @@ KINDS = {
     "special_file": "not issued: a device node, socket or FIFO",
     "unfinished": "not issued: did not return in the original",
     "not_replayable": "not issued: no replay of it exists",
+    "changes_files": "not issued: it changes files, and no replay of it exists",
     "not_reached": "not issued: the replay ended before",
     "same": "as in the original",
 }
@@ -137,7 +138,9 @@ def _banners(side: CallSide, *, named: bool) -> Iterator[Banner]:
         share = units.percent(extent.mismatches / max(extent.calls, 1))
         text = f"{name}{units.counted(extent.mismatches, 'call')} ({share}) had another result than in the original."
         yield Banner(Severity.WARNING, text, "Mismatches:")
-    elif extent.calls:
+    if lost := lost_changes(side.calls.file):
+        yield Banner(Severity.WARNING, f"{name}{lost}.", "Not replayed:")
+    elif extent.calls and not extent.mismatches:
         yield Banner(Severity.GOOD, f"{name}all calls had the results of the original.", "Results:")
     yield from _order(side, name)
     verdict = stated_verdict(side.calls.file)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.calls.study import zero_of
-from iosonar.diagrams.notes import stated_verdict
+from iosonar.diagrams.notes import lost_changes, stated_verdict
 from iosonar.errors import UserError
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import Difference, Pairing, RateDifference, differences, rate_difference
@@ -189,6 +189,9 @@ def doubts(each: CallsComparison) -> list[str]:
     if each.left_out:
         without = units.counted(each.left_out, "call")
         found.append(f"{pair}: without {without} of {each.first.letter} that the runs left out")
+    for file in each.side.files:
+        if lost := lost_changes(file):
+            found.append(f"{pair}: {file.name} did not replay {lost}")
     if each.fakes:
         found.append(f"{pair}: fake results: {', '.join(each.fakes)}")
     if each.unfaithful:

@@ -1,7 +1,9 @@
 //! What a call and its result are, in what units.
 
 pub mod call;
+pub mod ioctl;
 pub mod kind;
+pub mod lost;
 pub mod metadata;
 pub mod resolved;
 pub mod result_row;

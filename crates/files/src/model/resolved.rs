@@ -1,6 +1,7 @@
 //! What a call uses and changes, as `state` finds it.
 
 use super::call::Name;
+use super::lost::Lost;
 
 /// An open file description, as in open(2): what a successful open makes and dup, fork and SCM_RIGHTS share. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,6 +26,8 @@ pub enum Resource {
     Name(NameId),
     /// The entries of a directory as a whole: listed; changed by whatever makes or removes a name in it.
     Entries(ObjectId),
+    /// The flags of a description that `F_SETFL` changes: used by reads and writes.
+    Flags(DescriptionId),
     /// The size of a file: used by reads, changed by writes beyond the end and truncation.
     Size(ObjectId),
     /// The owner, permissions, times and links of an object.
@@ -71,6 +74,8 @@ pub enum Skip {
     Unfinished,
     /// It has no effect that the replay could repeat: wrong arguments (EFAULT, EBADF), or no replay of it exists.
     NotReplayable,
+    /// It changes files, or what later calls see of them, and no replay of it exists: [`Resolved::lost`] says what it is.
+    ChangesFiles,
 }
 
 /// What `state` finds out about a call.
@@ -95,6 +100,8 @@ pub struct Resolved {
     pub target: Option<Name>,
     /// Where in the file a read or write began, and a listing: stated by the call, or the position of the description.
     pub position: Option<u64>,
+    /// Which change of files is not replayed.
+    pub lost: Option<Lost>,
     /// The permissions that the process's mask takes from what the call makes; `None` if the trace does not show the mask.
     pub umask: Option<u32>,
     /// What it touches. The descriptor that a call uses is always among it.

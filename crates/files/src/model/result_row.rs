@@ -80,11 +80,13 @@ pub enum CallOutcome {
     Unfinished,
     /// Not issued: no replay of it exists.
     NotReplayable,
+    /// Not issued: it changes files, or may, and no replay of it exists.
+    ChangesFiles,
     /// Not issued: the replay ended before.
     NotReached,
 }
 
-names! { CallOutcome: Same "same", Failed "failed", Succeeded "succeeded", OtherErrno "other_errno", Fewer "fewer", More "more", OtherResult "other_result", Bookkeeping "bookkeeping", NotAFile "not_a_file", Ignored "ignored", KernelFile "kernel_file", Mapped "mapped", SpecialFile "special_file", Unfinished "unfinished", NotReplayable "not_replayable", NotReached "not_reached" }
+names! { CallOutcome: Same "same", Failed "failed", Succeeded "succeeded", OtherErrno "other_errno", Fewer "fewer", More "more", OtherResult "other_result", Bookkeeping "bookkeeping", NotAFile "not_a_file", Ignored "ignored", KernelFile "kernel_file", Mapped "mapped", SpecialFile "special_file", Unfinished "unfinished", NotReplayable "not_replayable", ChangesFiles "changes_files", NotReached "not_reached" }
 
 impl CallOutcome {
     /// Whether the call was issued.
@@ -110,6 +112,7 @@ impl From<Skip> for CallOutcome {
             Skip::SpecialFile => Self::SpecialFile,
             Skip::Unfinished => Self::Unfinished,
             Skip::NotReplayable => Self::NotReplayable,
+            Skip::ChangesFiles => Self::ChangesFiles,
         }
     }
 }

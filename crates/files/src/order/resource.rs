@@ -39,6 +39,7 @@ fn key(resource: Resource) -> u64 {
         Resource::Size(id) => (4, id.0),
         Resource::Attributes(id) => (5, id.0),
         Resource::Object(id) => (6, id.0),
+        Resource::Flags(id) => (7, id.0),
     };
     id << 3 | kind
 }
@@ -79,6 +80,7 @@ impl Resources {
             }
             self.touched.remove(&key(Resource::Description(ended)));
             self.touched.remove(&key(Resource::Position(ended)));
+            self.touched.remove(&key(Resource::Flags(ended)));
         }
         if let Some(made) = resolved.makes
             && (self.only_descriptions || super::tables::makes_descriptions(resolved))

@@ -19,7 +19,7 @@ use crate::model::metadata::Metadata;
 use crate::model::stream::{CallReader, CallWriter};
 use crate::strace::{LISTS, Options, Reader, Step};
 
-/// The oldest version of strace with nanoseconds, filters in the kernel, and tracers that are not parents.
+/// The oldest version of strace with nanoseconds, and tracers that are not parents.
 const OLDEST: (u32, u32) = (5, 6);
 
 /// How long a read waits for text: what was recorded is then due to be kept.
@@ -82,9 +82,10 @@ fn words(output: &str, target: Target) -> Vec<String> {
     ]);
     match target {
         Target::Command(command) => {
-            // Other calls run at full speed (--seccomp-bpf). The command is a child of this process, not of strace, and
-            // Ctrl-C does not reach strace (-DD): it ends when its last process ends, or by SIGTERM (-I2).
-            words.extend(["--seccomp-bpf", "-DD", "-I2", "--"].map(String::from));
+            // The command is a child of this process, not of strace, and Ctrl-C does not reach strace (-DD): it ends when its last
+            // process ends, or by SIGTERM (-I2). No --seccomp-bpf: its filter stays in the processes, and once strace is gone, the
+            // kernel answers ENOSYS to the calls that the filter selects.
+            words.extend(["-DD", "-I2", "--"].map(String::from));
             words.extend(command.iter().cloned());
         }
         Target::Process(process) => words.extend(["-p".into(), process.to_string()]),
@@ -194,6 +195,7 @@ mod tests {
     fn a_command_follows_the_options_word_by_word() {
         let words = words("/tmp/out", Target::Command(&["echo".into(), "-n".into()]));
         assert_eq!(words[words.len() - 3..], ["--", "echo", "-n"]);
+        assert!(words.iter().all(|word| word != "--seccomp-bpf"), "a filter outlives strace");
         assert!(words.iter().any(|word| word.starts_with("trace=?open,?openat,")));
     }
 }

@@ -55,7 +55,11 @@ impl Action {
 
     /// What to issue for a call.
     pub fn of(call: &Call, resolved: &Resolved) -> Self {
+        if let Some(side) = beside_pipe(call, resolved) {
+            return side;
+        }
         let has_answer = matches!(call.kind.family(), Family::Stat | Family::List);
+        let moved = call.result.filter(|_| matches!(call.kind.family(), Family::Read | Family::Write));
         let is_symlink = matches!(call.kind, CallKind::Symlink | CallKind::Symlinkat);
         Self {
             kind: call.kind,
@@ -73,8 +77,22 @@ impl Action {
             path2: if is_xattr(call.kind) { call.path2.clone() } else { resolved.path2.clone() },
             offset: call.offset.filter(|&offset| offset != CURRENT_POSITION || !may_use_position(call)),
             offset2: call.offset2,
-            length: call.length.unwrap_or(if has_answer { ANSWER } else { 0 }),
-            flags: call.flags,
+            // Of buffers that the recorder did not see, those that moved data are known.
+            length: match (call.length, moved) {
+                (Some(length), _) => length,
+                (None, Some(moved)) => moved.max(0).cast_unsigned(),
+                (None, None) => {
+                    if has_answer {
+                        ANSWER
+                    } else {
+                        0
+                    }
+                }
+            },
+            flags: match (call.kind, call.fd2) {
+                (CallKind::Fcntl, Some(flags)) => u64::from(flags as u32),
+                _ => call.flags,
+            },
             mode: mode(call, resolved),
             buffer: None,
         }
@@ -104,6 +122,30 @@ impl Action {
     pub fn data_bytes(&self) -> u64 {
         if self.kind.family() == Family::Write { self.length.min(MAX_BYTES) } else { 0 }
     }
+}
+
+/// A transfer between a file and a pipe or socket moves what it moved in the trace: a read or write of the file.
+fn beside_pipe(call: &Call, resolved: &Resolved) -> Option<Action> {
+    let is_first = match (call.kind, resolved.description, resolved.description2) {
+        (CallKind::Sendfile | CallKind::Splice | CallKind::CopyFileRange, Some(_), None) => true,
+        (CallKind::Sendfile | CallKind::Splice | CallKind::CopyFileRange, None, Some(_)) => false,
+        _ => return None,
+    };
+    // The output of `sendfile` is its first descriptor.
+    let is_input = is_first != (call.kind == CallKind::Sendfile);
+    let offset = if is_input { call.offset } else { call.offset2 };
+    let kind = match (is_input, offset) {
+        (true, None) => CallKind::Read,
+        (true, Some(_)) => CallKind::Pread64,
+        (false, None) => CallKind::Write,
+        (false, Some(_)) => CallKind::Pwrite64,
+    };
+    Some(Action {
+        description: resolved.description.or(resolved.description2),
+        offset,
+        length: call.result.unwrap_or(0).max(0).cast_unsigned(),
+        ..Action::end(kind, resolved.ends.clone())
+    })
 }
 
 fn is_on_descriptor(call: &Call, resolved: &Resolved) -> bool {
@@ -161,13 +203,23 @@ fn is_known(call: &Call, resolved: &Resolved) -> bool {
         | Family::Create
         | Family::Remove
         | Family::Rename => true,
-        Family::Stat | Family::Attribute => !is_xattr(call.kind) || call.path2.is_some(),
+        Family::Stat | Family::Attribute => match call.kind {
+            CallKind::Getxattrat | CallKind::Setxattrat | CallKind::Listxattrat | CallKind::Removexattrat => false,
+            CallKind::FileGetattr | CallKind::FileSetattr => false,
+            _ => !is_xattr(call.kind) || call.path2.is_some(),
+        },
         Family::Copy => {
             let copies = matches!(call.kind, CallKind::Sendfile | CallKind::CopyFileRange | CallKind::Splice);
-            copies && resolved.description.is_some() && resolved.description2.is_some()
+            copies && (resolved.description.is_some() || resolved.description2.is_some())
         }
         Family::Sync => call.kind != CallKind::Msync,
-        Family::Directory | Family::Descriptor | Family::Process | Family::Map => false,
+        // Those that only change which descriptor means what are left out before.
+        Family::Descriptor => match call.kind {
+            CallKind::Fcntl => call.flags == libc::F_SETFL as u64 && call.fd2.is_some(),
+            CallKind::Ioctl => resolved.description.is_some() && resolved.description2.is_some(),
+            _ => false,
+        },
+        Family::Directory | Family::Process | Family::Map => false,
         Family::Other => call.kind == CallKind::Bind,
     }
 }

@@ -11,6 +11,7 @@ use iosonar_replay::schedule::clock::{Clock, Monotonic};
 use iosonar_trace::Nanos;
 
 use super::action::{Action, MAX_BYTES};
+use super::controls;
 use super::locks::Locks;
 use super::root::{Confinement, Last, Root};
 use super::scratch::{PathBuffer, Scratch};
@@ -143,6 +144,11 @@ impl Hands<'_> {
             K::Flock => timed(clock, || self.locks.lock(fd, flags).into()),
             K::Fchmod => timed(clock, || unsafe { libc::fchmod(fd, action.mode & 0o7777) }.into()),
             K::Fchown => timed(clock, || unsafe { libc::fchown(fd, KEEP, KEEP) }.into()),
+            K::Fcntl => {
+                let flags = flags & CHANGEABLE | libc::O_NONBLOCK;
+                timed(clock, || unsafe { libc::fcntl(fd, libc::F_SETFL, flags) }.into())
+            }
+            K::Ioctl => controls::request(clock, action, fd, fd2),
             K::Getdents | K::Getdents64 => {
                 let (to, bytes) = self.scratch.bytes(length);
                 timed(clock, || unsafe { libc::syscall(libc::SYS_getdents64, fd, to, bytes) })
@@ -403,8 +409,11 @@ impl Hands<'_> {
     }
 }
 
+/// What `F_SETFL` changes; files are open with `O_NONBLOCK` all the time.
+const CHANGEABLE: i32 = libc::O_APPEND | libc::O_DIRECT | libc::O_NOATIME;
+
 /// Times a call that returns -1 and sets `errno` if it fails.
-fn timed(clock: IssueClock<'_>, call: impl FnOnce() -> i64) -> Issued {
+pub(super) fn timed(clock: IssueClock<'_>, call: impl FnOnce() -> i64) -> Issued {
     let issued = clock.issue();
     let result = call();
     let completed = clock.clock.now();
@@ -426,7 +435,7 @@ fn link_descriptor(clock: IssueClock<'_>, fd: i32, directory: i32, name: *const 
 }
 
 /// A call that failed before it was issued, on the way to its file.
-fn failed(clock: IssueClock<'_>, error: &io::Error) -> Issued {
+pub(super) fn failed(clock: IssueClock<'_>, error: &io::Error) -> Issued {
     let now = clock.issue();
     Issued { issued: now, completed: now, result: -1, errno: error.raw_os_error().unwrap_or(libc::EIO) }
 }

@@ -1,14 +1,14 @@
 //! Reads the window of a trace once before its replay: how many calls and threads it has, and which files were open before.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use iosonar_replay::issuer::Stop;
 use iosonar_trace::Nanos;
 
 use super::error::{Error, Result};
 use super::source::{Trace, Window};
-use crate::Skip;
-use crate::state::OpenDescription;
+use crate::state::{Counts, OpenDescription};
+use crate::{Lost, Skip};
 
 /// What a prescan found.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,8 @@ pub struct Prescan {
     pub uring: u64,
     /// See `uring`.
     pub mapped: u64,
+    /// Changes of files that are not replayed, by what they do.
+    pub lost: BTreeMap<String, u64>,
     /// Whether the trace itself is complete.
     pub is_complete: bool,
 }
@@ -67,7 +69,10 @@ pub fn scan(trace: &mut Trace, window: Window, stop: &Stop) -> Result<Prescan> {
             found.calls += 1;
             found.last = call.begin;
             found.uring += u64::from(call.is_uring);
-            found.mapped += u64::from(resolved.skip == Some(Skip::Mapped));
+            found.mapped += u64::from(resolved.skip == Some(Skip::Mapped) || resolved.lost == Some(Lost::Mapping));
+            if let Some(lost) = resolved.lost {
+                *found.lost.entry(lost.to_string()).or_default() += 1;
+            }
             let next = found.threads.len() as u32;
             found.threads.entry(call.thread).or_insert(next);
         } else if let (Some(id), Some(path), None) = (resolved.makes, resolved.path, resolved.skip)
@@ -90,7 +95,8 @@ pub fn scan(trace: &mut Trace, window: Window, stop: &Stop) -> Result<Prescan> {
     }
     found.open.sort_by_key(|open| open.id);
     found.open.dedup_by_key(|open| open.id);
-    found.notices = trace.state().notices();
+    // Of the calls before the window, changes that are not replayed do not matter.
+    found.notices = Counts { lost: found.lost.clone(), ..trace.state().counts() }.notices();
     found.is_complete = trace.reader().metadata().complete;
     Ok(found)
 }

@@ -12,7 +12,7 @@ use super::feed::Source;
 use super::planned::{Planned, Predecessor, Predecessors, Record};
 use crate::order::{Order, Policy};
 use crate::state::{self, State};
-use crate::{Call, CallOutcome, CallReader, OpenOptions, Resolved, Skip};
+use crate::{Call, CallOutcome, CallReader, Family, OpenOptions, Resolved, Skip};
 
 /// The part of a trace that is replayed.
 #[derive(Clone, Copy, Debug)]
@@ -176,7 +176,7 @@ fn plan(
             kind: call.kind,
             path: resolved.path,
             position: resolved.position,
-            length: call.length,
+            length: call.length.or_else(|| moved(call)),
             expected_result: call.result,
             expected_errno: call.errno,
             expected_duration: call.duration,
@@ -184,6 +184,12 @@ fn plan(
         },
     };
     in_memory(planned, memory)
+}
+
+/// What a read or write moved whose buffers the recorder did not see.
+fn moved(call: &Call) -> Option<u64> {
+    let moves = matches!(call.kind.family(), Family::Read | Family::Write);
+    call.result.filter(|&result| moves && result > 0).map(i64::cast_unsigned)
 }
 
 /// Puts a value into memory that is free, or into new memory.

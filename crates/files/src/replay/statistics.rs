@@ -9,6 +9,7 @@ use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, Request, Sector, 
 use serde::Serialize;
 
 use super::outcome::is_other_listing;
+use crate::state::notice_of_lost;
 use crate::{CallKind, CallOutcome, CallResult, Family, HeldBy, verify};
 
 /// The most kinds of mismatches in the statistics; the table has all.
@@ -25,6 +26,8 @@ pub struct Statistics {
     pub issued: u64,
     /// Calls that were not, by outcome.
     pub left_out: BTreeMap<&'static str, u64>,
+    /// Changes of files that are not replayed, by what they do, of all instances.
+    pub changes_not_replayed: BTreeMap<String, u64>,
     /// Issued calls whose result differs from the original's.
     pub mismatches: u64,
     /// The same by kind, the most frequent first.
@@ -117,6 +120,7 @@ struct Kind {
 pub struct Counter {
     keeps_times: bool,
     is_perturbed: bool,
+    lost: BTreeMap<String, u64>,
     calls: u64,
     issued: u64,
     left_out: BTreeMap<&'static str, u64>,
@@ -143,6 +147,7 @@ impl Counter {
         Self {
             keeps_times,
             is_perturbed,
+            lost: BTreeMap::new(),
             calls: 0,
             issued: 0,
             left_out: BTreeMap::new(),
@@ -162,6 +167,13 @@ impl Counter {
             instances: vec![(Nanos::ZERO, 0, 0); instances as usize],
             fidelity: Fidelity::with(Words { plural: "calls", other: "Calls that had to end first" }),
         }
+    }
+
+    /// These changes of files are not replayed by an instance.
+    pub fn without(mut self, lost: &BTreeMap<String, u64>) -> Self {
+        let instances = self.instances.len() as u64;
+        self.lost = lost.iter().map(|(name, count)| (name.clone(), count * instances)).collect();
+        self
     }
 
     /// Issued calls whose result differs from the original's.
@@ -265,6 +277,9 @@ impl Counter {
             );
             verdict.sentence.push_str(&sentence);
         }
+        if let Some(notice) = notice_of_lost(&self.lost) {
+            verdict.sentence.push_str(&format!(" But {notice}."));
+        }
         Some(verdict)
     }
 
@@ -298,6 +313,7 @@ impl Counter {
             calls: self.calls,
             issued: self.issued,
             left_out: self.left_out.clone(),
+            changes_not_replayed: self.lost.clone(),
             mismatches: self.mismatches(),
             mismatch_kinds,
             listings_differ: self.listings_differ,

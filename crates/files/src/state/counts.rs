@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iosonar_trace::human;
 
-use crate::CallKind;
+use crate::{CallKind, list_of_lost};
 
 /// Numbers of calls and files that could not be followed completely.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,12 +35,20 @@ pub struct Counts {
     pub not_followed: BTreeMap<CallKind, u64>,
     /// Calls that contradict what the trace showed before.
     pub contradictions: u64,
-    /// Transfers between a file and a socket or pipe: not replayed.
-    pub transfers: u64,
+    /// Calls that change files, and are not replayed, by what they do.
+    pub lost: BTreeMap<String, u64>,
     /// Mapped files, with the number of mappings; no more than [`Self::MAPPED`].
     pub mapped: BTreeMap<String, u64>,
     /// All mappings of files.
     pub mappings: u64,
+}
+
+/// A sentence about changes of files that are not replayed, by what they do.
+pub fn notice_of_lost(lost: &BTreeMap<String, u64>) -> Option<String> {
+    let calls = lost.values().sum::<u64>();
+    let (they, change) = if calls == 1 { ("call changes", "is") } else { ("calls change", "are") };
+    (calls > 0)
+        .then(|| format!("{} {they} files, and {change} not replayed: {}", human::count(calls), list_of_lost(lost)))
 }
 
 impl Counts {
@@ -93,11 +101,16 @@ impl Counts {
         say(self.contradictions, "calls contradict earlier ones; a program that was not recorded changed the files");
         say(self.fixed_files, "io_uring calls use registered files, which are unknown; they are not replayed");
         say(self.messages, "messages may have carried descriptors (SCM_RIGHTS); these are not followed");
-        say(self.transfers, "transfers between a file and a socket or pipe are not replayed");
+        notices.extend(self.lost_notice());
         for (kind, count) in &self.not_followed {
             notices.push(format!("{count} calls of {} are not followed", kind.name()));
         }
         notices
+    }
+
+    /// A sentence about changes of files that are not replayed.
+    fn lost_notice(&self) -> Option<String> {
+        notice_of_lost(&self.lost)
     }
 
     /// A sentence about mapped files; a replay has one of its own, about its window.

@@ -25,14 +25,14 @@ mod walk;
 use std::sync::Arc;
 
 pub(crate) use calls::own_descriptor;
-pub use counts::Counts;
+pub use counts::{Counts, notice_of_lost};
 pub use ignore::Ignore;
 pub use map::PathMap;
 pub use needs::{First, Need, NeedId, Needs};
 pub(crate) use paths::is_of_kernel;
 
 use crate::tree::Tree;
-use crate::{Call, DescriptionId, Metadata, Name, ObjectId, Resolved, Skip};
+use crate::{Call, DescriptionId, Lost, Metadata, Name, ObjectId, Resolved, Skip};
 use descriptions::Descriptions;
 use ids::IdSet;
 use names::{Names, ROOT};
@@ -99,7 +99,8 @@ impl State {
         let is_cwd_known = given.is_some();
         let cwd = given.map_or(ROOT, |cwd| names.directory(&cwd));
         names.hold(cwd);
-        let initial = Metadata { processes: metadata.processes.clone(), ..Metadata::default() };
+        let initial =
+            Metadata { processes: metadata.processes.clone(), recorder: metadata.recorder, ..Metadata::default() };
         Self {
             names,
             processes: Processes::default(),
@@ -123,7 +124,13 @@ impl State {
         let umask = self.processes.folders(thread.folders).umask;
         let mut step = Step::new(call, thread, Resolved { umask, ..Resolved::default() });
         self.call(&mut step);
+        if calls::changes_files(call) && step.resolved.skip == Some(Skip::NotReplayable) {
+            step.loses(Lost::Call(call.kind));
+        }
         self.end_orphans(&mut step);
+        if let Some(lost) = step.resolved.lost {
+            *self.counts.lost.entry(lost.to_string()).or_default() += 1;
+        }
         let mut resolved = step.resolved;
         if resolved.skip.is_some_and(|skip| skip != Skip::Bookkeeping) {
             // What is not replayed neither waits nor lets others wait, but ends must not get lost.

@@ -36,6 +36,10 @@ pub struct Need {
     pub first: First,
     /// What it is; `None` if the trace does not show it.
     pub kind: Option<Kind>,
+    /// What `stat` found there, which may be what a symbolic link leads to. Counts if nothing else shows the kind.
+    pub seen: Option<Kind>,
+    /// A lookup of a name in it failed because there was no such name: then it is a directory, if it exists.
+    pub is_passed: bool,
     /// The least size of a file: the end of the furthest read, and what the results show.
     pub bytes: u64,
     /// Results show that the file has this size exactly.
@@ -44,6 +48,13 @@ pub struct Need {
     pub is_executable: bool,
     /// The number of bytes of a symbolic link's target, if the link was read.
     pub target_bytes: Option<u64>,
+}
+
+impl Need {
+    /// What it is, as far as anything shows it.
+    pub fn shown_kind(&self) -> Option<Kind> {
+        self.kind.or(self.seen).or(self.is_passed.then_some(Kind::Directory))
+    }
 }
 
 /// All of them: a tree whose root is the root directory.
@@ -84,6 +95,10 @@ impl Needs {
         if *old == First::Unknown || (*old == First::Either && first == First::Exists) {
             *old = first;
         }
+        if first == First::Absent {
+            let parent = self.all[id.0 as usize].parent;
+            self.all[parent as usize].is_passed = true;
+        }
         if first == First::Exists {
             self.note_parents(id);
         }
@@ -101,6 +116,14 @@ impl Needs {
 
     pub(super) fn learn_kind(&mut self, id: NeedId, kind: Kind) {
         self.all[id.0 as usize].kind.get_or_insert(kind);
+    }
+
+    /// `stat` found something of this kind under the name. Of a link and what it leads to, the latter counts: it can be used.
+    pub(super) fn see_kind(&mut self, id: NeedId, kind: Kind) {
+        let seen = &mut self.all[id.0 as usize].seen;
+        if seen.is_none_or(|seen| seen == Kind::Link) {
+            *seen = Some(kind);
+        }
     }
 
     pub(super) fn need_mut(&mut self, id: NeedId) -> &mut Need {

@@ -5,7 +5,7 @@ use super::names::{Names, ROOT, UNKNOWN};
 use super::step::Step;
 use super::walk::{How, Lost, Shows, Walk};
 use crate::tree::Kind;
-use crate::{AT_FDCWD, Call, Name, ObjectId, Resource, Skip};
+use crate::{AT_FDCWD, Call, CallKind, Name, ObjectId, Resource, Skip};
 
 impl Names {
     /// The directory of an absolute path, which exists; [`UNKNOWN`] if the path is too long.
@@ -37,6 +37,14 @@ pub(super) fn shows_of_new(call: &Call) -> Shows {
     }
 }
 
+/// The flags of resolving of `openat2`.
+pub(super) fn resolving(call: &Call) -> u64 {
+    call.offset.filter(|_| call.kind == CallKind::Openat2).map_or(0, i64::cast_unsigned)
+}
+
+/// The directory of the path is its root.
+const RESOLVE_IN_ROOT: u64 = 0x10;
+
 impl State {
     /// Walks a path of the call and touches the names on its way. `None` if it leads nowhere that is known; then the call is
     /// skipped.
@@ -46,7 +54,8 @@ impl State {
             return None;
         };
         let folders = self.processes.folders(step.thread.folders);
-        let base = if path.is_absolute() {
+        let is_in_root = resolving(step.call) & RESOLVE_IN_ROOT != 0;
+        let base = if path.is_absolute() && !is_in_root {
             folders.root
         } else if let Some(fd) = fd.filter(|fd| *fd != AT_FDCWD) {
             let id = self.descriptor(step, Some(fd), Some(Kind::Directory))?;
@@ -69,7 +78,8 @@ impl State {
             }
             folders.cwd
         };
-        match self.names.walk(folders.root, base, path.as_bytes(), how) {
+        let root = if is_in_root { base } else { folders.root };
+        match self.names.walk(root, base, path.as_bytes(), how) {
             Ok(walk) => {
                 for &name in &walk.names {
                     step.uses(Resource::Name(name));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::processes::Thread;
-use crate::{Access, Call, Resolved, Resource, Skip, Touch};
+use crate::{Access, Call, Lost, Resolved, Resource, Skip, Touch};
 
 /// More touches are found by hash: the end of a process may close a million descriptors.
 const SEARCHED: usize = 32;
@@ -57,6 +57,13 @@ impl<'a> Step<'a> {
     /// The call is not replayed; the first reason counts.
     pub fn skip(&mut self, reason: Skip) {
         self.resolved.skip.get_or_insert(reason);
+    }
+
+    /// The call changes files, and no replay of it exists. What is left out for another reason is not lost.
+    pub fn loses(&mut self, lost: Lost) {
+        if self.resolved.skip.is_none_or(|skip| skip == Skip::NotReplayable) {
+            (self.resolved.skip, self.resolved.lost) = (Some(Skip::ChangesFiles), Some(lost));
+        }
     }
 
     /// The number that the call returned, if it succeeded.

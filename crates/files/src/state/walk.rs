@@ -324,7 +324,8 @@ impl Walker<'_> {
             }
             return;
         }
-        if self.at != self.root {
+        let is_at_root = self.at == self.root;
+        if !is_at_root {
             self.at = self.names.parent_of(self.at);
         }
         self.need = self.names.object(self.at).and_then(|object| object.need);
@@ -334,7 +335,7 @@ impl Walker<'_> {
                 self.walk.path = text;
                 self.text_has_link = false;
             }
-        } else {
+        } else if !is_at_root {
             self.walk.path.truncate(self.walk.path.iter().rposition(|&byte| byte == b'/').unwrap_or(0));
         }
     }

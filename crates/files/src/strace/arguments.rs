@@ -3,6 +3,7 @@
 use super::names::Names;
 use super::split::{Arguments, Problem};
 use super::values::{buffer_bytes, descriptor, field, list, number};
+use crate::model::ioctl::{FICLONE, FICLONERANGE, FIDEDUPERANGE};
 use crate::{Call, CallKind};
 
 /// Fills in the arguments of a call. Those that are missing are an error only if the call returned.
@@ -39,6 +40,7 @@ impl<'b> Filler<'_, 'b> {
                     self.call.flags = self.names.flags(flags);
                 }
                 self.call.mode = field(how, b"mode").map(|mode| self.names.flags(mode) as u32);
+                self.call.offset = field(how, b"resolve").map(|resolve| self.names.flags(resolve) as i64);
                 Ok(())
             }
             K::Creat | K::Mkdir | K::Mknod | K::Chmod => {
@@ -49,7 +51,6 @@ impl<'b> Filler<'_, 'b> {
             | K::Fsync
             | K::Fdatasync
             | K::Syncfs
-            | K::Fstat
             | K::Fstatfs
             | K::Fchdir
             | K::Dup
@@ -98,6 +99,15 @@ impl<'b> Filler<'_, 'b> {
                 self.call.length = buffer_bytes(self.at(1));
                 self.flags(4);
                 self.offset(3)
+            }
+            // `_llseek(3, 5, [5], SEEK_SET) = 0`: the position is behind a pointer.
+            K::Lseek if !self.at(3).is_empty() => {
+                self.fd(0)?;
+                self.flags(3);
+                if let Some(position) = self.offset_at_pointer(2).filter(|_| self.call.result == Some(0)) {
+                    self.call.result = Some(position);
+                }
+                self.offset(1)
             }
             K::Lseek => {
                 self.fd(0)?;
@@ -163,9 +173,16 @@ impl<'b> Filler<'_, 'b> {
                 self.flags(1);
                 if self.call.kind == K::PidfdOpen { Ok(()) } else { self.fd(0) }
             }
-            K::Stat
-            | K::Lstat
-            | K::Statfs
+            K::Fstat => {
+                self.fd(0)?;
+                self.found_mode(1, b"st_mode");
+                Ok(())
+            }
+            K::Stat | K::Lstat => {
+                self.found_mode(1, b"st_mode");
+                self.path(0)
+            }
+            K::Statfs
             | K::Removexattr
             | K::Lremovexattr
             | K::Chown
@@ -180,10 +197,19 @@ impl<'b> Filler<'_, 'b> {
             | K::Execve => self.path(0),
             K::Newfstatat | K::Utimensat => {
                 self.fd(0)?;
+                if self.call.kind == K::Newfstatat {
+                    self.found_mode(2, b"st_mode");
+                }
                 self.flags(3);
                 self.path(1)
             }
-            K::Statx | K::Unlinkat | K::OpenTree | K::Faccessat | K::InotifyAddWatch => {
+            K::Statx => {
+                self.fd(0)?;
+                self.flags(2);
+                self.found_mode(4, b"stx_mode");
+                self.path(1)
+            }
+            K::Unlinkat | K::OpenTree | K::OpenTreeAttr | K::MountSetattr | K::Faccessat | K::InotifyAddWatch => {
                 self.fd(0)?;
                 self.flags(2);
                 self.path(1)
@@ -227,6 +253,16 @@ impl<'b> Filler<'_, 'b> {
                 self.fd(0)?;
                 self.flags(4);
                 self.length(3)
+            }
+            K::Setxattrat | K::Getxattrat | K::Listxattrat | K::Removexattrat => {
+                self.fd(0)?;
+                self.flags(2);
+                self.path(1)
+            }
+            K::FileGetattr | K::FileSetattr => {
+                self.fd(0)?;
+                self.flags(4);
+                self.path(1)
             }
             K::NameToHandleAt | K::Fchownat | K::Execveat => {
                 self.fd(0)?;
@@ -295,6 +331,7 @@ impl<'b> Filler<'_, 'b> {
             K::Ioctl => {
                 self.fd(0)?;
                 self.ioctl_request();
+                self.ioctl_argument();
                 Ok(())
             }
             K::Clone => {
@@ -313,6 +350,7 @@ impl<'b> Filler<'_, 'b> {
             }
             K::Mmap => {
                 self.flags(3);
+                self.mode(2)?;
                 // Without a file the descriptor is -1.
                 if number(self.at(4)).is_some_and(|fd| fd as i32 >= 0) {
                     self.fd(4)?;
@@ -504,6 +542,12 @@ impl<'b> Filler<'_, 'b> {
         Ok(())
     }
 
+    /// Kind and permissions in the answer of a call that succeeded.
+    fn found_mode(&mut self, position: usize, name: &[u8]) {
+        let mode = field(self.at(position), name).filter(|_| self.call.succeeded());
+        self.call.mode = mode.map(|mode| self.names.flags(mode) as u32);
+    }
+
     /// `clone(child_stack=NULL, flags=CLONE_VM|SIGCHLD, …)`.
     fn named_flags(&mut self) {
         let flags = self.arguments.all().iter().find_map(|argument| argument.strip_prefix(b"flags="));
@@ -544,6 +588,46 @@ impl<'b> Filler<'_, 'b> {
     /// The request of `ioctl`, if it is one of those that concern files. The names of others are not noted.
     fn ioctl_request(&mut self) {
         let text = self.at(1);
-        self.call.flags = super::constants::flags(text, |_| {});
+        self.call.flags = match text.strip_prefix(b"_IOC(") {
+            Some(parts) => request_of(parts, |name| self.names.flags(name)).unwrap_or(0),
+            None => super::constants::flags(text, |_| {}),
+        };
     }
+
+    /// The argument of those requests that are replayed.
+    fn ioctl_argument(&mut self) {
+        let argument = self.at(2);
+        let fd_of = |name| field(argument, name).and_then(descriptor).map(|(fd, _)| fd);
+        let number_of = |name| field(argument, name).and_then(number);
+        match u32::try_from(self.call.flags) {
+            Ok(FICLONE) => self.call.fd2 = descriptor(argument).map(|(fd, _)| fd),
+            Ok(FICLONERANGE) => {
+                self.call.fd2 = fd_of(b"src_fd");
+                self.call.offset = number_of(b"dest_offset");
+                self.call.offset2 = number_of(b"src_offset");
+                self.call.length = number_of(b"src_length").map(|length| length as u64);
+            }
+            Ok(FIDEDUPERANGE) => {
+                let first = field(argument, b"info").and_then(list).and_then(|all| all.first().copied());
+                let first = first.unwrap_or_default();
+                self.call.fd2 = field(first, b"dest_fd").and_then(descriptor).map(|(fd, _)| fd);
+                self.call.offset = number_of(b"src_offset");
+                self.call.offset2 =
+                    field(first, b"dest_offset").or_else(|| field(first, b"logical_offset")).and_then(number);
+                self.call.length = number_of(b"src_length").map(|length| length as u64);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The number of `_IOC(_IOC_READ|_IOC_WRITE, 0x58, 0x2a, 0x30)`: direction, type, number and size. `parts` is behind the bracket.
+fn request_of(parts: &[u8], mut flags: impl FnMut(&[u8]) -> u64) -> Option<u64> {
+    let mut numbers = [0; 4];
+    let mut all = parts.strip_suffix(b")")?.split(|&byte| byte == b',');
+    for place in &mut numbers {
+        *place = flags(all.next()?.trim_ascii());
+    }
+    let [direction, kind, number, size] = numbers;
+    Some(direction << 30 | size << 16 | kind << 8 | number)
 }

@@ -1,5 +1,6 @@
 //! Makes calls from lines: joins those that were interrupted, and keeps account of what was not understood.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::path::Path;
 use iosonar_trace::text::lines::MAX_LINE_BYTES;
 use iosonar_trace::{Nanos, Source};
 
+use super::beside::{Beside, Besides, without_colours};
 use super::clock::{Clock, Kind};
 use super::line::{self, Body, Line};
 use super::names::{Names, excerpt, kind};
@@ -39,24 +41,14 @@ pub struct Assembler {
     /// The part of a call that precedes a message in the same line.
     held: Vec<u8>,
     oddities: Oddities,
+    besides: Besides,
     is_concluded: bool,
 }
 
 impl Assembler {
     /// Makes calls of a file.
     pub fn new(path: &Path, memory_bytes: Option<usize>) -> Self {
-        let metadata = Metadata {
-            schema_version: 1,
-            kind: "calls".to_owned(),
-            source: Source {
-                path: Some(path.to_string_lossy().into_owned()),
-                format: "strace".to_owned(),
-                preamble: String::new(),
-            },
-            recorder: Recorder::Strace,
-            complete: true,
-            ..Metadata::default()
-        };
+        let metadata = empty_metadata(path.to_string_lossy().into_owned());
         Self {
             metadata,
             clock: Clock::default(),
@@ -67,8 +59,14 @@ impl Assembler {
             names: Names::default(),
             held: Vec::new(),
             oddities: Oddities::default(),
+            besides: Besides::default(),
             is_concluded: false,
         }
+    }
+
+    /// As [`Clock::zero`].
+    pub fn zero(&self) -> Option<(Kind, i64)> {
+        self.clock.zero()
     }
 
     /// What is known about the file so far.
@@ -81,6 +79,20 @@ impl Assembler {
     /// # Errors
     /// If the file has relative times.
     pub fn line(&mut self, text: &[u8], number: u64, is_cut: bool) -> Result<Option<Call>, String> {
+        let plain = without_colours(text);
+        self.oddities.coloured += u64::from(matches!(plain, Cow::Owned(_)));
+        let text = &*plain;
+        match self.besides.of(text) {
+            Some(Beside::Frame) => {
+                self.oddities.frames += 1;
+                return Ok(None);
+            }
+            Some(Beside::Totals) => {
+                self.oddities.totals += 1;
+                return Ok(None);
+            }
+            None => {}
+        }
         if self.held.is_empty()
             || text.trim_ascii().is_empty()
             || text.starts_with(b"strace: ")
@@ -385,6 +397,18 @@ impl Assembler {
         }
         let times = self.clock.kind().unwrap_or(Kind::Unix);
         notices::add(&mut self.metadata, &self.oddities, &self.names, times, &self.clock);
+    }
+}
+
+/// The metadata of a text of this name before its first line.
+pub fn empty_metadata(path: String) -> Metadata {
+    Metadata {
+        schema_version: 1,
+        kind: "calls".to_owned(),
+        source: Source { path: Some(path), format: "strace".to_owned(), preamble: String::new() },
+        recorder: Recorder::Strace,
+        complete: true,
+        ..Metadata::default()
     }
 }
 

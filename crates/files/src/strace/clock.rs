@@ -9,7 +9,8 @@ use super::split::Problem;
 const STEP: i64 = 1_000;
 /// The largest time of a table of calls.
 const MAX_TIME: i64 = i64::MAX / 4;
-const DAY: i64 = 86_400_000_000_000;
+/// Nanoseconds of a day.
+pub const DAY: i64 = 86_400_000_000_000;
 
 /// Converts the times of lines into times since the first one, which never decrease.
 #[derive(Default)]
@@ -42,6 +43,11 @@ impl Clock {
     /// What kind of times the lines have, as soon as one was read.
     pub fn kind(&self) -> Option<Kind> {
         self.kind
+    }
+
+    /// The kind and the time of the first line, as it is in the file.
+    pub fn zero(&self) -> Option<(Kind, i64)> {
+        self.kind.map(|kind| (kind, self.zero))
     }
 
     /// The time of the first line since 1970, if it is known.

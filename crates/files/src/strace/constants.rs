@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use super::lookup::Lookup;
+use super::split::skip_comment;
 use super::values::unsigned;
+use crate::model::ioctl::REQUESTS;
 
 /// A sum of flags: `O_RDWR|O_CREAT|0x800000`, `0x80000 /* O_CLOEXEC */`, `MFD_HUGETLB|21<<MFD_HUGE_SHIFT`. Each name that is
 /// unknown is passed to `unknown`, and adds nothing.
@@ -12,9 +14,9 @@ pub fn flags(text: &[u8], mut unknown: impl FnMut(&[u8])) -> u64 {
     let mut rest = text;
     loop {
         rest = rest.trim_ascii_start();
-        if let Some(comment) = rest.strip_prefix(b"/*") {
-            let Some(end) = memchr::memmem::find(comment, b"*/") else { return sum };
-            rest = comment[end + 2..].trim_ascii_start();
+        if rest.starts_with(b"/*") {
+            let Some(end) = skip_comment(rest, 0) else { return sum };
+            rest = rest[end + 1..].trim_ascii_start();
         }
         rest = rest.strip_prefix(b"|").unwrap_or(rest).trim_ascii_start();
         if rest.is_empty() {
@@ -51,7 +53,10 @@ fn value(term: &[u8]) -> Option<u64> {
 
 /// The value of a name.
 pub fn constant(name: &[u8]) -> Option<u64> {
-    static BY_NAME: LazyLock<Lookup<u64>> = LazyLock::new(|| Lookup::new(CONSTANTS.iter().copied()));
+    static BY_NAME: LazyLock<Lookup<u64>> = LazyLock::new(|| {
+        let requests = REQUESTS.iter().map(|(name, number, _)| (*name, u64::from(*number)));
+        Lookup::new(requests.chain(CONSTANTS.iter().copied()))
+    });
     BY_NAME.get(name)
 }
 
@@ -116,11 +121,10 @@ const CONSTANTS: &[(&str, u64)] = &[
     ("FALLOC_FL_NO_HIDE_STALE", 4),
     ("FALLOC_FL_PUNCH_HOLE", 2),
     ("FALLOC_FL_UNSHARE_RANGE", 0x40),
+    ("FALLOC_FL_WRITE_ZEROES", 0x80),
     ("FALLOC_FL_ZERO_RANGE", 0x10),
     ("FASYNC", 0x2000),
     ("FD_CLOEXEC", 1),
-    ("FICLONE", 0x40049409),
-    ("FICLONERANGE", 0x4020940d),
     ("FIDEDUPERANGE", 0xc0189436),
     ("FIFREEZE", 0xc0045877),
     ("FIOASYNC", 0x5452),
@@ -137,11 +141,8 @@ const CONSTANTS: &[(&str, u64)] = &[
     ("FSPICK_EMPTY_PATH", 8),
     ("FSPICK_NO_AUTOMOUNT", 4),
     ("FSPICK_SYMLINK_NOFOLLOW", 2),
-    ("FS_IOC_FIEMAP", 0xc020660b),
     ("FS_IOC_FSGETXATTR", 0x801c581f),
-    ("FS_IOC_FSSETXATTR", 0x401c5820),
     ("FS_IOC_GETFLAGS", 0x80086601),
-    ("FS_IOC_SETFLAGS", 0x40086602),
     ("F_ADD_SEALS", 0x409),
     ("F_CANCELLK", 0x405),
     ("F_CREATED_QUERY", 0x404),
@@ -338,9 +339,22 @@ const CONSTANTS: &[(&str, u64)] = &[
     ("POSIX_FADV_RANDOM", 1),
     ("POSIX_FADV_SEQUENTIAL", 2),
     ("POSIX_FADV_WILLNEED", 3),
+    ("PROT_EXEC", 4),
+    ("PROT_GROWSDOWN", 0x1000000),
+    ("PROT_GROWSUP", 0x2000000),
+    ("PROT_NONE", 0),
+    ("PROT_READ", 1),
+    ("PROT_SEM", 8),
+    ("PROT_WRITE", 2),
     ("RENAME_EXCHANGE", 2),
     ("RENAME_NOREPLACE", 1),
     ("RENAME_WHITEOUT", 4),
+    ("RESOLVE_BENEATH", 8),
+    ("RESOLVE_CACHED", 0x20),
+    ("RESOLVE_IN_ROOT", 0x10),
+    ("RESOLVE_NO_MAGICLINKS", 2),
+    ("RESOLVE_NO_SYMLINKS", 4),
+    ("RESOLVE_NO_XDEV", 1),
     ("RWF_APPEND", 0x10),
     ("RWF_ATOMIC", 0x40),
     ("RWF_DONTCACHE", 0x80),
@@ -348,6 +362,7 @@ const CONSTANTS: &[(&str, u64)] = &[
     ("RWF_HIPRI", 1),
     ("RWF_NOAPPEND", 0x20),
     ("RWF_NOWAIT", 8),
+    ("RWF_NOSIGNAL", 0x100),
     ("RWF_SYNC", 4),
     ("RWH_WRITE_LIFE_EXTREME", 5),
     ("RWH_WRITE_LIFE_LONG", 4),
@@ -455,6 +470,9 @@ const CONSTANTS: &[(&str, u64)] = &[
     ("XATTR_CREATE", 1),
     ("XATTR_REPLACE", 2),
     ("X_OK", 1),
+    ("_IOC_NONE", 0),
+    ("_IOC_READ", 2),
+    ("_IOC_WRITE", 1),
     ("__O_SYNC", 0x100000),
     ("__O_TMPFILE", 0x400000),
 ];

@@ -231,7 +231,7 @@ fn call(text: &[u8]) -> Result<Body<'_>, Problem> {
         && !rest[from + 1].is_ascii_digit()
     {
         let (before, last) = rest.split_at(from);
-        if last == b"<unfinished ...>" {
+        if is_unfinished(last) {
             return Ok(Body::Unfinished { name, text: before });
         }
         if last == b"<detached ...>" || last.starts_with(b"<ptrace(") {
@@ -245,17 +245,25 @@ fn call(text: &[u8]) -> Result<Body<'_>, Problem> {
     Ok(Body::Call { name, text: rest })
 }
 
+/// `<unfinished ...>`, or with the number of the call, `<unfinished #1 ...>`.
+fn is_unfinished(last: &[u8]) -> bool {
+    last.strip_prefix(b"<unfinished").is_some_and(|rest| behind_mark(rest) == b" ...>")
+}
+
+/// What follows ` #1`, the number of an unfinished call.
+fn behind_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b" #").and_then(|rest| digits(rest).map(|(_, length)| &rest[length..])).unwrap_or(text)
+}
+
 /// `<... read resumed>"", 5) = 5`; before 5.0: `<... read resumed> "", 5) = 5`.
 fn resumed(text: &[u8]) -> Option<Body<'_>> {
     let rest = text.strip_prefix(b"<... ")?;
     let length = memchr::memchr(b' ', rest)?;
     let (name, rest) = rest.split_at(length);
-    let text = rest.strip_prefix(b" resumed>")?;
-    let (text, is_unfinished) = match text.strip_suffix(b"<unfinished ...>") {
-        Some(before) => (before, true),
-        None => (text, false),
-    };
-    Some(Body::Resumed { name, text, is_unfinished })
+    let rest = behind_mark(rest).strip_prefix(b" resumed")?;
+    let text = behind_mark(rest).strip_prefix(b">")?;
+    let last = memchr::memrchr(b'<', text).filter(|&from| is_unfinished(&text[from..]));
+    Some(Body::Resumed { name, text: &text[..last.unwrap_or(text.len())], is_unfinished: last.is_some() })
 }
 
 fn ended(text: &[u8]) -> Body<'_> {
@@ -331,6 +339,12 @@ mod tests {
             (
                 "<... wait4 resumed> <unfinished ...>) = ?",
                 Body::Resumed { name: b"wait4", text: b" <unfinished ...>) = ?", is_unfinished: false },
+            ),
+            ("read(3,  <unfinished #12 ...>", Body::Unfinished { name: b"read", text: b"3,  " }),
+            ("<... read resumed #12>5) = 5", Body::Resumed { name: b"read", text: b"5) = 5", is_unfinished: false }),
+            (
+                "<... read #12 resumed>5 <unfinished #13 ...>",
+                Body::Resumed { name: b"read", text: b"5 ", is_unfinished: true },
             ),
             ("+++ exited with 0 +++", Body::Exited),
             ("+++ killed by SIGKILL (core dumped) +++", Body::Exited),

@@ -8,6 +8,7 @@
 
 mod arguments;
 mod assembler;
+mod beside;
 mod clock;
 mod constants;
 mod errno;
@@ -23,6 +24,7 @@ mod pending;
 pub(crate) mod processes;
 mod reader;
 mod recognise;
+mod several;
 mod signature;
 mod split;
 mod threads;
@@ -32,6 +34,7 @@ mod write;
 pub use errno::name as errno_name;
 pub use reader::{Options, Reader, Step};
 pub use recognise::recognise;
+pub use several::{Several, files_of};
 pub use write::Writer;
 
 /// Calls whose lists strace must print in full: the descriptors of pipes, and the lengths of buffers. Without

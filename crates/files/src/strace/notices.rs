@@ -47,8 +47,22 @@ pub fn add(metadata: &mut Metadata, oddities: &Oddities, names: &Names, times: K
     }
     if oddities.vectors_without_length > 0 {
         notices.push(format!(
-            "{} vectored reads and writes have an unknown length: -s 0 hides it unless -e abbrev='!readv,writev,…' is given",
+            "{} vectored reads and writes have an unknown length: what they moved is assumed; -s 0 hides it unless -e \
+             abbrev='!readv,writev,…' is given",
             count(oddities.vectors_without_length)
+        ));
+    }
+    let beside = [
+        (oddities.frames, "stack frame", "of strace -k"),
+        (oddities.totals, "line", "of a table of totals (strace -C)"),
+    ];
+    for (number, what, of) in beside.into_iter().filter(|(number, ..)| *number > 0) {
+        notices.push(format!("{} {of}: left out", counted(number, what)));
+    }
+    if oddities.coloured > 0 {
+        notices.push(format!(
+            "{} had colours (strace --color), which were taken away",
+            counted(oddities.coloured, "line")
         ));
     }
     if oddities.personalities > 0 {

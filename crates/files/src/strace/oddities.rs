@@ -11,6 +11,12 @@ pub struct Oddities {
     pub pairs_without_descriptors: u64,
     /// Vectors of buffers that strace did not print.
     pub vectors_without_length: u64,
+    /// Stack frames.
+    pub frames: u64,
+    /// Lines of tables of totals.
+    pub totals: u64,
+    /// Lines with colours.
+    pub coloured: u64,
     /// Messages about processes of 32 bits.
     pub personalities: u64,
     /// Calls that were given up because too many were in flight.

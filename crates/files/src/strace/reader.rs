@@ -9,6 +9,7 @@ use iosonar_trace::input::Input;
 use iosonar_trace::text::lines::{LineEnd, Lines};
 
 use super::assembler::Assembler;
+use super::clock::Kind;
 use crate::{Call, CallReader, Metadata};
 
 /// How to read.
@@ -48,6 +49,11 @@ impl Reader {
         let path = input.path().to_owned();
         let assembler = Assembler::new(&path, options.memory_bytes);
         Ok(Self { path, lines: Lines::new(input), assembler, is_at_end: false, is_waiting: false })
+    }
+
+    /// The kind of the times, and that of the first line, as it is in the file.
+    pub(super) fn zero(&self) -> Option<(Kind, i64)> {
+        self.assembler.zero()
     }
 
     /// Keeps calls that are held back in this file, from which a killed recording is recovered.

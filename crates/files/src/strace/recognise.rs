@@ -1,5 +1,6 @@
 //! Recognises the text of strace.
 
+use super::beside::{Besides, without_colours};
 use super::line::{self, Body};
 
 /// Lines that are looked at.
@@ -10,8 +11,10 @@ pub fn recognise(head: &[u8]) -> bool {
     let end = memchr::memrchr(b'\n', head).map_or(head.len(), |end| end + 1);
     let (mut understood, mut others) = (0_u32, 0_u32);
     let lines = head[..end].split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    for line in lines.take(LINES) {
-        match line::parse(line).map(|line| line.body) {
+    let mut besides = Besides::default();
+    let plain = lines.map(without_colours).filter(|line| besides.of(line).is_none());
+    for line in plain.take(LINES) {
+        match line::parse(&line).map(|line| line.body) {
             Ok(Body::Call { name, text }) if is_name(name) && has_result(text) => understood += 1,
             Ok(Body::Unfinished { name, .. } | Body::Resumed { name, .. }) if is_name(name) => understood += 1,
             // `strace -c` and programs that print beside it.
@@ -46,6 +49,8 @@ mod tests {
             "strace: Process 12 attached\n12:00:00 read(3,  <unfinished ...>\n",
             "hello\n[pid 12] close(3) = 0\nclose(4) = -1 EBADF (Bad file descriptor)\n",
             "<... read resumed>\"\", 5) = 5",
+            "close(3) = 0\n > /a(b) [0x1]\n > /a(b) [0x1]\n > /a(b) [0x1]\n",
+            "\u{1b}[1mclose\u{1b}[0m(3) = 0\n",
         ] {
             assert!(recognise(text.as_bytes()), "{text}");
         }

@@ -7,7 +7,7 @@ use crate::CallKind;
 /// `d` fd, `e` fd2, `x` fd or -1, `[` both in a list, `a` fd2 if there is one; `p` path, `q` path2; `l` length, `o` offset,
 /// `P` offset behind a pointer, `Q` offset2; `v` a vector of buffers, `V` a message of them; `f` flags, `O` flags of opening, `A` the mode
 /// among flags, `F` the others, `C` flags by name, `H` a structure of flags and mode; `m` mode, `M` mode if there is one;
-/// `k` the stack of `clone`, `b` data, `s` a structure, `u` the address of a Unix socket, if it has a path, `n` a null pointer, `0` a number that is not recorded.
+/// `I` the argument of `ioctl`, `X` the protection of `mmap`; `k` the stack of `clone`, `b` data, `s` a structure, `S` a structure with the mode, if there is one, `u` the address of a Unix socket, if it has a path, `n` a null pointer, `0` a number that is not recorded.
 pub fn signature(kind: CallKind) -> &'static str {
     use CallKind as K;
     match kind {
@@ -19,7 +19,8 @@ pub fn signature(kind: CallKind) -> &'static str {
         K::Close | K::Fsync | K::Fdatasync | K::Syncfs | K::Fchdir | K::Dup | K::IoUringEnter | K::IoUringRegister => {
             "d"
         }
-        K::Fstat | K::Fstatfs | K::Accept | K::Connect | K::Getsockname | K::Getpeername => "ds",
+        K::Fstat => "dS",
+        K::Fstatfs | K::Accept | K::Connect | K::Getsockname | K::Getpeername => "ds",
         K::Bind => "du0",
         K::Fremovexattr => "db",
         K::Fchown => "d00",
@@ -45,13 +46,20 @@ pub fn signature(kind: CallKind) -> &'static str {
         K::Readahead => "dol",
         K::Flock | K::Setns | K::Shutdown => "df",
         K::PidfdOpen => "0f",
-        K::Stat | K::Lstat | K::Statfs | K::Utime | K::Utimes => "ps",
+        K::Stat | K::Lstat => "pS",
+        K::Statfs | K::Utime | K::Utimes => "ps",
         K::Removexattr | K::Lremovexattr => "pb",
         K::Chown | K::Lchown => "p00",
         K::Rmdir | K::Unlink | K::Chdir | K::Chroot | K::Swapon => "p",
         K::Execve => "pss",
-        K::Newfstatat | K::Utimensat => "dpsf",
-        K::Statx => "dpf0s",
+        K::Newfstatat => "dpSf",
+        K::Utimensat => "dpsf",
+        K::Statx => "dpf0S",
+        K::Getxattrat | K::Setxattrat => "dpfbs0",
+        K::Listxattrat => "dpfb0",
+        K::Removexattrat => "dpfb",
+        K::FileGetattr | K::FileSetattr => "dps0f",
+        K::OpenTreeAttr | K::MountSetattr => "dpfs0",
         K::Unlinkat | K::OpenTree | K::Faccessat | K::InotifyAddWatch => "dpf",
         K::Faccessat2 => "dpAF",
         K::Access | K::Fspick | K::Umount2 => "pf",
@@ -80,11 +88,11 @@ pub fn signature(kind: CallKind) -> &'static str {
         K::Dup2 => "de",
         K::Dup3 => "def",
         K::Fcntl => "dfa",
-        K::Ioctl => "dfn",
+        K::Ioctl => "dfI",
         K::Clone => "kC",
         K::Clone3 => "H0",
         K::Unshare | K::EpollCreate1 | K::InotifyInit1 | K::MemfdSecret | K::Userfaultfd => "f",
-        K::Mmap => "nl0fxo",
+        K::Mmap => "nlXfxo",
         K::Munmap => "nl",
         K::Mremap => "n0lf",
         K::Pipe => "[",

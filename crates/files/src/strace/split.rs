@@ -16,7 +16,7 @@ pub struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     /// The argument at a position, from 0; empty if there is none.
     pub fn at(&self, position: usize) -> &'a [u8] {
-        self.texts.get(position).copied().unwrap_or_default()
+        self.texts.get(position).copied().map(without_name).unwrap_or_default()
     }
 
     /// All of them.
@@ -29,6 +29,16 @@ impl<'a> Arguments<'a> {
             *slot = text.trim_ascii();
             self.count += 1;
         }
+    }
+}
+
+/// An argument without its name, which `strace -N` writes: `fd=3`.
+fn without_name(text: &[u8]) -> &[u8] {
+    let is_name = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
+    let length = text.iter().take_while(|byte| is_name(byte)).count();
+    match text.get(length..) {
+        Some([b'=', value @ ..]) if length > 0 && !text[0].is_ascii_digit() => value,
+        _ => text,
     }
 }
 
@@ -59,8 +69,7 @@ pub fn split(text: &[u8]) -> Result<(Arguments<'_>, Option<&[u8]>), Problem> {
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b'<' => at = skip_annotation(text, at)?,
             b'/' if text.get(at + 1) == Some(&b'*') => {
-                let end = memchr::memmem::find(&text[at + 2..], b"*/").ok_or("a comment is not closed")?;
-                at += 2 + end + 1;
+                at = skip_comment(text, at).ok_or("a comment is not closed")?;
             }
             _ => {}
         }
@@ -83,6 +92,24 @@ const SPECIAL: [bool; 256] = {
     }
     special
 };
+
+/// The position of the last byte of the comment that begins at `from`. With `-X verbose`, comments may have others inside:
+/// `2147485440 /* QCMD(0x800007 /* Q_GETQUOTA */, 0 /* USRQUOTA */) */`.
+pub fn skip_comment(text: &[u8], from: usize) -> Option<usize> {
+    let first = from + 2 + memchr::memmem::find(text.get(from + 2..)?, b"*/")?;
+    let (mut at, mut depth) = (from + 2, 1_u32);
+    while depth > 0 {
+        match memchr::memmem::find(&text[at..], b"*/") {
+            // Not all of them are closed: then the first end is the end.
+            None => return Some(first + 1),
+            Some(end) => {
+                depth = depth.saturating_add(memchr::memmem::find_iter(&text[at..at + end], b"/*").count() as u32) - 1;
+                at += end + 2;
+            }
+        }
+    }
+    Some(at - 1)
+}
 
 /// The position of the quote that ends the string that begins at `from`.
 pub fn skip_string(text: &[u8], from: usize) -> Result<usize, Problem> {
@@ -145,6 +172,11 @@ mod tests {
             ("3<TCP:[1.1.1.1:1->2.2.2.2:2]>, 0) = 0", vec!["3<TCP:[1.1.1.1:1->2.2.2.2:2]>", "0"]),
             ("0</dev/null<char 1:3>>, TCGETS) = 0", vec!["0</dev/null<char 1:3>>", "TCGETS"]),
             ("3</tmp/a->, 1) = 0", vec!["3</tmp/a->", "1"]),
+            (
+                "7 /* QCMD(0x8 /* Q_A */, 0 /* USR */) */, \"a\") = 0",
+                vec!["7 /* QCMD(0x8 /* Q_A */, 0 /* USR */) */", "\"a\""],
+            ),
+            ("7 /* a /* b */, 8) = 0", vec!["7 /* a /* b */", "8"]),
         ] {
             assert_eq!(texts(given), (expected.iter().map(ToString::to_string).collect(), Some(" = 0".to_owned())));
         }

@@ -2,6 +2,7 @@
 
 mod forms;
 mod interrupted;
+mod several;
 mod written;
 
 use std::io::Cursor;

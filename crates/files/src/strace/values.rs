@@ -1,6 +1,6 @@
 //! Reads the values in arguments: numbers, strings, descriptors, buffers.
 
-use super::split::{skip_annotation, skip_string};
+use super::split::{skip_annotation, skip_comment, skip_string};
 
 /// A number: decimal, octal with a leading 0, or hexadecimal with 0x. What follows it (an annotation, a comment) is ignored.
 pub fn number(text: &[u8]) -> Option<i64> {
@@ -144,7 +144,7 @@ pub fn value_end(text: &[u8]) -> Option<usize> {
             None => return Some(at),
             Some(b'"') => at = skip_string(text, at).ok()?,
             Some(b'<') => at = skip_annotation(text, at).ok()?,
-            Some(b'/') if text.get(at + 1) == Some(&b'*') => at += 3 + memchr::memmem::find(&text[at + 2..], b"*/")?,
+            Some(b'/') if text.get(at + 1) == Some(&b'*') => at = skip_comment(text, at)?,
             Some(b'{' | b'[' | b'(') => depth += 1,
             Some(b'}' | b']' | b')') if depth == 0 => return Some(at),
             Some(b'}' | b']' | b')') => depth -= 1,

@@ -8,7 +8,8 @@ use iosonar_trace::output::Output;
 use super::constants;
 use super::errno;
 use super::signature::signature;
-use crate::{AT_FDCWD, Call, CallWriter, Metadata, Name};
+use crate::model::ioctl::{FICLONE, FICLONERANGE, FIDEDUPERANGE};
+use crate::{AT_FDCWD, Call, CallKind, CallWriter, Metadata, Name};
 
 /// The time of the first line if the trace does not say when it was recorded: 2001, so that no reader takes the times for
 /// others than since 1970.
@@ -142,10 +143,20 @@ fn argument(line: &mut Vec<u8>, call: &Call, letter: u8) {
             if let Some(mode) = call.mode {
                 push(line, format_args!(", mode={:#o}", Octal(mode)));
             }
+            if let Some(resolve) = call.offset {
+                push(line, format_args!(", resolve={resolve:#x}"));
+            }
             line.push(b'}');
         }
+        b'I' => ioctl_argument(line, call),
+        b'X' => push(line, format_args!("{:#x}", call.mode.unwrap_or(0))),
         b'C' => push(line, format_args!("flags={:#x}", call.flags)),
         b'k' => line.extend_from_slice(b"child_stack=NULL"),
+        b'S' => match call.mode {
+            Some(mode) if call.kind == CallKind::Statx => push(line, format_args!("{{stx_mode={:#o}}}", Octal(mode))),
+            Some(mode) => push(line, format_args!("{{st_mode={:#o}}}", Octal(mode))),
+            None => line.extend_from_slice(b"{...}"),
+        },
         b's' => line.extend_from_slice(b"{...}"),
         b'u' if call.path.is_some() => {
             line.extend_from_slice(b"{sa_family=AF_UNIX, sun_path=");
@@ -155,6 +166,25 @@ fn argument(line: &mut Vec<u8>, call: &Call, letter: u8) {
         b'u' => line.extend_from_slice(b"{...}"),
         b'n' => line.extend_from_slice(b"NULL"),
         _ => line.push(b'0'),
+    }
+}
+
+fn ioctl_argument(line: &mut Vec<u8>, call: &Call) {
+    let [offset, offset2] = [call.offset, call.offset2].map(Option::unwrap_or_default);
+    let (fd2, length) = (call.fd2.unwrap_or(-1), call.length.unwrap_or(0));
+    match u32::try_from(call.flags) {
+        Ok(FICLONE) => push(line, format_args!("{fd2}")),
+        Ok(FICLONERANGE) => push(
+            line,
+            format_args!("{{src_fd={fd2}, src_offset={offset2}, src_length={length}, dest_offset={offset}}}"),
+        ),
+        Ok(FIDEDUPERANGE) => push(
+            line,
+            format_args!(
+                "{{src_offset={offset}, src_length={length}, dest_count=1, info=[{{dest_fd={fd2}, dest_offset={offset2}}}]}}"
+            ),
+        ),
+        _ => line.extend_from_slice(b"NULL"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Adds the file and the position of each call, for other programs.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
@@ -22,6 +23,11 @@ impl Locator {
     pub fn new(known: &Metadata) -> Self {
         let cwd = Some(Name::from(UNKNOWN));
         Self(State::new(known, Options { cwd, ..Options::default() }))
+    }
+
+    /// Calls so far that change files, and that no replay repeats, by what they do.
+    pub fn lost(&self) -> BTreeMap<String, u64> {
+        self.0.counts().lost
     }
 
     /// The path of the file that a call uses, and where in it the call begins. The path is absolute, or relative to a working

@@ -108,10 +108,10 @@ impl Plan {
                 First::Absent => Must::NotExist,
                 First::Unknown | First::Either => continue,
             };
-            let mut item = Item::new(&path, must, need.kind);
+            let kind = need.shown_kind();
+            let mut item = Item::new(&path, must, kind);
             (item.bytes, item.is_exact, item.is_executable) = (need.bytes, need.is_exact, need.is_executable);
-            if need.kind == Some(Kind::Link) && must == Must::Exist && tree.and_then(|tree| tree.find(&path)).is_none()
-            {
+            if kind == Some(Kind::Link) && must == Must::Exist && tree.and_then(|tree| tree.find(&path)).is_none() {
                 plan.unknown_links += 1;
                 continue;
             }

@@ -20,6 +20,8 @@ pub enum Rule {
     Description,
     /// The position of a description.
     Position,
+    /// The flags of a description, as `F_SETFL` changes them.
+    Flags,
     /// A name in a directory.
     Name,
     /// The entries of a directory.

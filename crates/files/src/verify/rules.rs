@@ -269,6 +269,7 @@ fn rule(resource: Resource) -> Rule {
     match resource {
         Resource::Description(_) => Rule::Description,
         Resource::Position(_) => Rule::Position,
+        Resource::Flags(_) => Rule::Flags,
         Resource::Name(_) => Rule::Name,
         Resource::Entries(_) => Rule::Entries,
         Resource::Size(_) => Rule::Size,

@@ -22,17 +22,18 @@ pub struct StraceReading {
 /// Converts a trace of calls, and edits it if there is a pipeline.
 pub fn run(
     kind: FileKind,
-    input: &Path,
+    inputs: &[PathBuf],
     output: &Path,
     reading: &StraceReading,
     pipeline: Option<&transforms::Pipeline>,
     replacing: &Replacing,
 ) -> Result<ExitCode> {
+    let input = inputs[0].as_path();
     let name = path_text(input);
     if kind == FileKind::CallsRun {
         bail!("{name} is a run of calls, which no other format can hold; convert or edit the trace that it replayed");
     }
-    let mut calls = iosonar_files::open(input, &OpenOptions { cwd: reading.cwd.clone() })?;
+    let mut calls = iosonar_files::open_several(inputs, &OpenOptions { cwd: reading.cwd.clone() })?;
     let is = match kind {
         FileKind::Strace => ", text of strace",
         FileKind::Calls if input.is_file() => ", a table",

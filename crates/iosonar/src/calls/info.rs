@@ -1,8 +1,9 @@
 //! `iosonar info` of calls and of their runs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -23,12 +24,16 @@ const MOST_CALLS: usize = 15;
 const MOST_NAMES: usize = 5;
 
 /// Prints a summary of a trace or of a run.
-pub fn run(kind: FileKind, path: &Path, reading: &StraceReading, as_json: bool) -> Result<ExitCode> {
-    let opened = match kind {
-        FileKind::CallsRun => Opened::Run(iosonar_files::table::open_run(path)?),
-        _ => Opened::Calls(kind, iosonar_files::open(path, &OpenOptions { cwd: reading.cwd.clone() })?),
+pub fn run(kind: FileKind, paths: &[PathBuf], reading: &StraceReading, as_json: bool) -> Result<ExitCode> {
+    let path = match paths {
+        [one] => one.clone(),
+        _ => PathBuf::from(format!("{} and {} more", path_text(&paths[0]), paths.len() - 1)),
     };
-    of(opened, path, as_json)
+    let opened = match kind {
+        FileKind::CallsRun => Opened::Run(iosonar_files::table::open_run(&paths[0])?),
+        _ => Opened::Calls(kind, iosonar_files::open_several(paths, &OpenOptions { cwd: reading.cwd.clone() })?),
+    };
+    of(opened, &path, as_json)
 }
 
 /// Prints a summary of what was opened under this name.
@@ -44,8 +49,9 @@ pub fn of(opened: Opened, path: &Path, as_json: bool) -> Result<ExitCode> {
             (FileKind::CallsRun, metadata)
         }
         Opened::Calls(kind, calls) => {
-            let (metadata, summary) = read_calls(path, calls)?;
+            let (metadata, summary, lost) = read_calls(path, calls)?;
             object.extend(summary.json());
+            object.insert("changes_not_replayed".into(), json!(lost));
             (kind, metadata)
         }
     };
@@ -62,7 +68,7 @@ pub fn of(opened: Opened, path: &Path, as_json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read_calls(path: &Path, mut calls: Box<dyn CallReader>) -> Result<(Metadata, Summary)> {
+fn read_calls(path: &Path, mut calls: Box<dyn CallReader>) -> Result<(Metadata, Summary, BTreeMap<String, u64>)> {
     let mut summary = Summary::default();
     let mut files = Locator::new(calls.metadata());
     let mut progress = Rows::of(&format!("reading {}", path.display()), "calls");
@@ -72,7 +78,7 @@ fn read_calls(path: &Path, mut calls: Box<dyn CallReader>) -> Result<(Metadata, 
         progress.row(|| calls.progress());
     }
     progress.finish();
-    Ok((calls.metadata().clone(), summary))
+    Ok((calls.metadata().clone(), summary, files.lost()))
 }
 
 fn read_run(path: &Path, mut results: Box<dyn ResultReader>) -> Result<(Metadata, RunSummary)> {
@@ -154,6 +160,7 @@ fn for_people(object: &Value, kind: FileKind) -> String {
             line(name, value);
         }
     }
+    line("not replayed", not_replayed(&object["changes_not_replayed"]));
     // A call that ends its thread never returns.
     let unfinished = number(&counts["unfinished"]).saturating_sub(exits(object));
     if unfinished > 0 && kind != FileKind::CallsRun {
@@ -261,6 +268,17 @@ fn files(files: &Value) -> String {
     format!("{}{most}", human::count(count))
 }
 
+/// Calls whose result differs. If changes of files were left out, none of these calls says that the files are the same.
+fn mismatches(object: &Value) -> String {
+    let changes = number(&object["outcomes"]["changes_files"]);
+    let lost = if changes > 0 {
+        format!("; {} that change files were not replayed", human::counted(changes, "call"))
+    } else {
+        String::new()
+    };
+    format!("{}{lost}", human::count(number(&object["mismatches"])))
+}
+
 fn of_run(object: &Value) -> Vec<(&'static str, String)> {
     let us = |key: &str| human::percentile(object["issue_error_us"][key].as_f64());
     let error = match &object["issue_error_us"] {
@@ -274,9 +292,19 @@ fn of_run(object: &Value) -> Vec<(&'static str, String)> {
         ("instances", if instances > 1 { human::count(instances) } else { String::new() }),
         ("issue error", error),
         ("held by", largest(&object["held_by"], str::to_owned)),
-        ("mismatches", human::count(number(&object["mismatches"]))),
+        ("mismatches", mismatches(object)),
         ("outcomes", largest(&object["outcomes"], |name| name.replace('_', " "))),
     ]
+}
+
+/// Changes of files for which no replay exists.
+fn not_replayed(changes: &Value) -> String {
+    let sum: u64 = changes.as_object().into_iter().flatten().map(|(_, count)| number(count)).sum();
+    if sum == 0 {
+        String::new()
+    } else {
+        format!("{}, which change files: {}", human::count(sum), largest(changes, str::to_owned))
+    }
 }
 
 fn other_calls(calls: &Value) -> String {

@@ -14,14 +14,14 @@ use iosonar_files::FileKind;
 
 use crate::usage::misuse;
 
-/// Whether the one input is a file of calls, according to its content. Standard input and pipes are not read for this: then
+/// Whether the input is a file of calls, or the files of strace -ff, according to its content. Standard input and pipes are not read for this: then
 /// the name of the output decides.
 pub fn kind_of(inputs: &[&Path], output: Option<&Path>) -> Result<Option<FileKind>> {
     let found = inputs.iter().find_map(|input| iosonar_files::recognise(input));
     let by_name = output.filter(|_| inputs.iter().any(|input| !input.is_file())).and_then(kind_by_name);
     let Some(kind) = found.or(by_name) else { return Ok(None) };
-    if inputs.len() > 1 {
-        misuse!("a trace of calls is a single file; name one input and one output");
+    if inputs.len() > 1 && kind != FileKind::Strace {
+        misuse!("a trace of calls is a single file, unless strace -ff wrote it; name one input and one output");
     }
     Ok(Some(kind))
 }

@@ -25,8 +25,8 @@ pub struct Args {
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The file to write comes last; NAME.load… turns a run back into its load. Further input files of one trace (blktrace)
-    /// come before it
+    /// The file to write comes last; NAME.load… turns a run back into its load. Further input files of one trace (blktrace,
+    /// strace -ff) come before it
     #[arg(value_name = "OUT", required = true)]
     others: Vec<PathBuf>,
 
@@ -121,7 +121,7 @@ impl Args {
         self.replacing.allows(&output)?;
         let paths: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
         if let Some(kind) = calls::kind_of(&paths, Some(&output))? {
-            return calls::convert::run(kind, paths[0], &output, &self.calls, None, &self.replacing);
+            return calls::convert::run(kind, &inputs, &output, &self.calls, None, &self.replacing);
         }
         let to = match self.to {
             Some(format) => format,

@@ -87,7 +87,14 @@ impl Args {
             written::refuse_same_file(&input, &output)?;
             self.replacing.allows(&output)?;
             let reading = calls::convert::StraceReading::default();
-            return calls::convert::run(kind, &input, &output, &reading, Some(&pipeline), &self.replacing);
+            return calls::convert::run(
+                kind,
+                std::slice::from_ref(&input),
+                &output,
+                &reading,
+                Some(&pipeline),
+                &self.replacing,
+            );
         }
         let pipeline = match pipeline.load {
             Ok(pipeline) => pipeline,

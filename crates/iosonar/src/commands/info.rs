@@ -28,7 +28,7 @@ const MOST_NOTES: usize = 8;
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The file, or the files of one trace (blktrace); `-` is standard input
+    /// The file, or the files of one trace (blktrace, strace -ff); `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -54,7 +54,7 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let paths: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
         if let Some(kind) = calls::kind_of(&paths, None)? {
-            return calls::info::run(kind, paths[0], &self.calls, self.json);
+            return calls::info::run(kind, &self.files, &self.calls, self.json);
         }
         let (file, name) = match self.files.as_slice() {
             // A pipe can be opened only once.

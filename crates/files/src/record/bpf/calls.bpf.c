@@ -67,7 +67,7 @@ enum state {
 #define EXTRA(what) ((what) >> 12 & 15u)
 enum extra {
 	IOVEC = 1,	/* extra[0]: the bytes of all buffers, arguments 1 and 2 */
-	OPEN_HOW = 2,	/* extra[0], extra[1]: flags and mode, argument 2 */
+	OPEN_HOW = 2,	/* extra[0], extra[1]: flags and mode, argument 2; which becomes the flags of resolving */
 	CLONE_ARGS = 3, /* extra[0]: flags and exit signal, argument 0 */
 	OFFSET_1 = 4,	/* extra[0], extra[1]: the offsets that arguments 1 and 3 point to */
 	OFFSET_2 = 5,	/* extra[0]: the offset that argument 2 points to */
@@ -77,6 +77,10 @@ enum extra {
 	EXEC = 9,	/* execve */
 	RESULT_PATH = 10, /* the first path is in argument 0 after the call */
 	SOCKET_NAME = 11, /* the first path is in the address of a Unix socket, arguments 1 and 2 */
+	STAT_1 = 13,	/* extra[0]: the mode in the `struct stat` that argument 1 points to, after the call */
+	STAT_2 = 14,	/* the same for argument 2 */
+	STATX_4 = 15,	/* the same for the `struct statx` of argument 4 */
+	REQUEST = 12,	/* arguments 2 to 5, extra[0]: what a request of ioctl points to; extra[1]: 0 if that was read */
 };
 #define NO_OFFSET (~0ull)
 
@@ -128,6 +132,9 @@ struct {
 	struct path *value;
 } scratch SEC(".maps");
 
+/* Functions of more than five arguments cannot be called. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 static inline void count(enum counter counter)
 {
 	__sync_fetch_and_add(&counters[counter], 1);
@@ -149,7 +156,7 @@ static inline struct call *reserve(void)
 }
 
 /* Reports a path of the user (`is_user`) or of the kernel. Returns whether it could be read. */
-static inline int report_text(__u32 slot, const void *address, __u32 room, int is_user, __u8 which, __u32 thread,
+static ALWAYS_INLINE int report_text(__u32 slot, const void *address, __u32 room, int is_user, __u8 which, __u32 thread,
 			      __u64 begin_ns)
 {
 	struct path *p = bpf_map_lookup_elem(&scratch, &slot);
@@ -171,7 +178,7 @@ static inline int report_text(__u32 slot, const void *address, __u32 room, int i
 	return 1;
 }
 
-static inline int report_path(__u32 slot, const void *address, int is_user, __u8 which, __u32 thread, __u64 begin_ns)
+static ALWAYS_INLINE int report_path(__u32 slot, const void *address, int is_user, __u8 which, __u32 thread, __u64 begin_ns)
 {
 	return report_text(slot, address, PATH_BYTES, is_user, which, thread, begin_ns);
 }
@@ -256,8 +263,14 @@ static inline __u64 total_bytes(const struct iovec *buffers, __u64 number)
 	return total;
 }
 
+/* Of linux/fs.h. */
+#define FICLONERANGE 0x4020940du
+#define FIDEDUPERANGE 0xc0189436u
+
 static inline void read_extra(struct thread *t, __u32 extra)
 {
+	__u64 address;
+
 	t->extra[0] = NO_OFFSET;
 	t->extra[1] = NO_OFFSET;
 	switch (extra) {
@@ -265,8 +278,24 @@ static inline void read_extra(struct thread *t, __u32 extra)
 		t->extra[0] = total_bytes((void *)t->arguments[1], t->arguments[2]);
 		break;
 	case OPEN_HOW:
-		if (bpf_probe_read_user(t->extra, 16, (void *)t->arguments[2]))
+		address = t->arguments[2];
+		if (bpf_probe_read_user(t->extra, 16, (void *)address) ||
+		    bpf_probe_read_user(&t->arguments[2], 8, (void *)address + 16))
 			t->extra[0] = t->extra[1] = NO_OFFSET;
+		break;
+	case REQUEST:
+		address = t->arguments[2];
+		switch ((__u32)t->arguments[1]) {
+		case FICLONERANGE:
+			t->extra[1] = bpf_probe_read_user(&t->arguments[2], 32, (void *)address) ? NO_OFFSET : 0;
+			break;
+		case FIDEDUPERANGE:
+			/* The range of the source, the number of destinations, and the first of these. */
+			if (!bpf_probe_read_user(&t->arguments[2], 32, (void *)address) &&
+			    !bpf_probe_read_user(t->extra, 8, (void *)address + 32))
+				t->extra[1] = 0;
+			break;
+		}
 		break;
 	case CLONE_ARGS:
 		/* The signal at the end of the child is a field of its own; `clone` has both in one word. */
@@ -288,6 +317,21 @@ static inline void read_extra(struct thread *t, __u32 extra)
 			t->extra[0] = NO_OFFSET;
 		break;
 	}
+}
+
+/* Where the mode is in `struct stat` and `struct statx`. */
+#if defined(__TARGET_ARCH_x86_64)
+#define STAT_MODE_AT 24
+#else
+#define STAT_MODE_AT 16
+#endif
+#define STATX_MODE_AT 28
+
+static inline void read_mode(struct thread *t, __u64 address, __u32 at, __u32 bytes)
+{
+	__u64 mode = 0;
+
+	t->extra[0] = bpf_probe_read_user(&mode, bytes, (void *)address + at) ? NO_OFFSET : mode;
 }
 
 static inline int is_compat(void)
@@ -356,7 +400,7 @@ int call_begins(__u64 *ctx)
 	/* User space reads both at any time: a thread that is calling has the time of this call. */
 	*(volatile __u64 *)&t->begin_ns = bpf_ktime_get_ns();
 	*(volatile __u8 *)&t->state |= IS_CALLING;
-	if (FIRST_PATH(what))
+	if (FIRST_PATH(what) | SECOND_PATH(what))
 		t->missing = report_paths(t, what, 3);
 	else if (EXTRA(what) == SOCKET_NAME)
 		t->missing = report_socket_name(t);
@@ -407,6 +451,12 @@ int call_ends(__u64 *ctx)
 		bpf_probe_read_user(t->extra, 8, (void *)t->arguments[0]);
 	else if (extra == PAIR_3 && !result)
 		bpf_probe_read_user(t->extra, 8, (void *)t->arguments[3]);
+	else if (extra == STAT_1 && !result)
+		read_mode(t, t->arguments[1], STAT_MODE_AT, 4);
+	else if (extra == STAT_2 && !result)
+		read_mode(t, t->arguments[2], STAT_MODE_AT, 4);
+	else if (extra == STATX_4 && !result)
+		read_mode(t, t->arguments[4], STATX_MODE_AT, 2);
 	else if (extra == RESULT_PATH && result > 0)
 		report_path(0, (void *)t->arguments[0], 1, 1, t->thread, t->begin_ns);
 	c = reserve();
@@ -505,11 +555,14 @@ enum opcode {
 	OP_WRITE = 23,
 	OP_FADVISE = 24,
 	OP_OPENAT2 = 28,
+	OP_SPLICE = 30,
 	OP_RENAMEAT = 35,
 	OP_UNLINKAT = 36,
 	OP_MKDIRAT = 37,
 	OP_SYMLINKAT = 38,
 	OP_LINKAT = 39,
+	OP_FSETXATTR = 41,
+	OP_SETXATTR = 42,
 	OP_FTRUNCATE = 55,
 	OP_READV_FIXED = 60,
 	OP_WRITEV_FIXED = 61,
@@ -547,8 +600,10 @@ static inline int uring_arguments(struct call *c, struct io_kiocb *req)
 		READ(offset, req, io_rw, kiocb.ki_pos);
 		READ(address, req, io_rw, addr);
 		READ(len, req, io_rw, len);
+		READ(flags, req, io_rw, flags);
 		c->arguments[2] = offset;
 		c->arguments[3] = total_bytes((void *)address, len);
+		c->arguments[4] = flags;
 		return 1;
 	case OP_READ:
 	case OP_WRITE:
@@ -556,8 +611,28 @@ static inline int uring_arguments(struct call *c, struct io_kiocb *req)
 	case OP_WRITE_FIXED:
 		READ(offset, req, io_rw, kiocb.ki_pos);
 		READ(len, req, io_rw, len);
+		READ(flags, req, io_rw, flags);
 		c->arguments[2] = offset;
 		c->arguments[3] = len;
+		c->arguments[4] = flags;
+		return 1;
+	case OP_SPLICE:
+		/* From arguments[0] at arguments[2], to arguments[1] at arguments[5]. */
+		READ(fd2, req, io_splice, splice_fd_in);
+		READ(offset, req, io_splice, off_in);
+		READ(length, req, io_splice, len);
+		READ(flags, req, io_splice, flags);
+		c->arguments[1] = c->arguments[0];
+		c->arguments[0] = fd2;
+		c->arguments[2] = offset;
+		c->arguments[3] = length;
+		c->arguments[4] = (__u32)flags;
+		READ(offset, req, io_splice, off_out);
+		c->arguments[5] = offset;
+		return 1;
+	/* Their names and values are not recorded, nor is the path. */
+	case OP_FSETXATTR:
+	case OP_SETXATTR:
 		return 1;
 	case OP_FSYNC:
 	case OP_SYNC_FILE_RANGE:

@@ -69,6 +69,15 @@ struct io_rw {
 	struct kiocb kiocb;
 	__u64 addr;
 	__u32 len;
+	__s32 flags;
+};
+
+struct io_splice {
+	__s64 off_out;
+	__s64 off_in;
+	__u64 len;
+	__s32 splice_fd_in;
+	__u32 flags;
 };
 
 struct open_how {

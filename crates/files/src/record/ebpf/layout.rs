@@ -1,6 +1,7 @@
 //! Which argument of a system call is what.
 
 use crate::model::call::Call;
+use crate::model::ioctl::{FICLONE, FICLONERANGE, FIDEDUPERANGE};
 use crate::model::kind::CallKind;
 
 /// The arguments of a call, one letter for each:
@@ -16,6 +17,8 @@ use crate::model::kind::CallKind;
 /// | `h` | pointer to `struct open_how` | `a` | pointer to `struct clone_args` |
 /// | `x` | pointer to the two new descriptors | `r` | where the call writes the path |
 /// | `n` | number of `fcntl` | `e` | path of a program |
+/// | `t` | argument of `ioctl`: of those requests that are replayed, what it is or points to | | |
+/// | `y` | where the call writes a `struct stat` or `statx`: its mode | | |
 /// | `s` | address of a socket, with its bytes in the next argument: a Unix socket's name is the path | `_` | not recorded |
 pub fn layout(kind: CallKind) -> &'static str {
     use CallKind as K;
@@ -44,8 +47,10 @@ pub fn layout(kind: CallKind) -> &'static str {
         K::Readahead => "dol",
         K::Flock => "df",
         K::Access => "pf",
-        K::Newfstatat => "dp_f",
-        K::Statx => "dpf",
+        K::Stat | K::Lstat => "py",
+        K::Fstat => "dy",
+        K::Newfstatat => "dpyf",
+        K::Statx => "dpf_y",
         K::Faccessat => "dpf",
         K::Faccessat2 => "dpfF",
         K::Readlink => "p_l",
@@ -54,13 +59,11 @@ pub fn layout(kind: CallKind) -> &'static str {
         K::Fgetxattr => "d__l",
         K::Listxattr | K::Llistxattr => "p_l",
         K::Flistxattr => "d_l",
-        K::Setxattr | K::Lsetxattr => "p__lf",
-        K::Fsetxattr => "d__lf",
-        K::Stat
-        | K::Lstat
-        | K::Statfs
-        | K::Removexattr
-        | K::Lremovexattr
+        K::Setxattr | K::Lsetxattr => "pP_lf",
+        K::Fsetxattr => "dP_lf",
+        K::Removexattr | K::Lremovexattr => "pP",
+        K::Fremovexattr => "dP",
+        K::Statfs
         | K::Unlink
         | K::Rmdir
         | K::Chown
@@ -70,7 +73,8 @@ pub fn layout(kind: CallKind) -> &'static str {
         | K::Chdir
         | K::Chroot
         | K::Swapon => "p",
-        K::NameToHandleAt => "dp__f",
+        K::NameToHandleAt | K::FileGetattr | K::FileSetattr => "dp__f",
+        K::Setxattrat | K::Getxattrat | K::Listxattrat | K::Removexattrat | K::OpenTreeAttr | K::MountSetattr => "dpf",
         K::Mkdir | K::Mknod | K::Chmod => "pm",
         K::Mkdirat | K::Mknodat | K::Fchmodat => "dpm",
         K::Fchmodat2 => "dpmf",
@@ -88,13 +92,13 @@ pub fn layout(kind: CallKind) -> &'static str {
         K::Dup2 => "dD",
         K::Dup3 => "dDf",
         K::Fcntl => "dfn",
-        K::Ioctl => "df",
+        K::Ioctl => "dft",
         K::Clone | K::Unshare => "f",
         K::Clone3 => "a",
         K::Execve => "e",
         K::Execveat => "de__f",
         K::Setns => "df",
-        K::Mmap => "_l_fdo",
+        K::Mmap => "_lmfdo",
         K::Pipe => "x",
         K::Pipe2 => "xf",
         K::Bind => "ds_",
@@ -118,10 +122,8 @@ pub fn layout(kind: CallKind) -> &'static str {
         | K::Fsync
         | K::Fdatasync
         | K::Syncfs
-        | K::Fstat
         | K::Fstatfs
         | K::Fchown
-        | K::Fremovexattr
         | K::Fchdir
         | K::Dup
         | K::Accept
@@ -184,6 +186,10 @@ pub fn instructions(kind: CallKind) -> u16 {
             (b'e', _) => 9,
             (b'r', _) => 10,
             (b's', _) => 11,
+            (b't', _) => 12,
+            (b'y', 1) => 13,
+            (b'y', 2) => 14,
+            (b'y', 4) => 15,
             _ => 0,
         };
         match letter {
@@ -225,7 +231,10 @@ pub fn set_arguments(call: &mut Call, arguments: &[u64; 6], extra: [u64; 2]) {
             b'h' => {
                 call.flags = known.unwrap_or(0);
                 call.mode = (known.is_some() && creates(call.flags)).then_some(extra[1] as u32);
+                call.offset = known.map(|_| arguments[2].cast_signed());
             }
+            b'y' if call.succeeded() => call.mode = known.map(|mode| mode as u32),
+            b't' => set_ioctl_argument(call, arguments, extra),
             b'a' => call.flags = known.unwrap_or(0),
             b'n' if takes_number(call.flags) => call.fd2 = Some(number),
             b'x' if call.succeeded() => {
@@ -234,6 +243,29 @@ pub fn set_arguments(call: &mut Call, arguments: &[u64; 6], extra: [u64; 2]) {
             }
             _ => {}
         }
+    }
+}
+
+/// The argument of a request that is replayed. The recorder puts what it points to into the arguments from it on; of
+/// `FIDEDUPERANGE` the numbers, of which only one has a meaning, are left out.
+fn set_ioctl_argument(call: &mut Call, arguments: &[u64; 6], extra: [u64; 2]) {
+    let [_, _, first, second, third, fourth] = *arguments;
+    let is_known = extra[1] != UNKNOWN;
+    match call.flags as u32 {
+        FICLONE => call.fd2 = Some(first as i32),
+        FICLONERANGE if is_known => {
+            call.fd2 = Some(first as i32);
+            call.offset2 = Some(second.cast_signed());
+            call.length = Some(third);
+            call.offset = Some(fourth.cast_signed());
+        }
+        FIDEDUPERANGE if is_known => {
+            call.offset = Some(first.cast_signed());
+            call.length = Some(second);
+            call.fd2 = Some(fourth as i32);
+            call.offset2 = Some(extra[0].cast_signed());
+        }
+        _ => {}
     }
 }
 
@@ -287,7 +319,7 @@ mod tests {
         for &kind in CallKind::ALL {
             let letters = layout(kind);
             assert!(letters.len() <= 6, "{}", kind.name());
-            assert!(letters.bytes().all(|letter| b"dDpPoiIlvfFmchaxrnes_".contains(&letter)), "{}", kind.name());
+            assert!(letters.bytes().all(|letter| b"dDpPoiIlvfFmchaxrnesty_".contains(&letter)), "{}", kind.name());
             // The eBPF program reads paths from the first five.
             assert!(letters.bytes().take(5).filter(|letter| b"pPe".contains(letter)).count() <= 2);
         }

@@ -11,6 +11,17 @@ macro_rules! table {
     };
 }
 
+/// Calls of Linux 6.13 and newer, whose numbers are the same on every processor.
+const NEW: &[(CallKind, libc::c_long)] = &[
+    (CallKind::Setxattrat, 463),
+    (CallKind::Getxattrat, 464),
+    (CallKind::Listxattrat, 465),
+    (CallKind::Removexattrat, 466),
+    (CallKind::OpenTreeAttr, 467),
+    (CallKind::FileGetattr, 468),
+    (CallKind::FileSetattr, 469),
+];
+
 /// The calls that every processor has.
 #[rustfmt::skip]
 const COMMON: &[(CallKind, libc::c_long)] = table! {
@@ -44,7 +55,7 @@ const COMMON: &[(CallKind, libc::c_long)] = table! {
     InotifyAddWatch SYS_inotify_add_watch, FanotifyInit SYS_fanotify_init, PidfdOpen SYS_pidfd_open,
     PidfdGetfd SYS_pidfd_getfd, Userfaultfd SYS_userfaultfd, PerfEventOpen SYS_perf_event_open, Bpf SYS_bpf,
     OpenByHandleAt SYS_open_by_handle_at, OpenTree SYS_open_tree, Fsopen SYS_fsopen, Fspick SYS_fspick,
-    Fsmount SYS_fsmount, MoveMount SYS_move_mount, Mount SYS_mount, Umount2 SYS_umount2,
+    Fsmount SYS_fsmount, MoveMount SYS_move_mount, MountSetattr SYS_mount_setattr, Mount SYS_mount, Umount2 SYS_umount2,
     PivotRoot SYS_pivot_root, IoUringSetup SYS_io_uring_setup, IoUringEnter SYS_io_uring_enter,
     IoUringRegister SYS_io_uring_register, IoSetup SYS_io_setup, IoSubmit SYS_io_submit,
     IoGetevents SYS_io_getevents, MqOpen SYS_mq_open, LandlockCreateRuleset SYS_landlock_create_ruleset,
@@ -67,7 +78,7 @@ const OLD: &[(CallKind, libc::c_long)] = &[];
 
 /// All calls with their numbers.
 pub fn numbers() -> impl Iterator<Item = (CallKind, usize)> {
-    COMMON.iter().chain(OLD).map(|&(kind, number)| (kind, usize::try_from(number).expect("a system call")))
+    COMMON.iter().chain(NEW).chain(OLD).map(|&(kind, number)| (kind, usize::try_from(number).expect("a system call")))
 }
 
 /// The call of each number.
@@ -85,9 +96,9 @@ mod tests {
 
     #[test]
     fn every_call_has_one_number() {
-        assert_eq!(kinds().iter().flatten().count(), COMMON.len() + OLD.len());
+        assert_eq!(kinds().iter().flatten().count(), COMMON.len() + NEW.len() + OLD.len());
         #[cfg(target_arch = "x86_64")]
-        assert_eq!(COMMON.len() + OLD.len(), CallKind::ALL.len());
+        assert_eq!(COMMON.len() + NEW.len() + OLD.len(), CallKind::ALL.len());
         assert_eq!(kinds()[libc::SYS_openat as usize], Some(CallKind::Openat));
     }
 }

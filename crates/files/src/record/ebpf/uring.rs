@@ -4,7 +4,7 @@ use iosonar_trace::Nanos;
 
 use super::event::RawCall;
 use crate::model::call::Call;
-use crate::model::kind::CallKind;
+use crate::model::kind::{CallKind, Family};
 
 /// An offset that means the position of the file.
 const AT_POSITION: u64 = u64::MAX;
@@ -29,15 +29,21 @@ fn kind(opcode: u16, is_at_position: bool) -> Option<CallKind> {
         (21, _) => K::Statx,
         (24, _) => K::Fadvise64,
         (28, _) => K::Openat2,
+        (30, _) => K::Splice,
         (35, _) => K::Renameat2,
         (36, _) => K::Unlinkat,
         (37, _) => K::Mkdirat,
         (38, _) => K::Symlinkat,
         (39, _) => K::Linkat,
+        (41, _) => K::Fsetxattr,
+        (42, _) => K::Setxattr,
         (55, _) => K::Ftruncate,
         _ => return None,
     })
 }
+
+/// The input of a splice is an index of registered files.
+const SPLICE_F_FD_IN_FIXED: u64 = 1 << 31;
 
 /// `IORING_FSYNC_DATASYNC`.
 const DATASYNC: u64 = 1;
@@ -52,7 +58,21 @@ pub fn call(raw: &RawCall, opcode: u16) -> Option<Call> {
     call.is_uring = true;
     call.fd = (!is_registered).then_some(fd as i32);
     call.flags = flags & 0xffff_ffff;
+    let is_write = call.kind.family() == Family::Write;
     match call.kind {
+        // Of the flags of reads and writes, those that say where a write goes make a difference.
+        _ if (is_write || call.kind.family() == Family::Read) && call.flags != 0 => {
+            call.kind = if is_write { CallKind::Pwritev2 } else { CallKind::Preadv2 };
+            call.offset = Some(offset.cast_signed());
+            call.length = known(length);
+        }
+        CallKind::Splice => {
+            call.fd = (flags & SPLICE_F_FD_IN_FIXED == 0).then_some(fd as i32);
+            call.fd2 = (!is_registered).then_some(fd2 as i32);
+            call.offset = (!is_at_position).then_some(offset.cast_signed());
+            call.offset2 = (mode != AT_POSITION).then_some(mode.cast_signed());
+            call.length = Some(length);
+        }
         CallKind::Read | CallKind::Readv | CallKind::Write | CallKind::Writev => call.length = known(length),
         CallKind::Pread64 | CallKind::Preadv | CallKind::Pwrite64 | CallKind::Pwritev => {
             call.offset = Some(offset.cast_signed());

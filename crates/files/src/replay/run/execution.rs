@@ -95,7 +95,8 @@ impl Prepared {
             instances.push(instance);
             from.push(done);
         }
-        let counter = Counter::new(keeps_times, self.options.extra_delay != Nanos::ZERO, self.options.instances);
+        let counter = Counter::new(keeps_times, self.options.extra_delay != Nanos::ZERO, self.options.instances)
+            .without(&self.prescan.lost);
         let fake = self.options.fake_io.then(|| "FAKE RESULT: no call was issued (--fake-io)".to_owned());
         let data = |written| json!({ "what": self.options.data.to_string(), "seed": seed, "written": written });
         let mut about = About { clock, started_unix_ns, stolen_pct: None, data: data(None) };

@@ -6,7 +6,7 @@ use super::super::step::Step;
 use super::super::walk::{How, Shows};
 use super::making::own_descriptor;
 use crate::tree::Kind;
-use crate::{AT_FDCWD, CallKind, ObjectId, Resource, Skip};
+use crate::{AT_FDCWD, CallKind, ObjectId, Resource};
 
 /// `AT_SYMLINK_FOLLOW`, for calls that do not follow by default.
 fn follows(step: &Step) -> bool {
@@ -14,7 +14,8 @@ fn follows(step: &Step) -> bool {
     match step.call.kind {
         Lstat | Readlink | Readlinkat | Lgetxattr | Llistxattr | Lchown | Lsetxattr | Lremovexattr => false,
         NameToHandleAt => step.has_flag(libc::AT_SYMLINK_FOLLOW),
-        Newfstatat | Statx | Faccessat2 | Fchmodat2 | Fchownat | Utimensat => !step.has_flag(libc::AT_SYMLINK_NOFOLLOW),
+        Newfstatat | Statx | Faccessat2 | Fchmodat2 | Fchownat | Utimensat | Getxattrat | Setxattrat | Listxattrat
+        | Removexattrat | FileGetattr | FileSetattr => !step.has_flag(libc::AT_SYMLINK_NOFOLLOW),
         _ => true,
     }
 }
@@ -49,6 +50,11 @@ impl State {
         let need = self.names.object(object).and_then(|object| object.need);
         let (Some(need), Some(needs)) = (need, &mut self.names.needs) else { return };
         match call.kind {
+            Stat | Lstat | Fstat | Newfstatat | Statx => {
+                if let Some(kind) = call.mode.and_then(Kind::from_mode) {
+                    needs.see_kind(need, kind);
+                }
+            }
             Readlink | Readlinkat => needs.need_mut(need).target_bytes = call.result.map(|bytes| bytes as u64),
             Access | Faccessat | Faccessat2 if call.flags & libc::X_OK as u64 != 0 => {
                 needs.need_mut(need).is_executable = true;
@@ -68,6 +74,9 @@ impl State {
         let Some((_, object)) = self.file(step, None) else { return };
         step.uses(Resource::Object(object));
         step.uses(Resource::Attributes(object));
+        if step.call.succeeded() {
+            self.show_attributes(step, object);
+        }
     }
 
     pub(super) fn change_attributes(&mut self, step: &mut Step) {
@@ -111,11 +120,5 @@ impl State {
             step.uses(Resource::Object(object));
             step.uses(Resource::Attributes(object));
         }
-    }
-
-    /// No replay of `ioctl` exists.
-    pub(super) fn ioctl(&mut self, step: &mut Step) {
-        step.resolved.description = self.descriptor(step, step.call.fd, None);
-        step.skip(Skip::NotReplayable);
     }
 }

@@ -17,10 +17,14 @@ impl State {
         let second = self.descriptor(step, call.fd2, None);
         (step.resolved.description, step.resolved.description2) = (first, second);
         let (input, output) = if call.kind == CallKind::Sendfile { (second, first) } else { (first, second) };
-        if step.resolved.skip == Some(Skip::NotAFile) && (self.is_file(input) || self.is_file(output)) {
-            self.counts.transfers += 1;
-        }
         let bytes = step.result().unwrap_or(0);
+        if step.resolved.skip == Some(Skip::NotAFile) && bytes > 0 && (self.is_file(input) != self.is_file(output)) {
+            // Beside a pipe or socket: the file is read, or written.
+            step.resolved.skip = None;
+            for side in [&mut step.resolved.description, &mut step.resolved.description2] {
+                *side = side.filter(|id| self.descriptions.get(*id).object.is_some());
+            }
+        }
         let stated = call.offset.and_then(|offset| u64::try_from(offset).ok());
         let stated_of_output = call.offset2.and_then(|offset| u64::try_from(offset).ok());
         // Taken before the input moves: both may be the same description.
@@ -28,6 +32,7 @@ impl State {
         if let Some(id) = input
             && let Some(object) = self.descriptions.get(id).object
         {
+            Self::transfers(step, id);
             let position = stated.or(self.descriptions.get(id).position);
             step.resolved.position = position;
             if stated.is_none() {
@@ -47,6 +52,7 @@ impl State {
         if let Some(id) = output
             && let Some(object) = self.descriptions.get(id).object
         {
+            Self::transfers(step, id);
             let stated = stated_of_output;
             let is_appending = self.descriptions.get(id).has_flag(libc::O_APPEND);
             let position = if is_appending { self.size(object) } else { stated.or(own) };
@@ -65,6 +71,6 @@ impl State {
     }
 
     fn is_file(&self, id: Option<crate::DescriptionId>) -> bool {
-        id.is_some_and(|id| self.descriptions.get(id).object.is_some())
+        id.is_some_and(|id| self.descriptions.get(id).object.is_some() && self.descriptions.get(id).skip.is_none())
     }
 }

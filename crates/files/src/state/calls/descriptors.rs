@@ -109,6 +109,16 @@ impl State {
         self.bind(step, vec![(new, Slot { description: id, closes_on_exec })]);
     }
 
+    /// Whether `execve` closes the descriptor.
+    pub(super) fn set_closes_on_exec(&mut self, step: &mut Step, fd: i32, closes_on_exec: bool) {
+        if self.slot(step, fd).is_some()
+            && let Some(table) = self.processes.table_mut(step.thread.table)
+            && let Some(slot) = table.slots.get_mut(&fd)
+        {
+            slot.closes_on_exec = closes_on_exec;
+        }
+    }
+
     pub(super) fn fcntl(&mut self, step: &mut Step) {
         let call = step.call;
         let argument = call.fd2.map(|argument| argument as u32 as u64);
@@ -120,26 +130,11 @@ impl State {
             libc::F_SETFD => {
                 step.skip(Skip::Bookkeeping);
                 let closes_on_exec = argument.is_none_or(|argument| argument & libc::FD_CLOEXEC as u64 != 0);
-                if let Some(fd) = call.fd.filter(|_| call.succeeded())
-                    && self.slot(step, fd).is_some()
-                    && let Some(table) = self.processes.table_mut(step.thread.table)
-                    && let Some(slot) = table.slots.get_mut(&fd)
-                {
-                    slot.closes_on_exec = closes_on_exec;
+                if let Some(fd) = call.fd.filter(|_| call.succeeded()) {
+                    self.set_closes_on_exec(step, fd, closes_on_exec);
                 }
             }
-            libc::F_SETFL => {
-                let changeable = (libc::O_APPEND | libc::O_NONBLOCK | libc::O_DIRECT | libc::O_NOATIME) as u64;
-                let id = self.descriptor(step, call.fd, None);
-                step.resolved.description = id;
-                if let (Some(id), Some(argument)) = (id, argument.filter(|_| call.succeeded())) {
-                    let description = self.descriptions.get_mut(id);
-                    description.flags = description.flags & !changeable | argument & changeable;
-                    if description.skip.is_none() {
-                        step.modifies(Resource::Position(id));
-                    }
-                }
-            }
+            libc::F_SETFL => self.change_flags(step, argument),
             _ => {
                 step.resolved.description = self.descriptor(step, call.fd, None);
                 step.skip(Skip::Bookkeeping);

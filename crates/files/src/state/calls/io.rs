@@ -27,6 +27,11 @@ impl State {
         Some((id, object))
     }
 
+    /// The call moves data as the flags of its description say.
+    pub(super) fn transfers(step: &mut Step, id: DescriptionId) {
+        step.uses(Resource::Flags(id));
+    }
+
     /// The offset that the call states; `None` if it uses the position of the description.
     fn stated_offset(step: &Step) -> Option<u64> {
         use CallKind::*;
@@ -37,6 +42,7 @@ impl State {
 
     pub(super) fn read(&mut self, step: &mut Step) {
         let Some((id, object)) = self.file(step, Some(Kind::File)) else { return };
+        Self::transfers(step, id);
         let stated = Self::stated_offset(step);
         let position = stated.or(self.descriptions.get(id).position);
         step.resolved.position = position;
@@ -54,6 +60,7 @@ impl State {
 
     pub(super) fn write(&mut self, step: &mut Step) {
         let Some((id, object)) = self.file(step, Some(Kind::File)) else { return };
+        Self::transfers(step, id);
         let stated = Self::stated_offset(step);
         let description = self.descriptions.get(id);
         let is_appending =

@@ -1,6 +1,7 @@
 //! What each call uses and changes: one file for each kind of calls.
 
 mod attributes;
+mod controls;
 mod copying;
 mod descriptors;
 mod io;
@@ -14,12 +15,24 @@ pub(crate) use making::own_descriptor;
 
 use super::State;
 use super::step::Step;
-use crate::{CallKind, Skip};
+use crate::{Call, CallKind, Family, Skip};
 
 /// Errors that say nothing about files: wrong arguments, interruptions, too many descriptors, calls that the kernel did not
 /// have. Numbers from 512 are the kernel's own: the call was to be restarted.
 fn is_not_replayable(errno: i32) -> bool {
     matches!(errno, libc::EBADF | libc::EFAULT | libc::EINTR | libc::EMFILE | libc::ENFILE | libc::ENOSYS | 512..)
+}
+
+/// Whether the call changed files, if it was on files.
+pub(super) fn changes_files(call: &Call) -> bool {
+    const MAKING: u64 = (libc::O_CREAT | libc::O_TRUNC) as u64;
+    call.succeeded()
+        && match call.kind.family() {
+            Family::Write | Family::Copy => call.result != Some(0),
+            Family::Open => call.kind == CallKind::Creat || call.flags & MAKING != 0,
+            Family::Resize | Family::Create | Family::Remove | Family::Rename | Family::Attribute => true,
+            _ => false,
+        }
 }
 
 impl State {
@@ -56,7 +69,8 @@ impl State {
             Ftruncate | Fallocate => self.resize(step),
             Truncate => self.truncate(step),
             Stat | Lstat | Newfstatat | Statx | Access | Faccessat | Faccessat2 | Readlink | Readlinkat | Statfs
-            | Getxattr | Lgetxattr | Listxattr | Llistxattr | NameToHandleAt => self.query(step),
+            | Getxattr | Lgetxattr | Listxattr | Llistxattr | Getxattrat | Listxattrat | FileGetattr
+            | NameToHandleAt => self.query(step),
             Fstat | Fgetxattr | Flistxattr => self.query_descriptor(step),
             Getdents | Getdents64 => self.list(step),
             Mkdir | Mkdirat | Mknod | Mknodat => self.make(step),
@@ -66,8 +80,14 @@ impl State {
             Unlink | Unlinkat | Rmdir => self.remove(step),
             Rename | Renameat | Renameat2 => self.rename(step),
             Chmod | Fchmodat | Fchmodat2 | Chown | Lchown | Fchownat | Utime | Utimes | Utimensat | Futimesat
-            | Setxattr | Lsetxattr | Removexattr | Lremovexattr => self.change_attributes(step),
-            Fchmod | Fchown | Fsetxattr | Fremovexattr => self.change_attributes_of_descriptor(step),
+            | Setxattr | Lsetxattr | Removexattr | Lremovexattr | Setxattrat | Removexattrat | FileSetattr => {
+                self.change_attributes(step);
+                self.lose_attribute(step);
+            }
+            Fchmod | Fchown | Fsetxattr | Fremovexattr => {
+                self.change_attributes_of_descriptor(step);
+                self.lose_attribute(step);
+            }
             Chdir | Fchdir | Chroot => self.change_folder(step),
             Getcwd => self.show_folder(step),
             Umask => self.change_mask(step),
@@ -108,10 +128,13 @@ impl State {
                 step.skip(Skip::NotAFile);
             }
             Connect | Listen | Shutdown | Sendto | Recvfrom | Sendmsg | Sendmmsg | Getsockname | Getpeername
-            | Getsockopt | Setsockopt | InotifyAddWatch | IoUringEnter | IoUringRegister => step.skip(Skip::NotAFile),
-            PidfdGetfd | OpenByHandleAt | OpenTree => self.make_unknown(step),
-            Setns | Mount | Umount2 | MoveMount | PivotRoot | IoSetup | IoSubmit | IoGetevents | Bpf | Swapon
-            | Quotactl => {
+            | Getsockopt | Setsockopt | InotifyAddWatch | IoUringRegister => step.skip(Skip::NotAFile),
+            IoUringEnter => self.enter_ring(step),
+            PidfdGetfd | OpenByHandleAt | OpenTree | OpenTreeAttr => self.make_unknown(step),
+            Setns | Mount | Umount2 | MoveMount | MountSetattr | PivotRoot | IoSubmit | Swapon => {
+                self.not_followed(step)
+            }
+            IoSetup | IoGetevents | Bpf | Quotactl => {
                 *self.counts.not_followed.entry(call.kind).or_default() += 1;
                 step.skip(Skip::NotReplayable);
             }

@@ -3,12 +3,12 @@
 use super::super::State;
 use super::super::descriptions::Description;
 use super::super::needs::First;
-use super::super::paths::{shows, shows_of_new};
+use super::super::paths::{resolving, shows, shows_of_new};
 use super::super::processes::Slot;
 use super::super::step::Step;
 use super::super::walk::{How, Shows, Walk};
 use crate::tree::Kind;
-use crate::{CallKind, ObjectId, Resource, Skip};
+use crate::{Call, CallKind, ObjectId, Resource, Skip};
 
 /// The flags of opening.
 #[derive(Clone, Copy)]
@@ -39,9 +39,23 @@ impl Flags {
     }
 }
 
+/// Whether `openat2` failed because of how it was to resolve the path. The replay opens other paths, without these flags: it
+/// would succeed, and might make or empty the file.
+fn is_refused(call: &Call) -> bool {
+    match call.errno {
+        libc::EXDEV => call.kind == CallKind::Openat2,
+        libc::ELOOP | libc::EAGAIN => resolving(call) != 0,
+        _ => false,
+    }
+}
+
 impl State {
     pub(super) fn open(&mut self, step: &mut Step) {
         let call = step.call;
+        if is_refused(call) {
+            step.skip(Skip::NotReplayable);
+            return;
+        }
         let flags = Flags::of(step);
         let is_temporary = flags.has(libc::O_TMPFILE);
         let how = How {

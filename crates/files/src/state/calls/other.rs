@@ -4,7 +4,7 @@ use super::super::State;
 use super::super::descriptions::Description;
 use super::super::processes::Slot;
 use super::super::step::Step;
-use crate::{CallKind, Skip};
+use crate::{CallKind, Lost, Skip};
 
 impl State {
     fn bind_other(&mut self, step: &Step, fds: impl IntoIterator<Item = i32>, skip: Skip) {
@@ -55,6 +55,14 @@ impl State {
         if step.resolved.skip.is_none() && step.call.succeeded() {
             let path = self.descriptions.get(id).path.as_ref().map(ToString::to_string);
             self.counts.mapping(path);
+        }
+        let is_writable = match step.call.mode {
+            Some(protection) => protection & libc::PROT_WRITE as u32 != 0,
+            None => self.descriptions.get(id).flags & libc::O_ACCMODE as u64 == libc::O_RDWR as u64,
+        };
+        // MAP_SHARED, or MAP_SHARED_VALIDATE, which has its bit.
+        if step.resolved.skip.is_none() && step.call.succeeded() && is_writable && step.has_flag(libc::MAP_SHARED) {
+            step.loses(Lost::Mapping);
         }
         step.skip(Skip::Mapped);
     }

@@ -18,6 +18,10 @@ impl State {
             CallKind::Clone | CallKind::Clone3 => step.call.flags as i32,
             _ => 0,
         };
+        if child == step.call.thread {
+            self.counts.contradictions += 1;
+            return;
+        }
         if self.processes.thread(child).is_some() {
             // The end of an older thread with this number was not recorded.
             self.end_thread(step, child);

@@ -4,7 +4,7 @@ use super::super::State;
 use super::super::needs::First;
 use super::super::step::Step;
 use super::super::walk::{How, Shows, Walk};
-use crate::{ObjectId, Resource, Skip};
+use crate::{Lost, ObjectId, Resource, Skip};
 
 const RENAME_NOREPLACE: i32 = 1;
 const RENAME_EXCHANGE: i32 = 2;
@@ -85,8 +85,8 @@ impl State {
             self.names.link(new.parent, &new.component, object);
         }
         self.names.release(object);
-        if step.has_flag(RENAME_WHITEOUT) {
-            step.skip(Skip::SpecialFile);
+        if step.has_flag(RENAME_WHITEOUT) && !self.options.special_files {
+            step.loses(Lost::Call(step.call.kind));
         }
     }
 }

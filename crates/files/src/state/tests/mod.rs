@@ -1,6 +1,8 @@
 //! Tests of the state, by traces written as one call on each line.
 
+mod changes;
 mod following;
 mod fs_order;
+mod hostile;
 mod kernel;
 mod script;

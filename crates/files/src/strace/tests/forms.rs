@@ -71,7 +71,7 @@ fn arguments_of_calls() {
         (r#"creat("/a", 0644) = 3"#, "creat path=/a mode=0o644"),
         (
             r#"openat2(4, "b", {flags=O_RDWR|O_CREAT|0x800000, mode=0644, resolve=RESOLVE_BENEATH}, 24) = 5"#,
-            "openat2 fd=4 path=b flags=0x800042 mode=0o644",
+            "openat2 fd=4 path=b offset=8 flags=0x800042 mode=0o644",
         ),
         ("close(3) = 0", "close fd=3"),
         (
@@ -111,9 +111,33 @@ fn arguments_of_calls() {
             "fallocate fd=3 offset=0 length=100 flags=0x3",
         ),
         ("ftruncate(3, 3) = 0", "ftruncate fd=3 length=3"),
+        ("_llseek(3, 5000000000, [5000000000], SEEK_SET) = 0", "lseek fd=3 offset=5000000000"),
+        ("ioctl(4</to>, BTRFS_IOC_CLONE or FICLONE, 3</from>) = 0", "ioctl fd=4 fd2=3 fd_path=/to flags=0x40049409"),
+        (
+            "ioctl(4, FICLONERANGE, {src_fd=3, src_offset=1, src_length=2, dest_offset=3}) = 0",
+            "ioctl fd=4 fd2=3 offset=3 offset2=1 length=2 flags=0x4020940d",
+        ),
+        (
+            "ioctl(3, FIDEDUPERANGE, {src_offset=1, src_length=2, dest_count=1, info=[{dest_fd=4, dest_offset=5}]} => \
+             {info=[{bytes_deduped=2, status=0}]}) = 0",
+            "ioctl fd=3 fd2=4 offset=1 offset2=5 length=2 flags=0xc0189436",
+        ),
+        ("ioctl(3, _IOC(_IOC_WRITE, 0x58, 0x2a, 0x30), 0x7ffc) = 0", "ioctl fd=3 flags=0x4030582a"),
+        ("fcntl(3, F_SETFL, O_RDWR|O_APPEND) = 0", "fcntl fd=3 fd2=1026 flags=0x4"),
+        (r#"setxattrat(AT_FDCWD, "a", 0, "user.x", {value="", size=1, flags=0}, 16) = 0"#, "setxattrat fd=-100 path=a"),
+        ("syscall_0x1cf(0xffffffffffffff9c, 0x7ffc, 0, 0x7ffd, 0x7ffe, 0x10) = 0", "setxattrat fd=-100"),
+        (
+            r#"openat(dfd=AT_FDCWD, filename="/a=b", flags=O_RDWR|O_CREAT, mode=0644) = 3"#,
+            "openat fd=-100 path=/a=b flags=0x42 mode=0o644",
+        ),
+        (r#"writev(fd=3, vec=[{iov_base="a", iov_len=3}], vlen=1) = 3"#, "writev fd=3 length=3"),
+        (
+            r#"quotactl(2147485440 /* QCMD(0x800007 /* Q_GETQUOTA */, 0 /* USRQUOTA */) */, "/dev/sda1", 0, 0x7f) = 0"#,
+            "quotactl",
+        ),
         (
             r#"newfstatat(3, "", {st_mode=S_IFREG|0644, st_size=2438, ...}, AT_EMPTY_PATH) = 0"#,
-            "newfstatat fd=3 path= flags=0x1000",
+            "newfstatat fd=3 path= flags=0x1000 mode=0o100644",
         ),
         (
             r#"newfstatat(AT_FDCWD, "/nope", 0x7fff, 0) = -1 ENOENT (No such file or directory)"#,
@@ -159,7 +183,7 @@ fn arguments_of_calls() {
         (r#"execve("/bin/sh", ["sh", "-c", ") = 0"], 0x7ffc /* 35 vars */) = 0"#, "execve path=/bin/sh"),
         (
             "mmap(NULL, 25160, PROT_READ, MAP_PRIVATE|MAP_DENYWRITE, 3, 0x1000) = 0x7fa1",
-            "mmap fd=3 offset=4096 length=25160 flags=0x802",
+            "mmap fd=3 offset=4096 length=25160 flags=0x802 mode=0o1",
         ),
         ("umask(022) = 002", "umask mode=0o22"),
         (
@@ -248,4 +272,25 @@ fn a_clock_that_goes_back_does_not_move_calls_back() {
     assert_eq!(brief(&calls), ["0 100000 0 sync 0", "0 100000 0 sync 0", "100000 100000 0 sync 0"]);
     assert_eq!(about.epoch_unix_ns, Some(1_795_464_429_500_000_000));
     assert!(about.notices[0].contains("the clock went back 1 time, by 1.000000000 s"), "{:?}", about.notices);
+}
+
+#[test]
+fn what_strace_writes_beside_calls_is_left_out_and_counted() {
+    let (calls, about) = read(
+        "\u{1b}[1mclose\u{1b}[0m(3) = 0\n > /lib/libc.so.6(close+0x2b) [0x10c21b]\n > [vdso]() [0x1]\n\
+         1 read(3,  <unfinished #1 ...>\n1 <... read resumed #1>\"\", 5) = 5\n\
+         % time     seconds  usecs/call     calls    errors syscall\n\
+         ------ ----------- ----------- --------- --------- ----------------\n\
+         100.00    0.000286          11        26         1 close\n\
+         ------ ----------- ----------- --------- --------- ----------------\n\
+         100.00    0.000286                    26         1 total\n",
+    );
+    assert_eq!((calls.len(), about.counts.bad_lines), (2, 0), "{:?}", about.notices);
+    for notice in [
+        "2 stack frames of strace -k: left out",
+        "5 lines of a table of totals (strace -C): left out",
+        "1 line had colours (strace --color), which were taken away",
+    ] {
+        assert!(about.notices.iter().any(|found| found == notice), "no {notice:?} in {:?}", about.notices);
+    }
 }

@@ -94,7 +94,7 @@ fn recorded(mut call: Call) -> Call {
         _ => None,
     };
     call.offset = match call.offset {
-        offset if has(&['P']) => offset,
+        offset if has(&['P']) || call.kind == K::Openat2 => offset,
         offset if has(&['o']) => Some(offset.unwrap_or(0)),
         _ => None,
     };
@@ -103,7 +103,8 @@ fn recorded(mut call: Call) -> Call {
     }
     call.mode = match call.mode {
         mode if has(&['M', 'H']) => mode,
-        mode if has(&['m']) => Some(mode.unwrap_or(0)),
+        mode if has(&['S']) && call.succeeded() => mode,
+        mode if has(&['m', 'X']) => Some(mode.unwrap_or(0)),
         _ => None,
     };
     if call.kind == K::Clone3 {

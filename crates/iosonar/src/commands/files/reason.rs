@@ -10,6 +10,7 @@ pub fn reason(name: &str) -> &str {
         "special_file" => "on device nodes, sockets or FIFOs",
         "unfinished" => "without return in the trace",
         "not_replayable" => "without a replay, such as ioctl",
+        "changes_files" => "without a replay, which change files",
         "not_reached" => "not reached",
         name => name,
     }

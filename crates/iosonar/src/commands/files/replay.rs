@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
+use iosonar_files::list_of_lost;
 use iosonar_files::order::Policy;
 use iosonar_files::replay::{Cache, Mismatch, Options, Prepared, Progress, Statistics, Threads, Timing};
 use iosonar_files::strace::errno_name;
@@ -302,8 +303,18 @@ fn print(s: &Statistics) {
     }
     let listings = || format!("{} in length, which is not a mismatch", human::count(s.listings_differ));
     line("listings differ", if s.listings_differ > 0 { listings() } else { String::new() });
+    let lost = &s.changes_not_replayed;
+    let changes = || format!("{}, which change files: {}", human::count(lost.values().sum()), list_of_lost(lost));
+    line("not replayed", if lost.is_empty() { String::new() } else { changes() });
     let differ = |calls| format!("{}: the result differs from the original's", human::counted(calls, "call"));
-    line("mismatches", if s.mismatches > 0 { differ(s.mismatches) } else { "none".into() });
+    line(
+        "mismatches",
+        match s.mismatches {
+            0 if lost.is_empty() => "none".into(),
+            0 => "none of the calls that were issued".into(),
+            calls => differ(calls),
+        },
+    );
     for kind in s.mismatch_kinds.iter().take(MISMATCHES) {
         let path = kind.first_path.as_deref().unwrap_or("no path");
         line(

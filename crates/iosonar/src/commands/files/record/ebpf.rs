@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use iosonar_files::Metadata;
 use iosonar_files::record::ebpf::{Options, Recorder};
 use iosonar_files::record::{inherited_by_children, process_with_threads};
 use iosonar_files::tree::Tree;
+use iosonar_files::{InitialProcess, Metadata};
 
 use super::plan::Plan;
 use crate::console::status;
@@ -26,9 +26,12 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
         until = Until::start(&command, duration, orders)?;
         status!("recording process {pid}; Ctrl-C ends the recording");
     } else {
+        // Before the command moves the positions.
+        let inherited = inherited_by_children(0)?;
         recorder.follow_next_child()?;
         until = Until::start(&command, duration, orders)?;
-        metadata.processes.extend(until.process().map(inherited_by_children).transpose()?);
+        let own = |process| InitialProcess { process, threads: vec![process], ..inherited };
+        metadata.processes.extend(until.process().map(own));
     }
     let recorded = recorder.run(writer, metadata, |progress| {
         until.continues(progress.elapsed) && pid.is_none_or(|pid| Path::new(&format!("/proc/{pid}")).exists())

@@ -25,10 +25,9 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
     let target = pid.map_or(Target::Command(&command), Target::Process);
     let Tracer { text, keep_open, words } = Tracer::new(target)?;
     let mut known = Metadata { recorder: Recorder::Strace, ..metadata.clone() };
-    if pid.is_none() {
-        // The numbers of its processes are not known yet.
-        known.processes.push(InitialProcess { process: 0, ..inherited_by_children(std::process::id())? });
-    }
+    // Before the command moves the positions. The number of its process is not known yet.
+    let inherited = if pid.is_none() { Some(inherited_by_children(0)?) } else { None };
+    known.processes.extend(inherited.clone());
     let reading = thread::spawn(move || copy(text, writer.as_mut(), &known).map(|read| (writer, read)));
     let start = Instant::now();
     // Of a process that was running before, the recording ends; there is no command to wait for.
@@ -54,8 +53,8 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
         thread::sleep(TICK);
     }
     drop(keep_open);
-    if pid.is_none() {
-        metadata.processes = vec![inherited_by_children(traced)?];
+    if let Some(inherited) = inherited {
+        metadata.processes = vec![InitialProcess { process: traced, threads: vec![traced], ..inherited }];
     }
     let ended = Instant::now();
     let mut is_asked = false;

@@ -1,0 +1,94 @@
+//! Calls that no kernel would return: nothing of them may end the program.
+
+use iosonar_trace::Nanos;
+use proptest::prelude::*;
+
+use super::super::{Options, State};
+use super::script::Script;
+use crate::{Call, CallKind, Metadata, Name};
+
+#[test]
+fn a_thread_does_not_create_itself() {
+    for kind in ["clone", "clone3", "fork", "vfork"] {
+        for flags in [0, libc::CLONE_FS, libc::CLONE_FILES, libc::CLONE_THREAD, libc::CLONE_FS | libc::CLONE_FILES] {
+            for child in [1, 2, (1 << 32) + 1] {
+                let mut script = Script::new();
+                script.call("getcwd", |call| call.path = Some("/a".into()));
+                for thread in [1, 2, 1] {
+                    script.call_of(thread, kind, |call| {
+                        (call.process, call.flags, call.result) = (1, flags as u64, Some(child));
+                    });
+                    script.call_of(thread, "chdir", |call| (call.process, call.path) = (1, Some("b".into())));
+                }
+                script.run(Options::default());
+            }
+        }
+    }
+}
+
+/// A call with small numbers, so that threads, descriptors and names meet.
+fn any_call() -> impl Strategy<Value = Call> {
+    let number = || prop::option::of(-2..6_i32);
+    let path = || prop::option::of(prop::sample::select(vec!["", "/", "a", "/a", "/a/b", "a/../b", "/proc/self/fd/3"]));
+    let size = || prop::option::of(prop::sample::select(vec![0, 1, -1, 3, 4096, i64::MAX, i64::MIN]));
+    let flags = prop_oneof![
+        any::<u64>(),
+        Just(0),
+        (0..0x2000_u64),
+        prop::sample::select(vec![
+            0x4004_9409,
+            0x4020_940d,
+            0xc018_9436,
+            0x5451,
+            0x40,
+            0x10_0000,
+            0x1_0000,
+            0x200,
+            0x400,
+            0x900,
+            4,
+            0x1000
+        ])
+    ];
+    let who = (0..5_u32, 0..4_u32, prop::sample::select(CallKind::ALL.to_vec()), any::<bool>());
+    let times = (0..3_i64, prop::option::of(0..40_i64));
+    let errno = prop_oneof![3 => Just(0), 1 => 1..140_i32];
+    (who, times, (number(), number()), (path(), path()), (size(), size(), size(), size()), (flags, errno)).prop_map(
+        |((thread, process, kind, is_uring), (step, duration), (fd, fd2), (path, path2), sizes, (flags, errno))| Call {
+            duration: duration.map(Nanos),
+            process,
+            is_uring,
+            fd,
+            fd2,
+            path: path.map(Name::from),
+            path2: path2.map(Name::from),
+            offset: sizes.0,
+            offset2: sizes.1,
+            length: sizes.2.map(|size| size as u64),
+            flags,
+            mode: Some(flags as u32),
+            result: if errno > 0 { Some(-1) } else { sizes.3.or(fd.map(i64::from)) },
+            errno,
+            ..Call::new(Nanos(step), thread, kind)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_calls_are_followed(calls in prop::collection::vec(any_call(), 1..60)) {
+        let mut state = State::new(&Metadata::default(), Options { with_needs: true, ..Options::default() });
+        let mut now = 0;
+        for mut call in calls {
+            now += call.begin.0;
+            call.begin = Nanos(now);
+            state.next(&call);
+            state.take_inferred();
+        }
+        state.open_descriptions();
+        state.notices();
+        prop_assert!(state.needs().is_some_and(|needs| needs.iter().all(|(path, _)| !path.is_empty())));
+    }
+}
