@@ -11,6 +11,7 @@ use iosonar_replay::pipeline::payload::{DataSpec, Payload, Written};
 use iosonar_replay::schedule::clock::Monotonic;
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use super::devices::Devices;
 use super::engine::core::{Core, Rules, Ways};
 use super::engine::descriptors::DescriptorTable;
 use super::engine::lead::{Crew, CrewOptions};
@@ -39,8 +40,8 @@ pub struct InstanceOptions {
     pub data: DataSpec,
     /// The seed of the data.
     pub seed: u64,
-    /// Whether device nodes, sockets and FIFOs are opened.
-    pub special_files: bool,
+    /// Decides which devices are opened; without it, no device node, socket or FIFO is.
+    pub devices: Option<Arc<Devices>>,
     /// Whether pages of a file are dropped when it is opened.
     pub no_cache: bool,
     /// Ends the replay.
@@ -123,7 +124,7 @@ impl Instance {
         clock: Monotonic,
         options: &InstanceOptions,
     ) -> Result<(Self, Results)> {
-        let InstanceOptions { rules, wait, special_files, no_cache, ref stop, .. } = *options;
+        let InstanceOptions { rules, wait, ref devices, no_cache, ref stop, .. } = *options;
         let Reading { input, buffers, recorded, arena, floor, is_full: _, first, feeder } = reading;
         let (output, done) = RingBuffer::new(QUEUE);
         let ways = Ways { input, output, buffers, floor };
@@ -135,7 +136,7 @@ impl Instance {
             arena,
             wait,
             workers: rules.workers,
-            special_files,
+            devices: devices.clone(),
             no_cache,
         };
         let crew = Arc::new(Crew::new(core, crew_options));

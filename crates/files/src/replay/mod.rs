@@ -1,6 +1,7 @@
 //! Issues the calls of a trace below a root, in a stated order at a stated time.
 
 mod action;
+mod devices;
 mod engine;
 pub mod error;
 mod execute;

@@ -19,6 +19,7 @@ use super::options::Timing;
 use super::planned::{Planned, Predecessor, Record};
 use super::root::{Confinement, Root};
 use super::scratch::{PathBuffer, Scratch};
+use crate::tree::RootPath;
 use crate::{CallKind, Name};
 
 fn action(kind: CallKind, path: &str, path2: &str, flags: i32) -> Action {
@@ -34,7 +35,7 @@ fn action(kind: CallKind, path: &str, path2: &str, flags: i32) -> Action {
 
 /// Issues calls below a folder in a thread of their own.
 fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<Issued> {
-    let root = Root::open(folder).unwrap().with(confinement);
+    let root = Root::open(&RootPath::of(folder), false).unwrap().with(confinement);
     let work = move || {
         root.enter().unwrap();
         let (pool, locks) = (Pool::new(4096).unwrap(), Locks::new(Arc::default()));
@@ -46,7 +47,7 @@ fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<I
             path: PathBuffer::default(),
             path2: PathBuffer::default(),
             locks: &locks,
-            special_files: false,
+            devices: None,
         };
         let none = Descriptors { fd: -1, fd2: -1 };
         actions.iter().map(|action| hands.execute(action, none)).collect()
@@ -56,7 +57,7 @@ fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<I
 
 /// The way of this process, and the way without privileges.
 fn confinements() -> Vec<Confinement> {
-    let own = Root::open(&std::env::temp_dir()).unwrap().confinement();
+    let own = Root::open(&RootPath::of(&std::env::temp_dir()), false).unwrap().confinement();
     if own == Confinement::Openat2 { vec![own] } else { vec![own, Confinement::Openat2] }
 }
 

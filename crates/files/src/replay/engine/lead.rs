@@ -33,6 +33,7 @@ use iosonar_trace::Nanos;
 use super::core::{Completion, Core, Find, Job};
 use super::descriptors::close;
 use crate::Family;
+use crate::replay::devices::Devices;
 use crate::replay::execute::{Hands, IssueClock};
 use crate::replay::locks::Locks;
 use crate::replay::root::Root;
@@ -79,7 +80,7 @@ pub struct Crew {
     arena: Arc<Arena>,
     locks: Locks,
     wait: Wait,
-    special_files: bool,
+    devices: Option<Arc<Devices>>,
     no_cache: bool,
     announces: bool,
     lacks_descriptors: AtomicBool,
@@ -106,8 +107,8 @@ pub struct CrewOptions {
     pub wait: Wait,
     /// The number of threads.
     pub workers: usize,
-    /// Whether device nodes, sockets and FIFOs are opened.
-    pub special_files: bool,
+    /// Decides which devices are opened; without it, no device node, socket or FIFO is.
+    pub devices: Option<Arc<Devices>>,
     /// Whether pages of a file are dropped when it is opened.
     pub no_cache: bool,
 }
@@ -115,7 +116,7 @@ pub struct CrewOptions {
 impl Crew {
     /// A crew that has not begun.
     pub fn new(core: Core, options: CrewOptions) -> Self {
-        let CrewOptions { stop, clock, root, arena, wait, workers, special_files, no_cache } = options;
+        let CrewOptions { stop, clock, root, arena, wait, workers, devices, no_cache } = options;
         let announces = core.rules().announces;
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -137,7 +138,7 @@ impl Crew {
             root,
             arena,
             wait,
-            special_files,
+            devices,
             no_cache,
             announces,
             lacks_descriptors: AtomicBool::new(false),
@@ -163,7 +164,7 @@ impl Crew {
             path: PathBuffer::default(),
             path2: PathBuffer::default(),
             locks: &self.locks,
-            special_files: self.special_files,
+            devices: self.devices.as_deref(),
         };
         let mut completion = None;
         while !self.ended.load(Ordering::Acquire) {

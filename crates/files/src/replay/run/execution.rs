@@ -18,6 +18,7 @@ use super::opened::open_before;
 use super::prepared::Prepared;
 use super::proof::Proof;
 use crate::order::Policy;
+use crate::replay::devices::Devices;
 use crate::replay::engine::core::Rules;
 use crate::replay::error::{Error, Result};
 use crate::replay::instance::{Instance, InstanceOptions, Reading, spawn};
@@ -60,7 +61,10 @@ impl Prepared {
         let keeps_times = self.options.timing.has_times();
         let seed = wall().0 as u64;
         let (mut reading, mut instances, mut from) = (Vec::new(), Vec::new(), Vec::new());
-        let options = self.instance_options(seed);
+        let devices = (self.options.special_files && !self.options.fake_io)
+            .then(|| Devices::new(self.options.force).map(Arc::new))
+            .transpose()?;
+        let options = InstanceOptions { devices: devices.clone(), ..self.instance_options(seed) };
         for number in 0..self.options.instances {
             let root = &self.roots[number as usize];
             let open = if self.map.has_instances() && number > 0 {
@@ -71,7 +75,7 @@ impl Prepared {
             let (descriptors, missing) = if self.options.fake_io {
                 Default::default()
             } else {
-                open_before(root, &open, self.options.special_files, self.options.instances)?
+                open_before(root, &open, devices.as_deref(), self.options.instances)?
             };
             warnings.extend(missing);
             let mut source =
@@ -142,6 +146,7 @@ impl Prepared {
         let complete = !was_stopped && failed.is_none();
         let mut statistics = recorded.counter.statistics(self.options.factor, complete, max_in_flight, fake);
         warnings.extend(warnings_after(&statistics));
+        warnings.extend(devices.iter().flat_map(|devices| devices.refusals()));
         (about.stolen_pct, about.data) = (steal_meter.stolen_pct(), data(Some(written)));
         let mut writer = recorded.writer;
         let mut checked = Ok(());
@@ -182,7 +187,7 @@ impl Prepared {
             wait: self.wait,
             data: self.options.data.clone(),
             seed,
-            special_files: self.options.special_files,
+            devices: None,
             no_cache: self.options.cache == Cache::None,
             stop: Arc::clone(&self.stop),
         }
