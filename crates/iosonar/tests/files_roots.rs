@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use iosonar_files::{AT_FDCWD, Call, CallKind, CallResult, Metadata, Name, table};
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
@@ -170,7 +170,8 @@ fn a_block_device_below_the_root_obeys_the_rules_for_targets() {
     let before = beginning(&device);
     let (errno, _) = replay(&[]);
     assert_eq!((errno, beginning(&device) == before), (libc::ENXIO, true), "without --special-files");
-    let mount = Mount::new(bench.path("mounted"), [device.path()]);
+    let mount = Mount::new(bench.path("mounted"), ["-o".as_ref(), "ro".as_ref(), device.path().as_os_str()]);
+    let before = beginning(&device);
     for more in [&["--special-files"][..], &["--special-files", "--force"]] {
         let (errno, text) = replay(more);
         assert_eq!((errno, beginning(&device) == before), (libc::EBUSY, true), "{more:?}: {text}");
@@ -227,7 +228,8 @@ fn a_proc_that_is_mounted_below_the_root_during_a_replay_leads_nowhere() {
         .args([bench.trace().as_os_str(), "--root".as_ref(), root.as_os_str()])
         .args(["--output".as_ref(), bench.result().as_os_str()])
         .args(["--unprepared", "--wait", "hybrid"])
-        .stderr(std::process::Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     while fs::metadata(root.join("start")).unwrap().len() > 0 {

@@ -9,12 +9,14 @@ use iosonar_replay::issuer::Stop;
 use iosonar_replay::pipeline::buffers::{Arena, Buffer, Pool};
 use iosonar_replay::pipeline::payload::{DataSpec, Payload, Written};
 use iosonar_replay::schedule::clock::Monotonic;
+use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::devices::Devices;
 use super::engine::core::{Core, Rules, Ways};
 use super::engine::descriptors::DescriptorTable;
 use super::engine::lead::{Crew, CrewOptions};
+use super::engine::stalls::Heartbeat;
 use super::error::{Error, Result};
 use super::feed::{Feeder, Source};
 use super::planned::{Done, Planned};
@@ -122,6 +124,7 @@ impl Instance {
         root: &Root,
         descriptors: DescriptorTable,
         clock: Monotonic,
+        heartbeat: &Arc<Heartbeat>,
         options: &InstanceOptions,
     ) -> Result<(Self, Results)> {
         let InstanceOptions { rules, wait, ref devices, no_cache, ref stop, .. } = *options;
@@ -138,6 +141,7 @@ impl Instance {
             workers: rules.workers,
             devices: devices.clone(),
             no_cache,
+            heartbeat: Arc::clone(heartbeat),
         };
         let crew = Arc::new(Crew::new(core, crew_options));
         let workers = (0..rules.workers as u32)
@@ -171,14 +175,14 @@ impl Instance {
             return Err(Error::system("cannot enter the root", source));
         }
         let lacks_descriptors = self.crew.lacks_descriptors();
-        let max_in_flight = self.crew.max_in_flight();
+        let (max_in_flight, idle) = (self.crew.max_in_flight(), self.crew.idle_time());
         // Its queue has no reader any more.
         drop(self.crew);
         let written = match (stop.is_abort(), self.feeder) {
             (true, feeder) if !feeder.is_finished() => Written::default(),
             (_, feeder) => feeder.join().expect("the plan does not panic")?,
         };
-        Ok(Finished { written, max_in_flight, lacks_descriptors })
+        Ok(Finished { written, max_in_flight, idle, lacks_descriptors })
     }
 }
 
@@ -188,6 +192,8 @@ pub struct Finished {
     pub written: Written,
     /// The most calls that were executed at the same time.
     pub max_in_flight: u32,
+    /// How long calls were ready and a thread was free, but the replayer issued none.
+    pub idle: Nanos,
     /// Whether the replay ended because it had no more descriptors.
     pub lacks_descriptors: bool,
 }

@@ -182,7 +182,7 @@ fn times_follow_the_timing() {
         schedule.add(planned(1, 100, 110, &after_ends(&[0])), Nanos::ZERO);
         let first = schedule.take();
         assert_eq!(schedule.next(Nanos::MAX), Next::Nothing, "the second waits for the first");
-        schedule.complete(first, Nanos::ZERO, Nanos(50), Nanos(50));
+        schedule.complete(first, [Nanos::ZERO, Nanos(50)], Nanos::ZERO, Nanos(50));
         let second = schedule.take();
         assert_eq!(schedule.slot(second).scheduled, Nanos(expected), "{timing:?} × {factor}");
         let slot = schedule.slot(second);
@@ -211,7 +211,7 @@ fn a_call_that_follows_an_issue_does_not_wait_for_the_end() {
         // The fourth is read while the first is in progress, the fifth after its end.
         schedule.add(planned(3, 100, 110, &after_issue), Nanos(40));
         let fourth = schedule.take();
-        schedule.complete(first, Nanos(30), Nanos(50), Nanos(50));
+        schedule.complete(first, [Nanos(30), Nanos(50)], Nanos::ZERO, Nanos(50));
         schedule.add(planned(4, 100, 110, &after_issue), Nanos(60));
         let mut rest = [schedule.take(), schedule.take()].map(|slot| {
             let slot = schedule.slot(slot);
@@ -229,7 +229,7 @@ fn the_end_of_a_call_releases_those_that_follow_its_issue() {
     schedule.add(planned(0, 0, 10, &[]), Nanos::ZERO);
     schedule.add(planned(1, 1, 10, &[Predecessor::issued(0)]), Nanos::ZERO);
     let first = schedule.take();
-    schedule.complete(first, Nanos(30), Nanos(50), Nanos(50));
+    schedule.complete(first, [Nanos(30), Nanos(50)], Nanos::ZERO, Nanos(50));
     let second = schedule.take();
     assert_eq!(schedule.slot(second).predecessors_end(), Some(Nanos(30)));
 }
@@ -265,7 +265,7 @@ proptest! {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let slot = running.swap_remove((random >> 33) as usize % running.len());
             let number = schedule.slot(slot).call.number as usize;
-            schedule.complete(slot, Nanos(done as i64), Nanos(done as i64 + 1), Nanos(done as i64 + 1));
+            schedule.complete(slot, [done, done + 1].map(|at| Nanos(at as i64)), Nanos::ZERO, Nanos(done as i64 + 1));
             prop_assert!(!std::mem::replace(&mut completed[number], true));
             done += 1;
         }

@@ -185,9 +185,11 @@ impl RunSummary {
         let duration = Some(completed - issued);
         self.calls.add(result.kind, result.thread, result.errno, duration, bytes, is_write, result.path.as_ref());
         self.calls.windows.add_unordered(issued);
-        match result.held_by {
-            HeldBy::None => self.error.add(issued - result.scheduled),
-            held_by => *self.held.entry(held_by.name()).or_default() += 1,
+        if result.held_by.is_replayer() {
+            self.error.add(issued - result.scheduled);
+        }
+        if result.held_by != HeldBy::None {
+            *self.held.entry(result.held_by.name()).or_default() += 1;
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Times {
     pub begin: Nanos,
     /// Its end in the replay.
     pub end: Nanos,
+    /// What the replayer itself had lost when it began, and when it ended.
+    pub lost: [Nanos; 2],
     /// Its begin in the trace.
     pub begin_in_trace: Nanos,
     /// Its end in the trace.

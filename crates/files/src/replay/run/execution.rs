@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use iosonar_replay::host::contention::StealMeter;
-use iosonar_replay::schedule::clock::{Monotonic, wall, wall_offset};
+use iosonar_replay::schedule::clock::{Clock, Monotonic, wall, wall_offset};
 use iosonar_trace::run_info::Written;
 use iosonar_trace::{Nanos, human};
 use serde_json::json;
@@ -20,6 +20,7 @@ use super::proof::Proof;
 use crate::order::Policy;
 use crate::replay::devices::Devices;
 use crate::replay::engine::core::Rules;
+use crate::replay::engine::stalls::{BEAT, Heartbeat};
 use crate::replay::error::{Error, Result};
 use crate::replay::instance::{Instance, InstanceOptions, Reading, spawn};
 use crate::replay::limits::raise_descriptors;
@@ -27,13 +28,16 @@ use crate::replay::options::{Cache, Threads, Timing};
 use crate::replay::prescan::scan;
 use crate::replay::recorder::{Progress, Recorder};
 use crate::replay::source::TraceSource;
-use crate::replay::statistics::{Counter, Statistics};
+use crate::replay::statistics::{Counter, Engine, Statistics};
 use crate::{Metadata, table};
 
 /// Time to prepare calls before the first one is issued.
 const GRACE: Nanos = Nanos(100_000_000);
 /// How often the end is looked for.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_nanos(BEAT.0 as u64);
+
+/// Shorter times in which the whole process stood still are not worth a warning.
+const NOTICEABLE: Nanos = Nanos(100_000_000);
 
 /// A replay that has ended.
 #[derive(Debug)]
@@ -92,11 +96,13 @@ impl Prepared {
         }
         let steal_meter = StealMeter::start();
         let clock = Monotonic::starting_in(GRACE);
+        let heartbeat = Arc::new(Heartbeat::new(clock.now()));
         let started_unix_ns = wall_offset().0 + clock.zero_ns();
         for ((ahead, descriptors), root) in reading.into_iter().zip(&self.roots) {
-            let (instance, done) =
-                Instance::start(ahead, root, descriptors, clock, &options).inspect_err(|_| self.stop.abort())?;
+            let (instance, done) = Instance::start(ahead, root, descriptors, clock, &heartbeat, &options)
+                .inspect_err(|_| self.stop.abort())?;
             instances.push(instance);
+            heartbeat.beat(clock.now());
             from.push(done);
         }
         let counter = Counter::new(keeps_times, self.options.extra_delay != Nanos::ZERO, self.options.instances);
@@ -115,6 +121,7 @@ impl Prepared {
         let recorder = spawn("record", move || recorder.run())?;
         while !instances.iter().all(Instance::has_ended) {
             thread::sleep(LOOK);
+            heartbeat.beat(clock.now());
             if self.stop.is_abort() {
                 instances.iter().for_each(|instance| {
                     instance.try_end();
@@ -123,12 +130,14 @@ impl Prepared {
         }
         let was_stopped = self.stop.is_requested();
         let (mut written, mut max_in_flight, mut lacks_descriptors, mut failed) = (Written::default(), 0, false, None);
+        let mut idle = Nanos::ZERO;
         for instance in instances {
             match instance.finish(&self.stop) {
                 Ok(finished) => {
                     written.bytes += finished.written.bytes;
                     written.duplicates += finished.written.duplicates;
                     max_in_flight += finished.max_in_flight;
+                    idle = idle.max(finished.idle);
                     lacks_descriptors |= finished.lacks_descriptors;
                 }
                 Err(error) => failed = failed.or(Some(error)),
@@ -144,7 +153,16 @@ impl Prepared {
             )));
         }
         let complete = !was_stopped && failed.is_none();
-        let mut statistics = recorded.counter.statistics(self.options.factor, complete, max_in_flight, fake);
+        let engine = Engine { max_in_flight, idle };
+        let mut statistics = recorded.counter.statistics(self.options.factor, complete, engine, fake);
+        warnings.extend(recorded.counter.interruption(engine));
+        if heartbeat.sum() > NOTICEABLE {
+            let stood_still = human::span(heartbeat.sum().as_secs());
+            warnings.push(format!(
+                "the replayer stood still for {stood_still}: it was stopped, or given no processor. Calls that were in progress \
+                 then seem to have taken as long"
+            ));
+        }
         warnings.extend(warnings_after(&statistics));
         warnings.extend(devices.iter().flat_map(|devices| devices.refusals()));
         (about.stolen_pct, about.data) = (steal_meter.stolen_pct(), data(Some(written)));

@@ -353,6 +353,7 @@ fn holder(name: &str) -> &str {
         "thread" => "by the call before in their thread",
         "pool" => "by a busy pool",
         "input" => "by reading the trace",
+        "replayer" => "by a call that the replayer had delayed",
         name => name,
     }
 }
