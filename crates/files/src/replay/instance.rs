@@ -21,15 +21,7 @@ use super::error::{Error, Result};
 use super::feed::{Feeder, Source};
 use super::planned::{Done, Planned};
 use super::root::Root;
-
-/// Planned calls ahead of the engine, and finished calls behind it.
-const QUEUE: usize = 16_384;
-/// With this many calls read, a replay begins.
-const ENOUGH: usize = QUEUE / 2;
-/// Memory for the data of writes.
-const BUFFERS: u64 = 256 << 20;
-/// Buffers of 4 KiB.
-const MOST_BUFFERS: usize = (BUFFERS >> 12) as usize;
+use super::share::Share;
 
 /// How an instance is replayed.
 #[derive(Clone)]
@@ -46,6 +38,8 @@ pub struct InstanceOptions {
     pub devices: Option<Arc<Devices>>,
     /// Whether pages of a file are dropped when it is opened.
     pub no_cache: bool,
+    /// Its memory.
+    pub share: Share,
     /// Ends the replay.
     pub stop: Arc<Stop>,
 }
@@ -68,11 +62,13 @@ impl Reading {
     /// # Errors
     /// If memory or threads are missing.
     pub fn start(source: Box<dyn Source>, first: u64, options: &InstanceOptions) -> Result<Self> {
-        let pool = Pool::new(BUFFERS)?;
+        let Share { queue, data, buffers, pages, .. } = options.share;
+        let pool = Pool::with_pages(buffers, pages)?;
         let arena = Arc::clone(pool.arena());
-        let (to, input) = RingBuffer::new(QUEUE);
-        let (buffers, returned) = RingBuffer::new(MOST_BUFFERS);
-        let (recorded, spare) = RingBuffer::new(QUEUE);
+        let (to, input) = RingBuffer::new(queue);
+        // Of 4 KiB and more.
+        let (buffers, returned) = RingBuffer::new((buffers >> 12) as usize);
+        let (recorded, spare) = RingBuffer::new(queue);
         let floor = Arc::new(AtomicU64::new(first));
         let is_full = Arc::new(AtomicBool::new(false));
         let feeder = Feeder {
@@ -81,6 +77,7 @@ impl Reading {
             returned,
             spare,
             pool,
+            most_data: data,
             held_bytes: 0,
             returned_bytes: 0,
             payload: Payload::new(&options.data, options.seed),
@@ -95,7 +92,9 @@ impl Reading {
 
     /// Whether enough has been read to begin, or all.
     pub fn is_ready(&self) -> bool {
-        self.input.slots() >= ENOUGH || self.feeder.is_finished() || self.is_full.load(Ordering::Relaxed)
+        self.input.slots() >= self.input.buffer().capacity() / 2
+            || self.feeder.is_finished()
+            || self.is_full.load(Ordering::Relaxed)
     }
 }
 
@@ -129,7 +128,7 @@ impl Instance {
     ) -> Result<(Self, Results)> {
         let InstanceOptions { rules, wait, ref devices, no_cache, ref stop, .. } = *options;
         let Reading { input, buffers, recorded, arena, floor, is_full: _, first, feeder } = reading;
-        let (output, done) = RingBuffer::new(QUEUE);
+        let (output, done) = RingBuffer::new(options.share.queue);
         let ways = Ways { input, output, buffers, floor };
         let core = Core::new(rules, first, descriptors, ways);
         let crew_options = CrewOptions {

@@ -18,6 +18,7 @@ mod recorder;
 pub mod root;
 mod run;
 mod scratch;
+mod share;
 mod source;
 mod statistics;
 #[cfg(test)]

@@ -71,6 +71,8 @@ pub struct Rules {
     pub pace: Pace,
     /// The most calls that wait after they were read, in a replay without exact times.
     pub ahead: usize,
+    /// How many completed calls are remembered.
+    pub history: usize,
     /// Whether calls are assumed to return what they returned in the trace.
     pub fake_io: bool,
     /// The number of threads.
@@ -152,7 +154,7 @@ impl Core {
     ) -> Self {
         Self {
             rules,
-            schedule: Schedule::new(rules.pace, first),
+            schedule: Schedule::new(rules.pace, first, rules.history),
             input,
             output: Some(output),
             floor,

@@ -180,8 +180,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// An empty schedule for calls from this number on.
-    pub fn new(pace: Pace, first: u64) -> Self {
+    /// An empty schedule for calls from this number on, which remembers the times of so many that have completed.
+    pub fn new(pace: Pace, first: u64, history: usize) -> Self {
         Self {
             pace,
             slots: Vec::new(),
@@ -190,7 +190,7 @@ impl Schedule {
             free_edges: Vec::new(),
             by_number: VecDeque::new(),
             base: first,
-            history: History::new(),
+            history: History::new(history),
             ready: BinaryHeap::new(),
             held: 0,
         }

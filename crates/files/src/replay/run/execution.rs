@@ -27,6 +27,7 @@ use crate::replay::limits::raise_descriptors;
 use crate::replay::options::{Cache, Threads, Timing};
 use crate::replay::prescan::scan;
 use crate::replay::recorder::{Progress, Recorder};
+use crate::replay::share::Share;
 use crate::replay::source::TraceSource;
 use crate::replay::statistics::{Counter, Engine, Statistics};
 use crate::{Metadata, table};
@@ -188,16 +189,18 @@ impl Prepared {
     }
 
     fn instance_options(&self, seed: u64) -> InstanceOptions {
+        let share = Share::of(self.options.instances);
         let ahead = match (self.options.timing, self.options.order) {
             // If a call waits, all later ones do.
             (Timing::Asap, Policy::Conservative) => 8,
-            (Timing::Asap, _) => 1024,
-            _ => 16_384,
+            (Timing::Asap, _) => 1024.min(share.queue),
+            _ => share.queue,
         };
         InstanceOptions {
             rules: Rules {
                 pace: self.pace(),
                 ahead,
+                history: share.history,
                 fake_io: self.options.fake_io,
                 announces: self.options.order == Policy::FsDispatched,
                 workers: self.workers(),
@@ -206,6 +209,7 @@ impl Prepared {
             data: self.options.data.clone(),
             seed,
             devices: None,
+            share,
             no_cache: self.options.cache == Cache::None,
             stop: Arc::clone(&self.stop),
         }

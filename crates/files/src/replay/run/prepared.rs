@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use iosonar_replay::config::issuing::Wait;
+use iosonar_replay::host::machine::available_memory;
 use iosonar_replay::issuer::Stop;
 use iosonar_trace::Nanos;
 
@@ -14,6 +15,7 @@ use crate::replay::error::Result;
 use crate::replay::options::{Options, Threads, Timing};
 use crate::replay::prescan::{Prescan, scan};
 use crate::replay::root::Root;
+use crate::replay::share::Share;
 use crate::replay::source::{Trace, Window};
 use crate::state::{self, Ignore, PathMap};
 use crate::tree::{RootPath, Tree, beside};
@@ -69,6 +71,7 @@ impl Prepared {
         let mut trace = prepared.trace(0)?;
         prepared.source = trace.reader().metadata().clone();
         prepared.prescan = scan(&mut trace, prepared.window(), stop)?;
+        Share::check(prepared.options.instances, prepared.prescan.calls, available_memory())?;
         (prepared.wait, prepared.wait_reason) = choose_wait(&prepared.options);
         prepared.warnings = warnings(&prepared.prescan, &prepared.options);
         let Self { ref options, ref roots, ref tree, ref map, ref ignore, .. } = prepared;
