@@ -74,6 +74,44 @@ def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: py
     assert "Issue error p50" not in (tmp_path / "r.report.html").read_text()
 
 
+def of_strace(tmp_path: Path, **footer: object) -> tuple[Path, Path]:
+    """A trace, and a run of it whose calls take 2 µs in place of 50."""
+    calls = [read(100 * number, "/a", 0, 1, duration_ns=50_000) for number in range(300)]
+    trace = write_calls(tmp_path / "t.calls.parquet", calls, **footer)
+    rows = [replayed(number, "read", 100 * number, 5, held_by="none") for number in range(300)]
+    run = {"trace": "t.calls.parquet", "options": {"order": "thread", "timing": "exact"}}
+    return trace, write_calls_run(tmp_path / "r.calls-run.parquet", rows, run=run, **footer)
+
+
+@pytest.mark.parametrize("footer", [{"recorder": "strace"}, {"source": {"format": "strace"}}])
+def test_times_that_strace_took_are_not_compared_with_those_of_a_replay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], footer: dict[str, object]
+) -> None:
+    trace, run = of_strace(tmp_path, **footer)
+    assert compare(trace, run, "--out", tmp_path, "--fail-if", "p50 > +10%") == 4
+    printed = capsys.readouterr()
+    assert "B against A: strace took the times of t, and slowed its calls down: only their results" in printed.out
+    assert "not comparable" in printed.out and "-9" not in printed.out
+    assert "not replays of the same trace" not in printed.out
+    assert "the times of the two sides cannot be compared" in printed.err
+    page = (tmp_path / "t.compare.html").read_text()
+    assert "Times of strace:" in page and "against the original" not in page
+    assert compare(trace, run, "--out", tmp_path, "--json") == 0
+    (compared,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert compared["incomparable"].startswith("strace took the times of t")
+    assert {one["change"] for one in compared["differences"]} == {None}
+    assert report(run, "--out", tmp_path) == 0
+    assert "Times of strace:" in (tmp_path / "r.report.html").read_text()
+
+
+def test_a_trace_is_compared_with_a_replay_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace, run = of_strace(tmp_path, recorder="ebpf")
+    assert compare(trace, run, "--out", tmp_path) == 0
+    printed = capsys.readouterr().out
+    assert "-96.0 %" in printed and "not replays of the same trace" not in printed
+    assert "strace" not in (tmp_path / "t.compare.html").read_text()
+
+
 def test_runs_of_different_traces_are_named(
     repeated: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

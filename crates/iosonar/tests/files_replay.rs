@@ -463,6 +463,39 @@ fn calls_without_times_to_keep_are_not_issued_with_fake_io() {
 }
 
 #[test]
+fn a_replay_that_was_stopped_is_not_faithful() {
+    // Each call waits for the one before it, so that only the first after the stop waits for nothing but the replayer.
+    let mut trace = Trace::new();
+    trace.open("/a", libc::O_CREAT | libc::O_RDWR, 3);
+    for _ in 0..1500 {
+        trace.call(CallKind::Pwrite64, |call| {
+            call.begin = call.begin + Nanos(1_000_000);
+            (call.fd, call.offset, call.length, call.result) = (Some(3), Some(0), Some(100), Some(100));
+        });
+    }
+    for timing in ["exact", "diff"] {
+        let bench = Bench::new();
+        let mut command = bench.command(&trace, &["--timing", timing]);
+        let mut replay = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&replay);
+        while !bench.root().join("a").exists() {
+            assert!(replay.try_wait().unwrap().is_none(), "the replay has begun");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+        assert!(replay.wait().unwrap().success());
+        let statistics = bench.statistics();
+        assert_eq!(statistics["verdict"]["faithful"], false, "{timing}: {statistics}");
+        assert!(statistics["lost_s"].as_f64().unwrap() > 0.5, "{timing}: {statistics}");
+        if timing == "exact" {
+            assert!(statistics["held"]["replayer"].as_u64().unwrap() > 500, "{statistics}");
+        }
+    }
+}
+
+#[test]
 fn many_files_are_open_at_once() {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let many = limit.maximum.unwrap_or(u64::MAX).min(5000) - 100;

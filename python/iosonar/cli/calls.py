@@ -15,6 +15,7 @@ from iosonar.errors import UsageError
 if TYPE_CHECKING:
     from iosonar.diagrams.calls import CallOptions
     from iosonar.figures.size import Size
+    from iosonar.quantities.difference import Difference, RateDifference
     from iosonar.report.compare_calls import CallsComparison, CallsSide
     from iosonar.report.output_options import OutputOptions
     from iosonar.table import SourceFile
@@ -132,12 +133,18 @@ def _as_json(sides: Sequence[CallsSide], against: Sequence[CallsComparison]) -> 
             "left_out": each.left_out,
             "unfaithful": list(each.unfaithful),
             "fakes": list(each.fakes),
-            "differences": [asdict(one) for one in each.differences],
-            "throughput": asdict(each.throughput) if each.throughput else None,
+            "incomparable": each.incomparable,
+            "differences": [_numbers(one) for one in each.differences],
+            "throughput": _numbers(each.throughput) if each.throughput else None,
         }
         for each in against
     ]
     return json.dumps({"sides": listed, "comparisons": comparisons}, indent=2)
+
+
+def _numbers(one: Difference | RateDifference) -> dict[str, object]:
+    """Its fields; null in place of what is not known."""
+    return {name: None if value != value else value for name, value in asdict(one).items()}
 
 
 def report_scale(

@@ -199,6 +199,13 @@ def decisive(found: Fidelity) -> str:
     return f"{units.percent(found.within_50_us)} within 50 µs{needed}"
 
 
+def is_by_strace(file: SourceFile) -> bool:
+    """Whether strace took the times of a trace of calls, or of the trace of a run: it slows each call down."""
+    source = file.footer.get("source")
+    text = isinstance(source, dict) and source.get("format") == "strace"
+    return text or file.footer.get("recorder") == "strace"
+
+
 def stated_verdict(file: SourceFile) -> dict[str, Any]:
     """The run's own verdict on its fidelity, see docs/schemas/replay-statistics.json; empty if it has none."""
     return _statistics(file).get("verdict") or {}

@@ -13,7 +13,7 @@ generalization of Student's problem when several different population variances 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -43,6 +43,7 @@ class Finding(StrEnum):
     FASTER = "faster"
     NONE = "no difference shown"
     TOO_FEW_RUNS = "too few runs to tell"
+    INCOMPARABLE = "not comparable"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,10 @@ class Difference:
     high: float
     finding: Finding
 
+    def without_finding(self) -> Difference:
+        """The two values, of sides that cannot be compared."""
+        return replace(self, change=math.nan, low=math.nan, high=math.nan, finding=Finding.INCOMPARABLE)
+
 
 @dataclass(frozen=True)
 class RateDifference:
@@ -68,6 +73,10 @@ class RateDifference:
     low: float
     high: float
     finding: Finding
+
+    def without_finding(self) -> RateDifference:
+        """The two values, of sides that cannot be compared."""
+        return replace(self, change=math.nan, low=math.nan, high=math.nan, finding=Finding.INCOMPARABLE)
 
 
 class Pairing(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from iosonar import units
 from iosonar.diagrams.calls import CallSide, CallStudy, Part
-from iosonar.diagrams.calls.parts import short_path
+from iosonar.diagrams.calls.parts import by_strace, short_path
 from iosonar.diagrams.notes import FAITHFUL, lost_changes, stated_verdict
 from iosonar.figures.model import Empty, Figure, Severity
 from iosonar.quantities.calls.access import count_patterns
@@ -90,6 +90,7 @@ def _summary(study: CallStudy) -> Summary:
         lead=tuple(_lead(study)),
         banners=(
             *(Banner(Severity.WARNING, text, "Different traces:") for text in other_traces(files)),
+            *_slowed(study),
             *(banner for side in study.sides for banner in _banners(side, named=not single)),
         ),
         tiles=tuple(_tiles(first)) if single else (),
@@ -98,6 +99,13 @@ def _summary(study: CallStudy) -> Summary:
         whole="all calls",
         about="Files, machine and options",
     )
+
+
+def _slowed(study: CallStudy) -> Iterator[Banner]:
+    """A warning about times that strace took."""
+    if slowed := by_strace(study):
+        text = f"{slowed}: its results can be compared with those of the replay, its times cannot."
+        yield Banner(Severity.WARNING, text, "Times of strace:")
 
 
 def _lead(study: CallStudy) -> Iterator[str]:
@@ -116,7 +124,8 @@ def _lead(study: CallStudy) -> Iterator[str]:
             f"{units.counted(study.left_out, 'call')} of {study.first.name} are left out here: the replay did not make "
             "them, for example because they are outside of its window, ignored, or not on files."
         )
-    if not study.is_single and study.first.seconds > 0 and not study.first.is_run:
+    # strace makes a program take longer.
+    if not study.is_single and study.first.seconds > 0 and not study.first.is_run and not by_strace(study):
         for side in study.runs:
             share = side.seconds / study.first.seconds - 1
             yield f"{side.name} took {units.span(side.seconds)}: {units.change(share)} against the original."

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.calls.study import zero_of
-from iosonar.diagrams.notes import lost_changes, stated_verdict
+from iosonar.diagrams.notes import is_by_strace, lost_changes, stated_verdict
 from iosonar.errors import UserError
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import Difference, Pairing, RateDifference, differences, rate_difference
@@ -64,6 +64,17 @@ class CallsSide:
         return found
 
     @property
+    def is_trace(self) -> bool:
+        """Whether it is a trace."""
+        return self.files[0].kind is Kind.CALLS
+
+    @property
+    def traces(self) -> set[str]:
+        """The names of the traces that it is, or that its runs replayed."""
+        paths = (file.path if file.kind is Kind.CALLS else file.run.get("trace") for file in self.files)
+        return {Path(str(path)).name for path in paths if path}
+
+    @property
     def keeps_times(self) -> bool:
         """Whether all of it has the times of the trace."""
         return all((file.option("timing") or "exact") == "exact" for file in self.files if file.kind is not Kind.CALLS)
@@ -97,6 +108,25 @@ class CallsComparison:
     def fakes(self) -> tuple[str, ...]:
         """Runs of either side that issued no calls."""
         return self.first.fakes + self.side.fakes
+
+    @property
+    def is_original(self) -> bool:
+        """Whether the first side is the trace that the runs of the other one replayed."""
+        return self.first.is_trace and self.first.traces == self.side.traces
+
+    @property
+    def incomparable(self) -> str:
+        """Why the times of the two sides cannot be compared; empty if they can."""
+        return why_incomparable(self.first, self.side)
+
+
+def why_incomparable(first: CallsSide, side: CallsSide) -> str:
+    """Why the times of two sides cannot be compared: strace, which took those of one, slowed its calls down."""
+    slowed = [each.is_trace and is_by_strace(each.files[0]) for each in (first, side)]
+    if slowed[0] == slowed[1]:
+        return ""
+    file = (first if slowed[0] else side).files[0]
+    return f"strace took the times of {file.name}, and slowed its calls down"
 
 
 def compare_calls(
@@ -159,6 +189,9 @@ def _against(first: CallsSide, side: CallsSide, calls: int) -> CallsComparison:
     ]
     found = differences(cut[0], cut[1], pairing)
     throughput = rate_difference(first.rates, side.rates, pairing)
+    if why_incomparable(first, side):
+        found = [one.without_finding() for one in found]
+        throughput = throughput.without_finding() if throughput else None
     return CallsComparison(first, side, found, throughput, pairing, same_load, calls - first.calls)
 
 
@@ -196,6 +229,8 @@ def doubts(each: CallsComparison) -> list[str]:
         found.append(f"{pair}: fake results: {', '.join(each.fakes)}")
     if each.unfaithful:
         found.append(f"{pair}: not faithful: {', '.join(each.unfaithful)}")
-    if not each.same_load:
+    if each.incomparable:
+        found.append(f"{pair}: {each.incomparable}: only their results can be compared, not their times")
+    if not each.same_load and not each.is_original:
         found.append(f"{pair}: they are not replays of the same trace in the same order and timing")
     return found

@@ -113,6 +113,8 @@ def _undecided(condition: Condition, each: Compared, one: Difference | RateDiffe
     """Why the condition is undecided; empty if it is decided."""
     if one is None:
         return f"too few requests for {condition.metric}"
+    if one.finding is Finding.INCOMPARABLE:
+        return "the times of the two sides cannot be compared"
     if one.finding is Finding.TOO_FEW_RUNS:
         return f"too few runs, use at least {MIN_RUNS} per side"
     if each.fakes:

@@ -26,7 +26,7 @@ DERIVED: Mapping[Kind, Mapping[str, str]] = {
         "duration_ns": "completed_ns - issued_ns",
         "latency_ns": "completed_ns - issued_ns",
         "issue_error_ns": "issued_ns - scheduled_ns",
-        "was_free": "issued_ns IS NOT NULL AND coalesce(held_by, 'none') IN ('none', 'input')",
+        "was_free": "issued_ns IS NOT NULL AND coalesce(held_by, 'none') IN ('none', 'input', 'replayer')",
         "mismatch": f"coalesce(outcome, 'same') IN ({', '.join(map(text, MISMATCHES))})",
         **_SHARED,
     },

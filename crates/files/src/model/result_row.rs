@@ -41,9 +41,18 @@ pub enum HeldBy {
     Input,
     /// All threads of the pool were executing calls.
     Pool,
+    /// A call that must precede it, which the replayer itself had delayed.
+    Replayer,
 }
 
-names! { HeldBy: None "none", Predecessor "predecessor", Thread "thread", Input "input", Pool "pool" }
+impl HeldBy {
+    /// Whether a delay is the replayer's own.
+    pub fn is_replayer(self) -> bool {
+        matches!(self, Self::None | Self::Input | Self::Replayer)
+    }
+}
+
+names! { HeldBy: None "none", Predecessor "predecessor", Thread "thread", Input "input", Pool "pool", Replayer "replayer" }
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -12,6 +12,7 @@ use iosonar_trace::Nanos;
 
 use super::action::{Action, MAX_BYTES};
 use super::controls;
+use super::devices::Devices;
 use super::locks::Locks;
 use super::root::{Confinement, Last, Root};
 use super::scratch::{PathBuffer, Scratch};
@@ -75,8 +76,8 @@ pub struct Hands<'a> {
     pub path2: PathBuffer,
     /// Threads that wait for locks.
     pub locks: &'a Locks,
-    /// Whether device nodes, sockets and FIFOs may be opened.
-    pub special_files: bool,
+    /// Decides which devices are opened; without it, no device node, socket or FIFO is.
+    pub devices: Option<&'a Devices>,
 }
 
 impl Hands<'_> {
@@ -206,11 +207,16 @@ impl Hands<'_> {
         timed(clock, || unsafe { libc::pwritev2(fd, first, count, at, flags) } as i64)
     }
 
-    /// An open. Device nodes, sockets and FIFOs in the root are refused with ENXIO, and never waited for.
+    /// An open. Device nodes, sockets and FIFOs in the root are refused with ENXIO, and never waited for; with
+    /// `--special-files`, only devices that [`Devices`] refuses.
     fn open(&mut self, action: &Action, flags: u64) -> Issued {
         let clock = self.clock;
         let path = self.path.set(action.path.as_ref());
         let flags = flags as i32 | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
+        let allowed = match self.devices.map(|devices| devices.look(self.root, path, flags)).transpose() {
+            Ok(allowed) => allowed,
+            Err(errno) => return failed(clock, &io::Error::from_raw_os_error(errno)),
+        };
         let mut done = match self.root.confinement() {
             Confinement::Chroot => timed(clock, || {
                 unsafe { libc::openat(libc::AT_FDCWD, path.as_ptr(), flags, action.mode & 0o7777) }.into()
@@ -230,8 +236,16 @@ impl Hands<'_> {
                 done
             }
         };
-        if done.result >= 0 && !self.special_files && flags & libc::O_PATH == 0 && is_special(done.result as i32) {
-            unsafe { libc::close(done.result as i32) };
+        let is_refused = match (allowed, done.result as i32) {
+            // The kernel refuses nodes of devices in the replay's own view of the root.
+            (None, _) if done.result < 0 => done.errno == libc::EACCES && self.root.leads_to_node(path),
+            (None, fd) => flags & libc::O_PATH == 0 && is_special(fd),
+            (Some(allowed), fd) => done.result >= 0 && !Devices::is_as_seen(fd, allowed),
+        };
+        if is_refused {
+            if done.result >= 0 {
+                unsafe { libc::close(done.result as i32) };
+            }
             (done.result, done.errno) = (-1, libc::ENXIO);
         }
         done

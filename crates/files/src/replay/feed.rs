@@ -49,6 +49,8 @@ pub struct Feeder {
     pub stop: Arc<Stop>,
     /// The oldest call that has not completed.
     pub floor: Arc<AtomicU64>,
+    /// The most data ahead of small writes.
+    pub most_data: u64,
     /// Bytes of the buffers of calls that have not completed.
     pub held_bytes: u64,
     /// Bytes of the buffers that came back since the last sleep.
@@ -60,8 +62,6 @@ pub struct Feeder {
 /// The most predecessors of all calls in the queue: of a trace with a million threads, each call may have a million.
 const MOST_PREDECESSORS: usize = 1 << 23;
 
-/// The most data ahead of small writes: it is still in a cache shared by the processors when it is written.
-const MOST_DATA: u64 = 8 << 20;
 /// Large writes are slow anyway: so many of them may be ahead.
 const LARGE_WRITES: u64 = 256;
 /// Data may be needed so soon after a pause.
@@ -143,7 +143,7 @@ impl Feeder {
                 self.returned_bytes += buffer.bytes();
                 self.pool.give(buffer);
             }
-            let most = MOST_DATA.max(LARGE_WRITES * bytes);
+            let most = self.most_data.max(LARGE_WRITES.min(self.most_data >> 15) * bytes);
             let has_room = self.held_bytes == 0 || self.held_bytes + bytes <= most;
             if has_room && let Some(mut buffer) = self.pool.take(bytes) {
                 self.held_bytes += buffer.bytes();

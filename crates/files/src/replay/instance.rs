@@ -9,24 +9,19 @@ use iosonar_replay::issuer::Stop;
 use iosonar_replay::pipeline::buffers::{Arena, Buffer, Pool};
 use iosonar_replay::pipeline::payload::{DataSpec, Payload, Written};
 use iosonar_replay::schedule::clock::Monotonic;
+use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use super::devices::Devices;
 use super::engine::core::{Core, Rules, Ways};
 use super::engine::descriptors::DescriptorTable;
 use super::engine::lead::{Crew, CrewOptions};
+use super::engine::stalls::Heartbeat;
 use super::error::{Error, Result};
 use super::feed::{Feeder, Source};
 use super::planned::{Done, Planned};
 use super::root::Root;
-
-/// Planned calls ahead of the engine, and finished calls behind it.
-const QUEUE: usize = 16_384;
-/// With this many calls read, a replay begins.
-const ENOUGH: usize = QUEUE / 2;
-/// Memory for the data of writes.
-const BUFFERS: u64 = 256 << 20;
-/// Buffers of 4 KiB.
-const MOST_BUFFERS: usize = (BUFFERS >> 12) as usize;
+use super::share::Share;
 
 /// How an instance is replayed.
 #[derive(Clone)]
@@ -39,10 +34,12 @@ pub struct InstanceOptions {
     pub data: DataSpec,
     /// The seed of the data.
     pub seed: u64,
-    /// Whether device nodes, sockets and FIFOs are opened.
-    pub special_files: bool,
+    /// Decides which devices are opened; without it, no device node, socket or FIFO is.
+    pub devices: Option<Arc<Devices>>,
     /// Whether pages of a file are dropped when it is opened.
     pub no_cache: bool,
+    /// Its memory.
+    pub share: Share,
     /// Ends the replay.
     pub stop: Arc<Stop>,
 }
@@ -65,11 +62,13 @@ impl Reading {
     /// # Errors
     /// If memory or threads are missing.
     pub fn start(source: Box<dyn Source>, first: u64, options: &InstanceOptions) -> Result<Self> {
-        let pool = Pool::new(BUFFERS)?;
+        let Share { queue, data, buffers, pages, .. } = options.share;
+        let pool = Pool::with_pages(buffers, pages)?;
         let arena = Arc::clone(pool.arena());
-        let (to, input) = RingBuffer::new(QUEUE);
-        let (buffers, returned) = RingBuffer::new(MOST_BUFFERS);
-        let (recorded, spare) = RingBuffer::new(QUEUE);
+        let (to, input) = RingBuffer::new(queue);
+        // Of 4 KiB and more.
+        let (buffers, returned) = RingBuffer::new((buffers >> 12) as usize);
+        let (recorded, spare) = RingBuffer::new(queue);
         let floor = Arc::new(AtomicU64::new(first));
         let is_full = Arc::new(AtomicBool::new(false));
         let feeder = Feeder {
@@ -78,6 +77,7 @@ impl Reading {
             returned,
             spare,
             pool,
+            most_data: data,
             held_bytes: 0,
             returned_bytes: 0,
             payload: Payload::new(&options.data, options.seed),
@@ -92,7 +92,9 @@ impl Reading {
 
     /// Whether enough has been read to begin, or all.
     pub fn is_ready(&self) -> bool {
-        self.input.slots() >= ENOUGH || self.feeder.is_finished() || self.is_full.load(Ordering::Relaxed)
+        self.input.slots() >= self.input.buffer().capacity() / 2
+            || self.feeder.is_finished()
+            || self.is_full.load(Ordering::Relaxed)
     }
 }
 
@@ -121,11 +123,12 @@ impl Instance {
         root: &Root,
         descriptors: DescriptorTable,
         clock: Monotonic,
+        heartbeat: &Arc<Heartbeat>,
         options: &InstanceOptions,
     ) -> Result<(Self, Results)> {
-        let InstanceOptions { rules, wait, special_files, no_cache, ref stop, .. } = *options;
+        let InstanceOptions { rules, wait, ref devices, no_cache, ref stop, .. } = *options;
         let Reading { input, buffers, recorded, arena, floor, is_full: _, first, feeder } = reading;
-        let (output, done) = RingBuffer::new(QUEUE);
+        let (output, done) = RingBuffer::new(options.share.queue);
         let ways = Ways { input, output, buffers, floor };
         let core = Core::new(rules, first, descriptors, ways);
         let crew_options = CrewOptions {
@@ -135,8 +138,9 @@ impl Instance {
             arena,
             wait,
             workers: rules.workers,
-            special_files,
+            devices: devices.clone(),
             no_cache,
+            heartbeat: Arc::clone(heartbeat),
         };
         let crew = Arc::new(Crew::new(core, crew_options));
         let workers = (0..rules.workers as u32)
@@ -170,14 +174,14 @@ impl Instance {
             return Err(Error::system("cannot enter the root", source));
         }
         let lacks_descriptors = self.crew.lacks_descriptors();
-        let max_in_flight = self.crew.max_in_flight();
+        let (max_in_flight, idle) = (self.crew.max_in_flight(), self.crew.idle_time());
         // Its queue has no reader any more.
         drop(self.crew);
         let written = match (stop.is_abort(), self.feeder) {
             (true, feeder) if !feeder.is_finished() => Written::default(),
             (_, feeder) => feeder.join().expect("the plan does not panic")?,
         };
-        Ok(Finished { written, max_in_flight, lacks_descriptors })
+        Ok(Finished { written, max_in_flight, idle, lacks_descriptors })
     }
 }
 
@@ -187,6 +191,8 @@ pub struct Finished {
     pub written: Written,
     /// The most calls that were executed at the same time.
     pub max_in_flight: u32,
+    /// How long calls were ready and a thread was free, but the replayer issued none.
+    pub idle: Nanos,
     /// Whether the replay ended because it had no more descriptors.
     pub lacks_descriptors: bool,
 }

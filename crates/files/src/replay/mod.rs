@@ -2,6 +2,7 @@
 
 mod action;
 mod controls;
+mod devices;
 mod engine;
 pub mod error;
 mod execute;
@@ -18,6 +19,7 @@ mod recorder;
 pub mod root;
 mod run;
 mod scratch;
+mod share;
 mod source;
 mod statistics;
 #[cfg(test)]

@@ -97,6 +97,8 @@ pub struct Options {
     pub fake_io: bool,
     /// Whether device nodes, sockets and FIFOs are made and opened.
     pub special_files: bool,
+    /// Whether block devices that nodes lead to may be overwritten although they hold data.
+    pub force: bool,
     /// The data of writes.
     pub data: DataSpec,
     /// How to wait for the time of a call; `None` chooses.

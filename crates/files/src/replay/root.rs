@@ -4,6 +4,10 @@
 //! file system context with the other threads (`unshare(CLONE_FS)`), then changes its root. The kernel then resolves every
 //! path below the root: neither `..` nor an absolute or planted symbolic link leaves it, and a call stays a single system
 //! call. Without the privilege, the kernel resolves paths by `openat2` with `RESOLVE_IN_ROOT`, a system call more.
+//!
+//! Links in `proc` ("magic links") lead out of any root. No root has a `proc` below it when the replay begins; what is mounted
+//! there later does not appear in the replay's own view of the root, a copy of its mounts that receives no others. To make one
+//! takes the privilege to mount (`CAP_SYS_ADMIN`); `openat2` follows no magic link in any case.
 #![allow(
     unsafe_code,
     reason = "system calls about this thread alone, and openat2, which rustix does not confine enough"
@@ -13,13 +17,13 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
 use super::error::{Error, Result};
-use crate::tree::leads_out;
+use crate::tree::{PrepareError, RootPath};
 
 /// How paths are kept below the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -40,37 +44,33 @@ pub struct Root {
 }
 
 impl Root {
-    /// Opens the directory, and finds out how this process can confine itself.
+    /// Opens the directory, and finds out how this process can confine itself. Without `special_files`, the kernel opens no
+    /// device by a node below the root, if it can be told so.
     ///
     /// # Errors
-    /// If the directory cannot be opened.
-    pub fn open(path: &Path) -> Result<Self> {
-        let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
-        let directory = File::options().read(true).custom_flags(flags).open(path).map_err(|source| {
+    /// If the directory cannot be opened, or must not be a root.
+    pub fn open(place: &RootPath, special_files: bool) -> Result<Self> {
+        let path = place.path();
+        let root = place.open().map_err(|error| {
             let root = format!("--root {}", path.display());
-            match source.raw_os_error() {
-                Some(libc::ENOENT) => {
-                    Error::Options(format!("{root} does not exist; `iosonar files prepare` creates it and its files"))
-                }
-                Some(libc::ENOTDIR) => Error::Options(format!("{root} is not a directory; name one")),
-                _ => Error::system(root, source),
-            }
+            Error::Options(match error {
+                PrepareError::System { source, .. } => match source.raw_os_error() {
+                    Some(libc::ENOENT) => {
+                        format!("{root} does not exist; `iosonar files prepare` creates it and its files")
+                    }
+                    Some(libc::ENOTDIR) => format!("{root} is not a directory; name one"),
+                    Some(libc::ELOOP) => format!("{root} is a symbolic link; the directory of an instance is none"),
+                    _ => return Error::system(root, source),
+                },
+                other => format!("--root {other}"),
+            })
         })?;
-        let place = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-        if directory.metadata().map(place).ok() == std::fs::metadata("/").map(place).ok() {
-            return Err(Error::Options(format!(
-                "--root {} is the root directory of this system, whose files the replay would change; name a directory below it",
-                path.display()
-            )));
-        }
-        if let Some(problem) = leads_out(path) {
-            return Err(Error::Options(problem));
-        }
-        let directory = Arc::new(directory);
+        let directory = root.directory().try_clone_to_owned().map_err(|source| Error::system("--root", source))?;
+        let directory = Arc::new(own_view(&directory, special_files).unwrap_or(directory).into());
         let tried = Arc::clone(&directory);
         let can_chroot = thread::spawn(move || change_root(&tried).is_ok()).join().unwrap_or(false);
         let confinement = if can_chroot { Confinement::Chroot } else { Confinement::Openat2 };
-        Ok(Self { path: path.to_owned(), directory, confinement })
+        Ok(Self { path, directory, confinement })
     }
 
     /// The same root without the privilege to change the root directory, for tests.
@@ -129,6 +129,13 @@ impl Root {
         let known = if flags & libc::O_PATH as u64 != 0 { PATH_FLAGS } else { OPEN_FLAGS };
         let mode = if makes { u64::from(mode & 0o7777) } else { 0 };
         openat2(self.directory.as_raw_fd(), path, flags & known as u64, mode)
+    }
+
+    /// Whether a path leads to a device node.
+    pub fn leads_to_node(&self, path: &CStr) -> bool {
+        let node = self.open_beneath(path, (libc::O_PATH | libc::O_CLOEXEC) as u64, 0).map(File::from);
+        let kind = node.and_then(|node| node.metadata()).map(|found| found.file_type());
+        kind.is_ok_and(|kind| kind.is_block_device() || kind.is_char_device())
     }
 
     fn resolved<'a>(&self, path: &[u8], last: Last) -> io::Result<Place<'a>> {
@@ -234,6 +241,33 @@ fn change_root(directory: &File) -> io::Result<()> {
         check(libc::chroot(c".".as_ptr()))?;
         check(libc::chdir(c"/".as_ptr()))
     }
+}
+
+/// The directory in a copy of its mount, and of those below it, that shows no later ones. Without `special_files`, device nodes
+/// in it cannot be opened. `None` without the privilege, or before Linux 5.12.
+fn own_view(directory: &OwnedFd, special_files: bool) -> Option<OwnedFd> {
+    let flags =
+        libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE as u32 | libc::AT_EMPTY_PATH as u32;
+    // SAFETY: the path ends in NUL; the result is a new descriptor, which nothing else owns.
+    let view = unsafe {
+        let view = libc::syscall(libc::SYS_open_tree, directory.as_raw_fd(), c"".as_ptr(), flags);
+        if view < 0 {
+            return None;
+        }
+        OwnedFd::from_raw_fd(view as i32)
+    };
+    let attributes = libc::mount_attr {
+        attr_set: if special_files { 0 } else { libc::MOUNT_ATTR_NODEV },
+        attr_clr: 0,
+        propagation: libc::MS_PRIVATE,
+        userns_fd: 0,
+    };
+    let (flags, bytes) = (libc::AT_RECURSIVE | libc::AT_EMPTY_PATH, size_of::<libc::mount_attr>());
+    // SAFETY: changes the copy alone; the structure has the size that is passed.
+    let changed = unsafe {
+        libc::syscall(libc::SYS_mount_setattr, view.as_raw_fd(), c"".as_ptr(), flags, &raw const attributes, bytes)
+    };
+    (changed == 0).then_some(view)
 }
 
 fn openat2(directory: i32, path: &CStr, flags: u64, mode: u64) -> io::Result<OwnedFd> {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iosonar_replay::result::fidelity::{Fidelity, Words};
+use iosonar_replay::issuer::{Activity, Stall};
+use iosonar_replay::result::fidelity::{FAITHFUL_PCT, Fidelity, Words};
 use iosonar_replay::result::histogram::Times;
 use iosonar_trace::run_info::{Quantiles, Verdict, Within};
 use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, Request, Sector, Sectors, human};
@@ -62,6 +63,9 @@ pub struct Statistics {
     pub held: BTreeMap<&'static str, u64>,
     /// From the completion of the last predecessor to the issue of calls that it held.
     pub release_to_issue_us: Option<Quantiles>,
+    /// How long calls were ready and a thread was free, but the replayer issued none, in pieces of more than 50 µs; of several
+    /// instances, the most.
+    pub lost_s: f64,
     /// Each instance, if there are several.
     pub instances: Vec<Instance>,
     /// Whether the replayer kept the times; null without times to keep.
@@ -74,6 +78,22 @@ pub struct Statistics {
     pub complete: bool,
     /// A sentence if the result says nothing about a file system.
     pub fake: Option<String>,
+}
+
+/// What the engines of all instances found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Engine {
+    /// The most calls that were executed at the same time.
+    pub max_in_flight: u32,
+    /// As [`Statistics::lost_s`].
+    pub idle: Nanos,
+}
+
+impl Engine {
+    /// Whether the replayer lost more than the share of the time that a faithful replay may be late.
+    fn is_interrupted(self, elapsed: Nanos) -> bool {
+        self.idle.0 as f64 > (1.0 - FAITHFUL_PCT / 100.0) * elapsed.0 as f64
+    }
 }
 
 /// A kind of mismatches.
@@ -232,12 +252,12 @@ impl Counter {
         let error = issued - row.scheduled;
         let delay_reason = match row.held_by {
             _ if self.is_perturbed => DelayReason::Perturbed,
-            HeldBy::None => DelayReason::None,
+            HeldBy::None | HeldBy::Replayer => DelayReason::None,
             HeldBy::Input => DelayReason::Input,
             HeldBy::Predecessor | HeldBy::Thread => DelayReason::Order,
             HeldBy::Pool => DelayReason::Depth,
         };
-        if matches!(row.held_by, HeldBy::None | HeldBy::Input) {
+        if row.held_by.is_replayer() {
             self.issue_error.add(error);
             if let Some(gap) = row.gap.filter(|gap| *gap > Nanos::ZERO) {
                 let ratio = error.0 as f64 / gap.0 as f64;
@@ -250,6 +270,10 @@ impl Counter {
         }
         if let (HeldBy::Predecessor | HeldBy::Thread, Some(end)) = (row.held_by, row.predecessors_end) {
             self.release_to_issue.add(issued - end);
+        }
+        if row.held_by == HeldBy::Replayer {
+            let stall = Stall { from: row.scheduled, to: issued, activity: Activity::Waiting };
+            self.fidelity.add_stall(0, stall);
         }
         // The verdict is that of the replay of requests.
         self.fidelity.add(
@@ -265,8 +289,16 @@ impl Counter {
     }
 
     /// Whether the times were kept, with a sentence about results that differ: they limit what the times say.
-    fn verdict(&self, complete: bool) -> Option<Verdict> {
+    fn verdict(&self, complete: bool, engine: Engine) -> Option<Verdict> {
         let mut verdict = self.fidelity.verdict(complete)?;
+        if engine.is_interrupted(self.last) {
+            let lost = self.lost(engine);
+            verdict.sentence = if std::mem::replace(&mut verdict.faithful, false) {
+                format!("This replay was not faithful: {lost}, more than {:.0} %.", 100.0 - FAITHFUL_PCT)
+            } else {
+                format!("{} In all, {lost}.", verdict.sentence)
+            };
+        }
         let differ = self.mismatches();
         if differ > 0 {
             let share = human::percent(differ as f64 / self.issued as f64);
@@ -283,8 +315,23 @@ impl Counter {
         Some(verdict)
     }
 
+    /// A clause about the time that the replayer itself lost.
+    fn lost(&self, engine: Engine) -> String {
+        let (lost, elapsed) = (human::span(engine.idle.as_secs()), human::span(self.last.as_secs()));
+        let share = human::percent(engine.idle.0 as f64 / self.last.0.max(1) as f64);
+        format!(
+            "for {lost} of {elapsed} ({share}), calls were due and the replayer issued none, because it was stopped or preempted"
+        )
+    }
+
+    /// A sentence about a replay without a verdict that the replayer itself slowed down.
+    pub fn interruption(&self, engine: Engine) -> Option<String> {
+        let is_slowed = !self.keeps_times && engine.is_interrupted(self.last);
+        is_slowed.then(|| format!("the times of this replay are not those of the file system: {}", self.lost(engine)))
+    }
+
     /// The statistics at the end.
-    pub fn statistics(&self, factor: f64, complete: bool, max_in_flight: u32, fake: Option<String>) -> Statistics {
+    pub fn statistics(&self, factor: f64, complete: bool, engine: Engine, fake: Option<String>) -> Statistics {
         let mut mismatch_kinds: Vec<Mismatch> = self
             .kinds
             .iter()
@@ -322,7 +369,7 @@ impl Counter {
             elapsed_s,
             original_s: span.as_secs() * factor,
             calls_per_s: if elapsed_s > 0.0 { self.issued as f64 / elapsed_s } else { 0.0 },
-            max_in_flight,
+            max_in_flight: engine.max_in_flight,
             response_us: self.response.quantiles(),
             original_response_us: self.original_response.quantiles(),
             issue_error_us: self.issue_error.quantiles(),
@@ -331,8 +378,9 @@ impl Counter {
             compute_time_error_below_10_pct: (gaps > 0).then(|| 100.0 * self.below_10_pct as f64 / gaps as f64),
             held: self.held.clone(),
             release_to_issue_us: self.release_to_issue.quantiles(),
+            lost_s: engine.idle.as_secs(),
             instances: if self.instances.len() > 1 { instances.collect() } else { Vec::new() },
-            verdict: if self.keeps_times { self.verdict(complete) } else { None },
+            verdict: if self.keeps_times { self.verdict(complete, engine) } else { None },
             order: None,
             outdegree: None,
             complete,

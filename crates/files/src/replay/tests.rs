@@ -19,6 +19,7 @@ use super::options::Timing;
 use super::planned::{Planned, Predecessor, Record};
 use super::root::{Confinement, Root};
 use super::scratch::{PathBuffer, Scratch};
+use crate::tree::RootPath;
 use crate::{CallKind, Name};
 
 fn action(kind: CallKind, path: &str, path2: &str, flags: i32) -> Action {
@@ -34,7 +35,7 @@ fn action(kind: CallKind, path: &str, path2: &str, flags: i32) -> Action {
 
 /// Issues calls below a folder in a thread of their own.
 fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<Issued> {
-    let root = Root::open(folder).unwrap().with(confinement);
+    let root = Root::open(&RootPath::of(folder), false).unwrap().with(confinement);
     let work = move || {
         root.enter().unwrap();
         let (pool, locks) = (Pool::new(4096).unwrap(), Locks::new(Arc::default()));
@@ -46,7 +47,7 @@ fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<I
             path: PathBuffer::default(),
             path2: PathBuffer::default(),
             locks: &locks,
-            special_files: false,
+            devices: None,
         };
         let none = Descriptors { fd: -1, fd2: -1 };
         actions.iter().map(|action| hands.execute(action, none)).collect()
@@ -56,7 +57,7 @@ fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<I
 
 /// The way of this process, and the way without privileges.
 fn confinements() -> Vec<Confinement> {
-    let own = Root::open(&std::env::temp_dir()).unwrap().confinement();
+    let own = Root::open(&RootPath::of(&std::env::temp_dir()), false).unwrap().confinement();
     if own == Confinement::Openat2 { vec![own] } else { vec![own, Confinement::Openat2] }
 }
 
@@ -162,7 +163,7 @@ fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> B
 }
 
 fn schedule(timing: Timing, factor: f64) -> Schedule {
-    Schedule::new(Pace { timing, factor, extra_delay: Nanos::ZERO }, 0)
+    Schedule::new(Pace { timing, factor, extra_delay: Nanos::ZERO }, 0, 1 << 18)
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn times_follow_the_timing() {
         schedule.add(planned(1, 100, 110, &after_ends(&[0])), Nanos::ZERO);
         let first = schedule.take();
         assert_eq!(schedule.next(Nanos::MAX), Next::Nothing, "the second waits for the first");
-        schedule.complete(first, Nanos::ZERO, Nanos(50), Nanos(50));
+        schedule.complete(first, [Nanos::ZERO, Nanos(50)], Nanos::ZERO, Nanos(50));
         let second = schedule.take();
         assert_eq!(schedule.slot(second).scheduled, Nanos(expected), "{timing:?} × {factor}");
         let slot = schedule.slot(second);
@@ -210,7 +211,7 @@ fn a_call_that_follows_an_issue_does_not_wait_for_the_end() {
         // The fourth is read while the first is in progress, the fifth after its end.
         schedule.add(planned(3, 100, 110, &after_issue), Nanos(40));
         let fourth = schedule.take();
-        schedule.complete(first, Nanos(30), Nanos(50), Nanos(50));
+        schedule.complete(first, [Nanos(30), Nanos(50)], Nanos::ZERO, Nanos(50));
         schedule.add(planned(4, 100, 110, &after_issue), Nanos(60));
         let mut rest = [schedule.take(), schedule.take()].map(|slot| {
             let slot = schedule.slot(slot);
@@ -228,7 +229,7 @@ fn the_end_of_a_call_releases_those_that_follow_its_issue() {
     schedule.add(planned(0, 0, 10, &[]), Nanos::ZERO);
     schedule.add(planned(1, 1, 10, &[Predecessor::issued(0)]), Nanos::ZERO);
     let first = schedule.take();
-    schedule.complete(first, Nanos(30), Nanos(50), Nanos(50));
+    schedule.complete(first, [Nanos(30), Nanos(50)], Nanos::ZERO, Nanos(50));
     let second = schedule.take();
     assert_eq!(schedule.slot(second).predecessors_end(), Some(Nanos(30)));
 }
@@ -264,7 +265,7 @@ proptest! {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let slot = running.swap_remove((random >> 33) as usize % running.len());
             let number = schedule.slot(slot).call.number as usize;
-            schedule.complete(slot, Nanos(done as i64), Nanos(done as i64 + 1), Nanos(done as i64 + 1));
+            schedule.complete(slot, [done, done + 1].map(|at| Nanos(at as i64)), Nanos::ZERO, Nanos(done as i64 + 1));
             prop_assert!(!std::mem::replace(&mut completed[number], true));
             done += 1;
         }

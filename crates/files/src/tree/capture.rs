@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use iosonar_trace::{Error, Result};
 use rustix::fs::{SeekFrom, seek};
 
 use super::entry::{Entry, EntryId, Kind, Tree};
+use super::mounts::{is_in_kernel, kernel_places};
 
 /// More holes of a file are not kept.
 const MAX_HOLES: usize = 100_000;
@@ -47,6 +49,10 @@ impl Tree {
         if !metadata.is_dir() {
             return Err(Error::format(dir, "is not a directory; name the directory that holds it"));
         }
+        if let Some(problem) = of_kernel(dir)? {
+            return Err(Error::format(dir, problem));
+        }
+        let places = kernel_places();
         let top = self.directory(under);
         let mut groups = HashMap::new();
         self.take(top, &metadata);
@@ -66,7 +72,7 @@ impl Tree {
                 self.take(child, &metadata);
                 if kind == Kind::Directory {
                     self.entry_mut(child).is_complete = true;
-                    if OF_KERNEL.contains(&path.as_os_str().as_bytes()) {
+                    if OF_KERNEL.contains(&path.as_os_str().as_bytes()) || places.contains(&path) {
                         let entry = self.entry_mut(child);
                         (entry.is_captured, entry.is_complete) = (false, false);
                     } else {
@@ -101,6 +107,13 @@ impl Tree {
         entry.allocated = metadata.blocks() * 512;
         entry.device = matches!(entry.kind, Kind::CharDevice | Kind::BlockDevice).then(|| metadata.rdev());
     }
+}
+
+/// Why a directory is not captured.
+fn of_kernel(dir: &Path) -> Result<Option<&'static str>> {
+    let directory = File::open(dir).map_err(|error| Error::io(dir, error))?;
+    let is_kernel = is_in_kernel(directory.as_fd());
+    Ok(is_kernel.then_some("is in a file system of the kernel; name an ordinary directory"))
 }
 
 /// The names in a directory, in ascending order.

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, readlinkat, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::entry::Kind;
@@ -49,6 +49,8 @@ impl Status {
     }
 }
 
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
 /// The path of a directory, and the directory.
 type Opened = (Box<[u8]>, Rc<OwnedFd>);
 
@@ -67,9 +69,21 @@ impl Confined {
     /// # Errors
     /// If it does not exist, or is no directory.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(path, flags, Mode::empty())?;
-        Ok(Self { directory, path: path.to_owned(), parent: RefCell::new(None) })
+        Ok(Self::new(rustix::fs::open(path, DIRECTORY, Mode::empty())?, path))
+    }
+
+    /// Opens a directory in this one, which must not be a symbolic link.
+    ///
+    /// # Errors
+    /// If it does not exist, or is no directory.
+    pub fn open_below(&self, name: &str) -> io::Result<Self> {
+        let directory = openat(&self.directory, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(Self::new(directory, &self.path.join(name)))
+    }
+
+    /// An open directory, with the path that messages show.
+    pub fn new(directory: OwnedFd, path: &Path) -> Self {
+        Self { directory, path: path.to_owned(), parent: RefCell::new(None) }
     }
 
     /// The path as given.

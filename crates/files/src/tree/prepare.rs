@@ -5,12 +5,11 @@ mod mark;
 mod outcome;
 mod reset;
 
-use std::path::Path;
-
 use iosonar_trace::human;
 
 use super::check::{Difference, Problem, differences};
 use super::confined::Confined;
+use super::place::RootPath;
 use super::plan::{Must, Plan};
 use outcome::{Conflicts, system};
 pub use outcome::{Done, Error, Settings};
@@ -20,7 +19,7 @@ pub use outcome::{Done, Error, Settings};
 ///
 /// # Errors
 /// If something differs and must not be changed (then nothing was changed), or the system refuses.
-pub fn prepare(dir: &Path, plan: &Plan, settings: &Settings, mut each: impl FnMut(u64)) -> Result<Done, Error> {
+pub fn prepare(dir: &RootPath, plan: &Plan, settings: &Settings, mut each: impl FnMut(u64)) -> Result<Done, Error> {
     let root = mark::open(dir, settings.reset)?;
     let mut done = Done::default();
     if settings.reset {

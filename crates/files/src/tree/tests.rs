@@ -46,7 +46,7 @@ fn a_snapshot_survives_its_file_and_makes_the_same_tree() {
         all
     };
     assert_eq!(entries(&tree), entries(&loaded));
-    let done = prepare(&root, &plan(&loaded), &settings(), |_| {}).unwrap();
+    let done = prepare(&RootPath::of(&root), &plan(&loaded), &settings(), |_| {}).unwrap();
     assert_eq!((done.directories, done.files, done.symlinks, done.hard_links), (2, 2, 2, 1));
     let made = Tree::capture(&root, b"/").unwrap();
     for ((path, a), (_, b)) in entries(&tree).into_iter().zip(entries(&made)) {
@@ -61,7 +61,7 @@ fn a_snapshot_survives_its_file_and_makes_the_same_tree() {
         assert_eq!(a.holes.is_empty(), b.holes.is_empty(), "{path}");
     }
     assert_eq!(made.len(), tree.len());
-    let again = prepare(&root, &plan(&loaded), &settings(), |_| {}).unwrap();
+    let again = prepare(&RootPath::of(&root), &plan(&loaded), &settings(), |_| {}).unwrap();
     assert!(again.is_nothing(), "{again:?}");
 }
 
@@ -81,7 +81,7 @@ fn reset_brings_the_root_back_and_only_a_root_of_ours() {
     example(&source);
     let plan = plan(&Tree::capture(&source, b"/").unwrap());
     let reset = Settings { reset: true, ..settings() };
-    prepare(&root, &plan, &settings(), |_| {}).unwrap();
+    prepare(&RootPath::of(&root), &plan, &settings(), |_| {}).unwrap();
     fs::remove_file(root.join("sub/link")).unwrap();
     fs::write(root.join("file"), vec![1; 20_000]).unwrap();
     fs::create_dir_all(root.join("more/and/more")).unwrap();
@@ -90,19 +90,19 @@ fn reset_brings_the_root_back_and_only_a_root_of_ours() {
     let outside = dir.path().join("outside");
     fs::write(&outside, "untouched").unwrap();
     symlink(&outside, root.join("more/planted")).unwrap();
-    let refused = prepare(&root, &plan, &settings(), |_| {}).unwrap_err().to_string();
+    let refused = prepare(&RootPath::of(&root), &plan, &settings(), |_| {}).unwrap_err().to_string();
     assert!(refused.contains("/file: too long") && refused.contains("--reset"), "{refused}");
-    let done = prepare(&root, &plan, &reset, |_| {}).unwrap();
+    let done = prepare(&RootPath::of(&root), &plan, &reset, |_| {}).unwrap();
     assert_eq!((done.removed, done.shortened, done.symlinks), (5, 1, 2), "{done:?}");
-    assert!(prepare(&root, &plan, &reset, |_| {}).unwrap().is_nothing());
+    assert!(prepare(&RootPath::of(&root), &plan, &reset, |_| {}).unwrap().is_nothing());
     assert_eq!(fs::read(&outside).unwrap(), b"untouched");
     let foreign = dir.path().join("foreign");
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("precious"), "x").unwrap();
-    let refused = prepare(&foreign, &plan, &reset, |_| {}).unwrap_err().to_string();
+    let refused = prepare(&RootPath::of(&foreign), &plan, &reset, |_| {}).unwrap_err().to_string();
     assert!(refused.contains("neither empty nor made"), "{refused}");
     assert!(foreign.join("precious").exists());
-    let refused = prepare(Path::new("/"), &plan, &settings(), |_| {}).unwrap_err().to_string();
+    let refused = prepare(&RootPath::of(Path::new("/")), &plan, &settings(), |_| {}).unwrap_err().to_string();
     assert!(refused.contains("root directory"), "{refused}");
 }
 
@@ -119,7 +119,7 @@ fn planted_links_lead_nowhere_out_of_the_root() {
         let directory = tree.directory(name);
         tree.add(Entry::new(directory, b"f", Kind::File));
     }
-    let result = prepare(&root, &plan(&tree), &settings(), |_| {});
+    let result = prepare(&RootPath::of(&root), &plan(&tree), &settings(), |_| {});
     assert!(result.is_err(), "{result:?}");
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
 }
@@ -137,7 +137,7 @@ fn files_that_are_too_short_become_longer_and_keep_what_they_have() {
     let root = Confined::open(dir.path()).unwrap();
     let found = differences(&root, &plan(&tree), false, || {});
     assert_eq!(found, [Difference { item: 0, problem: Problem::TooShort { has: 3, needs: 3 << 20 } }]);
-    let done = prepare(dir.path(), &plan(&tree), &settings(), |_| {}).unwrap();
+    let done = prepare(&RootPath::of(dir.path()), &plan(&tree), &settings(), |_| {}).unwrap();
     assert_eq!((done.extended, done.bytes), (1, (3 << 20) - 3));
     assert_eq!((file.metadata().unwrap().len(), &fs::read(&file).unwrap()[..4]), (3 << 20, b"old\0".as_slice()));
 }
@@ -149,7 +149,7 @@ fn too_little_space_is_found_before_anything_is_made() {
     let mut entry = Entry::new(EntryId::ROOT, b"huge", Kind::File);
     (entry.bytes, entry.is_captured) = (1 << 60, true);
     tree.add(entry);
-    let refused = prepare(dir.path(), &plan(&tree), &settings(), |_| {}).unwrap_err().to_string();
+    let refused = prepare(&RootPath::of(dir.path()), &plan(&tree), &settings(), |_| {}).unwrap_err().to_string();
     assert!(refused.contains("free, but the files need"), "{refused}");
     assert!(!dir.path().join("huge").exists());
 }

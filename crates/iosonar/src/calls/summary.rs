@@ -186,8 +186,7 @@ impl RunSummary {
         let duration = Some(completed - issued);
         self.calls.add(result.kind, result.thread, result.errno, duration, bytes, is_write, result.path.as_ref());
         self.calls.windows.add_unordered(issued);
-        // As the replay counts them: reading the trace holds calls back, but that is the replayer's own delay.
-        if matches!(result.held_by, HeldBy::None | HeldBy::Input) {
+        if result.held_by.is_replayer() {
             self.error.add(issued - result.scheduled);
         }
         if result.held_by != HeldBy::None {

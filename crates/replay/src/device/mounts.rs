@@ -75,6 +75,11 @@ impl Mount {
         RunMount { place, file_system, options, source }
     }
 
+    /// The device number of its files.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// The block device that stores it, if any.
     pub fn device(&self) -> Option<u64> {
         if sysfs::folder(self.number).exists() { Some(self.number) } else { self.source_rdev() }

@@ -50,8 +50,17 @@ fn processor() -> Option<String> {
 }
 
 fn memory_kib() -> Option<u64> {
+    meminfo_kib("MemTotal:")
+}
+
+/// Bytes of memory that programs can have without swapping.
+pub fn available_memory() -> Option<u64> {
+    meminfo_kib("MemAvailable:")?.checked_mul(1024)
+}
+
+fn meminfo_kib(name: &str) -> Option<u64> {
     let text = read("/proc/meminfo")?;
-    text.lines().find(|l| l.starts_with("MemTotal"))?.split_whitespace().nth(1)?.parse().ok()
+    text.lines().find(|line| line.starts_with(name))?.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Frequency governors of all processors, each once; usually there is one.

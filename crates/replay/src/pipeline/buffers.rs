@@ -13,6 +13,15 @@ use crate::error::{Error, Result};
 /// The smallest buffer.
 pub const UNIT_BYTES: u64 = 4096;
 
+/// The pages of an area of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// Of 2 MiB if possible.
+    Huge,
+    /// Of 4 KiB: for many areas of which little is used.
+    Small,
+}
+
 /// A page-aligned area of memory, for direct I/O.
 #[derive(Debug)]
 pub struct Arena {
@@ -26,7 +35,7 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    fn new(bytes: u64) -> Result<Self> {
+    fn new(bytes: u64, pages: Pages) -> Result<Self> {
         let length =
             usize::try_from(bytes).map_err(|_| Error::Options("the buffers exceed the address space".into()))?;
         // SAFETY: a new private anonymous mapping; nothing else refers to it.
@@ -44,8 +53,12 @@ impl Arena {
             let what = format!("cannot reserve {} MiB for buffers; lower --depth or --buffers", bytes >> 20);
             return Err(Error::system(what, std::io::Error::last_os_error()));
         }
+        let advice = match pages {
+            Pages::Huge => libc::MADV_HUGEPAGE,
+            Pages::Small => libc::MADV_NOHUGEPAGE,
+        };
         // SAFETY: the mapping just made. Huge pages are optional; they save address translations.
-        unsafe { libc::madvise(base, length, libc::MADV_HUGEPAGE) };
+        unsafe { libc::madvise(base, length, advice) };
         let base = NonNull::new(base.cast()).expect("a mapping is never null");
         Ok(Self { base, bytes: length })
     }
@@ -119,13 +132,18 @@ pub struct Pool {
 impl Pool {
     /// A pool of at least this many bytes, rounded up to a power of two.
     pub fn new(bytes: u64) -> Result<Self> {
+        Self::with_pages(bytes, Pages::Huge)
+    }
+
+    /// The same with these pages.
+    pub fn with_pages(bytes: u64, pages: Pages) -> Result<Self> {
         let units = bytes.div_ceil(UNIT_BYTES).max(1).next_power_of_two();
         if units >= u64::from(NONE) {
             return Err(Error::Options("more than 16 TiB of buffers; lower --depth or --buffers".into()));
         }
         let orders = units.trailing_zeros() as usize + 1;
         let mut pool = Self {
-            arena: Arc::new(Arena::new(units * UNIT_BYTES)?),
+            arena: Arc::new(Arena::new(units * UNIT_BYTES, pages)?),
             free: vec![NONE; orders],
             order_at: vec![TAKEN; units as usize],
             next: vec![NONE; units as usize],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.diagrams.calls.study import CallStudy
+from iosonar.diagrams.notes import is_by_strace
 from iosonar.diagrams.parts import MIN_AXIS_S, log_axis
 from iosonar.figures.model import Axis, Figure, Layer, Legend, LegendRow, Line, Note, NoteKind, Role, Stroke, Unit
 from iosonar.quantities.calls.response import ecdf
@@ -136,6 +138,15 @@ def figure(
     return Figure(name, rank, title, of or study.of, x, y, tuple(layers), legend, (*notes, *_warnings(study)))
 
 
+def by_strace(study: CallStudy) -> str:
+    """A sentence if the study shows times of a replay beside those of a trace that strace recorded; else empty."""
+    first = study.first.calls.file
+    if not any(side.is_run for side in study.sides) or not is_by_strace(first):
+        return ""
+    trace = Path(str(first.run.get("trace") or first.name)).name if study.first.is_run else first.name
+    return f"strace took the times of the original, {trace}, and slowed its calls down"
+
+
 def _warnings(study: CallStudy) -> tuple[Note, ...]:
     """What each diagram must say about the files."""
     from iosonar.figures.model import Severity
@@ -151,5 +162,7 @@ def _warnings(study: CallStudy) -> tuple[Note, ...]:
         for side, events in lost
         if events
     ]
+    if slowed := by_strace(study):
+        found.append(Note(NoteKind.WARNING, f"{slowed}: not comparable with those of the replay", Severity.WARNING))
     stamps = [str(fake) for side in study.sides if (fake := side.calls.file.run.get("fake"))]
     return (*found, *(Note(NoteKind.STAMP, text, Severity.WARNING) for text in stamps))

@@ -1,6 +1,7 @@
 """How well a replay kept the times of calls: issue error E = issue − scheduled, and E divided by the trace's gap.
 
-Calls that are free are those that nothing held but the replayer itself, which may read the trace too late (`input`).
+Calls that are free are those that nothing held but the replayer itself, which may read the trace too late (`input`), or
+have delayed the call that must come before (`replayer`).
 The Rust half (crates/files/src/replay/statistics.rs) has the same rule.
 """
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 RATIO_UNIT = 1e-6
 """The unit of a distribution of ratios: a millionth."""
 
-OWN_REASONS = ("none", "input")
+OWN_REASONS = ("none", "input", "replayer")
 """Values of `held_by` of calls that count as free."""
 
 WITHIN_US = (10, 25, 50, 100)

@@ -11,12 +11,13 @@ use rtrb::{Consumer, Producer};
 
 use super::descriptors::DescriptorTable;
 use super::schedule::{Next, Pace, Schedule, Slot};
+use super::stalls::{Explained, IdleTime, Servers};
 use crate::replay::action::Action;
 use crate::replay::execute::{Descriptors, Issued};
 use crate::replay::options::Timing;
 use crate::replay::outcome::compare;
 use crate::replay::planned::{Done, Planned};
-use crate::{CallKind, CallOutcome, HeldBy};
+use crate::{CallKind, CallOutcome};
 
 /// Calls are read this long before their time.
 const AHEAD: Nanos = Nanos(2_000_000);
@@ -59,6 +60,8 @@ pub struct Completion {
     pub issued: Issued,
     /// As in [`Job::is_left_out`].
     pub is_left_out: bool,
+    /// When the process stood still meanwhile.
+    pub stalled: Option<(Nanos, Nanos)>,
 }
 
 /// How the leader reads, and what it does with calls.
@@ -68,6 +71,8 @@ pub struct Rules {
     pub pace: Pace,
     /// The most calls that wait after they were read, in a replay without exact times.
     pub ahead: usize,
+    /// How many completed calls are remembered.
+    pub history: usize,
     /// Whether calls are assumed to return what they returned in the trace.
     pub fake_io: bool,
     /// The number of threads.
@@ -111,8 +116,11 @@ pub struct Core {
     max_in_flight: usize,
     /// Calls are read no more.
     stopped: bool,
-    /// Since when, and until when, all threads were executing calls.
-    full: (Nanos, Nanos),
+    /// When the threads would be free.
+    servers: Servers,
+    /// Since when a thread is free.
+    room_since: Nanos,
+    idle: IdleTime,
     /// The mean duration of each kind of call in this replay, in ns.
     durations: Vec<i64>,
     /// A call failed because the replay has no more descriptors.
@@ -146,7 +154,7 @@ impl Core {
     ) -> Self {
         Self {
             rules,
-            schedule: Schedule::new(rules.pace, first),
+            schedule: Schedule::new(rules.pace, first, rules.history),
             input,
             output: Some(output),
             floor,
@@ -156,7 +164,9 @@ impl Core {
             in_flight: 0,
             max_in_flight: 0,
             stopped: false,
-            full: (Nanos::MAX, Nanos(i64::MIN)),
+            servers: Servers::new(rules.workers),
+            room_since: Nanos(i64::MIN),
+            idle: IdleTime::new(),
             durations: vec![0; CallKind::ALL.len()],
             lacks_descriptors: false,
         }
@@ -185,6 +195,11 @@ impl Core {
     /// Whether all threads are executing calls.
     pub fn is_full(&self) -> bool {
         self.in_flight == self.rules.workers
+    }
+
+    /// How long calls were ready and a thread was free, but the replayer issued none.
+    pub fn idle(&self) -> Nanos {
+        self.idle.sum()
     }
 
     /// The most calls that were executed at the same time.
@@ -281,23 +296,20 @@ impl Core {
             let entry = self.schedule.slot(slot);
             let (result, errno) = (entry.call.record.expected_result.unwrap_or(0), entry.call.record.expected_errno);
             let issued = Issued { issued: now, completed: now, result, errno };
-            self.finish(Completion { slot, action, issued, is_left_out }, now);
+            self.finish(Completion { slot, action, issued, is_left_out, stalled: None }, now);
             return None;
         }
-        if let (Some(due), (from, until)) = (self.schedule.due_of(slot), self.full)
-            && (from..=until).contains(&due)
-            && self.schedule.slot(slot).held_by == HeldBy::None
-        {
-            self.schedule.slot(slot).held_by = HeldBy::Pool;
+        let ready = entry.ready.max(self.room_since);
+        self.idle.issue(ready, now);
+        let free = self.servers.take();
+        if self.rules.pace.timing == Timing::Exact {
+            self.schedule.slot(slot).wait_for_thread(free);
         }
         if self.rules.announces {
             self.unannounced.push((slot, me));
         }
         self.in_flight += 1;
         self.max_in_flight = self.max_in_flight.max(self.in_flight);
-        if self.is_full() {
-            self.full = (now, Nanos(i64::MIN));
-        }
         Some(Job { slot, action, to, closes, is_left_out })
     }
 
@@ -320,7 +332,7 @@ impl Core {
                 (at, at)
             }
         };
-        let done = self.schedule.complete(slot, begin, end, now);
+        let (done, _) = self.schedule.complete(slot, [begin, end], Nanos::ZERO, now);
         let outcome = done.call.record.left_out.unwrap_or(CallOutcome::NotReplayable);
         self.record(done, None, None, outcome);
     }
@@ -345,15 +357,20 @@ impl Core {
     /// A call has completed: releases those that wait for it, and records it.
     pub fn complete(&mut self, completion: Completion, now: Nanos) {
         if self.is_full() {
-            self.full.1 = now;
+            self.room_since = now;
+        }
+        if let Some((from, to)) = completion.stalled {
+            self.idle.add(from, to);
         }
         self.in_flight -= 1;
         self.unannounced.retain(|&(slot, _)| slot != completion.slot);
-        self.finish(completion, now);
+        let free = self.finish(completion, now);
+        self.servers.give(free);
     }
 
-    fn finish(&mut self, completion: Completion, now: Nanos) {
-        let Completion { slot, mut action, issued, is_left_out } = completion;
+    /// Returns when its thread would be free, had the replayer lost no time.
+    fn finish(&mut self, completion: Completion, now: Nanos) -> Explained {
+        let Completion { slot, mut action, issued, is_left_out, stalled } = completion;
         let Issued { issued: begin, completed: end, result, errno } = issued;
         if let Some(buffer) = action.buffer.take() {
             // The queue has room for all buffers.
@@ -365,18 +382,20 @@ impl Core {
         self.floor.store(self.schedule.floor(), Ordering::Relaxed);
         let mean = &mut self.durations[action.kind as usize];
         *mean += ((end - begin).0 - *mean).min(8 * STEP.0) / 8;
-        let done = self.schedule.complete(slot, begin, end, now);
+        let stalled = stalled.map_or(Nanos::ZERO, |(from, to)| to - from);
+        let (done, free) = self.schedule.complete(slot, [begin, end], stalled, now);
         let record = &done.call.record;
         let is_own_limit = matches!(errno, libc::EMFILE | libc::ENFILE) && record.expected_errno != errno;
         self.lacks_descriptors |= is_own_limit;
         if is_left_out {
             let outcome = record.left_out.unwrap_or(CallOutcome::NotReplayable);
             self.record(done, Some(action), None, outcome);
-            return;
+            return free;
         }
         let expected = (record.expected_result, record.expected_errno);
         let outcome = compare(record.kind, expected, (result, errno));
         self.record(done, Some(action), Some(issued), outcome);
+        free
     }
 
     fn record(&mut self, slot: Slot, action: Option<Box<Action>>, issued: Option<Issued>, outcome: CallOutcome) {

@@ -2,9 +2,6 @@
 
 use iosonar_trace::Nanos;
 
-/// How many calls are remembered. A call that follows an older one was ready long ago.
-const CALLS: usize = 1 << 18;
-
 /// When a call began and ended, in the replay and in the trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
@@ -14,6 +11,8 @@ pub struct Times {
     pub begin: Nanos,
     /// Its end in the replay.
     pub end: Nanos,
+    /// What the replayer itself had lost when it began, and when it ended.
+    pub lost: [Nanos; 2],
     /// Its begin in the trace.
     pub begin_in_trace: Nanos,
     /// Its end in the trace.
@@ -24,29 +23,33 @@ pub struct Times {
 
 /// The times of the latest calls by their numbers.
 #[derive(Debug)]
-pub struct History(Vec<Times>);
+pub struct History {
+    times: Vec<Times>,
+    /// How many calls are remembered. A call that follows an older one was ready long ago.
+    most: usize,
+}
 
 impl History {
-    /// No calls.
-    pub fn new() -> Self {
-        Self(Vec::new())
+    /// No calls, and later at most so many.
+    pub fn new(most: usize) -> Self {
+        Self { times: Vec::new(), most }
     }
 
     /// Remembers a call.
     pub fn put(&mut self, times: Times) {
-        let at = times.number as usize % CALLS;
-        if at < self.0.len() {
-            self.0[at] = times;
+        let at = times.number as usize % self.most;
+        if at < self.times.len() {
+            self.times[at] = times;
             return;
         }
         // Calls complete out of order, but not far from it.
         let none = Times { number: u64::MAX, ..times };
-        self.0.resize((at + 1).next_power_of_two().min(CALLS), none);
-        self.0[at] = times;
+        self.times.resize((at + 1).next_power_of_two().min(self.most), none);
+        self.times[at] = times;
     }
 
     /// The times of a call, if it is remembered.
     pub fn get(&self, number: u64) -> Option<Times> {
-        self.0.get(number as usize % CALLS).filter(|times| times.number == number).copied()
+        self.times.get(number as usize % self.most).filter(|times| times.number == number).copied()
     }
 }

@@ -32,7 +32,9 @@ use iosonar_trace::Nanos;
 
 use super::core::{Completion, Core, Find, Job};
 use super::descriptors::close;
+use super::stalls::Heartbeat;
 use crate::Family;
+use crate::replay::devices::Devices;
 use crate::replay::execute::{Hands, IssueClock};
 use crate::replay::locks::Locks;
 use crate::replay::root::Root;
@@ -79,11 +81,13 @@ pub struct Crew {
     arena: Arc<Arena>,
     locks: Locks,
     wait: Wait,
-    special_files: bool,
+    devices: Option<Arc<Devices>>,
     no_cache: bool,
     announces: bool,
     lacks_descriptors: AtomicBool,
     max_in_flight: AtomicU32,
+    lost_ns: AtomicI64,
+    heartbeat: Arc<Heartbeat>,
     error: Mutex<Option<io::Error>>,
 }
 
@@ -106,16 +110,18 @@ pub struct CrewOptions {
     pub wait: Wait,
     /// The number of threads.
     pub workers: usize,
-    /// Whether device nodes, sockets and FIFOs are opened.
-    pub special_files: bool,
+    /// Decides which devices are opened; without it, no device node, socket or FIFO is.
+    pub devices: Option<Arc<Devices>>,
     /// Whether pages of a file are dropped when it is opened.
     pub no_cache: bool,
+    /// Knows when the process stood still.
+    pub heartbeat: Arc<Heartbeat>,
 }
 
 impl Crew {
     /// A crew that has not begun.
     pub fn new(core: Core, options: CrewOptions) -> Self {
-        let CrewOptions { stop, clock, root, arena, wait, workers, special_files, no_cache } = options;
+        let CrewOptions { stop, clock, root, arena, wait, workers, devices, no_cache, heartbeat } = options;
         let announces = core.rules().announces;
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -137,11 +143,13 @@ impl Crew {
             root,
             arena,
             wait,
-            special_files,
+            devices,
             no_cache,
             announces,
             lacks_descriptors: AtomicBool::new(false),
             max_in_flight: AtomicU32::new(0),
+            lost_ns: AtomicI64::new(0),
+            heartbeat,
             error: Mutex::new(None),
         }
     }
@@ -163,7 +171,7 @@ impl Crew {
             path: PathBuffer::default(),
             path2: PathBuffer::default(),
             locks: &self.locks,
-            special_files: self.special_files,
+            devices: self.devices.as_deref(),
         };
         let mut completion = None;
         while !self.ended.load(Ordering::Acquire) {
@@ -302,7 +310,8 @@ impl Crew {
                 close(fd);
             }
         }
-        Completion { slot, action, issued, is_left_out }
+        let stalled = self.heartbeat.stood_still(issued.issued, issued.completed);
+        Completion { slot, action, issued, is_left_out, stalled }
     }
 
     /// Waits, at most `left`, with the lead.
@@ -392,6 +401,7 @@ impl Crew {
         core.abandon();
         self.lacks_descriptors.store(core.lacks_descriptors(), Ordering::Relaxed);
         self.max_in_flight.store(core.max_in_flight() as u32, Ordering::Relaxed);
+        self.lost_ns.store(core.idle().0, Ordering::Relaxed);
         self.ended.store(true, Ordering::Release);
         self.wake_all();
     }
@@ -430,6 +440,11 @@ impl Crew {
     /// Whether a call failed because the replay has no more descriptors.
     pub fn lacks_descriptors(&self) -> bool {
         self.lacks_descriptors.load(Ordering::Relaxed)
+    }
+
+    /// How long calls were ready and a thread was free, but the replayer issued none.
+    pub fn idle_time(&self) -> Nanos {
+        Nanos(self.lost_ns.load(Ordering::Relaxed))
     }
 
     /// The most calls that were executed at the same time.

@@ -5,3 +5,6 @@ pub mod descriptors;
 mod history;
 pub mod lead;
 pub mod schedule;
+pub mod stalls;
+#[cfg(test)]
+mod tests;

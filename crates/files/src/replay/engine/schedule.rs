@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use iosonar_trace::Nanos;
 
 use super::history::{History, Times};
+use super::stalls::Explained;
 use crate::HeldBy;
 use crate::replay::options::Timing;
 use crate::replay::planned::{Planned, Predecessor, Predecessors};
@@ -36,8 +37,12 @@ pub struct Slot {
     issued: Option<Nanos>,
     /// The predecessor that was through last.
     last: Option<Last>,
+    /// When all predecessors would have been through, had the replayer lost no time.
+    explained: Explained,
     /// The latest moment in the trace at which a predecessor was through.
     last_in_trace: Option<Nanos>,
+    /// From when on it could be issued.
+    pub ready: Nanos,
     /// When it should begin.
     pub scheduled: Nanos,
     /// What kept it from its time.
@@ -56,13 +61,15 @@ struct Last {
     at_in_trace: Nanos,
     begin: Nanos,
     begin_in_trace: Nanos,
+    /// What the replayer itself had lost by then.
+    lost: Nanos,
 }
 
 impl Last {
     fn of(times: &Times, suffices_issue: bool) -> Self {
-        let Times { begin, end, begin_in_trace, end_in_trace, thread, .. } = *times;
+        let Times { begin, end, begin_in_trace, end_in_trace, thread, lost, .. } = *times;
         let (at, at_in_trace) = if suffices_issue { (begin, begin_in_trace) } else { (end, end_in_trace) };
-        Self { thread, at, at_in_trace, begin, begin_in_trace }
+        Self { thread, at, at_in_trace, begin, begin_in_trace, lost: lost[usize::from(!suffices_issue)] }
     }
 }
 
@@ -77,7 +84,35 @@ impl Slot {
         self.last_in_trace.map(|at| self.call.begin - at)
     }
 
+    /// What the replayer itself has lost if the call is issued at this time. Only with exact timing is it ever caught up:
+    /// otherwise each call is scheduled by the one before it, as that was.
+    fn lost_at(&self, issued: Nanos, pace: Pace) -> Nanos {
+        if pace.timing != Timing::Exact {
+            return Nanos::ZERO;
+        }
+        let due = self.scheduled.max(self.explained.0) + pace.extra_delay;
+        (issued - due).max(Nanos::ZERO)
+    }
+
+    /// It waits for a thread that would be free then.
+    pub fn wait_for_thread(&mut self, free: Explained) {
+        if free.0 > self.scheduled.max(self.explained.0) && self.held_by.is_replayer() {
+            self.held_by = HeldBy::Pool;
+        }
+        self.explained = self.explained.and(free);
+    }
+
+    /// What holds it beyond its scheduled time, if its last predecessor does.
+    fn holder(&self, last: Last) -> HeldBy {
+        match last.thread == self.call.record.thread {
+            _ if self.explained.0 <= self.scheduled => HeldBy::Replayer,
+            true => HeldBy::Thread,
+            false => HeldBy::Predecessor,
+        }
+    }
+
     fn is_through(&mut self, predecessor: Last) {
+        self.explained = self.explained.and(Explained(predecessor.at - predecessor.lost));
         if self.last.is_none_or(|last| last.at < predecessor.at) {
             self.last = Some(predecessor);
         }
@@ -145,8 +180,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// An empty schedule for calls from this number on.
-    pub fn new(pace: Pace, first: u64) -> Self {
+    /// An empty schedule for calls from this number on, which remembers the times of so many that have completed.
+    pub fn new(pace: Pace, first: u64, history: usize) -> Self {
         Self {
             pace,
             slots: Vec::new(),
@@ -155,7 +190,7 @@ impl Schedule {
             free_edges: Vec::new(),
             by_number: VecDeque::new(),
             base: first,
-            history: History::new(),
+            history: History::new(history),
             ready: BinaryHeap::new(),
             held: 0,
         }
@@ -200,7 +235,9 @@ impl Schedule {
             followers: NONE,
             issued: None,
             last: None,
+            explained: Explained::ALWAYS,
             last_in_trace: None,
+            ready: now,
             scheduled,
             held_by: HeldBy::None,
             is_begun: false,
@@ -242,8 +279,8 @@ impl Schedule {
         let (begin, end) = (before.call.begin, before.call.end);
         added.last_in_trace = added.last_in_trace.max(Some(if suffices_issue { begin } else { end }));
         if let Some(issued) = before.issued.filter(|_| suffices_issue) {
-            let thread = before.call.record.thread;
-            let last = Last { thread, at: issued, at_in_trace: begin, begin: issued, begin_in_trace: begin };
+            let (thread, lost) = (before.call.record.thread, before.lost_at(issued, self.pace));
+            let last = Last { thread, at: issued, at_in_trace: begin, begin: issued, begin_in_trace: begin, lost };
             added.is_through(last);
             return;
         }
@@ -268,7 +305,8 @@ impl Schedule {
         entry.issued = Some(at);
         let followers = std::mem::replace(&mut entry.followers, NONE);
         let (thread, at_in_trace) = (entry.call.record.thread, entry.call.begin);
-        let last = Last { thread, at, at_in_trace, begin: at, begin_in_trace: at_in_trace };
+        let lost = entry.lost_at(at, self.pace);
+        let last = Last { thread, at, at_in_trace, begin: at, begin_in_trace: at_in_trace, lost };
         self.through(followers, last, now);
     }
 
@@ -293,10 +331,7 @@ impl Schedule {
         let entry = self.slots[slot as usize].as_mut().expect("it waits");
         let released = entry.last.map(|last| last.at);
         match (timing, entry.last) {
-            (Timing::Exact, Some(last)) if last.at > entry.scheduled => {
-                let is_own = last.thread == entry.call.record.thread;
-                entry.held_by = if is_own { HeldBy::Thread } else { HeldBy::Predecessor };
-            }
+            (Timing::Exact, Some(last)) if last.at > entry.scheduled => entry.held_by = entry.holder(last),
             (Timing::Asap, last) => {
                 entry.scheduled = last.map_or(now.max(Nanos::ZERO), |last| last.at);
             }
@@ -307,6 +342,9 @@ impl Schedule {
             (Timing::Begin, Some(Last { begin, begin_in_trace, .. })) => {
                 let gap = entry.call.begin - begin_in_trace;
                 entry.scheduled = begin + self.pace.scaled(gap).max(Nanos::ZERO);
+                if let Some(last) = entry.last.filter(|last| last.at > entry.scheduled) {
+                    entry.held_by = entry.holder(last);
+                }
             }
             _ => {}
         }
@@ -318,6 +356,7 @@ impl Schedule {
             _ if is_left_out => entry.scheduled,
             _ => entry.scheduled.max(released.unwrap_or(Nanos(i64::MIN))) + extra_delay,
         };
+        entry.ready = if due.0 == i64::MIN { now } else { due };
         self.ready.push(Reverse(Ready { due: due.0, number: entry.call.number, slot }));
     }
 
@@ -354,25 +393,24 @@ impl Schedule {
         self.ready.push(Reverse(Ready { due: until.0, number, slot }));
     }
 
-    /// When a call that has been taken was to begin; `None` without times to keep.
-    pub fn due_of(&mut self, slot: u32) -> Option<Nanos> {
-        let Pace { timing, extra_delay, .. } = self.pace;
-        timing.has_times().then(|| self.slot(slot).scheduled + extra_delay)
-    }
-
     /// A call that has not completed.
     pub fn slot(&mut self, slot: u32) -> &mut Slot {
         self.slots[slot as usize].as_mut().expect("it has not completed")
     }
 
-    /// Removes a call that has completed, which releases those that waited for it.
-    pub fn complete(&mut self, slot: u32, begin: Nanos, end: Nanos, now: Nanos) -> Slot {
+    /// Removes a call that has completed, which releases those that waited for it. For so long as `stalled` of it, the replayer
+    /// stood still. Also returns when it would have ended, had the replayer lost no time.
+    pub fn complete(&mut self, slot: u32, times: [Nanos; 2], stalled: Nanos, now: Nanos) -> (Slot, Explained) {
+        let [begin, end] = times;
         let done = self.slots[slot as usize].take().expect("it has not completed");
+        let lost = done.lost_at(begin, self.pace);
+        let lost_at_end = if self.pace.timing == Timing::Exact { lost + stalled } else { Nanos::ZERO };
         self.free.push(slot);
         let times = Times {
             number: done.call.number,
             begin,
             end,
+            lost: [lost, lost_at_end],
             begin_in_trace: done.call.begin,
             end_in_trace: done.call.end,
             thread: done.call.record.thread,
@@ -385,7 +423,7 @@ impl Schedule {
         }
         self.through(done.followers, Last::of(&times, true), now);
         self.through(done.dependents, Last::of(&times, false), now);
-        done
+        (done, Explained(end - lost_at_end))
     }
 
     /// Removes all calls that were not taken, in the order of the trace.

@@ -66,7 +66,9 @@ pub fn compare_roots(
         if instance > 0 && map.has_instances() {
             plan = plan_of(instance);
         }
-        let Ok(root) = Confined::open(root.path()) else { continue };
+        let directory =
+            root.directory().try_clone().map_err(|source| Error::system("cannot look at the root", source))?;
+        let root = Confined::new(directory.into(), root.path());
         let found = differences(&root, &plan, options.special_files, || {});
         differ += found.len();
         for lack in found.into_iter().filter(|found| found.problem == Problem::Missing) {

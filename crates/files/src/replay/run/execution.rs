@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use iosonar_replay::host::contention::StealMeter;
-use iosonar_replay::schedule::clock::{Monotonic, wall, wall_offset};
+use iosonar_replay::schedule::clock::{Clock, Monotonic, wall, wall_offset};
 use iosonar_trace::run_info::Written;
 use iosonar_trace::{Nanos, human};
 use serde_json::json;
@@ -18,21 +18,27 @@ use super::opened::open_before;
 use super::prepared::Prepared;
 use super::proof::Proof;
 use crate::order::Policy;
+use crate::replay::devices::Devices;
 use crate::replay::engine::core::Rules;
+use crate::replay::engine::stalls::{BEAT, Heartbeat};
 use crate::replay::error::{Error, Result};
 use crate::replay::instance::{Instance, InstanceOptions, Reading, spawn};
 use crate::replay::limits::raise_descriptors;
 use crate::replay::options::{Cache, Threads, Timing};
 use crate::replay::prescan::scan;
 use crate::replay::recorder::{Progress, Recorder};
+use crate::replay::share::Share;
 use crate::replay::source::TraceSource;
-use crate::replay::statistics::{Counter, Statistics};
+use crate::replay::statistics::{Counter, Engine, Statistics};
 use crate::{Metadata, table};
 
 /// Time to prepare calls before the first one is issued.
 const GRACE: Nanos = Nanos(100_000_000);
 /// How often the end is looked for.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_nanos(BEAT.0 as u64);
+
+/// Shorter times in which the whole process stood still are not worth a warning.
+const NOTICEABLE: Nanos = Nanos(100_000_000);
 
 /// A replay that has ended.
 #[derive(Debug)]
@@ -60,7 +66,10 @@ impl Prepared {
         let keeps_times = self.options.timing.has_times();
         let seed = wall().0 as u64;
         let (mut reading, mut instances, mut from) = (Vec::new(), Vec::new(), Vec::new());
-        let options = self.instance_options(seed);
+        let devices = (self.options.special_files && !self.options.fake_io)
+            .then(|| Devices::new(self.options.force).map(Arc::new))
+            .transpose()?;
+        let options = InstanceOptions { devices: devices.clone(), ..self.instance_options(seed) };
         for number in 0..self.options.instances {
             let root = &self.roots[number as usize];
             let open = if self.map.has_instances() && number > 0 {
@@ -71,7 +80,7 @@ impl Prepared {
             let (descriptors, missing) = if self.options.fake_io {
                 Default::default()
             } else {
-                open_before(root, &open, self.options.special_files, self.options.instances)?
+                open_before(root, &open, devices.as_deref(), self.options.instances)?
             };
             warnings.extend(missing);
             let mut source =
@@ -88,11 +97,13 @@ impl Prepared {
         }
         let steal_meter = StealMeter::start();
         let clock = Monotonic::starting_in(GRACE);
+        let heartbeat = Arc::new(Heartbeat::new(clock.now()));
         let started_unix_ns = wall_offset().0 + clock.zero_ns();
         for ((ahead, descriptors), root) in reading.into_iter().zip(&self.roots) {
-            let (instance, done) =
-                Instance::start(ahead, root, descriptors, clock, &options).inspect_err(|_| self.stop.abort())?;
+            let (instance, done) = Instance::start(ahead, root, descriptors, clock, &heartbeat, &options)
+                .inspect_err(|_| self.stop.abort())?;
             instances.push(instance);
+            heartbeat.beat(clock.now());
             from.push(done);
         }
         let counter = Counter::new(keeps_times, self.options.extra_delay != Nanos::ZERO, self.options.instances)
@@ -112,6 +123,7 @@ impl Prepared {
         let recorder = spawn("record", move || recorder.run())?;
         while !instances.iter().all(Instance::has_ended) {
             thread::sleep(LOOK);
+            heartbeat.beat(clock.now());
             if self.stop.is_abort() {
                 instances.iter().for_each(|instance| {
                     instance.try_end();
@@ -120,12 +132,14 @@ impl Prepared {
         }
         let was_stopped = self.stop.is_requested();
         let (mut written, mut max_in_flight, mut lacks_descriptors, mut failed) = (Written::default(), 0, false, None);
+        let mut idle = Nanos::ZERO;
         for instance in instances {
             match instance.finish(&self.stop) {
                 Ok(finished) => {
                     written.bytes += finished.written.bytes;
                     written.duplicates += finished.written.duplicates;
                     max_in_flight += finished.max_in_flight;
+                    idle = idle.max(finished.idle);
                     lacks_descriptors |= finished.lacks_descriptors;
                 }
                 Err(error) => failed = failed.or(Some(error)),
@@ -141,8 +155,18 @@ impl Prepared {
             )));
         }
         let complete = !was_stopped && failed.is_none();
-        let mut statistics = recorded.counter.statistics(self.options.factor, complete, max_in_flight, fake);
+        let engine = Engine { max_in_flight, idle };
+        let mut statistics = recorded.counter.statistics(self.options.factor, complete, engine, fake);
+        warnings.extend(recorded.counter.interruption(engine));
+        if heartbeat.sum() > NOTICEABLE {
+            let stood_still = human::span(heartbeat.sum().as_secs());
+            warnings.push(format!(
+                "the replayer stood still for {stood_still}: it was stopped, or given no processor. Calls that were in progress \
+                 then seem to have taken as long"
+            ));
+        }
         warnings.extend(warnings_after(&statistics));
+        warnings.extend(devices.iter().flat_map(|devices| devices.refusals()));
         (about.stolen_pct, about.data) = (steal_meter.stolen_pct(), data(Some(written)));
         let mut writer = recorded.writer;
         let mut checked = Ok(());
@@ -166,16 +190,18 @@ impl Prepared {
     }
 
     fn instance_options(&self, seed: u64) -> InstanceOptions {
+        let share = Share::of(self.options.instances);
         let ahead = match (self.options.timing, self.options.order) {
             // If a call waits, all later ones do.
             (Timing::Asap, Policy::Conservative) => 8,
-            (Timing::Asap, _) => 1024,
-            _ => 16_384,
+            (Timing::Asap, _) => 1024.min(share.queue),
+            _ => share.queue,
         };
         InstanceOptions {
             rules: Rules {
                 pace: self.pace(),
                 ahead,
+                history: share.history,
                 fake_io: self.options.fake_io,
                 announces: self.options.order == Policy::FsDispatched,
                 workers: self.workers(),
@@ -183,7 +209,8 @@ impl Prepared {
             wait: self.wait,
             data: self.options.data.clone(),
             seed,
-            special_files: self.options.special_files,
+            devices: None,
+            share,
             no_cache: self.options.cache == Cache::None,
             stop: Arc::clone(&self.stop),
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::prepared::Prepared;
 use crate::Metadata;
 use crate::replay::options::Cache;
-use crate::replay::statistics::{Counter, Statistics};
+use crate::replay::statistics::{Counter, Engine, Statistics};
 
 /// What the footer says about the time and the data of a run.
 pub struct About {
@@ -37,7 +37,7 @@ impl Prepared {
         about: &About,
     ) -> Box<dyn Fn(&Counter) -> Metadata + Send> {
         let factor = self.options.factor;
-        let until_now = move |counter: &Counter| counter.statistics(factor, false, 0, fake.clone());
+        let until_now = move |counter: &Counter| counter.statistics(factor, false, Engine::default(), fake.clone());
         let warnings = [warnings, &[RECOVERED.into()]].concat();
         let footer = self.footer(&until_now(counter), &warnings, about);
         Box::new(move |counter| {

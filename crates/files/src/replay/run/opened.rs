@@ -1,11 +1,13 @@
 //! Opens what was open when the window began.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
 
 use iosonar_trace::system_text;
 use rustix::process::{Resource, getrlimit};
 
+use crate::replay::devices::Devices;
 use crate::replay::engine::descriptors::DescriptorTable;
 use crate::replay::error::{Error, Result};
 use crate::replay::root::Root;
@@ -21,13 +23,20 @@ const OWN: u64 = 64;
 pub fn open_before(
     root: &Root,
     open: &[OpenDescription],
-    special_files: bool,
+    devices: Option<&Devices>,
     instances: u32,
 ) -> Result<(DescriptorTable, Vec<String>)> {
     let (mut table, mut missing) = (DescriptorTable::default(), Vec::new());
     for description in open.iter().filter(|description| !description.is_deleted) {
         let Ok(path) = std::ffi::CString::new(description.path.as_bytes()) else { continue };
         let flags = description.flags | (libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK) as u64;
+        let allowed = match devices.map(|devices| devices.look(root, &path, flags as i32)).transpose() {
+            Ok(allowed) => allowed,
+            Err(errno) => {
+                missing.push(format!("{}: {}", description.path, system_text(&io::Error::from_raw_os_error(errno))));
+                continue;
+            }
+        };
         // A file that only is readable was not open for writing.
         let opened = root.open_beneath(&path, flags, 0).or_else(|error| match error.raw_os_error() {
             Some(libc::EACCES | libc::EISDIR | libc::EROFS) => {
@@ -40,7 +49,9 @@ pub fn open_before(
             kind.is_ok_and(|kind| !(kind.is_file() || kind.is_dir() || kind.is_symlink()))
         };
         match opened.map(File::from) {
-            Ok(file) if !special_files && is_special(&file) => {
+            Ok(file)
+                if allowed.map_or_else(|| is_special(&file), |seen| !Devices::is_as_seen(file.as_raw_fd(), seen)) =>
+            {
                 missing.push(format!("{}: it is a device node, socket or FIFO", description.path));
             }
             Ok(file) => {

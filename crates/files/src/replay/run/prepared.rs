@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use iosonar_replay::config::issuing::Wait;
+use iosonar_replay::host::machine::available_memory;
 use iosonar_replay::issuer::Stop;
 use iosonar_trace::Nanos;
 
@@ -14,9 +15,10 @@ use crate::replay::error::Result;
 use crate::replay::options::{Options, Threads, Timing};
 use crate::replay::prescan::{Prescan, scan};
 use crate::replay::root::Root;
+use crate::replay::share::Share;
 use crate::replay::source::{Trace, Window};
 use crate::state::{self, Ignore, PathMap};
-use crate::tree::{Tree, beside};
+use crate::tree::{RootPath, Tree, beside};
 use crate::{Metadata, Name};
 
 /// A replay that is ready to start.
@@ -43,16 +45,16 @@ impl Prepared {
         check(&options)?;
         let map = options.map.as_deref().map(PathMap::read).transpose()?.unwrap_or_default();
         let ignore = options.ignore.as_deref().map(Ignore::read).transpose()?.unwrap_or_default();
-        let root = Root::open(&options.root)?;
         let beside = || Some(beside(&options.trace)).filter(|path| path.is_file());
         let tree = options.tree_from.clone().or_else(beside);
         let tree = tree.as_deref().map(Tree::load).transpose()?.map(Arc::new);
         let has_own_files = options.instances == 1 || map.has_instances();
-        let roots = (0..options.instances).map(|instance| {
-            let own = options.root.join(format!("instance-{instance}"));
-            if has_own_files { Ok(root.clone()) } else { Root::open(&own) }
-        });
-        let roots = roots.collect::<Result<Vec<_>>>()?;
+        let roots = if has_own_files {
+            vec![Root::open(&RootPath::of(&options.root), options.special_files)?; options.instances as usize]
+        } else {
+            let places = RootPath::of_instances(&options.root, options.instances);
+            places.iter().map(|place| Root::open(place, options.special_files)).collect::<Result<_>>()?
+        };
         let mut prepared = Self {
             stop: Arc::clone(stop),
             prescan: Prescan::default(),
@@ -69,6 +71,7 @@ impl Prepared {
         let mut trace = prepared.trace(0)?;
         prepared.source = trace.reader().metadata().clone();
         prepared.prescan = scan(&mut trace, prepared.window(), stop)?;
+        Share::check(prepared.options.instances, prepared.prescan.calls, available_memory())?;
         (prepared.wait, prepared.wait_reason) = choose_wait(&prepared.options);
         prepared.warnings = warnings(&prepared.prescan, &prepared.options);
         let Self { ref options, ref roots, ref tree, ref map, ref ignore, .. } = prepared;

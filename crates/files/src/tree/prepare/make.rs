@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 
 use iosonar_replay::pipeline::payload::Payload;
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chownat, fchmod, fchown, ftruncate, futimens,
-    linkat, mkdirat, mknodat, openat, symlinkat, syncfs, unlinkat, utimensat,
+    AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chownat, fchmod, fchown, fstat, ftruncate,
+    futimens, linkat, mkdirat, mknodat, openat, symlinkat, syncfs, unlinkat, utimensat,
 };
 use rustix::io::{Errno, pwrite};
 
@@ -123,7 +123,12 @@ impl Maker<'_> {
 
     fn open_file(&self, item: &Item) -> io::Result<OwnedFd> {
         let nofollow = if item.attributes.is_some() { OFlags::NOFOLLOW } else { OFlags::empty() };
-        self.root.open_path(&item.path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | nofollow)
+        let file = self.root.open_path(&item.path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | nofollow)?;
+        // Another program may have put a device in its place.
+        match Kind::from_mode(fstat(&file)?.st_mode) {
+            Some(Kind::File) => Ok(file),
+            _ => Err(io::Error::from_raw_os_error(libc::ENXIO)),
+        }
     }
 
     fn make(&mut self, item: &Item) -> io::Result<()> {

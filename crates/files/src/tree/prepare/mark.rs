@@ -1,12 +1,15 @@
 //! The mark of a root that this program made: only such a root may be reset.
+//!
+//! Copies of a directory (`cp -a`, `rsync -X`, an archive) have its attributes and files. The mark holds the identity of the
+//! directory that got it, so that it marks no other.
 
 use std::io;
-use std::path::Path;
 
-use rustix::fs::{Dir, Mode, OFlags, XattrFlags, fgetxattr, fsetxattr, openat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, StatxFlags, XattrFlags, fgetxattr, fsetxattr, fstatvfs, openat, statx};
+use rustix::io::{Errno, read, write};
 
 use super::super::confined::Confined;
-use super::super::mounts::leads_out;
+use super::super::place::RootPath;
 use super::outcome::{Error, system};
 
 /// An extended attribute of the directory.
@@ -15,30 +18,16 @@ const ATTRIBUTE: &str = "user.iosonar.root";
 pub(super) const FILE: &str = ".iosonar-root";
 
 /// Opens the root, or makes it. Marks it if it is new or empty.
-pub(super) fn open(dir: &Path, reset: bool) -> Result<Confined, Error> {
-    let is_new = match std::fs::create_dir(dir) {
-        Ok(()) => true,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-        Err(error) => return Err(system(format!("cannot make the root {}", dir.display()))(error)),
-    };
-    let open = |path: &Path| Confined::open(path).map_err(system(format!("cannot open the root {}", path.display())));
-    let root = open(dir)?;
-    let inode = |root: &Confined| root.own_status().map(|status| status.inode);
-    if inode(&root).ok() == inode(&open(Path::new("/"))?).ok() {
-        return Err(Error::BadRoot(format!(
-            "{} is the root directory of this system; name a directory below it",
-            dir.display()
-        )));
-    }
-    if let Some(problem) = leads_out(dir) {
-        return Err(Error::BadRoot(problem));
-    }
+pub(super) fn open(place: &RootPath, reset: bool) -> Result<Confined, Error> {
+    let (root, is_new) = place.make()?;
+    let dir = place.path();
     let is_free = is_new || is_empty(&root).map_err(system(format!("cannot read {}", dir.display())))?;
     if is_free {
         mark(&root).map_err(system(format!("cannot write to {}", dir.display())))?;
-    } else if reset && !is_marked(&root) {
+    } else if reset && !is_marked(&root).map_err(system(format!("cannot read {}", dir.display())))? {
         return Err(Error::BadRoot(format!(
-            "{} is neither empty nor made by `files prepare`: --reset would remove its content. Name another directory",
+            "{} is neither empty nor made by `files prepare` (a copy of what it made is not either): --reset would remove its \
+             content. Name another directory",
             dir.display()
         )));
     }
@@ -55,18 +44,44 @@ fn is_empty(root: &Confined) -> io::Result<bool> {
     Ok(true)
 }
 
-fn mark(root: &Confined) -> io::Result<()> {
-    match fsetxattr(root.directory(), ATTRIBUTE, b"1", XattrFlags::empty()) {
-        Ok(()) => Ok(()),
-        Err(_) => {
-            let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            openat(root.directory(), FILE, flags, Mode::from_raw_mode(0o644))?;
-            Ok(())
-        }
-    }
+/// What no other directory has: its file system, inode and time of birth.
+fn identity(root: &Confined) -> io::Result<Vec<u8>> {
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    let found = statx(root.directory(), c"", AtFlags::EMPTY_PATH, wanted)?;
+    let system = fstatvfs(root.directory())?.f_fsid;
+    // The number of a file system without a block device of its own is another one after each mount.
+    let (major, minor) = match (found.stx_dev_major, found.stx_dev_minor) {
+        (0, _) if system != 0 => (0, 0),
+        numbers => numbers,
+    };
+    let born = if found.stx_mask & StatxFlags::BTIME.bits() != 0 {
+        format!("{}.{:09}", found.stx_btime.tv_sec, found.stx_btime.tv_nsec)
+    } else {
+        "-".to_owned()
+    };
+    Ok(format!("{major}:{minor} {system:x} {} {born}", found.stx_ino).into_bytes())
 }
 
-fn is_marked(root: &Confined) -> bool {
-    fgetxattr(root.directory(), ATTRIBUTE, &mut [0_u8; 8]).is_ok()
-        || root.status(format!("/{FILE}").as_bytes()).is_ok_and(|status| status.is_some())
+fn mark(root: &Confined) -> io::Result<()> {
+    let identity = identity(root)?;
+    if fsetxattr(root.directory(), ATTRIBUTE, &identity, XattrFlags::empty()).is_err() {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(root.directory(), FILE, flags, Mode::from_raw_mode(0o644))?;
+        write(&file, &identity)?;
+    }
+    Ok(())
+}
+
+fn is_marked(root: &Confined) -> io::Result<bool> {
+    let identity = identity(root)?;
+    let mut held = [0_u8; 256];
+    if let Ok(length) = fgetxattr(root.directory(), ATTRIBUTE, &mut held) {
+        return Ok(held[..length] == identity);
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match openat(root.directory(), FILE, flags, Mode::empty()) {
+        Ok(file) => Ok(read(&file, &mut held).is_ok_and(|length| held[..length] == identity)),
+        Err(Errno::NOENT | Errno::LOOP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }

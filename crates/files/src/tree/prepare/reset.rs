@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, statat, unlinkat};
 
 use super::super::confined::Confined;
 use super::super::entry::Kind;
@@ -21,6 +21,10 @@ pub(super) fn remove_others(root: &Confined, plan: &Plan, settings: &Settings, d
         .map_err(|error| system("cannot read the root")(error.into()))?;
     let walk = Walk { plan, settings, device };
     walk.directory(&top, b"", false, done)
+}
+
+fn mounted(path: &[u8]) -> Error {
+    Error::BadRoot(format!("{} is a mount point in the root; unmount it first", show(path)))
 }
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -65,11 +69,15 @@ impl Walk<'_> {
             };
             let kind = Kind::from_mode(stat.st_mode).unwrap_or(Kind::File);
             if stat.st_dev != self.device {
-                return Err(Error::BadRoot(format!("{} is a mount point in the root; unmount it first", show(&below))));
+                return Err(mounted(&below));
             }
             let is_kept = !all && self.is_planned(&below, kind);
             if kind == Kind::Directory {
                 let inner = openat(directory, &name, READ, Mode::empty()).map_err(failed)?;
+                // Something may have been mounted meanwhile.
+                if fstat(&inner).map_err(failed)?.st_dev != self.device {
+                    return Err(mounted(&below));
+                }
                 self.directory(&inner, &below, !is_kept, done)?;
             }
             if !is_kept {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use iosonar_files::tree::{Confined, Difference, Kind, Must, differences};
+use anyhow::{Result, anyhow};
+use iosonar_files::tree::{Difference, Kind, Must, PrepareError, differences};
 use serde_json::json;
 
 use super::needs::{NeedArgs, Needed, text};
@@ -38,9 +38,12 @@ impl Args {
         let needed = self.needs.needed()?;
         let mut rows = Rows::of("looking at the files", "paths");
         let mut found = Vec::new();
-        for dir in &needed.roots {
-            let root = Confined::open(dir).with_context(|| {
-                format!("cannot open the root {}; `iosonar files prepare` creates it", dir.display())
+        for place in &needed.roots {
+            let root = place.open().map_err(|error| match error {
+                PrepareError::System { .. } => {
+                    anyhow!("{error}; `iosonar files prepare` creates it")
+                }
+                other => other.into(),
             })?;
             found.extend(differences(&root, &needed.plan, self.needs.special_files, || rows.row(|| None)));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use iosonar_files::state::{Ignore, Options, PathMap};
-use iosonar_files::tree::{Plan, Survey, Tree, beside, survey};
+use iosonar_files::tree::{Plan, RootPath, Survey, Tree, beside, survey};
 use iosonar_files::{Metadata, Name, OpenOptions};
 
 use crate::progress::Rows;
@@ -54,7 +54,7 @@ pub struct Needed {
     /// The file of the snapshot.
     pub snapshot: Option<PathBuf>,
     /// The folders that need it: the root, or one for each instance.
-    pub roots: Vec<PathBuf>,
+    pub roots: Vec<RootPath>,
 }
 
 impl NeedArgs {
@@ -84,9 +84,9 @@ impl NeedArgs {
             (1..self.instances).for_each(|instance| plan.add(plan_of(instance)));
         }
         let roots = if self.instances == 1 || map.has_instances() {
-            vec![self.root.clone()]
+            vec![RootPath::of(&self.root)]
         } else {
-            (0..self.instances).map(|instance| self.root.join(format!("instance-{instance}"))).collect()
+            RootPath::of_instances(&self.root, self.instances)
         };
         Ok(Needed { survey, plan, metadata, snapshot, roots })
     }

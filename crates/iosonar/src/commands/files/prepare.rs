@@ -1,12 +1,9 @@
 //! `iosonar files prepare`.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use iosonar_files::tree::{Done, Settings, prepare};
+use anyhow::Result;
+use iosonar_files::tree::{Done, RootPath, Settings, prepare};
 use iosonar_replay::pipeline::payload::DataSpec;
 use serde_json::json;
 
@@ -62,12 +59,6 @@ impl Args {
         let total = (needed.plan.data_bytes() * needed.roots.len() as u64).max(1);
         let mut rows = Rows::of("creating files", "steps");
         let mut done = Done::default();
-        if needed.roots.len() > 1 {
-            fs::create_dir(&self.needs.root).or_else(|error| match error.kind() {
-                ErrorKind::AlreadyExists => Ok(()),
-                _ => Err(error).with_context(|| format!("cannot make the root {}", self.needs.root.display())),
-            })?;
-        }
         for root in &needed.roots {
             let before = done.bytes;
             done += prepare(root, &needed.plan, &settings, |bytes| {
@@ -88,7 +79,7 @@ impl Args {
         let NeedArgs { trace, map, ignore, .. } = &self.needs;
         for file in [Some(trace), needed.snapshot.as_ref(), map.as_ref(), ignore.as_ref()].into_iter().flatten() {
             let Ok(real) = file.canonicalize() else { continue };
-            let is_below = |root: &PathBuf| root.canonicalize().is_ok_and(|root| real.starts_with(root));
+            let is_below = |root: &RootPath| root.path().canonicalize().is_ok_and(|root| real.starts_with(root));
             if needed.roots.iter().any(is_below) {
                 misuse!("{} is below the root, where --reset would remove it; move it elsewhere", file.display());
             }

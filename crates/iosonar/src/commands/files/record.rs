@@ -85,10 +85,11 @@ impl Args {
             misuse!("{}: end the name of the output in .calls.parquet", output.display());
         }
         refuse_existing(&output)?;
-        let method = self.with.unwrap_or_else(|| match default_method() {
-            record::Method::Ebpf => Method::Ebpf,
-            record::Method::Strace => Method::Strace,
-        });
+        let (method, in_place_of_ebpf) = match (self.with, default_method()) {
+            (Some(method), _) => (method, None),
+            (None, (record::Method::Ebpf, _)) => (Method::Ebpf, None),
+            (None, (record::Method::Strace, why)) => (Method::Strace, why),
+        };
         // Before the hidden file exists, so that a signal cannot leave it behind.
         let orders = Orders::note().context("cannot handle signals")?;
         let metadata = Metadata {
@@ -112,6 +113,12 @@ impl Args {
         if let Some(signal) = plan.orders.any() {
             status!("a signal arrived before the recording began; nothing was recorded");
             return Ok(ExitCode::from(128 + signal));
+        }
+        if let Some(why) = in_place_of_ebpf {
+            status!(
+                "recording with strace, because {why}: the program runs several times slower, and the times of its calls are \
+                 not those without strace"
+            );
         }
         let recorded = match method {
             Method::Ebpf => ebpf::record(plan, &mut tree),

@@ -102,6 +102,9 @@ pub struct Args {
     /// Also create and open device nodes, sockets and FIFOs
     #[arg(long, help_heading = "Files")]
     special_files: bool,
+    /// Also write to block devices that hold data, by their nodes below the root; never to one that is mounted or in use
+    #[arg(long, requires = "special_files", help_heading = "Files")]
+    force: bool,
     /// Drop the page cache of the machine before the replay (needs root)
     #[arg(long, conflicts_with = "no_cache", help_heading = "Files")]
     drop_caches: bool,
@@ -251,6 +254,7 @@ impl Args {
             unprepared: self.unprepared,
             fake_io: self.fake_io,
             special_files: self.special_files,
+            force: self.force,
             data: self.data,
             wait: self.wait.map(|wait| match wait {
                 WaitArg::Spin => Wait::Spin,
@@ -361,6 +365,7 @@ fn holder(name: &str) -> &str {
         "thread" => "by the call before in their thread",
         "pool" => "by a busy pool",
         "input" => "by reading the trace",
+        "replayer" => "by a call that the replayer had delayed",
         name => name,
     }
 }

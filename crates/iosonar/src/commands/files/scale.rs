@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use iosonar_files::Metadata;
 use iosonar_files::table::scale::{Executed, JobTime};
 use iosonar_files::table::write_scale;
+use iosonar_files::tree::make_directory;
 use iosonar_trace::system_text;
 use serde_json::Value;
 
@@ -168,8 +169,9 @@ impl Folders {
     /// Creates the folder of each instance.
     fn create(root: &Path, instances: u32) -> Result<Self> {
         let top = root.join("iosonar-scale");
-        fs::create_dir(&top)
-            .with_context(|| format!("cannot create {}; remove what an earlier experiment left", top.display()))?;
+        if !make_directory(&top)? {
+            bail!("cannot create {}; remove what an earlier experiment left", top.display());
+        }
         let folders = Self { top, instances };
         for instance in 0..instances {
             let folder = folders.of(instance);
