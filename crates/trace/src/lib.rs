@@ -22,7 +22,7 @@ pub use error::{Error, Result, system_text};
 pub use formats::{Format, Opened, Options};
 pub use io::guarded::is_guarded;
 pub use io::stream::{ConversionLoss, Reader, Writer};
-pub use io::{input, output, pipe};
+pub use io::{input, output, pipe, small_file};
 pub use model::io_result::{DelayReason, IoResult, Outcome};
 pub use model::metadata::{
     Clocks, Counts, Device, FOOTER_KEY, Kind, Metadata, RequestTime, SCHEMA_VERSION, Source, Span,

@@ -144,7 +144,8 @@ impl Reader<Request> for Generated {
             // A flush is for the whole device.
             Op::Flush => Request::new(at, op, Sector(0), Sectors(0)),
             _ => {
-                Request { flags, ..Request::new(at, op, self.positions.next(sectors, &mut self.position_rng), sectors) }
+                let (sector, sectors) = self.positions.next_request(sectors, &mut self.position_rng);
+                Request { flags, ..Request::new(at, op, sector, sectors) }
             }
         };
         self.metadata.count_request(&request);

@@ -62,7 +62,11 @@ class Reuse:
     page_bytes: int = 4096
 
     def miss_ratio(self, pages: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The miss ratios of caches of these sizes, and their standard errors."""
+        """The miss ratios of caches of these sizes, and their standard errors.
+
+        A cache has whole pages: of 10.5 pages it holds 10.
+        """
+        pages = np.floor(pages)
         parts = []
         for number in range(SAMPLES):
             mine = np.sort(self.distance[self.sample == number])

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iosonar_trace::{Error, Result};
+use iosonar_trace::{Error, Result, small_file};
 
 /// Patterns of paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ struct Pattern {
 impl Ignore {
     /// Reads a file with a pattern on each line.
     pub fn read(file: &Path) -> Result<Self> {
-        let text = std::fs::read(file).map_err(|error| Error::io(file, error))?;
+        let text = small_file::read(file).map_err(|error| Error::io(file, error))?;
         Ok(Self::parse(&text))
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iosonar_trace::{Error, Result};
+use iosonar_trace::{Error, Result, small_file};
 
 /// Where paths of the trace are below the root: the longest matching prefix is replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ const INSTANCE: &[u8] = b"{instance}";
 impl PathMap {
     /// Reads a file of lines `OLD NEW`.
     pub fn read(file: &Path) -> Result<Self> {
-        let text = std::fs::read(file).map_err(|error| Error::io(file, error))?;
+        let text = small_file::read(file).map_err(|error| Error::io(file, error))?;
         Self::parse(&text).map_err(|problem| Error::format(file, problem))
     }
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io, thread};
+use std::{io, thread};
 
-use iosonar_trace::Nanos;
+use iosonar_trace::{Nanos, small_file, system_text};
 
 use crate::config::issuing::{IssueOptions, UnixTime};
 use crate::error::{Error, Result};
@@ -73,10 +73,10 @@ fn time_in(path: &Path, stop: &Stop, progress: &Progress) -> Result<UnixTime> {
         if stop.is_requested() {
             return Err(Error::Stopped);
         }
-        let text = match fs::read_to_string(path) {
+        let text = match small_file::read_text(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(Error::Options(format!("--start-file: cannot read {}: {error}", path.display()))),
+            Err(error) => return Err(Error::Options(format!("--start-file: cannot read {}: {}", path.display(), system_text(&error)))),
         };
         // Without the end of its line, it is still being written.
         if let Some((line, _)) = text.split_once('\n') {

@@ -7,4 +7,5 @@ pub(crate) mod gzip;
 pub mod input;
 pub mod output;
 pub mod pipe;
+pub mod small_file;
 pub(crate) mod stream;

@@ -2,6 +2,12 @@
 
 use super::sizes::bytes_text;
 
+/// Whether a file is a whole device, whose size is not that of the job: on Linux, or on Windows (`\\.\PhysicalDrive1`, `E:`).
+pub fn is_raw_device(name: &str) -> bool {
+    let is_drive = |name: &str| matches!(name.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic());
+    name.starts_with("/dev/") || name.starts_with(r"\\.\") || is_drive(name)
+}
+
 /// A position: bytes, or a percentage of the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Extent {

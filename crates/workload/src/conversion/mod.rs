@@ -3,10 +3,12 @@
 mod devices;
 mod group;
 pub mod options;
+mod origin;
 mod sizes;
 mod writer;
 
-pub(crate) use devices::{Devices, Extent, Region};
+pub(crate) use devices::{Devices, Extent, Region, is_raw_device};
+pub(crate) use origin::{Origin, Origins};
 pub(crate) use group::{Group, weighted};
 pub(crate) use sizes::{Sizes, bytes_text};
 pub(crate) use writer::{ProgramText, StreamText, Table};
@@ -14,6 +16,8 @@ pub(crate) use writer::{ProgramText, StreamText, Table};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+
+use iosonar_trace::{small_file, system_text};
 
 use crate::program::Program;
 
@@ -28,6 +32,8 @@ pub struct Conversion {
     pub notes: Vec<String>,
     /// Options that do not change which requests are made.
     pub ignored: Vec<Ignored>,
+    /// Where the streams come from, for errors.
+    pub(crate) origins: Origins,
 }
 
 impl Conversion {
@@ -42,8 +48,9 @@ impl Conversion {
     /// # Errors
     /// If the text is not a program: the job file asks for what no program can do.
     pub fn program(&self, file: &str) -> Result<Program, String> {
-        let program = Program::parse(&format!("{file}, as a program"), &self.text)?;
-        Ok(program.with_remarks(self.remarks()))
+        let program = Program::parse(&origin::program_name(file), &self.text);
+        let program = program.map_err(|why| self.origins.located(why))?;
+        Ok(program.with_remarks(self.remarks()).with_origins(self.origins.clone()))
     }
 }
 
@@ -91,7 +98,9 @@ pub struct Outside<'a> {
 impl Outside<'_> {
     /// Included files and environment variables of this process.
     pub const PROCESS: Outside<'static> = Outside {
-        read: &|path| std::fs::read_to_string(path).map_err(|why| format!("cannot read {}: {why}", path.display())),
+        read: &|path| {
+            small_file::read_text(path).map_err(|why| format!("cannot read {}: {}", path.display(), system_text(&why)))
+        },
         variable: &|name| std::env::var(name).ok(),
     };
 

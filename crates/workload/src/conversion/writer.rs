@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::origin::{Origin, Origins};
+
 /// Keys with their values, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table(Vec<(&'static str, String)>);
@@ -44,6 +46,7 @@ impl Table {
 pub struct StreamText {
     /// Above the stream.
     pub comment: String,
+    pub origin: Origin,
     pub keys: Table,
     pub steps: Vec<Table>,
 }
@@ -61,7 +64,10 @@ pub struct ProgramText {
 }
 
 impl ProgramText {
-    pub fn write(&self) -> String {
+    /// The text, and where its streams come from in the job file.
+    pub fn write(&self, file: &str) -> (String, Origins) {
+        let (mut line, mut counted) = (1, 0);
+        let mut origins = Origins { file: file.to_owned(), streams: Vec::new() };
         let mut text = format!("name = {}\nabout = {}\n", quoted(&self.name), quoted(&self.about));
         for comment in &self.comments {
             _ = writeln!(text, "# {}", plain(comment));
@@ -77,6 +83,9 @@ impl ProgramText {
             if !stream.comment.is_empty() {
                 _ = writeln!(text, "# {}", plain(&stream.comment));
             }
+            line += text[counted..].matches('\n').count();
+            counted = text.len();
+            origins.streams.push((line, stream.origin.clone()));
             text += "[[stream]]\n";
             stream.keys.write(&mut text);
             for step in &stream.steps {
@@ -84,7 +93,7 @@ impl ProgramText {
                 step.write(&mut text);
             }
         }
-        text
+        (text, origins)
     }
 }
 
@@ -117,7 +126,7 @@ mod tests {
         keys.text("name", "s\n\"$x\\");
         keys.plain("closed", true);
         keys.text("op", "read");
-        let stream = StreamText { comment: "a\nb = 1".into(), keys, steps: Vec::new() };
+        let stream = StreamText { comment: "a\nb = 1".into(), keys, ..StreamText::default() };
         let program = ProgramText {
             name: "p".into(),
             about: "A test".into(),
@@ -125,7 +134,7 @@ mod tests {
             devices: vec![("a b\"".into(), "10%".into())],
             streams: vec![stream],
         };
-        let program = Program::parse("p.toml", &program.write()).unwrap();
+        let program = Program::parse("p.toml", &program.write("p.fio").0).unwrap();
         assert_eq!(program.streams()[0].name, "s \"_x\\");
         assert_eq!(program.device_names(), ["a b\""]);
     }

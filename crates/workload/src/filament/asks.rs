@@ -26,6 +26,7 @@ pub struct Asks<'a> {
     pub(super) outstanding: &'a mut Outstanding,
     pub(super) overrun: &'a mut Option<Overrun>,
     pub(super) has_ended: &'a mut bool,
+    pub(super) is_without_device: bool,
 }
 
 impl Asks<'_> {
@@ -80,6 +81,11 @@ impl Asks<'_> {
     /// Ends this filament: no event wakes it any more.
     pub fn end(&mut self) {
         *self.has_ended = true;
+    }
+
+    /// Whether a completion can wake this filament: there is a device, and room for the event.
+    pub fn can_wait(&self) -> bool {
+        !self.is_without_device && self.room() > 0
     }
 
     /// Events that this filament may still ask for, beside those that are pending.

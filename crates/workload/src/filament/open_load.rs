@@ -13,7 +13,8 @@ pub struct OpenLoad {
 }
 
 /// The open part of a program, up to this time. The metadata may name devices.
-pub fn open_load(runtime: Runtime, until: Nanos, metadata: Metadata) -> OpenLoad {
+pub fn open_load(mut runtime: Runtime, until: Nanos, metadata: Metadata) -> OpenLoad {
+    runtime.leave_device();
     OpenLoad { runtime, until, metadata: Metadata { kind: Kind::Load, ..metadata }, left_out: 0 }
 }
 

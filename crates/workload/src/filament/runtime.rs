@@ -32,6 +32,7 @@ pub struct Runtime {
     most_ready: usize,
     outstanding: Outstanding,
     overrun: Option<Overrun>,
+    is_without_device: bool,
 }
 
 impl Runtime {
@@ -54,6 +55,11 @@ impl Runtime {
         self.ready.reserve(self.most_ready - self.ready.len());
         self.filaments.push(Entry { filament, pending: 0, most_pending, stream, has_ended: false });
         id
+    }
+
+    /// From now on no request completes.
+    pub(super) fn leave_device(&mut self) {
+        self.is_without_device = true;
     }
 
     /// The number of filaments.
@@ -152,6 +158,7 @@ impl Runtime {
             outstanding: &mut self.outstanding,
             overrun: &mut self.overrun,
             has_ended,
+            is_without_device: self.is_without_device,
         };
         filament.wake(event, &mut asks);
     }

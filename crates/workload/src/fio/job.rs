@@ -1,6 +1,6 @@
 //! A job: its options with those of the `[global]` sections above it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iosonar_trace::params::did_you_mean;
 
@@ -25,7 +25,7 @@ pub struct Job {
 /// # Errors
 /// The options that are unknown or cannot be converted, a line each.
 pub fn jobs(file: &JobFile) -> Result<(Vec<Job>, Vec<Ignored>), String> {
-    let (mut jobs, mut problems) = (Vec::<Job>::new(), Vec::new());
+    let (mut jobs, mut problems, mut written) = (Vec::<Job>::new(), Vec::new(), Vec::new());
     let mut global = BTreeMap::new();
     let mut order = 0;
     for section in &file.sections {
@@ -41,6 +41,7 @@ pub fn jobs(file: &JobFile) -> Result<(Vec<Job>, Vec<Ignored>), String> {
                 continue;
             };
             order += 1;
+            written.push((setting, is_global));
             settings.insert(option.names[0], (order, setting.clone()));
         }
         if is_global {
@@ -61,6 +62,11 @@ pub fn jobs(file: &JobFile) -> Result<(Vec<Job>, Vec<Ignored>), String> {
                 Some(Treatment::Refused(why)) if !is_off(setting) => {
                     problems.push(format!("{}: {}: cannot be converted: {why}", setting.place, shown(setting)));
                 }
+                Some(Treatment::Refused(_)) => ignored.push(Ignored {
+                    place: setting.place.clone(),
+                    option: shown(setting),
+                    reason: "it is off".into(),
+                }),
                 Some(Treatment::Ignored(why)) => ignored.push(Ignored {
                     place: setting.place.clone(),
                     option: shown(setting),
@@ -70,10 +76,21 @@ pub fn jobs(file: &JobFile) -> Result<(Vec<Job>, Vec<Ignored>), String> {
             }
         }
     }
+    let used: BTreeSet<(&Place, &str)> = jobs
+        .iter()
+        .flat_map(|job| job.settings.values().map(|(_, setting)| (&setting.place, &setting.name[..])))
+        .collect();
+    for (setting, is_global) in written {
+        if !used.contains(&(&setting.place, &setting.name[..])) {
+            let why = if is_global { "no job below it has it" } else { "a later line replaces it" };
+            let reason = format!("no effect: {why}");
+            ignored.push(Ignored { place: setting.place.clone(), option: shown(setting), reason });
+        }
+    }
     // An option of [global] counts for several jobs.
     ignored.sort_by(|a, b| (&a.place, &a.option).cmp(&(&b.place, &b.option)));
     ignored.dedup();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     problems.retain(|problem| seen.insert(problem.clone()));
     if jobs.is_empty() && problems.is_empty() {
         problems.push("the file has no job; add a section: [JOB]".into());
@@ -116,7 +133,7 @@ pub fn shown(setting: &Setting) -> String {
 }
 
 /// Whether the value switches the option off.
-fn is_off(setting: &Setting) -> bool {
+pub fn is_off(setting: &Setting) -> bool {
     matches!(setting.value.as_deref(), Some("0" | "none" | "false" | "no"))
 }
 
@@ -159,6 +176,14 @@ impl Job {
         match self.settings.get(option) {
             Some((_, setting)) => format!("{}: {}: {why}", setting.place, shown(setting)),
             None => format!("{}: job {}: {option}: {why}", self.place, self.name),
+        }
+    }
+
+    /// File, line and text of the option, or the job if it has no such option.
+    pub fn located(&self, option: &'static str) -> String {
+        match self.settings.get(option) {
+            Some((_, setting)) => format!("{}: {}", setting.place, shown(setting)),
+            None => format!("{}: job {}", self.place, self.name),
         }
     }
 

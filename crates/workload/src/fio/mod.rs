@@ -11,6 +11,7 @@ mod requests;
 mod streams;
 mod syntax;
 mod values;
+mod without_effect;
 
 pub use options::OPTIONS;
 pub(crate) use values::{number, time_text};
@@ -62,6 +63,7 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
         ));
     }
     ignored.extend(jobs.iter().filter_map(streams::engine));
+    ignored.extend(without_effect::without_effect(&jobs));
     ignored.sort_by(|a: &Ignored, b| (&a.place, &a.option).cmp(&(&b.place, &b.option)));
     ignored.dedup();
     let stem = Path::new(file).file_stem().map_or_else(|| "fio".into(), |stem| stem.to_string_lossy().into_owned());
@@ -70,10 +72,10 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
         .find_map(|job| job.text("description"))
         .map_or_else(|| format!("The fio job file {file}"), str::to_owned);
     (program.name, program.devices) = (stem, devices.texts());
-    let mut conversion = Conversion { text: String::new(), meanings, notes, ignored };
+    let mut conversion = Conversion { meanings, notes, ignored, ..Conversion::default() };
     program.comments = vec![format!("From the fio job file {file}.")];
     program.comments.extend(conversion.remarks());
-    conversion.text = program.write();
+    (conversion.text, conversion.origins) = program.write(file);
     Ok(conversion)
 }
 
@@ -83,4 +85,4 @@ fn named(file: &str, problems: String) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

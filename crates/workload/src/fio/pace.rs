@@ -1,8 +1,9 @@
 //! When a job makes its requests, and when it ends.
 
 use super::job::Job;
-use super::place::Places;
+use super::place::{Places, file_names};
 use super::requests::{DISCARD, Directions, Part, READ, WRITE};
+use crate::conversion::is_raw_device;
 
 /// What makes a job ask for its next request.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,8 @@ pub struct Limits {
     pub end: Option<u64>,
     /// Requests of each clone.
     pub requests: Option<u64>,
+    /// Bytes of each clone's requests, if these have several sizes.
+    pub bytes: Option<u64>,
     /// How often each clone covers the device, if its size is not known.
     pub passes: Option<u64>,
 }
@@ -78,13 +81,30 @@ const ASYNCHRONOUS: &[&str] = &[
     "cpp_null",
 ];
 
+/// The engine of a job; fio's default depends on the system, which the names of files tell.
+fn engine(job: &Job) -> &str {
+    let is_windows = |name: &String| is_raw_device(name) && !name.starts_with('/') || name.contains(":\\");
+    let default = match file_names(job) {
+        Ok(Some(names)) if names.iter().any(is_windows) => "windowsaio",
+        _ => "psync",
+    };
+    let engine = job.text("ioengine").unwrap_or(default);
+    engine.split(':').next().unwrap_or_default()
+}
+
+/// The runtime of a job that ends with it alone, in microseconds.
+pub fn end_of_time(job: &Job) -> Result<Option<u64>, String> {
+    let runtime = job.micros("runtime", "s")?.filter(|time| *time > 0);
+    // fio asks for a runtime, and goes on without time_based.
+    Ok(if job.flag("time_based")? { runtime } else { None })
+}
+
 /// The requests at a time that the engine of a job really has outstanding.
 ///
 /// # Errors
 /// If the depth is none.
 pub fn depth(job: &Job, notes: &mut Vec<String>) -> Result<u64, String> {
-    let engine = job.text("ioengine").unwrap_or("psync");
-    let engine = engine.split(':').next().unwrap_or_default();
+    let engine = engine(job);
     let depth = job.count("iodepth")?.unwrap_or(1);
     if depth > 1 << 20 {
         return Err(job.error("iodepth", "more than 1048576"));
@@ -104,6 +124,9 @@ pub fn depth(job: &Job, notes: &mut Vec<String>) -> Result<u64, String> {
         }
         return Ok(1);
     }
+    if depth > 1 && !job.has("ioengine") {
+        notes.push(format!("{}: ioengine={engine}, fio's default on Windows, has {depth} requests at a time", job.name));
+    }
     if !SYNCHRONOUS.contains(&engine) && !ASYNCHRONOUS.contains(&engine) {
         notes.push(format!("{}: the engine {engine} is unknown, and taken as asynchronous", job.name));
     }
@@ -118,9 +141,6 @@ pub fn pace(job: &Job, directions: Directions, parts: &[Part], notes: &mut Vec<S
     let blocks = job.number("thinktime_blocks")?.unwrap_or(1).max(1);
     let rates = rates(job, directions, parts)?;
     let Some(rates) = rates else {
-        if job.has("rate_process") && job.text("rate_process") != Some("linear") {
-            return Err(job.error("rate_process", "it needs rate or rate_iops"));
-        }
         // A pause begins when all requests before it have completed.
         let depth = if think.is_some() { depth.min(blocks) } else { depth };
         return Ok(Pace::Closed { depth, think: think.map(|time| (time, blocks)) });
@@ -146,6 +166,9 @@ pub fn pace(job: &Job, directions: Directions, parts: &[Part], notes: &mut Vec<S
 fn rates(job: &Job, directions: Directions, parts: &[Part]) -> Result<Option<[f64; 3]>, String> {
     let above_zero = |text: &str| job.number_of(text).map(|rate| rate as f64);
     let (bytes, requests) = (job.triple("rate", above_zero)?, job.triple("rate_iops", above_zero)?);
+    if job.has("rate") && job.has("rate_iops") {
+        return Err(job.error("rate_iops", "together with rate, which fio refuses too; use one of them"));
+    }
     let mut rates = [0.0; 3];
     let mut unlimited = Vec::new();
     for direction in [READ, WRITE, DISCARD] {
@@ -182,10 +205,7 @@ pub fn limits(job: &Job, parts: &[Part], places: &Places, notes: &mut Vec<String
     let start = start?.unwrap_or(0);
     let runtime = job.micros("runtime", "s")?.filter(|time| *time > 0);
     let ramp = job.micros("ramp_time", "s")?.unwrap_or(0);
-    let is_time_based = job.flag("time_based")?;
-    if is_time_based && runtime.is_none() {
-        return Err(job.error("time_based", "without runtime, which fio refuses too; set runtime"));
-    }
+    let is_time_based = end_of_time(job)?.is_some();
     let end = runtime.map(|runtime| start + ramp + runtime);
     if ramp > 0 {
         let ramp = super::values::time_text(ramp);
@@ -206,17 +226,13 @@ pub fn limits(job: &Job, parts: &[Part], places: &Places, notes: &mut Vec<String
     let weight: f64 = parts.iter().map(|part| part.weight).sum();
     let mean = parts.iter().map(|part| part.sizes.mean() * part.weight).sum::<f64>() / weight;
     let is_one = parts.iter().all(|part| part.sizes.is_one() && part.sizes.largest() == parts[0].sizes.largest());
-    let of_bytes = total.map(|total| {
-        let requests = total / mean;
-        (if is_one { requests.floor() } else { requests.round() }).clamp(1.0, 1e18) as u64
-    });
-    let of_bytes = of_bytes.filter(|_| !is_time_based);
     let number = job.number("number_ios")?.filter(|number| *number > 0);
-    let requests = of_bytes.into_iter().chain(number).min();
-    if !is_one && of_bytes.is_some() && requests == of_bytes {
-        notes.push(format!("{}: with several sizes, the number of requests is that of the mean size", job.name));
-    }
     let is_whole = total.is_none() && !is_time_based;
+    let total = total.filter(|_| !is_time_based);
+    let of_bytes = total.filter(|_| is_one).map(|total| (total / mean).floor().clamp(1.0, 1e18) as u64);
+    let requests = of_bytes.into_iter().chain(number).min();
+    // The number of requests of several sizes depends on how they are drawn.
+    let bytes = total.filter(|_| !is_one).map(|total| total.clamp(512.0, 1e18) as u64 / 512 * 512);
     let passes = is_whole.then_some(loops);
-    Ok(Limits { start, end, requests, passes })
+    Ok(Limits { start, end, requests, bytes, passes })
 }

@@ -1,7 +1,7 @@
 //! Where a job's requests go: devices, and regions of them.
 
 use super::job::Job;
-use crate::conversion::{Devices, Extent, Region};
+use crate::conversion::{Devices, Extent, Region, is_raw_device};
 
 /// Where the requests of a job go.
 #[derive(Debug)]
@@ -36,17 +36,19 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
     let parsed = |option| job.parsed(option, |text| extent(job, text));
     let offset = parsed("offset")?.unwrap_or(Extent::START);
     let offset = if offset == Extent::Percent(0.0) { Extent::START } else { offset };
-    let increment = parsed("offset_increment")?.filter(|step| !matches!(step, Extent::Bytes(0)));
+    let increment = parsed("offset_increment")?.filter(|step| clones > 1 && !matches!(step, Extent::Bytes(0)));
     let names = file_names(job)?;
     let files = match &names {
-        Some(names) if names.len() > 1 => names.len() as u64,
-        _ => job.count("nrfiles")?.unwrap_or(1),
+        // fio makes no further files beside named ones.
+        Some(names) => names.len() as u64,
+        None => job.count("nrfiles")?.unwrap_or(1),
     };
     let size = parsed("size")?.filter(|size| *size != Extent::Bytes(0));
     let per_file = match (job.number("filesize")?, size) {
         (Some(bytes), _) if bytes > 0 => Some(Extent::Bytes(bytes)),
-        (_, Some(Extent::Bytes(bytes))) => match bytes / files {
-            0 => return Err(job.error("size", "less than a byte for each file; set a larger size")),
+        // Requests are whole sectors.
+        (_, Some(Extent::Bytes(bytes))) => match bytes / files / 512 * 512 {
+            0 => return Err(job.error("size", "less than a sector for each file; set a larger size")),
             bytes => Some(Extent::Bytes(bytes)),
         },
         (_, size) => size,
@@ -71,17 +73,17 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
         let mixed = "an offset in bytes and a size in percent, or the reverse; write both in the same way";
         let to = length.map(|length| length.after(from).ok_or_else(|| job.error("offset", mixed))).transpose()?;
         let end = match to {
-            Some(Extent::Bytes(end)) if !name.starts_with("/dev/") => Some(end),
+            Some(Extent::Bytes(end)) if !is_raw_device(name) => Some(end),
             _ => None,
         };
-        let (to, base) = (to.filter(|to| *to != Extent::Percent(100.0)), name.rsplit('/').next().unwrap_or(name));
+        let (to, base) = (to.filter(|to| *to != Extent::Percent(100.0)), name.rsplit(['/', '\\']).find(|base| !base.is_empty()).unwrap_or(name));
         Ok(Region { device: devices.number(name, base, end), from, to })
     };
     let all = |devices: &mut Devices, from| {
         names.iter().map(|name| region(devices, name, from)).collect::<Result<Vec<_>, _>>()
     };
     let places = |regions, is_own| Places { clones, regions, is_own, files: inside, bytes };
-    let Some(increment) = increment.filter(|_| clones > 1) else {
+    let Some(increment) = increment else {
         return Ok(places(vec![all(devices, offset)?], false));
     };
     if clones > MOST_STREAMS {
@@ -121,7 +123,7 @@ fn own_files(
     offset: Extent,
     files: u64,
 ) -> Result<Places, String> {
-    if job.has("offset_increment") {
+    if clones > 1 && job.has("offset_increment") {
         return Err(job.error("offset_increment", "each job has a file of its own; set filename, or remove it"));
     }
     let bytes = match length {
@@ -145,10 +147,10 @@ fn own_files(
 }
 
 /// The files that all clones share; `None` if each clone has its own.
-fn file_names(job: &Job) -> Result<Option<Vec<String>>, String> {
+pub(super) fn file_names(job: &Job) -> Result<Option<Vec<String>>, String> {
     let folder = job.text("directory").unwrap_or_default().trim_end_matches('/');
     let in_folder = |name: &str| {
-        if name.starts_with('/') || folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+        if folder.is_empty() { name.to_owned() } else { format!("{folder}/{}", name.trim_start_matches('/')) }
     };
     if let Some(names) = job.text("filename") {
         // A colon of the name itself has a backslash before it.

@@ -34,7 +34,7 @@ pub struct Directions {
 }
 
 /// What `rw` says, and the number behind its colon.
-fn directions(job: &Job) -> Result<(Directions, Option<&str>), String> {
+pub(super) fn directions(job: &Job) -> Result<(Directions, Option<&str>), String> {
     let text = job.text("rw").unwrap_or("read");
     let (kind, modifier) = text.split_once(':').map_or((text, None), |(kind, modifier)| (kind, Some(modifier)));
     let (is_random, weights, is_trimwrite) = match kind {
@@ -225,6 +225,15 @@ pub fn parts(
             }
         }
     }
+    let has_map = |part: &&Part| ["shuffled", "random-map"].contains(&&part.positions[..]);
+    let maps: Vec<&Part> = parts.iter().filter(has_map).collect();
+    let is_alike = |part: &&Part| part.sizes == maps[0].sizes && part.align == maps[0].align;
+    if !directions.is_trimwrite
+        && maps.iter().any(|part| part.direction != maps[0].direction)
+        && (!maps.iter().all(is_alike) || job.has("rate") || job.has("rate_iops"))
+    {
+        notes.push(format!("{}: reads and writes have a map of blocks each; fio has one for both", job.name));
+    }
     Ok((directions, parts))
 }
 
@@ -323,6 +332,9 @@ fn positions(
     if maps && sizes.is_one() && sizes.largest() == align {
         return Ok("shuffled".into());
     }
+    if maps && !sizes.is_one() && sizes.smallest() == align {
+        return Ok("random-map".into());
+    }
     if maps {
         note(
             notes,
@@ -363,16 +375,19 @@ fn law(job: &Job, direction: usize) -> Result<Option<String>, String> {
     }
     match (kind, number()) {
         ("random", _) | ("zoned" | "zoned_abs", _) => Ok(None),
-        ("zipf", Some(theta)) => Ok(Some(format!("zipf exponent={theta}"))),
+        ("zipf", Some(theta)) => Ok(Some(format!("zipf exponent={theta} ranks=hashed"))),
         ("zipf", None) => wrong("its theta is missing or not above zero, as in zipf:1.2"),
         ("pareto", Some(power)) if power < 1.0 => {
             // The share of requests that the share `power` of the positions does not have.
             let percent = |share: f64| (share * 1e11).round() / 1e9;
-            Ok(Some(format!("self-similar share={}% space={}%", percent(1.0 - power), percent(power))))
+            Ok(Some(format!("self-similar share={}% space={}% ranks=hashed", percent(1.0 - power), percent(power))))
         }
         ("pareto", _) => wrong("its power is missing or not between 0 and 1, as in pareto:0.2"),
         ("normal" | "gauss", Some(percent)) if percent <= 100.0 => {
-            Ok(Some(format!("normal centre=50% deviation={percent}%")))
+            // fio adds the mean of twelve uniform numbers, whose deviation is a twelfth, and a uniform number whose width is
+            // the percentage.
+            let deviation = (1.0 / 144.0 + (percent / 100.0).powi(2) / 12.0).sqrt();
+            Ok(Some(format!("normal deviation={}% placement=hashed", (deviation * 1e5).round() / 1e3)))
         }
         ("normal" | "gauss", _) => wrong("its deviation is missing or not a percentage, as in normal:10"),
         _ => wrong("unknown; it is random, zipf:THETA, pareto:POWER, normal:PERCENT, zoned:... or zoned_abs:..."),

@@ -7,7 +7,7 @@ use super::pace::{Limits, Pace, limits, pace};
 use super::place::Places;
 use super::requests::{DISCARD, Directions, Part, READ, WRITE, parts};
 use super::values::time_text;
-use crate::conversion::{Devices, Group, Ignored, StreamText, Table, weighted};
+use crate::conversion::{Devices, Group, Ignored, Origin, StreamText, Table, bytes_text, weighted};
 
 /// The order of jobs: `stonewall` waits for all jobs before, `wait_for` for one of them.
 #[derive(Debug, Default)]
@@ -91,8 +91,9 @@ pub fn streams(
             meaning = sentence;
             data(job, directions, notes)?;
         }
-        ends &= limits.end.is_some() || limits.requests.is_some() || limits.passes.is_some();
+        ends &= limits.end.is_some() || limits.requests.is_some() || limits.bytes.is_some() || limits.passes.is_some();
         for stream in &mut streams {
+            stream.origin = origin(job);
             let name = phases.unique(stream.keys.name());
             stream.keys.rename(&name);
             names_of_streams.push(name);
@@ -109,6 +110,37 @@ pub fn streams(
     phases.jobs.push((job.name.clone(), names_of_streams, ends));
     let then = if after.is_empty() { String::new() } else { format!("; after {}", after.join(", ")) };
     Ok((format!("{}: {meaning}{then}", job.name), all))
+}
+
+/// The option of a job that a key of its streams comes from: the first that it has.
+const OPTIONS_OF_KEYS: &[(&str, &[&str])] = &[
+    ("sizes", &["bssplit", "bsrange", "bs"]),
+    ("positions", &["random_distribution", "percentage_random", "rw"]),
+    ("op", &["rw"]),
+    ("mix", &["rwmixread", "rwmixwrite", "rw"]),
+    ("align", &["ba", "bssplit", "bsrange", "bs"]),
+    ("device", &["filename"]),
+    ("region", &["random_distribution", "size", "filesize", "offset"]),
+    ("own_region", &["numjobs", "size"]),
+    ("instances", &["numjobs"]),
+    ("depth", &["iodepth"]),
+    ("think", &["thinktime"]),
+    ("repeat", &["thinktime_blocks"]),
+    ("arrivals", &["rate", "rate_iops"]),
+    ("flush_every", &["fsync", "fdatasync"]),
+    ("requests", &["number_ios", "io_size", "size"]),
+    ("bytes", &["io_size", "size"]),
+    ("passes", &["loops"]),
+    ("start", &["startdelay"]),
+    ("end", &["runtime"]),
+    ("after", &["wait_for", "stonewall"]),
+];
+
+fn origin(job: &Job) -> Origin {
+    let of_key = |(key, options): &(&'static str, &'static [&'static str])| {
+        Some((*key, job.located(options.iter().find(|option| job.has(option))?)))
+    };
+    Origin { job: job.located(""), options: OPTIONS_OF_KEYS.iter().filter_map(of_key).collect() }
 }
 
 fn dedupe(notes: &mut Vec<String>) {
@@ -151,9 +183,15 @@ fn flushes(job: &Job, directions: Directions, notes: &mut Vec<String>) -> Result
         (Some(_), Some(_)) => return Err(job.error("fdatasync", "together with fsync; use one of them")),
         (one, other) => one.or(other),
     };
-    if every.is_some() && directions.weights[WRITE] == 0.0 {
-        notes.push(format!("{}: fsync has no effect without writes", job.name));
+    if directions.weights[WRITE] == 0.0 || directions.is_trimwrite {
         return Ok(None);
+    }
+    if every.is_some() && directions.weights[WRITE] < 1.0 {
+        notes.push(format!(
+            "{}: a flush follows each {} writes; fio 3.33 repeats it after each read up to the next write",
+            job.name,
+            every.unwrap_or(1)
+        ));
     }
     if every.is_some_and(|every| every > 1_000_000) {
         return Err(job.error("fsync", "more than a million writes between two flushes; use fewer"));
@@ -220,6 +258,12 @@ impl Described<'_> {
         keys
     }
 
+    fn flush_every(&self, keys: &mut Table) {
+        if let Some(every) = self.flushes {
+            keys.plain("flush_every", every);
+        }
+    }
+
     fn finish(&self, keys: &mut Table, requests: Option<u64>, share: f64) {
         if self.places.is_own {
             keys.plain("own_region", true);
@@ -233,6 +277,10 @@ impl Described<'_> {
         if let Some(requests) = requests {
             keys.plain("requests", requests);
         }
+        if let Some(bytes) = self.limits.bytes {
+            let of_stream = (bytes as f64 * share) as u64 / 512 * 512;
+            keys.text("bytes", &bytes_text(of_stream.max(512)));
+        }
         if let Some(passes) = self.limits.passes {
             keys.plain("passes", passes as f64 * share);
         }
@@ -245,7 +293,7 @@ impl Described<'_> {
         depth: u64,
         think: Option<(u64, u64)>,
     ) -> Result<(String, Vec<StreamText>), String> {
-        let mut groups = self.groups(&parts)?;
+        let groups = self.groups(&parts)?;
         let mut keys = self.begin(name);
         keys.plain("closed", true);
         let blocks = think.map_or(1, |(_, blocks)| blocks);
@@ -259,13 +307,12 @@ impl Described<'_> {
         let mut requests = self.limits.requests;
         let mut steps = Vec::new();
         if self.directions.is_trimwrite {
-            if self.flushes.is_some()
-                || blocks > 1
+            if blocks > 1
                 || parts.iter().any(|part| part.region != parts[0].region || part.positions != parts[0].positions)
             {
                 return Err(self
                     .job
-                    .error("rw", "trimwrite together with fsync, thinktime_blocks, several files or zones"));
+                    .error("rw", "trimwrite together with thinktime_blocks, several files or zones"));
             }
             let group = groups.iter().find(|group| group.operations[0].0 == "discard").or(groups.first());
             let mut table = Table::default();
@@ -276,26 +323,10 @@ impl Described<'_> {
             write.text("op", "write");
             write.plain("same", true);
             steps = vec![table, write];
-            // fio's size counts the blocks, each of which is discarded and written.
             requests = requests.map(|requests| requests * 2);
-        } else if let ([group], Some(every), 1) = (&groups[..], self.flushes, blocks)
-            && group.operations.len() == 1
-        {
-            group.write(&mut keys, self.devices);
-            let (mut write, mut flush) = (Table::default(), Table::default());
-            write.plain("repeat", every);
-            flush.text("op", "flush");
-            steps = vec![write, flush];
-            requests = requests.map(|requests| requests.div_ceil(every) * (every + 1));
         } else {
-            let total: f64 = groups.iter().map(Group::weight).sum();
-            let writes: f64 = parts.iter().filter(|part| part.direction == WRITE).map(|part| part.weight).sum();
-            let of_flushes = self.flushes.map(|every| writes / every as f64);
-            requests =
-                requests.map(|requests| (requests as f64 * (1.0 + of_flushes.unwrap_or(0.0) / total)).round() as u64);
-            match &mut groups[..] {
+            match &groups[..] {
                 [group] => {
-                    group.operations.extend(of_flushes.map(|weight| ("flush", weight)));
                     group.write(&mut keys, self.devices);
                     if blocks > 1 {
                         steps.push(self.burst(depth, blocks)?);
@@ -307,19 +338,12 @@ impl Described<'_> {
                 }
                 several => {
                     steps = weighted(several, self.devices);
-                    steps.extend(of_flushes.map(|weight| {
-                        let mut flush = Table::default();
-                        flush.text("op", "flush");
-                        if !self.devices.is_one() {
-                            flush.text("device", self.devices.name(parts[0].region.device));
-                        }
-                        flush.plain("weight", weight);
-                        flush
-                    }));
                 }
             }
         }
-        self.finish(&mut keys, requests, 1.0);
+        self.flush_every(&mut keys);
+        // fio's size counts the blocks, each of which is discarded and written.
+        self.finish(&mut keys, requests, if self.directions.is_trimwrite { 2.0 } else { 1.0 });
         let think = think.map(|(time, blocks)| match blocks {
             1 => format!(", and pauses for {} after each", time_text(time)),
             _ => format!(", and pauses for {} after each {blocks}", time_text(time)),
@@ -331,7 +355,7 @@ impl Described<'_> {
         };
         let keeps = if depth == 1 { "one request outstanding".into() } else { format!("{depth} requests outstanding") };
         let sentence = format!("{who} {keeps}{}: {}", think.unwrap_or_default(), self.requests(&parts));
-        Ok((sentence, vec![StreamText { comment: String::new(), keys, steps }]))
+        Ok((sentence, vec![StreamText { keys, steps, ..StreamText::default() }]))
     }
 
     /// So many requests before a pause.
@@ -355,33 +379,36 @@ impl Described<'_> {
 
     fn open(&self, name: &str, parts: &[Part], rates: [f64; 3], is_poisson: bool) -> (String, Vec<StreamText>) {
         let total: f64 = rates.iter().sum();
+        let mean = |parts: &[Part]| {
+            let weight: f64 = parts.iter().map(|part| part.weight).sum();
+            parts.iter().map(|part| part.sizes.mean() * part.weight).sum::<f64>() / weight
+        };
+        let of = |direction| parts.iter().filter(|part| part.direction == direction).cloned().collect::<Vec<_>>();
+        let bytes: f64 = (0..3).filter(|way| rates[*way] > 0.0).map(|way| rates[way] * mean(&of(way))).sum();
         let kind = if is_poisson { "poisson" } else { "uniform" };
         let several = rates.iter().filter(|rate| **rate > 0.0).count() > 1;
         let mut streams = Vec::new();
         for direction in [READ, WRITE, DISCARD] {
-            let own: Vec<Part> = parts.iter().filter(|part| part.direction == direction).cloned().collect();
-            let Ok(mut groups) = self.groups(&own) else { continue };
+            let own = of(direction);
+            let Ok(groups) = self.groups(&own) else { continue };
             if own.is_empty() {
                 continue;
             }
             let named = ["reads", "writes", "discards"][direction];
             let mut keys = self.begin(&if several { format!("{name}-{named}") } else { name.to_owned() });
-            let flushes = self.flushes.filter(|_| direction == WRITE).map_or(0.0, |every| 1.0 / every as f64);
-            let rate = rates[direction] * (1.0 + flushes);
-            keys.text("arrivals", &format!("{kind} rate={rate}"));
+            keys.text("arrivals", &format!("{kind} rate={}", rates[direction]));
             let mut steps = Vec::new();
-            if flushes > 0.0 {
-                let weight = groups[0].weight() * flushes;
-                groups[0].operations.push(("flush", weight));
-            }
             match &groups[..] {
                 [group] => group.write(&mut keys, self.devices),
                 several => steps = weighted(several, self.devices),
             }
+            if direction == WRITE {
+                self.flush_every(&mut keys);
+            }
             let share = rates[direction] / total;
-            let of_stream = |requests: u64| ((requests as f64 * share * (1.0 + flushes)).round() as u64).max(1);
-            self.finish(&mut keys, self.limits.requests.map(of_stream), share);
-            streams.push(StreamText { comment: String::new(), keys, steps });
+            let of_stream = |requests: u64| ((requests as f64 * share).round() as u64).max(1);
+            self.finish(&mut keys, self.limits.requests.map(of_stream), rates[direction] * mean(&own) / bytes);
+            streams.push(StreamText { keys, steps, ..StreamText::default() });
         }
         let each: Vec<String> = (0..3)
             .filter(|direction| rates[*direction] > 0.0)
@@ -426,7 +453,7 @@ impl Described<'_> {
             };
             let order = match &first.positions[..] {
                 "sequential" => "sequential ".to_owned(),
-                "shuffled" => "random (each block once) ".to_owned(),
+                "shuffled" | "random-map" => "random (each block once) ".to_owned(),
                 "uniform" if of(direction).count() > 1 && of(direction).any(|part| part.region != first.region) => {
                     "random (by zones or devices) ".to_owned()
                 }
@@ -446,12 +473,15 @@ impl Described<'_> {
         names.dedup();
         let names: BTreeSet<&str> = names.into_iter().collect();
         text += &format!("; on {}", names.into_iter().collect::<Vec<_>>().join(", "));
-        let Limits { start, end, requests, passes } = self.limits;
+        let Limits { start, end, requests, bytes, passes } = self.limits;
         if start > 0 {
             text += &format!("; from {}", time_text(start));
         }
         if let Some(requests) = requests {
             text += &format!("; {requests} requests");
+        }
+        if let Some(bytes) = bytes {
+            text += &format!("; {} in all", bytes_text(bytes));
         }
         if let Some(passes) = passes {
             text += &if passes == 1 { "; once over it".to_owned() } else { format!("; {passes} times over it") };

@@ -1,7 +1,7 @@
 use super::*;
 use crate::program::Program;
 
-fn converted(source: &str) -> Conversion {
+pub fn converted(source: &str) -> Conversion {
     convert("job.fio", source, &Outside::NOTHING).unwrap_or_else(|why| panic!("{source}: {why}"))
 }
 
@@ -63,9 +63,9 @@ fn each_option_has_its_meaning() {
         ("rw=read bsrange=4k-12k bs=4k size=1m", "sizes = \"4k\""),
         ("rw=read bssplit=4k/70:64k size=1m", "sizes = \"4k:70,64k:30\""),
         ("rw=randwrite bssplit=4k/100,8k/50:16k/50 size=1m norandommap", "sizes = \"8k:50,16k:50\""),
-        ("rw=randread random_distribution=zipf:1.2 size=1m", "positions = \"zipf exponent=1.2\""),
-        ("rw=randread random_distribution=pareto:0.2 size=1m", "positions = \"self-similar share=80% space=20%\""),
-        ("rw=randread random_distribution=normal:10 size=1m", "positions = \"normal centre=50% deviation=10%\""),
+        ("rw=randread random_distribution=zipf:1.2 size=1m", "positions = \"zipf exponent=1.2 ranks=hashed\""),
+        ("rw=randread random_distribution=pareto:0.2 size=1m", "positions = \"self-similar share=80% space=20% ranks=hashed\""),
+        ("rw=randread random_distribution=normal:10 size=1m", "positions = \"normal deviation=8.819% placement=hashed\""),
         ("rw=randread percentage_random=30 size=1m", "positions = \"runs random=30%\""),
         ("rw=randread percentage_random=0 size=1m", "positions = \"sequential\""),
         ("rw=randread:8 size=1m", "positions = \"runs length=8\""),
@@ -98,8 +98,14 @@ fn each_option_has_its_meaning() {
             "name = \"a.3\"\nclosed = true\nop = \"read\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"6M..7M\"",
         ),
         ("rw=read numjobs=4 offset_increment=25%", "region = \"75%..\""),
-        ("rw=write fsync=32 size=1m", "requests = 264\n[[stream.step]]\nrepeat = 32\n[[stream.step]]\nop = \"flush\""),
-        ("rw=randrw fdatasync=10 size=1m", "mix = \"read=50,write=50,flush=5\""),
+        ("rw=write fsync=32 size=1m", "flush_every = 32\nrequests = 256"),
+        ("rw=randrw fdatasync=10 size=1m", "mix = \"read=50,write=50\"\nsizes = \"4k\"\npositions = \"shuffled\"\nregion = \"1M\"\nflush_every = 10\nrequests = 256"),
+        ("rw=write fsync=1 size=1m rate_iops=100", "arrivals = \"uniform rate=100\"\nop = \"write\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"1M\"\nflush_every = 1\nrequests = 256"),
+        ("rw=randrw rate_iops=30,10 fsync=4 size=1m", "name = \"a-writes\"\narrivals = \"uniform rate=10\"\nop = \"write\"\nsizes = \"4k\"\npositions = \"shuffled\"\nregion = \"1M\"\nflush_every = 4\nrequests = 64"),
+        ("rw=randread bssplit=4k/50:12k/50 size=1m", "positions = \"random-map\"\nregion = \"1M\"\nbytes = \"1M\""),
+        ("rw=randread bsrange=4k-64k", "positions = \"random-map\"\npasses = 1"),
+        ("rw=read time_based size=1m", "requests = 256"),
+        ("rw=read rate_process=poisson size=1m", "closed = true"),
         ("rw=write sync=1 size=1m", "op = \"fua\""),
         ("rw=write sync=dsync size=1m", "op = \"fua\""),
         (
@@ -107,8 +113,6 @@ fn each_option_has_its_meaning() {
             "requests = 512\n[[stream.step]]\nop = \"discard\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"1M\"\n[[stream.step]]\nop = \"write\"\nsame = true",
         ),
         ("rw=read filename=/dev/sdb:/dev/sdc size=1m", "device = \"sdc\"\nregion = \"512k\""),
-        ("rw=read nrfiles=4 file_service_type=random:8 size=16m", "positions = \"streams count=4 run=8\""),
-        ("rw=read nrfiles=4 file_service_type=sequential size=16m", "positions = \"sequential\""),
     ] {
         let source = format!("[a]\nfilename=/dev/sdb\nioengine=libaio\ndirect=1\n{}\n", options.replace(' ', "\n"));
         let text = streams(&source);
@@ -122,6 +126,64 @@ fn a_synchronous_engine_has_one_request_at_a_time() {
     assert!(!conversion.text.contains("depth ="), "{}", conversion.text);
     assert!(conversion.notes[0].contains("psync, fio's default, has one request at a time"), "{:?}", conversion.notes);
     assert!(keys("rw=read size=1m iodepth=32 ioengine=psync io_submit_mode=offload").contains("depth = 32"));
+}
+
+/// iometer's file server, on 64 MiB. fio 3.33 made 13,960 requests with its map of blocks, and 5,926 without it.
+#[test]
+fn a_map_of_blocks_splits_requests_as_in_fio() {
+    for (map, requests) in [("", 13_960.0), ("norandommap\n", 5_926.0)] {
+        let job = format!(
+            "[a]\nfilename=/dev/sdb\nrw=randrw\nrwmixread=80\nsize=64m\nrate_iops=10k\n{map}\
+             bssplit=512/10:1k/5:2k/5:4k/60:8k/2:16k/4:32k/4:64k/10\n"
+        );
+        // Without a rate and its two streams: one map for both, as in fio.
+        let conversion = converted(&job.replace("rate_iops=10k\n", ""));
+        let text = conversion.text.replace("closed = true", "arrivals = \"uniform rate=10000\"");
+        let program = Program::parse("a.toml", &text).unwrap();
+        let all = crate::program::tests::open_requests(&program, &crate::program::tests::together(), 100.0);
+        assert!((all.len() as f64 / requests - 1.0).abs() < 0.04, "{map}: {}", all.len());
+        let bytes: u64 = all.iter().map(|request| request.sectors.bytes()).sum();
+        assert!((64 << 20..=(64 << 20) + 65536).contains(&bytes) && (!map.is_empty() || bytes == 64 << 20), "{bytes}");
+    }
+}
+
+#[test]
+fn several_files_of_a_job_take_turns() {
+    let of = |service: &str| streams(&format!("[a]\nnrfiles=4\nfile_service_type={service}\nsize=16m\n"));
+    assert!(of("random:8").contains("positions = \"streams count=4 run=8\""));
+    assert!(of("sequential").contains("positions = \"sequential\""));
+    // Each of three files has a third of the size, in whole sectors.
+    let text = streams("[a]\nfilename=x1:x2:x3\nsize=1m\n");
+    assert!(text.starts_with("[devices]\n\"x1\" = \"341k\"\n") && text.contains("requests = 255"), "{text}");
+}
+
+#[test]
+fn disks_of_windows_are_devices_with_an_asynchronous_engine() {
+    for (name, device) in [(r"\\.\PhysicalDrive1", "PhysicalDrive1"), (r"E\:", "E:"), (r"D\:\\test.dat", "test.dat")] {
+        let size = if name.contains("dat") { "size=1g\n" } else { "" };
+        let conversion = converted(&format!("[a]\nfilename={name}\nrw=randread\niodepth=8\n{size}"));
+        assert!(conversion.text.contains("depth = 8"), "{name}: {}", conversion.text);
+        assert!(conversion.notes[0].contains("windowsaio, fio's default on Windows"), "{:?}", conversion.notes);
+        assert!(conversion.meanings[0].contains(device) || size.is_empty(), "{:?}", conversion.meanings);
+    }
+}
+
+#[test]
+fn errors_of_the_program_name_the_option() {
+    for (options, why) in [
+        ("size=4k\nbs=64k\n", "job.fio:3: bs=64k: "),
+        ("size=1m\nbs=64k\nrw=randread\nrandom_distribution=zoned:50/1:50/99\n", "job.fio:5: random_distribution=zoned:50/1:50/99: "),
+    ] {
+        let conversion = convert("job.fio", &format!("[a]\n{options}"), &Outside::NOTHING);
+        let found = conversion.and_then(|conversion| conversion.program("job.fio")).unwrap_err();
+        assert!(found.starts_with(why) && !found.contains("as a program"), "{found}");
+    }
+    // On the target of the run, too.
+    let conversion = convert("job.fio", "[a]\nfilename=/dev/sdb\nbs=64k\nsize=50%\n", &Outside::NOTHING).unwrap();
+    let program = conversion.program("job.fio").unwrap();
+    let settings = crate::program::Settings::new(crate::program::Layout::Together(iosonar_trace::Sectors(100)));
+    let why = program.demand(&settings).unwrap_err();
+    assert!(why.starts_with("job.fio:3: bs=64k: "), "{why}");
 }
 
 #[test]
@@ -140,7 +202,7 @@ fn global_sections_count_for_the_jobs_below_them() {
     let text = streams("[global]\nsize=1m\nbs=8k\n[a]\n[global]\nbs=16k\n[b]\n[c]\nbs=32k\n");
     let sizes: Vec<&str> = text.lines().filter(|line| line.starts_with("sizes")).collect();
     assert_eq!(sizes, ["sizes = \"8k\"", "sizes = \"16k\"", "sizes = \"32k\""]);
-    assert!(streams("[a]\nkb_base=1000\nsize=1mi\nbs=4ki\n").contains("sizes = \"4k\""));
+    assert!(streams("[a]\nkb_base=1000\nsize=1mib\nbs=4kib\n").contains("sizes = \"4k\""));
 }
 
 #[test]
@@ -177,7 +239,7 @@ fn what_a_program_cannot_say_is_refused_by_name_and_line() {
         ("rw=read:-8k", "job.fio:4: rw=read:-8k: backwards"),
         ("rw=foo", "job.fio:4: rw=foo: unknown"),
         ("bs=1000", "job.fio:4: bs=1000: 1000 bytes are not a multiple of 512"),
-        ("bs=x", "job.fio:4: bs=x: `x` is not a number"),
+        ("bs=x", "job.fio:4: bs=x: `x` is not a whole number"),
         ("bssplit=4k/50:8k/40", "job.fio:4: bssplit=4k/50:8k/40: the percentages add up to 90, not 100"),
         ("rate=1m thinktime=5", "job.fio:5: thinktime=5: together with a rate"),
         ("rw=rw rate_iops=,100", "job.fio:5: rate_iops=,100: reads have no rate"),
@@ -189,7 +251,9 @@ fn what_a_program_cannot_say_is_refused_by_name_and_line() {
         ("random_distribution=zipf:1.2:0.5 rw=randread", "job.fio:4: random_distribution=zipf:1.2:0.5: a centre"),
         ("size=50% filename=/dev/x offset=1m", "job.fio:6: offset=1m: an offset in bytes and a size in percent"),
         ("startdelay=5-10", "job.fio:4: startdelay=5-10: a random time"),
-        ("time_based", "job.fio:4: time_based: without runtime"),
+        ("rate=1m rate_iops=5", "job.fio:5: rate_iops=5: together with rate, which fio refuses too"),
+        ("bs=1.5k", "job.fio:4: bs=1.5k: `1.5k`: fio does not read `.5k` as a unit"),
+        ("runtime=5min", "job.fio:4: runtime=5min: `5min`: fio does not read `min` as a unit"),
         ("filename=", "job.fio:4: filename=: `` is not a device"),
         ("iodepth=0", "job.fio:4: iodepth=0: it is 0"),
         ("exitall", "job.fio:4: exitall: cannot be converted"),

@@ -1,8 +1,8 @@
 //! Values of fio's options: numbers with units, times, lists.
 
-/// A whole number with a unit of bytes. With a `kb_base` of 1024, k means 1024 and Ki 1000; with 1000 it is the reverse.
+/// A whole number with a unit of bytes. With a `kb_base` of 1024, k, kb and ki mean 1024 and kib 1000; with 1000 it is the
+/// reverse. After fio 3.33; `units.tsv` has what it makes of each spelling.
 pub fn number(text: &str, kb_base: u64) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a number; write for example 4k");
     if text.starts_with('(') {
         return Err(format!("`{text}` is an expression; write the number"));
     }
@@ -12,50 +12,58 @@ pub fn number(text: &str, kb_base: u64) -> Result<u64, String> {
             (&rest[..end], &rest[end..], 16)
         }
         None => {
-            let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-            (&text[..end], &text[end..], 10)
+            let (digits, unit) = split(text);
+            (digits, unit, 10)
         }
     };
-    let unit = unit.trim().to_ascii_lowercase();
-    let unit = unit.strip_suffix('b').unwrap_or(&unit);
-    let (prefix, is_iec) = unit.strip_suffix('i').map_or((unit, false), |prefix| (prefix, true));
-    let power = ["", "k", "m", "g", "t", "p"].iter().position(|known| *known == prefix).ok_or_else(wrong)?;
-    if is_iec && power == 0 {
-        return Err(wrong());
-    }
-    let base: u64 = if is_iec == (kb_base == 1000) { 1024 } else { 1000 };
-    let factor = base.pow(power as u32);
-    let whole = if radix == 10 && digits.contains('.') {
-        let value = digits.parse::<f64>().map_err(|_| wrong())? * factor as f64;
-        if value.fract() != 0.0 || value > 1e18 {
-            return Err(format!("`{text}` is not a whole number of bytes"));
-        }
-        value as u64
-    } else {
-        let value = u64::from_str_radix(digits, radix).map_err(|_| wrong())?;
-        value.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))?
+    let value = u64::from_str_radix(digits, radix)
+        .map_err(|_| format!("`{text}` is not a whole number; write for example 4k"))?;
+    let other = if kb_base == 1000 { 1024 } else { 1000 };
+    let lower = unit.to_ascii_lowercase();
+    let known = ["k", "m", "g", "t", "p"].iter().zip(1..).find_map(|(prefix, power)| {
+        let rest = lower.strip_prefix(prefix)?;
+        let base: u64 = match rest {
+            "" | "b" | "i" => kb_base,
+            "ib" => other,
+            _ => return None,
+        };
+        base.checked_pow(power)
+    });
+    let factor = match (&lower[..], known) {
+        ("" | "b", _) => 1,
+        (_, Some(factor)) if radix == 10 => factor,
+        _ => return Err(unread(text, unit, "k, m, g, t or p, such as 64k or 64KiB")),
     };
     // Sums of several such numbers stay far below the limit of u64.
-    if whole > 1 << 60 { Err(format!("`{text}` is too large")) } else { Ok(whole) }
+    let whole = value.checked_mul(factor).filter(|whole| *whole <= 1 << 60);
+    whole.ok_or_else(|| format!("`{text}` is too large"))
+}
+
+/// The digits, and what is behind them.
+fn split(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+/// fio reads the digits and silently leaves out what it does not know behind them.
+fn unread(text: &str, unit: &str, known: &str) -> String {
+    format!("`{text}`: fio does not read `{unit}` as a unit, and takes the digits alone; write a whole number with {known}")
 }
 
 /// A time in microseconds. Numbers without a unit are in this one: `s` or `us`.
 pub fn micros(text: &str, default_unit: &str) -> Result<u64, String> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let unit = unit.trim().to_ascii_lowercase();
-    let unit = if unit.is_empty() { default_unit } else { &unit };
-    let factor = match unit {
+    let (digits, written) = split(text);
+    let value = digits.parse::<u64>();
+    let value = value.map_err(|_| format!("`{text}` is not a time; write for example 10s, 5m or 20ms"))?;
+    let unit = if written.is_empty() { default_unit.to_owned() } else { written.to_ascii_lowercase() };
+    let factor = match &unit[..] {
         "d" => 86_400_000_000,
         "h" => 3_600_000_000,
         "m" => 60_000_000,
-        "s" | "sec" => 1_000_000,
+        "s" => 1_000_000,
         "ms" | "msec" => 1000,
         "us" | "usec" => 1,
-        _ => return Err(format!("`{text}` is not a time; write for example 10s, 5m or 20ms")),
+        _ => return Err(unread(text, written, "d, h, m, s, ms or us, such as 10s, 5m or 20ms")),
     };
-    let value: u64 =
-        digits.parse().map_err(|_| format!("`{text}` is not a time; write for example 10s, 5m or 20ms"))?;
     let value = value.checked_mul(factor).filter(|value| *value <= 100 * 366 * 86_400_000_000);
     value.ok_or_else(|| format!("`{text}` is more than a hundred years"))
 }
@@ -88,38 +96,44 @@ pub fn triple(text: &str) -> Result<[Option<String>; 3], String> {
 mod tests {
     use super::*;
 
+    /// Every value is what fio makes of it. Where fio leaves out what is behind the digits, it is refused.
     #[test]
-    fn units_of_bytes_follow_kb_base() {
-        for (text, compatible, strict) in [
-            ("4096", 4096, 4096),
-            ("4k", 4096, 4000),
-            ("4KB", 4096, 4000),
-            ("4ki", 4000, 4096),
-            ("1MiB", 1_000_000, 1 << 20),
-            ("2g", 2 << 30, 2_000_000_000),
-            ("0x10k", 16 << 10, 16_000),
-            ("1.5k", 1536, 1500),
-            ("512B", 512, 512),
-        ] {
-            assert_eq!((number(text, 1024), number(text, 1000)), (Ok(compatible), Ok(strict)), "{text}");
-        }
-        for wrong in ["", "k", "4x", "-1", "1.0001", "(1+2)", "99999p", "1i", "4 k b"] {
-            assert!(number(wrong, 1024).is_err(), "{wrong}");
+    fn values_are_those_that_fio_measures() {
+        for row in include_str!("units.tsv").lines().filter(|line| !line.starts_with('#')) {
+            let [option, text, of_1024, of_1000] = row.split('\t').collect::<Vec<_>>()[..] else { panic!("{row}") };
+            let default = match option {
+                "runtime" | "startdelay" | "ramp_time" => Some("s"),
+                "thinktime" => Some("us"),
+                _ => None,
+            };
+            let unit = split(text).1.to_ascii_lowercase();
+            let is_read = match default {
+                Some(_) => ["", "d", "h", "m", "s", "ms", "us", "msec", "usec"].contains(&&unit[..]),
+                None => {
+                    let power = unit.trim_start_matches(['k', 'm', 'g', 't', 'p']);
+                    text == "0x10" || unit.len() - power.len() <= 1 && ["", "b", "i", "ib"].contains(&power) && unit != "i"
+                }
+            };
+            for (kb_base, expected) in [(1024, of_1024), (1000, of_1000)] {
+                let found = match default {
+                    Some(default) => micros(text, default),
+                    None => number(text, kb_base),
+                };
+                let expected = expected.parse::<u64>().ok().filter(|_| is_read);
+                assert_eq!(found.clone().ok(), expected, "{row}, kb_base={kb_base}: {found:?}");
+            }
         }
     }
 
     #[test]
-    fn times_have_a_default_unit() {
-        for (text, unit, expected) in [
-            ("10", "s", 10_000_000),
-            ("10", "us", 10),
-            ("2m", "s", 120_000_000),
-            ("5ms", "us", 5000),
-            ("1h", "s", 3_600_000_000),
-        ] {
-            assert_eq!(micros(text, unit), Ok(expected), "{text}");
+    fn what_is_no_number_is_refused() {
+        for wrong in ["", "k", "4x", "-1", "1.0001", "(1+2)", "99999p", "1i", "4 k b", "4e", "ib"] {
+            assert!(number(wrong, 1024).is_err(), "{wrong}");
         }
-        assert!(micros("10x", "s").is_err() && micros("", "s").is_err() && micros("99999999d", "s").is_err());
+        assert!(number("1.5k", 1024).unwrap_err().contains("fio does not read `.5k` as a unit"));
+        for wrong in ["10x", "", "99999999d", "5sec", "5min", "1.5s"] {
+            assert!(micros(wrong, "s").is_err(), "{wrong}");
+        }
         assert_eq!([3_600_000_000, 90_000_000, 1500, 2000].map(time_text), ["1h", "90s", "1500us", "2ms"]);
     }
 

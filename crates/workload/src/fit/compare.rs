@@ -110,9 +110,23 @@ fn decades(one: f64, two: f64) -> f64 {
     libm::log10(one.max(1e-3) / two.max(1e-3)).abs()
 }
 
+/// Pages that a request may touch on average, and that all of them may.
+const PAGES_OF_REQUEST: u64 = 64;
+const PAGES_OF_ALL: u64 = 1 << 20;
+
+/// The sectors of a page in which loads are compared: 4 KiB, or more if requests (of these sectors) are very large.
+pub(super) fn page_for(requests: impl Iterator<Item = u64>) -> u64 {
+    let (count, pages) = requests.fold((0_u64, 0_u64), |(count, pages), sectors| {
+        (count + 1, pages.saturating_add(sectors.div_ceil(PAGE)))
+    });
+    let most = count.saturating_mul(PAGES_OF_REQUEST).max(PAGES_OF_ALL);
+    PAGE * pages.div_ceil(most).max(1).next_power_of_two()
+}
+
 /// Where requests go.
-#[derive(Default)]
 pub(super) struct Places {
+    /// Sectors of a page.
+    page: u64,
     requests: f64,
     /// Requests that start in each MiB of each device.
     starts: BTreeMap<(u16, u64), f64>,
@@ -123,10 +137,25 @@ pub(super) struct Places {
     first: f64,
     sequential: f64,
     ends: VecDeque<(u16, u64)>,
-    stack: Option<ReuseDistances>,
+    stack: ReuseDistances,
 }
 
 impl Places {
+    /// In pages of so many sectors.
+    pub fn new(page: u64) -> Self {
+        Self {
+            page,
+            requests: 0.0,
+            starts: BTreeMap::new(),
+            counts: HashMap::default(),
+            reuse: LogHistogram::default(),
+            first: 0.0,
+            sequential: 0.0,
+            ends: VecDeque::new(),
+            stack: ReuseDistances::new(MOST_PAGES),
+        }
+    }
+
     pub fn add(&mut self, request: &Request) {
         if request.is_empty() {
             return;
@@ -141,9 +170,8 @@ impl Places {
             self.ends.pop_back();
         }
         self.ends.push_front((device, request.end().0));
-        let stack = self.stack.get_or_insert_with(|| ReuseDistances::new(MOST_PAGES));
-        for page in pages(request, PAGE) {
-            let Some(Reuse { distance, weight }) = stack.access(page) else { continue };
+        for page in pages(request, self.page) {
+            let Some(Reuse { distance, weight }) = self.stack.access(page) else { continue };
             *self.counts.entry(page).or_default() += 1.0;
             match distance {
                 Some(distance) => self.reuse.add(distance as u64, weight),
@@ -217,15 +245,15 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of requests in order of their times, from 0 up to a time.
-    pub fn of(requests: impl Iterator<Item = Request>, until: Nanos) -> Self {
+    /// Of requests in order of their times, from 0 up to a time, with positions in pages of so many sectors.
+    pub fn of(requests: impl Iterator<Item = Request>, until: Nanos, page: u64) -> Self {
         let mut profile = Self {
             requests: 0.0,
             operations: BTreeMap::new(),
             sizes: BTreeMap::new(),
             gaps: LogHistogram::default(),
             counts: Counts::new(until),
-            places: Places::default(),
+            places: Places::new(page),
         };
         let mut last: Option<Nanos> = None;
         for request in requests {

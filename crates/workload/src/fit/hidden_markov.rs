@@ -60,15 +60,22 @@ pub(super) fn estimate(times: &Times, count: usize, law: Law) -> Option<Chain> {
 pub(super) fn with_regimes(times: &Times, count: usize, window: f64) -> Option<Chain> {
     let sequence = &times.sequence[..times.sequence.len().min(MOST)];
     let mut now = 0.0;
+    // Windows in use, each with its requests: a long gap has more windows than there is memory.
+    let (mut used, mut counts) = (Vec::<u64>::new(), Vec::<usize>::new());
     let windows: Vec<usize> = sequence
         .iter()
         .map(|value| {
             now += times.values[*value as usize];
-            (now / window) as usize
+            let number = (now / window) as u64;
+            if used.last() != Some(&number) {
+                used.push(number);
+                counts.push(0);
+            }
+            *counts.last_mut().expect("a window was pushed") += 1;
+            counts.len() - 1
         })
         .collect();
-    let mut counts = vec![0_usize; windows.last()? + 1];
-    windows.iter().for_each(|window| counts[*window] += 1);
+    let all = used.last()?.saturating_add(1);
     let mut order: Vec<usize> = (0..counts.len()).collect();
     order.sort_by_key(|window| (std::cmp::Reverse(counts[*window]), *window));
     let mut is_busy = vec![false; counts.len()];
@@ -82,7 +89,7 @@ pub(super) fn with_regimes(times: &Times, count: usize, window: f64) -> Option<C
         sum += counts[*window];
     }
     // Half of the requests in less than a third of the windows.
-    if 3 * busy > counts.len() {
+    if 3 * busy as u64 > all {
         return None;
     }
     let of = |wanted: bool| -> Vec<u32> {

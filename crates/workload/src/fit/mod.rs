@@ -53,7 +53,7 @@ pub fn fit(sample: &Sample, devices: &[Device], choices: &Choices) -> Result<Fit
     if sample.requests.first().map(|first| first.at) == sample.requests.last().map(|last| last.at) {
         return Err("all requests have the same time; a fit needs times between arrivals".into());
     }
-    let original = Profile::of(sample.requests(), sample.duration());
+    let original = Profile::of(sample.requests(), sample.duration(), sample.page());
     let has_both = |op: &dyn Fn(&Asked) -> bool| sample.requests.iter().filter(|r| op(r)).count() >= FEWEST_OF_STREAM;
     let can_split = has_both(&|r| r.op == Op::Read) && has_both(&|r| r.op != Op::Read);
     let ways: &[bool] = match choices.split {
@@ -112,7 +112,7 @@ fn fit_split(
     let names: Vec<String> = used.iter().map(|number| device_name(devices, *number)).collect();
     let text = text::program(choices, &names, &sizes, &streams);
     let sectors: Vec<Sectors> = sizes.iter().map(|size| Sectors(*size)).collect();
-    let profile = |seed| profile_of(&text, &sectors, &used, sample.duration(), seed);
+    let profile = |seed| profile_of(&text, &sectors, &used, (sample.duration(), sample.page()), seed);
     let (fitted, again) = (profile(choices.seed)?, profile(choices.seed.wrapping_add(1))?);
     let comparison = compare(original, &fitted, &again);
     Ok(Fitted { text, streams, comparison, tried: Vec::new(), devices: sectors })
@@ -157,7 +157,13 @@ fn fit_stream(
 }
 
 /// The profile of a program's load.
-fn profile_of(text: &str, sizes: &[Sectors], numbers: &[u16], until: Nanos, seed: u64) -> Result<Profile, String> {
+fn profile_of(
+    text: &str,
+    sizes: &[Sectors],
+    numbers: &[u16],
+    (until, page): (Nanos, u64),
+    seed: u64,
+) -> Result<Profile, String> {
     let program = Program::parse("fitted.toml", text)?;
     let settings = Settings { seed, ..Settings::new(Layout::Separate(sizes.to_vec())) };
     let (mut runtime, _) = program.open_part(&settings)?;
@@ -178,7 +184,7 @@ fn profile_of(text: &str, sizes: &[Sectors], numbers: &[u16], until: Nanos, seed
         }
         None
     });
-    Ok(Profile::of(requests, until))
+    Ok(Profile::of(requests, until, page))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use iosonar_trace::{Nanos, Op, Request, Sector, Sectors};
 use rand::SeedableRng;
 
 use super::arrivals::number;
-use super::compare::Places;
+use super::compare::{Places, page_for};
 use super::model::{Candidate, Choices};
 use crate::distributions::Zipf;
 use crate::positions::{self, MOST_BACK, Space, Touched, shift};
@@ -47,14 +47,15 @@ pub(super) fn fit(requests: &[(u64, u64)], size: u64, sizes: &Sizes, choices: &C
         requests.iter().map(|(at, length)| ((at - first) / align, length.div_ceil(align).max(1))).collect();
     let all = ((region.1 - first) / align).max(1);
     let request = |at: u64, length: u64| Request::new(Nanos::ZERO, Op::Write, Sector(at), Sectors(length));
-    let mut original = Places::default();
+    let page = page_for(requests.iter().map(|(_, length)| *length));
+    let mut original = Places::new(page);
     requests.iter().for_each(|(at, length)| original.add(&request(*at, *length)));
     let mut candidates = Vec::new();
     for (text, parameters) in tried(&slots, all) {
         let settings = positions::parse(&text)?;
         let Ok(mut kind) = positions::build(&settings, space, choices.seed) else { continue };
         let (mut rng, mut size_rng) = (Rng::seed_from_u64(choices.seed), Rng::seed_from_u64(choices.seed + 1));
-        let mut drawn = Places::default();
+        let mut drawn = Places::new(page);
         for _ in requests {
             let length = sizes.pick(&mut size_rng);
             drawn.add(&request(first + kind.next(length, &mut rng).0, length.0));

@@ -2,6 +2,8 @@
 
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Request, Sector, Sectors};
 
+use super::compare::page_for;
+
 /// A request as far as a fit needs it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
@@ -65,6 +67,11 @@ impl Sample {
             flags: if asked.is_fua { Flags::FUA } else { Flags::NONE },
             ..Request::new(asked.at - start, asked.op, Sector(asked.sector), Sectors(u64::from(asked.sectors)))
         })
+    }
+
+    /// Sectors of a page in which it is compared.
+    pub(super) fn page(&self) -> u64 {
+        page_for(self.requests.iter().map(|asked| u64::from(asked.sectors)))
     }
 
     /// From the first request until one mean interval after the last.

@@ -1,4 +1,4 @@
-use iosonar_trace::Reader;
+use iosonar_trace::{Reader, Sector};
 
 use super::*;
 use crate::Recipe;
@@ -185,7 +185,7 @@ fn the_names_of_a_load_cannot_break_the_text() {
 fn statistics_have_their_known_values() {
     let profile = |arrivals: &str| {
         let (sample, _) = sample(arrivals, "uniform", |recipe| recipe.requests = Some(50_000));
-        Profile::of(sample.requests(), sample.duration())
+        Profile::of(sample.requests(), sample.duration(), sample.page())
     };
     let (poisson, even) = (profile("poisson rate=500"), profile("uniform rate=500"));
     let comparison = compare(&poisson, &even, &even);
@@ -198,4 +198,18 @@ fn statistics_have_their_known_values() {
     assert!((poisson.counts.hurst().unwrap() - 0.5).abs() < 0.1);
     assert_eq!((row("times between arrivals").by_chance, row("positions").difference), (0.0, 0.0));
     assert!(row("requests").difference < 1e-9);
+}
+
+/// Fifty years between two requests: their windows are not counted one by one.
+#[test]
+fn a_long_gap_and_very_long_requests_need_no_memory_of_their_own() {
+    let mut sample = Sample::default();
+    let tib = 1 << 31;
+    for n in 0..2000_i64 {
+        let at = if n < 1000 { Nanos(n * n * 1000) } else { Nanos(50 * 365 * 86_400 * 1_000_000_000 + n * n * 777) };
+        sample.add(&Request::new(at, Op::Write, Sector((n as u64 * 7919 % 64) * tib), Sectors(tib - 8)));
+    }
+    let choices = Choices { arrivals: Some("hidden-markov".into()), ..choices() };
+    let fitted = fit(&sample, &[], &choices).unwrap();
+    assert!(fitted.text.contains("hidden-markov"), "{}", fitted.text);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use iosonar_trace::params::did_you_mean;
-use iosonar_trace::system_text;
+use iosonar_trace::{small_file, system_text};
 
 use crate::conversion::{Conversion, Outside};
 use crate::program::Program;
@@ -53,8 +53,7 @@ pub fn open(name: &str) -> Result<Program, String> {
 }
 
 fn read(name: &str) -> Result<String, String> {
-    let bytes = std::fs::read(name).map_err(|why| format!("cannot read {name}: {}", system_text(&why)))?;
-    String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8 text"))
+    small_file::read_text(Path::new(name)).map_err(|why| format!("cannot read {name}: {}", system_text(&why)))
 }
 
 /// The job file of another program in the file of this name; `None` if its ending is not that of one.

@@ -21,6 +21,11 @@ pub trait Positions: Send {
     /// The position of the next request, which has this length.
     fn next(&mut self, sectors: Sectors, rng: &mut Rng) -> Sector;
 
+    /// The position and the length of the next request, which may become shorter than asked for.
+    fn next_request(&mut self, sectors: Sectors, rng: &mut Rng) -> (Sector, Sectors) {
+        (self.next(sectors, rng), sectors)
+    }
+
     /// A notice if a setting was reduced because the space is too small for it.
     fn notice(&self) -> Option<String> {
         None

@@ -127,13 +127,20 @@ impl Touched {
     }
 
     pub fn add(&mut self, slot: u64, slots: u64) {
-        for bit in slot >> self.shift..=(slot + slots.max(1) - 1) >> self.shift {
-            let word = (bit / 64) as usize;
-            if word >= self.bits.len() {
-                self.bits.resize(word + 1, 0);
-            }
-            self.bits[word] |= 1 << (bit % 64);
+        let (first, last) = (slot >> self.shift, (slot + slots.max(1) - 1) >> self.shift);
+        let (from, to) = ((first / 64) as usize, (last / 64) as usize);
+        if to >= self.bits.len() {
+            self.bits.resize(to + 1, 0);
         }
+        // From the first bit on, and up to the last.
+        let (left, right) = (u64::MAX << (first % 64), u64::MAX >> (63 - last % 64));
+        if from == to {
+            self.bits[from] |= left & right;
+            return;
+        }
+        self.bits[from] |= left;
+        self.bits[from + 1..to].fill(u64::MAX);
+        self.bits[to] |= right;
     }
 }
 

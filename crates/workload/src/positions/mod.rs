@@ -4,8 +4,10 @@ mod hotspots;
 mod kind;
 mod measured;
 mod normal;
+mod random_map;
 mod random_walk;
 mod runs;
+mod scatter;
 mod self_similar;
 mod sequential;
 mod shuffled;
@@ -25,6 +27,7 @@ use iosonar_trace::params::{Settings, did_you_mean, split};
 pub static KINDS: &[&Kind] = &[
     &uniform::KIND,
     &shuffled::KIND,
+    &random_map::KIND,
     &sequential::KIND,
     &strided::KIND,
     &zipf::KIND,
@@ -53,6 +56,11 @@ pub fn parse(text: &str) -> Result<Settings, String> {
 pub(crate) fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
     let kind = KINDS.iter().find(|kind| kind.form.name == settings.name());
     (kind.ok_or_else(|| format!("{} are no positions", settings.name()))?.build)(settings, space, seed)
+}
+
+/// What positions of this kind need in memory beside a constant part.
+pub(crate) fn bytes(settings: &Settings, space: Space) -> u64 {
+    if settings.name() == random_map::KIND.form.name { random_map::bytes(space) } else { 0 }
 }
 
 /// The slots of the first `count` requests of 4 KiB on a device with `slots` slots of 4 KiB.

@@ -3,6 +3,7 @@
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use iosonar_trace::{Sector, Sectors};
 
+use super::scatter::Scatter;
 use super::{Kind, Positions, Space};
 use crate::Rng;
 use crate::distributions::normal;
@@ -25,19 +26,26 @@ pub static KIND: Kind = Kind {
                 default: ParamDefault::Value("10%"),
                 help: "standard deviation, as a share of the space",
             },
+            ParamSpec {
+                name: "placement",
+                takes: ParamType::Word(&["around", "hashed"]),
+                default: ParamDefault::Value("around"),
+                help: "placement of frequent positions: around the centre, or by fio's hash, which scatters them and puts several at the same position",
+            },
         ],
         example: "normal centre=25% deviation=5%",
     },
     build,
 };
 
-fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>, String> {
+fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
     let slots = space.slots as f64;
     let (centre, deviation) = (settings.number("centre") * slots, settings.number("deviation") * slots);
     if deviation <= 0.0 {
         return Err("normal: set `deviation` above zero".into());
     }
-    Ok(Box::new(Normal { space, centre, deviation }))
+    let scatter = Scatter::new(settings.text("placement"), space.slots, seed);
+    Ok(Box::new(Normal { space, centre, deviation, scatter }))
 }
 
 /// In slots.
@@ -45,6 +53,7 @@ struct Normal {
     space: Space,
     centre: f64,
     deviation: f64,
+    scatter: Scatter,
 }
 
 impl Positions for Normal {
@@ -53,7 +62,7 @@ impl Positions for Normal {
         loop {
             let slot = (self.centre + self.deviation * normal(rng)).floor();
             if slot >= 0.0 && slot < self.space.slots as f64 {
-                return self.space.sector(slot as u64);
+                return self.space.sector(self.scatter.map(slot as u64));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Self-similar positions: the 80/20 rule at every scale.
 
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
-use iosonar_trace::permutation::Permutation;
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
+use super::scatter::{RANKS, RANKS_HELP, Scatter};
 use super::{Kind, Positions, Space};
 use crate::Rng;
 
@@ -30,9 +30,9 @@ pub static KIND: Kind = Kind {
             },
             ParamSpec {
                 name: "ranks",
-                takes: ParamType::Word(&["scattered", "sorted"]),
+                takes: RANKS,
                 default: ParamDefault::Value("scattered"),
-                help: "placement of frequent positions: scattered, or the most frequent first",
+                help: RANKS_HELP,
             },
         ],
         example: "self-similar share=90% space=10%",
@@ -46,7 +46,7 @@ fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positio
         return Err("self-similar: set `share` and `space` above 0% and below 100%".into());
     }
     let power = libm::log(part) / libm::log(share);
-    let scatter = (settings.text("ranks") == "scattered").then(|| Permutation::new(space.slots, (seed, 0)));
+    let scatter = Scatter::new(settings.text("ranks"), space.slots, seed);
     Ok(Box::new(SelfSimilar { space, power, scatter }))
 }
 
@@ -54,14 +54,14 @@ struct SelfSimilar {
     space: Space,
     /// The power of a uniformly distributed number that is a position's share of the space.
     power: f64,
-    scatter: Option<Permutation>,
+    scatter: Scatter,
 }
 
 impl Positions for SelfSimilar {
     fn next(&mut self, _: Sectors, rng: &mut Rng) -> Sector {
         let inside = libm::pow(rng.random::<f64>(), self.power);
         let rank = ((inside * self.space.slots as f64) as u64).min(self.space.slots - 1);
-        self.space.sector(self.scatter.as_ref().map_or(rank, |permutation| permutation.map(rank)))
+        self.space.sector(self.scatter.map(rank))
     }
 }
 

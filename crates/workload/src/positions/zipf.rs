@@ -1,9 +1,9 @@
 //! Zipf-distributed positions.
 
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
-use iosonar_trace::permutation::Permutation;
 use iosonar_trace::{Sector, Sectors};
 
+use super::scatter::{RANKS, RANKS_HELP, Scatter};
 use super::{Kind, Positions, Space};
 use crate::Rng;
 use crate::distributions::Zipf;
@@ -23,9 +23,9 @@ pub static KIND: Kind = Kind {
             },
             ParamSpec {
                 name: "ranks",
-                takes: ParamType::Word(&["scattered", "sorted"]),
+                takes: RANKS,
                 default: ParamDefault::Value("scattered"),
-                help: "placement of frequent positions: scattered, or the most frequent first",
+                help: RANKS_HELP,
             },
         ],
         example: "zipf exponent=1.2",
@@ -35,20 +35,20 @@ pub static KIND: Kind = Kind {
 
 fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
     let law = Zipf::new(space.slots, settings.number("exponent"))?;
-    let scatter = (settings.text("ranks") == "scattered").then(|| Permutation::new(space.slots, (seed, 0)));
+    let scatter = Scatter::new(settings.text("ranks"), space.slots, seed);
     Ok(Box::new(Ranked { space, law, scatter }))
 }
 
 struct Ranked {
     space: Space,
     law: Zipf,
-    scatter: Option<Permutation>,
+    scatter: Scatter,
 }
 
 impl Positions for Ranked {
     fn next(&mut self, _: Sectors, rng: &mut Rng) -> Sector {
         let rank = self.law.number(rng) - 1;
-        self.space.sector(self.scatter.as_ref().map_or(rank, |permutation| permutation.map(rank)))
+        self.space.sector(self.scatter.map(rank))
     }
 }
 

@@ -20,6 +20,7 @@ use super::parts::{Placed, above_zero, generator};
 use super::recorded::{self, Area, Loads, OF_LOADS, Recorded, is_load};
 use super::region::{Extent, Region};
 use super::scripted::{self, Files, Scripted, is_script};
+use crate::conversion::Origins;
 use crate::filament::{FilamentId, Runtime};
 use crate::positions::Space;
 use crate::script::Receiver;
@@ -77,6 +78,7 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
         scripts: scripts.into_inner(),
         loads,
         remarks: Vec::new(),
+        origins: Origins::default(),
     })
 }
 
@@ -97,7 +99,7 @@ fn reread<T>(
     }
     let text = Text { file: &of.file, source: &of.source, set: Some(values) };
     let table = text.parse()?;
-    with(&program(&text, &table)?)
+    with(&program(&text, &table)?).map_err(|why| of.origins.located(why))
 }
 
 pub(super) fn device_names(of: &Program) -> Vec<String> {
@@ -319,7 +321,9 @@ enum Source {
 impl Stream {
     /// About what its instances need in memory.
     fn bytes(&self) -> u64 {
-        self.instances.saturating_mul(self.plan.bytes_of_instance(self.own.len(), self.arrivals.is_some()))
+        let maps = self.own.iter().fold(0, |sum, (kind, space)| positions::bytes(kind, *space).saturating_add(sum));
+        let own = self.plan.bytes_of_instance(self.own.len(), self.arrivals.is_some());
+        self.instances.saturating_mul(own.saturating_add(maps))
     }
 
     /// Whether its requests have times that do not depend on the device.
@@ -338,7 +342,7 @@ impl Stream {
 
     /// Whether it ends by itself.
     fn ends(&self) -> bool {
-        self.plan.transactions < u64::MAX || self.plan.end < Nanos::MAX || matches!(self.kind, Source::Load(_))
+        self.plan.has_end() || matches!(self.kind, Source::Load(_))
     }
 
     /// Whether it asks for requests at times, after it has started. A script may.
@@ -472,8 +476,8 @@ fn after(section: &Section<'_, '_>, above: &[Stream]) -> Result<Vec<usize>, Stri
             return Err(section.error("after", &format!("stream {name} {why}")));
         }
         let plan = &above[number].plan;
-        if plan.transactions == u64::MAX && plan.end == Nanos::MAX {
-            let why = format!("stream {name} never ends; set its requests, passes or end");
+        if !plan.has_end() {
+            let why = format!("stream {name} never ends; set its requests, bytes, passes or end");
             return Err(section.error("after", &why));
         }
         plan.order.is_followed.store(true, Ordering::Relaxed);
@@ -486,21 +490,29 @@ fn after(section: &Section<'_, '_>, above: &[Stream]) -> Result<Vec<usize>, Stri
 
 /// The transactions of an instance that cover its regions so often.
 fn transactions_of_passes(passes: f64, steps: &[Step], weights: &[f64]) -> u64 {
-    let (mut regions, mut bytes, mut before) = (BTreeMap::new(), 0.0, 0.0);
+    let (mut bytes, mut before) = (0.0, 0.0);
     for (number, step) in steps.iter().enumerate() {
         let share = weights.get(number).map_or(f64::from(step.repeat), |upto| {
             (upto - std::mem::replace(&mut before, *upto)) / weights.last().unwrap_or(&1.0)
         });
-        if let Place::Region { device, first, size, .. } = step.place
-            && let flushes = step.mix.share(Op::Flush, Flags::NONE)
-            && flushes < 1.0
-        {
-            regions.insert((device, first), size);
-            bytes += step.sizes.mean() * share * (1.0 - flushes);
+        if matches!(step.place, Place::Region { .. }) {
+            bytes += step.sizes.mean() * share * (1.0 - step.mix.share(Op::Flush, Flags::NONE));
         }
     }
-    let covered: f64 = regions.values().map(|size| *size as f64).sum();
-    (passes * covered / bytes).clamp(1.0, 1e18) as u64
+    (passes * covered(steps) / bytes).clamp(1.0, 1e18) as u64
+}
+
+/// The sectors of all regions that an instance uses.
+fn covered(steps: &[Step]) -> f64 {
+    let mut regions = BTreeMap::new();
+    for step in steps {
+        if let Place::Region { device, first, size, .. } = step.place
+            && step.mix.share(Op::Flush, Flags::NONE) < 1.0
+        {
+            regions.insert((device, first), size);
+        }
+    }
+    regions.values().map(|size| *size as f64).sum()
 }
 
 fn stream(
@@ -569,9 +581,16 @@ fn stream(
     let depth = u32::try_from(depth).ok().filter(|depth| u64::from(*depth) <= MOST_INSTANCES);
     let depth = depth.ok_or_else(|| section.error("depth", "too large; use a smaller one"))?;
     let mut transactions = requests.map_or(u64::MAX, |requests| requests.div_ceil(of_transaction));
+    let mut most_sectors = section.parsed("bytes", above_zero(|text| Ok(parse_sectors(text)?.0)))?.unwrap_or(u64::MAX);
     if let Some(passes) = section.parsed("passes", parse_positive)? {
-        transactions = transactions.min(transactions_of_passes(passes, &steps, &weights));
+        // How many requests use up a map depends on how often they become shorter.
+        if own.iter().any(|(kind, _)| kind.name() == "random-map") {
+            most_sectors = most_sectors.min((passes * covered(&steps)).clamp(1.0, 1e18) as u64);
+        } else {
+            transactions = transactions.min(transactions_of_passes(passes, &steps, &weights));
+        }
     }
+    let flush_every = count("flush_every")?.unwrap_or(0);
     let order = Order {
         instances: instances.min(MOST_INSTANCES) as u32,
         unfinished: AtomicU32::new(instances.min(MOST_INSTANCES) as u32),
@@ -579,7 +598,21 @@ fn stream(
         waits_for: AtomicU32::new(after.len() as u32),
         ..Order::default()
     };
-    let plan = Plan { steps, weights, depth, think, interval, start, stagger, end, transactions, is_waiting, order };
+    let plan = Plan {
+        steps,
+        weights,
+        depth,
+        think,
+        interval,
+        start,
+        stagger,
+        end,
+        transactions,
+        most_sectors,
+        flush_every,
+        is_waiting,
+        order,
+    };
     let (plan, kind) = (Arc::new(plan), Source::Keys);
     Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan, own, after, kind })
 }

@@ -31,6 +31,10 @@ pub(super) struct Plan {
     pub end: Nanos,
     /// The most transactions of an instance.
     pub transactions: u64,
+    /// The sectors of an instance's requests after which no further transaction begins.
+    pub most_sectors: u64,
+    /// The writes of an instance after which a flush follows; 0 for none.
+    pub flush_every: u64,
     /// Whether requests wait for completions.
     pub is_waiting: bool,
     pub order: Order,
@@ -70,6 +74,8 @@ impl Plan {
             stagger,
             end,
             transactions: u64::MAX,
+            most_sectors: u64::MAX,
+            flush_every: 0,
             is_waiting: false,
             order: Order { instances, unfinished: AtomicU32::new(instances), ..Order::default() },
         }
@@ -79,11 +85,17 @@ impl Plan {
         self.start + Nanos((self.stagger * f64::from(number)) as i64)
     }
 
+    /// Whether each instance ends by itself.
+    pub fn has_end(&self) -> bool {
+        self.transactions < u64::MAX || self.most_sectors < u64::MAX || self.end < Nanos::MAX
+    }
+
     /// The most requests of a transaction that have not completed.
     pub fn most_outstanding(&self) -> u32 {
         let (mut most, mut now) = (1, 0_u32);
         for step in &self.steps {
-            now = if step.is_waiting { 1 } else { now.saturating_add(step.repeat) };
+            let flushes = u64::from(step.repeat).checked_div(self.flush_every).map_or(0, |flushes| flushes as u32 + 1);
+            now = if step.is_waiting { 1 } else { now.saturating_add(step.repeat).saturating_add(flushes) };
             most = most.max(now);
         }
         most
@@ -116,7 +128,8 @@ impl Plan {
         let more = u32::from(is_open || self.depth > 1);
         // A message to another instance, and one to itself.
         let order = 2 * u32::from(self.order.is_after) + 2 * u32::from(self.order.is_followed.load(Ordering::Relaxed));
-        self.depth.saturating_mul(of_transaction).saturating_add(more + order)
+        let flushes = if self.flush_every > 0 && !self.is_waiting { MOST_BEFORE_FLUSH } else { 0 };
+        self.depth.saturating_mul(of_transaction).saturating_add(more + order + flushes)
     }
 }
 
@@ -199,6 +212,11 @@ pub(super) struct Instance {
     open: Option<Box<Open>>,
     /// Transactions that began.
     begun: u64,
+    /// Sectors of all requests, and writes.
+    asked: u64,
+    writes: u64,
+    /// The device whose flush is due.
+    flush: Option<DeviceId>,
     /// Before this time no transaction begins, in nanoseconds.
     not_before: f64,
     /// The time from which the times of the stream count.
@@ -213,6 +231,10 @@ const ARRIVAL: u64 = u64::MAX;
 const START: u64 = u64::MAX - 1;
 const FOLLOWER: u64 = 1 << 33;
 const FIRST: u64 = 1 << 32;
+/// The tag of a write of a stream that waits for nothing else, less the device that is flushed when it has completed.
+const BEFORE_FLUSH: u32 = u32::MAX;
+/// Such writes of an instance that have not completed; beyond them, the flush is asked for together with the write.
+const MOST_BEFORE_FLUSH: u32 = 32;
 /// The message that the streams before this one have ended.
 const RELEASE: u64 = u64::MAX - 2;
 
@@ -228,7 +250,7 @@ impl Instance {
         let transactions = vec![Transaction::default(); plan.depth as usize].into_boxed_slice();
         let free = || (0..plan.depth).rev().collect();
         let open = arrivals.map(|arrivals| Box::new(Open { arrivals, backlog: 0, free: free(), has_ended: false }));
-        let (begun, not_before, zero, ended) = (0, 0.0, Nanos::ZERO, 0);
+        let (not_before, zero, ended) = (0.0, Nanos::ZERO, 0);
         Self {
             plan,
             time_rng,
@@ -237,7 +259,10 @@ impl Instance {
             positions,
             transactions,
             open,
-            begun,
+            begun: 0,
+            asked: 0,
+            writes: 0,
+            flush: None,
             not_before,
             zero,
             ended,
@@ -279,7 +304,7 @@ impl Instance {
     /// Sends the message of the next arrival.
     fn await_arrival(&mut self, asks: &mut Asks<'_>) {
         let Some(open) = &mut self.open else { return };
-        if self.begun + open.backlog < self.plan.transactions {
+        if self.begun + open.backlog < self.plan.transactions && self.asked < self.plan.most_sectors {
             let at = self.plan.start_of(self.number) + open.arrivals.next(&mut self.time_rng);
             if at < self.plan.end {
                 asks.send(asks.me(), self.zero + at, ARRIVAL);
@@ -315,10 +340,13 @@ impl Instance {
 
     /// Begins the next transaction, or waits until it may begin.
     fn begin_next(&mut self, number: usize, asks: &mut Asks<'_>) {
-        if self.begun >= self.plan.transactions {
+        if self.begun >= self.plan.transactions || self.asked >= self.plan.most_sectors {
             return self.end_transaction(asks);
         }
         let mut at = asks.now();
+        if let Some(device) = self.flush.take().filter(|_| at - self.zero < self.plan.end) {
+            return self.flush(number, device, asks);
+        }
         if let Some(think) = &self.plan.think {
             at = at + Nanos::from_secs(think.draw(&mut self.time_rng).max(0.0));
         }
@@ -336,6 +364,12 @@ impl Instance {
         } else {
             self.advance(number, asks);
         }
+    }
+
+    /// A flush as a transaction that waits for it alone.
+    fn flush(&mut self, number: usize, device: DeviceId, asks: &mut Asks<'_>) {
+        self.transactions[number] = Transaction { step: 1, end: 1, outstanding: 1, ..Transaction::default() };
+        asks.issue_and_wait(Ask { tag: number as u32, ..flush_of(device) });
     }
 
     /// A transaction of a closed stream does not begin again.
@@ -359,12 +393,18 @@ impl Instance {
             if step.is_waiting && transaction.outstanding > 0 {
                 return;
             }
-            if left == 0 {
+            if left < 1 + u32::from(plan.flush_every > 0) {
                 transaction.is_continued = true;
                 asks.send(asks.me(), asks.now(), number as u64);
                 return;
             }
             left -= 1;
+            // Within a transaction, a flush is as any other request of it.
+            if let Some(device) = self.flush.take() {
+                transaction.outstanding += 1;
+                asks.issue_and_wait(Ask { tag: number as u32, ..flush_of(device) });
+                continue;
+            }
             let sectors = step.sizes.pick(&mut self.kind_rng);
             let (op, flags) = step.mix.pick(&mut self.kind_rng);
             let mut ask = Ask { op, flags, device: DeviceId(0), sector: Sector(0), sectors, tag: number as u32 };
@@ -377,22 +417,37 @@ impl Instance {
                 Place::Region { device, first, stride, which, .. } => {
                     let first = first + stride * u64::from(self.number);
                     let inside = match which {
-                        Which::Own(index) => self.positions[*index].next(sectors, &mut self.position_rng).0,
+                        Which::Own(index) => {
+                            let next = self.positions[*index].next_request(sectors, &mut self.position_rng);
+                            ask.sectors = next.1;
+                            next.0.0
+                        }
                         Which::Append { next, size, align } => append(next, *size, *align, sectors),
                     };
                     ask = Ask { device: *device, sector: Sector(first + inside), ..ask };
-                    (transaction.device, transaction.sector, transaction.sectors) = (ask.device, ask.sector, sectors);
+                    (transaction.device, transaction.sector, transaction.sectors) = (ask.device, ask.sector, ask.sectors);
                 }
             }
             // A flush is for the whole device.
             if op == Op::Flush {
                 ask = Ask { sector: Sector(0), sectors: Sectors(0), flags: Flags::NONE, ..ask };
             }
+            self.asked += ask.sectors.0;
+            self.writes += u64::from(op == Op::Write);
+            let is_flushed =
+                op == Op::Write && plan.flush_every > 0 && self.writes.is_multiple_of(plan.flush_every);
             if plan.is_waiting {
                 transaction.outstanding += 1;
                 asks.issue_and_wait(ask);
+                self.flush = is_flushed.then_some(ask.device).or(self.flush);
+            } else if is_flushed && asks.can_wait() {
+                asks.issue_and_wait(Ask { tag: BEFORE_FLUSH - u32::from(ask.device.0), ..ask });
             } else {
                 asks.issue(ask);
+                if is_flushed {
+                    left -= 1;
+                    asks.issue(flush_of(ask.device));
+                }
             }
             transaction.done += 1;
             if transaction.done == step.repeat {
@@ -406,6 +461,11 @@ impl Instance {
     }
 
     fn finish(&mut self, number: usize, asks: &mut Asks<'_>) {
+        if self.open.is_some()
+            && let Some(device) = self.flush.take()
+        {
+            return self.flush(number, device, asks);
+        }
         match &mut self.open {
             None => self.begin_next(number, asks),
             Some(open) if open.backlog == 0 => {
@@ -425,6 +485,10 @@ impl Instance {
         self.transactions[number].is_continued = true;
         asks.send(asks.me(), asks.now(), number as u64);
     }
+}
+
+fn flush_of(device: DeviceId) -> Ask {
+    Ask { op: Op::Flush, flags: Flags::NONE, device, sector: Sector(0), sectors: Sectors(0), tag: 0 }
 }
 
 impl Filament for Instance {
@@ -449,6 +513,9 @@ impl Filament for Instance {
             Event::Message { value, .. } => {
                 self.transactions[value as usize].is_continued = false;
                 self.advance(value as usize, asks);
+            }
+            Event::Completed(completed) if completed.tag > BEFORE_FLUSH - (1 << 16) => {
+                asks.issue(flush_of(DeviceId((BEFORE_FLUSH - completed.tag) as u16)));
             }
             Event::Completed(completed) => {
                 let transaction = &mut self.transactions[completed.tag as usize];

@@ -70,6 +70,11 @@ pub static STREAM: &[Key] = &[
         "It ends after so many requests of each instance; a transaction that has begun is finished",
     ),
     key(
+        "bytes",
+        Takes::Number,
+        "It ends after requests of so many bytes of each instance; a transaction that has begun is finished",
+    ),
+    key(
         "passes",
         Takes::Number,
         "It ends after so many requests of each instance as cover its region this often; of a load, how often it is repeated (default 1)",
@@ -80,6 +85,11 @@ pub static STREAM: &[Key] = &[
         "The operation of all requests: read, write, flush, fua (write with forced unit access), or discard",
     ),
     key("mix", Takes::Text, "Operations with weights: read=70,write=30"),
+    key(
+        "flush_every",
+        Takes::Number,
+        "After so many writes of an instance it flushes their device, once the last of them has completed",
+    ),
     key("sizes", Takes::Text, "Size, or sizes with weights: 4k:70,64k:30 (default 4k)"),
     key(
         "positions",

@@ -68,6 +68,12 @@ impl Program {
         Self { remarks, ..self }
     }
 
+    /// The same, whose errors name the lines of the job file that it was converted from.
+    #[must_use]
+    pub(crate) fn with_origins(self, origins: crate::conversion::Origins) -> Self {
+        Self { origins, ..self }
+    }
+
     /// What makes its requests differ from what a reader of its text expects, a sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let sentence = |path: PathBuf| {

@@ -16,6 +16,8 @@ pub struct Program {
     /// The loads that streams are.
     pub(super) loads: super::recorded::Loads,
     pub(super) remarks: Vec<String>,
+    /// Where its streams come from, if it was converted.
+    pub(super) origins: crate::conversion::Origins,
 }
 
 /// A stream of a program.

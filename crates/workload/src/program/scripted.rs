@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use iosonar_trace::params::{Section, parse_count, parse_duration, parse_sectors};
-use iosonar_trace::{Nanos, Sectors, system_text};
+use iosonar_trace::{Nanos, Sectors, small_file, system_text};
 use toml::de::DeTable;
 
 use super::instance::{Place, Plan};
@@ -18,14 +18,16 @@ use crate::script::{self, Area, Kinds, NamedDevice, Receiver, Script, Settings, 
 pub(super) type Files = RefCell<BTreeMap<String, String>>;
 
 /// Keys that a script has in the place of other keys.
-const OF_OTHERS: [&str; 13] = [
+const OF_OTHERS: [&str; 15] = [
     "arrivals",
     "closed",
     "think",
     "rate_limit",
     "after",
     "requests",
+    "bytes",
     "passes",
+    "flush_every",
     "op",
     "mix",
     "sizes",
@@ -149,7 +151,7 @@ fn source(section: &Section<'_, '_>, stream: &str, files: &Files) -> Result<Sour
     let name = section.text("script")?.unwrap_or_default();
     let path = Path::new(program).with_file_name(&name).display().to_string();
     if !files.borrow().contains_key(&name) {
-        let text = std::fs::read_to_string(&path)
+        let text = small_file::read_text(Path::new(&path))
             .map_err(|why| section.error("script", &format!("cannot read {path}: {}", system_text(&why))))?;
         files.borrow_mut().insert(name.clone(), text);
     }

@@ -341,6 +341,66 @@ fn a_parameter_cannot_name_another_one() {
     assert!(why.contains("p.toml:4: set, a: the value of a parameter cannot name another one"), "{why}");
 }
 
+/// Letters of the operations, in the order in which they were asked for.
+fn letters(all: &[(Asked, Nanos)]) -> String {
+    let mut asked: Vec<&Asked> = all.iter().map(|(asked, _)| asked).collect();
+    asked.sort_by_key(|asked| (asked.at, asked.request));
+    asked.iter().map(|asked| format!("{:?}", asked.ask.op).remove(0)).collect()
+}
+
+#[test]
+fn a_flush_follows_each_so_many_writes() {
+    let until = Nanos::from_secs(1.0);
+    let run = |text: &str| on_a_device(&program(&format!("[[stream]]\nname = \"s\"\n{text}")), &together(), until);
+    // The last writes of a stream are not flushed, as in fio.
+    let closed = "closed = true\nop = \"write\"\nrequests = 8\n";
+    assert_eq!(letters(&run(&format!("{closed}flush_every = 1\n"))), "WFWFWFWFWFWFWFW");
+    assert_eq!(letters(&run(&format!("{closed}flush_every = 3\n"))), "WWWFWWWFWW");
+    assert_eq!(letters(&run(&format!("{closed}flush_every = 3\ndepth = 4\n"))), "WWWFWWWFWW");
+    assert_eq!(letters(&run(&format!("{closed}flush_every = 3\nthink = \"constant value=5ms\"\n"))), "WWWFWWWFWW");
+    // Within a transaction, too; and of several requests at once.
+    assert_eq!(letters(&run(&format!("{closed}flush_every = 3\n[[stream.step]]\nrepeat = 8\n"))), "WWWFWWWFWW");
+    let at_once = run(&format!("{closed}flush_every = 3\n[[stream.step]]\nrepeat = 8\nwait = false\n"));
+    assert_eq!(letters(&at_once), "WWWFWWWFWW");
+    // Reads do not count.
+    let mixed = letters(&run("closed = true\nmix = \"read=50,write=50\"\nrequests = 200\nflush_every = 4\n"));
+    let writes = mixed.replace('R', "");
+    assert!(mixed.contains('R') && writes.starts_with("WWWWFWWWWFWWWWF"), "{mixed}");
+    assert_eq!(writes.matches('F').count(), (writes.matches('W').count() - 1) / 4);
+}
+
+#[test]
+fn a_flush_of_an_open_stream_comes_when_its_write_has_completed() {
+    let text = "[[stream]]\nname = \"s\"\narrivals = \"uniform rate=100\"\nop = \"write\"\nrequests = 6\nflush_every = 2\n";
+    let all = on_a_device(&program(text), &together(), Nanos::from_secs(1.0));
+    assert_eq!(letters(&all), "WWFWWFWWF");
+    let mut asked = all.iter().map(|(asked, _)| asked.at.0).collect::<Vec<_>>();
+    asked.sort_unstable();
+    // A request takes a millisecond on this device.
+    assert_eq!(asked[2] - asked[1], 1_000_000);
+    // A load has no completions: the flush has the time of the write.
+    let requests = open_requests(&program(text), &together(), 1.0);
+    assert_eq!(requests.iter().map(|r| format!("{:?}", r.op).remove(0)).collect::<String>(), "WWFWWFWWF");
+    assert_eq!((requests[2].at, requests[2].sectors), (requests[1].at, Sectors(0)));
+}
+
+#[test]
+fn a_stream_ends_after_its_bytes() {
+    for kind in ["closed = true", "arrivals = \"uniform rate=1000\""] {
+        let text = format!(
+            "[[stream]]\nname = \"s\"\n{kind}\nop = \"write\"\nsizes = \"4k:50,12k:50\"\nregion = \"1M\"\n\
+             positions = \"random-map\"\nbytes = \"1M\"\n"
+        );
+        let all = on_a_device(&program(&text), &together(), Nanos::from_secs(10.0));
+        let mut sectors: Vec<u64> =
+            all.iter().flat_map(|(asked, _)| asked.ask.sector.0..asked.ask.sector.0 + asked.ask.sectors.0).collect();
+        sectors.sort_unstable();
+        assert!(sectors.iter().copied().eq(0..2048), "{kind}");
+        // Requests of 8 KiB on average would be 128; the map makes them shorter.
+        assert!((135..200).contains(&all.len()), "{}", all.len());
+    }
+}
+
 /// After a change of the keys: `IOSONAR_UPDATE_SCHEMA=1 cargo test --workspace the_schema`.
 #[test]
 fn the_schema_in_the_documentation_has_all_keys() {

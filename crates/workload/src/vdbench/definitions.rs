@@ -23,6 +23,8 @@ pub struct Definitions {
     pub storages: Vec<Definition>,
     pub workloads: Vec<Definition>,
     pub runs: Vec<Definition>,
+    /// The workload of runs that name none.
+    pub default_workload: Option<Definition>,
     /// Parameters outside of definitions.
     pub general: Option<Definition>,
     pub ignored: Vec<Ignored>,
@@ -46,7 +48,7 @@ impl Definitions {
                     problems.push(format!("{}: {}: unknown parameter; {near}", setting.place, setting.shown()));
                     continue;
                 };
-                let is_off = matches!(&setting.values[..], [value] if ["0", "no", "none"].contains(&value.as_str()));
+                let is_off = matches!(&setting.values[..], [value] if ["0", "no", "none"].iter().any(|off| value.eq_ignore_ascii_case(off)));
                 match option.treatment {
                     Treatment::Refused(_) if is_off => {}
                     Treatment::Refused(why) => {
@@ -70,7 +72,7 @@ impl Definitions {
                 let why = "a definition has one name; write a line for each";
                 problems.push(format!("{}: {}: {why}", first.place, first.shown()));
             }
-            let is_default = name == "default";
+            let is_default = name.eq_ignore_ascii_case("default");
             let same = match kind {
                 Some(0) => &whole.storages[..],
                 Some(1) => &whole.workloads[..],
@@ -90,6 +92,10 @@ impl Definitions {
                     general.settings.extend(own);
                 }
             }
+        }
+        if let Some(run) = whole.runs.first() {
+            let [_, settings, _] = defaults;
+            whole.default_workload = Some(Definition { name: "default".into(), place: run.place.clone(), settings });
         }
         if problems.is_empty() { Ok(whole) } else { Err(problems.join("\n")) }
     }
@@ -122,6 +128,14 @@ impl Definition {
         }
     }
 
+    /// File, line and text of the parameter, or the definition if it has no such parameter.
+    pub fn located(&self, name: &'static str) -> String {
+        match self.settings.get(name) {
+            Some(setting) => format!("{}: {}", setting.place, setting.shown()),
+            None => format!("{}: {}", self.place, self.name),
+        }
+    }
+
     /// The parsed value, if the parameter is set. A list is refused.
     pub fn parsed<T>(
         &self,
@@ -150,6 +164,7 @@ impl Definition {
     /// A time in microseconds; without a unit in seconds.
     pub fn micros(&self, name: &'static str) -> Result<Option<u64>, String> {
         self.parsed(name, |text| {
+            let text = &text.to_ascii_lowercase()[..];
             let (digits, factor) = match text.strip_suffix(['s', 'm', 'h']) {
                 Some(digits) if text.ends_with('m') => (digits, 60_000_000),
                 Some(digits) if text.ends_with('h') => (digits, 3_600_000_000),

@@ -30,11 +30,11 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
     ignored.sort_by(|a, b| (&a.place, &a.option).cmp(&(&b.place, &b.option)));
     ignored.dedup();
     let name = Path::new(file).file_stem().map_or_else(|| "vdbench".into(), |stem| stem.to_string_lossy().into_owned());
-    let mut conversion = Conversion { text: String::new(), meanings, notes, ignored };
+    let mut conversion = Conversion { meanings, notes, ignored, ..Conversion::default() };
     let mut comments = vec![format!("From the vdbench parameter file {file}.")];
     comments.extend(conversion.remarks());
     let about = format!("The vdbench parameter file {file}");
-    conversion.text = ProgramText { name, about, comments, devices, streams }.write();
+    (conversion.text, conversion.origins) = ProgramText { name, about, comments, devices, streams }.write(file);
     Ok(conversion)
 }
 

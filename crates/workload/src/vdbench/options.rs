@@ -9,7 +9,6 @@ const FILES: &str = "calls to files; see iosonar files";
 const COMMAND: &str = "a command beside the run; run it yourself";
 const DATA: &str = "data of writes; see docs/data.md for the options of the run";
 const CHECKS: &str = "how vdbench checks data; iosonar replay has --verify";
-const CACHE: &str = "hits of a cache whose size vdbench is given; use a range";
 
 /// Parameters outside of definitions.
 pub static GENERAL: &[JobOption] = &[
@@ -54,8 +53,9 @@ pub static SD: &[JobOption] = &[
     converted(&["openflags"]),
     converted(&["offset"]),
     converted(&["align"]),
+    converted(&["range"]),
     refused(&["count"], "several devices at once; write an sd for each"),
-    refused(&["hitarea"], CACHE),
+    ignored(&["hitarea"], "where hits of a cache go: without rhpct and whpct it has no effect"),
     refused(&["replay"], "a trace; convert it with iosonar convert, and replay it"),
     refused(&["streams"], "several sequential streams in one; write a wd for each, with its range"),
     ignored(&["host", "hd"], HOSTS),

@@ -2,7 +2,9 @@
 
 use super::definitions::{Definition, Definitions, bytes};
 use super::names::named;
-use crate::conversion::{Devices, Extent, Group, Region, Sizes, StreamText, Table, bytes_text, weighted};
+use crate::conversion::{
+    Devices, Extent, Group, Origin, Region, Sizes, StreamText, Table, bytes_text, is_raw_device, weighted,
+};
 use crate::fio::time_text;
 
 /// The parts of a conversion.
@@ -108,7 +110,7 @@ fn region(storage: &Definition, devices: &mut Devices) -> Result<Region, String>
     let size = storage.bytes("size")?.filter(|size| *size > 0);
     let offset = storage.bytes("offset")?.unwrap_or(0);
     let end = size.map(|size| offset + size);
-    let is_file = !lun.starts_with("/dev/");
+    let is_file = !is_raw_device(&lun);
     if is_file && size.is_none() {
         return Err(storage.error("size", "missing: a file needs its size"));
     }
@@ -121,12 +123,37 @@ fn of<'a>(run: &'a Definition, workload: &'a Definition, name: &'static str) -> 
     if run.has(name) { run } else { workload }
 }
 
+/// The parameters that the keys of a stream come from.
+fn origin(run: &Definition, work: &Work<'_>) -> Origin {
+    let Work { workload, storage, .. } = work;
+    let parameters = [
+        ("sizes", "xfersize"),
+        ("positions", "seekpct"),
+        ("op", "rdpct"),
+        ("mix", "rdpct"),
+        ("align", "align"),
+        ("region", "range"),
+        ("region", "size"),
+        ("depth", "threads"),
+        ("arrivals", "iorate"),
+        ("start", "pause"),
+        ("end", "elapsed"),
+        ("device", "lun"),
+    ];
+    let located = |(key, name): (&'static str, &'static str)| {
+        let of = [run, workload, storage].into_iter().find(|definition| definition.has(name))?;
+        Some((key, of.located(name)))
+    };
+    Origin { job: workload.located(""), options: parameters.into_iter().filter_map(located).collect() }
+}
+
 fn works<'a>(all: &'a Definitions, run: &'a Definition, regions: &[Region]) -> Result<Vec<Work<'a>>, String> {
-    let workloads: Vec<&Definition> = named(run, "wd", &all.workloads, "workload definition")?
-        .ok_or_else(|| run.error("wd", "missing: name the workloads, as in wd=wd*"))?
-        .into_iter()
-        .map(|number| &all.workloads[number])
-        .collect();
+    let workloads: Vec<&Definition> = match named(run, "wd", &all.workloads, "workload definition")? {
+        Some(numbers) => numbers.into_iter().map(|number| &all.workloads[number]).collect(),
+        // A run with devices of its own needs no workload: it has the parameters.
+        None if run.has("sd") => all.default_workload.iter().collect(),
+        None => return Err(run.error("wd", "missing: name the workloads, as in wd=wd*, or the devices, as in sd=sd*")),
+    };
     // A workload with a rate of its own has no part in the run's.
     let sharing: Vec<&Definition> = workloads.iter().filter(|workload| !workload.has("iorate")).copied().collect();
     let mut skews = Vec::new();
@@ -185,7 +212,8 @@ fn group(
     };
     let reads = of(run, workload, "rdpct").percent("rdpct")?.unwrap_or(100.0);
     let flags = storage.values("openflags").unwrap_or_default();
-    let is_synchronous = flags.iter().any(|flag| flag == "o_sync" || flag == "o_dsync");
+    let is = |flag: &String, name: &str| flag.eq_ignore_ascii_case(name);
+    let is_synchronous = flags.iter().any(|flag| is(flag, "o_sync") || is(flag, "o_dsync"));
     let write = if is_synchronous { "fua" } else { "write" };
     let operations = [("read", reads), (write, 100.0 - reads)].into_iter().filter(|(_, share)| *share > 0.0);
     let of_seeks = of(run, workload, "seekpct");
@@ -199,7 +227,7 @@ fn group(
     if align % 512 != 0 {
         return Err(storage.error("align", "not a multiple of 512, the size of a sector"));
     }
-    let of_range = of(run, workload, "range");
+    let of_range = [run, workload].into_iter().find(|definition| definition.has("range")).unwrap_or(storage);
     let region = match of_range.range("range")? {
         None => whole,
         Some((Extent::Bytes(from), Extent::Bytes(to))) => match whole.from {
@@ -270,8 +298,8 @@ fn rate(run: &Definition) -> Result<Option<f64>, String> {
     let Some(values) = run.values("iorate") else { return Ok(None) };
     let sweep = "cannot be converted: a series of runs; use iosonar sweep";
     match values {
-        [one] if one == "max" => Ok(None),
-        [one] if one == "curve" => Err(run.error("iorate", sweep)),
+        [one] if one.eq_ignore_ascii_case("max") => Ok(None),
+        [one] if one.eq_ignore_ascii_case("curve") => Err(run.error("iorate", sweep)),
         [one] => {
             let rate = one.parse::<f64>().ok().filter(|rate| *rate > 0.0 && rate.is_finite());
             rate.map(Some).ok_or_else(|| run.error("iorate", "not a rate: a number above zero, or max"))
@@ -305,7 +333,8 @@ fn open(
             keys.plain("passes", 1);
         }
         parts.push(format!("{} {}", rounded(own), described(work)));
-        streams.push(StreamText { comment: work.workload.place.to_string(), keys, steps: Vec::new() });
+        let comment = work.workload.place.to_string();
+        streams.push(StreamText { comment, origin: origin(run, work), keys, steps: Vec::new() });
     }
     Ok((format!("asks for {} requests per second {how}: {}", rounded(total), parts.join(", ")), streams))
 }
@@ -362,7 +391,8 @@ fn closed(
         }
         let what: Vec<String> = own.iter().map(|work| described(work)).collect();
         parts.push(format!("{threads} requests on {}: {}", storage.name, what.join(" and ")));
-        streams.push(StreamText { comment: own[0].workload.place.to_string(), keys, steps });
+        let comment = own[0].workload.place.to_string();
+        streams.push(StreamText { comment, origin: origin(run, own[0]), keys, steps });
     }
     Ok((format!("keeps outstanding {}", parts.join("; ")), streams))
 }

@@ -143,6 +143,16 @@ fn settings(text: &str, place: &Place) -> Result<(Vec<Setting>, bool), String> {
         if values.is_empty() || name.is_empty() {
             return Err(wrong());
         }
+        let is_variable = |(before, after): (&str, &str)| {
+            // An escaped dollar, or the name of a file on Windows.
+            !before.ends_with('\\') && after.starts_with(|c: char| c.is_ascii_alphabetic() || c == '{')
+        };
+        if values.iter().any(|value| value.split_once('$').is_some_and(is_variable)) {
+            return Err(format!(
+                "{part}: a variable, whose value vdbench takes from its command line, as in lun=/dev/sdb; write the value \
+                 in its place"
+            ));
+        }
         Ok(Setting { place: place.clone(), name: name.to_ascii_lowercase(), values })
     });
     Ok((settings.collect::<Result<_, _>>()?, continues))

@@ -152,3 +152,43 @@ fn ignored_parameters_are_listed() {
         ["r: asks for 10 requests per second as a Poisson process: 10 random reads of 4k (w) on s of 1G, for 30s"]
     );
 }
+
+#[test]
+fn what_vdbench_accepts_is_accepted() {
+    let base = "sd=sd1,lun=/dev/sdb,threads=16\nwd=w,sd=sd1,xfersize=8k\n";
+    let plain = streams(&format!("{base}rd=r,wd=w,iorate=max,elapsed=6h\n"));
+    // Words and units in any case.
+    assert_eq!(streams(&format!("{base}RD=r,wd=w,IORATE=MAX,elapsed=6H\n")), plain);
+    let text = streams("sd=s,lun=/dev/sdb,openflags=O_SYNC\nwd=Default,rdpct=0\nwd=w,sd=s,seekpct=SEQ\nrd=r,wd=w,iorate=10,distribution=D\n");
+    assert!(text.contains("arrivals = \"uniform rate=10\"\nop = \"fua\"") && text.contains("\"sequential\""), "{text}");
+    // A range of a device, unless the workload has one.
+    let text = streams("sd=s,lun=/dev/sdb,range=(10,20)\nwd=a,sd=s\nwd=b,sd=s,range=(40,50)\nrd=r,wd=*,iorate=10\n");
+    assert!(text.contains("region = \"10%..20%\"") && text.contains("region = \"40%..50%\""), "{text}");
+    // A run that names devices alone.
+    let text = streams("sd=sd1,lun=/dev/sdb\nsd=sd2,lun=/dev/sdc\nwd=default,rdpct=0\nrd=r,sd=sd*,xfersize=64k,iorate=100,elapsed=60\n");
+    for name in ["r-default-sd1", "r-default-sd2"] {
+        let stream = format!("name = \"{name}\"\narrivals = \"poisson rate=50\"\nop = \"write\"\nsizes = \"64k\"");
+        assert!(text.contains(&stream), "{text}");
+    }
+    // Disks of Windows need no size.
+    for lun in [r"\\.\PhysicalDrive1", r"\\.\d:", "E:"] {
+        streams(&format!("sd=s,lun={lun}\nwd=w,sd=s\nrd=r,wd=w,iorate=10\n"));
+    }
+    let conversion = converted("sd=s,lun=/dev/sdb,hitarea=1m\nwd=w,sd=s\nrd=r,wd=w,iorate=10\n");
+    assert!(conversion.remarks().join("\n").contains("p.vdb:1: hitarea=1m: where hits of a cache go"));
+}
+
+#[test]
+fn a_variable_needs_a_value() {
+    for source in ["sd=s,lun=$lun\n", "sd=s,lun=/dev/x,size=${size}g\n"] {
+        assert!(refused(source).contains(": a variable, whose value vdbench takes from its command line"), "{source}");
+    }
+}
+
+#[test]
+fn errors_of_the_program_name_the_parameter() {
+    let source = "sd=s,lun=/tmp/f,size=1m\nwd=w,sd=s,xfersize=2m\nrd=r,wd=w,iorate=10\n";
+    let conversion = convert("p.vdb", source, &Outside::NOTHING).unwrap();
+    let why = conversion.program("p.vdb").unwrap_err();
+    assert!(why.starts_with("p.vdb:2: xfersize=2m: ") && !why.contains("as a program"), "{why}");
+}

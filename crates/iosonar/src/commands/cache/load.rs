@@ -32,6 +32,16 @@ struct Point {
     accesses: f64,
 }
 
+/// Accesses of a load whose requests touch more than [`MOST_OF_REQUEST`] blocks on average.
+const MOST_ACCESSES: u64 = 1 << 28;
+const MOST_OF_REQUEST: u64 = 4096;
+
+/// When a cache of so many blocks was full: requests and time.
+struct Filled {
+    blocks: f64,
+    after: Option<(u64, Nanos)>,
+}
+
 /// What is counted over a load.
 struct Counted {
     stack: ReuseDistances,
@@ -64,6 +74,9 @@ pub fn fill(path: &Path, block: Sectors, sizes: &[Sectors]) -> Result<Found> {
     let mut progress = Rows::new(&format!("reading {}", path.display()));
     let hits = sizes.iter().map(|size| ((size.0 / block.0) as f64, 0.0)).collect();
     let stack = ReuseDistances::new(MOST_BLOCKS);
+    let mut filled = filled(sizes, block);
+    let mut next = 0;
+    let mut touched = 0_u64;
     let mut counted = Counted { stack, distances: LogHistogram::default(), hits, accesses: 0.0, blocks: 0.0 };
     let (mut points, mut every, mut requests) = (Vec::<Point>::new(), 1_u64, 0_u64);
     let mut start = None;
@@ -71,9 +84,24 @@ pub fn fill(path: &Path, block: Sectors, sizes: &[Sectors]) -> Result<Found> {
     while let Some(request) = rows.next()? {
         requests += 1;
         let at = request.at - *start.get_or_insert(request.at);
+        touched = touched.saturating_add(request.sectors.0.div_ceil(block.0));
+        if touched > MOST_ACCESSES && touched / requests > MOST_OF_REQUEST {
+            bail!(
+                "{}: the first {} touch {} blocks of {}, too many to count each; set --block to {} or more",
+                path.display(),
+                human::counted(requests, "request"),
+                human::count(touched),
+                human::block(block.0 * 512),
+                human::block((block.0 * 512 * (touched / requests) / MOST_OF_REQUEST).next_power_of_two()),
+            );
+        }
         pages(&request, block.0).for_each(|block| counted.access(block));
         let point = Point { at, requests, blocks: counted.blocks, accesses: counted.accesses };
         last = Some(point);
+        while let Some(cache) = filled.get_mut(next).filter(|cache| cache.blocks <= point.blocks) {
+            cache.after = Some((requests, at));
+            next += 1;
+        }
         if requests.is_multiple_of(every) {
             points.push(point);
             if points.len() == 2 * POINTS {
@@ -94,7 +122,7 @@ pub fn fill(path: &Path, block: Sectors, sizes: &[Sectors]) -> Result<Found> {
     if rate < 1.0 {
         status!("note: measured a sample of the blocks, one of {:.0}, to bound memory", 1.0 / rate);
     }
-    let object = object(path, block, &counted, &points, last);
+    let object = object(path, block, &counted, &filled, &points, last);
     let mut csv = String::from("seconds,requests,accesses,blocks,bytes\n");
     for point in &points {
         let bytes = point.blocks * (block.0 * 512) as f64;
@@ -111,7 +139,23 @@ pub fn fill(path: &Path, block: Sectors, sizes: &[Sectors]) -> Result<Found> {
     Ok(Found { object, text, csv })
 }
 
-fn object(path: &Path, block: Sectors, counted: &Counted, points: &[Point], last: Point) -> Value {
+/// Caches of the chosen sizes, or of all powers of two, the smallest first.
+fn filled(sizes: &[Sectors], block: Sectors) -> Vec<Filled> {
+    let chosen = sizes.iter().map(|size| size.0 / block.0);
+    let powers = (0..63).map(|power| 1_u64 << power).filter(|_| sizes.is_empty());
+    let mut all: Vec<u64> = chosen.chain(powers).collect();
+    all.sort_unstable();
+    all.into_iter().map(|blocks| Filled { blocks: blocks as f64, after: None }).collect()
+}
+
+fn object(
+    path: &Path,
+    block: Sectors,
+    counted: &Counted,
+    filled: &[Filled],
+    points: &[Point],
+    last: Point,
+) -> Value {
     let bytes = (block.0 * 512) as f64;
     let point = |point: &Point| {
         json!({"seconds": point.at.as_secs(), "requests": point.requests, "accesses": point.accesses,
@@ -127,9 +171,9 @@ fn object(path: &Path, block: Sectors, counted: &Counted, points: &[Point], last
         sizes = shown.map(|size| (size as f64, counted.distances.below(size))).collect();
     }
     let caches = sizes.iter().map(|(blocks, hits)| {
-        let full = points.iter().find(|point| point.blocks >= *blocks);
+        let full = filled.iter().find(|cache| cache.blocks >= *blocks).and_then(|cache| cache.after);
         json!({"blocks": blocks, "bytes": blocks * bytes, "hit_ratio": hits / counted.accesses,
-               "full_after_requests": full.map(|point| point.requests), "full_after_s": full.map(|point| point.at.as_secs())})
+               "full_after_requests": full.map(|(requests, _)| requests), "full_after_s": full.map(|(_, at)| at.as_secs())})
     });
     json!({
         "kind": "load",

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use iosonar_trace::params::{did_you_mean, parse_count};
-use iosonar_trace::system_text;
+use iosonar_trace::{small_file, system_text};
 use serde::{Serialize, Serializer};
 
 use super::description::Description;
@@ -62,8 +62,8 @@ impl FromStr for Simulation {
             return described(text, preset.text);
         }
         if Path::new(text).extension().is_some_and(|ending| ending == "toml") && !text.starts_with("run=") {
-            let bytes = std::fs::read(text).map_err(|error| format!("cannot read {text}: {}", system_text(&error)))?;
-            let file = String::from_utf8(bytes).map_err(|_| format!("{text} is not UTF-8 text"))?;
+            let file = small_file::read_text(Path::new(text))
+                .map_err(|error| format!("cannot read {text}: {}", system_text(&error)))?;
             return described(text, &file);
         }
         if !text.contains('=') {
