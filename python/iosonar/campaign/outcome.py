@@ -8,12 +8,7 @@ from typing import Any
 from iosonar import units
 from iosonar.campaign.state import InstanceState
 from iosonar.text import plain
-
-UNFILLED = 0.1
-"""From this share of reads that return only zeros on, a leaf says nothing about its storage."""
-
-LEAST_BEYOND = 10
-"""The fewest requests beyond a percentile."""
+from iosonar.thresholds import MIN_BEYOND, is_unfilled
 
 
 def line(instances: Sequence[InstanceState]) -> str:
@@ -30,7 +25,7 @@ def unfilled(instances: Sequence[InstanceState], *, writes_zeros: bool = False) 
     for each in instances:
         summary = each.summary or {}
         zeros, reads = int(summary.get("zero_reads") or 0), int(summary.get("reads") or 0)
-        if zeros and zeros >= UNFILLED * reads:
+        if is_unfilled(zeros, reads):
             why = (
                 "the run itself writes zeros, which the storage may not hold; set fill_random=100"
                 if writes_zeros
@@ -47,7 +42,7 @@ def _latency(known: Sequence[dict[str, Any]]) -> Iterator[str]:
         found = [
             each["latency_us"][name] / 1e6
             for each in known
-            if each.get("latency_us") and int(each.get("completed") or 0) * (1 - share) >= LEAST_BEYOND - 1e-6
+            if each.get("latency_us") and int(each.get("completed") or 0) * (1 - share) >= MIN_BEYOND - 1e-6
         ]
         if found:
             yield f"{name} {units.seconds(max(found))}"
@@ -71,5 +66,5 @@ def _requests(known: Sequence[dict[str, Any]]) -> Iterator[str]:
     if dropped := total("dropped"):
         yield f"{units.counted(dropped, 'request')} dropped"
     zeros, reads = total("zero_reads"), total("reads")
-    if zeros and zeros >= UNFILLED * reads:
+    if is_unfilled(zeros, reads):
         yield plain(f"{zeros:,} of {units.counted(reads, 'read')} returned only zeros: fill the target (enable_wipe=1)")

@@ -11,6 +11,7 @@ from iosonar import units
 from iosonar.figures.model import Note, NoteKind, Severity
 from iosonar.quantities.fidelity import WITHIN_US, Fidelity, fidelity
 from iosonar.table import Kind, SourceFile, is_of_program_alone, is_unexplained
+from iosonar.thresholds import is_unfilled
 
 if TYPE_CHECKING:
     from iosonar.diagrams.study import Study
@@ -26,9 +27,6 @@ ROUGHLY = 0.9
 
 NOT_KNOWN = (Severity.WARNING, "verdict not known")
 """The grade of a run whose result does not say whether it was faithful."""
-
-MOSTLY_ZERO = 0.5
-"""A target was not filled if a greater share of the reads returned only zeros."""
 
 WRAP_HIGH, WRAP_LOW = 2.0, 0.5
 NO_TARGET = ("simulate", "null")
@@ -153,14 +151,14 @@ def zero_reads_of(study: Study, index: int, file: SourceFile) -> tuple[int, int]
 
 
 def unfilled(study: Study) -> tuple[str, ...]:
-    """A sentence for each run whose reads returned mostly zeros: devices answer those without reading their medium."""
+    """A sentence for each run of which too many reads returned only zeros."""
     found = ((file, zero_reads_of(study, index, file)) for index, file in enumerate(study.requests.files))
     return tuple(
         f"{zero:,} of {units.counted(reads, 'read')} of {file.name} returned only zeros"
         for file, counts in found
         if counts is not None
         for zero, reads in [counts]
-        if zero > MOSTLY_ZERO * reads
+        if is_unfilled(zero, reads)
     )
 
 

@@ -17,15 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.series import series_of
+from iosonar.thresholds import MIN_BEYOND
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 HALF = 1024
 """Bins for each power of two."""
-
-MIN_BEYOND = 10
-"""The fewest values above a percentile: the 99th needs 1000 values. With fewer, chance would determine it."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class SideComparison:
     fakes: tuple[str, ...]
     """Runs of either side that did no I/O."""
     unfilled: tuple[str, ...] = ()
-    """Runs of either side whose reads returned mostly zeros: their target was not filled."""
+    """Runs of either side whose target was not filled, as their reads show."""
     settings: tuple[Setting, ...] = ()
     """Settings that differ between the runs of both sides."""
 
@@ -268,7 +268,7 @@ def _fake_runs(side: Side) -> Iterator[tuple[str, str]]:
 
 
 def _unfilled(side: Side) -> tuple[str, ...]:
-    """A phrase for each run of a side whose reads returned mostly zeros."""
+    """A phrase for each run of a side whose target was not filled."""
     return tuple(f"{text} ({side.letter})" for text in unfilled(side.study))
 
 

@@ -222,9 +222,8 @@ def doubts(each: CallsComparison) -> list[str]:
     if each.left_out:
         without = units.counted(each.left_out, "call")
         found.append(f"{pair}: without {without} of {each.first.letter} that the runs left out")
-    for file in each.side.files:
-        if lost := lost_changes(file):
-            found.append(f"{pair}: {file.name} did not replay {lost}")
+    lost = ((file.name, lost_changes(file)) for file in each.side.files)
+    found.extend(f"{pair}: {name} did not replay {calls}" for name, calls in lost if calls)
     if each.fakes:
         found.append(f"{pair}: fake results: {', '.join(each.fakes)}")
     if each.unfaithful:

@@ -71,7 +71,7 @@ class Compared(Protocol):
 
     @property
     def unfilled(self) -> tuple[str, ...]:
-        """Runs of either side whose reads returned mostly zeros."""
+        """Runs of either side whose target was not filled, as their reads show."""
 
 
 class Outcome(Enum):

@@ -11,7 +11,6 @@ from typing import Any
 
 from iosonar import units
 from iosonar.campaign import state, tree
-from iosonar.campaign.outcome import UNFILLED
 from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
@@ -24,6 +23,7 @@ from iosonar.quantities.outcomes import outcomes
 from iosonar.report.verdict import Grade, verdict_of
 from iosonar.table import open_requests
 from iosonar.text import plain, shown
+from iosonar.thresholds import is_unfilled
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """The percentiles of latency and delay."""
@@ -258,7 +258,7 @@ def _unfilled(study: Study) -> str:
     """What the reads say about a target that was never filled; empty if they found data, or if that is not known."""
     zeros = verdict_of(study)["zero_reads"]["requests"] or 0
     reads = study.once("outcomes", lambda: outcomes(study.requests.table)).by_op.get("read", 0)
-    if not zeros or zeros < UNFILLED * reads:
+    if not is_unfilled(zeros, reads):
         return ""
     return f"{zeros:,} of {units.counted(reads, 'read')} returned only zeros: {NOT_FILLED}"
 
