@@ -20,7 +20,8 @@ from iosonar.quantities.blocks import blocks
 from iosonar.quantities.density import Cells
 from iosonar.quantities.device_demand import demands
 from iosonar.quantities.difference import Pairing, differences
-from iosonar.quantities.distribution import MIN_BEYOND, Distribution, enough_for, pooled
+from iosonar.quantities.distribution import Distribution, enough_for, pooled
+from iosonar.thresholds import MIN_BEYOND
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -35,8 +35,9 @@ from iosonar.quantities.address import transfers
 from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
-from iosonar.quantities.distribution import MIN_BEYOND, Distribution, distributions, pooled
+from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.steady import MIN_RATIO, MIN_VALUES, drift_of, steady_from
+from iosonar.thresholds import MIN_BEYOND
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.density import Cells
-from iosonar.quantities.distribution import MIN_BEYOND
+from iosonar.thresholds import MIN_BEYOND
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

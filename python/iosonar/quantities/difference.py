@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.blocks import BLOCKS, Blocks, aligned, quantiles
-from iosonar.quantities.distribution import MIN_BEYOND
+from iosonar.thresholds import MIN_BEYOND
 
 DRAWS = 1000
 SEQUENCE = 3
