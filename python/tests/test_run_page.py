@@ -162,7 +162,7 @@ def test_a_share_does_not_reach_a_threshold_that_it_misses(open_study: OpenStudy
 
 
 def test_an_older_footer_lacks_the_number_of_requests(open_study: OpenStudy) -> None:
-    rows = [run_row(n, scheduled=n * MS, delay_reason="depth" if n % 4 == 0 else None) for n in range(2000)]
+    rows = [run_row(n, scheduled=n * MS, delay_reason="depth" if n % 4 == 0 else "none") for n in range(2000)]
     with open_study(rows, run={"statistics": STATISTICS}) as study:
         texts = [banner.text for banner in summary(study).checks]
     assert any(text.startswith("99.4 % of the 1,500 requests that were not held back") for text in texts)

@@ -110,7 +110,8 @@ fn a_run_converts_to_a_run_or_a_load() {
     stderr_of(&folder, &["convert", "b.replay.parquet", "c.load"], true);
     let text = fs::read_to_string(folder.path().join("c.load")).unwrap();
     let first = text.lines().find(|line| line.contains("0.000000000 ;         16 ;")).expect("sorted by time");
-    assert!(text.ends_with("   1.000000000 ;          8 ;   8 ; W ;   0.000000000 ;   0.000000000\n"), "{first}");
+    assert!(first.ends_with(" ;   2.000000000"), "the latencies are those of the run: {first}");
+    assert!(text.ends_with("   1.000000000 ;          8 ;   8 ; W ;   0.000000000 ;   0.000100000\n"), "{text}");
 }
 
 #[test]
