@@ -57,8 +57,8 @@ OWN_REASONS = ("none", "input", "completion_log")
 """Values of `delay_reason` with which a request counts as not held back: the replayer itself caused the delay."""
 
 BACKLOG = "backlog"
-"""The value of a request that waited for the depth or an overlap only because the replayer had been late before: it counts
-as not held back, even if it was pushed back."""
+"""The value of a request that waited for the depth or an overlap only because the replayer had been late before.
+It counts as not held back, even if it was pushed back."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ def _load_as_run(table: ir.Table) -> dict[str, ir.Value]:
 def not_held_back(table: ir.Table) -> ir.BooleanValue:
     """Whether a request was not held back by the device or by --perturb, so that its delay is the replayer's.
 
-    The replayer causes delays by reading the load too late, by writing the record too slowly, or by a backlog of its own.
-    A request with an unknown reason counts as not held back.
+    The replayer causes delays by reading the load too late, by writing the record too slowly, or by a backlog of its
+    own. A request with an unknown reason counts as not held back.
     """
     reason = table.delay_reason.fill_null("none")
     is_own = (reason == BACKLOG) | (~table.pushed_back.fill_null(False) & reason.isin(OWN_REASONS))
