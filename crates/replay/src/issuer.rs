@@ -179,6 +179,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         let outcome = self.run_loop();
         self.output_unfinished();
         self.sharing.end();
+        self.counters.blind_time = self.stall_monitor.blind_in_flight();
         self.counters.early_end = self.program.as_ref().and_then(|program| program.early_end());
         (self.counters, self.target, self.idle, outcome)
     }

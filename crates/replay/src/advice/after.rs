@@ -160,6 +160,7 @@ mod tests {
             map: &DeviceMap::all_to_first(),
             targets: &[("x".into(), Geometry::new(1 << 30, 512))],
             is_timed: false,
+            waits_for_completions: false,
             is_complete: true,
         })
     }

@@ -23,6 +23,8 @@ pub struct LoopCounters {
     pub slow_submissions: u64,
     /// Total time of slow submission calls.
     pub slow_submission_time: Nanos,
+    /// Time in which the loop was interrupted while requests were in flight.
+    pub blind_time: Nanos,
     /// Why a program ended early.
     pub early_end: Option<EarlyEnd>,
 }
@@ -38,6 +40,7 @@ impl LoopCounters {
         self.submissions += other.submissions;
         self.slow_submissions += other.slow_submissions;
         self.slow_submission_time = self.slow_submission_time + other.slow_submission_time;
+        self.blind_time = self.blind_time.max(other.blind_time);
         self.early_end = self.early_end.take().or_else(|| other.early_end.clone());
     }
 }

@@ -19,6 +19,8 @@ pub const MIN_STALL: Nanos = Nanos(20_000);
 const MAX_IDLE_TURN: Nanos = Nanos(2_000);
 /// A shorter submission call is the device's and the kernel's work, unless the thread was preempted in it.
 const LONG_SUBMISSION: Nanos = Nanos(10_000_000);
+/// What a loop does beside looking for completions takes less time than this.
+const INTERRUPTION: Nanos = Nanos(1_000_000);
 
 /// Activity of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +75,9 @@ pub struct StallMonitor<'a> {
     looked_until: Nanos,
     /// Time so far in which the loop should have looked for completions and did not.
     blind: Nanos,
-    /// The same when the last poll found no completion.
+    /// The interruptions among it while requests were in flight.
+    blind_in_flight: Nanos,
+    /// The blind time when the last poll found no completion.
     blind_at_empty_poll: Nanos,
     /// Time of the last idle turn.
     last_idle: Nanos,
@@ -98,6 +102,7 @@ impl<'a> StallMonitor<'a> {
             accounted_until: Nanos::MAX,
             looked_until: Nanos::MAX,
             blind: Nanos::ZERO,
+            blind_in_flight: Nanos::ZERO,
             blind_at_empty_poll: Nanos::ZERO,
             last_idle: Nanos(i64::MIN),
             scheduler,
@@ -140,9 +145,16 @@ impl<'a> StallMonitor<'a> {
             && gap < LONG_SUBMISSION
             && (self.scheduler.preemptions)() == self.seen_preemptions;
         if !is_work {
-            self.blind = self.blind + gap;
+            self.count_blind(gap);
         }
         self.read_ready();
+    }
+
+    fn count_blind(&mut self, time: Nanos) {
+        self.blind = self.blind + time;
+        if time >= INTERRUPTION && self.in_flight.load(Ordering::Relaxed) > 0 {
+            self.blind_in_flight = self.blind_in_flight + time;
+        }
     }
 
     /// Records that the loop has nothing to do for the time `left`.
@@ -166,7 +178,7 @@ impl<'a> StallMonitor<'a> {
                 // What ended the sleep made the thread ready, which then waited for a processor.
                 let waited = self.read_ready();
                 if waited > LATE {
-                    self.blind = self.blind + waited;
+                    self.count_blind(waited);
                 }
                 self.last_idle + most + waited
             }
@@ -197,6 +209,11 @@ impl<'a> StallMonitor<'a> {
     #[inline]
     pub fn blind(&self) -> Nanos {
         self.blind
+    }
+
+    /// Time so far in interruptions of the loop while requests were in flight.
+    pub fn blind_in_flight(&self) -> Nanos {
+        self.blind_in_flight
     }
 
     /// The time ready to run since the last call.

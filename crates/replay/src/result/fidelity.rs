@@ -205,6 +205,22 @@ impl Fidelity {
     }
 }
 
+/// The verdict on a run in which requests wait for completions of others. If the loop sees a completion late, the next
+/// request is due late as well, and has no delay: so such a run is faithful only if the loop could see completions at all
+/// times but a few percent.
+pub fn of_closed_loop(verdict: Verdict, blind: Nanos, elapsed: Nanos) -> Verdict {
+    let share = blind.as_secs() / elapsed.as_secs();
+    if !verdict.faithful || share.is_nan() || share * 100.0 <= 100.0 - FAITHFUL_PCT {
+        return verdict;
+    }
+    let sentence = format!(
+        "This replay was not faithful: for {} of its time the replayer did not run while requests were in flight, so that it \
+         saw their completions, and issued the next requests, late.",
+        percent(share)
+    );
+    Verdict { faithful: false, sentence, ..verdict }
+}
+
 /// The cause of a delay, if the row has it.
 fn recorded_cause(record: &IoResult) -> Option<Cause> {
     match record.delay_reason {

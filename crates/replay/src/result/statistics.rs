@@ -4,12 +4,12 @@ mod devices;
 mod drift;
 mod inputs;
 
-use iosonar_trace::run_info::{Skipped, Statistics};
+use iosonar_trace::run_info::{Skipped, Statistics, Verdict};
 use iosonar_trace::{IoResult, Nanos, Outcome};
 
 use self::devices::Devices;
 use self::drift::Drift;
-use crate::result::fidelity::Fidelity;
+use crate::result::fidelity::{Fidelity, of_closed_loop};
 use crate::result::histogram::Times;
 
 pub use self::inputs::StatisticsInputs;
@@ -107,6 +107,15 @@ impl Counter {
         self.outcomes[outcome as usize]
     }
 
+    fn verdict(&self, inputs: &StatisticsInputs<'_>) -> Option<Verdict> {
+        let verdict = self.fidelity.verdict(inputs.is_complete)?;
+        Some(if inputs.waits_for_completions {
+            of_closed_loop(verdict, inputs.loop_counters.blind_time, self.last)
+        } else {
+            verdict
+        })
+    }
+
     /// The statistics, from these counts and those of other stages.
     pub fn statistics(&self, inputs: &StatisticsInputs<'_>) -> Statistics {
         let &StatisticsInputs { prepare_stats, loop_counters, is_timed, is_complete, .. } = inputs;
@@ -152,7 +161,7 @@ impl Counter {
             drift_us_per_min: self.drift.us_per_min().filter(|_| is_timed),
             latency_us: self.latency.quantiles(),
             latency_from_scheduled_us: self.latency_from_scheduled.quantiles().filter(|_| is_timed),
-            verdict: self.fidelity.verdict(is_complete).filter(|_| is_timed),
+            verdict: self.verdict(inputs).filter(|_| is_timed),
             slow_submissions: loop_counters.slow_submissions,
             completion_log_stalls: loop_counters.completion_log_stalls,
             unrecorded: self.unrecorded,

@@ -96,6 +96,7 @@ pub fn finalize(
         map,
         targets: &targets,
         is_timed: Pace::of(options) != Pace::AsFastAsPossible,
+        waits_for_completions: options.modes.closed.is_some() || options.program.program.is_some(),
         is_complete: metadata.complete,
     });
     statistics.fake = options.fake();
@@ -245,6 +246,7 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
         map: &map,
         targets: &targets,
         is_timed: !run.is_asap(),
+        waits_for_completions: false,
         is_complete: false,
     });
     statistics.fake = run.fake.text().map(str::to_owned);

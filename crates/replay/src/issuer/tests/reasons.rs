@@ -3,7 +3,7 @@
 use iosonar_trace::run_info::Verdict;
 
 use super::*;
-use crate::result::fidelity::{Fidelity, LATE};
+use crate::result::fidelity::{Fidelity, LATE, of_closed_loop};
 
 /// As [`VirtualIdle`](crate::pipeline::inline_stages::VirtualIdle) without other stages.
 struct VirtualTime;
@@ -39,6 +39,10 @@ impl World {
     }
 
     fn run<I: Idle<Mock>>(&self, idle: I, step: i64) -> Outcomes {
+        self.run_at(Pace::Timed, idle, step)
+    }
+
+    fn run_at<I: Idle<Mock>>(&self, pace: Pace, idle: I, step: i64) -> Outcomes {
         let time = Time::with_step(-MS, step);
         if let Some((from, to)) = self.stall {
             time.stall(Nanos(from), Nanos(to));
@@ -58,7 +62,7 @@ impl World {
             clock: time.clone(),
             target: Mock::with_latency(time, Nanos(self.latency)),
             idle,
-            rules: IssueRules { pace: Pace::Timed, policy: Policy::Partial, strong: Strong::AnyWrite, limits },
+            rules: IssueRules { pace, policy: Policy::Partial, strong: Strong::AnyWrite, limits },
             stop: &stop,
             input,
             output,
@@ -66,13 +70,19 @@ impl World {
             rereader: None,
             program: None,
         };
-        Issuer::new(parts).run().3.expect("a mock does not fail");
+        let (counters, _, _, outcome) = Issuer::new(parts).run();
+        outcome.expect("a mock does not fail");
         let rows = by_request(std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect());
         assert_eq!(rows.len(), self.times.len());
         let mut fidelity = Fidelity::default();
         std::iter::from_fn(|| stalled.pop().ok()).for_each(|stall| fidelity.add_stall(0, stall));
         rows.iter().for_each(|row| fidelity.add(row, 0));
-        Outcomes { rows, verdict: fidelity.verdict(true).unwrap() }
+        let mut verdict = fidelity.verdict(true).unwrap();
+        if pace != Pace::Timed {
+            let end = rows.iter().filter_map(|row| row.completed).max().unwrap();
+            verdict = of_closed_loop(verdict, counters.blind_time, end);
+        }
+        Outcomes { rows, verdict }
     }
 
     /// In each way of waiting, with its name. In virtual time there are no stalls.
@@ -191,6 +201,29 @@ fn overlaps_that_a_stall_of_the_replayer_made_are_the_replayers() {
     let world = World { distance: 0, ..World::every(1, 300, 2 * MS, 64) };
     for (mode, found) in world.in_each_mode() {
         assert!(found.late(LATE).all(|(_, own)| !own) && found.verdict.faithful, "{mode}: {}", found.verdict.sentence);
+    }
+}
+
+#[test]
+fn a_closed_loop_that_did_not_run_for_a_part_of_its_time_was_not_faithful() {
+    // Two clients and a device of 5 ms take 2.5 s for a thousand requests, with as few late requests as there are clients.
+    let world = || World::every(0, 1000, 5 * MS, 2);
+    let closed = |world: World| {
+        [
+            world.run_at(Pace::Closed(Think::Never), Spin, 4000),
+            world.run_at(Pace::Closed(Think::Never), BlockingWait, 4000),
+            world.run_at(Pace::Closed(Think::Never), Sleep, 4000),
+        ]
+    };
+    for found in closed(world()).into_iter().chain(closed(world().with_stall(500 * MS, 550 * MS))) {
+        assert!(found.verdict.faithful, "{}", found.verdict.sentence);
+    }
+    for found in closed(world().with_stall(500 * MS, 900 * MS)) {
+        assert!(
+            !found.verdict.faithful && found.verdict.sentence.contains("did not run"),
+            "{}",
+            found.verdict.sentence
+        );
     }
 }
 

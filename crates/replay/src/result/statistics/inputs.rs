@@ -22,6 +22,8 @@ pub struct StatisticsInputs<'a> {
     pub targets: &'a [(PathBuf, Geometry)],
     /// Whether requests had scheduled times.
     pub is_timed: bool,
+    /// Whether requests, or some of them, waited for the completion of others: a closed loop or a program.
+    pub waits_for_completions: bool,
     /// Whether the run reached its end.
     pub is_complete: bool,
 }
