@@ -16,7 +16,7 @@ from iosonar.text import plain
 
 FILE_NAME = Path(".campaign") / "measured.json"
 
-VERSION = 1
+VERSION = 2
 """To be raised when a metric changes its meaning."""
 
 Entry = dict[str, Any]
