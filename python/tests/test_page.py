@@ -240,6 +240,10 @@ def test_the_page_writes_numbers_as_its_diagrams_do(opened: Opened) -> None:
         assert shown == [python(value) for value in values]
     shown = opened.page.evaluate("(values) => values.map((v) => iosonar.text('s', v))", values)
     assert shown == [units.span(value) for value in values]
+    shares = [value for value, _ in CASES["share"]]
+    assert opened.page.evaluate("(values) => values.map(iosonar.percent)", shares) == [
+        text for _, text in CASES["share"]
+    ]
     for unit, name in (("s", "span"), ("bytes", "addressed"), ("requests", "rate")):
         found = opened.page.evaluate(
             "([unit, values]) => values.map((v) => iosonar.text(unit, v))", [unit, [value for value, _ in CASES[name]]]

@@ -141,9 +141,9 @@ def test_outputs_of_another_input_are_replaced_only_if_asked(
         paths.append(write_run(tmp_path / name / "x.replay.parquet", made_run(50, seconds=1)))
     words = ("--out", tmp_path / "out", "--only", "overview.thrp", "--format", format_)
     assert report(paths[0], *words) == 0
-    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     # Its own are replaced.
     assert report(paths[0], *words) == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert report(paths[1], *words) == 1
     message = capsys.readouterr().err
     assert "a/x.replay.parquet" in message and "--out" in message and "--overwrite" in message

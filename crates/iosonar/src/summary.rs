@@ -192,7 +192,7 @@ impl RunSummary {
 
     /// Completed requests, and seconds from the first scheduled time to the last completion, as the run counted them.
     pub fn work(&self) -> (u64, f64) {
-        let took = self.first.zip(self.last).map_or(0.0, |(first, last)| (last - first).as_secs());
+        let took = self.first.zip(self.last).map_or(0.0, |(first, last)| (last - first.max(Nanos::ZERO)).as_secs());
         (self.completed, took.max(0.0))
     }
 

@@ -119,7 +119,7 @@ impl Counter {
     /// The statistics, from these counts and those of other stages.
     pub fn statistics(&self, inputs: &StatisticsInputs<'_>) -> Statistics {
         let &StatisticsInputs { prepare_stats, loop_counters, is_timed, is_complete, .. } = inputs;
-        let elapsed_s = (self.last - self.first.unwrap_or_default()).as_secs().max(0.0);
+        let elapsed_s = (self.last - self.first.unwrap_or_default().max(Nanos::ZERO)).as_secs().max(0.0);
         let per_second = |x: u64| if elapsed_s > 0.0 { x as f64 / elapsed_s } else { 0.0 };
         let [reads, writes, others @ ..] = self.ops;
         let outcome = |o| self.with_outcome(o);

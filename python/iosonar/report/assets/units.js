@@ -40,6 +40,15 @@ window.iosonar = (() => {
     }
     return count(value, n);
   };
+  // A share of 1 in percent, rounded, but never across a threshold.
+  const FAITHFUL = 0.95;
+  const percent = (share) => {
+    if (!isFinite(share)) return "–";
+    if (share === 0 || share === 1) return `${share * 100} %`;
+    let tenths = Math.floor(share * 1000 + 0.5 + 1e-9);
+    for (const limit of [FAITHFUL, 1]) if (share < limit && tenths >= limit * 1000 - 1e-6) tenths = Math.ceil(limit * 1000 - 1e-6) - 1;
+    return share > 0 && tenths < 1 ? "<0.1 %" : `${(tenths / 10).toFixed(1)} %`;
+  };
   const clock = (value, n = 3) => {
     const sign = value < 0 ? "-" : "", all = Math.abs(value);
     const h = Math.floor(all / 3600), m = Math.floor((all % 3600) / 60), s = all % 60;
@@ -55,6 +64,7 @@ window.iosonar = (() => {
     if (unit === "bytes/s") return `${scaled(value, MOVED, n) ?? `${digits(value, n)} B`}/s`;
     if (unit === "times") return `${count(value, n)} ×`;
     if (unit === "odds") return `${digits(100 - 100 / value, 7)} %`;
+    if (unit === "%" && n === 3 && value >= 0 && value <= 100) return percent(value / 100);
     if (unit === "%") return `${digits(value, n)} %`;
     return count(value, n) + (["IO/s", "GiB", "calls/s"].includes(unit) ? ` ${unit}` : "");
   };
@@ -102,5 +112,5 @@ window.iosonar = (() => {
     if (!long && of([1, 2, 5]).length < 3) return linear();
     return { major: long ? of([1]).filter((v) => Math.round(Math.log10(v)) % step === 0) : of([1, 2, 5]), minor: of([2, 3, 4, 5, 6, 7, 8, 9]) };
   };
-  return { text, tick, ticks, clock, count, along };
+  return { text, tick, ticks, clock, count, along, percent };
 })();
