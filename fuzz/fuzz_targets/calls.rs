@@ -1,4 +1,4 @@
-//! Feeds any bytes to the reader of strace's text. It must not panic, hang or exhaust the memory.
+//! Feeds any bytes to the reader of strace's text, and its calls to what follows descriptors and names. It must not panic, hang or exhaust the memory.
 //!
 //! The number of bytes selects how many calls are held back in memory before they go to a temporary file.
 
@@ -7,6 +7,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use iosonar_files::state::{Options, State};
 use iosonar_files::{CallReader, strace};
 use iosonar_trace::input::Input;
 use libfuzzer_sys::fuzz_target;
@@ -17,12 +18,14 @@ fuzz_target!(init: iosonar_fuzz::ignore_guarded_panics(), |bytes: &[u8]| {
     strace::recognise(input.head());
     let memory_bytes = [None, Some(0), Some(1000)][bytes.len() % 3];
     let Ok(mut calls) = strace::Reader::open(input, &strace::Options { memory_bytes }) else { return };
+    let mut state = State::new(calls.metadata(), Options { with_needs: true, ..Options::default() });
     let (mut last, mut count) = (None, 0);
     while let Ok(Some(call)) = calls.next() {
         // Invariants of every reader of calls.
         assert!(last.is_none_or(|last| last <= call.begin), "a time decreases");
         assert!(call.duration.is_none_or(|duration| duration.0 >= 0), "a duration is negative");
         assert!(call.result.is_some() || call.duration.is_none(), "a call that did not return has a duration");
+        state.next(&call);
         (last, count) = (Some(call.begin), count + 1);
     }
     assert_eq!(calls.metadata().counts.calls, count);

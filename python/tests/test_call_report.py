@@ -231,3 +231,17 @@ def test_a_trace_is_a_side_of_its_own(
 ) -> None:
     assert compare(*repeated["a"], "vs", trace, *repeated["b"], "--out", tmp_path) == 1
     assert "a trace is a side of its own" in capsys.readouterr().err
+
+
+def test_changes_that_were_not_replayed_are_named(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row | {"outcome": "same"} for row in made_replay(made_calls(5))]
+    footer = {"statistics": {"changes_not_replayed": {"mount": 1, "ioctl FS_IOC_SETFLAGS": 2}}}
+    run = write_calls_run(tmp_path / "lost.calls-run.parquet", rows, run=footer)
+    assert compare(trace, run, "--out", tmp_path) == 0
+    named = "3 calls that change files: ioctl FS_IOC_SETFLAGS 2, mount 1"
+    assert f"B against A: lost did not replay {named}" in capsys.readouterr().out
+    page = (tmp_path / "shop.compare.html").read_text()
+    assert named in page
+    assert "all calls had the results of the original" not in page

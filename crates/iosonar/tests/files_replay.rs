@@ -698,3 +698,68 @@ fn an_experiment_with_several_instances_repeats_no_warning() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), message.matches("map files into memory").count()), (Some(0), 1), "{message}");
 }
+
+#[test]
+fn flags_that_change_later_hold_for_the_writes_after_them() {
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.open("/f", libc::O_CREAT | libc::O_RDWR, 3).on(CallKind::Write, 3, Some(10), 10);
+    trace.call(CallKind::Lseek, |call| (call.fd, call.offset) = (Some(3), Some(0)));
+    trace.call(CallKind::Fcntl, |call| {
+        (call.fd, call.flags, call.fd2) = (Some(3), libc::F_SETFL as u64, Some(libc::O_RDWR | libc::O_APPEND));
+    });
+    trace.on(CallKind::Write, 3, Some(5), 5);
+    for order in ["conservative", "fs", "resource", "thread"] {
+        let _ = fs::remove_file(bench.root().join("f"));
+        let rows = bench.replay(&trace, 0, &["--order", order]);
+        assert_eq!(outcomes(&rows), [CallOutcome::Same; 5], "{order}");
+        assert_eq!(fs::metadata(bench.root().join("f")).unwrap().len(), 15, "{order}");
+    }
+}
+
+#[test]
+fn vectors_of_unknown_length_move_what_they_moved() {
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.open("/f", libc::O_CREAT | libc::O_RDWR, 3).on(CallKind::Writev, 3, None, 5000);
+    trace.on(CallKind::Pwritev, 3, None, 100).on(CallKind::Preadv, 3, None, 70);
+    trace.calls[2].offset = Some(8000);
+    trace.calls[3].offset = Some(8000);
+    let rows = bench.replay(&trace, 0, &[]);
+    assert_eq!(outcomes(&rows), [CallOutcome::Same; 4]);
+    let lengths: Vec<_> = rows.iter().map(|row| row.length).collect();
+    assert_eq!(lengths, [None, Some(5000), Some(100), Some(70)]);
+    assert_eq!(fs::metadata(bench.root().join("f")).unwrap().len(), 8100);
+}
+
+#[test]
+fn changes_of_files_without_a_replay_are_named_with_their_number() {
+    let bench = Bench::new();
+    let mut trace = Trace::new();
+    trace.open("/f", libc::O_CREAT | libc::O_RDWR, 3);
+    trace.call(CallKind::Ioctl, |call| (call.fd, call.flags) = (Some(3), 0x4008_6602));
+    trace.two(CallKind::Mount, "/dev/sdb", "/mnt", 0);
+    let output = bench.output(&trace, 0, &[]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    for line in [
+        "not replayed     2, which change files: ioctl FS_IOC_SETFLAGS 1, mount 1\n",
+        "mismatches       none of the calls that were issued\n",
+        " But 2 calls change files, and are not replayed: ioctl FS_IOC_SETFLAGS 1, mount 1.\n",
+    ] {
+        assert!(printed.contains(line), "no {line:?} in {printed}");
+    }
+    let warning = "warning: 2 calls change files, and are not replayed: ioctl FS_IOC_SETFLAGS 1, mount 1\n";
+    assert!(String::from_utf8_lossy(&output.stderr).contains(warning));
+    let lost = serde_json::json!({"ioctl FS_IOC_SETFLAGS": 1, "mount": 1});
+    assert_eq!(bench.statistics()["changes_not_replayed"], lost);
+    assert_eq!(outcomes(&bench.rows())[1..], [CallOutcome::ChangesFiles; 2]);
+    let trace = bench.0.path().join("t.calls.parquet");
+    for (file, line) in [
+        (trace, "not replayed 2, which change files: ioctl FS_IOC_SETFLAGS 1, mount 1\n"),
+        (bench.result(), "mismatches  0; 2 calls that change files were not replayed\n"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("info").arg(file).output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(printed.contains(line), "no {line:?} in {printed}");
+    }
+}

@@ -222,8 +222,8 @@ def doubts(each: CallsComparison) -> list[str]:
     if each.left_out:
         without = units.counted(each.left_out, "call")
         found.append(f"{pair}: without {without} of {each.first.letter} that the runs left out")
-    lost = ((file.name, lost_changes(file)) for file in each.side.files)
-    found.extend(f"{pair}: {name} did not replay {calls}" for name, calls in lost if calls)
+    lost = [(file.name, lost) for file in each.side.files if (lost := lost_changes(file))]
+    found += [f"{pair}: {name} did not replay {changes}" for name, changes in lost]
     if each.fakes:
         found.append(f"{pair}: fake results: {', '.join(each.fakes)}")
     if each.unfaithful:

@@ -2,13 +2,15 @@
 
 use super::names::Names;
 use super::split::{Arguments, Problem};
-use super::values::{buffer_bytes, descriptor, field, list, number};
+use super::values::{Quoted, buffer_bytes, descriptor, field, list, number, quoted};
 use crate::model::ioctl::{FICLONE, FICLONERANGE, FIDEDUPERANGE};
 use crate::{Call, CallKind};
 
 /// Fills in the arguments of a call. Those that are missing are an error only if the call returned.
 pub fn fill(call: &mut Call, arguments: &Arguments<'_>, names: &mut Names) -> Result<(), Problem> {
-    Filler { call, arguments, names }.fill()
+    let mut filler = Filler { call, arguments, names };
+    filler.fill()?;
+    filler.attribute_name()
 }
 
 struct Filler<'a, 'b> {
@@ -538,6 +540,19 @@ impl<'b> Filler<'_, 'b> {
         let text = self.at(position);
         if !text.is_empty() {
             self.call.mode = Some(self.names.flags(text) as u32);
+        }
+        Ok(())
+    }
+
+    /// The name of an extended attribute that the call sets or removes, unless `-s 0` hides it.
+    fn attribute_name(&mut self) -> Result<(), Problem> {
+        use CallKind as K;
+        let is_named = matches!(
+            self.call.kind,
+            K::Setxattr | K::Lsetxattr | K::Fsetxattr | K::Removexattr | K::Lremovexattr | K::Fremovexattr
+        );
+        if is_named && let Some(Quoted::Whole(name)) = quoted(self.at(1)) {
+            self.call.path2 = Some(self.names.name(name)?);
         }
         Ok(())
     }

@@ -82,7 +82,8 @@ pub fn add(metadata: &mut Metadata, oddities: &Oddities, names: &Names, times: K
         notices.push(format!("flags without a known value were left out: {}", names.join(", ")));
     }
     if metadata.counts.bad_lines > 0 {
-        notices.push(format!("{} were not understood", counted(metadata.counts.bad_lines, "line")));
+        let lines = counted(metadata.counts.bad_lines, "line");
+        notices.push(format!("{lines} {} not understood", if metadata.counts.bad_lines == 1 { "was" } else { "were" }));
     }
     metadata.notices.append(&mut notices);
 }

@@ -9,13 +9,13 @@ const FIRST: &str = "1000000000.000001 execve(\"/bin/sh\", [], 0x7ff) = 0 <0.000
 1000000000.000010 clone(child_stack=NULL, flags=SIGCHLD) = 8 <0.000005>
 1000000000.000030 wait4(-1, NULL, 0, NULL) = 8 <0.000100>
 1000000000.000150 exit_group(0) = ?
-+++ exited with 0 +++
+1000000000.000300 +++ exited with 0 +++
 ";
 const SECOND: &str = "1000000000.000012 openat(AT_FDCWD, \"a\", O_RDONLY) = 3 <0.000001>
 1000000000.000040 close(3) = 0 <0.000001>
 no call
 1000000000.000050 exit_group(0) = ?
-+++ exited with 0 +++
+1000000000.000300 +++ exited with 0 +++
 ";
 
 fn all(path: &std::path::Path) -> (Vec<Call>, Metadata) {
@@ -45,7 +45,7 @@ fn the_files_of_all_threads_are_one_trace() {
         ]
     );
     assert!(calls.iter().all(|call| call.process == call.thread), "the clone names the process of the second file");
-    assert_eq!((about.counts.calls, about.counts.unfinished, about.counts.bad_lines), (7, 2, 1));
+    assert_eq!((about.counts.calls, about.counts.unfinished, about.counts.bad_lines), (7, 2, 1), "{:?}", about.notices);
     assert!(about.complete && about.epoch_unix_ns == Some(1_000_000_000_000_001_000), "{about:?}");
     assert_eq!(about.span.last_ns, 149_000);
     assert!(about.notices.iter().any(|notice| notice.contains("t.strace.8: 1 line")), "{:?}", about.notices);
