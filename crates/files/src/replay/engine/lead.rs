@@ -311,6 +311,7 @@ impl Crew {
             }
         }
         let stalled = self.heartbeat.stood_still(issued.issued, issued.completed);
+        self.heartbeat.beat(issued.completed);
         Completion { slot, action, issued, is_left_out, stalled }
     }
 

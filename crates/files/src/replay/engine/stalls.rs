@@ -81,13 +81,14 @@ impl IdleTime {
     }
 }
 
-/// How often [`Heartbeat::beat`] is called.
+/// How often a thread that only sleeps beats.
 pub const BEAT: Nanos = Nanos(10_000_000);
-/// A beat that is later than this did not come because the process stood still; sooner, because its thread was woken late.
+/// If no thread shows a sign of life for longer, the process stood still; for a shorter time, the thread that beats may have been
+/// woken late.
 const MISSED: Nanos = Nanos(30_000_000);
 
-/// Beats of a thread that only sleeps. Without a beat, the process was stopped, frozen, or not given a processor: calls that were
-/// in progress seem to have taken as long.
+/// Signs of life of all threads: one beats now and then, the others when a call has completed. Without any, the process was
+/// stopped, frozen, or not given a processor, and calls that were in progress seem to have taken as long.
 #[derive(Debug)]
 pub struct Heartbeat {
     last: AtomicI64,
@@ -102,11 +103,10 @@ impl Heartbeat {
 
     /// The process runs.
     pub fn beat(&self, now: Nanos) {
-        let last = Nanos(self.last.load(Ordering::Acquire));
+        let last = Nanos(self.last.fetch_max(now.0, Ordering::AcqRel));
         if now - last > MISSED {
             self.gaps.lock().unwrap_or_else(PoisonError::into_inner).push((last + BEAT, now));
         }
-        self.last.store(now.0, Ordering::Release);
     }
 
     /// The longest part of this time during which the process stood still.
@@ -115,7 +115,7 @@ impl Heartbeat {
             return None;
         }
         let last = Nanos(self.last.load(Ordering::Acquire));
-        // The thread that beats may not have run since.
+        // This thread may be the first to run since.
         let now = (to - last > MISSED).then_some((last + BEAT, to));
         let gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
         let parts = gaps.iter().rev().copied().chain(now).map(|(begin, end)| (begin.max(from), end.min(to)));
