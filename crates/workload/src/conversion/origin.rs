@@ -49,8 +49,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_line_of_the_job_file() {
-        let origin =
-            |job: &str| Origin { job: job.into(), options: vec![("sizes", format!("{job}, bs=4k"))] };
+        let origin = |job: &str| Origin { job: job.into(), options: vec![("sizes", format!("{job}, bs=4k"))] };
         let streams = vec![(5, origin("a.fio:1: job a")), (9, origin("a.fio:7: job b"))];
         let origins = Origins { file: "a.fio".into(), streams };
         for (error, expected) in [

@@ -48,6 +48,8 @@ pub struct Demand {
     pub reads: bool,
     /// Whether some requests write data.
     pub writes: bool,
+    /// About the bytes of memory that its instances need.
+    pub memory: u64,
     /// The most requests of closed streams at a time.
     pub closed_at_once: u64,
 }
