@@ -15,7 +15,22 @@ import sys
 BYTES = ("size", "bs", "io_size", "rate")
 NUMBERS = ("number_ios", "iodepth", "rate_iops", "fsync")
 TIMES = ("runtime", "startdelay", "ramp_time", "thinktime")
-OTHER_NUMBERS = ["0", "07", "0x10", "0x10k", "64bk", "64x", "64kfoo", "64kix", "1i", "1.5k", "1e3", "4096k-1", "k", "(1+2)"]
+OTHER_NUMBERS = [
+    "0",
+    "07",
+    "0x10",
+    "0x10k",
+    "64bk",
+    "64x",
+    "64kfoo",
+    "64kix",
+    "1i",
+    "1.5k",
+    "1e3",
+    "4096k-1",
+    "k",
+    "(1+2)",
+]
 OTHER_TIMES = ["0x5s", "5sec", "5secs", "5min", "5hours", "5msec", "5usec", "5ns", "5k", "5w", "1.5s", "1m30s", "s"]
 
 
@@ -45,7 +60,9 @@ def main() -> int:
     rows += [(option, value) for option in BYTES[1:] + NUMBERS[1:] for value in ("3", "3k", "3Ki", "3KiB", "3m", "3x")]
     rows += [(option, value) for option in (TIMES[0], TIMES[-1]) for value in times + OTHER_TIMES]
     rows += [(option, value) for option in TIMES[1:-1] for value in ("5", "5s", "5m", "5ms", "5min")]
-    print(f"# What {version} makes of values: option, value, with kb_base=1024, with kb_base=1000. By bench/fio_units.py.")
+    print(
+        f"# What {version} makes of values: option, value, with kb_base=1024, with kb_base=1000. By bench/fio_units.py."
+    )
     # unit_base changes what fio prints, not what it reads.
     for value in ("3k", "3Ki", "3KiB"):
         if len({meaning("size", value, 1024, unit_base) for unit_base in (0, 1, 8)}) != 1:
