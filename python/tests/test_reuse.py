@@ -47,6 +47,8 @@ def test_every_page_of_a_request_is_accessed(tmp_path: Path) -> None:
     missed, error = found.miss_ratio(np.array([1.0, 2.0, 3.0]))
     assert missed.tolist() == pytest.approx([0.8, 0.8, 0.6])
     assert error.tolist() == [0, 0, 0]
+    # A cache holds whole pages: 2.9 are 2.
+    assert found.miss_ratio(np.array([1.5, 2.9, 3.1]))[0].tolist() == missed.tolist()
 
 
 def test_a_sample_gives_nearly_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

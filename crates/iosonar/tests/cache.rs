@@ -83,11 +83,31 @@ fn a_load_fills_a_cache_with_the_blocks_it_touches() {
         found["caches"].as_array().unwrap().iter().map(|cache| cache["hit_ratio"].as_f64().unwrap()).collect();
     assert_eq!(ratios, [0.0, 0.9, 0.9]);
     assert_eq!(found["caches"][2]["full_after_s"], Value::Null);
+    // Each request touches one more block: a cache is full after exactly as many, whatever points the curve has.
+    let found = json(folder, "cache fill a.load.parquet --sizes 44k,256k,1004k --json");
+    let full: Vec<u64> = found["caches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cache| cache["full_after_requests"].as_u64().unwrap())
+        .collect();
+    assert_eq!(full, [11, 64, 251]);
     let (succeeds, out, _) = iosonar(folder, "cache fill a.load.parquet");
     assert!(succeeds && out.contains("256 different blocks"), "{out}");
     assert!(!iosonar(folder, "cache fill a.load.parquet --sizes 0").0);
     let (succeeds, _, error) = iosonar(folder, "cache fill a.load.parquet --csv a.load.parquet --overwrite");
     assert!(!succeeds && error.contains("the same file"), "{error}");
+}
+
+#[test]
+fn requests_of_a_tebibyte_end_in_a_clear_refusal() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert!(iosonar(folder, "generate uniform a.load.parquet --rate 100 --size 1T --span 4T --requests 200").0);
+    let (succeeds, _, error) = iosonar(folder, "cache fill a.load.parquet --block 64k");
+    assert!(!succeeds && error.contains("too many to count each; set --block to"), "{error}");
+    assert!(iosonar(folder, "cache fill a.load.parquet --block 1G").0);
+    assert!(iosonar(folder, "workload fit a.load.parquet a.toml").0);
 }
 
 #[test]

@@ -128,6 +128,26 @@ pub struct Generated {
     kind_rng: Rng,
 }
 
+/// The most requests of a generated load: a hundred gigabytes and more.
+const MOST_REQUESTS: f64 = 1e10;
+/// After so many requests it is known how many there will be.
+pub(crate) const KNOWN_AFTER: u64 = 1 << 20;
+
+/// Refuses a load that would have far more requests than anybody waits for, once that is known.
+///
+/// # Errors
+/// If so many requests in this part of the whole time mean too many.
+pub(crate) fn check_length(requests: u64, at: Nanos, until: Nanos) -> Result<()> {
+    let expected = requests as f64 * (until.0 as f64 / at.0.max(1) as f64);
+    if expected <= MOST_REQUESTS {
+        return Ok(());
+    }
+    let count = iosonar_trace::human::count(expected.min(1e18) as u64);
+    Err(iosonar_trace::Error::Request(format!(
+        "the load would have about {count} requests at this rate; use a lower rate, a shorter time, or fewer requests"
+    )))
+}
+
 impl Reader<Request> for Generated {
     fn next(&mut self) -> Result<Option<Request>> {
         if self.recipe.requests == Some(self.metadata.counts.requests) {
@@ -137,6 +157,10 @@ impl Reader<Request> for Generated {
         if at >= self.recipe.duration {
             self.recipe.requests = Some(self.metadata.counts.requests);
             return Ok(None);
+        }
+        let is_long = self.recipe.requests.is_none_or(|requests| requests as f64 > MOST_REQUESTS);
+        if is_long && self.metadata.counts.requests == KNOWN_AFTER {
+            check_length(self.metadata.counts.requests, at, self.recipe.duration)?;
         }
         let sectors = self.recipe.sizes.pick(&mut self.kind_rng);
         let (op, flags) = self.recipe.mix.pick(&mut self.kind_rng);
@@ -256,6 +280,17 @@ mod tests {
         assert!(refused(Recipe { span: Sectors(MAX_END_SECTOR + 1), ..recipe() }).contains("span is too large"));
         assert!(refused(Recipe { requests: Some(0), ..recipe() }).contains("number of requests is 0"));
         assert!(Recipe { span: Sectors(MAX_END_SECTOR), ..recipe() }.generate().is_ok());
+    }
+
+    #[test]
+    fn a_load_of_far_too_many_requests_is_refused_when_that_is_known() {
+        let mut load = Recipe::new("uniform rate=1G", "uniform").unwrap().generate().unwrap();
+        let why = std::iter::repeat_with(|| load.next()).find_map(std::result::Result::err).unwrap().to_string();
+        assert!(why.contains("about 60,000,000,000 requests at this rate"), "{why}");
+        assert_eq!(load.metadata().counts.requests, KNOWN_AFTER);
+        // Fewer were asked for.
+        let few = Recipe { requests: Some(KNOWN_AFTER + 5), ..Recipe::new("uniform rate=1G", "uniform").unwrap() };
+        assert_eq!(all(few).len() as u64, KNOWN_AFTER + 5);
     }
 
     #[test]

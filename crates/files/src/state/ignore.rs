@@ -117,6 +117,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn patterns_are_in_a_small_regular_file() {
+        assert!(Ignore::read(Path::new("/dev/zero")).unwrap_err().to_string().contains("it is a device"));
+    }
+
+    #[test]
     fn a_pattern_matches_a_path_and_all_below_it() {
         let ignore = Ignore::parse(b"# libraries\n/usr/lib\n\n/etc/*.conf\n*.pyc\n/a/**/z\n/b/?\n");
         for path in ["/usr/lib", "/usr/lib/x/y", "/etc/ld.conf", "/x/y.pyc", "/y.pyc/z", "/a/z", "/a/b/c/z/d", "/b/x"] {

@@ -153,6 +153,11 @@ mod tests {
     }
 
     #[test]
+    fn a_map_is_a_small_regular_file() {
+        assert!(PathMap::read(Path::new("/dev/zero")).unwrap_err().to_string().contains("it is a device"));
+    }
+
+    #[test]
     fn the_longest_prefix_at_a_component_border_is_replaced() {
         let map = "# data\n/home/u data\n/home/u/deep /other/\n\"/with blank\" \"a \\\"b\"\n";
         for (path, expected) in [

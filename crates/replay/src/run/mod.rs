@@ -143,6 +143,7 @@ impl Prepared {
         warnings.extend(fewer_issuers);
         warnings.extend(demand.and_then(|demand| warnings::depth(&options, &demand)));
         warnings.extend(demand.and_then(|demand| warnings::buffers(&options, &demand, pool.largest())));
+        warnings.extend(demand.and_then(|demand| warnings::memory(&demand)));
         let journal = JournalWriter::create(
             &journal::path_for(&options.output),
             &metadata,

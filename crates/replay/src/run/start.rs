@@ -76,7 +76,13 @@ fn time_in(path: &Path, stop: &Stop, progress: &Progress) -> Result<UnixTime> {
         let text = match small_file::read_text(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(Error::Options(format!("--start-file: cannot read {}: {}", path.display(), system_text(&error)))),
+            Err(error) => {
+                return Err(Error::Options(format!(
+                    "--start-file: cannot read {}: {}",
+                    path.display(),
+                    system_text(&error)
+                )));
+            }
         };
         // Without the end of its line, it is still being written.
         if let Some((line, _)) = text.split_once('\n') {

@@ -63,6 +63,13 @@ pub fn before(
     warnings
 }
 
+/// A program that needs much memory.
+pub fn memory(demand: &Demand) -> Option<String> {
+    const MUCH: u64 = 1 << 30;
+    let needed = human::block(demand.memory);
+    (demand.memory >= MUCH).then(|| format!("the instances of the program need about {needed} of memory"))
+}
+
 /// A closed program whose requests do not all fit in the depth.
 pub fn depth(options: &Options, demand: &Demand) -> Option<String> {
     let depth = options.issuing.depth.requests as u64;

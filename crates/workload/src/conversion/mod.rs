@@ -8,8 +8,8 @@ mod sizes;
 mod writer;
 
 pub(crate) use devices::{Devices, Extent, Region, is_raw_device};
-pub(crate) use origin::{Origin, Origins};
 pub(crate) use group::{Group, weighted};
+pub(crate) use origin::{Origin, Origins};
 pub(crate) use sizes::{Sizes, bytes_text};
 pub(crate) use writer::{ProgramText, StreamText, Table};
 

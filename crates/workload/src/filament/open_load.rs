@@ -3,6 +3,7 @@
 use iosonar_trace::{Error, Kind, Metadata, Nanos, Reader, Request, Result};
 
 use super::{Overrun, Runtime};
+use crate::generated::{KNOWN_AFTER, check_length};
 
 /// Requests that a program's filaments ask for by timers and messages alone, in the order of their times.
 pub struct OpenLoad {
@@ -49,6 +50,10 @@ impl Reader<Request> for OpenLoad {
                 flags: ask.flags,
                 ..Request::new(asked.at, ask.op, ask.sector, ask.sectors)
             };
+            // Streams that end by themselves may ask for most of their requests at the beginning.
+            if self.runtime.is_endless() && self.metadata.counts.requests == 64 * KNOWN_AFTER {
+                check_length(self.metadata.counts.requests, asked.at, self.until)?;
+            }
             self.metadata.count_request(&request);
             return Ok(Some(request));
         }

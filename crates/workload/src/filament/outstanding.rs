@@ -45,6 +45,12 @@ pub(super) struct Origin {
 
 impl Outstanding {
     /// Makes room for so many more than before.
+    /// Allocates for what will be reserved later.
+    pub fn make_room(&mut self, more: usize) {
+        self.all.reserve_exact(more);
+        self.free.reserve_exact(more);
+    }
+
     pub fn reserve(&mut self, more: usize) {
         self.most += more;
         self.all.reserve(self.most - self.all.len());

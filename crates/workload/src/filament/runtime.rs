@@ -33,9 +33,18 @@ pub struct Runtime {
     outstanding: Outstanding,
     overrun: Option<Overrun>,
     is_without_device: bool,
+    is_endless: bool,
 }
 
 impl Runtime {
+    /// Makes room for so many more filaments with so many pending events in all. Lists that grow by themselves have up to
+    /// twice the size, and as much again while they move.
+    pub fn make_room(&mut self, filaments: u64, events: u64) {
+        self.filaments.reserve_exact(filaments as usize);
+        self.timers.make_room(filaments.saturating_add(events) as usize);
+        self.outstanding.make_room(events as usize);
+    }
+
     /// Adds a filament of a stream, which is woken at `start`.
     pub fn add(&mut self, filament: Box<dyn Filament>, stream: u16, start: Nanos) -> FilamentId {
         let id = self.add_asleep(filament, stream);
@@ -55,6 +64,15 @@ impl Runtime {
         self.ready.reserve(self.most_ready - self.ready.len());
         self.filaments.push(Entry { filament, pending: 0, most_pending, stream, has_ended: false });
         id
+    }
+
+    /// Some of the filaments do not end by themselves.
+    pub(crate) fn set_endless(&mut self) {
+        self.is_endless = true;
+    }
+
+    pub(super) fn is_endless(&self) -> bool {
+        self.is_endless
     }
 
     /// From now on no request completes.

@@ -48,6 +48,13 @@ pub(super) struct Timers {
 
 impl Timers {
     /// Makes room for so many more entries than before.
+    /// Allocates for what will be reserved later.
+    pub fn make_room(&mut self, more: usize) {
+        self.heap.reserve_exact(more);
+        self.free.reserve_exact(more);
+        self.entries.reserve_exact(more);
+    }
+
     pub fn reserve(&mut self, more: usize) {
         self.most += more;
         for list in [&mut self.heap, &mut self.free] {

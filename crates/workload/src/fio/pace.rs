@@ -125,7 +125,8 @@ pub fn depth(job: &Job, notes: &mut Vec<String>) -> Result<u64, String> {
         return Ok(1);
     }
     if depth > 1 && !job.has("ioengine") {
-        notes.push(format!("{}: ioengine={engine}, fio's default on Windows, has {depth} requests at a time", job.name));
+        notes
+            .push(format!("{}: ioengine={engine}, fio's default on Windows, has {depth} requests at a time", job.name));
     }
     if !SYNCHRONOUS.contains(&engine) && !ASYNCHRONOUS.contains(&engine) {
         notes.push(format!("{}: the engine {engine} is unknown, and taken as asynchronous", job.name));

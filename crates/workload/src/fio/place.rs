@@ -76,7 +76,10 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
             Some(Extent::Bytes(end)) if !is_raw_device(name) => Some(end),
             _ => None,
         };
-        let (to, base) = (to.filter(|to| *to != Extent::Percent(100.0)), name.rsplit(['/', '\\']).find(|base| !base.is_empty()).unwrap_or(name));
+        let (to, base) = (
+            to.filter(|to| *to != Extent::Percent(100.0)),
+            name.rsplit(['/', '\\']).find(|base| !base.is_empty()).unwrap_or(name),
+        );
         Ok(Region { device: devices.number(name, base, end), from, to })
     };
     let all = |devices: &mut Devices, from| {

@@ -310,9 +310,7 @@ impl Described<'_> {
             if blocks > 1
                 || parts.iter().any(|part| part.region != parts[0].region || part.positions != parts[0].positions)
             {
-                return Err(self
-                    .job
-                    .error("rw", "trimwrite together with thinktime_blocks, several files or zones"));
+                return Err(self.job.error("rw", "trimwrite together with thinktime_blocks, several files or zones"));
             }
             let group = groups.iter().find(|group| group.operations[0].0 == "discard").or(groups.first());
             let mut table = Table::default();

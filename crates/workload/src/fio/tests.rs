@@ -64,8 +64,14 @@ fn each_option_has_its_meaning() {
         ("rw=read bssplit=4k/70:64k size=1m", "sizes = \"4k:70,64k:30\""),
         ("rw=randwrite bssplit=4k/100,8k/50:16k/50 size=1m norandommap", "sizes = \"8k:50,16k:50\""),
         ("rw=randread random_distribution=zipf:1.2 size=1m", "positions = \"zipf exponent=1.2 ranks=hashed\""),
-        ("rw=randread random_distribution=pareto:0.2 size=1m", "positions = \"self-similar share=80% space=20% ranks=hashed\""),
-        ("rw=randread random_distribution=normal:10 size=1m", "positions = \"normal deviation=8.819% placement=hashed\""),
+        (
+            "rw=randread random_distribution=pareto:0.2 size=1m",
+            "positions = \"self-similar share=80% space=20% ranks=hashed\"",
+        ),
+        (
+            "rw=randread random_distribution=normal:10 size=1m",
+            "positions = \"normal deviation=8.819% placement=hashed\"",
+        ),
         ("rw=randread percentage_random=30 size=1m", "positions = \"runs random=30%\""),
         ("rw=randread percentage_random=0 size=1m", "positions = \"sequential\""),
         ("rw=randread:8 size=1m", "positions = \"runs length=8\""),
@@ -99,9 +105,18 @@ fn each_option_has_its_meaning() {
         ),
         ("rw=read numjobs=4 offset_increment=25%", "region = \"75%..\""),
         ("rw=write fsync=32 size=1m", "flush_every = 32\nrequests = 256"),
-        ("rw=randrw fdatasync=10 size=1m", "mix = \"read=50,write=50\"\nsizes = \"4k\"\npositions = \"shuffled\"\nregion = \"1M\"\nflush_every = 10\nrequests = 256"),
-        ("rw=write fsync=1 size=1m rate_iops=100", "arrivals = \"uniform rate=100\"\nop = \"write\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"1M\"\nflush_every = 1\nrequests = 256"),
-        ("rw=randrw rate_iops=30,10 fsync=4 size=1m", "name = \"a-writes\"\narrivals = \"uniform rate=10\"\nop = \"write\"\nsizes = \"4k\"\npositions = \"shuffled\"\nregion = \"1M\"\nflush_every = 4\nrequests = 64"),
+        (
+            "rw=randrw fdatasync=10 size=1m",
+            "mix = \"read=50,write=50\"\nsizes = \"4k\"\npositions = \"shuffled\"\nregion = \"1M\"\nflush_every = 10\nrequests = 256",
+        ),
+        (
+            "rw=write fsync=1 size=1m rate_iops=100",
+            "arrivals = \"uniform rate=100\"\nop = \"write\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"1M\"\nflush_every = 1\nrequests = 256",
+        ),
+        (
+            "rw=randrw rate_iops=30,10 fsync=4 size=1m",
+            "name = \"a-writes\"\narrivals = \"uniform rate=10\"\nop = \"write\"\nsizes = \"4k\"\npositions = \"shuffled\"\nregion = \"1M\"\nflush_every = 4\nrequests = 64",
+        ),
         ("rw=randread bssplit=4k/50:12k/50 size=1m", "positions = \"random-map\"\nregion = \"1M\"\nbytes = \"1M\""),
         ("rw=randread bsrange=4k-64k", "positions = \"random-map\"\npasses = 1"),
         ("rw=read time_based size=1m", "requests = 256"),
@@ -172,7 +187,10 @@ fn disks_of_windows_are_devices_with_an_asynchronous_engine() {
 fn errors_of_the_program_name_the_option() {
     for (options, why) in [
         ("size=4k\nbs=64k\n", "job.fio:3: bs=64k: "),
-        ("size=1m\nbs=64k\nrw=randread\nrandom_distribution=zoned:50/1:50/99\n", "job.fio:5: random_distribution=zoned:50/1:50/99: "),
+        (
+            "size=1m\nbs=64k\nrw=randread\nrandom_distribution=zoned:50/1:50/99\n",
+            "job.fio:5: random_distribution=zoned:50/1:50/99: ",
+        ),
     ] {
         let conversion = convert("job.fio", &format!("[a]\n{options}"), &Outside::NOTHING);
         let found = conversion.and_then(|conversion| conversion.program("job.fio")).unwrap_err();

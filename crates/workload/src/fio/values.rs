@@ -46,7 +46,9 @@ fn split(text: &str) -> (&str, &str) {
 
 /// fio reads the digits and silently leaves out what it does not know behind them.
 fn unread(text: &str, unit: &str, known: &str) -> String {
-    format!("`{text}`: fio does not read `{unit}` as a unit, and takes the digits alone; write a whole number with {known}")
+    format!(
+        "`{text}`: fio does not read `{unit}` as a unit, and takes the digits alone; write a whole number with {known}"
+    )
 }
 
 /// A time in microseconds. Numbers without a unit are in this one: `s` or `us`.
@@ -111,7 +113,8 @@ mod tests {
                 Some(_) => ["", "d", "h", "m", "s", "ms", "us", "msec", "usec"].contains(&&unit[..]),
                 None => {
                     let power = unit.trim_start_matches(['k', 'm', 'g', 't', 'p']);
-                    text == "0x10" || unit.len() - power.len() <= 1 && ["", "b", "i", "ib"].contains(&power) && unit != "i"
+                    text == "0x10"
+                        || unit.len() - power.len() <= 1 && ["", "b", "i", "ib"].contains(&power) && unit != "i"
                 }
             };
             for (kb_base, expected) in [(1024, of_1024), (1000, of_1000)] {

@@ -83,7 +83,9 @@ impl<'a> Facts<'a> {
     }
 
     fn is_mix(&self) -> bool {
-        self.job.text("rw").is_some_and(|rw| ["rw", "readwrite", "randrw"].contains(&rw.split(':').next().unwrap_or(rw)))
+        self.job
+            .text("rw")
+            .is_some_and(|rw| ["rw", "readwrite", "randrw"].contains(&rw.split(':').next().unwrap_or(rw)))
     }
 
     fn is_on(&self, option: &'static str) -> bool {

@@ -116,9 +116,8 @@ const PAGES_OF_ALL: u64 = 1 << 20;
 
 /// The sectors of a page in which loads are compared: 4 KiB, or more if requests (of these sectors) are very large.
 pub(super) fn page_for(requests: impl Iterator<Item = u64>) -> u64 {
-    let (count, pages) = requests.fold((0_u64, 0_u64), |(count, pages), sectors| {
-        (count + 1, pages.saturating_add(sectors.div_ceil(PAGE)))
-    });
+    let (count, pages) = requests
+        .fold((0_u64, 0_u64), |(count, pages), sectors| (count + 1, pages.saturating_add(sectors.div_ceil(PAGE))));
     let most = count.saturating_mul(PAGES_OF_REQUEST).max(PAGES_OF_ALL);
     PAGE * pages.div_ceil(most).max(1).next_power_of_two()
 }

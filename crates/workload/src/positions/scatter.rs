@@ -14,7 +14,10 @@ pub(super) enum Scatter {
     Scattered(Permutation),
     /// As fio does it: the multiplication by the golden ratio, modulo the slots, from an offset on (`__hash_u64` in hash.h,
     /// `zipf_next` and `gauss_next` in lib/). Ranks share a slot unless the number of slots is a power of two.
-    Hashed { slots: u64, offset: u64 },
+    Hashed {
+        slots: u64,
+        offset: u64,
+    },
 }
 
 const GOLDEN_RATIO: u64 = 0x61c8_8646_80b5_83eb;

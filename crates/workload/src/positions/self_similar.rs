@@ -28,12 +28,7 @@ pub static KIND: Kind = Kind {
                 default: ParamDefault::Value("20%"),
                 help: "share of the positions that are the most frequent",
             },
-            ParamSpec {
-                name: "ranks",
-                takes: RANKS,
-                default: ParamDefault::Value("scattered"),
-                help: RANKS_HELP,
-            },
+            ParamSpec { name: "ranks", takes: RANKS, default: ParamDefault::Value("scattered"), help: RANKS_HELP },
         ],
         example: "self-similar share=90% space=10%",
     },

@@ -21,12 +21,7 @@ pub static KIND: Kind = Kind {
                 default: ParamDefault::Value("1.1"),
                 help: "skew; 0.5 is low, 1.5 high",
             },
-            ParamSpec {
-                name: "ranks",
-                takes: RANKS,
-                default: ParamDefault::Value("scattered"),
-                help: RANKS_HELP,
-            },
+            ParamSpec { name: "ranks", takes: RANKS, default: ParamDefault::Value("scattered"), help: RANKS_HELP },
         ],
         example: "zipf exponent=1.2",
     },

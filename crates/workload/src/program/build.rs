@@ -134,6 +134,15 @@ pub(super) fn runtime(
         let streams = streams(section, &devices, settings.scale, (&Files::new(of.scripts.clone()), &of.loads))?;
         memory::check(streams.iter().fold(0, |sum, stream| stream.bytes().saturating_add(sum)))
             .map_err(|why| section.error("stream", &why))?;
+        for (number, stream) in streams.iter().enumerate() {
+            if of.streams.get(number).is_some_and(&is_wanted) && matches!(stream.kind, Source::Keys) {
+                if !stream.ends() {
+                    runtime.set_endless();
+                }
+                let events = u64::from(stream.plan.most_pending(stream.arrivals.is_some()));
+                runtime.make_room(stream.instances, stream.instances.saturating_mul(events));
+            }
+        }
         let receivers = receivers(&streams, |number| of.streams.get(number).is_some_and(&is_wanted));
         let mut followers: Vec<Vec<Follower>> = streams.iter().map(|_| Vec::new()).collect();
         for (number, stream) in streams.iter().enumerate() {
@@ -167,6 +176,7 @@ pub(super) fn demand(of: &Program, settings: &Settings) -> Result<Demand, String
         let devices = placed(section, settings)?;
         let mut demand = Demand::default();
         for stream in streams(section, &devices, settings.scale, (&Files::new(of.scripts.clone()), &of.loads))? {
+            demand.memory = demand.memory.saturating_add(stream.bytes());
             let plan = &stream.plan;
             let of_kind = match &stream.kind {
                 Source::Keys => None,

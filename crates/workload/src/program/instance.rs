@@ -120,7 +120,8 @@ impl Plan {
         (size_of::<Instance>() + positions * POSITIONS) as u64 + depth + events
     }
 
-    fn most_pending(&self, is_open: bool) -> u32 {
+    /// The most events of an instance that are pending.
+    pub fn most_pending(&self, is_open: bool) -> u32 {
         let requests = if self.is_waiting { self.most_outstanding() } else { 0 };
         let needs_message = self.most_outstanding() > MOST_AT_ONCE || requests == 0;
         let of_transaction = requests.saturating_add(u32::from(needs_message));
@@ -325,6 +326,11 @@ impl Instance {
 
     fn arrive(&mut self, asks: &mut Asks<'_>) {
         let Some(open) = &mut self.open else { return };
+        // The requests before it have used up the bytes since it was awaited.
+        if self.asked >= self.plan.most_sectors {
+            open.has_ended = true;
+            return self.end_if_idle(asks);
+        }
         match open.free.pop() {
             Some(number) => {
                 self.begun += 1;
@@ -425,7 +431,8 @@ impl Instance {
                         Which::Append { next, size, align } => append(next, *size, *align, sectors),
                     };
                     ask = Ask { device: *device, sector: Sector(first + inside), ..ask };
-                    (transaction.device, transaction.sector, transaction.sectors) = (ask.device, ask.sector, ask.sectors);
+                    (transaction.device, transaction.sector, transaction.sectors) =
+                        (ask.device, ask.sector, ask.sectors);
                 }
             }
             // A flush is for the whole device.
@@ -434,8 +441,7 @@ impl Instance {
             }
             self.asked += ask.sectors.0;
             self.writes += u64::from(op == Op::Write);
-            let is_flushed =
-                op == Op::Write && plan.flush_every > 0 && self.writes.is_multiple_of(plan.flush_every);
+            let is_flushed = op == Op::Write && plan.flush_every > 0 && self.writes.is_multiple_of(plan.flush_every);
             if plan.is_waiting {
                 transaction.outstanding += 1;
                 asks.issue_and_wait(ask);

@@ -6,8 +6,33 @@ use iosonar_trace::human;
 
 /// Refuses a program whose filaments need about so many bytes, if these are not available.
 pub(super) fn check(needed: u64) -> Result<(), String> {
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    refuse(needed, available(&meminfo))
+    let read = |file: &str| fs::read_to_string(file).ok();
+    let free = read("/proc/meminfo").and_then(|text| available(&text));
+    let address_space = read("/proc/self/limits").zip(read("/proc/self/statm"));
+    let address_space = address_space.and_then(|(limits, statm)| below_limit(&limits, &statm));
+    let group = read("/proc/self/cgroup").and_then(|text| below_group(&text, read));
+    refuse(needed, [free, address_space, group].into_iter().flatten().min())
+}
+
+/// Bytes of address space that `ulimit -v` leaves; none without a limit.
+fn below_limit(limits: &str, statm: &str) -> Option<u64> {
+    const PAGE: u64 = 4096;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let used: u64 = statm.split_whitespace().next()?.parse().ok()?;
+    Some(limit.saturating_sub(used * PAGE))
+}
+
+/// Bytes that the control group and those above it leave; none without a limit.
+fn below_group(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?.trim();
+    let number = |file: String| read(&file)?.trim().parse::<u64>().ok();
+    let of_group = |group: &std::path::Path| {
+        let folder = format!("/sys/fs/cgroup{}", group.display());
+        let limit = number(format!("{folder}/memory.max"))?;
+        Some(limit.saturating_sub(number(format!("{folder}/memory.current")).unwrap_or(0)))
+    };
+    std::path::Path::new(own).ancestors().filter_map(of_group).min()
 }
 
 fn refuse(needed: u64, available: Option<u64>) -> Result<(), String> {
@@ -31,6 +56,24 @@ fn available(meminfo: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_of_the_process_and_its_group_count() {
+        let limits = "Limit  Soft Limit  Hard Limit  Units\nMax address space         1048576              unlimited            bytes\n";
+        assert_eq!(below_limit(limits, "100 50 1"), Some((1 << 20) - 409_600));
+        assert_eq!(
+            below_limit("Max address space         unlimited            unlimited            bytes\n", "1"),
+            None
+        );
+        let files = |file: &str| match file {
+            "/sys/fs/cgroup/a/b/memory.max" => Some("max\n".into()),
+            "/sys/fs/cgroup/a/memory.max" => Some("5000\n".into()),
+            "/sys/fs/cgroup/a/memory.current" => Some("2000\n".into()),
+            _ => None,
+        };
+        assert_eq!(below_group("0::/a/b\n", files), Some(3000));
+        assert_eq!(below_group("0::/c\n", files), None);
+    }
 
     #[test]
     fn what_does_not_fit_is_refused() {

@@ -50,6 +50,8 @@ pub struct Demand {
     pub writes: bool,
     /// Whether some requests may change what the device holds: writes, discards; whatever a script or a load may ask for.
     pub changes: bool,
+    /// About the bytes of memory that its instances need.
+    pub memory: u64,
     /// The most requests of closed streams at a time.
     pub closed_at_once: u64,
 }

@@ -159,13 +159,17 @@ fn what_vdbench_accepts_is_accepted() {
     let plain = streams(&format!("{base}rd=r,wd=w,iorate=max,elapsed=6h\n"));
     // Words and units in any case.
     assert_eq!(streams(&format!("{base}RD=r,wd=w,IORATE=MAX,elapsed=6H\n")), plain);
-    let text = streams("sd=s,lun=/dev/sdb,openflags=O_SYNC\nwd=Default,rdpct=0\nwd=w,sd=s,seekpct=SEQ\nrd=r,wd=w,iorate=10,distribution=D\n");
+    let text = streams(
+        "sd=s,lun=/dev/sdb,openflags=O_SYNC\nwd=Default,rdpct=0\nwd=w,sd=s,seekpct=SEQ\nrd=r,wd=w,iorate=10,distribution=D\n",
+    );
     assert!(text.contains("arrivals = \"uniform rate=10\"\nop = \"fua\"") && text.contains("\"sequential\""), "{text}");
     // A range of a device, unless the workload has one.
     let text = streams("sd=s,lun=/dev/sdb,range=(10,20)\nwd=a,sd=s\nwd=b,sd=s,range=(40,50)\nrd=r,wd=*,iorate=10\n");
     assert!(text.contains("region = \"10%..20%\"") && text.contains("region = \"40%..50%\""), "{text}");
     // A run that names devices alone.
-    let text = streams("sd=sd1,lun=/dev/sdb\nsd=sd2,lun=/dev/sdc\nwd=default,rdpct=0\nrd=r,sd=sd*,xfersize=64k,iorate=100,elapsed=60\n");
+    let text = streams(
+        "sd=sd1,lun=/dev/sdb\nsd=sd2,lun=/dev/sdc\nwd=default,rdpct=0\nrd=r,sd=sd*,xfersize=64k,iorate=100,elapsed=60\n",
+    );
     for name in ["r-default-sd1", "r-default-sd2"] {
         let stream = format!("name = \"{name}\"\narrivals = \"poisson rate=50\"\nop = \"write\"\nsizes = \"64k\"");
         assert!(text.contains(&stream), "{text}");

@@ -148,14 +148,7 @@ fn filled(sizes: &[Sectors], block: Sectors) -> Vec<Filled> {
     all.into_iter().map(|blocks| Filled { blocks: blocks as f64, after: None }).collect()
 }
 
-fn object(
-    path: &Path,
-    block: Sectors,
-    counted: &Counted,
-    filled: &[Filled],
-    points: &[Point],
-    last: Point,
-) -> Value {
+fn object(path: &Path, block: Sectors, counted: &Counted, filled: &[Filled], points: &[Point], last: Point) -> Value {
     let bytes = (block.0 * 512) as f64;
     let point = |point: &Point| {
         json!({"seconds": point.at.as_secs(), "requests": point.requests, "accesses": point.accesses,

@@ -119,6 +119,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_description_is_a_small_regular_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("endless.toml");
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        let why = path.to_str().unwrap().parse::<Simulation>().unwrap_err();
+        assert!(why.contains("it is a device; name a regular file"), "{why}");
+    }
+
+    #[test]
     fn a_simulation_is_parsed_and_displayed() {
         for text in [
             "constant=200us",
