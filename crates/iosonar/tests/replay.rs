@@ -390,7 +390,7 @@ fn a_classic_result_can_be_read_and_replayed() {
     assert!(footer.complete, "{:?}", footer.notices);
     assert!(rows.iter().all(|row| row.outcome == Outcome::Ok && row.completed > row.issued));
     assert!(
-        ran.stderr.contains("1 rows without a completion"),
+        ran.stderr.contains("1 row without a completion"),
         "what the text has no words for is message: {}",
         ran.stderr
     );

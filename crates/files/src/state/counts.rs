@@ -61,7 +61,7 @@ impl Counts {
         let mut notices = Vec::new();
         let mut say = |count: u64, text: &str| {
             if count > 0 {
-                notices.push(format!("{count} {text}"));
+                notices.push(human::agreed(count, text));
             }
         };
         say(
@@ -95,7 +95,7 @@ impl Counts {
         say(self.messages, "messages may have carried descriptors (SCM_RIGHTS); these are not followed");
         say(self.transfers, "transfers between a file and a socket or pipe are not replayed");
         for (kind, count) in &self.not_followed {
-            notices.push(format!("{count} calls of {} are not followed", kind.name()));
+            notices.push(human::agreed(*count, &format!("calls of {} are not followed", kind.name())));
         }
         notices
     }

@@ -250,7 +250,7 @@ fn lost_flags_and_start_times_of_a_run_are_reported() {
     let mut writer = crate::create_run(&folder.path().join("x.replay"), &metadata).unwrap();
     writer.write(&IoResult { flags: crate::Flags::FUA, ..rows[0] }).unwrap();
     let said = writer.finish(&metadata).unwrap().warnings;
-    assert!(said[0].ends_with("1 requests lost their flags (FUA, sync, metadata, …)"), "{said:?}");
+    assert!(said[0].ends_with("1 request lost its flags (FUA, sync, metadata, …)"), "{said:?}");
     assert!(said[1].ends_with("the start date and time, nor names of devices"), "{said:?}");
 }
 

@@ -11,6 +11,7 @@ use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
 use crate::model::run_info::RunStatistics;
 use crate::model::units::Nanos;
+use crate::text::human;
 
 use super::row::{self, Columns, Kind};
 
@@ -40,7 +41,7 @@ impl RunLosses {
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("the format classic cannot hold everything: {count} {what}"))
+        .map(|(count, what)| format!("the format classic cannot hold everything: {}", human::agreed(count, what)))
         .collect()
     }
 }
