@@ -134,7 +134,7 @@ def test_finished_leaves_are_not_repeated_until_their_results_are_moved_away(tmp
 
 def test_a_leaf_that_is_added_while_another_runs_is_run_in_its_place(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "top", dry_run=1)
-    campaign.leaf("b", 'mkdir -p ../a && touch ../a.conf')
+    campaign.leaf("b", "mkdir -p ../a && touch ../a.conf")
     campaign.leaf("c")
     assert leaf_order(campaign.run().stderr) == ["b", "a", "c"]
 
