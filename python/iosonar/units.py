@@ -133,9 +133,11 @@ def percent(share: float, threshold: float = FAITHFUL) -> str:
 
 
 def change(share: float) -> str:
-    """A relative change in percent: +12.3 %."""
+    """A relative change in percent: +12.3 %. Beyond a factor of ten thousand, digits say nothing."""
     if not math.isfinite(share):
         return "–"
+    if share >= 1e4:
+        return ">+1,000,000 %"
     # Adding zero removes the sign of a negative zero.
     return f"{round(share * 100, 1) + 0.0:+,.1f} %"
 

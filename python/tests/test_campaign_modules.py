@@ -133,7 +133,8 @@ def test_a_leaf_wipes_reads_sets_the_scheduler_filters_and_draws(campaign: Campa
     campaign.conf(
         """
         enable_wipe=1 enable_slurp=1 scheduler=deadline
-        enable_graph=1 graph_options='--dynamic --only=latency.realtime' pictureoptions='size 400,300' turn_window=1
+        enable_graph=1 graph_output='page pictures' graph_options='--dynamic --only=latency.realtime'
+        pictureoptions='size 400,300' turn_window=1
         enable_pipe_reverse=1 enable_input_reverse=1 enable_pipe_select=1 enable_pipe_repeat=1 enable_pipe_slip=1
         enable_pipe_subst=1 enable_pipe_spread=1 enable_pipe_resize=1 enable_pipe_cmd=1
         pipe_select_to=0.3 pipe_slip_every=008 pipe_slip_increase=8 pipe_spread_factor=0.5 pipe_resize_max=16

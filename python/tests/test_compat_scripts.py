@@ -358,7 +358,10 @@ def test_tree_graph_draws_what_has_results_and_no_pictures_with_the_confs_of_the
     (top / "done" / "T.old.png").touch()
     (top / "default-main.conf").write_text("threads=512\n")
     (top / "default-graph.conf").write_text('graph_options="--dynamic"\npictureoptions="size 400,300"\n')
-    (top / "short.conf").write_text('graph_options="--static_--dynamic"\n(( threads == 512 )) && picturetype=svg\n')
+    (top / "short.conf").write_text(
+        'graph_options="--static_--dynamic"\n[[ $(cat format) == svg ]] && picturetype=svg\n'
+    )
+    (top / "short/format").write_text("svg")
     run("tree-graph.sh", cwd=top)
     assert "T.g30.ws_log.svg" in pictures(top / "short", "svg")
     assert "T.g01.latency.realtime.png" in pictures(top / "long" / "a b")

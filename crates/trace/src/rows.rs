@@ -185,8 +185,8 @@ impl<F: LineFormat> LineSource<F> {
         }
         self.format.conclude(about);
         if self.unaligned > 0 {
-            let count = human::count(std::mem::take(&mut self.unaligned));
-            about.notice(format!("{count} requests were not aligned to sectors of 512 bytes and were widened"));
+            let count = std::mem::take(&mut self.unaligned);
+            about.notice(human::agreed(count, "requests were not aligned to sectors of 512 bytes and were widened"));
         }
         note_damage(self.lines.source(), about);
         Ok(None)

@@ -69,7 +69,7 @@ impl Counts {
         let mut notices = Vec::new();
         let mut say = |count: u64, text: &str| {
             if count > 0 {
-                notices.push(format!("{count} {text}"));
+                notices.push(human::agreed(count, text));
             }
         };
         say(
@@ -103,7 +103,7 @@ impl Counts {
         say(self.messages, "messages may have carried descriptors (SCM_RIGHTS); these are not followed");
         notices.extend(self.lost_notice());
         for (kind, count) in &self.not_followed {
-            notices.push(format!("{count} calls of {} are not followed", kind.name()));
+            notices.push(human::agreed(*count, &format!("calls of {} are not followed", kind.name())));
         }
         notices
     }

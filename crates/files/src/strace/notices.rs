@@ -1,6 +1,6 @@
 //! Sentences about what a file lacks.
 
-use iosonar_trace::text::human::{count, counted};
+use iosonar_trace::text::human::{agreed, count, counted};
 
 use super::clock::{Clock, Kind};
 use super::names::Names;
@@ -20,10 +20,7 @@ pub fn add(metadata: &mut Metadata, oddities: &Oddities, names: &Names, times: K
         ),
     }
     if oddities.without_duration > 0 {
-        notices.push(format!(
-            "{} have no duration: 0 is assumed; record with -T",
-            counted(oddities.without_duration, "call")
-        ));
+        notices.push(agreed(oddities.without_duration, "calls have no duration: 0 is assumed; record with -T"));
     }
     if clock.steps_back > 0 {
         notices.push(format!(
@@ -82,8 +79,7 @@ pub fn add(metadata: &mut Metadata, oddities: &Oddities, names: &Names, times: K
         notices.push(format!("flags without a known value were left out: {}", names.join(", ")));
     }
     if metadata.counts.bad_lines > 0 {
-        let lines = counted(metadata.counts.bad_lines, "line");
-        notices.push(format!("{lines} {} not understood", if metadata.counts.bad_lines == 1 { "was" } else { "were" }));
+        notices.push(agreed(metadata.counts.bad_lines, "lines were not understood"));
     }
     metadata.notices.append(&mut notices);
 }

@@ -239,10 +239,10 @@ impl Writer<Request> for IologWriter {
         loss.warnings
             .extend(self.names.describe_renamed("the format fio-iolog needs unique file names without blanks"));
         if self.rounded > 0 {
-            let count = self.rounded;
+            let moved = format!("times were truncated, or moved from 0 to {FIRST_US} µs");
             loss.warnings.push(format!(
-                "the format fio-iolog has whole microseconds, and fio takes 0 as no time: the times of {count} requests were \
-                 truncated, or moved from 0 to {FIRST_US} µs"
+                "the format fio-iolog has whole microseconds, and fio takes 0 as no time: {}",
+                human::agreed(self.rounded, &moved)
             ));
         }
         self.output.finish()?;
@@ -341,14 +341,14 @@ fio version 3 iolog
         let text = String::from_utf8(text).unwrap();
         let times = text.lines().skip(1).map(|line| line.split(' ').next().unwrap());
         assert_eq!(times.collect::<Vec<_>>(), ["1", "1", "1", "1000", "1"], "{text}");
-        assert!(said[0].contains("of 1 requests"), "{said:?}");
+        assert!(said[0].contains(": 1 time was truncated"), "{said:?}");
     }
 
     #[test]
     fn requests_of_4_gib_and_more_are_split() {
         let discard = Request::new(Nanos(1000), Op::Discard, Sector(8), Sectors((1 << 33) / 512));
         let (text, said) = written("fio-iolog", &[discard], &about(&["sda"]));
-        assert!(said.len() == 1 && said[0].contains("1 requests of 4 GiB and more were split"), "{said:?}");
+        assert!(said.len() == 1 && said[0].contains("1 request of 4 GiB and more was split"), "{said:?}");
         let (rows, read) = load("fio-iolog", &text);
         assert!(rows.iter().all(|row| row.sectors.bytes() <= u64::from(u32::MAX)), "{rows:?}");
         assert_eq!(rows.iter().map(|row| row.sectors.0).sum::<u64>(), discard.sectors.0);

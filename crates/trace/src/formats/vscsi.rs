@@ -142,7 +142,7 @@ impl Source for Vscsi {
         }
         if self.other_commands > 0 {
             let count = std::mem::take(&mut self.other_commands);
-            about.notice(format!("{} SCSI commands that neither read nor write were left out", human::count(count)));
+            about.notice(format!("{} left out that neither read nor write", human::counted(count, "SCSI command")));
         }
         note_damage(&self.input, about);
         Ok(None)

@@ -143,11 +143,11 @@ impl<S: Source> Reader<Request> for InOrder<S> {
         let Some(Head { mut request, .. }) = self.waiting.pop() else {
             if self.late > 0 {
                 let window = self.window;
-                self.metadata.notice(format!(
-                    "{} requests were more than {} places out of time order and got the time of their predecessor",
-                    human::count(std::mem::take(&mut self.late)),
+                let what = format!(
+                    "requests were more than {} places out of time order and got the time of their predecessor",
                     human::count(window as u64)
-                ));
+                );
+                self.metadata.notice(human::agreed(std::mem::take(&mut self.late), &what));
             }
             return Ok(None);
         };

@@ -65,6 +65,35 @@ pub fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
+/// A number with what is said of so many things, in words for several: `3 requests were split`, but `1 request was split`. Up
+/// to the first of `;:(`, the words agree with the number.
+pub fn agreed(number: u64, words: &str) -> String {
+    if number != 1 {
+        return format!("{} {words}", count(number));
+    }
+    let (clause, rest) = words.split_at(words.find([';', ':', '(']).unwrap_or(words.len()));
+    let (noun, others) = clause.split_once(' ').unwrap_or((clause, ""));
+    let noun = noun.strip_suffix(if noun.ends_with("sses") { "es" } else { "s" }).unwrap_or(noun);
+    let mut said = format!("1 {noun}");
+    let mut before = "";
+    for word in others.split(' ').filter(|_| !others.is_empty()) {
+        let one = match word {
+            "were" => "was",
+            "are" => "is",
+            "have" if before != "may" => "has",
+            "their" => "its",
+            "use" => "uses",
+            "start" => "starts",
+            "map" => "maps",
+            "contradict" => "contradicts",
+            same => same,
+        };
+        said = format!("{said} {one}");
+        before = word;
+    }
+    said + rest
+}
+
 /// A rate per second, or another average: three significant digits, and all digits before the point.
 pub fn rate(per_second: f64) -> String {
     // More leading zeros are hard to count.
@@ -156,6 +185,23 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_agree_with_their_number() {
+        for (words, one) in [
+            ("requests were not aligned and were widened", "1 request was not aligned and was widened"),
+            ("lines were not understood", "1 line was not understood"),
+            ("requests lost their process", "1 request lost its process"),
+            ("calls have no duration: they are 0", "1 call has no duration: they are 0"),
+            ("calls use descriptors (these are unknown)", "1 call uses descriptors (these are unknown)"),
+            ("messages may have carried descriptors", "1 message may have carried descriptors"),
+            ("processes", "1 process"),
+        ] {
+            assert_eq!(agreed(1, words), one);
+            assert_eq!(agreed(0, words), format!("0 {words}"));
+            assert_eq!(agreed(4096, words), format!("4,096 {words}"));
+        }
+    }
 
     #[test]
     fn numbers_are_rounded_and_have_units() {

@@ -23,7 +23,7 @@ MAX_LEVELS = 24
 MAX_LEAVES = 40
 """Leaves that have room in a figure."""
 
-COUNTS, LEFT_OUT = "counts", "allows no verdict on the storage"
+COMPARED, DOUBTFUL = "compared", "allows no verdict on the storage"
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ def leaf_plot(analysis: Analysis) -> Figure | None:
         return None
     layers: list[Line] = []
     named: list[tuple[float, str]] = []
-    for role, label, are_used in ((Role.DEVICE_1, COUNTS, True), (Role.DEVICE_2, LEFT_OUT, False)):
+    for role, label, are_used in ((Role.DEVICE_2, COMPARED, True), (Role.DEVICE_1, DOUBTFUL, False)):
         bars: list[tuple[Array, Array]] = []
         for place, leaf in zip(range(len(leaves) - 1, -1, -1), leaves, strict=True):
             if bool(leaf.doubt) is are_used:

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use iosonar_trace::human::agreed;
 use iosonar_trace::output::CheckpointSchedule;
 use iosonar_trace::{Clocks, Nanos};
 use rustix::time::{ClockId, clock_gettime};
@@ -264,11 +265,11 @@ impl Recorder {
         metadata.notices.extend(self.kernel.losses().notices());
         let lost = self.sequence.lost();
         if lost > 0 {
-            metadata.notices.push(format!("{lost} calls have no end, because the event of their return was lost"));
+            metadata.notices.push(agreed(lost, "calls have no end, because the event of their return was lost"));
         }
         let late = self.sequence.late();
         if late > 0 {
-            metadata.notices.push(format!("{late} calls arrived too late for sorting, and have a later begin"));
+            metadata.notices.push(agreed(late, "calls arrived too late for sorting, and have a later begin"));
         }
         if let Some(problem) = self.kernel.uring_problem() {
             metadata.notices.push(format!("requests of io_uring are not recorded, this kernel refused: {problem}"));

@@ -3,6 +3,7 @@
 use iosonar_replay::config::issuing::Wait;
 use iosonar_replay::config::wait_choice::processors;
 use iosonar_replay::host::contention::Contention;
+use iosonar_trace::human::agreed;
 
 use crate::Name;
 use crate::replay::error::{Error, Result};
@@ -35,11 +36,12 @@ pub fn warnings(prescan: &Prescan, options: &Options) -> Vec<String> {
     warn_if(!is_complete, "the trace is incomplete: its recording or conversion was cut short".into());
     warn_if(
         mapped > 0,
-        format!("{mapped} calls map files into memory: accesses to mapped files are not recorded, and not replayed"),
+        agreed(mapped, "calls map files into memory: accesses to mapped files are not recorded, and not replayed"),
     );
-    warn_if(uring > 0, format!("{uring} calls of io_uring are replayed as system calls"));
+    warn_if(uring > 0, agreed(uring, "calls of io_uring are replayed as system calls"));
     let deleted = open.iter().filter(|open| open.is_deleted).count();
-    warn_if(deleted > 0, format!("{deleted} files that were open at the start had no name: they cannot be opened"));
+    let what = "files that were open at the start had no name, and cannot be opened";
+    warn_if(deleted > 0, agreed(deleted as u64, what));
     warn_if(
         options.factor != 1.0 && options.timing.has_times(),
         format!("a factor of {} changes the load", options.factor),

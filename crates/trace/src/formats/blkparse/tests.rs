@@ -135,7 +135,7 @@ fn requests_of_length_zero_keep_their_position() {
 fn requests_of_unknown_processes_are_reported() {
     let rows = [Request::new(Nanos(0), Op::Read, Sector(10), Sectors(8))];
     let (_, said) = written("blkparse", &rows, &about(&["8,0"]));
-    assert!(said.len() == 1 && said[0].contains("1 requests of unknown processes"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("1 request of unknown processes"), "{said:?}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn control_characters_in_the_name_of_a_process_are_replaced() {
         ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8))
     }];
     let (text, said) = written("blkparse", &rows, &about(&["8,0"]));
-    assert!(said.len() == 1 && said[0].contains("1 requests are of processes whose names"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("1 request is of processes whose names"), "{said:?}");
     let (back, read) = load("blkparse", &text);
     assert_eq!((back[0].comm.as_str(), read.counts.bad_lines), ("a?b?[2J", 0));
 }
@@ -185,7 +185,7 @@ fn a_request_with_only_an_issue_time_has_no_queue_event() {
     let about = crate::Metadata { request_time: crate::RequestTime::Issued, ..about(&["8,0"]) };
     for (format, warnings) in [("blkparse", 0), ("blktrace", 1)] {
         let (trace, said) = written(format, &rows, &about);
-        assert_eq!(said.iter().filter(|said| said.contains("have no event Q")).count(), warnings, "{said:?}");
+        assert_eq!(said.iter().filter(|said| said.contains("has no event Q")).count(), warnings, "{said:?}");
         let (back, read) = load(format, &trace);
         // Requests are taken from D, the most frequent event. The zero of a binary trace is arbitrary.
         let zero = back[0].at.0 - 500;
@@ -194,7 +194,7 @@ fn a_request_with_only_an_issue_time_has_no_queue_event() {
     }
     let early = Request { at: Nanos(20), queued: Some(Nanos(50)), ..issued };
     let (_, said) = written("blkparse", &[early], &about);
-    assert!(said.len() == 2 && said[0].contains("1 requests were queued before time zero"), "{said:?}");
+    assert!(said.len() == 2 && said[0].contains("1 request was queued before time zero"), "{said:?}");
     assert!(said[1].ends_with("read the blkparse output with `--action D`"), "{said:?}");
 }
 

@@ -14,6 +14,7 @@ use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::metadata::{Device, Metadata};
 use crate::model::request::{Op, Request};
 use crate::model::rwbs;
+use crate::text::human;
 
 /// Properties of a load that the format does not store.
 const UNSUPPORTED: [Property; 3] = [Property::Preamble, Property::Epoch, Property::Sizes];
@@ -107,16 +108,13 @@ impl Writer<Request> for BlkparseWriter {
         loss.warnings.extend(self.pending.warnings("blkparse"));
         loss.warnings.extend(self.names.describe_all("the format blkparse identifies devices by unique numbers"));
         if self.unknown_processes > 0 {
-            let count = self.unknown_processes;
-            loss.warnings
-                .push(format!("the format blkparse needs a pid: {count} requests of unknown processes have pid 0"));
+            let what = human::agreed(self.unknown_processes, "requests of unknown processes have pid 0");
+            loss.warnings.push(format!("the format blkparse needs a pid: {what}"));
         }
         if self.control_characters > 0 {
-            let count = self.control_characters;
-            loss.warnings.push(format!(
-                "the format blkparse cannot hold everything: {count} requests are of processes whose names contain control \
-                 characters, which became ?"
-            ));
+            let what = "requests are of processes whose names contain control characters, which became ?";
+            let what = human::agreed(self.control_characters, what);
+            loss.warnings.push(format!("the format blkparse cannot hold everything: {what}"));
         }
         self.output.finish()?;
         Ok(loss)

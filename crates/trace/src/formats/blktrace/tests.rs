@@ -232,7 +232,7 @@ fn requests_of_unknown_processes_are_reported() {
     let unknown = Request::new(Nanos(0), Op::Read, Sector(10), Sectors(8));
     let rows = [unknown, Request { comm: Comm::new("fio"), ..unknown }];
     let said = written("blktrace", &rows, &about(&["8,0"])).1;
-    assert!(said.len() == 2 && said[0].contains("1 requests lost their process"), "{said:?}");
+    assert!(said.len() == 2 && said[0].contains("1 request lost its process"), "{said:?}");
     assert!(said[1].contains("2 requests of unknown processes"), "{said:?}");
 }
 
@@ -391,7 +391,7 @@ fn requests_of_4_gib_and_more_are_split() {
         ..Request::new(Nanos(0), Op::Discard, Sector(8), Sectors((1 << 33) / 512))
     };
     let (bytes, said) = written("blktrace", &[discard], &about(&["8,0"]));
-    assert!(said.len() == 1 && said[0].contains("1 requests of 4 GiB and more were split"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("1 request of 4 GiB and more was split"), "{said:?}");
     let (rows, _) = load("blktrace", &bytes);
     let longest = (1 << 23) - 2048;
     assert_eq!(rows.iter().map(|row| row.sectors.0).collect::<Vec<_>>(), [longest, longest, 4096]);

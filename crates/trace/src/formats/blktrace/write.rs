@@ -14,6 +14,7 @@ use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::metadata::{Device, Metadata};
 use crate::model::request::{Comm, Op, Request};
+use crate::text::human;
 
 use super::numbers::{FLAGS, MAGIC, MINOR_BITS, category, event, notification};
 
@@ -194,16 +195,13 @@ impl Writer<Request> for BlktraceWriter {
         loss.warnings.extend(self.pending.warnings("blktrace"));
         let without_queue = self.pending.without_queue();
         if without_queue > 0 {
-            loss.warnings.push(format!(
-                "{without_queue} requests have no event Q, because the time when they were queued is unknown: btrecord and \
-                 btreplay use only Q events and leave them out"
-            ));
+            let what = "requests have no event Q, because their queueing time is unknown: btrecord and btreplay leave them out";
+            loss.warnings.push(human::agreed(without_queue, what));
         }
         loss.warnings.extend(self.devices.describe_all("the format blktrace identifies devices by unique numbers"));
         if self.unknown_processes > 0 {
-            let count = self.unknown_processes;
-            loss.warnings
-                .push(format!("the format blktrace needs a pid: {count} requests of unknown processes have pid 0"));
+            let what = human::agreed(self.unknown_processes, "requests of unknown processes have pid 0");
+            loss.warnings.push(format!("the format blktrace needs a pid: {what}"));
         }
         self.output.finish()?;
         Ok(loss)

@@ -129,7 +129,7 @@ fn many_bad_lines_leave_room_for_notices_about_the_whole_file() {
     let has_notice =
         |read: &Metadata, text: &str| assert!(read.notices.iter().any(|n| n.contains(text)), "{:?}", read.notices);
     assert_eq!((read.counts.bad_lines, of_lines(&read)), (120, 100));
-    has_notice(&read, "1 requests were not aligned");
+    has_notice(&read, "1 request was not aligned");
     has_notice(&read, "the file was cut short there");
     // Traces of events are read in batches: the first hundred bad lines of the file are listed, not of a batch.
     let event = |n: usize| format!("  8,0  0  {n}  0.{n:09}  1  Q  R {} + 8 [a]\n", n * 8);

@@ -4,6 +4,7 @@ use crate::io::stream::ConversionLoss;
 use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Flags, Request};
 use crate::model::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
+use crate::text::human;
 
 /// Counts of requests that lost something.
 #[derive(Default)]
@@ -96,7 +97,7 @@ impl Losses {
         let mut said: Vec<String> = counted
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("the format {format} cannot hold everything: {count} {what}"))
+            .map(|(count, what)| format!("the format {format} cannot hold everything: {}", human::agreed(count, what)))
             .collect();
         if let Some(shift) = self.shift.filter(|shift| shift.0 > 0) {
             said.push(format!("the format {format} has no negative times: all times are shifted by {shift}"));
@@ -190,7 +191,7 @@ mod tests {
             let rows = [request(1 << 53), request(8)];
             let (trace, said) = written(format, &rows, &about(&["8,0"]));
             assert!(trace.len() < 10_000, "{format}: {} bytes", trace.len());
-            assert!(said.iter().any(|said| said.contains("1 requests longer than 255 TiB were left out")), "{said:?}");
+            assert!(said.iter().any(|said| said.contains("1 request longer than 255 TiB was left out")), "{said:?}");
             assert_eq!(load(format, &trace).0.len(), 1, "{format}");
         }
     }

@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 use crate::events::Action;
 use crate::model::metadata::RequestTime;
 use crate::model::request::Request;
+use crate::text::human;
 
 /// Queue, issue and completion events of requests, in time order.
 pub struct RequestEvents {
@@ -103,9 +104,12 @@ impl RequestEvents {
         let mut warnings = Vec::new();
         if self.clipped > 0 {
             warnings.push(format!(
-                "the format {format} cannot hold everything: {} requests were queued before time zero, or too long before \
-                 their issue to be sorted; their Q is written later than it was",
-                self.clipped
+                "the format {format} cannot hold everything: {}",
+                human::agreed(
+                    self.clipped,
+                    "requests were queued before time zero, or too long before their issue to be sorted; Q is written later \
+                     than it was"
+                )
             ));
         }
         // If all requests had both events, a reader would take Q.
@@ -185,7 +189,7 @@ mod tests {
         events.push(15, &request);
         assert_eq!(events.warnings("x"), ["the times are issue times: read the x output with `--action D`"]);
         events.push(14, &request);
-        assert!(events.warnings("x")[0].contains("1 requests were queued before"), "{:?}", events.warnings("x"));
+        assert!(events.warnings("x")[0].contains("1 request was queued before"), "{:?}", events.warnings("x"));
     }
 
     #[test]

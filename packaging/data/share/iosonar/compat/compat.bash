@@ -358,18 +358,21 @@ graph_of_leaf() {
     graph_options="--static --dynamic"
     # Confs may use unset variables.
     set +u
-    for part in default-main default-graph "${parts[@]}"; do
-        [[ -z $part ]] || source_conf "$part" "$1" || return 1
+    for part in default-main default-graph; do
+        source_conf "$part" "$1" || return 1
+    done
+    cd -- "$1" || return 1
+    for part in "${parts[@]}"; do
+        [[ -z $part ]] || source_conf "$part" . "$1" || return 1
     done
     set -u
     export picturetype pictureoptions bad_latency bad_delay bad_ignore ws_list thrp_window
-    cd -- "$1" || return 1
     # The text of the manual has "--static_--dynamic", with an underscore for the space.
     # shellcheck disable=SC2086
     nice "$compat/graph" ${graph_options//_--/ --} "${runs[@]##*/}"
 }
 
-# source_conf NAME LEAF: NAME.conf, looked up from the leaf upwards; that of a module may be missing.
+# source_conf NAME LEAF [SHOWN]: NAME.conf, looked up from the leaf upwards; that of a module may be missing.
 source_conf() {
     local folder i
     folder=$(cd -- "$2" && pwd) || return 1
@@ -383,7 +386,7 @@ source_conf() {
         folder=${folder%/*}
     done
     [[ $1 == default-* ]] || {
-        printf '%s: no %s.conf in %s or its parents\n' "$name" "$1" "$2" >&2
+        printf '%s: no %s.conf in %s or its parents\n' "$name" "$1" "${3-$2}" >&2
         return 1
     }
 }
