@@ -38,7 +38,8 @@ class Command(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses arguments; ends the program if they are wrong."""
-        return _or_refused(ctx, lambda: super(Command, self).parse_args(ctx, args))
+        rest: list[str] = _or_refused(ctx, lambda: super(Command, self).parse_args(ctx, args))
+        return rest
 
 
 class Group(typer.core.TyperGroup):
@@ -54,7 +55,8 @@ class Group(typer.core.TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses arguments; ends the program if they are wrong."""
-        return _or_refused(ctx, lambda: super(Group, self).parse_args(ctx, args))
+        rest: list[str] = _or_refused(ctx, lambda: super(Group, self).parse_args(ctx, args))
+        return rest
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Finds the subcommand; ends the program if there is none of that name."""
