@@ -193,3 +193,11 @@ def test_a_trace_is_a_side_of_its_own(
 ) -> None:
     assert compare(*repeated["a"], "vs", trace, *repeated["b"], "--out", tmp_path) == 1
     assert "a trace is a side of its own" in capsys.readouterr().err
+
+
+def test_offsets_beyond_any_file_are_drawn(tmp_path: Path) -> None:
+    farthest = 2**63 - 1
+    rows = [read(n, "/a", place, length) for n, (place, length) in enumerate([(farthest, 4096), (0, farthest), (8, 8)])]
+    rows += [read(9, "/a", -farthest, 8), read(10, "/b", farthest, farthest)]
+    trace = write_calls(tmp_path / "far.calls.parquet", rows)
+    assert report(trace, "--format", "png", "--size", "300x200", "--out", tmp_path / "out") == 0

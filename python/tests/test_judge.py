@@ -35,6 +35,7 @@ def test_the_judge_reads_events_and_loads(judge: Any, tmp_path: Path) -> None:
     assert (event[1], event[2], judge.direction(event[3]), event[4]) == ("12", "000345", "W", "800")
     load = tmp_path / "a.load"
     load.write_text(
-        "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n  0.5 ;  8 ;  8 ; R ; 0 ; 0\n 2 ; 1 ; 1 ; W\n"
+        "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n"
+        "  0.5 ;  8 ;  8 ; R ; 0 ; 0\n 2 ; 1 ; 1 ; W\n"
     )
     assert list(judge.requests(load, 0, 1)) == [(500000.0, (8, "R"))]

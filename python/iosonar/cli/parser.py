@@ -1,7 +1,7 @@
 """The parser of the programs, with the look of the Rust half's: `-h`, help, usage errors, one width, the same colours.
 
-`definitions` describes all options as data. The Rust half has a copy (`crates/iosonar/src/python_half.json`), from which it
-makes shell completions and man pages; a test keeps it up to date.
+`definitions` describes all options as data. The Rust half has a copy, `crates/iosonar/src/python_half.json`, for shell
+completions and man pages; a test keeps it up to date.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ mod tests {
         let expected = json!({
             "output": "b", "start": "10m", "end": "900500ms", "depth": "each=16", "ahead": "100",
             "ahead-time": "1500us", "speedup": "2.5", "closed": "no-think", "wait": "inline", "compressible": "30",
-            "simulate": "constant=200us", "force": true, "isolate": ["workers", "awake"], "strong": "0", "buffers": "64",
+            "simulate": "constant=200us", "force": true, "isolate": ["workers", "awake"], "strong": "0", "buffers": "64M",
         });
         assert_eq!(typed(words), expected);
         assert_eq!(typed("--fake-io -o b --closed")["closed"], "think");
