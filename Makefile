@@ -66,19 +66,15 @@ test-spark: system-for-test $(VENV)/spark $(VENV)/program-dev ## compare the res
 	tools/system.sh spark
 	$(BIN)/pytest -m spark
 
-# The folder of the programs that measure replayers: issue_error.py, make_load.py, bare_loop.c, floor.c.
-JUDGES ?=
-
 .PHONY: bench
-bench: build ## measure against other programs, as root on a quiet machine: make bench JUDGES=DIR
+bench: build ## measure against other programs, as root on a quiet machine
 	tools/system.sh bench
-	@test -n "$(JUDGES)" || { echo "name the folder of the judging programs: make bench JUDGES=DIR" >&2; exit 1; }
-	python3 bench/fidelity.py --judge "$(JUDGES)" --iosonar $(BUILT)
+	python3 bench/fidelity.py --iosonar $(BUILT)
 	python3 bench/asap.py --iosonar $(BUILT)
 	python3 bench/wait.py --iosonar $(BUILT)
 	python3 bench/busy_poll.py --iosonar $(BUILT)
 	python3 bench/issuers.py --iosonar $(BUILT)
-	python3 bench/iolog.py --judge "$(JUDGES)" --iosonar $(BUILT)
+	python3 bench/iolog.py --iosonar $(BUILT)
 	cargo run --release --locked --quiet --package iosonar-replay --example conflicts_speed
 	cargo build --release -p iosonar-replay --example loop_alone
 	python3 bench/null.py --iosonar $(BUILT) --loop target/release/examples/loop_alone
@@ -91,10 +87,9 @@ bench: build ## measure against other programs, as root on a quiet machine: make
 
 # Some experiments read tables with the libraries of the Python half.
 .PHONY: bench-paper
-bench-paper: build $(VENV)/libraries ## the experiments of the Buttress paper, as root on a quiet machine: make bench-paper JUDGES=DIR
+bench-paper: build $(VENV)/libraries ## the experiments of the Buttress paper, as root on a quiet machine
 	tools/system.sh bench
-	@test -n "$(JUDGES)" || { echo "name the folder of the judging programs: make bench-paper JUDGES=DIR" >&2; exit 1; }
-	python3 bench/paper_issue_error.py --judge "$(JUDGES)" --iosonar $(BUILT)
+	python3 bench/paper_issue_error.py --iosonar $(BUILT)
 	$(BIN)/python bench/paper_replays.py --iosonar $(BUILT)
 	python3 bench/paper_asap.py --iosonar $(BUILT)
 	$(BIN)/python bench/cause_to_issue.py --iosonar $(BUILT)

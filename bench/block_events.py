@@ -1,13 +1,10 @@
 """When requests reached the block layer and when they completed there, by the kernel's clock, of any program."""
 
-import os
 import re
-from pathlib import Path
 
 import numpy as np
-from common import sh
+from tracefs import Recording
 
-TRACEFS = Path("/sys/kernel/tracing")
 QUEUED, COMPLETED = "block_bio_queue", "block_rq_complete"
 LINE = re.compile(rf"\s(\d+)\.(\d+): ({QUEUED}|{COMPLETED}): \d+,\d+ R\S* (?:\(\) )?(\d+) \+ \d+", re.ASCII)
 
@@ -16,44 +13,27 @@ class ReadEvents:
     """Records the reads of a device while it is entered: times in µs of CLOCK_MONOTONIC, and sectors."""
 
     def __init__(self, device: str) -> None:
-        if not (TRACEFS / "instances").is_dir():
-            sh("mount", "-t", "tracefs", "none", TRACEFS)
-        number = Path(device).stat().st_rdev
-        self.filter = f"dev == {(os.major(number) << 20) | os.minor(number)}"
-        self.folder = TRACEFS / "instances" / f"iosonar_bench_{os.getpid()}"
+        self.recording = Recording(device, QUEUED, COMPLETED)
         self.queued: tuple[np.ndarray, np.ndarray] = ()
         self.completed: tuple[np.ndarray, np.ndarray] = ()
 
-    def _set(self, name: str, value: str) -> None:
-        (self.folder / name).write_text(value)
-
     def __enter__(self) -> "ReadEvents":
-        self.folder.mkdir()
-        self._set("tracing_on", "0"), self._set("buffer_size_kb", "200000"), self._set("trace_clock", "mono")
-        for event in (QUEUED, COMPLETED):
-            self._set(f"events/block/{event}/filter", self.filter), self._set(f"events/block/{event}/enable", "1")
-        self._set("tracing_on", "1")
+        self.recording.__enter__()
         return self
 
     def __exit__(self, *failed: object) -> None:
         try:
-            self._set("tracing_on", "0")
             if not failed[0]:
+                self.recording.stop()
                 self._read()
         finally:
-            for event in (QUEUED, COMPLETED):
-                self._set(f"events/block/{event}/enable", "0")
-            self.folder.rmdir()
+            self.recording.__exit__(*failed)
 
     def _read(self) -> None:
-        lost = re.compile(r"^(?:overrun|dropped events): ([1-9]\d*)", re.MULTILINE)
-        if any(lost.search(each.read_text()) for each in self.folder.glob("per_cpu/cpu*/stats")):
-            raise SystemExit("the kernel's buffer overran: measure for a shorter time")
         found: dict[str, list[tuple[int, int]]] = {QUEUED: [], COMPLETED: []}
-        with (self.folder / "trace").open() as lines:
-            for line in lines:
-                if m := LINE.search(line):
-                    found[m[3]].append((int(m[1]) * 1_000_000 + int(m[2]), int(m[4])))
+        for line in self.recording.lines():
+            if m := LINE.search(line):
+                found[m[3]].append((int(m[1]) * 1_000_000 + int(m[2]), int(m[4])))
         self.queued, self.completed = (
             np.array(found[event], np.int64).reshape(-1, 2).T for event in (QUEUED, COMPLETED)
         )

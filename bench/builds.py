@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares two builds of iosonar: accuracy, and throughput as fast as possible.
 
-    bench/builds.py --judge DIR --before PATH --after PATH [--rounds 9] [--rates 10000,50000] [--seconds 4]
+    bench/builds.py --before PATH --after PATH [--rounds 9] [--rates 10000,50000] [--seconds 4]
                     [--requests 1000000] [--depth 64] [--json FILE]
 
 As bench/fidelity.py and bench/asap.py, but both programs are iosonar: in turns, on the same loop device with direct I/O over a
@@ -74,7 +74,7 @@ def values(seen: dict[str, list[dict]], key: str) -> tuple[list[float], list[flo
 
 def main() -> None:
     p = options(__doc__)
-    p.add_argument("--judge", type=Path, required=True), p.add_argument("--rounds", type=int, default=9)
+    p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--before", type=Path, required=True), p.add_argument("--after", type=Path, required=True)
     p.add_argument("--rates", default="10000,50000"), p.add_argument("--seconds", type=float, default=4)
     p.add_argument("--requests", type=int, default=1_000_000), p.add_argument("--depth", type=int, default=64)

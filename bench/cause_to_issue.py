@@ -8,7 +8,7 @@ Each read follows the completion of another one, at once or after an exponential
 `iosonar workload run` and closed_loop.c (one thread, one io_uring; it spins) do this in turns. Two clocks measure both: the
 program's own, from the completion as it sees it, or the end of the think time, to the submission; and the kernel's
 tracepoints, from block_rq_complete to block_bio_queue. With think times the latter is the distance of block_bio_queue from the
-end of the think time, without the median, as issue_error.py has it for loads. Needs root and the libraries of the Python half.
+end of the think time, without the median, as judge.py has it for loads. Needs root and the libraries of the Python half.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: options, a folder, a fast device, loads and the judging program."""
+"""Shared by the benchmarks: options, a folder, a fast device, loads and the judge."""
 
 import argparse
 import json
@@ -57,19 +57,28 @@ def bench(mib: int, gib: int = 0) -> Iterator[tuple[Path, LoopDevice]]:
             device.close()
 
 
+HERE = Path(__file__).resolve().parent
+
+
 def poisson(args: argparse.Namespace, rate: float, place: Path) -> Path:
-    """A classic load of Poisson arrivals for `args.seconds`, made by the judging programs' generator."""
+    """A classic load of Poisson arrivals for `args.seconds`: 4 KiB, 70 % reads."""
     load = place / "poisson.load"
-    make = [args.judge / "make_load.py", "poisson", rate, args.seconds, "--mib", args.mib]
-    with load.open("w") as f:
-        subprocess.run([sys.executable, *map(str, make)], stdout=f, check=True)
+    shape = ("--size", "4k", "--reads", 0.7, "--span", f"{args.mib}M", "--seed", 1, "--overwrite")
+    sh(args.iosonar, "generate", "poisson", load, "--rate", rate, "--duration", f"{args.seconds}s", *shape)
     return load
+
+
+def compiled(name: str, place: Path, *libraries: str) -> Path:
+    """A C program of this folder."""
+    sh("cc", "-O2", "-o", place / name, HERE / f"{name}.c", *libraries)
+    return place / name
 
 
 def judge(args: argparse.Namespace, load: Path, device: str, command: list[str]) -> dict:
     """Measures a replayer by the kernel's clock; with `args.end`, in a window of the load."""
-    window = ["--start", str(args.start), "--end", str(args.end)] if args.end else []
-    words = [args.judge / "issue_error.py", load, device, *window, "--json", "--timeout", "600", "--", *command]
+    # Of the benchmarks, some have no window.
+    window = ["--start", args.start, "--end", args.end] if getattr(args, "end", 0) else []
+    words = [HERE / "judge.py", load, device, *window, "--json", "--timeout", "600", "--", *command]
     return json.loads(sh(sys.executable, *words))
 
 

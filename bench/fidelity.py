@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Compares the issue times of iosonar with those of a minimal replayer.
 
-    bench/fidelity.py --judge DIR [--pairs 9] [--rates 1000,10000] [--seconds 8]
+    bench/fidelity.py [--pairs 9] [--rates 1000,10000] [--seconds 8]
                       [--load FILE --start S --end S --gib 34] [--isolate[=PARTS]] [--iosonar PATH] [--options '...']
                       [--json FILE]
 
-DIR has issue_error.py (which measures any replayer by the kernel's clock), make_load.py, bare_loop.c and floor.c. Both
-programs replay the same load, in turn, on a loop device with direct I/O over a file in memory; the noise of the machine
-(floor) is measured with them. Prints a table of medians over the pairs. Needs root.
+judge.py measures both by the kernel's clock: bare_loop.c and iosonar replay the same load, in turn, on a loop device with
+direct I/O over a file in memory; the noise of the machine (floor.c) is measured with them. Prints a table of medians over the pairs. Needs root.
 
 A natural load needs a device on which it fits, as the measurement does not follow wrap-around: `--gib` makes a sparse
 one, which takes memory only for written data. `--isolate` adds a third run to each pair, with `--isolate` of the parts
@@ -20,7 +19,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from common import LoopDevice, bench, judge, keep, options, poisson, sh
+from common import LoopDevice, bench, compiled, judge, keep, options, poisson, sh
 
 BOUNDS = ("10", "25", "50", "100")
 
@@ -75,7 +74,7 @@ def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, f
 
 def main() -> None:
     p = options(__doc__)
-    p.add_argument("--judge", type=Path, required=True), p.add_argument("--pairs", type=int, default=9)
+    p.add_argument("--pairs", type=int, default=9)
     p.add_argument("--rates", default="1000,10000"), p.add_argument("--seconds", type=float, default=8)
     p.add_argument("--load", type=Path), p.add_argument("--start", type=float, default=0)
     p.add_argument("--end", type=float, default=0), p.add_argument("--gib", type=int, default=0)
@@ -83,8 +82,7 @@ def main() -> None:
     args = p.parse_args()
     results = []
     with bench(args.mib, args.gib) as (folder, device):
-        sh("cc", "-O2", "-o", folder / "bare_loop", args.judge / "bare_loop.c", "-luring")
-        sh("cc", "-O2", "-o", folder / "floor", args.judge / "floor.c", "-lm")
+        compiled("bare_loop", folder, "-luring"), compiled("floor", folder, "-lm")
         if args.load:
             results.append(pairs(args, args.load.name, args.load, device, folder, 10_000))
         else:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compares replays of the same load by `iosonar replay` and by fio's `read_iolog`.
 
-    bench/iolog.py --judge DIR [--pairs 5] [--rates 1000,10000] [--seconds 8] [--engine io_uring] [--depth 64]
+    bench/iolog.py [--pairs 5] [--rates 1000,10000] [--seconds 8] [--engine io_uring] [--depth 64]
                    [--iosonar PATH] [--json FILE]
 
-DIR has issue_error.py and make_load.py, as for bench/fidelity.py. Both programs replay the same Poisson load, in turn,
+judge.py judges. Both programs replay the same Poisson load, in turn,
 on a loop device with direct I/O over a file in memory; fio reads it as an I/O log of version 3, its most exact one
 (microseconds), made by `iosonar convert`. Issue times are measured by the kernel's clock. Both programs should report
 the same latency, as the device is the same. Needs root and fio.
@@ -86,7 +86,7 @@ def compare(args: argparse.Namespace, name: str, load: Path, device: LoopDevice,
 
 def main() -> None:
     p = options(__doc__)
-    p.add_argument("--judge", type=Path, required=True), p.add_argument("--pairs", type=int, default=5)
+    p.add_argument("--pairs", type=int, default=5)
     p.add_argument("--rates", default="1000,10000"), p.add_argument("--seconds", type=float, default=8)
     p.add_argument("--engine", default="io_uring"), p.add_argument("--depth", type=int, default=64)
     # The measured window: the whole load.

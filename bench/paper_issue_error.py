@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Repeats the experiments of a paper about issue accuracy: iosonar beside simple replayers, and over the rate.
 
-    bench/paper_issue_error.py --judge DIR [--rounds 3] [--seconds 8] [--loads omail-like,harp-like] [--speeds 1,4]
+    bench/paper_issue_error.py [--rounds 3] [--seconds 8] [--loads omail-like,harp-like] [--speeds 1,4]
                                [--rates 1000,10000] [--threads 64] [--iosonar PATH] [--json FILE]
 
 The paper: E. Anderson et al., "Buttress: A toolkit for flexible and high fidelity I/O benchmarking", FAST 2004, figures 4 to
-7. DIR has issue_error.py, make_load.py and bare_loop.c, as for bench/fidelity.py. Each load is replayed at its own speed and
+7. judge.py judges. Each load is replayed at its own speed and
 at four times that, in turns, on a loop device with direct I/O over a file in memory: by naive_replay.c, which waits by
 select(), by usleep(), or for a thread that watches the clock; by fio's read_iolog; by iosonar. Then even loads (figure 7) by
 a bare loop and by iosonar. Issue times are by the kernel's clock. `--speeds ''` or `--rates ''` leaves out a part. Needs root
@@ -17,7 +17,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from common import LoopDevice, bench, judge, keep, options, sh
+from common import LoopDevice, bench, compiled, judge, keep, options, sh
 from replayers import LOADS, Load, commands, generate, options_of_replayers, readable, turns
 
 BOUNDS = ("10", "50", "100", "1000")
@@ -98,8 +98,7 @@ def figures_4_to_6(args: argparse.Namespace, folder: Path, device: LoopDevice) -
 
 
 def figure_7(args: argparse.Namespace, folder: Path, device: LoopDevice) -> list[dict]:
-    bare, run = folder / "bare_loop", folder / "run.replay.parquet"
-    sh("cc", "-O2", "-o", bare, args.judge / "bare_loop.c", "-luring")
+    bare, run = compiled("bare_loop", folder, "-luring"), folder / "run.replay.parquet"
     results = []
     for rate in map(int, args.rates.split(",")):
         load, seconds = folder / f"even-{rate}.load", min(args.seconds_at_rate, EVENTS_MOST / rate)
@@ -123,7 +122,7 @@ def figure_7(args: argparse.Namespace, folder: Path, device: LoopDevice) -> list
 def main() -> None:
     p = options(__doc__)
     options_of_replayers(p)
-    p.add_argument("--judge", type=Path, required=True), p.add_argument("--loads", default=",".join(LOADS))
+    p.add_argument("--loads", default=",".join(LOADS))
     p.add_argument("--speeds", default="1,4"), p.add_argument("--seconds-at-rate", type=float, default=2)
     p.add_argument("--rates", default="1000,5000,10000,20000,50000,100000,150000,200000,300000")
     args = p.parse_args()

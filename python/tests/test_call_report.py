@@ -245,3 +245,11 @@ def test_changes_that_were_not_replayed_are_named(
     page = (tmp_path / "shop.compare.html").read_text()
     assert named in page
     assert "all calls had the results of the original" not in page
+
+
+def test_offsets_beyond_any_file_are_drawn(tmp_path: Path) -> None:
+    farthest = 2**63 - 1
+    rows = [read(n, "/a", place, length) for n, (place, length) in enumerate([(farthest, 4096), (0, farthest), (8, 8)])]
+    rows += [read(9, "/a", -farthest, 8), read(10, "/b", farthest, farthest)]
+    trace = write_calls(tmp_path / "far.calls.parquet", rows)
+    assert report(trace, "--format", "png", "--size", "300x200", "--out", tmp_path / "out") == 0

@@ -50,7 +50,8 @@ fn a_build_notices_that_clang_was_installed_or_removed() {
     for tool in found.chain([cargo.to_owned(), cargo.with_file_name("rustc")]) {
         symlink(&tool, at("tools").join(tool.file_name().unwrap())).unwrap();
     }
-    fs::write(at("Cargo.toml"), "[package]\nname = \"a\"\nedition = \"2024\"\nbuild = \"build.rs\"\n[workspace]\n").unwrap();
+    fs::write(at("Cargo.toml"), "[package]\nname = \"a\"\nedition = \"2024\"\nbuild = \"build.rs\"\n[workspace]\n")
+        .unwrap();
     fs::create_dir(at("src")).unwrap();
     let compile = concat!(env!("CARGO_MANIFEST_DIR"), "/compile.rs");
     fs::copy(compile, at("compile.rs")).unwrap();

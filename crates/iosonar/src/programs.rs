@@ -6,37 +6,47 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use clap::{Arg, Command, ValueHint};
+use clap::{Arg, ArgAction, Command, ValueHint};
+use serde::Deserialize;
 
 use crate::console::one_line;
 
-/// A command of the Python half.
+/// A command of the Python half, as its parser describes it; a test of that half keeps the copy up to date.
+#[derive(Deserialize)]
 struct OfPython {
-    name: &'static str,
-    about: &'static str,
+    name: String,
+    about: String,
+    arguments: Vec<Argument>,
+    options: Vec<Opt>,
+    commands: Vec<OfPython>,
+    after: String,
 }
 
-const PYTHON_HALF: [OfPython; 6] = [
-    OfPython { name: "report", about: "Show runs or loads as diagrams, on a page or as pictures" },
-    OfPython {
-        name: "compare",
-        about: "Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary",
-    },
-    OfPython { name: "sql", about: "Query runs and loads in SQL" },
-    OfPython {
-        name: "sweep",
-        about: "Run a program at several depths, rates or working sets: throughput, response time, and the knee",
-    },
-    OfPython {
-        name: "sensitivity",
-        about: "Replay a load exactly and with degraded issue times: how much response times and queues change",
-    },
-    OfPython {
-        name: "campaign",
-        about: "Run a tree of replays on hosts and devices, one for each directory without subdirectories",
-    },
-];
+#[derive(Deserialize)]
+struct Argument {
+    value: String,
+    help: String,
+    required: bool,
+}
+
+#[derive(Deserialize)]
+struct Opt {
+    long: String,
+    aliases: Vec<String>,
+    short: Option<char>,
+    /// The name of the value; none for a flag.
+    value: Option<String>,
+    values: Vec<String>,
+    help: String,
+    default: Option<String>,
+    repeated: bool,
+}
+
+static PYTHON_HALF: LazyLock<Vec<OfPython>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("python_half.json")).expect("a test of the Python half writes it")
+});
 
 /// In lists, the Python half's commands follow this one.
 const BEFORE_PYTHON_HALF: &str = "replay";
@@ -45,7 +55,7 @@ const BEFORE_PYTHON_HALF: &str = "replay";
 const HEADING: &str = "Other programs iosonar-NAME:";
 
 pub fn is_of_python(name: &OsStr) -> bool {
-    PYTHON_HALF.iter().any(|of| name == of.name)
+    PYTHON_HALF.iter().any(|of| name == of.name.as_str())
 }
 
 /// Finds the executable `iosonar-NAME`.
@@ -75,7 +85,7 @@ pub fn join(own: Command) -> Command {
         joined = joined.mut_subcommand(&name, |of| of.display_order(position));
         position += 1;
         if name == BEFORE_PYTHON_HALF {
-            for of in &PYTHON_HALF {
+            for of in PYTHON_HALF.iter() {
                 joined = joined.subcommand(of_python(of).display_order(position));
                 position += 1;
             }
@@ -84,19 +94,61 @@ pub fn join(own: Command) -> Command {
     joined
 }
 
-fn of_python(of: &OfPython) -> Command {
-    let words = Arg::new("words").value_name("ARGUMENTS").num_args(0..).value_hint(ValueHint::FilePath);
-    Command::new(of.name)
-        .about(of.about)
+/// The command with its options, for completions and man pages; its own program parses them.
+fn of_python(of: &'static OfPython) -> Command {
+    let mut command = Command::new(of.name.as_str())
+        .about(of.about.as_str())
+        .after_help(of.after.as_str())
         .disable_version_flag(true)
-        .arg(words.help("Files and options of this command"))
-        .after_help(format!("Part of iosonar's Python half. `iosonar {} --help` lists its options.", of.name))
+        .args_conflicts_with_subcommands(true)
+        .disable_help_subcommand(true);
+    for of in &of.arguments {
+        // `RUN...` is one or more values.
+        let name = of.value.trim_matches(['<', '>', '[', ']', '.']);
+        let (name, _) = name.split_once("...").unwrap_or((name, ""));
+        let argument = Arg::new(of.value.as_str())
+            .value_name(name.trim_end_matches(['<', '>', '[', ']']))
+            .help(of.help.as_str())
+            .value_hint(ValueHint::AnyPath);
+        let argument = if of.value.contains("...") { argument.num_args(0..) } else { argument };
+        // Arguments that are not required come last.
+        command = command.arg(argument.required(of.required && !of.value.contains("...")));
+    }
+    for of in &of.options {
+        let mut option = Arg::new(of.long.as_str()).long(of.long.as_str()).help(of.help.as_str());
+        option = option.visible_aliases(of.aliases.iter().map(String::as_str));
+        option = match of.short {
+            Some(short) => option.short(short),
+            None => option,
+        };
+        option = match &of.value {
+            None => option.action(ArgAction::SetTrue),
+            Some(value) => {
+                let hint = match value.as_str() {
+                    "<DIR>" => ValueHint::DirPath,
+                    "<FILE>" | "<PAGE>" | "<DEV>" | "<DEVICE>" => ValueHint::AnyPath,
+                    _ => ValueHint::Unknown,
+                };
+                let option = option.value_name(value.trim_matches(['<', '>'])).value_hint(hint);
+                let option = if of.repeated { option.action(ArgAction::Append) } else { option };
+                match of.values.is_empty() {
+                    true => option,
+                    false => option.value_parser(of.values.iter().map(String::as_str).collect::<Vec<_>>()),
+                }
+            }
+        };
+        command = command.arg(match &of.default {
+            Some(default) => option.default_value(default.as_str()),
+            None => option,
+        });
+    }
+    command.subcommands(of.commands.iter().map(of_python))
 }
 
 /// Adds the installed programs to the list of commands.
 pub fn list(joined: Command) -> Command {
     let mut listed = joined;
-    for OfPython { name, about } in &PYTHON_HALF {
+    for OfPython { name, about, .. } in PYTHON_HALF.iter() {
         if find(OsStr::new(name)).is_none() {
             let missing = format!("{about} (not installed: pip install .)");
             listed = listed.mut_subcommand(name, |of| of.about(missing));
@@ -132,4 +184,27 @@ fn all() -> BTreeMap<OsString, PathBuf> {
 
 fn shown(name: &OsStr) -> String {
     one_line(&iosonar_trace::path_text(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap_complete::Shell;
+
+    /// The options of all commands of the Python half, with those of `campaign report`.
+    #[test]
+    fn completions_and_man_pages_have_the_options_of_the_python_half() {
+        let options = ["working-sets", "bad-latency", "overwrite", "fail-on", "stop-on-failure", "junit", "parameter"];
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut crate::command_line(), "iosonar", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            assert!(options.iter().all(|option| script.contains(option)), "{shell}");
+            assert!(!script.contains("ARGUMENTS"), "{shell}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_with_the_python_half_is_consistent() {
+        crate::command_line().debug_assert();
+    }
 }

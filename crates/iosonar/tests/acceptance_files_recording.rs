@@ -28,7 +28,7 @@ fn record(script: &str) -> (Vec<Call>, Vec<Call>, Metadata) {
     let folder = tempfile::tempdir().unwrap();
     let [trace, text] = ["both.calls.parquet", "both.strace"].map(|name| folder.path().join(name));
     let output = Command::new(env!("CARGO_BIN_EXE_iosonar"))
-        .args(["files", "record", "--with", "ebpf", "--buffer", "64", "--output"])
+        .args(["files", "record", "--with", "ebpf", "--buffer", "64M", "--output"])
         .arg(&trace)
         .args(["--", "strace", "-q", "-a1", "-s0", "-f", "--absolute-timestamps=format:unix,precision:ns"])
         .args(["--syscall-times=ns", "-e", "trace=all", "-e", "abbrev=!pipe,pipe2,socketpair", "-o"])

@@ -106,7 +106,7 @@ fn a_replay_edits_its_load() {
             format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)),
         )
     };
-    let edit = "clip to=1000 | scale time=0.1 | repeat | subst from=W to=R";
+    let edit = "clip to=1000s | scale time=0.1 | repeat | subst from=W to=R";
     let replay = ["replay", "x.load", "--target", "target", "--output", "y.replay.parquet", "--edit", edit];
     let (success, message) = iosonar(&replay);
     assert!(!success && message.contains("endless"), "{message}");

@@ -44,3 +44,11 @@ fn help_of_every_subcommand() {
 fn the_exit_codes_are_in_the_help() {
     assert!(help(&[]).contains("Exit codes:"));
 }
+
+#[test]
+fn names_in_lists_are_apart_from_their_descriptions() {
+    let shown = help(&["generate"]);
+    for (name, about) in [("self-similar", "Self-similar"), ("hotspots", ""), ("zipf", ""), ("lognormal", "")] {
+        assert!(shown.contains(&format!("  {name}  {about}")), "{name}: {shown}");
+    }
+}

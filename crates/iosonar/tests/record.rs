@@ -226,7 +226,7 @@ fn a_partition_counts_sectors_from_its_start_and_excludes_other_partitions() {
         assert_eq!(shapes(&own(rows)), [(Op::Write, 8, 16), (Op::Read, 1, 1)], "level {level}");
     }
     // More events than the smallest ring holds while it is not drained.
-    let recording = Recording::start(&["--buffer", "1", "--device", &second]);
+    let recording = Recording::start(&["--buffer", "1M", "--device", &second]);
     recording.signal("STOP");
     let direct = Direct::open(Path::new(&first));
     for i in 0..15_000 {
@@ -386,7 +386,7 @@ fn lost_events_are_counted() {
         return;
     }
     let device = LoopDevice::new(16 * MIB);
-    let recording = Recording::start(&["--buffer", "1", "--device", &device.path().to_string_lossy()]);
+    let recording = Recording::start(&["--buffer", "1M", "--device", &device.path().to_string_lossy()]);
     let direct = Direct::open(device.path());
     // The smallest ring holds 14563 events of 72 bytes; it is not drained now, and each request makes three.
     recording.signal("STOP");
@@ -406,7 +406,7 @@ fn events_in_the_ring_at_the_end_are_recorded() {
         return;
     }
     let device = LoopDevice::new(16 * MIB);
-    let mut recording = Recording::start(&["--buffer", "32", "--device", &device.path().to_string_lossy()]);
+    let mut recording = Recording::start(&["--buffer", "32M", "--device", &device.path().to_string_lossy()]);
     let direct = Direct::open(device.path());
     // Three events each, more than are drained at once.
     recording.signal("STOP");

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.run import Command, guarded, start
+from iosonar.cli.parser import Command
+from iosonar.cli.run import guarded, start
 from iosonar.errors import UsageError, UserError
 
 NAME = "cache-picture"

@@ -11,7 +11,8 @@ import typer
 import typer.core
 
 from iosonar import units
-from iosonar.cli.run import FAILED, Command, guarded, print_error, print_lines, start
+from iosonar.cli.parser import Command, Group
+from iosonar.cli.run import FAILED, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError, UserError
 from iosonar.text import plain
 
@@ -42,10 +43,6 @@ Exit codes: 0 all leaves are done, 1 a leaf failed or a change could not be undo
 
 
 NOTHING_TO_DO = "nothing to do: all leaves are done or skipped"
-
-
-class Group(typer.core.TyperGroup):
-    """Options of the campaign itself before its subcommands."""
 
 
 app = typer.Typer(

@@ -12,7 +12,8 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.run import VERDICT, Command, aligned, guarded, print_error, print_lines, print_skipped_rows, start
+from iosonar.cli.parser import Command
+from iosonar.cli.run import VERDICT, aligned, guarded, print_error, print_lines, print_skipped_rows, start
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 

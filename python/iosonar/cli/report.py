@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.run import VERDICT, Command, guarded, print_error, print_lines, print_skipped_rows, start
+from iosonar.cli.parser import Command
+from iosonar.cli.run import VERDICT, guarded, print_error, print_lines, print_skipped_rows, start
 from iosonar.cli.times import seconds, windows
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme

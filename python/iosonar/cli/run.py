@@ -6,10 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import typer
-import typer.core
 
 from iosonar import SCHEMA_VERSION
 from iosonar.cleanup import cleanup
@@ -32,20 +31,6 @@ VERDICT = 3
 """The work is done, and the verdict or a condition is one to fail on."""
 
 INTERRUPTED = 130
-
-
-class Command(typer.core.TyperCommand):
-    """A command whose errors explain how to pass file names that begin with `-`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses arguments, and extends the error about an unknown option."""
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            # The class is in different modules in different versions of the library.
-            if type(error).__name__ == "NoSuchOption" and hasattr(error, "message"):
-                error.message += " (if a file name starts with -, write ./-NAME or put it after --)"
-            raise
 
 
 def start(app: typer.Typer, name: str) -> int:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.run import Command, aligned, guarded, print_error, print_lines, start
+from iosonar.cli.parser import Command
+from iosonar.cli.run import aligned, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 
@@ -39,7 +40,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 @app.command(cls=Command, epilog=EXAMPLES)
 def sensitivity(
     load: Annotated[Path, typer.Argument(metavar="LOAD", help="The load to replay.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="NAME.sensitivity", help="Folder of the series.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="NAME.sensitivity", help="Directory of the series.")
+    ],
     options: Annotated[
         list[str] | None, typer.Argument(metavar="[-- OPTIONS]", help="Options of `replay` for each point.")
     ] = None,

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from iosonar.cli.run import Command, guarded, print_skipped_rows, start, write
+from iosonar.cli.parser import Command
+from iosonar.cli.run import guarded, print_skipped_rows, start, write
 from iosonar.errors import UsageError, UserError
 from iosonar.report.outputs import destination
 from iosonar.text import plain, shown

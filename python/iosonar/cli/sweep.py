@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iosonar.cli.run import Command, aligned, guarded, print_error, print_lines, start
+from iosonar.cli.parser import Command
+from iosonar.cli.run import aligned, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 
@@ -44,7 +45,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 @app.command(cls=Command, epilog=EXAMPLES)
 def sweep(
     program: Annotated[str, typer.Argument(metavar="PROGRAM", help="A ready program, or a TOML file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="NAME.sweep", help="Folder of the series.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="NAME.sweep", help="Directory of the series.")],
     options: Annotated[
         list[str] | None, typer.Argument(metavar="[-- OPTIONS]", help="Options of `workload run` for each point.")
     ] = None,

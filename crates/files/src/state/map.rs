@@ -86,9 +86,14 @@ fn is_dots(component: &[u8]) -> bool {
     matches!(component, b"." | b"..")
 }
 
+/// Without slashes at the end, and without repeated ones, which mean the same as one.
 fn trimmed(path: &[u8]) -> Vec<u8> {
-    let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
-    path[..end].to_vec()
+    let mut kept = path.to_vec();
+    kept.dedup_by(|next, before| *next == b'/' && *before == b'/');
+    if kept.last() == Some(&b'/') {
+        kept.pop();
+    }
+    kept
 }
 
 fn absolute(path: &[u8]) -> Vec<u8> {
@@ -170,6 +175,8 @@ mod tests {
         ] {
             assert_eq!(apply(map, path).as_deref(), expected, "{path}");
         }
+        assert_eq!(apply("//x// //y//z/", "/x/a").as_deref(), Some("/y/z/a"));
+        assert_eq!(apply("/// /top", "/x").as_deref(), Some("/top/x"));
         assert_eq!(apply("/ /top", "/x").as_deref(), Some("/top/x"));
         assert_eq!(apply("/a /", "/a").as_deref(), Some("/"));
         assert_eq!(apply("/a /", "/a/b").as_deref(), Some("/b"));
@@ -185,6 +192,7 @@ mod tests {
             ("/a /b/./c", "not allowed"),
             ("/a \"b", "not closed"),
             ("/a b\n/a/ c", "twice"),
+            ("/a/b c\n/a//b d", "twice"),
         ] {
             let error = PathMap::parse(map.as_bytes()).unwrap_err();
             assert!(error.contains(problem), "{map}: {error}");

@@ -154,9 +154,9 @@ fn sizes_help() -> String {
 }
 
 fn described(form: &iosonar_trace::params::Definition) -> String {
-    let mut text = format!("  {:<12}{}\n", form.name, form.about);
+    let mut text = format!("  {:<12}  {}\n", form.name, form.about);
     for param in form.params {
-        text += &format!("  {:<12}  {:<22} {} ({})\n", "", param.usage(), param.help, param.default.described());
+        text += &format!("  {:<12}    {:<22} {} ({})\n", "", param.usage(), param.help, param.default.described());
     }
     text
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
-use iosonar_trace::params::parse_memory;
 use iosonar_record::{BlockDevice, Level, Options, Progress, Recorder, refuse_output_on};
 use iosonar_trace::formats::{FORMATS, Format};
 use iosonar_trace::output::{Output, split_compression};
+use iosonar_trace::params::parse_memory;
 use iosonar_trace::{Metadata, Request, Writer};
 
 use crate::console::{one_line, status};

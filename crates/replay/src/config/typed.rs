@@ -78,7 +78,7 @@ mod tests {
     fn options_not_typed_or_at_their_default_are_left_out() {
         assert_eq!(typed("-t /dev/sdb -o b"), json!({"target": ["/dev/sdb"], "output": "b"}));
         let defaults = "--fit wrap --start 0s --end 0 --speedup 1.0 --seed 1 --strong 1 --data random --depth 512 \
-                        --ahead-time 1000ms --grace 0.2 --verify off --verify-memory 1024 --output-offset 0";
+                        --ahead-time 1000ms --grace 0.2 --verify off --verify-memory 1024M --output-offset 0";
         assert_eq!(typed(&format!("--fake-io -o b {defaults}")), json!({"fake-io": true, "output": "b"}));
     }
 
@@ -86,11 +86,11 @@ mod tests {
     fn values_are_as_a_person_would_type_them() {
         let words = "-o b --start 600 --end 900.5 --depth each=16 --ahead 100 --ahead-time 1.5ms --speedup 2.50 \
                      --closed=no-think --wait work --compressible 30 --simulate constant=200us --force \
-                     --isolate=workers,awake --strong 0 --buffers 64";
+                     --isolate=workers,awake --strong 0 --buffers 64M";
         let expected = json!({
             "output": "b", "start": "10m", "end": "900500ms", "depth": "each=16", "ahead": "100",
             "ahead-time": "1500us", "speedup": "2.5", "closed": "no-think", "wait": "inline", "compressible": "30",
-            "simulate": "constant=200us", "force": true, "isolate": ["workers", "awake"], "strong": "0", "buffers": "64",
+            "simulate": "constant=200us", "force": true, "isolate": ["workers", "awake"], "strong": "0", "buffers": "64M",
         });
         assert_eq!(typed(words), expected);
         assert_eq!(typed("--fake-io -o b --closed")["closed"], "think");

@@ -12,8 +12,8 @@ mod toml_keys;
 mod toml_text;
 
 pub use quantity::{
-    format_time, parse_bytes, parse_count, parse_duration, parse_memory, parse_positive, parse_positive_duration, parse_rate,
-    parse_sectors, parse_share, parse_time,
+    format_time, parse_bytes, parse_count, parse_duration, parse_memory, parse_positive, parse_positive_duration,
+    parse_rate, parse_sectors, parse_share, parse_time,
 };
 pub use settings::{Setting, Settings, Value};
 pub use spec::{Definition, ParamDefault, ParamSpec, ParamType};

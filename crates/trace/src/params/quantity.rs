@@ -88,7 +88,9 @@ pub fn parse_sectors(text: &str) -> Result<Sectors, String> {
     if bytes % SECTOR_BYTES != 0 {
         // Earlier versions took a number without a unit for sectors.
         let sectors = if text.bytes().all(|byte| byte.is_ascii_digit()) { format!(": {text}s") } else { String::new() };
-        return Err(format!("`{text}` is not a whole number of sectors of 512 bytes; sectors have the unit s{sectors}"));
+        return Err(format!(
+            "`{text}` is not a whole number of sectors of 512 bytes; sectors have the unit s{sectors}"
+        ));
     }
     Ok(Sectors(bytes / SECTOR_BYTES))
 }
@@ -103,9 +105,9 @@ pub fn parse_memory(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let meant = if bytes < 1 << 20 && is_number { format!("{text}M") } else { "64M".to_owned() };
-    Some(bytes)
-        .filter(|bytes| (1 << 20..=1 << 40).contains(bytes))
-        .ok_or_else(|| format!("`{text}` is not from 1M to 1T; a number without a unit is bytes, say for example {meant}"))
+    Some(bytes).filter(|bytes| (1 << 20..=1 << 40).contains(bytes)).ok_or_else(|| {
+        format!("`{text}` is not from 1M to 1T; a number without a unit is bytes, say for example {meant}")
+    })
 }
 
 type Units = [(&'static str, f64)];
@@ -125,8 +127,15 @@ const TIMES: [(&str, f64); 10] = [
     ("d", 86_400.0),
 ];
 
-const BYTES: [(&str, f64); 7] =
-    [("", 1.0), ("b", 1.0), ("s", SECTOR_BYTES as f64), ("k", 1024.0), ("m", 1_048_576.0), ("g", 1_073_741_824.0), ("t", 1_099_511_627_776.0)];
+const BYTES: [(&str, f64); 7] = [
+    ("", 1.0),
+    ("b", 1.0),
+    ("s", SECTOR_BYTES as f64),
+    ("k", 1024.0),
+    ("m", 1_048_576.0),
+    ("g", 1_073_741_824.0),
+    ("t", 1_099_511_627_776.0),
+];
 
 /// The digits of a number, and the factor of its unit. Units of bytes may end in `iB` or `B`; case does not matter.
 fn split_unit(text: &str, units: &Units) -> Option<(String, f64)> {

@@ -35,6 +35,9 @@ MAX_SIDES = len(RUN_ROLES) + 1
 MAX_FILES = 4
 """Files with a diagram of their offsets."""
 
+FARTHEST = 1 << 61
+"""2 EiB: more than any file has."""
+
 LISTED = 40
 """Files in a table."""
 
@@ -101,8 +104,10 @@ class CallSide:
 
     @cached_property
     def every(self) -> ir.Table:
-        """All rows, with the columns KEPT."""
-        return self.calls.kept(with_series(self.calls.table).select(*KEPT))
+        """All rows, with the columns KEPT; offsets and bytes within FARTHEST, so that sums of them fit into 64 bits."""
+        table = with_series(self.calls.table).select(*KEPT)
+        within = {name: table[name].clip(-FARTHEST, FARTHEST) for name in ("offset", "bytes")}
+        return self.calls.kept(table.mutate(**within))
 
     @cached_property
     def table(self) -> ir.Table:
