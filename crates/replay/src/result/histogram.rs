@@ -103,7 +103,8 @@ mod tests {
             let longest = [3_700_000_000_000, 10_800_000_000_000, 31_536_000_000_000_000, i64::MAX];
             longest.iter().for_each(|&ns| (0..5000).for_each(|_| all.add(Nanos(ns))));
             let Quantiles { p50, p90, p999, max, .. } = all.quantiles().unwrap();
-            for (found, expected) in [(p50, longest[1]), (p90, longest[3]), (p999, longest[3]), (Some(max), longest[3])] {
+            for (found, expected) in [(p50, longest[1]), (p90, longest[3]), (p999, longest[3]), (Some(max), longest[3])]
+            {
                 let (found, expected) = (found.unwrap(), expected as f64 / 1e3);
                 assert!((found / expected - 1.0).abs() < 0.001, "{found}, not {expected}");
             }
