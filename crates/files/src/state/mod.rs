@@ -124,7 +124,7 @@ impl State {
         let umask = self.processes.folders(thread.folders).umask;
         let mut step = Step::new(call, thread, Resolved { umask, ..Resolved::default() });
         self.call(&mut step);
-        if calls::changes_files(call) && step.resolved.skip == Some(Skip::NotReplayable) {
+        if call.changes_files() && step.resolved.skip == Some(Skip::NotReplayable) {
             step.loses(Lost::Call(call.kind));
         }
         self.end_orphans(&mut step);

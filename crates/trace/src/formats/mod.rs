@@ -61,5 +61,5 @@ pub(crate) fn of_content(input: &Input) -> Result<&'static Format> {
     if let Some(format) = found.or_else(|| first(|format, head| (format.resembles)(head))) {
         return Ok(format);
     }
-    Err(Error::format(input.path(), unknown::message(input)))
+    Err(Error::format(input.path(), unknown::message(input, FORMATS)))
 }

@@ -3,12 +3,12 @@
 mod magic;
 mod text;
 
-use super::FORMATS;
+use super::format::Format;
 use crate::io::input::Input;
 use crate::rows::excerpt;
 
 /// The message for a file that no format recognises.
-pub fn message(input: &Input) -> String {
+pub fn message(input: &Input, formats: &[&Format]) -> String {
     let head = input.head();
     if head.is_empty() {
         let damage = input.damage().map(str::to_owned);
@@ -17,7 +17,7 @@ pub fn message(input: &Input) -> String {
     if let Some(kind) = magic::kind(head).or_else(|| text::kind(head)) {
         return format!("not a trace of requests: {kind}");
     }
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    let names: Vec<&str> = formats.iter().map(|format| format.name).collect();
     let begins = match std::str::from_utf8(&head[..head.len().min(64)]) {
         // The last character may be cut.
         Err(error) if error.error_len().is_some() || error.valid_up_to() == 0 => {
