@@ -136,7 +136,7 @@ def test_an_unchanged_campaign_has_the_verdict_of_its_replays(
     stated = instance.summary["verdict"]
     table = result.with_name(result.name.replace(".gz", ".parquet"))
     iosonar("convert", result, table)
-    run = json.loads(pq.read_metadata(table).metadata[b"iosonar"])["run"]
+    run = json.loads((pq.read_metadata(table).metadata or {})[b"iosonar"])["run"]
     assert run["statistics"] == instance.summary
     table.unlink()
     # As its graph_options="--static --verbose" does.

@@ -371,7 +371,7 @@ fn a_classic_result_can_be_read_and_replayed() {
     let ran = bench.replay(&path, &target, &["--output", "r.replay.gz", "--json"]).with_code(0);
     let (rows, footer) = replaying::read_run(&bench.path("r.replay.gz"));
     assert!(footer.complete, "{:?}", footer.notices);
-    let (issued, skipped): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.issued.is_some());
+    let (issued, skipped): (Vec<&IoResult>, Vec<&IoResult>) = rows.iter().partition(|row| row.issued.is_some());
     assert_eq!((issued.len(), skipped.len(), skipped[0].outcome), (100, 1, Outcome::BeyondEnd));
     assert!(issued.iter().all(|row| row.outcome == Outcome::Ok && row.completed > row.issued));
     let statistics: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
