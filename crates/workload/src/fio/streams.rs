@@ -186,7 +186,7 @@ fn flushes(job: &Job, directions: Directions, notes: &mut Vec<String>) -> Result
     if directions.weights[WRITE] == 0.0 || directions.is_trimwrite {
         return Ok(None);
     }
-    if every.is_some() && directions.weights[WRITE] < 1.0 {
+    if every.is_some() && directions.weights[READ] > 0.0 {
         notes.push(format!(
             "{}: a flush follows each {} writes; fio 3.33 repeats it after each read up to the next write",
             job.name,

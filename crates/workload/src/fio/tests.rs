@@ -163,6 +163,13 @@ fn a_map_of_blocks_splits_requests_as_in_fio() {
 }
 
 #[test]
+fn a_flush_after_writes_of_a_mix_is_noted() {
+    let notes = |rw: &str| converted(&format!("[a]\nsize=1m\ndirect=1\nrw={rw}\nfsync=4\n")).notes.join("\n");
+    assert!(notes("randrw").contains("a flush follows each 4 writes; fio 3.33 repeats it after each read"));
+    assert_eq!(notes("write"), "");
+}
+
+#[test]
 fn several_files_of_a_job_take_turns() {
     let of = |service: &str| streams(&format!("[a]\nnrfiles=4\nfile_service_type={service}\nsize=16m\n"));
     assert!(of("random:8").contains("positions = \"streams count=4 run=8\""));
