@@ -17,8 +17,8 @@ use iosonar_replay::device::{Access, Device};
 use rustix::fs::makedev;
 
 use super::error::Result;
-use super::instance::spawn;
 use super::root::Root;
+use super::threads::spawn;
 
 /// Character devices without effect: `null`, `zero`, `full`, `random` and `urandom`.
 const HARMLESS: [u32; 5] = [3, 5, 7, 8, 9];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use iosonar_replay::config::issuing::Wait;
 use iosonar_replay::issuer::Stop;
@@ -22,6 +22,7 @@ use super::feed::{Feeder, Source};
 use super::planned::{Done, Planned};
 use super::root::Root;
 use super::share::Share;
+use super::threads::spawn;
 
 /// How an instance is replayed.
 #[derive(Clone)]
@@ -195,10 +196,4 @@ pub struct Finished {
     pub idle: Nanos,
     /// Whether the replay ended because it had no more descriptors.
     pub lacks_descriptors: bool,
-}
-
-pub(super) fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
-    thread::Builder::new().name(name.into()).spawn(work).map_err(|source| {
-        Error::system("cannot create a thread; lower --pool, or raise the process limit (ulimit -u)", source)
-    })
 }

@@ -23,6 +23,7 @@ mod source;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 pub use options::{Cache, Options, Threads, Timing};
 pub use prescan::Prescan;

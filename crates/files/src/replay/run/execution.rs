@@ -22,7 +22,7 @@ use crate::replay::devices::Devices;
 use crate::replay::engine::core::Rules;
 use crate::replay::engine::stalls::{BEAT, Heartbeat};
 use crate::replay::error::{Error, Result};
-use crate::replay::instance::{Instance, InstanceOptions, Reading, spawn};
+use crate::replay::instance::{Instance, InstanceOptions, Reading};
 use crate::replay::limits::raise_descriptors;
 use crate::replay::options::{Cache, Threads, Timing};
 use crate::replay::prescan::scan;
@@ -30,6 +30,7 @@ use crate::replay::recorder::{Progress, Recorder};
 use crate::replay::share::Share;
 use crate::replay::source::TraceSource;
 use crate::replay::statistics::{Counter, Engine, Statistics};
+use crate::replay::threads::spawn;
 use crate::{Metadata, table};
 
 /// Time to prepare calls before the first one is issued.
