@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from iosonar.errors import UsageError
 if TYPE_CHECKING:
     from iosonar.diagrams.calls import CallOptions
     from iosonar.figures.size import Size
-    from iosonar.quantities.difference import Difference, RateDifference
     from iosonar.report.compare_calls import CallsComparison, CallsSide
     from iosonar.report.output_options import OutputOptions
     from iosonar.table import SourceFile
@@ -119,6 +117,8 @@ def compare_calls(
 
 
 def _as_json(sides: Sequence[CallsSide], against: Sequence[CallsComparison]) -> str:
+    from iosonar.report import compare_calls as comparing
+
     listed = [
         {"side": side.letter, "files": [file.path for file in side.files], "calls": side.calls}
         | {"mismatches": side.mismatches}
@@ -134,17 +134,12 @@ def _as_json(sides: Sequence[CallsSide], against: Sequence[CallsComparison]) -> 
             "unfaithful": list(each.unfaithful),
             "fakes": list(each.fakes),
             "incomparable": each.incomparable,
-            "differences": [_numbers(one) for one in each.differences],
-            "throughput": _numbers(each.throughput) if each.throughput else None,
+            "differences": [comparing.numbers(one) for one in each.differences],
+            "throughput": comparing.numbers(each.throughput) if each.throughput else None,
         }
         for each in against
     ]
     return json.dumps({"sides": listed, "comparisons": comparisons}, indent=2)
-
-
-def _numbers(one: Difference | RateDifference) -> dict[str, object]:
-    """Its fields; null in place of what is not known."""
-    return {name: None if value != value else value for name, value in asdict(one).items()}
 
 
 def report_scale(

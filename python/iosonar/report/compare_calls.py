@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -233,3 +233,8 @@ def doubts(each: CallsComparison) -> list[str]:
     if not each.same_load and not each.is_original:
         found.append(f"{pair}: they are not replays of the same trace in the same order and timing")
     return found
+
+
+def numbers(one: Difference | RateDifference) -> dict[str, object]:
+    """The fields of a difference; null in place of what is not known."""
+    return {name: None if value != value else value for name, value in asdict(one).items()}

@@ -4,7 +4,7 @@
 use std::io;
 
 use super::action::Action;
-use super::execute::{IssueClock, Issued, failed, timed};
+use super::timed::{IssueClock, Issued, failed, timed};
 use crate::model::ioctl::{FICLONE, FICLONERANGE, FIDEDUPERANGE};
 
 /// `struct file_clone_range`.

@@ -4,11 +4,8 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use iosonar_replay::pipeline::buffers::Arena;
-use iosonar_replay::schedule::clock::{Clock, Monotonic};
-use iosonar_trace::Nanos;
 
 use super::action::{Action, MAX_BYTES};
 use super::controls;
@@ -16,20 +13,8 @@ use super::devices::Devices;
 use super::locks::Locks;
 use super::root::{Confinement, Last, Root};
 use super::scratch::{PathBuffer, Scratch};
+use super::timed::{IssueClock, Issued, failed, timed};
 use crate::CallKind;
-
-/// What came of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Issued {
-    /// Taken right before it.
-    pub issued: Nanos,
-    /// Taken right after it.
-    pub completed: Nanos,
-    /// What it returned; -1 if it failed.
-    pub result: i64,
-    /// Why it failed, else 0.
-    pub errno: i32,
-}
 
 /// Real descriptors of an action; -1 for none, or for a description whose making failed.
 #[derive(Clone, Copy, Debug)]
@@ -38,26 +23,6 @@ pub struct Descriptors {
     pub fd: i32,
     /// Of its second description.
     pub fd2: i32,
-}
-
-/// The run's clock, and where a thread announces that it issues a call.
-#[derive(Clone, Copy, Debug)]
-pub struct IssueClock<'a> {
-    /// The clock.
-    pub clock: Monotonic,
-    /// Gets the time right before the call, in ns. `None` if no other call depends on the issue of a call.
-    pub announced: Option<&'a AtomicI64>,
-}
-
-impl IssueClock<'_> {
-    /// The time right before a call, announced.
-    fn issue(self) -> Nanos {
-        let now = self.clock.now();
-        if let Some(announced) = self.announced {
-            announced.store(now.0, Ordering::Release);
-        }
-        now
-    }
 }
 
 /// What a thread needs to issue calls.
@@ -426,15 +391,6 @@ impl Hands<'_> {
 /// What `F_SETFL` changes; files are open with `O_NONBLOCK` all the time.
 const CHANGEABLE: i32 = libc::O_APPEND | libc::O_DIRECT | libc::O_NOATIME;
 
-/// Times a call that returns -1 and sets `errno` if it fails.
-pub(super) fn timed(clock: IssueClock<'_>, call: impl FnOnce() -> i64) -> Issued {
-    let issued = clock.issue();
-    let result = call();
-    let completed = clock.clock.now();
-    let errno = if result < 0 { errno() } else { 0 };
-    Issued { issued, completed, result: result.max(-1), errno }
-}
-
 /// Gives the file of a descriptor a name.
 fn link_descriptor(clock: IssueClock<'_>, fd: i32, directory: i32, name: *const libc::c_char) -> Issued {
     let linked =
@@ -448,18 +404,8 @@ fn link_descriptor(clock: IssueClock<'_>, fd: i32, directory: i32, name: *const 
     })
 }
 
-/// A call that failed before it was issued, on the way to its file.
-pub(super) fn failed(clock: IssueClock<'_>, error: &io::Error) -> Issued {
-    let now = clock.issue();
-    Issued { issued: now, completed: now, result: -1, errno: error.raw_os_error().unwrap_or(libc::EIO) }
-}
-
 /// An owner that `chown` leaves as it is. The trace does not have owners.
 const KEEP: u32 = u32::MAX;
-
-fn errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
-}
 
 fn is_special(fd: i32) -> bool {
     // SAFETY: all zeros is a valid `stat`, which the kernel fills in.

@@ -25,6 +25,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod timed;
 
 pub use options::{Cache, Options, Threads, Timing};
 pub use prescan::Prescan;

@@ -3,7 +3,7 @@
 use iosonar_trace::Nanos;
 
 use super::action::Action;
-use super::execute::Issued;
+use super::timed::Issued;
 use crate::{CallKind, CallOutcome, CallResult, HeldBy, Name};
 
 /// A call that is ready to be scheduled.

@@ -13,12 +13,13 @@ use proptest::prelude::*;
 
 use super::action::Action;
 use super::engine::schedule::{Next, Pace, Schedule};
-use super::execute::{Descriptors, Hands, IssueClock, Issued};
+use super::execute::{Descriptors, Hands};
 use super::locks::Locks;
 use super::options::Timing;
 use super::planned::{Planned, Predecessor, Record};
 use super::root::{Confinement, Root};
 use super::scratch::{PathBuffer, Scratch};
+use super::timed::{IssueClock, Issued};
 use crate::tree::RootPath;
 use crate::{CallKind, Name};
 

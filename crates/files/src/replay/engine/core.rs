@@ -13,10 +13,11 @@ use super::descriptors::DescriptorTable;
 use super::schedule::{Next, Pace, Schedule, Slot};
 use super::stalls::{Explained, IdleTime, Servers};
 use crate::replay::action::Action;
-use crate::replay::execute::{Descriptors, Issued};
+use crate::replay::execute::Descriptors;
 use crate::replay::options::Timing;
 use crate::replay::outcome::compare;
 use crate::replay::planned::{Done, Planned};
+use crate::replay::timed::Issued;
 use crate::{CallKind, CallOutcome};
 
 /// Calls are read this long before their time.

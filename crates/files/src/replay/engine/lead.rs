@@ -35,10 +35,11 @@ use super::descriptors::close;
 use super::stalls::Heartbeat;
 use crate::Family;
 use crate::replay::devices::Devices;
-use crate::replay::execute::{Hands, IssueClock};
+use crate::replay::execute::Hands;
 use crate::replay::locks::Locks;
 use crate::replay::root::Root;
 use crate::replay::scratch::{PathBuffer, Scratch};
+use crate::replay::timed::IssueClock;
 
 /// A call that takes longer than it takes to wake a thread.
 const LONG: Nanos = Nanos(15_000);
@@ -295,7 +296,7 @@ impl Crew {
         let Job { slot, action, to, closes, is_left_out } = job;
         let issued = if is_left_out {
             let now = self.clock.now();
-            crate::replay::execute::Issued { issued: now, completed: now, result: 0, errno: 0 }
+            crate::replay::timed::Issued { issued: now, completed: now, result: 0, errno: 0 }
         } else {
             hands.execute(&action, to)
         };

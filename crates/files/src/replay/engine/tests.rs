@@ -11,9 +11,9 @@ use super::core::{Completion, Core, Find, Job, Rules, Ways};
 use super::descriptors::DescriptorTable;
 use super::schedule::Pace;
 use crate::replay::action::Action;
-use crate::replay::execute::Issued;
 use crate::replay::options::Timing;
 use crate::replay::planned::{Done, Planned, Predecessor, Record};
+use crate::replay::timed::Issued;
 use crate::{CallKind, HeldBy};
 
 const US: i64 = 1000;
