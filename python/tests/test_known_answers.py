@@ -48,7 +48,7 @@ def test_fidelity_is_that_of_requests_not_held_back(open_run: OpenRun) -> None:
         found = fidelity(requests.table)
     assert found.requests == 100
     assert (found.within_10_us, found.within_50_us, found.within_100_us) == (0.5, 0.8, 0.9)
-    assert found.p99_s == 200e-6
+    assert math.isnan(found.p99_s), "of a hundred requests"
     assert found.faithful is None
 
 

@@ -183,10 +183,10 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> list[Note]:
     if not found.requests:
         return [Note(NoteKind.FIDELITY, "Replay fidelity unknown: every request was held back", Severity.NEUTRAL)]
     severity, words = grade_of(found)
+    near = "" if math.isnan(found.p99_s) else f"; delay p99 {units.span(found.p99_s)}"
     text = (
         f"Replay {words}{', no verdict on the device' if severity is Severity.BAD else ''}: "
-        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)}; delay p99 "
-        f"{units.span(found.p99_s)}"
+        f"{units.percent(found.within_10_us)} within 10 µs, {decisive(found)}{near}"
     )
     return [Note(NoteKind.FIDELITY, text, severity)]
 
