@@ -52,8 +52,8 @@ def test_report_reads_a_result_of_replay(replayed: tuple[Path, dict[str, Any]], 
 @pytest.mark.parametrize("name", ["report", "compare", "sql", "sweep", "sensitivity", "campaign"])
 def test_the_binary_has_the_same_descriptions_of_python_commands(name: str) -> None:
     listed = " ".join(iosonar("--help").split())
-    own = iosonar(name, "--help").split("\n\n")[1]
-    description = " ".join(own.split()).removesuffix(".")
+    own = iosonar(name, "--help").split("\n\n")[0]
+    description = " ".join(own.split())
     assert re.search(rf" {name} {re.escape(description)} ", listed), f"{description!r} is not in: {listed}"
 
 

@@ -252,4 +252,4 @@ def test_offsets_beyond_any_file_are_drawn(tmp_path: Path) -> None:
     rows = [read(n, "/a", place, length) for n, (place, length) in enumerate([(farthest, 4096), (0, farthest), (8, 8)])]
     rows += [read(9, "/a", -farthest, 8), read(10, "/b", farthest, farthest)]
     trace = write_calls(tmp_path / "far.calls.parquet", rows)
-    assert report(trace, "--format", "png", "--size", "300x200", "--out", tmp_path / "out") == 0
+    assert report(trace, "--format", "png", "--size", "400x300", "--out", tmp_path / "out") == 0

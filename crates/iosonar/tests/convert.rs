@@ -248,7 +248,7 @@ fn mistakes_are_explained() {
         (&["convert", "a.load", "nowhere/x.load"], "nowhere"),
         (&["info", "empty"], "empty"),
         (&["info", "noise"], "not recognised"),
-        (&["info", "."], "folder"),
+        (&["info", "."], "directory"),
     ] {
         let words = stderr_of(&folder, arguments, false);
         assert!(words.contains(explanation), "{arguments:?}: {words}");

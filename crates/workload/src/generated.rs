@@ -101,7 +101,7 @@ impl Recipe {
         }
         let positions = self.positions.all().map(|(name, value)| format!(" {name}={}", bare(value)));
         line += &format!(
-            " --positions '{}{}' --size {} {} --span {} --align {} --duration {}",
+            " --positions '{}{}' --size {} {} --span {}s --align {}s --duration {}",
             self.positions.name(),
             positions.collect::<String>(),
             self.sizes.option(),

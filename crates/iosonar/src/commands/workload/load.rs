@@ -116,7 +116,7 @@ impl Args {
 
 /// The command that writes this load again, with all values.
 fn command(program: &str, is_separate: bool, duration: Nanos, span: Sectors, settings: &Settings) -> String {
-    let mut line = format!("iosonar workload load {program} OUT --for {} --span {}", duration.as_secs(), span.0);
+    let mut line = format!("iosonar workload load {program} OUT --for {} --span {}s", duration.as_secs(), span.0);
     if is_separate {
         line += " --separate-devices";
     }
