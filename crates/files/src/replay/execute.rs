@@ -11,7 +11,7 @@ use iosonar_replay::schedule::clock::{Clock, Monotonic};
 use iosonar_trace::Nanos;
 
 use super::action::{Action, MAX_BYTES};
-use super::controls;
+use super::controls::Argument;
 use super::locks::Locks;
 use super::root::{Confinement, Last, Root};
 use super::scratch::{PathBuffer, Scratch};
@@ -148,7 +148,11 @@ impl Hands<'_> {
                 let flags = flags & CHANGEABLE | libc::O_NONBLOCK;
                 timed(clock, || unsafe { libc::fcntl(fd, libc::F_SETFL, flags) }.into())
             }
-            K::Ioctl => controls::request(clock, action, fd, fd2),
+            K::Ioctl => match Argument::of(action, fd2) {
+                Some(mut argument) => timed(clock, || argument.issue(fd)),
+                // The plan has left it out.
+                None => failed(clock, &io::Error::from_raw_os_error(libc::ENOSYS)),
+            },
             K::Getdents | K::Getdents64 => {
                 let (to, bytes) = self.scratch.bytes(length);
                 timed(clock, || unsafe { libc::syscall(libc::SYS_getdents64, fd, to, bytes) })
@@ -413,7 +417,7 @@ impl Hands<'_> {
 const CHANGEABLE: i32 = libc::O_APPEND | libc::O_DIRECT | libc::O_NOATIME;
 
 /// Times a call that returns -1 and sets `errno` if it fails.
-pub(super) fn timed(clock: IssueClock<'_>, call: impl FnOnce() -> i64) -> Issued {
+fn timed(clock: IssueClock<'_>, call: impl FnOnce() -> i64) -> Issued {
     let issued = clock.issue();
     let result = call();
     let completed = clock.clock.now();
@@ -435,7 +439,7 @@ fn link_descriptor(clock: IssueClock<'_>, fd: i32, directory: i32, name: *const 
 }
 
 /// A call that failed before it was issued, on the way to its file.
-pub(super) fn failed(clock: IssueClock<'_>, error: &io::Error) -> Issued {
+fn failed(clock: IssueClock<'_>, error: &io::Error) -> Issued {
     let now = clock.issue();
     Issued { issued: now, completed: now, result: -1, errno: error.raw_os_error().unwrap_or(libc::EIO) }
 }

@@ -15,7 +15,7 @@ pub(crate) use making::own_descriptor;
 
 use super::State;
 use super::step::Step;
-use crate::{Call, CallKind, Family, Skip};
+use crate::{Call, CallKind, Family, Lost, Skip};
 
 /// Errors that say nothing about files: wrong arguments, interruptions, too many descriptors, calls that the kernel did not
 /// have. Numbers from 512 are the kernel's own: the call was to be restarted.
@@ -24,7 +24,7 @@ fn is_not_replayable(errno: i32) -> bool {
 }
 
 /// Whether the call changed files, if it was on files.
-pub(super) fn changes_files(call: &Call) -> bool {
+fn changes_files(call: &Call) -> bool {
     const MAKING: u64 = (libc::O_CREAT | libc::O_TRUNC) as u64;
     call.succeeded()
         && match call.kind.family() {
@@ -37,6 +37,13 @@ pub(super) fn changes_files(call: &Call) -> bool {
 
 impl State {
     pub(super) fn call(&mut self, step: &mut Step) {
+        self.follow(step);
+        if changes_files(step.call) && step.resolved.skip == Some(Skip::NotReplayable) {
+            step.loses(Lost::Call(step.call.kind));
+        }
+    }
+
+    fn follow(&mut self, step: &mut Step) {
         let call = step.call;
         let ends_process = matches!(call.kind, CallKind::Exit | CallKind::ExitGroup);
         if call.result.is_none() && !ends_process {
