@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use iosonar_trace::Nanos;
 
-use super::kind::{CallKind, Family};
+use super::kind::CallKind;
 
 /// The descriptor argument that means the working directory: `AT_FDCWD`.
 pub const AT_FDCWD: i32 = -100;
@@ -131,18 +131,6 @@ impl Call {
     /// When it returned; `None` if it did not.
     pub fn end(&self) -> Option<Nanos> {
         self.duration.map(|duration| self.begin + duration)
-    }
-
-    /// Whether it changed files, if it was on files.
-    pub fn changes_files(&self) -> bool {
-        const MAKING: u64 = (libc::O_CREAT | libc::O_TRUNC) as u64;
-        self.succeeded()
-            && match self.kind.family() {
-                Family::Write | Family::Copy => self.result != Some(0),
-                Family::Open => self.kind == CallKind::Creat || self.flags & MAKING != 0,
-                Family::Resize | Family::Create | Family::Remove | Family::Rename | Family::Attribute => true,
-                _ => false,
-            }
     }
 
     /// Whether it returned without an error.

@@ -1,15 +1,12 @@
 //! Requests of `ioctl`: ranges of files that share their place.
 #![allow(unsafe_code, reason = "system calls with pointers to structures, which outlive the call")]
 
-use std::io;
-
 use super::action::Action;
-use super::timed::{IssueClock, Issued, failed, timed};
 use crate::model::ioctl::{FICLONE, FICLONERANGE, FIDEDUPERANGE};
 
 /// `struct file_clone_range`.
 #[repr(C)]
-struct CloneRange {
+pub struct CloneRange {
     source: i64,
     source_offset: u64,
     source_length: u64,
@@ -18,7 +15,7 @@ struct CloneRange {
 
 /// `struct file_dedupe_range` with one destination.
 #[repr(C)]
-struct DedupeRange {
+pub struct DedupeRange {
     offset: u64,
     length: u64,
     destinations: u16,
@@ -30,19 +27,29 @@ struct DedupeRange {
     reserved_of_destination: u32,
 }
 
-/// Issues a request on the descriptor `fd`; `fd2` is the one in its argument.
-pub fn request(clock: IssueClock<'_>, action: &Action, fd: i32, fd2: i32) -> Issued {
-    let [offset, offset2] = [action.offset, action.offset2].map(|offset| offset.unwrap_or(0).cast_unsigned());
-    let request = action.flags as u32;
-    let number = libc::c_ulong::from(request);
-    match request {
-        FICLONE => timed(clock, || unsafe { libc::ioctl(fd, number, fd2) }.into()),
-        FICLONERANGE => {
-            let range = CloneRange { source: fd2.into(), source_offset: offset2, source_length: action.length, offset };
-            timed(clock, || unsafe { libc::ioctl(fd, number, &raw const range) }.into())
-        }
-        FIDEDUPERANGE => {
-            let mut range = DedupeRange {
+/// The argument of a request.
+pub enum Argument {
+    /// The descriptor of the source.
+    Descriptor(i32),
+    /// Ranges of the source and of the file.
+    Clone(CloneRange),
+    /// Ranges of the file and of the destination.
+    Dedupe(DedupeRange),
+}
+
+impl Argument {
+    /// That of a call; `fd2` is the descriptor in it. `None` for requests that are not replayed.
+    pub fn of(action: &Action, fd2: i32) -> Option<Self> {
+        let [offset, offset2] = [action.offset, action.offset2].map(|offset| offset.unwrap_or(0).cast_unsigned());
+        match action.flags as u32 {
+            FICLONE => Some(Self::Descriptor(fd2)),
+            FICLONERANGE => Some(Self::Clone(CloneRange {
+                source: fd2.into(),
+                source_offset: offset2,
+                source_length: action.length,
+                offset,
+            })),
+            FIDEDUPERANGE => Some(Self::Dedupe(DedupeRange {
                 offset,
                 length: action.length,
                 destinations: 1,
@@ -52,10 +59,18 @@ pub fn request(clock: IssueClock<'_>, action: &Action, fd: i32, fd2: i32) -> Iss
                 deduplicated: 0,
                 status: 0,
                 reserved_of_destination: 0,
-            };
-            timed(clock, || unsafe { libc::ioctl(fd, number, &raw mut range) }.into())
+            })),
+            _ => None,
         }
-        // The plan has left it out.
-        _ => failed(clock, &io::Error::from_raw_os_error(libc::ENOSYS)),
+    }
+
+    /// Issues the request on the descriptor `fd`. Sets `errno` if it returns -1.
+    pub fn issue(&mut self, fd: i32) -> i64 {
+        let result = match self {
+            Self::Descriptor(source) => unsafe { libc::ioctl(fd, FICLONE.into(), *source) },
+            Self::Clone(range) => unsafe { libc::ioctl(fd, FICLONERANGE.into(), &raw const *range) },
+            Self::Dedupe(range) => unsafe { libc::ioctl(fd, FIDEDUPERANGE.into(), &raw mut *range) },
+        };
+        result.into()
     }
 }

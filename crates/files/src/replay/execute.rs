@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use iosonar_replay::pipeline::buffers::Arena;
 
 use super::action::{Action, MAX_BYTES};
-use super::controls;
+use super::controls::Argument;
 use super::devices::Devices;
 use super::locks::Locks;
 use super::root::{Confinement, Last, Root};
@@ -114,7 +114,11 @@ impl Hands<'_> {
                 let flags = flags & CHANGEABLE | libc::O_NONBLOCK;
                 timed(clock, || unsafe { libc::fcntl(fd, libc::F_SETFL, flags) }.into())
             }
-            K::Ioctl => controls::request(clock, action, fd, fd2),
+            K::Ioctl => match Argument::of(action, fd2) {
+                Some(mut argument) => timed(clock, || argument.issue(fd)),
+                // The plan has left it out.
+                None => failed(clock, &io::Error::from_raw_os_error(libc::ENOSYS)),
+            },
             K::Getdents | K::Getdents64 => {
                 let (to, bytes) = self.scratch.bytes(length);
                 timed(clock, || unsafe { libc::syscall(libc::SYS_getdents64, fd, to, bytes) })

@@ -32,7 +32,7 @@ pub use needs::{First, Need, NeedId, Needs};
 pub(crate) use paths::is_of_kernel;
 
 use crate::tree::Tree;
-use crate::{Call, DescriptionId, Lost, Metadata, Name, ObjectId, Resolved, Skip};
+use crate::{Call, DescriptionId, Metadata, Name, ObjectId, Resolved, Skip};
 use descriptions::Descriptions;
 use ids::IdSet;
 use names::{Names, ROOT};
@@ -124,9 +124,6 @@ impl State {
         let umask = self.processes.folders(thread.folders).umask;
         let mut step = Step::new(call, thread, Resolved { umask, ..Resolved::default() });
         self.call(&mut step);
-        if call.changes_files() && step.resolved.skip == Some(Skip::NotReplayable) {
-            step.loses(Lost::Call(call.kind));
-        }
         self.end_orphans(&mut step);
         if let Some(lost) = step.resolved.lost {
             *self.counts.lost.entry(lost.to_string()).or_default() += 1;

@@ -15,7 +15,7 @@ pub(crate) use making::own_descriptor;
 
 use super::State;
 use super::step::Step;
-use crate::{CallKind, Skip};
+use crate::{Call, CallKind, Family, Lost, Skip};
 
 /// Errors that say nothing about files: wrong arguments, interruptions, too many descriptors, calls that the kernel did not
 /// have. Numbers from 512 are the kernel's own: the call was to be restarted.
@@ -23,8 +23,27 @@ fn is_not_replayable(errno: i32) -> bool {
     matches!(errno, libc::EBADF | libc::EFAULT | libc::EINTR | libc::EMFILE | libc::ENFILE | libc::ENOSYS | 512..)
 }
 
+/// Whether the call changed files, if it was on files.
+fn changes_files(call: &Call) -> bool {
+    const MAKING: u64 = (libc::O_CREAT | libc::O_TRUNC) as u64;
+    call.succeeded()
+        && match call.kind.family() {
+            Family::Write | Family::Copy => call.result != Some(0),
+            Family::Open => call.kind == CallKind::Creat || call.flags & MAKING != 0,
+            Family::Resize | Family::Create | Family::Remove | Family::Rename | Family::Attribute => true,
+            _ => false,
+        }
+}
+
 impl State {
     pub(super) fn call(&mut self, step: &mut Step) {
+        self.follow(step);
+        if changes_files(step.call) && step.resolved.skip == Some(Skip::NotReplayable) {
+            step.loses(Lost::Call(step.call.kind));
+        }
+    }
+
+    fn follow(&mut self, step: &mut Step) {
         let call = step.call;
         let ends_process = matches!(call.kind, CallKind::Exit | CallKind::ExitGroup);
         if call.result.is_none() && !ends_process {
