@@ -78,7 +78,7 @@ mod tests {
     fn options_not_typed_or_at_their_default_are_left_out() {
         assert_eq!(typed("-t /dev/sdb -o b"), json!({"target": ["/dev/sdb"], "output": "b"}));
         let defaults = "--fit wrap --start 0s --end 0 --speedup 1.0 --seed 1 --strong 1 --data random --depth 512 \
-                        --ahead-time 1000ms --grace 0.2 --verify off --verify-memory 1024M --output-offset 0";
+                        --ahead-time 1000ms --grace 0.2 --verify off --verify-memory 1G --output-offset 0";
         assert_eq!(typed(&format!("--fake-io -o b {defaults}")), json!({"fake-io": true, "output": "b"}));
     }
 
