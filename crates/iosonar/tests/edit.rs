@@ -39,7 +39,7 @@ fn a_pipeline_edits_a_load() {
     let folder = folder();
     let (success, _, message) = edit(&folder, &["x.load", "y.load", "select to=2 | subst | slip every=1 increase=4k"]);
     assert!(success && message.contains("2 requests"), "{message}");
-    assert_eq!(rows(&folder, "y.load"), ["0.500000000 8 16 W", "1.000000000 808 8 W"]);
+    assert_eq!(rows(&folder, "y.load"), ["0.500000000 16 16 W", "1.000000000 816 8 W"]);
     let text = fs::read_to_string(folder.path().join("y.load")).unwrap();
     assert!(text.contains("Free for all") && text.contains("Edited by iosonar: select to=2 | subst | slip"), "{text}");
 }
