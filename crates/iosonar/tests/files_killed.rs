@@ -144,9 +144,9 @@ fn a_recording_on_a_full_disk_keeps_its_calls() {
         return;
     }
     with_each_method(|method| {
-        let (small, folder) = (Small::new("400k"), folder());
+        let (small, folder) = (Small::new("800k"), folder());
         let fifo = folder.path().join("fifo");
-        let mut child = record(method, &fifo, &small.0.path().join("t.calls.parquet"), 3000);
+        let mut child = record(method, &fifo, &small.0.path().join("t.calls.parquet"), 8000);
         wait_until_kept(small.0.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
         child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
         let output = child.wait_with_output().unwrap();
