@@ -696,7 +696,7 @@ fn an_experiment_with_several_instances_repeats_no_warning() {
     command.args(["files", "scale"]).arg(&path).arg("--root").arg(bench.root()).args(["--instances", "1,2,3"]);
     let output = command.arg("--output").arg(bench.0.path().join("t.scale.parquet")).output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), message.matches("map files into memory").count()), (Some(0), 1), "{message}");
+    assert_eq!((output.status.code(), message.matches("maps files into memory").count()), (Some(0), 1), "{message}");
 }
 
 #[test]
