@@ -232,7 +232,7 @@ fn with_little_memory_a_sample_is_verified_and_reported() {
     let bench = Bench::new();
     let load: Vec<Row> = (0..200).map(|i| (i as f64 / 1e4, i * 1024, 1024, 'W')).collect();
     let target = bench.target(100 * MIB);
-    let ran = bench.replay(&bench.load(&load), &target, &["--verify", "final", "--verify-memory", "1"]).with_code(0);
+    let ran = bench.replay(&bench.load(&load), &target, &["--verify", "final", "--verify-memory", "1M"]).with_code(0);
     let verify = verify_of(&ran);
     let known = verify["known_pct"].as_f64().unwrap();
     assert!(known < 100.0 && known > 1.0, "{verify}");

@@ -445,7 +445,7 @@ mod tests {
         let on_time = counted(true, HeldBy::None, 1000);
         assert!(verdict(&on_time, 49 * MS).0);
         let (is_faithful, sentence) = verdict(&on_time, 200 * MS);
-        assert!(!is_faithful && sentence.contains("for 200 ms of 1 s (19.9 %), calls were due"), "{sentence}");
+        assert!(!is_faithful && sentence.contains("for 200 ms of 1 s (20.0 %), calls were due"), "{sentence}");
         let lost = Engine { max_in_flight: 1, idle: Nanos(200 * MS) };
         assert_eq!(on_time.interruption(lost), None, "the verdict says it");
         assert!(counted(false, HeldBy::None, 1000).interruption(lost).is_some());
