@@ -229,7 +229,7 @@ fn queueing_times_before_the_times_of_a_load_have_no_place_in_the_text() {
     metadata.request_time = crate::RequestTime::Issued;
     let (text, loss) = written_load(&[row], &metadata);
     assert_eq!(load(text.as_bytes()).0, [Request { queued: None, ..row }]);
-    assert!(loss.warnings[0].contains("1 request lost their original latency or queueing time"), "{loss:?}");
+    assert!(loss.warnings[0].contains("1 request lost its original latency or queueing time"), "{loss:?}");
 }
 
 #[test]
