@@ -77,12 +77,19 @@ pub fn for_people(s: &Statistics) -> String {
         line("verdict", verdict.sentence.clone());
         let worst: Vec<_> = verdict.worst.iter().take(WORST).map(moment).collect();
         line("  worst moments", worst.join("; "));
-        for (remedy, number) in verdict.remedies.iter().zip(1..) {
-            let name = if number == 1 { "  what to try" } else { "" };
-            line(name, format!("{number}. {} (costs: {})", remedy.what, remedy.costs));
-        }
     }
     line("cut short", if s.complete { String::new() } else { "yes: the run is incomplete".into() });
+    out
+}
+
+/// The remedies of a run that was not faithful, a line for each.
+pub fn remedies(s: &Statistics) -> String {
+    let mut out = String::new();
+    for (remedy, number) in s.verdict.iter().flat_map(|verdict| &verdict.remedies).zip(1..) {
+        let name = if number == 1 { "  what to try" } else { "" };
+        let text = format!("{number}. {} (costs: {})", remedy.what, remedy.costs);
+        writeln!(out, "{name:<17}{}", one_line(&text)).expect("writing to a string does not fail");
+    }
     out
 }
 
