@@ -32,11 +32,10 @@ pub fn for_people(s: &Statistics) -> String {
             (s.errors, "errors"),
             (s.short, "short"),
             (s.unfinished, "unfinished"),
-            (s.verify_errors, "verify errors"),
-            (s.zero_reads, "reads of zeros"),
-            (s.bad_lines, "bad lines"),
+            (s.verify_errors, "errors of verification"),
         ]),
     );
+    line("noticed", list(&[(s.zero_reads, "reads of zeros"), (s.bad_lines, "lines left out as bad")]));
     line(
         "left out",
         list(&[
@@ -50,7 +49,11 @@ pub fn for_people(s: &Statistics) -> String {
     );
     line(
         "overlaps",
-        list(&[(s.pushed_back, "pushed back"), (s.ordered_waits, "ordered waits"), (s.widened, "widened to blocks")]),
+        list(&[
+            (s.pushed_back, "pushed back"),
+            (s.ordered_waits, "waits for their order"),
+            (s.widened, "widened to blocks"),
+        ]),
     );
     let (in_flight, pushed_back) = (u64::from(s.max_in_flight), u64::from(s.max_pushed_back));
     line("peak", format!("{} in flight, {} pushed back", human::count(in_flight), human::count(pushed_back)));
@@ -162,7 +165,8 @@ fn last_pass(last: &FinalPassCounts) -> String {
 }
 
 fn list(counts: &[(u64, &str)]) -> String {
-    let some = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", human::count(*n)));
+    // Begins with the noun, which agrees with the number.
+    let some = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| human::agreed(*n, what));
     some.collect::<Vec<_>>().join(", ")
 }
 
@@ -190,4 +194,18 @@ fn quantiles(q: &Quantiles) -> String {
 fn within(w: &Within) -> String {
     let [in_10, in_25, in_50, in_100] = [w.us10, w.us25, w.us50, w.us100].map(|pct| human::percent(pct / 100.0));
     format!("{in_10} within 10 µs, {in_25} 25 µs, {in_50} 50 µs, {in_100} 100 µs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_agree_with_their_number() {
+        assert_eq!(
+            list(&[(1, "reads of zeros"), (0, "short"), (1, "waits for their order")]),
+            "1 read of zeros, 1 wait for its order"
+        );
+        assert_eq!(list(&[(2, "reads of zeros"), (1, "short")]), "2 reads of zeros, 1 short");
+    }
 }
