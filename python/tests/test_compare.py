@@ -101,6 +101,16 @@ def test_with_another_load_there_is_no_verdict_on_the_storage(
     assert "throughput < -10%: is undecided for B: the runs did not all replay the same load" in message.err
 
 
+def test_requests_widened_to_other_blocks_are_named_as_the_difference_of_the_loads(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    footer = {"span": SPAN | {"max_end_sector": 9}, "run": {"statistics": {"widened": 2541}}}
+    other = [run(tmp_path, f"w{n}", 2 * (1 + n / 500), **footer) for n in range(3)]
+    compare(*runs["a"], "vs", *other, "--out", tmp_path)
+    message = capsys.readouterr().out
+    assert "widened to the logical blocks of the target: 0 in A, 2,541 in B" in message, message
+
+
 def test_with_an_unfaithful_run_a_condition_is_undecided(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

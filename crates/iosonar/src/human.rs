@@ -1,6 +1,8 @@
 //! Formats numbers and times for people.
 
-pub use iosonar_trace::human::{are, at_second, block, bytes, count, counted, factor, percent, percent_of, rate, span};
+pub use iosonar_trace::human::{
+    agreed, are, at_second, block, bytes, count, counted, factor, percent, percent_of, rate, span,
+};
 
 /// A percentile in µs: `–` if too few times are above it.
 pub fn percentile(us: Option<f64>) -> String {

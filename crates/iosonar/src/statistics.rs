@@ -32,11 +32,10 @@ pub fn for_people(s: &Statistics) -> String {
             (s.errors, "errors"),
             (s.short, "short"),
             (s.unfinished, "unfinished"),
-            (s.verify_errors, "verify errors"),
-            (s.zero_reads, "reads of zeros"),
-            (s.bad_lines, "bad lines"),
+            (s.verify_errors, "errors of verification"),
         ]),
     );
+    line("noticed", list(&[(s.zero_reads, "reads of zeros"), (s.bad_lines, "lines left out as bad")]));
     line(
         "left out",
         list(&[
@@ -50,7 +49,11 @@ pub fn for_people(s: &Statistics) -> String {
     );
     line(
         "overlaps",
-        list(&[(s.pushed_back, "pushed back"), (s.ordered_waits, "ordered waits"), (s.widened, "widened to blocks")]),
+        list(&[
+            (s.pushed_back, "pushed back"),
+            (s.ordered_waits, "waits for their order"),
+            (s.widened, "widened to blocks"),
+        ]),
     );
     let (in_flight, pushed_back) = (u64::from(s.max_in_flight), u64::from(s.max_pushed_back));
     line("peak", format!("{} in flight, {} pushed back", human::count(in_flight), human::count(pushed_back)));
@@ -77,12 +80,19 @@ pub fn for_people(s: &Statistics) -> String {
         line("verdict", verdict.sentence.clone());
         let worst: Vec<_> = verdict.worst.iter().take(WORST).map(moment).collect();
         line("  worst moments", worst.join("; "));
-        for (remedy, number) in verdict.remedies.iter().zip(1..) {
-            let name = if number == 1 { "  what to try" } else { "" };
-            line(name, format!("{number}. {} (costs: {})", remedy.what, remedy.costs));
-        }
     }
     line("cut short", if s.complete { String::new() } else { "yes: the run is incomplete".into() });
+    out
+}
+
+/// The remedies of a run that was not faithful, a line for each.
+pub fn remedies(s: &Statistics) -> String {
+    let mut out = String::new();
+    for (remedy, number) in s.verdict.iter().flat_map(|verdict| &verdict.remedies).zip(1..) {
+        let name = if number == 1 { "  what to try" } else { "" };
+        let text = format!("{number}. {} (costs: {})", remedy.what, remedy.costs);
+        writeln!(out, "{name:<17}{}", one_line(&text)).expect("writing to a string does not fail");
+    }
     out
 }
 
@@ -155,7 +165,8 @@ fn last_pass(last: &FinalPassCounts) -> String {
 }
 
 fn list(counts: &[(u64, &str)]) -> String {
-    let some = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", human::count(*n)));
+    // Begins with the noun, which agrees with the number.
+    let some = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| human::agreed(*n, what));
     some.collect::<Vec<_>>().join(", ")
 }
 
@@ -183,4 +194,18 @@ fn quantiles(q: &Quantiles) -> String {
 fn within(w: &Within) -> String {
     let [in_10, in_25, in_50, in_100] = [w.us10, w.us25, w.us50, w.us100].map(|pct| human::percent(pct / 100.0));
     format!("{in_10} within 10 µs, {in_25} 25 µs, {in_50} 50 µs, {in_100} 100 µs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_agree_with_their_number() {
+        assert_eq!(
+            list(&[(1, "reads of zeros"), (0, "short"), (1, "waits for their order")]),
+            "1 read of zeros, 1 wait for its order"
+        );
+        assert_eq!(list(&[(2, "reads of zeros"), (1, "short")]), "2 reads of zeros, 1 short");
+    }
 }

@@ -101,14 +101,17 @@ pub fn report(output: &Path, format: &Format, metadata: &Metadata, loss: &Conver
     }
     let (counts, span) = (&metadata.counts, &metadata.span);
     for (count, what) in [
-        (counts.bad_lines, "bad lines left out"),
+        (counts.bad_lines, "lines left out as bad"),
         (counts.lost_events, "events lost when the trace was recorded"),
         (counts.unmatched, "requests without completion in the trace"),
         (counts.unmatched_completions, "completions without their request in the trace"),
-        (counts.impossible_times, "impossible latencies or queueing times (negative, or beyond a year) left out"),
+        (
+            counts.impossible_times,
+            "times of a request left out as impossible (latency or queueing negative, or beyond a year)",
+        ),
     ] {
         if count > 0 {
-            status!("warning: {} {what}", human::count(count));
+            status!("warning: {}", human::agreed(count, what));
         }
     }
     if !metadata.complete {

@@ -66,7 +66,7 @@ fn options_that_do_not_apply_to_a_format_are_refused() {
 fn text_to_parquet_and_back_gives_the_same_rows() {
     let folder = folder(&[("a.load", LOAD)]);
     let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet"], true);
-    assert!(words.contains("line 6 left out") && words.contains("1 bad lines"), "{words}");
+    assert!(words.contains("line 6 left out") && words.contains("1 line left out as bad"), "{words}");
     stderr_of(&folder, &["convert", "b.load.parquet", "c.load.gz"], true);
     stderr_of(&folder, &["convert", "c.load.gz", "d.load.zst"], true);
     stderr_of(&folder, &["convert", "d.load.zst", "e.txt"], true);

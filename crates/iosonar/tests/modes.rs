@@ -218,6 +218,10 @@ fn repeated_runs_have_a_result_each() {
     }
     assert!(ran.stderr.contains("run 3 of 3"), "{}", ran.stderr);
     assert!(ran.stderr.contains("later runs find") && ran.stderr.contains("iosonar device wipe"), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("warning: --repeat").count(), 1, "said once for the series: {}", ran.stderr);
+    // Whether the runs were faithful depends on the machine.
+    let is_faithful = ran.stdout.contains("faithful       3 of 3\n");
+    assert_eq!(ran.stdout.matches("what to try").count(), usize::from(!is_faithful), "{}", ran.stdout);
     assert!(ran.stdout.contains("variance of 3 runs") && ran.stdout.contains("(spread "), "{}", ran.stdout);
     // No run starts if the result of one could not be written.
     std::fs::remove_file(bench.path(results[0])).unwrap();

@@ -168,6 +168,26 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
     return same, Pairing.PAIRED if same and not closed else Pairing.UNPAIRED
 
 
+def _unlike_loads(a: Side, b: Side) -> str:
+    """Why two sides did not replay the same load, as far as it is known."""
+    widened = [{_widened(file) for file in side.study.requests.files} for side in (a, b)]
+    if widened[0] == widened[1] and len(widened[0]) == 1:
+        return "the runs did not all replay the same load in the same way, or their files do not tell"
+    counts = [
+        f"{' or '.join(units.count(number) for number in sorted(found))} in {side.letter}"
+        for side, found in zip((a, b), widened, strict=True)
+    ]
+    return (
+        f"requests were widened to the logical blocks of the target: {', '.join(counts)}. Replay on targets with the "
+        "same logical block, such as a loop device on a file (`losetup --sector-size 512`)"
+    )
+
+
+def _widened(file: SourceFile) -> int:
+    """The number of requests that were widened to the blocks of the target."""
+    return int((file.run.get("statistics") or {}).get("widened") or 0)
+
+
 def _program(file: SourceFile) -> list[str]:
     """What determines the requests of the run's program: its name and text, its parameters, and its duration."""
     if not program_name(file):
@@ -226,8 +246,7 @@ def sentences(compared: Comparison) -> Iterator[Banner]:
         elif not each.same_load:
             yield Banner(
                 Severity.WARNING,
-                "the runs did not all replay the same load in the same way, or their files do not tell. "
-                "The difference may come from the load, not from the storage.",
+                f"{_unlike_loads(first, each.side)}. The difference may come from the load, not from the storage.",
                 f"{each.side.letter} against {first.letter}, different loads:",
             )
         few = min(first.runs, each.side.runs)

@@ -121,10 +121,14 @@ pub fn splitting(disk: &str, longest_bytes: u64, queue: &Queue) -> Option<String
     } else {
         "the device does not support longer ones".to_owned()
     };
+    // Exact, as it may be just above the limit.
+    let longest = match longest_bytes % (1 << 20) {
+        0 => block(longest_bytes),
+        _ => format!("{} KiB", longest_bytes.div_ceil(1024)),
+    };
     Some(format!(
-        "the load has requests of up to {} KiB, but the kernel splits requests longer than {} on {disk}; their latency is that \
+        "the load has requests of up to {longest}, but the kernel splits requests longer than {} on {disk}; their latency is that \
          of all parts; {remedy}",
-        longest_bytes.div_ceil(1024),
         block(limit_kib << 10)
     ))
 }
@@ -189,7 +193,8 @@ mod tests {
         assert_eq!(splitting("sda", 1 << 30, &Queue::default()), None, "unknown");
         let warning = splitting("sda", (512 << 10) + 512, &queue("none")).unwrap();
         assert!(warning.contains("up to 513 KiB") && warning.contains("echo 513 >"), "{warning}");
-        assert!(splitting("sda", 2 << 20, &queue("none")).unwrap().contains("the device does not support longer ones"));
+        let warning = splitting("sda", 2 << 20, &queue("none")).unwrap();
+        assert!(warning.contains("up to 2 MiB,") && warning.contains("does not support longer ones"), "{warning}");
     }
 
     #[test]

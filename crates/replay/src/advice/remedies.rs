@@ -27,6 +27,8 @@ pub struct Facts<'a> {
     pub file: Option<&'a Path>,
     /// Whether that file is sparse.
     pub has_holes: bool,
+    /// Whether a disk is below that file, whose completions kernel workers of the file system handle.
+    pub has_disk: bool,
 }
 
 /// Remedies, the most promising first; none for a run that was faithful or perturbed on purpose.
@@ -50,11 +52,22 @@ pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
     if options.time.speedup > 1.0 && options.keeps_times() {
         found.push(remedy(format!("a smaller --speedup than {}", options.time.speedup), "the run takes longer"));
     }
-    found.push(remedy(
-        "iosonar replay --calibrate, to measure the highest rate that this machine replays faithfully",
-        "up to a minute",
-    ));
+    if found.is_empty() {
+        found.push(calibration());
+    }
     found
+}
+
+/// A target without a file system, whose part of each call takes time, and whose kernel workers preempt the loop.
+const BLOCK_DEVICE: &str =
+    "a block device as the target, without a file system's part of each call and its kernel workers for completions";
+
+/// The loop without a device: it shows nothing about the calls and completions of a target.
+fn calibration() -> Remedy {
+    remedy(
+        "iosonar replay --calibrate, which measures the highest rate of the loop alone, without a device",
+        "up to a minute",
+    )
 }
 
 fn remedy(what: impl Into<String>, costs: &str) -> Remedy {
@@ -65,7 +78,8 @@ fn for_cause(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
     match cause {
         Cause::Descheduled | Cause::Backlog => for_preemption(facts),
         Cause::Submission => for_slow_submission(facts),
-        Cause::Completions | Cause::Burst | Cause::Unknown => isolation(facts).into_iter().collect(),
+        Cause::Completions => isolation(facts).into_iter().collect(),
+        Cause::Burst | Cause::Unknown => isolation(facts).into_iter().chain([calibration()]).collect(),
         Cause::Input => for_late_input(facts.options),
         Cause::CompletionLog => {
             vec![remedy("--output on another disk than the target's, or in /dev/shm", "memory, in /dev/shm")]
@@ -104,6 +118,9 @@ fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
         _ => {}
     }
     found.extend(isolation(facts));
+    if facts.has_disk {
+        found.push(remedy(BLOCK_DEVICE, "the data on that device is overwritten"));
+    }
     if stolen_pct >= 1.0 {
         found.push(remedy(
             format!(
@@ -139,12 +156,14 @@ fn for_slow_submission(facts: &Facts<'_>) -> Vec<Remedy> {
             ),
             "a kernel thread forwards requests, which adds to their latency",
         ));
-        found.push(remedy(
-            "a block device as the target, which avoids the file system's part of each call",
-            "the data on that device is overwritten",
-        ));
+        found.push(remedy(BLOCK_DEVICE, "the data on that device is overwritten"));
     }
     found.extend(isolation(facts));
+    let layer = if facts.file.is_some() { "file system" } else { "driver" };
+    found.push(remedy(
+        format!("to accept the delay: submission calls of this {layer} take that much processor time on this machine"),
+        "the latencies are not only the device's",
+    ));
     found
 }
 
@@ -204,7 +223,16 @@ mod tests {
 
     fn facts(options: &Options) -> Facts<'_> {
         let (contention, file) = (None, None);
-        Facts { options, contention, stolen_pct: 0.0, processors: 2, is_root: true, file, has_holes: false }
+        Facts {
+            options,
+            contention,
+            stolen_pct: 0.0,
+            processors: 2,
+            is_root: true,
+            file,
+            has_holes: false,
+            has_disk: false,
+        }
     }
 
     /// The remedies, up to the first comma or colon.
@@ -234,7 +262,6 @@ mod tests {
             "--isolate",
             "a machine with dedicated processors",
             "a machine with more processors than 2",
-            "iosonar replay --calibrate",
         ];
         assert_eq!(found, expected);
         let alone = remedies(&verdict(&late), &Facts { is_root: false, processors: 8, ..facts(&options) });
@@ -248,7 +275,7 @@ mod tests {
         let options = Options::of("a.parquet -t b -o c --wait hybrid --speedup 10 --isolate");
         let late = [(Cause::Descheduled, 50), (Cause::Submission, 50)];
         let found = brief_remedies(&late, &Facts { processors: 4, ..facts(&options) });
-        let expected = ["--wait spin", "--sqpoll", "a smaller --speedup than 10", "iosonar replay --calibrate"];
+        let expected = ["--wait spin", "--sqpoll", "to accept the delay", "a smaller --speedup than 10"];
         assert_eq!(found, expected);
     }
 
@@ -262,11 +289,11 @@ mod tests {
             "a loop device on the file as the target (`losetup --direct-io=on --show -f x.img`)",
             "a block device as the target",
             "--isolate",
-            "iosonar replay --calibrate",
+            "to accept the delay",
         ];
         assert_eq!(found, expected);
         let device = brief_remedies(&[(Cause::Submission, 7)], &facts(&options));
-        assert_eq!(device, ["--isolate", "iosonar replay --calibrate"]);
+        assert_eq!(device, ["--isolate", "to accept the delay"]);
     }
 
     #[test]
@@ -277,8 +304,35 @@ mod tests {
             "`iosonar convert` the load to Parquet first",
             "a larger --ahead than 4096",
             "--output on another disk than the target's",
-            "iosonar replay --calibrate",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_loop_preempted_by_a_file_systems_workers_needs_a_block_device() {
+        let options = options();
+        let on_disk = Facts { file: Some(Path::new("x.img")), has_disk: true, ..facts(&options) };
+        let is_block_device = |what: &String| what == "a block device as the target";
+        assert!(brief_remedies(&[(Cause::Descheduled, 7)], &on_disk).iter().any(is_block_device));
+        let in_memory = Facts { has_disk: false, ..on_disk };
+        assert!(!brief_remedies(&[(Cause::Descheduled, 7)], &in_memory).iter().any(is_block_device));
+        let both = brief_remedies(&[(Cause::Descheduled, 7), (Cause::Submission, 7)], &on_disk);
+        assert_eq!(both.iter().filter(|what| is_block_device(what)).count(), 1, "{both:?}");
+    }
+
+    #[test]
+    fn the_loop_is_calibrated_only_if_it_is_the_cause_or_nothing_else_helps() {
+        let options = options();
+        let says_calibrate = |cause, facts: &Facts<'_>| {
+            let found = remedies(&verdict(&[(cause, 7)]), facts);
+            let calibrate = found.iter().filter(|remedy| remedy.what.contains("--calibrate"));
+            calibrate.inspect(|remedy| assert!(remedy.what.contains("without a device"), "{remedy:?}")).count() > 0
+        };
+        for cause in Cause::ALL.into_iter().filter(|cause| !cause.is_due_to_device() && *cause != Cause::Perturbed) {
+            let is_of_loop = matches!(cause, Cause::Burst | Cause::Unknown);
+            assert_eq!(says_calibrate(cause, &facts(&options)), is_of_loop, "{cause:?}");
+        }
+        let isolated = Options::of("a.parquet -t b -o c --wait spin --isolate");
+        assert!(says_calibrate(Cause::Descheduled, &Facts { processors: 8, ..facts(&isolated) }));
     }
 }

@@ -116,6 +116,7 @@ pub fn finalize(
                 is_root: rustix::process::geteuid().is_root(),
                 file: file.map(|device| device.path.as_path()),
                 has_holes: file.is_some_and(Device::has_holes),
+                has_disk: file.is_some_and(|device| device.disk().is_some()),
             },
         );
     }

@@ -24,7 +24,7 @@ ROLES = {
     CallSeries.METADATA: Role.OTHER,
     CallSeries.OTHER: Role.FAINT,
 }
-ONE_SIDE = "it shows a single trace or run; `iosonar report` draws it"
+ONE_SIDE = "for a single trace or run; `iosonar report` draws it"
 """Why a comparison leaves a diagram out."""
 
 LEAST_S = 1e-7

@@ -8,11 +8,12 @@ use iosonar_replay::device::Device;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::{DeviceId, SECTOR_BYTES};
 
+use super::repeat::Warnings;
 use crate::console::status;
 use crate::human;
 
 /// Prints what the replay will overwrite, or that its result is fake.
-pub fn announce(prepared: &Prepared) {
+pub fn announce(prepared: &Prepared, said: &mut Warnings) {
     if let Some(fake) = prepared.options().fake() {
         status!("{fake}");
     }
@@ -26,7 +27,7 @@ pub fn announce(prepared: &Prepared) {
     for change in prepared.isolation() {
         status!("isolation: {change}");
     }
-    for warning in prepared.warnings() {
+    for warning in prepared.warnings().iter().filter(|warning| said.is_new(warning)) {
         status!("warning: {warning}");
     }
     if !prepared.options().data.is_fresh_random() {

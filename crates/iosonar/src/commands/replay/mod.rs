@@ -81,12 +81,13 @@ pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
     remark(runs.first());
-    let (times, mut all) = (runs.len(), Vec::new());
+    let (times, mut all, mut warnings) = (runs.len(), Vec::new(), repeat::Warnings::default());
     for (options, number) in runs.into_iter().zip(1..) {
         if times > 1 {
             status!("run {number} of {times}");
         }
-        all.push(once(options, &stop, json, format)?);
+        warnings.next_run();
+        all.push(once(options, &stop, json, format, &mut warnings)?);
         if stop.is_requested() {
             break;
         }
@@ -94,8 +95,15 @@ pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<
     match all.as_slice() {
         [only] if json && times == 1 => answer_json(only)?,
         all if json => answer_json(&all)?,
-        all if all.len() > 1 => out!("{}", repeat::between(all).trim_end()),
-        _ => {}
+        all => {
+            if all.len() > 1 {
+                out!("{}", repeat::between(all).trim_end());
+            }
+            let remedies = repeat::least_faithful(all).map(|(_, run)| statistics::remedies(run)).unwrap_or_default();
+            if times > 1 && !remedies.is_empty() {
+                out!("{}", remedies.trim_end());
+            }
+        }
     }
     let not_begun = times - all.len();
     if not_begun > 0 {
@@ -114,11 +122,18 @@ fn remark(options: Option<&Options>) {
     }
 }
 
-fn once(options: Options, stop: &Arc<Stop>, json: bool, format: ProgressFormat) -> Result<Statistics> {
+fn once(
+    options: Options,
+    stop: &Arc<Stop>,
+    json: bool,
+    format: ProgressFormat,
+    warnings: &mut repeat::Warnings,
+) -> Result<Statistics> {
+    let is_alone = options.modes.repeat == 1;
     let progress = Arc::new(Progress::default());
     let lines = (format == ProgressFormat::Json).then(|| Lines::start(&progress, options.has_deadlines()));
     let prepared = Prepared::new(options, stop)?;
-    announce(&prepared);
+    announce(&prepared, warnings);
     let printed = prepared.warnings().len();
     if let Some(lines) = &lines {
         lines.expect(prepared.duration());
@@ -131,11 +146,12 @@ fn once(options: Options, stop: &Arc<Stop>, json: bool, format: ProgressFormat) 
     }
     statistics::print_findings(&finished);
     // `announce` has printed those from before the run.
-    for warning in finished.warnings.iter().skip(printed) {
+    for warning in finished.warnings.iter().skip(printed).filter(|warning| warnings.is_new(warning)) {
         status!("warning: {warning}");
     }
     if !json {
-        out!("{}", statistics::for_people(&finished.statistics).trim_end());
+        let remedies = if is_alone { statistics::remedies(&finished.statistics) } else { String::new() };
+        out!("{}", (statistics::for_people(&finished.statistics) + &remedies).trim_end());
         out!("result           {}", finished.output.display());
     }
     Ok(finished.statistics)

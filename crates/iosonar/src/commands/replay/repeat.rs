@@ -1,5 +1,6 @@
 //! `--repeat`: the same replay several times, with a result for each run, to see the variance.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -68,9 +69,43 @@ pub fn between(runs: &[Statistics]) -> String {
     line("  rate", runs.iter().map(|run| run.iops).collect(), |x| format!("{} requests/s", human::rate(x)));
     let faithful = runs.iter().filter(|run| run.verdict.as_ref().is_some_and(|verdict| verdict.faithful)).count();
     if runs.iter().any(|run| run.verdict.is_some()) {
-        out += &format!("  faithful       {faithful} of {}\n", runs.len());
+        let least = least_faithful(runs).map_or(String::new(), |(number, _)| format!(", run {number} the least"));
+        out += &format!("  faithful       {faithful} of {}{least}\n", runs.len());
     }
     out
+}
+
+/// The run that was the least faithful: the remedies of a series are its remedies.
+pub fn least_faithful(runs: &[Statistics]) -> Option<(usize, &Statistics)> {
+    let within = |run: &Statistics| run.verdict.as_ref()?.own.within_pct.as_ref().map(|within| within.us50);
+    let is_unfaithful = |run: &Statistics| run.verdict.as_ref().is_some_and(|verdict| !verdict.faithful);
+    let unfaithful = runs.iter().zip(1..).filter(|(run, _)| is_unfaithful(run));
+    let least = unfaithful.min_by(|(a, _), (b, _)| within(a).unwrap_or(0.0).total_cmp(&within(b).unwrap_or(0.0)));
+    least.map(|(run, number)| (number, run))
+}
+
+/// The warnings of a series: each is said once, though the numbers in it differ from run to run.
+#[derive(Debug, Default)]
+pub struct Warnings {
+    earlier: HashSet<String>,
+    of_run: HashSet<String>,
+}
+
+impl Warnings {
+    /// Begins the next run.
+    pub fn next_run(&mut self) {
+        self.earlier.extend(self.of_run.drain());
+    }
+
+    /// Whether no earlier run said it.
+    pub fn is_new(&mut self, warning: &str) -> bool {
+        let masked =
+            |word: &str| if word.starts_with(|c: char| c.is_ascii_digit()) { "#".into() } else { word.to_owned() };
+        let kind = warning.split_whitespace().map(masked).collect::<Vec<_>>().join(" ");
+        let is_new = !self.earlier.contains(&kind);
+        self.of_run.insert(kind);
+        is_new
+    }
 }
 
 #[cfg(test)]
@@ -90,5 +125,19 @@ mod tests {
         assert_eq!(named(".hidden", 1), [".hidden.1"]);
         let twelve = named("x.replay.parquet", 12);
         assert!(twelve.is_sorted() && twelve[0] == "x.01.replay.parquet" && twelve.len() == 12, "{twelve:?}");
+    }
+
+    #[test]
+    fn a_warning_is_said_once_in_a_series_whatever_its_numbers() {
+        let mut warnings = Warnings::default();
+        assert!(warnings.is_new("the replay had 25.2 requests in flight, but vda only 3.24"));
+        assert!(warnings.is_new("/dev/nvme0n1 wrapped around"));
+        assert!(warnings.is_new("/dev/nvme1n1 wrapped around"));
+        warnings.next_run();
+        assert!(!warnings.is_new("the replay had 1,019 requests in flight, but vda only 4"));
+        assert!(warnings.is_new("the replay had 25.2 requests in flight, but vdb only 3.24"));
+        assert!(warnings.is_new("/dev/nvme2n1 wrapped around"));
+        warnings.next_run();
+        assert!(!warnings.is_new("/dev/nvme1n1 wrapped around"));
     }
 }
