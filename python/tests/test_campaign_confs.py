@@ -95,6 +95,21 @@ def test_a_module_is_sourced_only_if_its_default_conf_is_found(top: Path) -> Non
         assert "wipe_setup" in shell.scalar("setup_list")
 
 
+def test_an_enabled_module_without_a_conf_is_off_with_a_warning(top: Path) -> None:
+    write(top / "default-graph.conf")
+    write(top / "a.conf", "enable_wipe=1; enable_graph=1; enable_mine=1; enable_slurp=0")
+    write(top / "user_modules.conf", "user_module_dir=own")
+    write(top / "own/50_smartctl.sh", "enable_smartctl=1")
+    (top / "a").mkdir()
+    said = Said()
+    with loaded(top, "a", said=said) as shell:
+        found = [shell.scalar(f"enable_{name}") for name in ("wipe", "graph", "mine", "smartctl")]
+    assert found == ["0", "1", "1", "1"]
+    assert [note.partition(" in the top")[0] for note in said.notes] == [
+        "warning: enable_wipe=1 has no effect without default-wipe.conf"
+    ]
+
+
 def test_a_conf_is_looked_up_from_the_leaf_upwards(top: Path) -> None:
     (top / "a/b").mkdir(parents=True)
     for folder in (".", "a", "a/b"):

@@ -60,6 +60,7 @@ def test_repeats_are_a_level_of_their_own_whose_confs_change_nothing(tmp_path: P
     leaves = create(tmp_path / "new", [], [], 12)
     assert len(leaves) == 72
     assert leaves[0].name == "repeat-01"
+    assert "\n      repeat-01 to repeat-12    the same again" in (tmp_path / "new" / "README").read_text()
     conf = (tmp_path / "new" / "repeat-12.conf").read_text()
     assert all(line.startswith("#") for line in conf.splitlines())
 

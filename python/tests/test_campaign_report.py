@@ -376,6 +376,21 @@ def test_odd_names_of_directories_are_escaped(tmp_path: Path, capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out)["factors"][0]["name"] == "threads"
 
 
+def test_leaves_that_are_left_out_are_run_again_and_not_repeated_more_often(tmp_path: Path) -> None:
+    for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=2)):
+        leaf(tmp_path, place, 1000, number, **({} if number in (0, 4) else UNFAITHFUL))
+    text = headline(analysed(tmp_path))
+    assert text.startswith("Too few leaves to say which factor makes a difference: 2 of 8 allow a verdict")
+    assert "replay_options=(--isolate=priority), delete their results, and run the campaign again" in text
+    assert "repeat-1" not in text
+
+
+def test_an_interval_wider_than_a_factor_of_ten_says_nothing(tmp_path: Path) -> None:
+    for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=1)):
+        leaf(tmp_path, place, 1000 if number in (0, 3) else 10, number)
+    assert headline(analysed(tmp_path)).startswith("For threads and cmode nothing can be said: leaves with the same")
+
+
 def test_too_few_requests_are_named(tmp_path: Path) -> None:
     for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=1)):
         leaf(tmp_path, place, 1000, number, requests=5)

@@ -18,10 +18,11 @@ import pytest
 
 from iosonar.errors import UsageError, UserError
 from iosonar.series import values
-from iosonar.series.plan import opened
+from iosonar.series.plan import Point, opened
+from iosonar.series.result import Result, read
 from iosonar.series.run import run
 from iosonar.series.sweep import Sweep, Vary, plan
-from iosonar.series.sweep_words import as_json
+from iosonar.series.sweep_words import as_json, findings, table
 
 PROGRAM = "from iosonar.cli.sweep import main; raise SystemExit(main())"
 MODEL = "constant=1ms servers=4"
@@ -257,3 +258,33 @@ def test_values_are_lists_and_ranges() -> None:
     for wrong in ("", "0", "a", "4..1", "1..4/1", "1..4/x", "-1", "1e3"):
         with pytest.raises(UsageError):
             values.depths(wrong)
+
+
+def test_points_of_a_target_that_was_never_filled_are_named_and_no_knee(tmp_path: Path) -> None:
+    def point(depth: int, zeros: int) -> Result:
+        times = {"mean": 100.0, "p50": 100.0, "p99": 200.0}
+        run = {
+            "complete": True,
+            "run": {
+                "statistics": {
+                    "reads": 1000,
+                    "zero_reads": zeros,
+                    "iops": depth * 1000.0,
+                    "latency_us": times,
+                    "verdict": {"faithful": True},
+                }
+            },
+        }
+        path = tmp_path / f"{depth}.parquet"
+        schema = pyarrow.schema([]).with_metadata({"iosonar": json.dumps(run)})
+        pyarrow.parquet.write_table(schema.empty_table(), path)
+        found = read(path, Point(f"depth-{depth}", depth, ()))
+        assert found is not None
+        return found
+
+    results = [point(1, 5), point(2, 5), point(4, 900)]
+    found = as_json(Vary.DEPTH, results)
+    assert [each["unfilled"] for each in found["points"]] == [False, False, True]
+    assert found["best"] == "depth-2"
+    assert findings(Vary.DEPTH, results)[0].startswith("1 point of 3 read a target that was never filled")
+    assert table(Vary.DEPTH, results).rows[-1][-1] == "target not filled"

@@ -49,15 +49,18 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
     shell.set_scalar("base_dir", str(BASE))
     shell.set_scalar("sub_prefix", "".join(f".{name}" for name in leaf.path))
     check_top(leaf.top)
+    absent = []
     for module, path in modules_of(MODULES):
         default = find(f"default-{module}.conf", leaf.top)
         if default is not None:
             _source(shell, default)
             _source(shell, path)
+        else:
+            absent.append(module)
     for name, value in overrides:
         shell.set_scalar(name, value)
     shell.cd(leaf.folder)
-    _load_user_modules(shell, leaf)
+    own = _load_user_modules(shell, leaf)
     if not leaf.path:
         note("started inside a leaf: only the defaults apply")
     for name in leaf.path:
@@ -67,6 +70,13 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
                 f"no {name}.conf in {leaf.folder} or its parents: each directory needs a conf, which may be empty"
             )
         _source(shell, conf)
+    for module in absent:
+        if shell.scalar(f"enable_{module}").strip() not in ("", "0") and module not in own:
+            note(
+                f"warning: enable_{module}=1 has no effect without default-{module}.conf in the top or its parents: "
+                f"copy {BASE / 'defaults' / f'default-{module}.conf'}"
+            )
+            shell.set_scalar(f"enable_{module}", "0")
 
 
 def modules_of(folder: Path) -> list[tuple[str, Path]]:
@@ -84,23 +94,26 @@ def find(name: str, start: Path) -> Path | None:
     return None
 
 
-def _load_user_modules(shell: Shell, leaf: Leaf) -> None:
+def _load_user_modules(shell: Shell, leaf: Leaf) -> set[str]:
+    """Sources the user's modules, and returns their names."""
     conf = find("user_modules.conf", leaf.folder)
     if conf is None:
-        return
+        return set()
     _source(shell, conf)
     folder = shell.scalar("user_module_dir")
     if not folder:
-        return
+        return set()
     # An absolute path replaces what is before it.
     path = next((start / folder for start in (conf.parent, leaf.folder) if (start / folder).is_dir()), None)
     if path is None:
         raise UserError(f"{conf}: user_module_dir: no directory {conf.parent / folder}")
-    for module, file in modules_of(path):
+    found = modules_of(path)
+    for module, file in found:
         default = find(f"default-{module}.conf", leaf.folder)
         if default is not None:
             _source(shell, default)
         _source(shell, file)
+    return {module for module, _ in found}
 
 
 def _source(shell: Shell, path: Path) -> None:

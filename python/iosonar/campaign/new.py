@@ -62,6 +62,10 @@ def _write(target: Path, hosts: Sequence[str], devices: Sequence[str], repeats: 
     levels: list[Sequence[str]] = [LOADS, DEPTHS]
     if repeats > 1:
         names = [f"repeat-{number:0{len(str(repeats))}}" for number in range(1, repeats + 1)]
+        line = f"      {names[0]} to {names[-1]}".ljust(32) + "the same again, to tell a difference from chance\n"
+        readme = target / "README"
+        text = readme.read_text()
+        readme.write_text(text.replace("\n\nEach name", f"\n{line}\nEach name"))
         for name in names:
             (target / f"{name}.conf").write_text("# The same again: nothing changes.\n")
         levels.append(names)

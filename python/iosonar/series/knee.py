@@ -29,13 +29,13 @@ class Depths:
 
 
 def knee(results: Sequence[Result]) -> Result | None:
-    """The first point with the greatest power; None without two faithful points."""
+    """The first point with the greatest power; None without two points that count."""
     used = _used(results)
     return _first_best(used, [each.power for each in used]) if len(used) > 1 else None
 
 
 def depths(results: Sequence[Result]) -> Depths | None:
-    """The optimum and the best depth; None without two faithful points."""
+    """The optimum and the best depth; None without two points that count."""
     used = _used(results)
     if len(used) < 2:
         return None
@@ -44,13 +44,13 @@ def depths(results: Sequence[Result]) -> Depths | None:
 
 
 def is_at_end(point: Result, results: Sequence[Result]) -> bool:
-    """Whether a point is the first or the last faithful one, so that a wider sweep may find another."""
+    """Whether a point is the first or the last that counts, so that a wider sweep may find another."""
     used = _used(results)
     return point in (used[0], used[-1])
 
 
 def _used(results: Sequence[Result]) -> list[Result]:
-    return sorted((each for each in results if each.faithful), key=lambda each: each.value)
+    return sorted((each for each in results if each.counts), key=lambda each: each.value)
 
 
 def _first_best(used: Sequence[Result], values: Sequence[float]) -> Result:

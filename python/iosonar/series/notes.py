@@ -18,6 +18,18 @@ def fidelity_notes(results: Sequence[Result]) -> tuple[Note, ...]:
     return (Note(NoteKind.FIDELITY, text, Severity.BAD),)
 
 
+def unfilled_notes(results: Sequence[Result]) -> tuple[Note, ...]:
+    """How many points read a target that was never filled, if any."""
+    zeros = sum(each.unfilled for each in results)
+    if not zeros:
+        return ()
+    text = (
+        f"{units.counted(zeros, 'point')} of {len(results)} read a target that was never filled: reads returned only "
+        "zeros, faster than data; fill it first (iosonar device wipe)"
+    )
+    return (Note(NoteKind.WARNING, text, Severity.BAD),)
+
+
 def fake_notes(results: Sequence[Result]) -> tuple[Note, ...]:
     """The stamp of simulated and other fake results."""
     fakes = fakes_of(results)

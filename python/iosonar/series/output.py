@@ -69,7 +69,11 @@ def write_series_page(
         title=folder.stem,
         short=folder.stem,
         # A banner says so.
-        lead=tuple(line for line in lead if not line.startswith("FAKE RESULT")),
+        lead=tuple(
+            line
+            for line in lead
+            if not line.startswith("FAKE RESULT") and line.removesuffix(".") not in [note.text for note in notes]
+        ),
         banners=tuple(Banner(note.severity, note.text) for note in notes),
     )
     page = Page(

@@ -11,6 +11,7 @@ from typing import Any
 from iosonar.errors import UserError
 from iosonar.series.plan import Point
 from iosonar.text import plain, shown
+from iosonar.thresholds import is_unfilled
 
 NEARLY = 0.9
 """This share of --depth in flight on average shows that the depth limits the throughput."""
@@ -38,6 +39,13 @@ class Result:
     fills_depth: bool
     """Whether about as many requests were in flight, on average, as --depth allows."""
     warnings: tuple[str, ...]
+    unfilled: bool = False
+    """Whether reads returned only zeros, from areas of the target that were never written."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the times are those of the storage."""
+        return self.faithful and not self.unfilled
 
     @property
     def in_flight(self) -> float:
@@ -53,6 +61,7 @@ class Result:
     def marks(self) -> str:
         """What a reader must know about the point; empty if nothing."""
         marks = [] if self.faithful else ["not faithful"]
+        marks += ["target not filled"] if self.unfilled else []
         return ", ".join([*marks, f"{self.failed:,} failed"] if self.failed else marks)
 
 
@@ -98,6 +107,7 @@ def _result(run: dict[str, Any], statistics: dict[str, Any], point: Point) -> Re
         fake=plain(str(run.get("fake") or "")).removeprefix("FAKE RESULT: "),
         fills_depth=_fills_depth(run),
         warnings=tuple(plain(str(each)) for each in run.get("warnings") or []),
+        unfilled=is_unfilled(int(statistics.get("zero_reads") or 0), int(statistics.get("reads") or 0)),
     )
 
 

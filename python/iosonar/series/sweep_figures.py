@@ -27,7 +27,7 @@ from iosonar.figures.model import (
     Unit,
 )
 from iosonar.series.knee import ENOUGH, Depths, depths, is_at_end, knee
-from iosonar.series.notes import fake_notes, fidelity_notes
+from iosonar.series.notes import fake_notes, fidelity_notes, unfilled_notes
 from iosonar.series.result import Result
 from iosonar.series.sweep import Vary
 
@@ -91,7 +91,7 @@ def depth_text(results: Sequence[Result]) -> str | None:
 
 
 def _end(point: Result, results: Sequence[Result]) -> str:
-    return "first" if point.value <= min(each.value for each in results if each.faithful) else "last"
+    return "first" if point.value <= min(each.value for each in results if each.counts) else "last"
 
 
 def _curve(of: str, vary: Vary, results: Sequence[Result]) -> Figure:
@@ -215,4 +215,4 @@ def _value_axis(vary: Vary, results: Sequence[Result]) -> Axis:
 
 def _notes(results: Sequence[Result], text: str | None) -> tuple[Note, ...]:
     found = (Note(NoteKind.VERDICT, text),) if text else ()
-    return (*fidelity_notes(results), *found, *fake_notes(results))
+    return (*fidelity_notes(results), *unfilled_notes(results), *found, *fake_notes(results))

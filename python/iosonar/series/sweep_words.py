@@ -9,7 +9,7 @@ from typing import Any
 from iosonar import units
 from iosonar.report.page import Table
 from iosonar.series.knee import depths, knee
-from iosonar.series.notes import fakes_of
+from iosonar.series.notes import fakes_of, fidelity_notes, unfilled_notes
 from iosonar.series.output import Cell
 from iosonar.series.result import Result
 from iosonar.series.sweep import Vary
@@ -26,6 +26,7 @@ HEADS = {Vary.DEPTH: "depth", Vary.RATE: "demanded/s", Vary.SPAN: "working set"}
 def findings(vary: Vary, results: Sequence[Result]) -> list[str]:
     """The conclusions, as sentences."""
     found = [
+        *(note.text for note in (*fidelity_notes(results), *unfilled_notes(results))),
         knee_text(vary, results),
         depth_text(results) if vary is Vary.DEPTH else None,
         limit_text(results) if vary is Vary.RATE else None,
@@ -68,6 +69,7 @@ def rows(vary: Vary, results: Sequence[Result]) -> list[dict[str, Cell]]:
             "in_flight_counted": each.mean_in_flight,
             "power": each.power,
             "faithful": each.faithful,
+            "unfilled": each.unfilled,
             "failed": each.failed,
             "fake": bool(each.fake),
             "marks": ", ".join(names.get(each.name, ())),

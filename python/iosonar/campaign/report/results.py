@@ -250,7 +250,8 @@ def _fidelity(study: Study) -> tuple[Fidelity, str]:
             continue
         severity, words = grade_of(found)
         if found.requests and severity is Severity.BAD:
-            return Fidelity.UNFAITHFUL, f"the replay of {file.name} was {words}: {decisive(found)}"
+            of = f" of {file.name}" if len(study.requests.files) > 1 else ""
+            return Fidelity.UNFAITHFUL, f"the replay{of} was {words}: {decisive(found)}"
     return (Fidelity.UNKNOWN, unknown) if unknown else (Fidelity.FAITHFUL, "")
 
 

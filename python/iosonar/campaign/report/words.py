@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from iosonar import units
 from iosonar.campaign.report.analysis import Analysis
 from iosonar.campaign.report.effects import Effect, Interaction, MetricAnalysis
-from iosonar.campaign.report.results import LeafResult
+from iosonar.campaign.report.results import Fidelity, LeafResult
 from iosonar.figures.model import Severity
 from iosonar.report.page import Banner
 from iosonar.text import plain
@@ -24,6 +24,9 @@ NAMES = {
 
 WIDE = 0.2
 """An interval that allows a larger change than this does not show that a factor makes no difference."""
+
+NOTHING = 9.0
+"""An interval that allows ten times the value, or a tenth of it, says nothing."""
 
 MAX_LISTED = 8
 """Leaves that are listed in a sentence."""
@@ -43,6 +46,12 @@ def headline(analysis: Analysis) -> str:
             "median latency, which needs 20 requests. Let the replays last longer."
         )
     if main is None or not main.freedom:
+        if analysis.left_out:
+            done = len(analysis.used) + len(analysis.left_out)
+            return (
+                f"Too few leaves to say which factor makes a difference: {len(analysis.used)} of {done} allow a "
+                f"verdict on the storage. {_again(analysis.left_out)}"
+            )
         return (
             f"Too few leaves to say which factor makes a difference: {len(analysis.used)} for "
             f"{_listed(factor_names(analysis))}. Repeat them: put directories repeat-1, repeat-2 into each leaf, "
@@ -52,7 +61,22 @@ def headline(analysis: Analysis) -> str:
     parts = [_claim(analysis, factor) for factor in claimed]
     others = [effect for effect in main.effects if effect.factor not in claimed]
     parts += list(_unclaimed(others, main, any_claimed=bool(claimed)))
-    return f"{'; '.join(parts)}."
+    text = "; ".join(parts)
+    # A name keeps its spelling.
+    return f"F{text[1:]}." if text.startswith("for ") else f"{text}."
+
+
+def _again(leaves: Sequence[LeafResult]) -> str:
+    """What to do about leaves that allow no verdict on the storage."""
+    how = []
+    if any(leaf.fidelity is Fidelity.UNFAITHFUL for leaf in leaves):
+        how.append("end other programs or set replay_options=(--isolate=priority)")
+    if any(leaf.unfilled for leaf in leaves):
+        how.append("set enable_wipe=1")
+    if not how:
+        return ""
+    text = " and ".join(how)
+    return f"{text[0].upper()}{text[1:]}, delete their results, and run the campaign again."
 
 
 def factor_names(analysis: Analysis) -> list[str]:
@@ -117,7 +141,15 @@ def _unclaimed(effects: Sequence[Effect], main: MetricAnalysis, *, any_claimed: 
         bound = units.change(max(effect.at_most for effect in none)).lstrip("+")
         of = "" if any_claimed else f" in the {metric}"
         yield f"{_listed([plain(effect.factor) for effect in none])} {verb} no difference larger than {bound}{of}"
+    nothing = [effect for effect in wide if effect.high > NOTHING or effect.low < -NOTHING / (1 + NOTHING)]
+    if nothing:
+        yield (
+            f"for {_listed([plain(effect.factor) for effect in nothing])} nothing can be said: leaves with the same "
+            f"confs differ too much in the {metric}"
+        )
     for effect in wide:
+        if effect in nothing:
+            continue
         yield (
             f"for {plain(effect.factor)} no difference is shown, but the interval is wide: "
             f"{units.change(effect.low)} … {units.change(effect.high)} of the {metric}"
@@ -131,7 +163,8 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
     main = analysis.headline
     decided = main is not None and main.freedom > 0
     if analysis.doubt:
-        yield Banner(Severity.WARNING, f"{analysis.doubt}. {headline(analysis)}", "No verdict on the storage:")
+        text = f"{analysis.doubt}. {_again(analysis.used)} {headline(analysis)}".replace("  ", " ")
+        yield Banner(Severity.WARNING, text, "No verdict on the storage:")
     else:
         suspects = bool(doubtful(analysis))
         severity = Severity.WARNING if suspects else Severity.GOOD if decided else Severity.NEUTRAL
