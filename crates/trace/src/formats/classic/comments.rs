@@ -69,7 +69,13 @@ fn lines(place: &str, metadata: &Metadata) -> String {
         rest = more;
     }
     let all = parts.len();
-    (1..).zip(parts).map(|(number, part)| format!("# iosonar-run {place} {number}/{all} {part}\n")).collect()
+    (1..).zip(parts).map(|(number, part)| format!("# iosonar-run {place} {number}/{all} {}\n", ended(part))).collect()
+}
+
+/// A part that does not end in a space, as readers of lines and editors remove those. JSON without indentation has them in
+/// texts only.
+fn ended(part: &str) -> String {
+    part.strip_suffix(' ').map_or(part.to_owned(), |part| format!("{part}\\u0020"))
 }
 
 /// The metadata of the comment lines that were read so far.

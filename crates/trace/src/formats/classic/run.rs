@@ -18,7 +18,7 @@ use super::details::{self, UNREADABLE};
 use super::load::bad_line;
 use super::messages::Messages;
 use super::preamble::{NAME, Preamble};
-use super::row::{self, Columns, Kind, Row};
+use super::row::{self, Columns, Kind, Problem, Row};
 
 pub struct RunReader {
     lines: Lines<Input>,
@@ -98,6 +98,10 @@ impl RunReader {
                     let is_message = self.messages.parse(line.text);
                     match &mut self.preamble {
                         Some(preamble) if !is_message => preamble.push(line.text),
+                        // What is no row has no columns.
+                        None if !is_message && line.text.iter().filter(|&&byte| byte == b';').count() >= 3 => {
+                            bad_line(&mut self.metadata, line.number, &excerpt(line.text), Problem::Time);
+                        }
                         _ => {}
                     }
                 }

@@ -152,6 +152,32 @@ fn a_text_that_is_cut_anywhere_is_incomplete_and_without_a_verdict_but_still_fak
     }
 }
 
+#[test]
+fn texts_of_the_metadata_keep_their_spaces_wherever_a_comment_line_ends() {
+    let folder = Folder::new();
+    for shift in ["", "x"] {
+        let mut metadata = metadata();
+        // Every second byte is a space: one of the shifts has one at the end of a part.
+        metadata.run.as_mut().unwrap().warnings = vec![format!("{shift}{}", "a ".repeat(4000))].into();
+        let (_, back) = folder.read(&folder.text(&[row(0, 1)], &metadata));
+        assert_eq!(back.run.unwrap().warnings, metadata.run.unwrap().warnings, "{shift}");
+    }
+}
+
+#[test]
+fn a_row_whose_time_is_not_a_number_is_counted_as_bad() {
+    let folder = Folder::new();
+    let text = folder.text(&[row(0, 1), row(1, 2), row(2, 3)], &metadata());
+    for damage in ["nan", "\u{663}", "½", "x", ""] {
+        let damaged = text.replace("   0.002000000", damage);
+        let (rows, back) = folder.read(&damaged);
+        let without_metadata = damaged.lines().filter(|line| !line.starts_with("# iosonar"));
+        let (plain, plain_back) = folder.read(&without_metadata.map(|line| format!("{line}\n")).collect::<String>());
+        assert_eq!((rows.len(), back.counts.bad_lines), (2, 4), "{damage}: {:?}", back.notices);
+        assert_eq!((plain.len(), plain_back.counts.bad_lines), (2, 1), "{damage}: {:?}", plain_back.notices);
+    }
+}
+
 impl Folder {
     fn opened(&self, text: &str) -> crate::Result<Opened> {
         let path = self.path("z.replay");
