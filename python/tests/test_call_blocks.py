@@ -114,7 +114,7 @@ def test_a_scaling_curve_has_program_and_replay(tmp_path: Path) -> None:
     ]
     path = write_scale(tmp_path / "job.scale.parquet", rows)
     assert report(path, "--out", tmp_path) == 0
-    assert "Scaling: time of an instance" in (tmp_path / "job.report.html").read_text()
+    assert "Scaling: time of an instance" in (tmp_path / "job.scale.report.html").read_text()
     curve = scaling_curve([JobTimes("replay", 2, 2.5, 2, 3)], "job")
     assert isinstance(curve, Figure)
     (mean, span) = (layer for layer in curve.layers if isinstance(layer, Line))

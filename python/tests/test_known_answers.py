@@ -65,9 +65,9 @@ def test_a_percentile_of_the_footer_does_not_exceed_the_maximum() -> None:
         assert found is not None and found.p99_s == 0.44857
 
 
-def test_an_unknown_delay_reason_counts_as_not_held_back(open_run: OpenRun) -> None:
+def test_a_request_with_an_unknown_delay_reason_gives_no_verdict(open_run: OpenRun) -> None:
     with open_run([run_row(delay=5 * US, pushed_back=None, delay_reason=None)]) as requests:
-        assert fidelity(requests.table).requests == 1
+        assert fidelity(requests.table).requests == 0
 
 
 def test_outcomes_and_operations_are_counted(open_run: OpenRun) -> None:

@@ -161,7 +161,7 @@ def test_a_name_like_an_option_is_explained(tmp_path: Path, capsys: pytest.Captu
     for app in (report.app, compare.app, sql.app):
         assert ended(app, "-dash.parquet", "x") == 2
         message = capsys.readouterr().err
-        assert "./-NAME" in message and "after --" in message
+        assert "needs ./ in front of it, or -- before it" in message
 
 
 def test_control_characters_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,8 +33,8 @@ SKIPPED: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
         ([], {"complete": False}, "complete", "bad"),
         ([], {"run": {"fake": "simulated"}}, "real", "bad"),
         ([], {"run": {"statistics": STATISTICS | {"wrap_factor": 2.5}}}, "wrap_around", "warning"),
-        ([], {"run": {"statistics": STATISTICS | {"zero_reads": 5}}}, "zero_reads", "warning"),
-        ([], {"run": {"statistics": STATISTICS | {"zero_reads": 20}}}, "zero_reads", "bad"),
+        ([], {"run": {"statistics": STATISTICS | {"zero_reads": 1}}}, "zero_reads", "warning"),
+        ([], {"run": {"statistics": STATISTICS | {"zero_reads": 2}}}, "zero_reads", "bad"),
         (
             [],
             {"run": {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 94, "100": 95}}}},
@@ -81,8 +81,8 @@ def test_numbers_agree_with_their_nouns(open_study: OpenStudy) -> None:
     assert counted(1, "skipped") == "1 request was skipped"
     assert counted(2000, "dropped") == "2,000 requests were dropped"
     assert counted(1, "failed") == "1 request failed"
-    with open_study(GOOD, run={"statistics": STATISTICS | {"zero_reads": 5}}) as study:
-        assert verdict_of(study)["reasons"][0].startswith("25.0 % of the reads returned only zeros")
+    with open_study(GOOD, run={"statistics": STATISTICS | {"zero_reads": 1}}) as study:
+        assert verdict_of(study)["reasons"][0].startswith("5.0 % of the reads returned only zeros")
 
 
 def test_a_run_that_was_not_faithful_names_remedies(open_study: OpenStudy) -> None:

@@ -151,11 +151,12 @@ def test_an_unchanged_campaign_has_the_verdict_of_its_replays(
     if name == "b-foreign":
         without_comments(result, result)
     (leaf,) = campaign_report(campaign)["leaves"]
-    word = "faithful" if stated["faithful"] else "unfaithful"
+    # Nothing was written to the target before.
+    word = "unfilled" if stated["faithful"] else "unfaithful"
     expected = "unknown" if name == "b-foreign" else word
     assert leaf["fidelity"] == expected
     gate = campaign_report(campaign, "--fail-on", "verdict = unfaithful")["gate"]
-    assert gate["exit_code"] == {"faithful": 0, "unfaithful": 3, "unknown": 4}[expected]
+    assert gate["exit_code"] == {"unfilled": 0, "unfaithful": 3, "unknown": 4}[expected]
     if name == "a-text":
         iosonar("convert", result, table)
         result.unlink()

@@ -28,6 +28,7 @@ from iosonar.quantities.calls.response import by_call, with_concurrency
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.density import Cells, density
 from iosonar.quantities.distribution import Distribution
+from iosonar.thresholds import MIN_BEYOND
 
 SHOWN_CALLS = 10
 MAX_CONCURRENCY = 256
@@ -89,6 +90,8 @@ def by_calls(study: CallStudy, name: str, rank: str) -> Figure | Empty:
             layers.append(Steps(look, title, *bars(heights, place, len(study.sides)), stroke))
             rows.append(LegendRow(look, title, (), stroke))
     every = np.concatenate([layer.y for layer in layers])
+    if not np.isfinite(every).any():
+        return Empty(name, f"too few calls: p50 needs {2 * MIN_BEYOND} of a kind")
     return figure(
         study,
         name,
