@@ -26,6 +26,7 @@ from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
 from iosonar.campaign.report.words import banners, headline
 from iosonar.campaign.state import LeafState
 from iosonar.errors import UsageError
+from iosonar.figures.model import Severity
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/campaign-report.json").read_text())
 
@@ -388,7 +389,9 @@ def test_leaves_that_are_left_out_are_run_again_and_not_repeated_more_often(tmp_
 def test_an_interval_wider_than_a_factor_of_ten_says_nothing(tmp_path: Path) -> None:
     for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=1)):
         leaf(tmp_path, place, 1000 if number in (0, 3) else 10, number)
-    assert headline(analysed(tmp_path)).startswith("For threads and cmode nothing can be said: leaves with the same")
+    found = analysed(tmp_path)
+    assert headline(found).startswith("For threads and cmode nothing can be said: leaves with the same")
+    assert next(banners(found)).severity is Severity.NEUTRAL
 
 
 def test_too_few_requests_are_named(tmp_path: Path) -> None:

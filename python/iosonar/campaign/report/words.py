@@ -167,7 +167,9 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
         yield Banner(Severity.WARNING, text, "No verdict on the storage:")
     else:
         suspects = bool(doubtful(analysis))
-        severity = Severity.WARNING if suspects else Severity.GOOD if decided else Severity.NEUTRAL
+        known = main.effects if main is not None and main.freedom > 0 else ()
+        says = decided and bool(_claimed(analysis) or any(effect.at_most <= WIDE for effect in known))
+        severity = Severity.WARNING if suspects else Severity.GOOD if says else Severity.NEUTRAL
         head = "Measured, but perhaps drift:" if suspects else "Result:" if decided else ""
         yield Banner(severity, headline(analysis), head)
     for text in interactions(analysis):
