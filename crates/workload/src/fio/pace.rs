@@ -230,10 +230,28 @@ pub fn limits(job: &Job, parts: &[Part], places: &Places, notes: &mut Vec<String
     let number = job.number("number_ios")?.filter(|number| *number > 0);
     let is_whole = total.is_none() && !is_time_based;
     let total = total.filter(|_| !is_time_based);
-    let of_bytes = total.filter(|_| is_one).map(|total| (total / mean).floor().clamp(1.0, 1e18) as u64);
+    let of_bytes = total.filter(|_| is_one).map(|total| {
+        // A random job without a map of blocks does not end where it has covered its files.
+        let covers = !(job.flag("norandommap")? && parts.iter().any(|part| part.positions == "uniform"));
+        let files = places.files * places.regions[0].len() as u64;
+        let pass = places.bytes.map(|bytes| (bytes as f64 / files as f64 / mean).floor() * files as f64);
+        Ok::<_, String>(match pass.filter(|pass| covers && *pass >= 1.0) {
+            Some(pass) if io_size.is_none() => pass * loops as f64,
+            pass => blocks(total / mean, pass.unwrap_or(f64::INFINITY)),
+        })
+    });
+    let of_bytes = of_bytes.transpose()?.map(|blocks| blocks.clamp(1.0, 1e18) as u64);
     let requests = of_bytes.into_iter().chain(number).min();
     // The number of requests of several sizes depends on how they are drawn.
     let bytes = total.filter(|_| !is_one).map(|total| total.clamp(512.0, 1e18) as u64 / 512 * 512);
     let passes = is_whole.then_some(loops);
     Ok(Limits { start, end, requests, bytes, passes })
+}
+
+/// Requests until fio has issued so many blocks: the last one goes beyond the limit. After a `pass` over its files, it does not
+/// begin another one for less than a block.
+fn blocks(limit: f64, pass: f64) -> f64 {
+    let passes = (limit / pass).floor();
+    let rest = if passes == 0.0 { limit } else { limit - passes * pass };
+    if passes > 0.0 && rest < 1.0 { passes * pass } else { limit.ceil() }
 }

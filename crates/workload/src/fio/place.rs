@@ -34,9 +34,16 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
         return Err(job.error("numjobs", &format!("more than {MOST_CLONES}")));
     }
     let parsed = |option| job.parsed(option, |text| extent(job, text));
-    let offset = parsed("offset")?.unwrap_or(Extent::START);
+    let place = |option| match parsed(option)? {
+        Some(Extent::Bytes(bytes)) if bytes % 512 != 0 => {
+            let sizes = format!("{bytes} bytes are not a multiple of 512, the size of a sector; use one that is");
+            Err(job.error(option, &sizes))
+        }
+        place => Ok(place),
+    };
+    let offset = place("offset")?.unwrap_or(Extent::START);
     let offset = if offset == Extent::Percent(0.0) { Extent::START } else { offset };
-    let increment = parsed("offset_increment")?.filter(|step| clones > 1 && !matches!(step, Extent::Bytes(0)));
+    let increment = place("offset_increment")?.filter(|step| clones > 1 && !matches!(step, Extent::Bytes(0)));
     let names = file_names(job)?;
     let files = match &names {
         // fio makes no further files beside named ones.
@@ -45,8 +52,9 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
     };
     let size = parsed("size")?.filter(|size| *size != Extent::Bytes(0));
     let per_file = match (job.number("filesize")?, size) {
-        (Some(bytes), _) if bytes > 0 => Some(Extent::Bytes(bytes)),
         // Requests are whole sectors.
+        (Some(1..512), _) => return Err(job.error("filesize", "less than a sector for each file; set a larger size")),
+        (Some(bytes), _) if bytes > 0 => Some(Extent::Bytes(bytes / 512 * 512)),
         (_, Some(Extent::Bytes(bytes))) => match bytes / files / 512 * 512 {
             0 => return Err(job.error("size", "less than a sector for each file; set a larger size")),
             bytes => Some(Extent::Bytes(bytes)),
