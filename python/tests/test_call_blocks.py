@@ -100,7 +100,7 @@ def test_what_a_recording_needs(
 def test_the_report_shows_amplification(trace: Path, tmp_path: Path) -> None:
     load = recording(tmp_path / "b.load.parquet", [request(120, "read", 64, 7, "db")], **CLOCKS)
     assert report(trace, "--blocks", load, "--out", tmp_path) == 0
-    page = (tmp_path / "t.report.html").read_text()
+    page = (tmp_path / "t.calls.report.html").read_text()
     assert "Bytes of calls and of the requests that they caused" in page
     assert "4 ×" in page
 

@@ -37,4 +37,4 @@ def test_a_generated_job_has_a_page(tmp_path: Path) -> None:
     trace = tmp_path / "job.calls.parquet"
     iosonar("files", "generate", "cms-reconstruction", trace, "--scale", 0.05)
     assert report(trace, "--out", tmp_path) == 0
-    assert "Offset over time: sequential with backward jumps" in (tmp_path / "job.report.html").read_text()
+    assert "Offset over time: sequential with backward jumps" in (tmp_path / "job.calls.report.html").read_text()

@@ -38,7 +38,7 @@ def compare(*words: object) -> int:
 @pytest.mark.slow
 def test_the_page_of_a_trace(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(trace, "--out", tmp_path) == 0
-    page = (tmp_path / "shop.report.html").read_text()
+    page = (tmp_path / "shop.calls.report.html").read_text()
     for text in ("Response time over time", "Access patterns", "sequential with gaps", "shop --now", "newfstatat"):
         assert text in page
     assert "issue_error, compute_error not drawn: not a run" in capsys.readouterr().err
@@ -71,7 +71,7 @@ def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: py
     assert "t: 5 calls of 1 thread on 1 path, recorded over 60" in page
 
     assert report(run, "--out", tmp_path) == 0
-    assert "Issue error p50" not in (tmp_path / "r.report.html").read_text()
+    assert "Issue error p50" not in (tmp_path / "r.calls-run.report.html").read_text()
 
 
 def of_strace(tmp_path: Path, **footer: object) -> tuple[Path, Path]:
@@ -101,7 +101,7 @@ def test_times_that_strace_took_are_not_compared_with_those_of_a_replay(
     assert compared["incomparable"].startswith("strace took the times of t")
     assert {one["change"] for one in compared["differences"]} == {None}
     assert report(run, "--out", tmp_path) == 0
-    assert "Times of strace:" in (tmp_path / "r.report.html").read_text()
+    assert "Times of strace:" in (tmp_path / "r.calls-run.report.html").read_text()
 
 
 def test_a_trace_is_compared_with_a_replay_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,8 +127,8 @@ def test_runs_of_different_traces_are_named(
 
 def test_a_picture_and_its_numbers(run: Path, tmp_path: Path) -> None:
     assert report(run, "--out", tmp_path, "--format", "svg", "--only", "issue_error", "--data", "csv") == 0
-    assert (tmp_path / "shop.f13.issue_error.svg").exists()
-    head = (tmp_path / "shop.f13.issue_error.csv").read_text().splitlines()[0]
+    assert (tmp_path / "shop.calls-run.f13.issue_error.svg").exists()
+    head = (tmp_path / "shop.calls-run.f13.issue_error.csv").read_text().splitlines()[0]
     assert head == '"series","issue_error_s","share_of_the_calls_that_were_not_held_back_pct"'
 
 
@@ -137,7 +137,7 @@ def test_mismatches_are_named(tmp_path: Path) -> None:
     rows = [replayed(0, "read", 0, outcome="fewer"), replayed(1, "read", 1)]
     run = write_calls_run(tmp_path / "r.calls-run.parquet", rows)
     assert report(run, "--out", tmp_path) == 0
-    page = (tmp_path / "r.report.html").read_text()
+    page = (tmp_path / "r.calls-run.report.html").read_text()
     assert "1 call (50.0\u00a0%) had another result than in the original." in page
     assert "fewer bytes than in the original" in page
 
@@ -150,7 +150,7 @@ def test_the_verdict_and_the_proof_of_the_order_are_on_the_page(tmp_path: Path) 
     }
     run = write_calls_run(tmp_path / "r.calls-run.parquet", [replayed(0, "read", 0)], run={"statistics": statistics})
     assert report(run, "--out", tmp_path) == 0
-    page = (tmp_path / "r.report.html").read_text()
+    page = (tmp_path / "r.calls-run.report.html").read_text()
     assert "This replay was not faithful." in page
     assert "proven for 12 pairs of calls. 25.0\u00a0% of the calls" in page
 
@@ -204,7 +204,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
 def test_a_condition_on_groups_of_replays_of_calls(
     repeated: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    condition = ("--fail-if", "p50 > +10%", "--out", tmp_path)
+    condition = ("--fail-if", "p50 > +10%", "--out", tmp_path, "--overwrite")
     assert compare(*repeated["a"], "vs", *repeated["c"], *condition) == 3
     printed = capsys.readouterr()
     assert "p50 > +10%: holds for B" in printed.err
