@@ -1,5 +1,8 @@
 //! Distributions of times: histograms and their quantiles.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use hdrhistogram::Histogram;
 use iosonar_trace::Nanos;
 use iosonar_trace::run_info::{Quantiles, Within, is_enough};
@@ -9,12 +12,50 @@ pub fn full_range() -> Histogram<u64> {
     Histogram::new_with_bounds(1, i64::MAX as u64, 3).expect("constant, valid bounds")
 }
 
+/// Times that a distribution keeps one by one, each with its count, before it takes a histogram: 8 KiB instead of some 200.
+const MAX_SPARSE: usize = 512;
+
+/// How often each time occurred, to a precision of 0.1 %.
+#[derive(Clone, Debug)]
+enum Counts {
+    Histogram(Histogram<u64>),
+    Sparse(HashMap<u64, u64>),
+}
+
+impl Counts {
+    fn add(&mut self, time: u64, count: u64) {
+        match self {
+            // Not `saturating_record`, which does not resize a growing histogram.
+            Self::Histogram(histogram) => histogram.record_n(time, count).expect("within the bounds"),
+            Self::Sparse(counts) => {
+                // The least time that the histogram counts together with this one.
+                let bits = u64::BITS.saturating_sub(time.leading_zeros()).saturating_sub(11);
+                *counts.entry(time >> bits << bits).or_default() += count;
+                if counts.len() > MAX_SPARSE {
+                    let growing = Histogram::new(3).expect("a constant, valid precision");
+                    *self = Self::Histogram(self.in_histogram(growing));
+                }
+            }
+        }
+    }
+
+    fn in_histogram(&self, mut all: Histogram<u64>) -> Histogram<u64> {
+        match self {
+            Self::Histogram(histogram) => all.add(histogram).expect("equal bounds, or a growing histogram"),
+            Self::Sparse(counts) => {
+                counts.iter().for_each(|(time, count)| all.record_n(*time, *count).expect("within the bounds"));
+            }
+        }
+        all
+    }
+}
+
 /// A distribution of times of any length. Quantiles come from a histogram with a precision of 0.1 %; minimum and maximum are
-/// exact, and
-/// bound the quantiles.
+/// exact, and bound the quantiles.
 #[derive(Clone, Debug)]
 pub struct Times {
-    histogram: Histogram<u64>,
+    counts: Counts,
+    count: u64,
     min: i64,
     max: i64,
     sum: i128,
@@ -31,27 +72,27 @@ impl Default for Times {
 impl Times {
     /// An empty distribution with all its memory.
     pub fn new() -> Self {
-        Self::with(full_range())
+        Self::with(Counts::Histogram(full_range()))
     }
 
-    /// An empty distribution whose memory grows with its range, for use in large numbers.
+    /// An empty distribution whose memory grows with what it holds, for use in large numbers.
     pub fn growing() -> Self {
-        Self::with(Histogram::new(3).expect("a constant, valid precision"))
+        Self::with(Counts::Sparse(HashMap::new()))
     }
 
-    fn with(histogram: Histogram<u64>) -> Self {
-        Self { histogram, min: i64::MAX, max: i64::MIN, sum: 0, within: [0; 4] }
+    fn with(counts: Counts) -> Self {
+        Self { counts, count: 0, min: i64::MAX, max: i64::MIN, sum: 0, within: [0; 4] }
     }
 
     /// Number of times.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.count
     }
 
     /// Adds a time.
     pub fn add(&mut self, time: Nanos) {
-        // Not `saturating_record`, which does not resize a growing histogram.
-        self.histogram.record(time.0.max(0) as u64).expect("within the bounds");
+        self.counts.add(time.0.max(0) as u64, 1);
+        self.count += 1;
         (self.min, self.max) = (self.min.min(time.0), self.max.max(time.0));
         self.sum += i128::from(time.0);
         for (count, bound_us) in self.within.iter_mut().zip([10, 25, 50, 100]) {
@@ -61,7 +102,14 @@ impl Times {
 
     /// Adds all times of another distribution.
     pub fn merge(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("equal bounds, or a growing histogram");
+        match (&mut self.counts, &other.counts) {
+            (counts, Counts::Sparse(others)) => others.iter().for_each(|(time, count)| counts.add(*time, *count)),
+            (Counts::Histogram(histogram), Counts::Histogram(others)) => {
+                histogram.add(others).expect("equal bounds, or a growing histogram");
+            }
+            (counts, Counts::Histogram(others)) => *counts = Counts::Histogram(counts.in_histogram(others.clone())),
+        }
+        self.count += other.count;
         (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
         self.sum += other.sum;
         self.within.iter_mut().zip(other.within).for_each(|(count, other)| *count += other);
@@ -69,9 +117,13 @@ impl Times {
 
     /// `None` if empty.
     pub fn quantiles(&self) -> Option<Quantiles> {
-        let n = self.histogram.len();
+        let n = self.count;
+        let histogram = match &self.counts {
+            Counts::Histogram(histogram) => Cow::Borrowed(histogram),
+            Counts::Sparse(_) => Cow::Owned(self.counts.in_histogram(full_range())),
+        };
         // The histogram returns the upper end of a bucket, which can exceed all its values.
-        let value = |q: f64| (self.histogram.value_at_quantile(q) as i64).clamp(self.min, self.max) as f64 / 1e3;
+        let value = |q: f64| (histogram.value_at_quantile(q) as i64).clamp(self.min, self.max) as f64 / 1e3;
         let at = |per_mille: u64| is_enough(per_mille, n).then(|| value(per_mille as f64 / 1e3));
         (n > 0).then(|| Quantiles {
             mean: self.sum as f64 / n as f64 / 1e3,
@@ -86,7 +138,7 @@ impl Times {
 
     /// Percentages of times up to 10, 25, 50 and 100 µs; `None` if empty.
     pub fn within(&self) -> Option<Within> {
-        let n = self.histogram.len();
+        let n = self.count;
         let share = |i: usize| 100.0 * self.within[i] as f64 / n as f64;
         (n > 0).then(|| Within { us10: share(0), us25: share(1), us50: share(2), us100: share(3) })
     }
@@ -95,6 +147,23 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_and_many_times_have_the_quantiles_of_a_full_histogram() {
+        for distinct in [7, 512, 513, 5000] {
+            let (mut full, mut growing) = (Times::new(), Times::growing());
+            for i in 0..20_000_i64 {
+                let time = Nanos((i % distinct) * (i % distinct) * 977 + 5);
+                (full.add(time), growing.add(time));
+            }
+            assert_eq!(growing.quantiles(), full.quantiles(), "{distinct}");
+            let mut both = growing.clone();
+            both.merge(&full);
+            assert_eq!((both.count(), both.quantiles().unwrap().p50), (40_000, full.quantiles().unwrap().p50));
+            full.merge(&growing);
+            assert_eq!(both.quantiles(), full.quantiles(), "{distinct}");
+        }
+    }
 
     #[test]
     fn quantiles_of_very_long_times_are_theirs() {
