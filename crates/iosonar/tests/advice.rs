@@ -65,7 +65,7 @@ fn conditions_that_spoil_a_result_are_warned_about_before_the_run() {
     if let Some(scheduler) = scheduler {
         assert_warned(&ran, &format!("the scheduler of {} is {scheduler}", name(&device)));
     }
-    assert_warned(&ran, "requests of up to 1024 KiB, but the kernel splits requests longer than 256 KiB");
+    assert_warned(&ran, "requests of up to 1 MiB, but the kernel splits requests longer than 256 KiB");
     assert_warned(
         &ran,
         "the load reaches up to 245 MiB, but the target has 64 MiB: requests beyond its end wrap around",
