@@ -12,7 +12,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer.core
 import typer.main
@@ -25,8 +25,14 @@ MAX_WIDTH = 100
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 
-class Command(typer.core.TyperCommand):
-    """A command with the look of the Rust half's."""
+if TYPE_CHECKING:
+    from typer.core import TyperCommand as Parser
+else:
+    Parser = object
+
+
+class Look(Parser):
+    """The look of the Rust half's help and errors."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         settings["context_settings"] = {**HELP_OPTIONS, **(settings.get("context_settings") or {})}
@@ -38,25 +44,16 @@ class Command(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses arguments; ends the program if they are wrong."""
-        rest: list[str] = _or_refused(ctx, lambda: super(Command, self).parse_args(ctx, args))
+        rest: list[str] = _or_refused(ctx, lambda: super(Look, self).parse_args(ctx, args))
         return rest
 
 
-class Group(typer.core.TyperGroup):
-    """The same for a command with subcommands; its own options come before them."""
+class Command(Look, typer.core.TyperCommand):
+    """A command."""
 
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        settings["context_settings"] = {**HELP_OPTIONS, **(settings.get("context_settings") or {})}
-        super().__init__(*args, **settings)
 
-    def get_help(self, ctx: Any) -> str:
-        """The help as text."""
-        return help_text(self, ctx)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses arguments; ends the program if they are wrong."""
-        rest: list[str] = _or_refused(ctx, lambda: super(Group, self).parse_args(ctx, args))
-        return rest
+class Group(Look, typer.core.TyperGroup):
+    """A command with subcommands; its own options come before them."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Finds the subcommand; ends the program if there is none of that name."""

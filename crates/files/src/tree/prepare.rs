@@ -2,7 +2,7 @@
 
 mod make;
 mod mark;
-mod outcome;
+pub(super) mod outcome;
 mod reset;
 
 use iosonar_trace::human;

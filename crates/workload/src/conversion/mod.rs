@@ -3,7 +3,7 @@
 mod devices;
 mod group;
 pub mod options;
-mod origin;
+pub(crate) mod origin;
 mod sizes;
 mod writer;
 

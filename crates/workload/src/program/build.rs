@@ -20,7 +20,7 @@ use super::parts::{Placed, above_zero, generator};
 use super::recorded::{self, Area, Loads, OF_LOADS, Recorded, is_load};
 use super::region::{Extent, Region};
 use super::scripted::{self, Files, Scripted, is_script};
-use crate::conversion::Origins;
+use crate::conversion::origin::Origins;
 use crate::filament::{FilamentId, Runtime};
 use crate::positions::Space;
 use crate::script::Receiver;
