@@ -33,7 +33,7 @@ struct Point {
 }
 
 /// Accesses of a load whose requests touch more than [`MOST_OF_REQUEST`] blocks on average.
-const MOST_ACCESSES: u64 = 1 << 28;
+const MOST_ACCESSES: u64 = 1 << 26;
 const MOST_OF_REQUEST: u64 = 4096;
 
 /// When a cache of so many blocks was full: requests and time.
