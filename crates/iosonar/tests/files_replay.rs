@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -476,15 +477,16 @@ fn a_replay_that_was_stopped_is_not_faithful() {
     for timing in ["exact", "diff"] {
         let bench = Bench::new();
         let mut command = bench.command(&trace, &["--timing", timing]);
-        let mut replay = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let pid = rustix::process::Pid::from_child(&replay);
+        let mut replay = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
+        // The process that issues the calls may be a child of it.
+        let group = rustix::process::Pid::from_child(&replay);
         while !bench.root().join("a").exists() {
             assert!(replay.try_wait().unwrap().is_none(), "the replay has begun");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        rustix::process::kill_process_group(group, rustix::process::Signal::STOP).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(600));
-        rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+        rustix::process::kill_process_group(group, rustix::process::Signal::CONT).unwrap();
         assert!(replay.wait().unwrap().success());
         let statistics = bench.statistics();
         assert_eq!(statistics["verdict"]["faithful"], false, "{timing}: {statistics}");
