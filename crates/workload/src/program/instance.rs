@@ -202,6 +202,18 @@ struct Open {
     has_ended: bool,
 }
 
+/// What only open streams, and those with a limit of bytes or with flushes, need: a million instances of others are smaller
+/// without it.
+#[derive(Default)]
+struct Extra {
+    open: Option<Open>,
+    /// Sectors of all requests, and writes.
+    asked: u64,
+    writes: u64,
+    /// The device whose flush is due.
+    flush: Option<DeviceId>,
+}
+
 /// An instance of a stream.
 pub(super) struct Instance {
     plan: Arc<Plan>,
@@ -210,14 +222,10 @@ pub(super) struct Instance {
     kind_rng: Rng,
     positions: Box<[Box<dyn Positions>]>,
     transactions: Box<[Transaction]>,
-    open: Option<Box<Open>>,
+    /// What few streams need.
+    extra: Option<Box<Extra>>,
     /// Transactions that began.
     begun: u64,
-    /// Sectors of all requests, and writes.
-    asked: u64,
-    writes: u64,
-    /// The device whose flush is due.
-    flush: Option<DeviceId>,
     /// Before this time no transaction begins, in nanoseconds.
     not_before: f64,
     /// The time from which the times of the stream count.
@@ -250,7 +258,9 @@ impl Instance {
         let [time_rng, position_rng, kind_rng] = rngs;
         let transactions = vec![Transaction::default(); plan.depth as usize].into_boxed_slice();
         let free = || (0..plan.depth).rev().collect();
-        let open = arrivals.map(|arrivals| Box::new(Open { arrivals, backlog: 0, free: free(), has_ended: false }));
+        let open = arrivals.map(|arrivals| Open { arrivals, backlog: 0, free: free(), has_ended: false });
+        let needs_extra = open.is_some() || plan.flush_every > 0 || plan.most_sectors < u64::MAX;
+        let extra = needs_extra.then(|| Box::new(Extra { open, ..Extra::default() }));
         let (not_before, zero, ended) = (0.0, Nanos::ZERO, 0);
         Self {
             plan,
@@ -259,16 +269,17 @@ impl Instance {
             kind_rng,
             positions,
             transactions,
-            open,
+            extra,
             begun: 0,
-            asked: 0,
-            writes: 0,
-            flush: None,
             not_before,
             zero,
             ended,
             number,
         }
+    }
+
+    fn open(&self) -> Option<&Open> {
+        self.extra.as_ref()?.open.as_ref()
     }
 
     /// The streams before this one have ended: wakes the next instance, and starts.
@@ -304,8 +315,8 @@ impl Instance {
 
     /// Sends the message of the next arrival.
     fn await_arrival(&mut self, asks: &mut Asks<'_>) {
-        let Some(open) = &mut self.open else { return };
-        if self.begun + open.backlog < self.plan.transactions && self.asked < self.plan.most_sectors {
+        let Some(Extra { open: Some(open), asked, .. }) = self.extra.as_deref_mut() else { return };
+        if self.begun + open.backlog < self.plan.transactions && *asked < self.plan.most_sectors {
             let at = self.plan.start_of(self.number) + open.arrivals.next(&mut self.time_rng);
             if at < self.plan.end {
                 asks.send(asks.me(), self.zero + at, ARRIVAL);
@@ -318,16 +329,16 @@ impl Instance {
 
     /// An open stream ends when no arrival is to come and all transactions are finished.
     fn end_if_idle(&mut self, asks: &mut Asks<'_>) {
-        let Some(open) = &self.open else { return };
+        let Some(open) = self.open() else { return };
         if open.has_ended && open.backlog == 0 && open.free.len() == self.plan.depth as usize {
             self.end(asks);
         }
     }
 
     fn arrive(&mut self, asks: &mut Asks<'_>) {
-        let Some(open) = &mut self.open else { return };
+        let Some(Extra { open: Some(open), asked, .. }) = self.extra.as_deref_mut() else { return };
         // The requests before it have used up the bytes since it was awaited.
-        if self.asked >= self.plan.most_sectors {
+        if *asked >= self.plan.most_sectors {
             open.has_ended = true;
             return self.end_if_idle(asks);
         }
@@ -346,11 +357,12 @@ impl Instance {
 
     /// Begins the next transaction, or waits until it may begin.
     fn begin_next(&mut self, number: usize, asks: &mut Asks<'_>) {
-        if self.begun >= self.plan.transactions || self.asked >= self.plan.most_sectors {
+        let asked = self.extra.as_ref().map_or(0, |extra| extra.asked);
+        if self.begun >= self.plan.transactions || asked >= self.plan.most_sectors {
             return self.end_transaction(asks);
         }
         let mut at = asks.now();
-        if let Some(device) = self.flush.take().filter(|_| at - self.zero < self.plan.end) {
+        if let Some(device) = take_flush(&mut self.extra).filter(|_| at - self.zero < self.plan.end) {
             return self.flush(number, device, asks);
         }
         if let Some(think) = &self.plan.think {
@@ -406,7 +418,7 @@ impl Instance {
             }
             left -= 1;
             // Within a transaction, a flush is as any other request of it.
-            if let Some(device) = self.flush.take() {
+            if let Some(device) = take_flush(&mut self.extra) {
                 transaction.outstanding += 1;
                 asks.issue_and_wait(Ask { tag: number as u32, ..flush_of(device) });
                 continue;
@@ -439,13 +451,18 @@ impl Instance {
             if op == Op::Flush {
                 ask = Ask { sector: Sector(0), sectors: Sectors(0), flags: Flags::NONE, ..ask };
             }
-            self.asked += ask.sectors.0;
-            self.writes += u64::from(op == Op::Write);
-            let is_flushed = op == Op::Write && plan.flush_every > 0 && self.writes.is_multiple_of(plan.flush_every);
+            let mut is_flushed = false;
+            if let Some(extra) = &mut self.extra {
+                extra.asked += ask.sectors.0;
+                extra.writes += u64::from(op == Op::Write);
+                is_flushed = op == Op::Write && plan.flush_every > 0 && extra.writes.is_multiple_of(plan.flush_every);
+                if is_flushed && plan.is_waiting {
+                    extra.flush = Some(ask.device);
+                }
+            }
             if plan.is_waiting {
                 transaction.outstanding += 1;
                 asks.issue_and_wait(ask);
-                self.flush = is_flushed.then_some(ask.device).or(self.flush);
             } else if is_flushed && asks.can_wait() {
                 asks.issue_and_wait(Ask { tag: BEFORE_FLUSH - u32::from(ask.device.0), ..ask });
             } else {
@@ -467,12 +484,12 @@ impl Instance {
     }
 
     fn finish(&mut self, number: usize, asks: &mut Asks<'_>) {
-        if self.open.is_some()
-            && let Some(device) = self.flush.take()
+        if self.open().is_some()
+            && let Some(device) = take_flush(&mut self.extra)
         {
             return self.flush(number, device, asks);
         }
-        match &mut self.open {
+        match self.extra.as_mut().and_then(|extra| extra.open.as_mut()) {
             None => self.begin_next(number, asks),
             Some(open) if open.backlog == 0 => {
                 open.free.push(number as u32);
@@ -493,6 +510,10 @@ impl Instance {
     }
 }
 
+fn take_flush(extra: &mut Option<Box<Extra>>) -> Option<DeviceId> {
+    extra.as_mut()?.flush.take()
+}
+
 fn flush_of(device: DeviceId) -> Ask {
     Ask { op: Op::Flush, flags: Flags::NONE, device, sector: Sector(0), sectors: Sectors(0), tag: 0 }
 }
@@ -500,7 +521,7 @@ fn flush_of(device: DeviceId) -> Ask {
 impl Filament for Instance {
     fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
         match event {
-            Event::Start | Event::Message { value: START, .. } if self.open.is_some() => self.await_arrival(asks),
+            Event::Start | Event::Message { value: START, .. } if self.open().is_some() => self.await_arrival(asks),
             Event::Message { value: ARRIVAL, .. } => self.arrive(asks),
             Event::Message { value: RELEASE, .. } => self.release(asks),
             Event::Message { value: value @ FOLLOWER..RELEASE, .. } => {
@@ -535,6 +556,6 @@ impl Filament for Instance {
     }
 
     fn most_pending(&self) -> u32 {
-        self.plan.most_pending(self.open.is_some())
+        self.plan.most_pending(self.open().is_some())
     }
 }
