@@ -30,7 +30,7 @@ def natural(name: str) -> Path:
 def test_pictures_of_a_load(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(natural(name), "--format", "png", "--out", tmp_path) == 0
     written = {Path(line).name: Path(line) for line in capsys.readouterr().out.splitlines()}
-    assert f"{name}.g000.overview.thrp.png" in written
+    assert f"{name}.load.g000.overview.thrp.png" in written
     assert {png_size(path) for path in written.values()} == {(1200, 800)}
 
 
