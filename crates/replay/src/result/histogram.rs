@@ -154,7 +154,8 @@ mod tests {
             let (mut full, mut growing) = (Times::new(), Times::growing());
             for i in 0..20_000_i64 {
                 let time = Nanos((i % distinct) * (i % distinct) * 977 + 5);
-                (full.add(time), growing.add(time));
+                full.add(time);
+                growing.add(time);
             }
             assert_eq!(growing.quantiles(), full.quantiles(), "{distinct}");
             let mut both = growing.clone();
