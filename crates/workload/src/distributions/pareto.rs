@@ -10,11 +10,9 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "pareto",
         about: "Pareto: heavy tails, a few numbers are very large",
-        details: "P(X > x) = (smallest / x)^shape, drawn by inversion (Johnson, Kotz and Balakrishnan, \"Continuous Univariate\n\
-                  Distributions\", vol. 1, ch. 20). With `largest` it is the bounded Pareto distribution (Crovella,\n\
-                  Harchol-Balter and Murta, \"Task Assignment in a Distributed System\", 1998). The smallest number follows\n\
-                  from the mean; without `largest` it is mean * (shape - 1) / shape. Up to shape 2 the variance is infinite\n\
-                  unless there is a largest number.",
+        details: "P(X > x) = (smallest/x)^shape, drawn by inversion (Johnson, Kotz and Balakrishnan, ch. 20), with `largest` bounded\n\
+                  (Crovella, Harchol-Balter and Murta, \"Task Assignment in a Distributed System\", 1998). `smallest` follows from the\n\
+                  mean: mean·(shape-1)/shape without `largest`. Up to shape 2 the variance is infinite without `largest`.",
         params: &[MEAN, SHAPE, LARGEST],
         example: "pareto mean=5ms shape=1.5 largest=10s",
     },

@@ -10,7 +10,7 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "uniform",
         about: "All numbers between two are equally likely",
-        details: "The mean is (from + to) / 2.",
+        details: "The mean is (from + to)/2.",
         params: &[
             ParamSpec {
                 name: "from",
