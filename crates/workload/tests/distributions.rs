@@ -141,9 +141,8 @@ const HEAD: &str = "\
 Settings of arrivals are options of [`iosonar generate`](loads.md): `--rate 500`. Positions and sizes are values of options:
 `--positions 'normal centre=25%'`. Defaults are in brackets; [units](loads.md#units) are those of loads.
 
-The rate of n requests differs from the mean by chance, by about c / √n, where c is the coefficient of variation of the times between
+The rate of n requests differs from the mean by chance, by about c / √n, where c is the coefficient of variation (CV) of the times between
 arrivals: with `poisson` 0.03 % after ten million. With `pareto` up to shape 2 without `largest`, it converges as n^(1/shape − 1).
-Tests compare each kind with its law (`make acceptance`).
 ";
 
 const ARRIVALS: &str = "
@@ -169,7 +168,7 @@ One size (`64k`), sizes with weights (`4k:70,64k:25,1M:5`), or:
 const DISTRIBUTIONS: &str = "
 ## Distributions
 
-Arrivals and keys such as `think` draw from these. `mean=TIME` must be set.
+`mean=TIME` must be set.
 ";
 
 #[test]

@@ -13,8 +13,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "hidden-markov",
         about: "Lognormal inter-arrival times whose mean and sigma change from arrival to arrival: a hidden Markov chain",
-        details: "After an arrival the next state is drawn by the row of the current one (Rabiner, \"A Tutorial on Hidden Markov\n\
-                  Models\", 1989). For requests in groups of groups; `workload fit` estimates it. The means are scaled to fit `rate`.",
+        details: "After an arrival the next state is drawn by the row of the current one (Rabiner, 1989). For requests in groups of\n\
+                  groups; `workload fit` estimates it. The means are scaled to fit `rate`.",
         params: &[
             RATE,
             ParamSpec {

@@ -14,8 +14,8 @@ pub static KIND: Kind = Kind {
         name: "mmpp",
         about: "A Markov-modulated Poisson process: the rate changes at random between two or more levels",
         details: "Durations are exponential; within a state, arrivals are those of `poisson`, at a rate in proportion to the weight\n\
-                  (Fischer and Meier-Hellstern, \"The Markov-modulated Poisson process (MMPP) cookbook\", 1993). All states occur\n\
-                  equally often. The weights are scaled so that sum(weight·duration) / sum(duration) is `rate`.",
+                  (Fischer and Meier-Hellstern, \"MMPP cookbook\", 1993). All states occur equally often. The weights are scaled so\n\
+                  that sum(weight·duration) / sum(duration) is `rate`.",
         params: &[
             RATE,
             ParamSpec {

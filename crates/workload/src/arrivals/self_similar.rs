@@ -15,8 +15,7 @@ pub static KIND: Kind = Kind {
         about: "Self-similar arrivals: bursts at every time scale",
         details: "Sources switch on and off independently, with Pareto-distributed phases of shape 3 - 2·hurst. Arrivals are those of\n\
                   `poisson`, in proportion to the sources that are on: self-similar from the mean to the longest phase (Willinger,\n\
-                  Taqqu, Sherman and Wilson, \"Self-Similarity Through High-Variability\", 1997). Only loads much longer than the\n\
-                  longest phase have a rate close to `rate`.",
+                  Taqqu, Sherman and Wilson, 1997). Only loads much longer than the longest phase have a rate close to `rate`.",
         params: &[
             RATE,
             ParamSpec {

@@ -11,7 +11,7 @@ pub static KIND: Kind = Kind {
         name: "lognormal",
         about: "Lognormal: the logarithm is normally distributed",
         details: "X = exp(mu + sigma·Z) with Z normal, mu = ln mean - sigma²/2 (Johnson, Kotz and Balakrishnan, \"Continuous\n\
-                  Univariate Distributions\", vol. 1, ch. 14). The squared coefficient of variation is exp(sigma²) - 1.",
+                  Univariate Distributions\", vol. 1, ch. 14). CV² is exp(sigma²) - 1.",
         params: &[MEAN, SIGMA],
         example: "lognormal mean=5ms sigma=1.5",
     },

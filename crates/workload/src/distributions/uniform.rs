@@ -16,7 +16,7 @@ pub static KIND: Kind = Kind {
                 name: "from",
                 takes: ParamType::Time,
                 default: ParamDefault::Value("0"),
-                help: "smallest number, in seconds or with a unit",
+                help: "smallest number",
             },
             ParamSpec { name: "to", takes: ParamType::Time, default: ParamDefault::Required, help: "largest number" },
         ],

@@ -11,8 +11,7 @@ pub static KIND: Kind = Kind {
         name: "zipf",
         about: "Zipf: whole numbers from 1, each less frequent than the one before",
         details: "P(X = n) is in proportion to 1/n^exponent, n from 1 to `numbers`, drawn exactly by rejection-inversion (Hörmann and\n\
-                  Derflinger, \"Rejection-Inversion to Generate Variates from Monotone Discrete Distributions\", 1996). The mean is\n\
-                  H(exponent-1)/H(exponent), H(s) = 1 + 1/2^s + ... + 1/numbers^s.",
+                  Derflinger, 1996). The mean is H(exponent-1)/H(exponent), H(s) = 1 + 1/2^s + ... + 1/numbers^s.",
         params: &[
             ParamSpec {
                 name: "numbers",

@@ -12,8 +12,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "self-similar",
         about: "Self-similar positions: a share of the requests goes to a share of the positions, and so on within that share",
-        details: "The n-th of N positions has the probability (n/N)^a - ((n-1)/N)^a, a = log(share)/log(space) (Gray et al., \"Quickly\n\
-                  generating billion-record synthetic databases\", 1994). fio calls it pareto.",
+        details: "The n-th of N positions has the probability (n/N)^a - ((n-1)/N)^a, a = log(share)/log(space) (Gray et al., 1994).\n\
+                  fio calls it pareto.",
         params: &[
             ParamSpec {
                 name: "share",
