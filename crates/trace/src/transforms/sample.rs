@@ -34,12 +34,7 @@ pub static TRANSFORM: Transform = Transform {
                 default: ParamDefault::Value("1M"),
                 help: "size of a region",
             },
-            ParamSpec {
-                name: "seed",
-                takes: ParamType::Count,
-                default: ParamDefault::Value("1"),
-                help: "random seed",
-            },
+            ParamSpec { name: "seed", takes: ParamType::Count, default: ParamDefault::Value("1"), help: "random seed" },
         ],
         example: "sample share=5% by=region",
     },
