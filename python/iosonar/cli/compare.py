@@ -66,7 +66,7 @@ def compare(
         str, typer.Option(metavar="SIZE", help="Memory limit for each side; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
 ) -> None:
-    """Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary."""
+    """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.cli.calls import compare_calls, grouped
     from iosonar.diagrams import Options, Study
     from iosonar.diagrams.calls import CallOptions
