@@ -16,6 +16,9 @@ from iosonar.thresholds import is_unfilled
 NEARLY = 0.9
 """This share of --depth in flight on average shows that the depth limits the throughput."""
 
+UNFILLED = "target not filled"
+"""The mark of a point whose reads returned only zeros."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -61,7 +64,7 @@ class Result:
     def marks(self) -> str:
         """What a reader must know about the point; empty if nothing."""
         marks = [] if self.faithful else ["not faithful"]
-        marks += ["target not filled"] if self.unfilled else []
+        marks += [UNFILLED] if self.unfilled else []
         return ", ".join([*marks, f"{self.failed:,} failed"] if self.failed else marks)
 
 
