@@ -231,6 +231,20 @@ def test_settings_that_differ_are_named_and_prevent_a_verdict(
     assert found["comparisons"][0]["settings"] == ["target", "kernel", "--compressible", "--wait"]
 
 
+def test_the_time_of_polling_differs_only_if_the_loop_sleeps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def named(wait: str) -> bool:
+        paths = [
+            run(tmp_path, f"{wait}{ns}", 1, run={"typed": typed, "wait": wait, "options": {"busy_poll": ns}})
+            for ns, typed in ((0, {}), (200_000, {"busy-poll": "200us"}))
+        ]
+        assert compare(*paths, "--out", tmp_path, "--overwrite") == 0
+        return "--busy-poll (0 s in A, 200 µs in B)" in capsys.readouterr().out
+
+    assert [named(wait) for wait in ("spin", "hybrid")] == [False, True]
+
+
 def test_only_another_target_allows_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [
         run(tmp_path, f"{side}{n}", slower * (1 + n / 500), run={"target": {"path": f"/dev/{side}", "kind": "block"}})

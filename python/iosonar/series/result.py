@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ class Result:
     warnings: tuple[str, ...]
     unfilled: bool = False
     """Whether reads returned only zeros, from areas of the target that were never written."""
+    waiting: tuple[str, ...] = ()
+    """Options of the binary with which another run waits for its requests in the same way."""
 
     @property
     def counts(self) -> bool:
@@ -111,7 +114,19 @@ def _result(run: dict[str, Any], statistics: dict[str, Any], point: Point) -> Re
         fills_depth=_fills_depth(run),
         warnings=tuple(plain(str(each)) for each in run.get("warnings") or []),
         unfilled=is_unfilled(int(statistics.get("zero_reads") or 0), int(statistics.get("reads") or 0)),
+        waiting=tuple(_waiting(run)),
     )
+
+
+def _waiting(run: dict[str, Any]) -> Iterator[str]:
+    """How a run waited, as options."""
+    options = run.get("options") or {}
+    if options.get("virtual_time"):
+        return
+    if isinstance(wait := options.get("wait"), str):
+        yield f"--wait={wait}"
+    if isinstance(poll := options.get("busy_poll"), int):
+        yield f"--busy-poll={poll}ns"
 
 
 def _fills_depth(run: dict[str, Any]) -> bool:
