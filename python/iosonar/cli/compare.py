@@ -165,7 +165,7 @@ def compare(
             for letter, each in against.items():
                 found = judge_side(condition, each)
                 outcomes.add(found.outcome)
-                print_error(f"{condition.text}: {found.outcome.value} for {letter}: {found.why}")
+                print_error(found.sentence(condition, letter))
         if Outcome.HOLDS in outcomes:
             sys.exit(VERDICT)
         if Outcome.UNDECIDED in outcomes:
