@@ -106,6 +106,7 @@ def test_throughput_of_a_closed_program_is_depth_over_time_up_to_the_servers(clo
         "four.report.html",
         "depth-16.replay.parquet",
     } <= names
+    assert "2 s for each point" in (folder / "four.report.html").read_text()
     table = pyarrow.parquet.read_table(folder / "four.points.parquet")
     assert table["requests_per_s"].to_pylist() == [point["requests_per_s"] for point in found["points"]]
     assert pyarrow.csv.read_csv(folder / "four.points.csv").num_rows == 5

@@ -63,7 +63,10 @@ def compare(
         bool, typer.Option("--overwrite", help="Replace a page of other runs that has its name.")
     ] = False,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory limit for each side; what exceeds it spills to TMPDIR.")
+        str,
+        typer.Option(
+            metavar="SIZE", help="Memory limit for each side: 2G, or bytes; what exceeds it spills to TMPDIR."
+        ),
     ] = "2GiB",
 ) -> None:
     """Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary."""
