@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(count("4k:70,64k:30", 7), [(None, 10_000)]);
         // In the place of a size that is too long comes the next one of the list, as in fio.
         let [(Some(8), small), (Some(16), medium)] = count("64k:50,4k:25,8k:25", 100)[..] else { panic!() };
-        assert!((small - 2 * medium).cast_signed().abs() < 700, "{small} {medium}");
+        assert!(small.abs_diff(3 * medium) < 700, "{small} {medium}");
     }
 
     #[test]

@@ -83,8 +83,7 @@ def report(
         float, typer.Option(metavar="TIME", parser=seconds, help="Delay limit: a longer one makes the verdict bad.")
     ] = 10.0,
     bad_count: Annotated[
-        int,
-        typer.Option(metavar="N", parser=whole_number(1), help="This many beyond a limit make the verdict bad.")
+        int, typer.Option(metavar="N", parser=whole_number(1), help="This many beyond a limit make the verdict bad.")
     ] = 1,
     window: Annotated[
         float | None,

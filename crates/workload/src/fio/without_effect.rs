@@ -156,7 +156,6 @@ mod tests {
             ("norandommap rw=randread random_distribution=zipf:1.2", "random_distribution has no map"),
             ("bs=8k bssplit=4k/50:8k/50", "bssplit has the sizes"),
             ("bs=8k bsrange=4k-8k", "bsrange has the sizes"),
-            ("bsrange=4k-8k bs=8k", "bsrange has the sizes"),
             ("bsrange=4k-8k bssplit=4k/50:8k/50", "bssplit comes later"),
             ("rate=,1m rw=read", "it is the rate of no direction"),
             ("rate_process=poisson", "the job has no rate"),
