@@ -56,7 +56,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 #[test]
 fn unreadable_rows_of_a_table_are_not_counted_as_requests() {
     let folder = folder(&[]);
-    for (name, kept) in [("v1.replay.parquet", "x.replay.gz"), ("v2.load.parquet", "x.load.gz")] {
+    for (name, kept) in [("v1.replay.parquet", "x.replay.gz"), ("v2.load.parquet", "x.load.parquet")] {
         let damaged = format!("{}/../trace/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
         let found = info(&folder, &damaged);
         assert_eq!((&found["counts"]["requests"], &found["unreadable_rows"]), (&4.into(), &1.into()), "{name}");
