@@ -129,7 +129,7 @@ def test_a_picture_and_its_numbers(run: Path, tmp_path: Path) -> None:
     assert report(run, "--out", tmp_path, "--format", "svg", "--only", "issue_error", "--data", "csv") == 0
     assert (tmp_path / "shop.calls-run.f13.issue_error.svg").exists()
     head = (tmp_path / "shop.calls-run.f13.issue_error.csv").read_text().splitlines()[0]
-    assert head == '"series","issue_error_s","share_of_the_calls_that_were_not_held_back_pct"'
+    assert head == '"series","delay_s","share_of_the_calls_that_were_not_held_back_pct"'
 
 
 @pytest.mark.slow
