@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_shape_reads_its_share_of_each_file_and_nothing_beyond_its_end() {
+    fn each_shape_reads_its_share_and_nothing_beyond_the_end() {
         for shape in SHAPES {
             let calls = calls(shape.folder, SMALL);
             let count = |kind| calls.iter().filter(|call| call.kind == kind).count() as u32;
