@@ -189,7 +189,7 @@ fn the_wrong_format_is_an_error_not_an_empty_load() {
 }
 
 #[test]
-fn a_trace_without_the_chosen_events_is_an_error_not_an_empty_load() {
+fn a_trace_without_the_chosen_events_is_an_error() {
     let events = "\
 dd 1 [000] 1.000000: block:block_bio_queue: 253,0 W 0 + 8 [dd]
 dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
