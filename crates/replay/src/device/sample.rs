@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_contains_the_true_share_with_at_least_95_percent() {
+    fn the_interval_contains_the_true_share_in_95_percent() {
         let blocks = 1_000_000;
         for share in [0.0, 0.01, 0.3, 0.97, 1.0] {
             let from = blocks - (blocks as f64 * share) as u64;

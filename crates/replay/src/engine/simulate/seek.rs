@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seek_grows_with_the_root_of_the_distance_and_sequential_access_needs_none() {
+    fn a_seek_grows_with_the_root_of_its_distance() {
         let settings =
             SeekSettings { shortest: Time(Nanos(1_000_000)), longest: Time(Nanos(9_000_000)), rpm: Factor(6e10) };
         let seek = Seek::new(&settings, 1 << 20, 1);
