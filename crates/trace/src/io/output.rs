@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_appears_meanwhile_is_kept_and_the_output_gets_another_name() {
+    fn a_file_that_appears_meanwhile_is_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.load.gz");
         for (ours, other) in [("one", "a-2.load.gz"), ("another", "a-3.load.gz")] {
