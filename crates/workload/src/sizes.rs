@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn lognormal_sizes_have_exactly_the_mean_asked_for_and_stay_within_their_bounds() {
+    fn lognormal_sizes_have_the_exact_mean_within_their_bounds() {
         for text in [
             "lognormal",
             "lognormal mean=64k sigma=2 granularity=512B smallest=4k largest=1M",
