@@ -84,7 +84,7 @@ def of_strace(tmp_path: Path, **footer: object) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("footer", [{"recorder": "strace"}, {"source": {"format": "strace"}}])
-def test_times_that_strace_took_are_not_compared_with_those_of_a_replay(
+def test_times_of_strace_and_of_a_replay_are_not_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], footer: dict[str, object]
 ) -> None:
     trace, run = of_strace(tmp_path, **footer)
@@ -219,7 +219,7 @@ def test_a_condition_on_groups_of_replays_of_calls(
     assert compare(repeated["a"][0], repeated["c"][0], *condition) == 4
 
 
-def test_replays_in_different_orders_have_no_comparable_throughput(
+def test_different_orders_have_no_comparable_throughput(
     repeated: dict[str, list[Path]], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(repeated["a"][0], run, "--out", tmp_path, "--fail-if", "throughput < -5%") == 4
