@@ -28,7 +28,6 @@ pub struct Shape {
 /// The part of a file that is read, after scaling.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// Its size in bytes.
     pub file_bytes: u64,
     /// Bytes that are read.
     pub read_bytes: u64,
