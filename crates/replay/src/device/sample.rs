@@ -28,13 +28,13 @@ const READERS: usize = 8;
 /// Limits of sampling.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The most samples.
+    /// The most samples to read.
     pub samples: u64,
     /// Most time; samples read until then count.
     pub time: Duration,
 }
 
-/// The result of sampling.
+/// How much of a device is all zero, from samples of its blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sampled {
     /// Bytes of each sample.

@@ -10,7 +10,7 @@ use super::tree::Tree;
 /// The target, or a lower layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// Its identity.
+    /// What identifies it among all devices and files.
     pub node: Node,
     /// The bytes that belong to the target; everything if unknown.
     pub range: Range<u64>,

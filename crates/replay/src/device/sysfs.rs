@@ -8,7 +8,7 @@ use rustix::fs::{major, minor};
 
 use crate::error::{Error, Result};
 
-/// The device's directory.
+/// The directory of a device number in sysfs.
 pub fn folder(rdev: u64) -> PathBuf {
     format!("/sys/dev/block/{}:{}", major(rdev), minor(rdev)).into()
 }

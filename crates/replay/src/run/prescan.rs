@@ -35,7 +35,7 @@ pub struct Prescan {
     pub span: Span,
     /// Length of the longest read or write, in sectors. Other requests can be as long as the device, but move no data.
     pub longest_transfer: u64,
-    /// The load's devices.
+    /// The devices of the load, by index.
     pub devices: Vec<Device>,
     /// The highest end sector on each device; empty if the footer was enough and only the counts are known.
     pub device_extents: Vec<u64>,

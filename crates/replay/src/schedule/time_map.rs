@@ -9,7 +9,7 @@ use crate::schedule::perturb::{Perturb, Perturbed};
 /// A request with its times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scheduled {
-    /// The request.
+    /// The request, with its number and iteration.
     pub next: NumberedRequest,
     /// Its time in the load after speed-up, since virtual zero.
     pub scheduled: Nanos,
@@ -68,7 +68,7 @@ impl<'a> Schedule<'a> {
         Self { perturbed: Some(Perturbed::new(perturb, seed)), ..self }
     }
 
-    /// The next request.
+    /// The next request, by its deadline; `None` at the end.
     pub fn take_next(&mut self) -> Result<Option<Scheduled>> {
         loop {
             if let Some((deadline, pending)) = self.perturbed.as_mut().and_then(|p| p.pop(self.is_end)) {

@@ -13,7 +13,6 @@ use crate::engine::service::{mix, uniform};
 /// Settings of the seek.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeekSettings {
-    /// The shortest seek.
     pub shortest: Time,
     /// The seek over the whole device.
     pub longest: Time,
@@ -22,7 +21,6 @@ pub struct SeekSettings {
 }
 
 impl SeekSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("shortest", Takes::Number, "The shortest seek").required(),
         Key::new("longest", Takes::Number, "The seek over the whole device").required(),

@@ -18,7 +18,6 @@ pub struct UnwrittenSettings {
 }
 
 impl UnwrittenSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("chunk", Takes::Number, "The unit that a write fills").required(),
         Key::new("time", Takes::Number, "The time of a read of unwritten chunks").required(),

@@ -163,7 +163,7 @@ impl SharedRequests {
         self.at(state).stage.store(stage as u8, Ordering::Release);
     }
 
-    /// The stage of a request.
+    /// How far a shared request is.
     #[inline]
     pub fn stage(&self, state: u16) -> Stage {
         match self.at(state).stage.load(Ordering::Acquire) {

@@ -36,7 +36,6 @@ struct Bench {
     discarded: Discarded,
 }
 
-/// The result of a run.
 struct RunResult {
     rows: Vec<IoResult>,
     findings: Vec<Finding>,
