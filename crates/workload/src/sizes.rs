@@ -50,7 +50,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The largest size.
+    /// The largest size that can be drawn.
     pub fn largest(&self) -> Sectors {
         self.steps.iter().map(|(size, _)| *size).max().unwrap_or_default()
     }
