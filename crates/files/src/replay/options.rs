@@ -57,7 +57,7 @@ pub enum Cache {
 /// Options of a replay of calls.
 #[derive(Clone, Debug, Serialize)]
 pub struct Options {
-    /// The file of the trace: a table or text of strace.
+    /// The file of the trace: a table or strace text.
     pub trace: PathBuf,
     /// The directory below which everything happens.
     pub root: PathBuf,
