@@ -9,7 +9,7 @@ use iosonar_trace::{Error, Result, path_text};
 
 use crate::{Call, CallReader, InitialProcess, Metadata, ResultReader, strace, table};
 
-/// The kinds of files of calls, as recognised by their content.
+/// The files of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A table of calls.
@@ -93,7 +93,7 @@ fn kind_of_table(file: &TableFile<Metadata>) -> Option<FileKind> {
 pub enum Opened {
     /// Calls, from a table or from text of strace.
     Calls(FileKind, Box<dyn CallReader>),
-    /// The result of a replay: a row for each call, and a footer.
+    /// The results of a run.
     Run(Box<dyn ResultReader>),
 }
 

@@ -27,9 +27,11 @@ pub struct Progress {
 pub struct Recorder {
     /// For each instance, its finished calls.
     pub from: Vec<Results>,
+    /// The result.
     pub writer: Box<dyn ResultWriter>,
     /// The footer of the result if the replay is killed.
     pub so_far: Box<dyn Fn(&Counter) -> Metadata + Send>,
+    /// The statistics.
     pub counter: Counter,
     /// Whether calls have times, so that frequent wake-ups could make them late.
     pub keeps_times: bool,
@@ -43,6 +45,7 @@ pub struct Recorder {
 pub struct Recorded {
     /// The result, not yet finished.
     pub writer: Box<dyn ResultWriter>,
+    /// The statistics.
     pub counter: Counter,
     /// Whether all rows were written.
     pub outcome: Result<()>,

@@ -74,6 +74,7 @@ impl Trace {
         &mut self.state
     }
 
+    /// The reader.
     pub fn reader(&self) -> &dyn CallReader {
         &*self.reader
     }
@@ -81,6 +82,7 @@ impl Trace {
 
 /// Planned calls of a trace.
 pub struct TraceSource {
+    /// The trace.
     pub trace: Trace,
     /// The part that is replayed.
     pub window: Window,

@@ -8,7 +8,7 @@ use rustix::fs::{major, minor};
 
 use crate::error::{Error, Result};
 
-/// The directory of a device number in sysfs.
+/// The device's directory.
 pub fn folder(rdev: u64) -> PathBuf {
     format!("/sys/dev/block/{}:{}", major(rdev), minor(rdev)).into()
 }

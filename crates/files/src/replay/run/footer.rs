@@ -13,11 +13,13 @@ use crate::replay::statistics::{Counter, Engine, Statistics};
 
 /// What the footer says about the time and the data of a run.
 pub struct About {
+    /// The clock of the run.
     pub clock: Monotonic,
     /// Wall-clock time of virtual zero.
     pub started_unix_ns: i64,
     /// Percentage of processor time that the hypervisor withheld.
     pub stolen_pct: Option<f64>,
+    /// The data of writes.
     pub data: Value,
 }
 
