@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_have_numbers() {
+    fn error_names_and_numbers_are_those_of_the_kernel() {
         assert_eq!(number(b"ENOENT"), Some(libc::ENOENT));
         assert_eq!(number(b"EOVERFLOW"), Some(libc::EOVERFLOW));
         assert_eq!(number(b"EOPNOTSUPP"), Some(libc::EOPNOTSUPP));

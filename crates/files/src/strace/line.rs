@@ -292,7 +292,7 @@ mod tests {
     const SYNC: Body<'_> = Body::Call { name: b"sync", text: b") = 0" };
 
     #[test]
-    fn prefixes() {
+    fn a_prefix_has_the_thread_and_the_time() {
         let at = |nanos| Some(Time::Unix(nanos));
         for (line, thread, time) in [
             ("sync() = 0", None, None),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies() {
+    fn a_body_is_a_call_a_part_of_one_or_an_event() {
         for (line, body) in [
             ("read(3,  <unfinished ...>", Body::Unfinished { name: b"read", text: b"3,  " }),
             ("read(3 <detached ...>", Body::Cut { name: b"read", text: b"3 " }),

@@ -97,7 +97,7 @@ fn output_of_several_processes_on_standard_error() {
 }
 
 #[test]
-fn processes_of_threads() {
+fn a_thread_belongs_to_the_process_that_cloned_it() {
     let (calls, _) = read(
         "7 1795464429.0 execve(\"/bin/a\", [\"a\"], NULL) = 0 <0.1>\n\
          7 1795464429.2 clone3({flags=CLONE_VM|CLONE_THREAD, exit_signal=0} <unfinished ...>\n\
