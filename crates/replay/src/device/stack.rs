@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn a_device_above_itself_is_one_layer() {
         let one = (4000 << 20) + 1;
         assert_eq!(below(Node::Block(one), &[over(one, Node::Block(one), 0, 1)], &Tree::default()).len(), 1);
     }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn circular_members_end() {
+    fn devices_that_are_members_of_each_other_are_two_layers() {
         let fake = Fake::empty();
         let (one, one_at) = fake.disk("dm-0", (254, 0), &[]);
         let (two, two_at) = fake.disk("dm-1", (254, 1), &[&one_at]);
