@@ -120,7 +120,7 @@ fn chains_have_the_dispersion_that_independent_times_have_not() {
 }
 
 #[test]
-fn streams_are_counted() {
+fn the_number_of_sequential_streams_is_found() {
     let found = fitted("poisson rate=500", "streams count=6 run=3", |_| ());
     let streams = found.streams[0].positions.iter().find(|candidate| candidate.kind() == "streams").unwrap();
     assert_eq!(streams.text, "streams count=6 run=3");
