@@ -162,14 +162,16 @@ def test_the_verdict_and_the_proof_of_the_order_are_on_the_page(tmp_path: Path) 
         (["--only", "mixx"], "no diagram of calls is named 'mixx'; did you mean mix?"),
     ],
 )
-def test_wrong_options(
+def test_wrong_options_are_refused_with_a_reason(
     trace: Path, tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report(trace, "--out", tmp_path, *words) == 2
     assert reason in capsys.readouterr().err
 
 
-def test_wrong_sets_of_files(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_sets_of_files_are_refused_with_a_reason(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     load = write_load(tmp_path / "b.load.parquet", [load_row(0)])
     other = write_calls(tmp_path / "u.calls.parquet", [read(0, "/a", 0, 1)])
     for files, reason in (

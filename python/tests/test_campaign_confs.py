@@ -198,7 +198,7 @@ def test_sub_prefix_is_the_path_with_dots(top: Path) -> None:
         ("# no line end", "threads", "1"),
     ],
 )
-def test_confs_are_bash(top: Path, text: str, name: str, expected: str) -> None:
+def test_confs_are_sourced_by_bash(top: Path, text: str, name: str, expected: str) -> None:
     assert value(top, text, name) == (str(top / "leaf") if expected == "LEAF" else expected)
 
 

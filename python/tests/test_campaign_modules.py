@@ -339,7 +339,7 @@ def test_bbu_megaraid_changes_other_drives_and_restores_them(campaign: Campaign)
     ]
 
 
-def test_bbu_megaraid_with_storcli(campaign: Campaign) -> None:
+def test_bbu_megaraid_uses_storcli_if_it_is_installed(campaign: Campaign) -> None:
     campaign.program("storcli64", ROWS)
     campaign.conf("enable_bbu_megaraid=1 bbu_cache=1 dry_run=1")
     ended = campaign.run()

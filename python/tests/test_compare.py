@@ -50,7 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     }
 
 
-def test_vs_separates_sides() -> None:
+def test_vs_separates_the_sides_of_a_comparison() -> None:
     assert sides_of(["a", "b"]) == [[Path("a")], [Path("b")]]
     assert sides_of(["a", "b", "vs", "c"]) == [[Path("a"), Path("b")], [Path("c")]]
     for words in (["a"], ["a", "vs"]):

@@ -25,7 +25,7 @@ from iosonar import units
         (math.nan, "–"),
     ],
 )
-def test_seconds_along_an_axis(value: float, text: str) -> None:
+def test_seconds_have_the_unit_that_fits_their_size(value: float, text: str) -> None:
     assert units.seconds(value) == text
 
 
