@@ -47,7 +47,7 @@ def test_quantised_requests_queue_as_they_arrive_at_once(load: Path, tmp_path: P
     assert long.ratio_in_flight == pytest.approx(5.5, rel=0.05)
 
 
-def test_a_delay_is_up_to_its_time_and_a_device_without_a_queue_does_not_feel_it(load: Path, tmp_path: Path) -> None:
+def test_a_device_without_a_queue_does_not_feel_a_delay(load: Path, tmp_path: Path) -> None:
     folder = tmp_path / "b.sensitivity"
     exact, _, delayed = found(load, folder, "20ms", model="constant=1ms")
     assert delayed.how is How.DELAY and exact.ratio_in_flight == 1
