@@ -36,8 +36,8 @@ def report_calls(
     With `lists_files`, the names of the files that it writes are printed.
     """
     from iosonar.diagrams.calls import CallStudy
-    from iosonar.diagrams.calls.study import MAX_SIDES
     from iosonar.report.calls import chosen, write_calls_report
+    from iosonar.study.calls import MAX_SIDES
     from iosonar.table import OF_CALLS, Kind, calls_of
     from iosonar.table.blocks import blocks_beside
     from iosonar.table.input_checks import refuse_copies
@@ -90,9 +90,9 @@ def compare_calls(
     as_json: bool,
 ) -> list[CallsComparison]:
     """Compares groups of a trace and runs of calls: draws the first file of each, and prints the numbers of all."""
-    from iosonar.diagrams.calls.study import RUN_ROLES
     from iosonar.report import compare_calls as comparing
     from iosonar.report.compare import columns_of, rows_of
+    from iosonar.study.calls import RUN_ROLES
     from iosonar.table import OF_CALLS, Kind
     from iosonar.table.input_checks import refuse_copies
 

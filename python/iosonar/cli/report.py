@@ -14,7 +14,7 @@ from iosonar.cli.times import seconds, windows
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.report.output_options import OutputOptions, ReportFormat
-from iosonar.report.verdict import Grade
+from iosonar.study.grades import Grade
 
 MAX_WINDOWS = 100_000
 """More windows could not be distinguished, and would make the page too large."""
@@ -140,7 +140,8 @@ def report(
     from iosonar.report.outputs import make_folder
     from iosonar.report.pictures import prefix
     from iosonar.report.selection import Selection
-    from iosonar.report.verdict import fails, verdict_of, write_verdict
+    from iosonar.report.verdict import write_verdict
+    from iosonar.study.judgement import judgement_of
     from iosonar.table import OF_CALLS, Kind, Requests, only_device, open_files, requests_of
     from iosonar.table.engine import EngineOptions, parse_engine
 
@@ -228,12 +229,12 @@ def report(
             )
 
     def judge(study: Study) -> None:
-        verdict = verdict_of(study)
+        verdict = judgement_of(study)
         path = out / f"{prefix(study)}.verdict.json"
         write_verdict(verdict, path)
         print_lines(path)
-        if fail_on is not None and fails(verdict, fail_on):
-            print_error(f"verdict: {verdict['grade']}: {'; '.join(verdict['reasons'])}")
+        if fail_on is not None and verdict.fails(fail_on):
+            print_error(f"verdict: {verdict.grade}: {'; '.join(verdict.reasons.values())}")
             sys.exit(VERDICT)
 
     guarded("report", work)

@@ -20,7 +20,7 @@ from iosonar.diagrams import (
     working_sets,
 )
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.study import Options, Study
+from iosonar.study.requests import Options, Study
 
 FAMILIES = (
     overview,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure
+from iosonar.study.requests import Study
 
 NO_DELAYS = "as fast as possible (--asap): requests have no scheduled times"
 

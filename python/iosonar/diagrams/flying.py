@@ -13,10 +13,10 @@ from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import linear_axis, log_axis, look, rate_row, time_axis
-from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Role, Steps, Unit
 from iosonar.quantities.in_flight import Events, Slices, events, mean_levels, peaks
+from iosonar.study.requests import Study
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

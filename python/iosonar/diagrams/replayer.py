@@ -17,10 +17,10 @@ from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import log_axis, rate_row
 from iosonar.diagrams.sonar import place_of_all
-from iosonar.diagrams.study import DELAY, Study
 from iosonar.figures.model import Axis, Empty, Figure, Layer, Legend, Role, Steps, Unit
 from iosonar.quantities.density import Cells
 from iosonar.quantities.progress import progress
+from iosonar.study.requests import DELAY, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

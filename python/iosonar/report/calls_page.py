@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from iosonar import units
 from iosonar.diagrams.calls import CallSide, CallStudy, Part
 from iosonar.diagrams.calls.parts import by_strace, short_path
-from iosonar.diagrams.notes import FAITHFUL, lost_changes, stated_verdict
 from iosonar.figures.model import Empty, Figure, Severity
 from iosonar.quantities.calls.access import count_patterns
 from iosonar.quantities.calls.by_file import largest_files
@@ -17,6 +16,8 @@ from iosonar.quantities.calls.scaling import JobTimes
 from iosonar.quantities.distribution import enough_for
 from iosonar.report.calls_options import other_traces, replay_options
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
+from iosonar.report.run_page import machine_facts
+from iosonar.study.judgement import judgement_of_calls
 from iosonar.table import SourceFile
 
 SECTIONS: dict[Part, tuple[str, str]] = {
@@ -133,53 +134,9 @@ def _lead(study: CallStudy) -> Iterator[str]:
 
 def _banners(side: CallSide, *, named: bool) -> Iterator[Banner]:
     name = f"{side.name}: " if named else ""
-    if not side.calls.file.complete:
-        yield Banner(Severity.WARNING, f"{name}the file was cut short.", "Incomplete:")
-    counts = side.calls.file.footer.get("counts") or {}
-    if lost := counts.get("lost_events"):
-        yield Banner(Severity.WARNING, f"{name}the recorder lost {lost:,} events.", "Losses:")
-    if bad := counts.get("bad_lines"):
-        yield Banner(Severity.WARNING, f"{name}{units.counted(bad, 'line')} could not be understood.", "Losses:")
-    if not side.is_run:
-        return
-    extent, errors = side.extent, side.issue_errors
-    if extent.mismatches:
-        share = units.percent(extent.mismatches / max(extent.calls, 1))
-        text = f"{name}{units.counted(extent.mismatches, 'call')} ({share}) had another result than in the original."
-        yield Banner(Severity.WARNING, text, "Mismatches:")
-    if lost := lost_changes(side.calls.file):
-        yield Banner(Severity.WARNING, f"{name}{lost}.", "Not replayed:")
-    elif extent.calls and not extent.mismatches:
-        yield Banner(Severity.GOOD, f"{name}all calls had the results of the original.", "Results:")
-    yield from _order(side, name)
-    verdict = stated_verdict(side.calls.file)
-    if sentence := verdict.get("sentence"):
-        yield Banner(Severity.GOOD if verdict["faithful"] else Severity.BAD, f"{name}{sentence}")
-    elif errors.free.count and (side.calls.file.option("timing") or "exact") == "exact":
-        text = (
-            f"{name}of the calls that were not held back, {units.percent(errors.within[25])} were issued within 25 µs "
-            f"of their time, {units.percent(errors.within[50])} within 50 µs."
-        )
-        severity = Severity.GOOD if errors.within[50] >= FAITHFUL else Severity.BAD
-        yield Banner(severity, text, "Faithful:" if severity is Severity.GOOD else "NOT faithful:")
-
-
-def _order(side: CallSide, name: str) -> Iterator[Banner]:
-    """Whether the run proved that it kept its order."""
-    proof = (side.calls.file.run.get("statistics") or {}).get("order")
-    if not isinstance(proof, dict):
-        return
-    pairs, violations = int(proof.get("pairs", 0)), int(proof.get("violations", 0)) + int(proof.get("missing", 0))
-    if violations:
-        text = f"{name}{units.counted(violations, 'call')} too early or missing: this is an error of the replayer."
-        yield Banner(Severity.BAD, text, "Order NOT kept:")
-    elif pairs:
-        share = units.percent(float(proof.get("reorderable_share", 0)))
-        text = (
-            f"{name}proven for {units.counted(pairs, 'pair')} of calls. {share} of the calls need not follow the call "
-            "before them in the trace."
-        )
-        yield Banner(Severity.GOOD, text, "Order kept:")
+    for check in judgement_of_calls(side).checks:
+        if check.sentence and check.grade:
+            yield Banner(Severity(check.grade), f"{name}{check.sentence}", check.head)
 
 
 def _tiles(side: CallSide) -> Iterator[Tile]:
@@ -368,25 +325,18 @@ def _facts(study: CallStudy) -> Iterator[tuple[str, str]]:
     for side in study.sides:
         file = side.calls.file
         yield "File", file.path
-        if command := file.footer.get("command"):
-            yield "Command", " ".join(command)
-        if recorder := file.footer.get("recorder"):
-            yield "Recorder", str(recorder)
-        if trace := file.run.get("trace") or file.option("trace"):
+        if file.footer.command:
+            yield "Command", " ".join(file.footer.command)
+        if file.footer.recorder:
+            yield "Recorder", file.footer.recorder
+        if trace := file.run.trace or file.option("trace"):
             yield "Trace", str(trace)
-        root = file.run.get("root")
-        if isinstance(root, dict):
-            mount = root.get("mount") or {}
-            system = f" ({mount['file_system']})" if mount.get("file_system") else ""
-            yield "Root", f"{root.get('path', '')}{system}"
-        machine = file.run.get("machine")
-        if isinstance(machine, dict):
-            for key, name in (("hostname", "Machine"), ("kernel", "Kernel"), ("processor", "Processor")):
-                if machine.get(key):
-                    yield name, str(machine[key])
-        if options := replay_options(file.run.get("options") or {}):
+        if root := file.run.root:
+            yield "Root", f"{root.path}{f' ({root.mount.file_system})' if root.mount.file_system else ''}"
+        yield from machine_facts(file.run.machine)
+        if options := replay_options(file.run.options):
             yield "Options", options
-        yield from (("Notice", notice) for notice in file.footer.get("notices", [])[:5])
+        yield from (("Notice", notice) for notice in file.footer.notices[:5])
 
 
 def scaling_page(file: SourceFile, figure: Figure, times: Sequence[JobTimes]) -> Page:

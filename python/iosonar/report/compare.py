@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
-from iosonar.diagrams.notes import NOT_KNOWN, decisive, fidelity_of, grade_of, unfilled
-from iosonar.diagrams.study import LATENCY
 from iosonar.errors import UserError
 from iosonar.figures.model import Severity
 from iosonar.quantities.blocks import Blocks, blocks, rates
@@ -30,7 +28,11 @@ from iosonar.quantities.difference import (
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
 from iosonar.report.settings import Scope, Setting, differing
-from iosonar.table import Kind, SourceFile, has_closed_stream, program_name, programs_of
+from iosonar.study.grades import Grade
+from iosonar.study.requests import LATENCY
+from iosonar.study.runs import RunJudgement, runs_of
+from iosonar.table import Kind, SourceFile, has_closed_stream, programs_of
+from iosonar.table.footer import Extent
 
 OUTSIDE_STORAGE = (Scope.MACHINE, Scope.OPTION)
 """Settings outside the storage. If they differ, they may explain the difference in latency."""
@@ -90,8 +92,8 @@ def compare(sides: Sequence[Side]) -> Comparison:
         found = [_exact(one, first, side) for one in differences(cut[first.letter], cut[side.letter], pairing)]
         throughput = rate_difference(rates_of[first.letter], rates_of[side.letter], pairing)
         runs = [found for each in (first, side) for found in _unfaithful_runs(each)]
-        unfaithful = tuple(run for run, grade in runs if grade[0] is Severity.BAD)
-        unknown = tuple(run for run, grade in runs if grade == NOT_KNOWN)
+        unfaithful = tuple(name for name, run in runs if run.grade is Grade.BAD)
+        unknown = tuple(name for name, run in runs if run.unknown)
         fakes = tuple(name for each in (first, side) for name, _ in _fake_runs(each))
         zeros = tuple(text for each in (first, side) for text in _unfilled(each))
         own_settings = tuple(setting for setting in settings if setting.differs(first.letter, side.letter))
@@ -147,18 +149,17 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
     def loads(side: Side) -> set[tuple[str, ...]]:
         found = set()
         for file in side.study.requests.files:
-            options = file.run.get("options") or {}
-            span = dict(file.footer.get("span") or {})
+            span, counts = file.footer.span, file.footer.counts
             if has_closed_stream(file):
                 # The storage determines how many requests closed streams ask for, and when.
                 found.add(("program", *_program(file)))
                 continue
-            if options.get("closed"):
+            if file.option("closed"):
                 # In a closed loop the storage determines the times.
-                span = {name: span[name] for name in span if not name.endswith("_ns")}
-            ways = [str(options.get(name) or "") for name in ("speedup", *LOAD_OPTIONS)]
+                span = replace(span, first_ns=None, last_ns=None)
+            ways = [str(file.option(name) or "") for name in ("speedup", *LOAD_OPTIONS)]
             ways += _program(file)
-            found.add((str(span), str(file.footer.get("counts")), *ways) if span else ())
+            found.add((str(span), str(counts), *ways) if span != Extent() else ())
         return found
 
     same = loads(a) == loads(b) and len(loads(a)) == 1 and loads(a) != {()}
@@ -170,7 +171,7 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
 
 def _unlike_loads(a: Side, b: Side) -> str:
     """Why two sides did not replay the same load, as far as it is known."""
-    widened = [{_widened(file) for file in side.study.requests.files} for side in (a, b)]
+    widened = [{file.run.statistics.widened for file in side.study.requests.files} for side in (a, b)]
     if widened[0] == widened[1] and len(widened[0]) == 1:
         return "the runs did not all replay the same load in the same way, or their files do not tell"
     counts = [
@@ -183,19 +184,12 @@ def _unlike_loads(a: Side, b: Side) -> str:
     )
 
 
-def _widened(file: SourceFile) -> int:
-    """The number of requests that were widened to the blocks of the target."""
-    return int((file.run.get("statistics") or {}).get("widened") or 0)
-
-
 def _program(file: SourceFile) -> list[str]:
     """What determines the requests of the run's program: its name and text, its parameters, and its duration."""
-    if not program_name(file):
+    if not file.run.program or not file.program:
         return []
     values = (file.option(name) for name in ("set", "scale", "seed", "for"))
-    text = str((file.run.get("program") or {}).get("text") or "")
-    load = str(file.run.get("load") or "")
-    return [program_name(file), text, load, *(str(value or "") for value in values)]
+    return [file.program, file.run.program.text, file.run.load, *(str(value or "") for value in values)]
 
 
 def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
@@ -282,35 +276,29 @@ def _and(names: Sequence[str]) -> str:
 def _fake_runs(side: Side) -> Iterator[tuple[str, str]]:
     """The runs of a side that did no I/O, with the reason from their footers."""
     for file in side.study.requests.files:
-        if fake := file.run.get("fake"):
-            yield f"{file.name} of {side.letter}", str(fake).removeprefix("FAKE RESULT: ")
+        if file.fake:
+            yield f"{file.name} of {side.letter}", file.fake
 
 
 def _unfilled(side: Side) -> tuple[str, ...]:
     """A phrase for each run of a side whose target was not filled."""
-    return tuple(f"{text} ({side.letter})" for text in unfilled(side.study))
+    return tuple(f"{run.unfilled} ({side.letter})" for run in runs_of(side.study) if run.unfilled)
 
 
-def _unfaithful_runs(side: Side) -> Iterator[tuple[str, tuple[Severity, str]]]:
-    """The runs of a side that were not faithful, or of which that is unknown, with their grade."""
-    for index, file in enumerate(side.study.requests.files):
-        found = fidelity_of(side.study, index, file)
-        if found is None or file.option("asap"):
-            continue
-        grade = grade_of(found)
-        if found.unknown:
-            yield f"{file.name} of {side.letter} ({found.unknown})", grade
-        elif found.requests and grade[0] is not Severity.GOOD:
-            yield f"{file.name} of {side.letter} ({decisive(found)})", grade
+def _unfaithful_runs(side: Side) -> Iterator[tuple[str, RunJudgement]]:
+    """The runs of a side that were not faithful, or of which that is unknown, by name."""
+    for run in runs_of(side.study):
+        if run.unknown or run.grade in (Grade.WARNING, Grade.BAD):
+            yield f"{run.file.name} of {side.letter} ({run.unknown or run.decisive})", run
 
 
 def _fidelity(sides: Sequence[Side]) -> Iterator[Banner]:
     """The runs that were not faithful, the worst grade first; one sentence for each grade."""
-    by_grade: dict[tuple[Severity, str], list[str]] = {}
+    by_words: dict[tuple[Severity, str], list[str]] = {}
     for side in sides:
-        for run, grade in _unfaithful_runs(side):
-            by_grade.setdefault(grade, []).append(run)
-    for (severity, words), runs in sorted(by_grade.items(), key=lambda each: each[0][0] is not Severity.BAD):
+        for name, run in _unfaithful_runs(side):
+            by_words.setdefault((Severity(run.grade or Grade.WARNING), run.words), []).append(name)
+    for (severity, words), runs in sorted(by_words.items(), key=lambda each: each[0][0] is not Severity.BAD):
         text = f"{', '.join(runs)}. The difference may come from the replay, not from the storage."
         yield Banner(severity, text, f"Replay {words}:")
 

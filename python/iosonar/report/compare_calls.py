@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar import units
-from iosonar.diagrams.calls.study import zero_of
-from iosonar.diagrams.notes import is_by_strace, lost_changes, stated_verdict
 from iosonar.errors import UserError
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import Difference, Pairing, RateDifference, differences, rate_difference
 from iosonar.report.calls_options import other_traces
+from iosonar.study.calls import lost_changes, zero_of
 from iosonar.table import Kind, SourceFile, calls_of
 from iosonar.table.calls import Calls
 from iosonar.table.engine import EngineOptions
@@ -44,23 +43,21 @@ class CallsSide:
     @property
     def unfaithful(self) -> tuple[str, ...]:
         """Its runs that say that they were not faithful."""
-        return tuple(
-            f"{file.name} of {self.letter}" for file in self.files if stated_verdict(file).get("faithful") is False
-        )
+        verdicts = ((file, file.run.statistics.verdict) for file in self.files)
+        return tuple(f"{file.name} of {self.letter}" for file, found in verdicts if found and not found.faithful)
 
     @property
     def fakes(self) -> tuple[str, ...]:
         """Its runs that issued no calls."""
-        return tuple(f"{file.name} of {self.letter}" for file in self.files if file.run.get("fake"))
+        return tuple(f"{file.name} of {self.letter}" for file in self.files if file.fake)
 
     @cached_property
     def loads(self) -> set[tuple[str, ...]]:
         """What its runs replayed, and how; an empty entry for a trace."""
         found = set()
         for file in self.files:
-            options = file.run.get("options") or {}
-            trace = str(file.run.get("trace") or "")
-            found.add((trace, *(str(options.get(name)) for name in SAME_LOAD)) if trace else ())
+            trace = file.run.trace
+            found.add((trace, *(str(file.option(name)) for name in SAME_LOAD)) if trace else ())
         return found
 
     @property
@@ -71,8 +68,8 @@ class CallsSide:
     @property
     def traces(self) -> set[str]:
         """The names of the traces that it is, or that its runs replayed."""
-        paths = (file.path if file.kind is Kind.CALLS else file.run.get("trace") for file in self.files)
-        return {Path(str(path)).name for path in paths if path}
+        paths = (file.path if file.kind is Kind.CALLS else file.run.trace for file in self.files)
+        return {Path(path).name for path in paths if path}
 
     @property
     def keeps_times(self) -> bool:
@@ -122,7 +119,7 @@ class CallsComparison:
 
 def why_incomparable(first: CallsSide, side: CallsSide) -> str:
     """Why the times of two sides cannot be compared: strace, which took those of one, slowed its calls down."""
-    slowed = [each.is_trace and is_by_strace(each.files[0]) for each in (first, side)]
+    slowed = [each.is_trace and each.files[0].is_by_strace for each in (first, side)]
     if slowed[0] == slowed[1]:
         return ""
     file = (first if slowed[0] else side).files[0]

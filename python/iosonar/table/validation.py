@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from iosonar.table.columns import Column, columns_in, have_plain_types, missing,
 from iosonar.table.convert import convert
 from iosonar.table.footer import parse_footer
 from iosonar.table.opened import copy_of_pipe, open_file, set_display_name, with_given_names
-from iosonar.table.source import OF_CALLS, Kind, SourceFile
+from iosonar.table.source import OF_CALLS, SourceFile
 from iosonar.table.values import invalid_values
 from iosonar.table.versions import stored_name
 from iosonar.text import plain, shown
@@ -107,8 +108,7 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
         footer = parse_footer(footer_text, SCHEMA_VERSION)
     except UserError as error:
         raise UserError(f"{shown(given)}: {error}") from error
-    kind = Kind(footer["kind"])
-    known = columns_in(kind, footer["schema_version"])
+    known = columns_in(footer.kind, footer.schema_version)
     if absent := missing(known, names):
         problems = ", ".join(f"its column {name} is missing" for name in absent)
         raise UserError(f"{shown(given)}: {problems};  docs/schema.md lists the columns")
@@ -118,7 +118,7 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
         return _table(given, _with_unique_names(opened, given, folder, stack), folder, stack)
     if problem := _find_invalid_values(known, metadata, opened):
         raise _NeedsConversionError(problem)
-    return SourceFile(given, opened, kind, footer, metadata.num_rows, tuple(names))
+    return SourceFile(given, opened, footer.kind, footer, metadata.num_rows, tuple(names))
 
 
 def _read_metadata(opened: Path) -> pq.FileMetaData:
@@ -175,12 +175,12 @@ def _with_unique_names(opened: Path, given: Path, folder: Path, stack: ExitStack
 
 
 def _with_skipped_rows(file: SourceFile) -> SourceFile:
-    skipped = [notice for notice in file.footer.get("notices", []) if notice.startswith("row ")]
-    total = file.footer["counts"].get("bad_lines", 0)
+    skipped = [notice for notice in file.footer.notices if notice.startswith("row ")]
+    total = file.footer.counts.bad_lines
     messages = skipped[:MAX_LISTED_ROWS]
     if total > MAX_LISTED_ROWS:
         messages.append(f"skipped {total:,} rows in all")
-    return SourceFile(file.given, file.parquet, file.kind, file.footer, file.rows, file.columns, tuple(messages))
+    return replace(file, skipped_rows=tuple(messages))
 
 
 _numbers = count()

@@ -2,7 +2,7 @@
 
 from iosonar.diagrams.calls import blocks, fidelity, files, graph, mix, response, timeline
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
-from iosonar.diagrams.calls.study import CallOptions, CallSide, CallStudy
+from iosonar.study.calls import CallOptions, CallSide, CallStudy
 
 FAMILIES = (timeline, mix, response, files, blocks, graph, fidelity)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from iosonar.diagrams.calls.study import CallStudy
 from iosonar.figures.model import Empty, Figure
+from iosonar.study.calls import CallStudy
 
 
 class Part(StrEnum):

@@ -74,14 +74,21 @@ class Extent:
 
 def plain_name(calls: Calls) -> str:
     """The file's name, for a run with its order and timing."""
-    options = calls.file.run.get("options") or {}
-    how = ", ".join(str(options[name]) for name in ("order", "timing") if options.get(name))
+    how = ", ".join(str(value) for name in ("order", "timing") if (value := calls.file.option(name)))
     return f"{calls.file.name} ({how})" if how else calls.file.name
+
+
+def lost_changes(file: SourceFile) -> str:
+    """Calls of the trace that change files and that the run did not repeat, in words; empty if there are none."""
+    lost = file.run.statistics.changes_not_replayed
+    named = ", ".join(f"{name} {units.count(number)}" for name, number in sorted(lost.items()))
+    calls = sum(lost.values())
+    return f"{units.counted(calls, 'call')} that {'changes' if calls == 1 else 'change'} files: {named}" if lost else ""
 
 
 def zero_of(runs: Sequence[SourceFile]) -> int | None:
     """When the windows of the runs begin in the trace; None where a run does not say."""
-    zeros = [zero for run in runs if isinstance(zero := run.run.get("trace_zero_ns"), int)]
+    zeros = [zero for run in runs if (zero := run.run.trace_zero_ns) is not None]
     return min(zeros) if zeros and len(zeros) == len(runs) else None
 
 

@@ -11,10 +11,12 @@ from iosonar import units
 from iosonar.figures.size import Size
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.narrow import narrow
+from iosonar.quantities.outcomes import Outcomes, outcomes
 from iosonar.quantities.span import Span, span
 from iosonar.quantities.streams import CauseValues, StreamValues, cause_values, stream_values
 from iosonar.quantities.throughput import Throughput, throughput, window_for
 from iosonar.quantities.verdict import Verdict, verdict
+from iosonar.quantities.work import Work, demand, work
 from iosonar.quantities.working_set import DEFAULT_WINDOWS_S
 from iosonar.table import Device, Kind, Requests, Stream, asks_by_itself, devices_of, streams_of
 
@@ -251,8 +253,7 @@ class Study:
         """The files and the target, for people."""
         files = self.requests.files
         names = ", ".join(file.name for file in files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
-        real = (target for target in files[0].targets if target.get("kind") != "none")
-        targets = ", ".join(str(path) for target in real if (path := target.get("path")))
+        targets = ", ".join(target.path for target in files[0].targets if target.is_real and target.path)
         where = f" on {targets}" if targets and len(files) == 1 else ""
         return f"{names}{where} · {units.requests(self.span.requests)}"
 
@@ -293,6 +294,16 @@ class Study:
     def last_ns(self) -> int:
         """The same in nanoseconds."""
         return self.span.last_ns
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """The number of requests by outcome and by operation."""
+        return outcomes(self.requests.table)
+
+    @cached_property
+    def work(self) -> Work:
+        """Requests and bytes of a run, counted as the replay counts them; of a load, its demand."""
+        return work(self.requests.table) if self.requests.is_run else demand(self.requests.table)
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The result of `compute`, computed once for each `key`."""
