@@ -103,7 +103,7 @@ def _events(study: Study, column: str) -> Events:
     # Each smooth slice consists of the same number of fine ones.
     cells = Slices.of(study.first_ns, study.last_ns, slices, max(slices // SMOOTH_SLICES, 1))
     table = _issued(study)
-    return study.once(("events", column), lambda: events(table, table[column], cells))
+    return study.once(("events", column, slices), lambda: events(table, table[column], cells))
 
 
 def _issued(study: Study) -> ir.Table:

@@ -101,7 +101,7 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     at = place_of_all(study, table)
     cells = Cells(0, rows, min(study.options.size.slices, rows))
     # For the value and its sum.
-    found = study.once(("progress", inner.name), lambda: progress(table, at, inner.value(table), cells))
+    found = study.once(("progress", inner.name, cells.count), lambda: progress(table, at, inner.value(table), cells))
     if found is None:
         return Empty(name, "the run has no such column; replay with --verbose")
     if inner.nothing and not found.total.any():

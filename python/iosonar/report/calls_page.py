@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from iosonar import units
-from iosonar.diagrams.calls import CallSide, CallStudy, Part
+from iosonar.diagrams.calls import CallDiagram, CallSide, CallStudy
 from iosonar.diagrams.calls.parts import by_strace, short_path
-from iosonar.figures.model import Empty, Figure, Severity
+from iosonar.figures.model import Severity
 from iosonar.quantities.calls.access import count_patterns
 from iosonar.quantities.calls.by_file import largest_files
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
-from iosonar.quantities.calls.scaling import JobTimes
 from iosonar.quantities.distribution import enough_for
 from iosonar.report.calls_options import other_traces, replay_options
-from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
+from iosonar.report.page import Banner, Page, Summary, Table, Tile
 from iosonar.report.run_page import machine_facts
+from iosonar.report.sections import page_of
 from iosonar.study.judgement import judgement_of_calls
-from iosonar.table import SourceFile
 
-SECTIONS: dict[Part, tuple[str, str]] = {
-    Part.TIME: (
+SECTIONS = {
+    "time": (
         "Over time",
         "All diagrams over time are linked: zoom one and the others follow; the cursor marks the same moment in all.",
     ),
-    Part.FILES: (
+    "files": (
         "Files",
         "Where in the largest files calls read and wrote, and how the bytes are spread over files. `docs/files.md` "
         "defines the names of the patterns.",
     ),
-    Part.BLOCKS: (
+    "blocks": (
         "Block devices",
         "A request belongs to the call that its process was making. The kernel writes most data back later, in threads "
         "of its own: those requests belong to no call.",
     ),
-    Part.RESPONSE: ("Response times", "From the begin of a call to its end."),
-    Part.MIX: ("Mix", "Which calls, and which threads made them."),
-    Part.ORDER: ("Order", "The time between calls, and how many calls wait for another."),
-    Part.FIDELITY: (
+    "response": ("Response times", "From the begin of a call to its end."),
+    "mix": ("Mix", "Which calls, and which threads made them."),
+    "order": ("Order", "The time between calls, and how many calls wait for another."),
+    "fidelity": (
         "Fidelity of the replay",
         "Issue error is issue minus scheduled time. Only calls that were not held back judge the replay.",
     ),
@@ -68,19 +67,12 @@ KINDS = {
 """Outcomes in words."""
 
 
-def calls_page(study: CallStudy, found: Mapping[Part, Sequence[Figure | Empty]]) -> Page:
-    """The page with these figures."""
-    empty = tuple(each for figures in found.values() for each in figures if isinstance(each, Empty))
-    tables = _tables(study)
-    sections = []
-    for part, words in SECTIONS.items():
-        figures = tuple(each for each in found.get(part, ()) if isinstance(each, Figure))
-        if figures or tables.get(part):
-            sections.append(Section(part.value, *words, figures, tables.get(part, ())))
-    return Page(_summary(study), tuple(sections), empty)
+def calls_page(study: CallStudy, diagrams: Sequence[CallDiagram]) -> Page:
+    """Builds the diagrams and the summary."""
+    return page_of(study, diagrams, _header(study), SECTIONS, lambda diagram: str(diagram.group.value), _tables(study))
 
 
-def _summary(study: CallStudy) -> Summary:
+def _header(study: CallStudy) -> Summary:
     first = study.first
     single = study.is_single
     files = [side.calls.file for side in study.sides]
@@ -202,17 +194,17 @@ def _beside(study: CallStudy) -> Table:
     return Table("Side by side", ("", *names), tuple(rows))
 
 
-def _tables(study: CallStudy) -> dict[Part, tuple[Table, ...]]:
+def _tables(study: CallStudy) -> dict[str, tuple[Table, ...]]:
     if not study.is_single:
         runs = [_outcomes(side, f"Outcomes of {side.name}") for side in study.runs]
-        return {Part.FIDELITY: tuple(table for table in runs if table.rows)}
+        return {"fidelity": tuple(table for table in runs if table.rows)}
     side = study.first
     found = {
-        Part.MIX: (_mix(side), _threads(side)),
-        Part.FILES: (_patterns(side), _files(side)),
-        Part.RESPONSE: (_responses(side),),
-        Part.BLOCKS: (_requests(study),),
-        Part.FIDELITY: (_outcomes(side, "Outcomes"),) if side.is_run else (),
+        "mix": (_mix(side), _threads(side)),
+        "files": (_patterns(side), _files(side)),
+        "response": (_responses(side),),
+        "blocks": (_requests(study),),
+        "fidelity": (_outcomes(side, "Outcomes"),) if side.is_run else (),
     }
     return {part: kept for part, tables in found.items() if (kept := tuple(table for table in tables if table.rows))}
 
@@ -337,29 +329,3 @@ def _facts(study: CallStudy) -> Iterator[tuple[str, str]]:
         if options := replay_options(file.run.options):
             yield "Options", options
         yield from (("Notice", notice) for notice in file.footer.notices[:5])
-
-
-def scaling_page(file: SourceFile, figure: Figure, times: Sequence[JobTimes]) -> Page:
-    """The page of an experiment with several instances."""
-    mean = {(each.what, each.instances): each.mean for each in times}
-    rows = tuple(
-        (
-            str(number),
-            *(units.span(mean[key]) if (key := (what, number)) in mean else "–" for what in WHAT),
-            _ratio(mean, number),
-        )
-        for number in sorted({each.instances for each in times})
-    )
-    table = Table("Mean time of an instance", ("instances", *WHAT, "replay against program"), rows)
-    return Page(
-        Summary(title=file.name, short=file.name, tables=(table,), facts=(("File", file.path),), about="Files"),
-        (Section("scale", "Scaling", "Each instance does the same work on files of its own.", (figure,)),),
-    )
-
-
-WHAT = ("program", "replay")
-
-
-def _ratio(mean: Mapping[tuple[str, int], float], number: int) -> str:
-    program, replay = (mean.get((what, number)) for what in WHAT)
-    return units.change(replay / program - 1) if program and replay is not None else "–"

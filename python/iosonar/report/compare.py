@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
     MIN_RUNS,
     SHARES,
-    THROUGHPUT,
     Difference,
     Finding,
     Pairing,
@@ -26,7 +25,10 @@ from iosonar.quantities.difference import (
     rate_difference,
 )
 from iosonar.quantities.pairs import Pairs, pairs
-from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
+from iosonar.report.claims import inputs_of, refuse_others, write_claimed
+from iosonar.report.compared import Compared, Comparison, change_text, metric_of
+from iosonar.report.output_options import OutputOptions, Written
+from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
 from iosonar.report.settings import Scope, Setting, differing
 from iosonar.study.grades import Grade
 from iosonar.study.requests import LATENCY
@@ -42,29 +44,28 @@ LOAD_OPTIONS = ("asap", "closed", "reads_only")
 
 
 @dataclass(frozen=True)
-class SideComparison:
+class SideComparison(Compared):
     """The comparison of one side with the first."""
 
     side: Side
-    differences: list[Difference]
-    throughput: RateDifference | None
-    pairing: Pairing
     pairs: Pairs | None
-    same_load: bool
-    unfaithful: tuple[str, ...]
-    """Runs of either side that were not faithful: their latencies say nothing about the storage."""
-    unknown: tuple[str, ...]
-    """Runs of either side that may have been unfaithful."""
-    fakes: tuple[str, ...]
-    """Runs of either side that did no I/O."""
-    unfilled: tuple[str, ...] = ()
-    """Runs of either side whose target was not filled, as their reads show."""
     settings: tuple[Setting, ...] = ()
     """Settings that differ between the runs of both sides."""
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why a difference may not come from the storage, as clauses."""
+        names = [setting.name for setting in self.settings if setting.scope in OUTSIDE_STORAGE]
+        return [*super().doubts, *([f"the runs differ in {', '.join(names)}"] if names else [])]
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers for programs; null in place of what is not known."""
+        settings = [one.name for one in self.settings]
+        return super().as_json() | {"settings": settings, "pairs": asdict(self.pairs) if self.pairs else None}
+
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison(Comparison):
     """All sides, and the comparison of each with the first."""
 
     sides: tuple[Side, ...]
@@ -72,8 +73,34 @@ class Comparison:
     settings: tuple[Setting, ...] = ()
     """Settings that differ between the runs."""
 
+    def lines(self) -> Iterator[str]:
+        """What was found, as sentences."""
+        for side in self.sides:
+            yield describe_side(side)
+        for banner in sentences(self):
+            yield ""
+            yield f"{banner.head} {banner.text}"
 
-def compare(sides: Sequence[Side]) -> Comparison:
+    def as_json(self) -> dict[str, Any]:
+        """What was found, for programs."""
+        sides = [{"side": side.letter, "files": [file.path for file in side.study.files]} for side in self.sides]
+        settings = [
+            {"of": one.scope, "name": one.name, "values": {letter: list(found) for letter, found in one.values.items()}}
+            for one in self.settings
+        ]
+        return {"sides": sides, "settings": settings, "comparisons": [each.as_json() for each in self.against]}
+
+    def write(self, options: OutputOptions) -> Iterator[Written]:
+        """Writes the page."""
+        stem, files = self.sides[0].study.stem, [file for side in self.sides for file in side.study.files]
+        options = replace(options, inputs=inputs_of(files, options.folder))
+        refuse_others(stem, options, "compare")
+        path = options.folder / f"{stem}.compare.html"
+        write_claimed(path, options, lambda unfinished: write_page(page_of(self), unfinished, options.theme))
+        yield Written("page", (path,))
+
+
+def compare(sides: Sequence[Side]) -> RunComparison:
     """Compares each side with the first."""
     refuse_loads(sides)
     for side in sides:
@@ -99,10 +126,22 @@ def compare(sides: Sequence[Side]) -> Comparison:
         own_settings = tuple(setting for setting in settings if setting.differs(first.letter, side.letter))
         against.append(
             SideComparison(
-                side, found, throughput, pairing, matched, same_load, unfaithful, unknown, fakes, zeros, own_settings
+                first.letter,
+                side.letter,
+                found,
+                throughput,
+                pairing,
+                same_load,
+                unfaithful,
+                unknown,
+                fakes,
+                zeros,
+                side,
+                matched,
+                own_settings,
             )
         )
-    return Comparison(tuple(sides), tuple(against), settings)
+    return RunComparison(tuple(sides), tuple(against), settings)
 
 
 def refuse_loads(sides: Sequence[Side]) -> None:
@@ -210,7 +249,7 @@ def describe_side(side: Side) -> str:
     return f"{side.name}: {units.counted(side.runs, 'run')}{of}, {units.requests(side.study.span.requests)}"
 
 
-def sentences(compared: Comparison) -> Iterator[Banner]:
+def sentences(compared: RunComparison) -> Iterator[Banner]:
     """The findings as sentences, after doubts about the runs."""
     for side in compared.sides:
         names: dict[str, list[str]] = {}
@@ -303,7 +342,7 @@ def _fidelity(sides: Sequence[Side]) -> Iterator[Banner]:
         yield Banner(severity, text, f"Replay {words}:")
 
 
-def _settings(compared: Comparison) -> Iterator[Banner]:
+def _settings(compared: RunComparison) -> Iterator[Banner]:
     """Settings that differ: within each side, then between the sides."""
     letters = [side.letter for side in compared.sides]
     for letter in letters:
@@ -336,80 +375,18 @@ def _claims(each: SideComparison, first: Side) -> Banner:
         return Banner(Severity.NEUTRAL, "no significant difference.", head)
     rest = [metric_of(one) for one in by[Finding.NONE]]
     more = f"; no significant difference at {', '.join(rest)}" if rest else ""
-    if doubts := doubts_of(each):
+    if doubts := each.doubts:
         text = f"measured {'; '.join(claims)}{more}. No verdict on the storage: {' and '.join(doubts)}."
         return Banner(Severity.WARNING, text, head)
     severity = Severity.BAD if by[Finding.SLOWER] else Severity.GOOD
     return Banner(severity, f"{'; '.join(claims)}{more}.", head)
 
 
-def doubts_of(each: SideComparison) -> list[str]:
-    """Reasons why a difference may not come from the storage."""
-    return [
-        *(["a result is fake"] if each.fakes else []),
-        *(["reads returned only zeros"] if each.unfilled else []),
-        *(["a replay was not faithful"] if each.unfaithful else []),
-        *(["it is not known whether a replay was faithful"] if each.unknown else []),
-        *([] if each.same_load else ["the loads differ"]),
-        *([f"the runs differ in {', '.join(names)}"] if (names := _doubtful(each)) else []),
-    ]
-
-
-def _doubtful(each: SideComparison) -> list[str]:
-    """Settings outside the storage that differ."""
-    return [setting.name for setting in each.settings if setting.scope in OUTSIDE_STORAGE]
-
-
-def metric_of(one: Difference | RateDifference) -> str:
-    """The name of the metric, as in conditions."""
-    return one.metric if isinstance(one, Difference) else THROUGHPUT
-
-
-def change_text(change: float) -> str:
-    """A relative change, for people: +12.3 %."""
-    return units.change(change)
-
-
-def rows(each: SideComparison) -> tuple[tuple[str, ...], ...]:
-    """The table rows of one comparison."""
-    return rows_of(each.differences, each.throughput, "IO/s")
-
-
-def rows_of(found: Sequence[Difference], rate: RateDifference | None, unit: str) -> tuple[tuple[str, ...], ...]:
-    """The table rows of differences; `unit` is that of the throughput."""
-    values: list[tuple[Difference | RateDifference, str, str]] = [
-        (one, units.span(one.a_ns / 1e9), units.span(one.b_ns / 1e9)) for one in found
-    ]
-    if rate:
-        values.append((rate, f"{units.count(rate.a_per_s)} {unit}", f"{units.count(rate.b_per_s)} {unit}"))
-    return tuple(
-        (
-            metric_of(one),
-            a,
-            b,
-            change_text(one.change),
-            f"{change_text(one.low)} … {change_text(one.high)}",
-            str(one.finding),
-        )
-        for one, a, b in values
-    )
-
-
-def columns(each: SideComparison, first: Side) -> tuple[str, ...]:
-    """The header of these rows."""
-    return columns_of(first.letter, each.side.letter)
-
-
-def columns_of(first: str, other: str) -> tuple[str, ...]:
-    """The header of the rows of these sides."""
-    return ("", first, other, "change", "95 % interval", "finding")
-
-
-def page_of(compared: Comparison) -> Page:
+def page_of(compared: RunComparison) -> Page:
     """The page of a comparison."""
     sides, first = compared.sides, compared.sides[0]
     tables = tuple(
-        Table(f"{each.side.letter} against {first.letter}, {each.pairing}", columns(each, first), rows(each))
+        Table(f"{each.side.letter} against {first.letter}, {each.pairing}", each.columns, each.rows)
         for each in compared.against
     )
     drawn = [each for each in (changes({a.side.letter: a.differences for a in compared.against}, sides),) if each]

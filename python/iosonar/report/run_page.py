@@ -12,9 +12,10 @@ from iosonar.diagrams import Diagram, Group, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import look
-from iosonar.figures.model import Empty, Figure, NoteKind, Severity
+from iosonar.figures.model import NoteKind, Severity
 from iosonar.quantities.distribution import Distribution, enough_for, pooled
-from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
+from iosonar.report.page import Banner, Page, Summary, Table, Tile
+from iosonar.report.sections import page_of
 from iosonar.report.typed import command_line
 from iosonar.study.check import Check
 from iosonar.study.grades import Grade
@@ -91,32 +92,17 @@ LOAD_SECTIONS = {
 }
 
 
-def run_page(study: Study, diagrams: Sequence[Diagram]) -> Page:
+def run_page(study: Study, diagrams: Sequence[Diagram[Study]]) -> Page:
     """Builds the diagrams and the summary."""
-    parts: dict[str, list[Figure]] = {part: [] for part in SECTIONS}
-    empty = []
     names = {diagram.name for diagram in diagrams}
-    story = STORY if study.requests.is_run else (*STORY, SAME_FOR_LOADS["overview.thrp"])
-    for diagram in diagrams:
-        if not study.requests.is_run and SAME_FOR_LOADS.get(diagram.name) in names:
-            continue
-        figure = diagram.build(study)
-        if isinstance(figure, Empty):
-            empty.append(figure)
-        else:
-            parts[_part_of(diagram, story)].append(figure)
-    parts["story"].sort(key=lambda figure: story.index(figure.name))
-    words = SECTIONS if study.requests.is_run else SECTIONS | LOAD_SECTIONS
-    tables = {"streams": tuple(_streams(study))}
-    sections = tuple(
-        Section(part, *words[part], tuple(figures), tables.get(part, ()))
-        for part, figures in parts.items()
-        if figures or tables.get(part)
-    )
-    return Page(_summary(study), sections, tuple(empty))
+    run = study.requests.is_run
+    story = STORY if run else (*STORY, SAME_FOR_LOADS["overview.thrp"])
+    drawn = [diagram for diagram in diagrams if run or SAME_FOR_LOADS.get(diagram.name) not in names]
+    words, tables = SECTIONS if run else SECTIONS | LOAD_SECTIONS, {"streams": tuple(_streams(study))}
+    return page_of(study, drawn, _header(study), words, lambda diagram: _part_of(diagram, story), tables, story)
 
 
-def _part_of(diagram: Diagram, story: Sequence[str]) -> str:
+def _part_of(diagram: Diagram[Study], story: Sequence[str]) -> str:
     if diagram.name in story:
         return "story"
     if diagram.group is Group.DEVICES:
@@ -131,7 +117,7 @@ def _part_of(diagram: Diagram, story: Sequence[str]) -> str:
     )
 
 
-def _summary(study: Study) -> Summary:
+def _header(study: Study) -> Summary:
     files = study.requests.files
     run = study.requests.is_run
     judgement = judgement_of(study) if run else None
