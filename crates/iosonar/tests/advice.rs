@@ -1,8 +1,5 @@
 //! Warnings before and after a replay, and what the footer keeps of them.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +7,7 @@ use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Nanos, Op, Request, Sector, Sectors};
 use serde_json::Value;
 
-use replaying::{Bench, Finished, MIB, Row, adjacent_requests, run};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, run};
 
 fn name(device: &LoopDevice) -> String {
     device.path().file_name().unwrap().to_string_lossy().into_owned()

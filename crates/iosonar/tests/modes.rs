@@ -1,15 +1,13 @@
 //! Run modes, end to end: looped, for a duration, perturbed, and each way of waiting.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
+use crate::replaying;
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
 use iosonar_trace::{DelayReason, IoResult, Nanos, Outcome};
 
-use replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
 
 const MS: i64 = 1_000_000;
 

@@ -86,7 +86,7 @@ def campaign(
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, for CI.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
 ) -> None:
-    """Run a tree of replays on hosts and devices, one for each directory without subdirectories."""
+    """Run a tree of replays on hosts and devices."""
     if context.invoked_subcommand is not None:
         return
 

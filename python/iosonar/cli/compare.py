@@ -64,7 +64,7 @@ def compare(
         str, typer.Option(metavar="SIZE", help="Memory limit for each side; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
 ) -> None:
-    """Compare runs: overlaid diagrams, latency differences with confidence intervals, and a summary."""
+    """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.library.comparison import compare as compare_sides
     from iosonar.report.compared import Compared
     from iosonar.report.condition import Condition, Outcome

@@ -58,7 +58,7 @@ def sensitivity(
     json_: Annotated[bool, typer.Option("--json", help="Print the points as JSON.")] = False,
     theme: Annotated[Theme | None, typer.Option(help="Light or dark background.")] = None,
 ) -> None:
-    """Replay a load exactly and with degraded issue times: how much response times and queues change."""
+    """Measure what degraded issue times change in a replay."""
 
     def work() -> None:
         from iosonar.series import output as outputs

@@ -69,7 +69,7 @@ def sweep(
     json_: Annotated[bool, typer.Option("--json", help="Print the points as JSON.")] = False,
     theme: Annotated[Theme | None, typer.Option(help="Light or dark background.")] = None,
 ) -> None:
-    """Run a program at several depths, rates or working sets: throughput, response time, and the knee."""
+    """Run a program at several depths, rates or working sets."""
 
     def work() -> None:
         from iosonar.series import output as outputs

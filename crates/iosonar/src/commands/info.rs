@@ -22,7 +22,9 @@ use crate::summary::{LoadSummary, RunSummary};
 /// Notices that are printed; a damaged file may have a hundred.
 const MOST_NOTES: usize = 8;
 
-/// Summarize a load, a run or a trace of calls: duration, requests, sizes, latencies, origin, completeness
+/// Summarize a load, a run or a trace of calls
+///
+/// Shows duration, requests, sizes, latencies, origin and completeness.
 ///
 /// Reads the whole file.
 #[derive(clap::Args)]

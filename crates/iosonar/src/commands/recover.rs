@@ -17,7 +17,7 @@ use crate::signals;
 use crate::statistics;
 use crate::usage::misuse;
 
-/// Recover the result of a killed replay, or the load or trace of a killed recording
+/// Recover what a killed replay or recording has left
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -9,7 +9,7 @@ use crate::host::contention::Contention;
 use crate::verify::Verify;
 
 /// From this many requests per second on, with two processors, other threads delay the loop more than doing their work inline:
-/// see docs/benchmarks.md.
+/// see bench/results/accuracy.md.
 const BUSY_RATE: f64 = 30_000.0;
 
 /// The default of `--busy-poll`: more than the response time of flash, and little beside that of a disk.

@@ -21,7 +21,7 @@ use crate::console::{answer_json, out, status};
 use crate::progress_json::Lines;
 use crate::{exit, statistics, watch};
 
-/// Replay a load on a device or file, each request at its scheduled time
+/// Replay a load, each request at its scheduled time
 ///
 /// DESTROYS DATA on the targets: it replays the writes of the load there. Refuses a target that is mounted or otherwise in
 /// use. Needs --force for one with a file system, LVM, RAID or partitions, and for a file with data.
