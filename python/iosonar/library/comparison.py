@@ -171,11 +171,11 @@ class Comparison(Frames):
         draw_on(drawn[name], axes, Theme(theme))
         return axes
 
-    def report(self, folder: AnyPath = ".", *, theme: str | None = None, overwrite: bool = False) -> list[Path]:
+    def report(self, directory: AnyPath = ".", *, theme: str | None = None, overwrite: bool = False) -> list[Path]:
         """Writes the page that `iosonar compare` writes.
 
         Args:
-            folder: Where to; it must exist.
+            directory: Where to; it must exist.
             theme: `light` or `dark`; by default the browser's.
             overwrite: Replace a page of other runs that has the same name.
 
@@ -185,7 +185,7 @@ class Comparison(Frames):
         Raises:
             UserError: A file cannot be written, or is of other inputs.
         """
-        options = OutputOptions(Path(folder), theme=Theme(theme) if theme else None, overwrite=overwrite)
+        options = OutputOptions(Path(directory), theme=Theme(theme) if theme else None, overwrite=overwrite)
         return [path for done in self.write(options) for path in done.paths]
 
     def write(self, options: OutputOptions) -> Iterator[Written]:

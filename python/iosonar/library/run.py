@@ -235,7 +235,7 @@ class Run(Frames):
 
     def report(
         self,
-        folder: AnyPath = ".",
+        directory: AnyPath = ".",
         format: str = "html",  # noqa: A002
         *,
         only: Sequence[str] = (),
@@ -250,7 +250,7 @@ class Run(Frames):
         """Writes what `iosonar report` writes: a page, or a picture of each diagram, and the verdict on a run.
 
         Args:
-            folder: Where to; it must exist.
+            directory: Where to; it must exist.
             format: `html` for a page, `png` or `svg` for pictures.
             only: Names of diagrams or families; by default those that fit a load, or a run.
             static: Add the diagrams of a load.
@@ -269,7 +269,7 @@ class Run(Frames):
             UserError: A file cannot be written, or is of other inputs.
         """
         output = OutputOptions(
-            Path(folder),
+            Path(directory),
             ReportFormat(format),
             Theme(theme) if theme else None,
             DataFormat(data) if data else None,

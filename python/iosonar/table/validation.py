@@ -6,7 +6,6 @@ skip the same rows and print the same messages.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -21,7 +20,7 @@ from iosonar.table.columns import Column, columns_in, have_plain_types, missing,
 from iosonar.table.convert import convert
 from iosonar.table.footer import parse_footer
 from iosonar.table.opened import copy_of_pipe, open_file, set_display_name, with_given_names
-from iosonar.table.source import OF_CALLS, SourceFile
+from iosonar.table.source import SourceFile
 from iosonar.table.values import invalid_values
 from iosonar.table.versions import stored_name
 from iosonar.text import plain, shown
@@ -62,19 +61,6 @@ def open_validated(given: Path, folder: Path, stack: ExitStack) -> SourceFile:
     except _NeedsConversionError as why:
         raise UserError(f"{shown(given)}: {why}; docs/schema.md lists the columns") from None
     return _with_skipped_rows(file) if is_parquet else file
-
-
-def is_of_calls(given: Path) -> bool:
-    """Whether a file's footer says that it holds calls. False for any file that cannot be read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with given.open("rb") as file:
-            footer = json.loads((pq.read_metadata(file).metadata or {}).get(FOOTER_KEY, b"{}"))
-    except (pa.ArrowException, OSError, ValueError, RecursionError):
-        return False
-    return isinstance(footer, dict) and footer.get("kind") in OF_CALLS
 
 
 def _is_parquet(opened: Path, given: Path) -> bool:
