@@ -83,7 +83,7 @@ def test_diagrams_are_drawn_on_axes(tmp_path: Path) -> None:
                 assert run.draw(name, ax=ax) is ax
             with pytest.raises(iosonar.UsageError, match="no diagram is called"):
                 run.draw("latency.realtim")
-            with pytest.raises(iosonar.UserError, match="streams.rate not drawn"):
+            with pytest.raises(iosonar.UserError, match=r"streams\.rate not drawn"):
                 run.figure("streams.rate")
         assert axes[0].get_title().startswith("Latency over issue time")
         assert axes[0].images and axes[1].get_legend()

@@ -65,7 +65,7 @@ class Judgement:
     def _told(self) -> list[Check]:
         """The checks with a sentence: what the replayer did comes first, or last if it is no verdict."""
         told = [check for check in self.checks if check.sentence]
-        return sorted(told, key=lambda check: self.is_fake and check.about is About.REPLAY)
+        return sorted(told, key=lambda check: (not check.is_graded, self.is_fake and check.about is About.REPLAY))
 
     def _is_doubtful(self, check: Check) -> bool:
         about = (About.TIMES, About.REPLAY) if self.is_fake else (About.TIMES,)
