@@ -92,6 +92,26 @@ impl Sizes {
         self.steps.get(index).map_or(last, |(size, _)| *size)
     }
 
+    /// A size of at most this length: that of a draw, or the first after it that is short enough; if all of these are longer,
+    /// another is drawn. `None` if all sizes are longer.
+    pub(crate) fn pick_within(&self, most: Sectors, rng: &mut Rng) -> Option<Sectors> {
+        let last = self.steps.iter().rposition(|(size, _)| *size <= most)?;
+        // Draws beyond the last such size are those that are drawn again.
+        let point = if self.steps.len() == 1 { 0.0 } else { rng.random::<f64>() * self.steps[last].1 };
+        let drawn = self.steps.partition_point(|(_, upto)| *upto <= point).min(last);
+        self.steps[drawn..].iter().map(|(size, _)| *size).find(|size| *size <= most)
+    }
+
+    /// The largest size of at most this length.
+    pub(crate) fn largest_within(&self, most: Sectors) -> Option<Sectors> {
+        self.steps.iter().map(|(size, _)| *size).filter(|size| *size <= most).max()
+    }
+
+    /// The smallest size.
+    pub(crate) fn smallest(&self) -> Sectors {
+        self.steps.iter().map(|(size, _)| *size).min().unwrap_or_default()
+    }
+
     fn lognormal(settings: &Settings) -> Result<Self, String> {
         let granularity = settings.sectors("granularity").0;
         let mean = settings.sectors("mean").0;
@@ -241,6 +261,24 @@ mod tests {
         ] {
             assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_drawn_again() {
+        let mut rng = Rng::seed_from_u64(1);
+        let mut count = |text: &str, most: u64| {
+            let sizes: Sizes = text.parse().unwrap();
+            let mut counts = std::collections::BTreeMap::<Option<u64>, u32>::new();
+            for _ in 0..10_000 {
+                *counts.entry(sizes.pick_within(Sectors(most), &mut rng).map(|size| size.0)).or_default() += 1;
+            }
+            counts.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(count("4k:70,64k:30", 127), [(Some(8), 10_000)]);
+        assert_eq!(count("4k:70,64k:30", 7), [(None, 10_000)]);
+        // In the place of a size that is too long comes the next one of the list, as in fio.
+        let [(Some(8), small), (Some(16), medium)] = count("64k:50,4k:25,8k:25", 100)[..] else { panic!() };
+        assert!((small - 2 * medium).cast_signed().abs() < 700, "{small} {medium}");
     }
 
     #[test]

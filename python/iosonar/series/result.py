@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,9 @@ from iosonar.thresholds import is_unfilled
 
 NEARLY = 0.9
 """This share of --depth in flight on average shows that the depth limits the throughput."""
+
+UNFILLED = "target not filled"
+"""The mark of a point whose reads returned only zeros."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Result:
     warnings: tuple[str, ...]
     unfilled: bool = False
     """Whether reads returned only zeros, from areas of the target that were never written."""
+    waiting: tuple[str, ...] = ()
+    """Options of the binary with which another run waits for its requests in the same way."""
 
     @property
     def counts(self) -> bool:
@@ -62,7 +67,7 @@ class Result:
     def marks(self) -> str:
         """What a reader must know about the point; empty if nothing."""
         marks = [] if self.faithful else ["not faithful"]
-        marks += ["target not filled"] if self.unfilled else []
+        marks += [UNFILLED] if self.unfilled else []
         return ", ".join([*marks, f"{self.failed:,} failed"] if self.failed else marks)
 
 
@@ -105,7 +110,18 @@ def _result(run: RunInfo, point: Point) -> Result:
         fills_depth=_fills_depth(run),
         warnings=run.warnings,
         unfilled=is_unfilled(found.zero_reads or 0, found.reads),
+        waiting=tuple(_waiting(run)),
     )
+
+
+def _waiting(run: RunInfo) -> Iterator[str]:
+    """How a run waited, as options."""
+    if run.options.get("virtual_time"):
+        return
+    if isinstance(wait := run.options.get("wait"), str):
+        yield f"--wait={wait}"
+    if isinstance(poll := run.options.get("busy_poll"), int):
+        yield f"--busy-poll={poll}ns"
 
 
 def _fills_depth(run: RunInfo) -> bool:
