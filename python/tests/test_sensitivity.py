@@ -92,7 +92,7 @@ def test_the_command_writes_tables_pictures_and_a_page(load: Path, tmp_path: Pat
 
 def test_an_unfilled_target_is_marked_and_allows_no_finding() -> None:
     def result(name: str, value: float, *, unfilled: bool) -> Result:
-        ms = dict.fromkeys(("response_mean_s", "response_median_s", "response_p99_s"), 1e-3)
+        ms: dict[str, Any] = dict.fromkeys(("response_mean_s", "response_median_s", "response_p99_s"), 1e-3)
         ms |= dict.fromkeys(("latency_mean_s", "latency_p99_s"), 1e-3 + value)
         return Result(
             name,
