@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 _UNSAFE = re.compile(
@@ -34,6 +35,11 @@ def lines(text: str) -> str:
 def shown(path: str | Path) -> str:
     """A path, escaped for printing."""
     return plain(os.fspath(path))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def short_name(stem: str) -> str:

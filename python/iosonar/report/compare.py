@@ -35,6 +35,7 @@ from iosonar.study.requests import LATENCY
 from iosonar.study.runs import RunJudgement, runs_of
 from iosonar.table import Kind, SourceFile, has_closed_stream, programs_of
 from iosonar.table.footer import Extent
+from iosonar.text import listed
 
 OUTSIDE_STORAGE = (Scope.MACHINE, Scope.OPTION)
 """Settings outside the storage. If they differ, they may explain the difference in latency."""
@@ -245,7 +246,7 @@ def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
 def describe_side(side: Side) -> str:
     """The name of a side, and its numbers of runs and requests."""
     programs = programs_of(side.study.requests.files)
-    of = f" of {_and(programs)}" if programs else ""
+    of = f" of {listed(programs)}" if programs else ""
     return f"{side.name}: {units.counted(side.runs, 'run')}{of}, {units.requests(side.study.span.requests)}"
 
 
@@ -257,7 +258,7 @@ def sentences(compared: RunComparison) -> Iterator[Banner]:
             names.setdefault(why, []).append(name)
         for why, of in names.items():
             yield Banner(
-                Severity.BAD, f"{why}.", f"{_and(of)} {'are fake results' if len(of) > 1 else 'is a fake result'}:"
+                Severity.BAD, f"{why}.", f"{listed(of)} {'are fake results' if len(of) > 1 else 'is a fake result'}:"
             )
     if zeros := [text for side in compared.sides for text in _unfilled(side)]:
         text = (
@@ -305,11 +306,7 @@ def sentences(compared: RunComparison) -> Iterator[Banner]:
 
 def _programs(side: Side) -> str:
     """The programs of a side: tpcb and spc1."""
-    return _and(programs_of(side.study.requests.files)) or "no program"
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return listed(programs_of(side.study.requests.files)) or "no program"
 
 
 def _fake_runs(side: Side) -> Iterator[tuple[str, str]]:

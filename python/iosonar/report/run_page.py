@@ -26,7 +26,7 @@ from iosonar.study.steady import steadiness
 from iosonar.study.summary import summary_of
 from iosonar.table import SourceFile, Stream, programs_of
 from iosonar.table.footer import Machine
-from iosonar.text import plain
+from iosonar.text import listed, plain
 
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 SECTOR_BYTES = 512
@@ -175,10 +175,6 @@ def _fidelity(study: Study, *, is_fake: bool) -> Iterator[Banner]:
         yield Banner(Severity.NEUTRAL, "", "What to try, in this order:", steps)
 
 
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
 def _title(names: Sequence[str]) -> str:
     """As many names as fit."""
     shown = next((n for n in range(min(len(names), 4), 1, -1) if sum(map(len, names[:n])) <= MAX_TITLE), 1)
@@ -212,7 +208,7 @@ def _lead(study: Study) -> Iterator[str]:
     where = f" on {', '.join(sorted(targets))}" if targets else ""
     were = "was" if span.requests == 1 else "were"
     if programs := programs_of(files):
-        by = f"{'the program' if len(programs) == 1 else 'the programs'} {_and(programs)}"
+        by = f"{'the program' if len(programs) == 1 else 'the programs'} {listed(programs)}"
         beside = f", beside{what.removeprefix(' of')}," if loads else ""
         yield f"{units.requests(span.requests)} of {by}{beside} {were} issued{where}, in {units.span(took)}."
         yield from _quantiles(study, "Half of the requests")
