@@ -63,8 +63,10 @@ def compare(*sides: AnySide, memory: str = "2GiB") -> Comparison:
         if other := next((file for file in files if file.kind not in kinds), None):
             what = "calls" if kinds is OF_CALLS else "requests"
             raise UsageError(f"{other.path} is {other.kind.words}, not of {what}: make a separate report of it")
-        # Parts of one run are not independent, so they do not count as several runs.
-        refuse_copies(files, parts=False)
+        for run in runs:
+            # Parts of one run are not independent, so they do not count as several runs of a side.
+            refuse_copies(run.files, parts=False)
+        refuse_copies(files)
         if kinds is OF_CALLS:
             found: Found = compare_calls([run.files for run in runs], runs[0].spill, EngineOptions(memory), stack)
         else:
