@@ -27,11 +27,6 @@ ROWS: list[dict[str, Any]] = [
     run_row(1, scheduled=MS, iteration=1, delay=3, delay_reason="completion_log", last_empty_poll_ns=None),
     run_row(2, scheduled=2 * MS, iteration=2, delay=7, delay_reason="depth", last_empty_poll_ns=8),
 ]
-VERDICT = {
-    "faithful": True,
-    "own": {"requests": 2, "within_pct": {"50": 99.0}, "delay_us": {"p99": 3.0}},
-    "late": [{"cause": "recorder", "requests": 1}],
-}
 
 
 def pair(folder: Path, rows: list[dict[str, Any]] | pa.Table = ROWS, **footer: Any) -> tuple[Path, Path]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Annotated, Any
 
 from iosonar.errors import UserError
+from iosonar.table.kind import OF_REQUESTS, Kind
 from iosonar.table.structure import Keys, Range, WrongError, structured
 from iosonar.table.versions import rename_footer
 from iosonar.text import plain
@@ -28,35 +28,6 @@ Time = Annotated[int, Range(-I64 - 1, I64)]
 
 OPTIONS = Keys({"speedup": float, "window": Mapping[str, Time]})
 QUANTILES = Keys(dict.fromkeys(("mean", "p50", "p90", "p98", "p99", "p999", "max"), float))
-
-
-class Kind(StrEnum):
-    """The footer's `kind`: requests (a load or a run), calls to files (a trace or a run), and what belongs to calls."""
-
-    LOAD = "load"
-    REPLAY = "replay"
-    CALLS = "calls"
-    CALLS_RUN = "calls_run"
-    TREE = "tree"
-    SCALE = "scale"
-
-    @property
-    def words(self) -> str:
-        """The kind with its article, for people."""
-        return _WORDS[self]
-
-
-_WORDS = {
-    Kind.LOAD: "a load",
-    Kind.REPLAY: "a run",
-    Kind.CALLS: "a trace of calls",
-    Kind.CALLS_RUN: "a run of calls",
-    Kind.TREE: "a snapshot of a tree",
-    Kind.SCALE: "a table of several instances",
-}
-
-OF_REQUESTS = (Kind.LOAD, Kind.REPLAY)
-OF_CALLS = (Kind.CALLS, Kind.CALLS_RUN)
 
 
 @dataclass(frozen=True)

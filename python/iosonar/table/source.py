@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iosonar.table.footer import OF_CALLS, OF_REQUESTS, Footer, Kind, Program, RunInfo, StatedStream, Target
+from iosonar.table.footer import Footer, Program, RunInfo, StatedStream, Target
+from iosonar.table.kind import OF_CALLS, OF_REQUESTS, Kind
 from iosonar.text import plain, shown
 
 __all__ = ["OF_CALLS", "OF_REQUESTS", "Kind", "SourceFile"]

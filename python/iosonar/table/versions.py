@@ -5,6 +5,7 @@ Files of version 1 are read under the names of version 2. Only this module has t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,10 +27,12 @@ _STATISTICS = {
     "issue_error_free_us": "delay_not_held_back_us",
     "within_free_pct": "within_not_held_back_pct",
     "latency_intended_us": "latency_from_scheduled_us",
+    "recorder_stalls": "completion_log_stalls",
 }
 _WAIT = {"work": "inline"}
 _ENGINES = {"fake_io": "null", "dry_run": "dry_run"}
 """Options of version 1 that are values of `engine` now."""
+_FINDING = {"expected_generation": "expected_sequence_number", "found_generation": "found_sequence_number"}
 
 
 def stored_name(name: str, version: int) -> str:
@@ -59,7 +62,7 @@ def with_new_names(table: ir.Table, version: int) -> ir.Table:
 
 
 def rename_footer(footer: dict[str, Any]) -> None:
-    """Renames the keys of a footer of version 1 that are read; ignores values of unexpected types."""
+    """Renames the keys of a footer of version 1; ignores values of unexpected types."""
     run = footer.get("run")
     if not isinstance(run, dict):
         return
@@ -73,7 +76,22 @@ def rename_footer(footer: dict[str, Any]) -> None:
             if isinstance(options.get(old), bool) and options.pop(old):
                 options["engine"] = engine
     statistics = run.get("statistics")
-    if isinstance(statistics, dict):
-        for old, new in _STATISTICS.items():
-            if old in statistics:
-                statistics[new] = statistics.pop(old)
+    _rename(statistics, _STATISTICS)
+    for finding in _elements(run, "findings"):
+        _rename(finding, _FINDING)
+    verdict = statistics.get("verdict") if isinstance(statistics, dict) else None
+    for late in [*_elements(verdict, "late"), *_elements(verdict, "worst")]:
+        if isinstance(late, dict) and late.get("cause") == "recorder":
+            late["cause"] = DELAY_REASONS["recorder"]
+
+
+def _elements(value: Any, key: str) -> list[Any]:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _rename(value: Any, names: Mapping[str, str]) -> None:
+    if isinstance(value, dict):
+        for old, new in names.items():
+            if old in value:
+                value[new] = value.pop(old)
