@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from html import escape
@@ -100,11 +101,11 @@ class Comparison(Frames):
     def __init__(self, runs: Sequence[Run], found: Found, stack: ExitStack) -> None:
         self.runs = tuple(runs)
         self.found = found
-        self._stack = stack
+        self._close = weakref.finalize(self, stack.close)
 
     def close(self) -> None:
         """Frees memory and closes the files that the comparison has opened."""
-        self._stack.close()
+        self._close()
 
     def __enter__(self) -> Comparison:
         return self
