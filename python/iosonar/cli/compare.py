@@ -11,7 +11,16 @@ from typing import Annotated
 import typer
 
 from iosonar.cli.parser import Command
-from iosonar.cli.run import VERDICT, aligned, guarded, print_error, print_lines, print_skipped_rows, start
+from iosonar.cli.run import (
+    VERDICT,
+    aligned,
+    guarded,
+    print_error,
+    print_lines,
+    print_not_drawn,
+    print_skipped_rows,
+    start,
+)
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 
@@ -90,12 +99,7 @@ def compare(
                 for each in compared.against:
                     print_lines(*aligned([each.columns, *each.rows]), "")
                 print_lines(*(path for done in written for path in done.paths))
-            missing: dict[str, list[str]] = {}
-            for done in written:
-                if not done.paths:
-                    missing.setdefault(done.reason, []).append(done.name)
-            for reason, names in missing.items():
-                print_error(f"{', '.join(names)} not drawn: {reason}")
+            print_not_drawn(written)
             judge(compared.against, conditions)
 
     def judge(against: Sequence[Compared], conditions: Sequence[Condition]) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command
-from iosonar.cli.run import VERDICT, guarded, print_error, print_lines, print_skipped_rows, start
+from iosonar.cli.run import VERDICT, guarded, print_error, print_lines, print_not_drawn, print_skipped_rows, start
 from iosonar.cli.times import seconds, windows
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
@@ -159,13 +159,11 @@ def report(
             print_skipped_rows(run.files)
             if run.files[0].kind not in OF_REQUESTS:
                 refuse_options_of_requests()
-            missing: dict[str, list[str]] = {}
+            written = []
             for done in run.write(selection, output, pictures):
                 print_lines(*done.paths)
-                if not done.paths:
-                    missing.setdefault(done.reason, []).append(done.name)
-            for reason, names in missing.items():
-                print_error(f"{', '.join(names)} not drawn: {reason}")
+                written.append(done)
+            print_not_drawn(written)
             if fail_on is not None and run.files[0].kind is Kind.REPLAY and run.verdict.fails(fail_on):
                 print_error(f"verdict: {run.verdict.grade}: {'; '.join(run.verdict.reasons.values())}")
                 sys.exit(VERDICT)

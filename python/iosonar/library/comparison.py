@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from html import escape
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from iosonar.diagrams.comparison import ROLES, Side, changes, curves
@@ -101,17 +99,7 @@ class Comparison(Frames):
     def __init__(self, runs: Sequence[Run], found: Found, stack: ExitStack) -> None:
         self.runs = tuple(runs)
         self.found = found
-        self._close = weakref.finalize(self, stack.close)
-
-    def close(self) -> None:
-        """Frees memory and closes the files that the comparison has opened."""
-        self._close()
-
-    def __enter__(self) -> Comparison:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+        super().__init__(stack)
 
     @property
     def against(self) -> tuple[Compared, ...]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
+from contextlib import ExitStack
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from iosonar.errors import UserError
 
@@ -12,8 +15,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+F = TypeVar("F", bound="Frames")
+
+
 class Frames:
-    """What has a table and makes data frames of it."""
+    """What has a table and makes data frames of it, while it is open."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._close = weakref.finalize(self, stack.close)
+
+    def close(self) -> None:
+        """Frees memory, and removes the temporary files of what was opened. It cannot be used any more."""
+        self._close()
+
+    def __enter__(self: F) -> F:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
 
     @property
     def table(self) -> ir.Table:

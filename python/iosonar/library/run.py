@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from html import escape
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from iosonar import units
@@ -117,22 +115,12 @@ class Run(Frames):
         self.files, self.spill = files, spill
         self._opening = (options, resources, blocks)
         self._stack = stack
-        self._close = weakref.finalize(self, stack.close)
+        super().__init__(stack)
 
     @cached_property
     def study(self) -> BaseStudy:
         """What diagrams are drawn of. Raises UsageError if there is no such device or a window is too short."""
         return study_of(self.files, self.spill, *self._opening, self._stack)
-
-    def close(self) -> None:
-        """Frees memory and removes temporary files. The run cannot be used any more."""
-        self._close()
-
-    def __enter__(self) -> Run:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     @property
     def info(self) -> Footer:

@@ -16,7 +16,7 @@ from iosonar.quantities.distribution import enough_for
 from iosonar.report.calls_options import other_traces, replay_options
 from iosonar.report.page import Banner, Page, Summary, Table, Tile
 from iosonar.report.run_page import machine_facts
-from iosonar.report.sections import page_of
+from iosonar.report.sections import page_of, times_row
 from iosonar.study.judgement import judgement_of_calls
 
 SECTIONS = {
@@ -237,17 +237,8 @@ def _threads(side: CallSide) -> Table:
 def _responses(side: CallSide) -> Table:
     names = [each.of for each in side.mix[:LISTED_CALLS]]
     found = by_call(side.table, names) if names else {}
-    rows = tuple(
-        (
-            name,
-            f"{found[name].count:,}",
-            units.span(found[name].mean / 1e9),
-            *(units.span(found[name].percentile(share) / 1e9) for share in (0.5, 0.9, 0.99, 0.999)),
-            units.span(found[name].maximum / 1e9),
-        )
-        for name in names
-        if name in found
-    )
+    shares = (0.5, 0.9, 0.99, 0.999)
+    rows = tuple(times_row(name, found[name], shares) for name in names if name in found)
     return Table("Response time by call", ("call", "calls", "avg", "p50", "p90", "p99", "p99.9", "max"), rows)
 
 

@@ -15,7 +15,7 @@ from iosonar.diagrams.parts import look
 from iosonar.figures.model import NoteKind, Severity
 from iosonar.quantities.distribution import Distribution, enough_for, pooled
 from iosonar.report.page import Banner, Page, Summary, Table, Tile
-from iosonar.report.sections import page_of
+from iosonar.report.sections import page_of, times_row
 from iosonar.report.typed import command_line
 from iosonar.study.check import Check
 from iosonar.study.grades import Grade
@@ -333,30 +333,13 @@ def _values(study: Study, measure: Measure) -> Table:
     named = [(look(study, series)[1], values) for series, values in sorted(found.items())]
     if len(named) > 1:
         named.append(("All", study.pooled(measure)))
-    rows = tuple(
-        (
-            title,
-            f"{values.count:,}",
-            units.span(values.mean / 1e9),
-            *(units.span(values.percentile(share) / 1e9) for share in SHARES.values()),
-            units.span(values.maximum / 1e9),
-        )
-        for title, values in named
-    )
+    rows = tuple(times_row(title, values, SHARES.values()) for title, values in named)
     return Table(measure.name.capitalize(), ("", "requests", "avg", *SHARES, "max"), rows)
 
 
 def _devices(study: Study) -> Table:
-    rows = tuple(
-        (
-            each.device.name,
-            f"{each.latency.count:,}",
-            units.span(each.latency.mean / 1e9),
-            *(units.span(each.latency.percentile(share) / 1e9) for share in SHARES.values()),
-            units.span(each.latency.maximum / 1e9),
-        )
-        for each in study.devices[:MAX_DEVICE_ROWS]
-    )
+    slowest = study.devices[:MAX_DEVICE_ROWS]
+    rows = tuple(times_row(each.device.name, each.latency, SHARES.values()) for each in slowest)
     more = len(study.devices) - len(rows)
     rest = f", without {units.counted(more, 'faster one')}" if more else ""
     return Table(f"Latency of each device, the slowest first{rest}", ("", "requests", "avg", *SHARES, "max"), rows)

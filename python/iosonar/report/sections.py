@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from iosonar import units
 from iosonar.diagrams import Diagram
 from iosonar.figures.model import Empty, Figure
+from iosonar.quantities.distribution import Distribution
 from iosonar.report.page import Page, Section, Summary, Table
 from iosonar.study.base import BaseStudy
 
 S = TypeVar("S", bound=BaseStudy)
+
+
+def times_row(title: str, values: Distribution, shares: Iterable[float]) -> tuple[str, ...]:
+    """A row of a table of times: the number of values, their mean, these percentiles, and the maximum."""
+    spans = (values.mean, *(values.percentile(share) for share in shares), values.maximum)
+    return (title, f"{values.count:,}", *(units.span(each / 1e9) for each in spans))
 
 
 def page_of(
