@@ -56,7 +56,7 @@ class Summary:
     bytes_moved: int
     bytes_per_s: float
     latency: Times
-    """From issue to completion; of calls, from begin to end."""
+    """From issue to completion; of calls, from start to end."""
     delay: Times | None
     """Issue time minus scheduled time; None if there were no times to keep."""
 

@@ -78,7 +78,7 @@ def order(side: CallSide) -> Check:
 
 
 def fidelity(side: CallSide) -> Check:
-    """Whether a run kept the times of the trace: its own verdict, else by its issue errors."""
+    """Whether a run kept the times of the trace: its own verdict, else by its delays."""
     file = side.calls.file
     if verdict := file.run.statistics.verdict:
         grade = Grade.GOOD if verdict.faithful else Grade.BAD
