@@ -18,6 +18,7 @@ from factory import MS, load_row, run_row, write_load, write_run
 from made_run import made_run
 
 import iosonar
+from iosonar.table.embedded import Embedded
 
 ROWS = [run_row(n, scheduled=n * MS, latency=MS) for n in range(2000)]
 
@@ -90,6 +91,21 @@ def test_diagrams_are_drawn_on_axes(tmp_path: Path) -> None:
         figure.canvas.draw()
     finally:
         plt.close(figure)
+
+
+def test_diagrams_of_any_size_share_the_rows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    keep = Embedded.keep
+
+    def counted(self: Embedded, columns: Any, rows: int) -> Any:
+        kept.append(rows)
+        return keep(self, columns, rows)
+
+    monkeypatch.setattr(Embedded, "keep", counted)
+    with iosonar.open(path) as run:
+        for size in ("1200x800", "800x600", "4k"):
+            run.figure("latency.bins", size)
+        assert run.summary.rows == 2000 and kept == [2000]
 
 
 def test_the_report_is_that_of_the_command(path: Path, tmp_path: Path) -> None:

@@ -81,10 +81,14 @@ class BaseStudy(Once, ABC):
         """Why the diagram of that name cannot be drawn, if that is known before; else empty."""
         return ""
 
+    def prepare(self) -> None:
+        """Keeps the rows, so that copies of the study do not read them again."""
+
     def sized(self: S, size: Size) -> S:
         """The same files for pictures of another size."""
         if size == self.options.size:
             return self
+        self.prepare()
         other = copy(self)
         other.options = replace(self.options, size=size)
         return other

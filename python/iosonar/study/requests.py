@@ -109,6 +109,10 @@ class Study(BaseStudy):
             name = short_name(f"{name}.{device}")
         return f"{name}.each-device" if self.options.each_device else name
 
+    def prepare(self) -> None:
+        """Keeps the rows, so that copies of the study do not read them again."""
+        _ = self.span
+
     def why_empty(self, name: str) -> str:
         """Diagrams of delays need scheduled times."""
         is_missing = self.requests.is_run and not self.has_delays and "delay" in name.split(".")
