@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::result::completion_log::Progress;
+use iosonar_pacing::Stop;
+use iosonar_pacing::progress::Progress;
 use iosonar_trace::Nanos;
 use iosonar_trace::pipe::end_pipes;
 

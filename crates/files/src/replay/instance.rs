@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::pipeline::buffers::{Arena, Buffer, Pool};
-use iosonar_replay::pipeline::payload::{DataSpec, Payload, Written};
-use iosonar_replay::schedule::clock::Monotonic;
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::{Arena, Buffer, Pool};
+use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::payload::{DataSpec, Payload, Written};
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer, RingBuffer};
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::pipeline::payload::DataSpec;
+use iosonar_pacing::payload::DataSpec;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use iosonar_replay::issuer::Stop;
+use iosonar_pacing::Stop;
 use iosonar_trace::Result;
 
 use super::instance::Results;

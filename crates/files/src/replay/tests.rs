@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use iosonar_replay::pipeline::buffers::Pool;
-use iosonar_replay::schedule::clock::Monotonic;
+use iosonar_pacing::buffers::Pool;
+use iosonar_pacing::clock::Monotonic;
 use iosonar_trace::Nanos;
 use proptest::prelude::*;
 

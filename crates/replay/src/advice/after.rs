@@ -4,7 +4,7 @@ use iosonar_trace::human;
 use iosonar_trace::run_info::{DeviceCounters, Statistics};
 
 use crate::address::device_map::device_label;
-use crate::address::placement::Fit;
+use crate::address::router::Fit;
 use crate::config::options::Options;
 use crate::pipeline::prepare::PrepareStats;
 
@@ -128,11 +128,11 @@ pub fn device_counters(s: &Statistics, counters: &DeviceCounters) -> Vec<String>
 
 #[cfg(test)]
 mod tests {
+    use iosonar_device::geometry::Geometry;
     use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sector, Sectors};
 
     use super::*;
     use crate::address::device_map::DeviceMap;
-    use crate::address::placement::Geometry;
     use crate::issuer::LoopCounters;
     use crate::result::statistics::{Counter, StatisticsInputs};
 

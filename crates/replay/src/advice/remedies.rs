@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::host::isolation::IsolationPart;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::human;
 use iosonar_trace::run_info::{Cause, Remedy, Verdict};
 
-use crate::config::issuing::Wait;
 use crate::config::options::Options;
-use crate::host::contention::Contention;
-use crate::host::isolation::IsolationPart;
 
 /// Facts about run and machine.
 #[derive(Clone, Copy, Debug)]
@@ -201,8 +201,9 @@ fn root_note(facts: &Facts<'_>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use iosonar_trace::run_info::{Late, Part as Share};
+
+    use super::*;
 
     fn verdict(late: &[(Cause, u64)]) -> Verdict {
         let none = Share { requests: 0, delay_us: None, within_pct: None };

@@ -1,11 +1,12 @@
 //! What `--issuers` can be combined with, and how many issuing loops the machine has processors for.
 
+use iosonar_pacing::host::isolation::IsolationPart;
+use iosonar_pacing::wait::Wait;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::human;
 
-use crate::config::issuing::{DepthScope, Wait};
+use crate::config::issuing::DepthScope;
 use crate::config::options::Options;
-use crate::error::{Error, Result};
-use crate::host::isolation::IsolationPart;
 use crate::issuer::conflicts::Policy;
 
 /// Parts of the isolation that are for the only loop.

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use clap::builder::TypedValueParser;
+use iosonar_pacing::host::isolation::IsolationPart;
+use iosonar_pacing::in_flight::MAX_LOOPS;
+use iosonar_pacing::start::{Start, UnixTime};
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_memory};
 use serde::Serialize;
-
-use crate::host::isolation::IsolationPart;
-use crate::pipeline::sharding::MAX_ISSUERS;
 
 /// The highest `--depth`.
 pub const MAX_DEPTH: usize = 65_536;
@@ -31,7 +31,7 @@ pub struct IssueOptions {
     /// Share the run among N issuing loops (1 to 64), each in a thread of its own: by target or, with fewer targets, by
     /// address. For more requests than one processor can issue
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "calibrate")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_ISSUERS as i64).map(|n| n as usize))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LOOPS as i64).map(|n| n as usize))]
     pub issuers: usize,
     /// Memory for request data
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_memory)]
@@ -77,6 +77,11 @@ impl IssueOptions {
         }
     }
 
+    /// When the run starts.
+    pub fn start(&self) -> Start<'_> {
+        Start { at: self.start_at, file: self.start_file.as_deref(), grace: self.grace }
+    }
+
     /// Whether the loop has priority over other programs.
     pub fn has_priority(&self) -> bool {
         self.isolate.contains(&IsolationPart::Priority)
@@ -116,84 +121,5 @@ impl FromStr for Depth {
         let requests =
             requests.ok_or_else(|| format!("expected a number of requests from 1 to {MAX_DEPTH}: 64, each=16"))?;
         Ok(Self { requests, scope })
-    }
-}
-
-/// The value of `--start-at`: a time of `CLOCK_REALTIME`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct UnixTime {
-    /// Since 1970 UTC.
-    pub since_epoch: Nanos,
-}
-
-impl FromStr for UnixTime {
-    type Err = String;
-
-    /// Parses digits, not a float: that has no nanoseconds at today's times.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
-        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let parsed = || {
-            let nanos: i64 = format!("{fraction:0<9}").parse().ok()?;
-            seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)
-        };
-        (is_number(seconds) && is_number(fraction) && fraction.len() <= 9)
-            .then(parsed)
-            .flatten()
-            .map(|nanos| Self { since_epoch: Nanos(nanos) })
-            .ok_or_else(|| "expected seconds since 1970 UTC with up to 9 decimals, as `date +%s.%N` prints them".into())
-    }
-}
-
-/// How the loop waits for a deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Wait {
-    /// Busy-wait: precise, occupies a processor
-    Spin,
-    /// Sleep until shortly before the scheduled time, then spin
-    Hybrid,
-    /// Sleep until the scheduled time: late by the wake-up latency
-    Sleep,
-    /// Prepare requests and record results in the same thread meanwhile
-    // Called `work` up to version 0.1.
-    #[value(alias = "work")]
-    Inline,
-}
-
-impl Wait {
-    /// Its name on the command line.
-    pub fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_start_time_keeps_its_nanoseconds() {
-        let parsed = |text: &str| text.parse::<UnixTime>().map(|time| time.since_epoch.0).ok();
-        assert_eq!(parsed("1767225600.123456789"), Some(1_767_225_600_123_456_789));
-        assert_eq!(parsed("1767225600.25"), Some(1_767_225_600_250_000_000));
-        assert_eq!(parsed("1767225600"), Some(1_767_225_600_000_000_000));
-        for wrong in [
-            "",
-            ".",
-            "1.",
-            ".5",
-            "-1",
-            "+1",
-            "1.0000000001",
-            "1e9",
-            "now",
-            "10m",
-            "99999999999999999999",
-            "9999999999999",
-        ] {
-            assert_eq!(parsed(wrong), None, "{wrong}");
-        }
     }
 }

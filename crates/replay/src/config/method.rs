@@ -2,10 +2,10 @@
 
 use clap::ValueEnum;
 use clap::builder::{ArgPredicate, TypedValueParser};
+use iosonar_pacing::{Error, Result};
 use serde::Serialize;
 
 use crate::engine::simulate::simulation::Simulation;
-use crate::error::{Error, Result};
 
 /// Starts the sentence that marks every picture of a fake result.
 pub const FAKE: &str = "FAKE RESULT: ";

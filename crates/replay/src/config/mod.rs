@@ -3,8 +3,6 @@
 //! An option is defined once, as a field of a struct here: its name, default, range, conflicts and help. The command line
 //! flattens the struct, the stages read the field, and the footer serialises it under the option's name.
 
-pub(crate) mod args_as;
-pub mod data;
 pub(crate) mod input_files;
 pub(crate) mod issuers;
 pub mod issuing;
@@ -12,7 +10,6 @@ pub mod method;
 pub mod modes;
 pub mod options;
 pub mod overlaps;
-pub(crate) mod path_text;
 pub mod program;
 pub mod result;
 pub mod target;

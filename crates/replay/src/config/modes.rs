@@ -1,11 +1,11 @@
 //! Options for repeating a load, for closed loops, and for perturbing issue times.
 
+use iosonar_pacing::perturb::Perturb;
 use iosonar_trace::Nanos;
 use iosonar_trace::params::parse_positive_duration;
 use serde::Serialize;
 
 use crate::issuer::closed::Think;
-use crate::schedule::perturb::Perturb;
 use crate::schedule::time_map::Schedule;
 
 /// The ways to run.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use iosonar_pacing::payload::DataSpec;
 use iosonar_trace::run_info::OpenMap;
 use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
@@ -22,7 +23,6 @@ use crate::config::time::TimeOptions;
 use crate::config::typed::typed_options;
 use crate::config::verification::VerifyOptions;
 use crate::issuer::closed::Think;
-use crate::pipeline::payload::DataSpec;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};
 
@@ -38,7 +38,7 @@ pub struct Options {
     pub typed: TypedOptions,
     /// The load, in any format that `iosonar convert` reads; `-` is standard input
     #[arg(default_value = NO_LOAD, hide_default_value = true, required_unless_present_any = ["calibrate", "program"])]
-    #[serde(serialize_with = "crate::config::path_text::serialize")]
+    #[serde(serialize_with = "iosonar_pacing::path_text::serialize")]
     pub load: PathBuf,
     /// Transform the load first, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=128k'
     #[arg(long, value_name = "PIPELINE", value_parser = transforms::parse)]
@@ -46,7 +46,7 @@ pub struct Options {
     /// The result; NAME.replay.parquet, or NAME.replay.gz for blkreplay's text
     #[arg(long, short, value_name = "FILE")]
     #[arg(default_value = "none", hide_default_value = true, required_unless_present = "calibrate")]
-    #[serde(serialize_with = "crate::config::path_text::serialize")]
+    #[serde(serialize_with = "iosonar_pacing::path_text::serialize")]
     pub output: PathBuf,
     /// Targets, and how requests map to them.
     #[command(flatten)]

@@ -1,10 +1,10 @@
 //! Options for the window of the load and its speed.
 
+use iosonar_pacing::args_as;
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_positive};
 use serde::Serialize;
 
-use super::args_as::args_as;
 use crate::schedule::Window;
 
 /// Window and speed-up.

@@ -1,20 +1,20 @@
 //! Validates the options before anything is opened for writing: ranges, contradictions, and files that must differ.
 
-use std::fs::{self, Metadata};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
+use iosonar_device::node::Node;
+use iosonar_device::node::is_same_file;
+use iosonar_pacing::wait::Wait;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::output::try_create;
 use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Nanos, format_for};
 
-use crate::address::placement::Fit;
+use crate::address::router::Fit;
 use crate::config::input_files;
 use crate::config::issuers;
-use crate::config::issuing::{DepthScope, MAX_DEPTH, Wait};
+use crate::config::issuing::{DepthScope, MAX_DEPTH};
 use crate::config::options::Options;
-use crate::device::node::Node;
-use crate::error::{Error, Result};
 use crate::issuer::closed::Think;
 use crate::schedule::Window;
 use crate::verify::Verify;
@@ -167,19 +167,6 @@ pub fn check_format(output: &Path) -> Result<()> {
         "{}: unknown format: the name must end in .replay.parquet, or in .replay.gz for blkreplay's text",
         output.display()
     ))
-}
-
-/// Whether two paths name the same file or device.
-pub fn is_same_file(first: &Path, second: &Path) -> bool {
-    let metadata = (fs::metadata(first), fs::metadata(second));
-    matches!(metadata, (Ok(first), Ok(second)) if identity(&first) == identity(&second))
-}
-
-fn identity(metadata: &Metadata) -> (bool, u64, u64) {
-    match metadata.file_type().is_block_device() {
-        true => (true, metadata.rdev(), 0),
-        false => (false, metadata.dev(), metadata.ino()),
-    }
 }
 
 fn refuse(text: String) -> Result<()> {

@@ -1,11 +1,13 @@
 //! Chooses how the loop waits, without `--wait`.
 
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::host::processors;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::{Nanos, human};
 
-use crate::config::issuing::{IssueOptions, Wait};
+use crate::config::issuing::IssueOptions;
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
-use crate::host::contention::Contention;
 use crate::verify::Verify;
 
 /// From this many requests per second on, with two processors, other threads delay the loop more than doing their work inline:
@@ -138,11 +140,6 @@ impl Options {
             _ => self.issuing.ahead,
         }
     }
-}
-
-/// Processors that this program may use.
-pub fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]

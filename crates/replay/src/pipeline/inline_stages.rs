@@ -5,13 +5,13 @@
 
 use std::io;
 
+use iosonar_pacing::clock::{Clock, Virtual};
+use iosonar_pacing::idle::{Idle, Turn};
 use iosonar_trace::Nanos;
 
 use crate::engine::Target;
-use crate::issuer::{Idle, Turn};
 use crate::pipeline::prepare::{PrepareOutcome, Preparer, Step};
 use crate::result::completion_log::{CompletionLog, CompletionLogOutput};
-use crate::schedule::clock::{Clock, Virtual};
 
 /// Maximum number of requests prepared and recorded before the loop polls for completions again.
 const MAX_STEPS: i64 = 16;

@@ -1,10 +1,9 @@
 //! Requests between the stages: prepared for the loop, and completed.
 
+use iosonar_pacing::buffers::Buffer;
 use iosonar_trace::{DelayReason, DeviceId, Flags, IoResult, Nanos, Op, Outcome, Sector, Sectors};
-
 use iosonar_workload::filament::Ticket;
 
-use crate::pipeline::buffers::Buffer;
 use crate::pipeline::sharding::shared::Share;
 
 /// A request that is ready to be issued: placed on the target, with its data.

@@ -8,11 +8,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use iosonar_pacing::clock::{Clock, Monotonic};
 use iosonar_trace::Nanos;
 use rtrb::Consumer;
 
 use crate::pipeline::io::CompletedIo;
-use crate::schedule::clock::{Clock, Monotonic};
 
 /// Rows that completed this shortly before a round are left for the next one: a loop may not have pushed those of this time
 /// yet.

@@ -2,6 +2,11 @@
 
 use std::path::Path;
 
+use iosonar_device::unsupported_operations;
+use iosonar_device::{self, Device};
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::host::processors;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{DeviceCounters, RunStatistics};
 use iosonar_trace::{IoResult, Metadata, Nanos, create_run, human};
 
@@ -12,11 +17,6 @@ use crate::advice;
 use crate::advice::remedies::{Facts, remedies};
 use crate::config::options::Options;
 use crate::config::validation::check_format;
-use crate::config::wait_choice::processors;
-use crate::device::unsupported_operations;
-use crate::device::{self, Device};
-use crate::error::{Error, Result};
-use crate::host::contention::Contention;
 use crate::issuer::{LoopCounters, Pace};
 use crate::pipeline::prepare::{PrepareStats, raise_extent};
 use crate::result::completion_log::CompletionLogOutput;
@@ -105,7 +105,7 @@ pub fn finalize(
         statistics.zero_reads = 0;
     }
     if let Some(verdict) = &mut statistics.verdict {
-        let file = devices.iter().find(|device| device.kind == device::Kind::File);
+        let file = devices.iter().find(|device| device.kind == iosonar_device::Kind::File);
         verdict.remedies = remedies(
             verdict,
             &Facts {

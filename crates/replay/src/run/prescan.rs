@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use iosonar_pacing::Stop;
+use iosonar_pacing::wait::Wait;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::transforms::{IsOver, until};
 use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Reader, Request, Span, open_load, period};
 use iosonar_workload::filament::{self, Runtime};
 
-use crate::address::placement::Fit;
-use crate::config::issuing::Wait;
+use crate::address::router::Fit;
 use crate::config::options::Options;
-use crate::error::{Error, Result};
-use crate::issuer::Stop;
 use crate::pipeline::prefetch::PrefetchReader;
 use crate::pipeline::prepare::raise_extent;
 use crate::schedule::Window;

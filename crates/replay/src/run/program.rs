@@ -1,5 +1,8 @@
 //! The program of a run: opens it, and lays its devices on the targets.
 
+use iosonar_device::Device;
+use iosonar_pacing::buffers::Pool;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{RunProgram, RunStream};
 use iosonar_trace::{self as trace, DeviceId, Nanos, SECTOR_BYTES, Sectors};
 use iosonar_workload::filament::Runtime;
@@ -7,15 +10,12 @@ use iosonar_workload::library;
 use iosonar_workload::program::{Demand, Layout, Program, Settings};
 
 use crate::address::device_map::DeviceMap;
-use crate::address::placement::Fit;
+use crate::address::router::Fit;
 use crate::address::router::Routes;
+use crate::address::router::Rules;
 use crate::config::options::Options;
-use crate::config::target::Rules;
-use crate::device::Device;
 use crate::engine::simulate::simulation::Simulation;
-use crate::error::{Error, Result};
 use crate::pipeline::ahead::{Ahead, AheadStage};
-use crate::pipeline::buffers::Pool;
 use crate::pipeline::program::{ProgramInput, Refill, supply};
 
 /// The size of the target where nothing says how large it is: 100 GiB.

@@ -10,18 +10,19 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use iosonar_pacing::buffers::{Buffer, Pool, UNIT_BYTES};
+use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::stalls::Stall;
 use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::config::options::Options;
 use crate::issuer::conflicts::Policy;
-use crate::issuer::{IssueRules, Limits, SharedWith, Stall};
-use crate::pipeline::buffers::{Buffer, Pool, UNIT_BYTES};
+use crate::issuer::{IssueRules, Limits, SharedWith};
 use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::sharding::{Outputs, Shards, SharedRequests};
 use crate::result::merge::{Completions, Merge};
 use crate::run::prescan::Prescan;
-use crate::schedule::clock::Monotonic;
 use crate::verify::Verify;
 
 /// Capacity of the queue of stalls from a loop to the completion log.

@@ -6,6 +6,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use iosonar_device::discarded::Discarded;
+use iosonar_pacing::buffers::Arena;
 use iosonar_trace::run_info::{FindingKind, Pass};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 
@@ -13,8 +15,6 @@ use super::block::{Content, Judgement, Span};
 use super::findings::{Findings, finding, kind_of};
 use super::header::{Found, inspect};
 use crate::config::options::Options;
-use crate::device::discarded::Discarded;
-use crate::pipeline::buffers::Arena;
 use crate::pipeline::io::{CompletedIo, Reread};
 use crate::verify::expected_state::{ExpectedState, SectorRange, WriteEffect, block_start, blocks};
 use crate::verify::watermark::CompletionWatermark;

@@ -155,7 +155,7 @@ pub fn inspect(sector: &[u8], run: u64, target: u16, at: u64) -> Found {
 pub fn new_run() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     // The standard library seeds this from the system's randomness.
-    RandomState::new().hash_one(crate::schedule::clock::wall().0)
+    RandomState::new().hash_one(iosonar_pacing::clock::wall().0)
 }
 
 #[cfg(test)]

@@ -23,11 +23,11 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::issuer::idle::{Hybrid, Idle, Sleep, Spin, Waiter};
-use iosonar_replay::pipeline::buffers::Arena;
-use iosonar_replay::schedule::clock::{Clock, Monotonic};
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::Arena;
+use iosonar_pacing::clock::{Clock, Monotonic};
+use iosonar_pacing::idle::{Hybrid, Idle, Sleep, Spin, Waiter};
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 
 use super::core::{Completion, Core, Find, Job};

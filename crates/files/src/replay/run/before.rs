@@ -1,8 +1,8 @@
 //! What is chosen and said before a replay, from what the prescan found.
 
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::config::wait_choice::processors;
-use iosonar_replay::host::contention::Contention;
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::host::processors;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::human::agreed;
 
 use crate::Name;

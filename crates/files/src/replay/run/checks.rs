@@ -59,7 +59,7 @@ fn check_output(options: &Options) -> Result<()> {
         )));
     }
     if let Ok(meta) = options.output.metadata() {
-        if iosonar_replay::config::validation::is_same_file(&options.output, &options.trace) {
+        if iosonar_device::node::is_same_file(&options.output, &options.trace) {
             return Err(Error::Usage(format!(
                 "{shown} is the trace, which the result would replace; choose another --output"
             )));

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use iosonar_replay::host::contention::StealMeter;
-use iosonar_replay::schedule::clock::{Clock, Monotonic, wall, wall_offset};
+use iosonar_pacing::clock::{Clock, Monotonic, wall, wall_offset};
+use iosonar_pacing::host::contention::StealMeter;
 use iosonar_trace::run_info::Written;
 use iosonar_trace::{Nanos, human};
 use serde_json::json;

@@ -3,9 +3,9 @@
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::host::machine::available_memory;
-use iosonar_replay::issuer::Stop;
+use iosonar_pacing::Stop;
+use iosonar_pacing::host::machine::available_memory;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 
 use super::before::{choose_wait, compare_roots, warnings};

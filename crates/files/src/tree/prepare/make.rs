@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use iosonar_replay::pipeline::payload::Payload;
+use iosonar_pacing::payload::Payload;
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chownat, fchmod, fchown, fstat, ftruncate,
     futimens, linkat, mkdirat, mknodat, openat, symlinkat, syncfs, unlinkat, utimensat,

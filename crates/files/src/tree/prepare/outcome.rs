@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use iosonar_replay::pipeline::payload::DataSpec;
+use iosonar_pacing::payload::DataSpec;
 use iosonar_trace::human;
 
 use super::super::check::Problem;

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use iosonar_pacing::Stop;
+use iosonar_pacing::fidelity::FAITHFUL_PCT;
+use iosonar_pacing::host::isolation::Isolation;
 use iosonar_replay::config::options::Options;
-use iosonar_replay::host::isolation::Isolation;
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::result::fidelity::FAITHFUL_PCT;
 use iosonar_replay::run::calibrate::{Step, measure, search};
 use serde_json::json;
 

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use iosonar_pacing::Stop;
+use iosonar_pacing::progress::Progress;
 use iosonar_replay::config::options::Options;
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::result::completion_log::Progress;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::run_info::Statistics;
 use iosonar_workload::library;
