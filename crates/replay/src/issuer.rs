@@ -31,9 +31,9 @@ use self::output::Output;
 use self::sharing::Sharing;
 use self::slot::{Slot, Slots};
 use crate::engine::Target;
+use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::conflicts::{Policy, Tracker};
 use crate::issuer::dispatch_queue::DispatchQueues;
-use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::program::ProgramInput;
 
 mod admission;

@@ -18,6 +18,7 @@ pub mod address;
 pub mod advice;
 pub mod config;
 pub mod engine;
+mod io;
 pub mod issuer;
 pub mod pipeline;
 pub mod result;
@@ -26,5 +27,5 @@ pub mod schedule;
 pub mod verify;
 
 pub use config::options::Options;
+pub use io::{CompletedIo, PreparedIo, Reread};
 pub use iosonar_pacing::{Error, Result};
-pub use pipeline::io::{CompletedIo, PreparedIo, Reread};

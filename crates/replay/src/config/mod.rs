@@ -6,12 +6,12 @@
 pub(crate) mod input_files;
 pub(crate) mod issuers;
 pub mod issuing;
-pub mod method;
 pub mod modes;
 pub mod options;
 pub mod overlaps;
 pub mod program;
 pub mod result;
+pub(crate) mod rules;
 pub mod target;
 pub mod time;
 pub(crate) mod typed;

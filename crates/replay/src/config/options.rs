@@ -13,7 +13,6 @@ use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
 
 use crate::config::issuing::{IssueOptions, MAX_DEPTH};
-use crate::config::method::{FAKE, Method};
 use crate::config::modes::ModeOptions;
 use crate::config::overlaps::OverlapOptions;
 use crate::config::program::ProgramOptions;
@@ -22,6 +21,7 @@ use crate::config::target::TargetOptions;
 use crate::config::time::TimeOptions;
 use crate::config::typed::typed_options;
 use crate::config::verification::VerifyOptions;
+use crate::engine::method::{FAKE, Method};
 use crate::issuer::closed::Think;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};

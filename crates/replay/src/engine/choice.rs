@@ -13,7 +13,7 @@ use super::null::Null;
 use super::simulate::Simulate;
 use super::threads::{MAX_THREADS, Threads};
 use super::uring::{self, Uring};
-use crate::config::method::{Engine, Method, RingOptions};
+use crate::engine::method::{Engine, Method, RingOptions};
 
 impl Method {
     /// Sets up the engine, in the thread that will use it: one of `issuers`, which share `--workers`. `seed` determines the

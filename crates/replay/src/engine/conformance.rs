@@ -16,7 +16,7 @@ use super::simulate::device::Device;
 use super::threads::Threads;
 use super::uring::Uring;
 use super::{Io, Target};
-use crate::config::method::RingOptions;
+use crate::engine::method::RingOptions;
 
 const MIB: u64 = 1 << 20;
 const SLOTS: usize = 64;

@@ -11,6 +11,7 @@ pub mod choice;
 #[cfg(test)]
 mod conformance;
 mod discards;
+pub mod method;
 pub mod mock;
 pub mod null;
 pub mod service;

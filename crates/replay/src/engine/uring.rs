@@ -23,7 +23,7 @@ use super::calls::OpenTarget;
 use super::discards::{self, DiscardMethod};
 use super::threads::Threads;
 use super::{Completion, Io, Target};
-use crate::config::method::RingOptions;
+use crate::engine::method::RingOptions;
 
 /// Maximum number of requests per submission.
 pub const BATCH: usize = 32;

@@ -8,7 +8,7 @@ use iosonar_trace::Nanos;
 use super::slot::Slot;
 use super::{Issuer, REAP_BATCH};
 use crate::engine::{Completion, Target};
-use crate::pipeline::io::CompletedIo;
+use crate::io::CompletedIo;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Reaps completions, until a deadline is near, or at most [`REAP_BATCH`] if they free slots for due requests. Returns

@@ -18,9 +18,9 @@ use super::dispatch_queue::DispatchQueue;
 use super::sharing::{Guard, Sharing};
 use super::slot::{Held, Slot};
 use crate::engine::Target;
+use crate::io::{Role, Share};
 use crate::issuer::conflicts::{Admission, Policy, Range};
 use crate::pipeline::sharding::shared::{Met, Stage};
-use crate::pipeline::sharding::{Role, Share};
 
 /// Whether the owner of a shared request may be issued, with `--conflicts drop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

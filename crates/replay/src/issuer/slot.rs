@@ -8,8 +8,8 @@ use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 use iosonar_workload::filament::Ticket;
 
 use super::limits::Pace;
-use crate::pipeline::io::{PreparedIo, Reread};
-use crate::pipeline::sharding::Share;
+use crate::io::Share;
+use crate::io::{PreparedIo, Reread};
 use crate::verify::header;
 
 /// What held back a request in its queue, other than an overlap.

@@ -15,8 +15,8 @@ use rtrb::RingBuffer;
 use super::*;
 use crate::engine::mock::{Mock, Responder, SkipToNextEvent, Time};
 use crate::engine::{Completion, Io};
+use crate::io::testing::write;
 use crate::issuer::conflicts::Strong;
-use crate::pipeline::io::testing::write;
 
 mod closed;
 mod program;

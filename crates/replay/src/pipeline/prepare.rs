@@ -13,8 +13,7 @@ use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Sector};
 use rtrb::Consumer;
 
 use crate::address::router::{Routed, Routes};
-use crate::config::options::Options;
-use crate::pipeline::io::PreparedIo;
+use crate::io::PreparedIo;
 use crate::pipeline::program::Refill;
 use crate::pipeline::sharding::Outputs;
 use crate::schedule::iterations::NumberedRequest;
@@ -36,15 +35,6 @@ pub struct PrepareConfig {
     pub ahead: Nanos,
     /// The run's random number, if sectors get headers for verification.
     pub write_header: Option<u64>,
-}
-
-impl PrepareConfig {
-    /// From the options.
-    pub fn of(options: &Options, routes: Routes, write_header: Option<u64>) -> Self {
-        // In virtual time, preparation takes no time.
-        let ahead = if options.method.virtual_time { Nanos(i64::MAX / 4) } else { options.issuing.ahead_time };
-        Self { routes, has_data: options.method.has_device(), ahead, write_header }
-    }
 }
 
 /// Inputs of the stage.

@@ -13,8 +13,8 @@ use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::address::router::{Routed, Routes};
+use crate::io::{Origin, PreparedIo};
 use crate::pipeline::ahead::Ahead;
-use crate::pipeline::io::{Origin, PreparedIo};
 use crate::verify::block::is_sequence_number;
 
 /// How soon the loop looks again for a buffer.

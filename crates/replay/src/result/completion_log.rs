@@ -15,7 +15,7 @@ use iosonar_pacing::stalls::Stall;
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use rtrb::{Consumer, Producer};
 
-use crate::pipeline::io::CompletedIo;
+use crate::io::CompletedIo;
 use crate::result::journal::JournalWriter;
 use crate::result::merge::Completions;
 use crate::result::statistics::Counter;

@@ -28,12 +28,12 @@ use crate::address::router::Routes;
 use crate::address::router::Rules;
 use crate::config::options::Options;
 use crate::engine::null::Null;
-use crate::issuer::{IssueRules, Issuer, IssuerParts, Limits};
-use crate::pipeline::inline_stages::{InlineIdle, InlineStages};
-use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::io::{CompletedIo, PreparedIo};
+use crate::issuer::{Issuer, IssuerParts};
 use crate::pipeline::prepare::{PrepareConfig, PrepareInputs, Preparer};
 use crate::result::completion_log::CompletionLog;
 use crate::result::journal::JournalWriter;
+use crate::run::inline_stages::{InlineIdle, InlineStages};
 use crate::run::issuer_thread::{WAKE_MARGIN, lock_memory};
 use crate::run::stages::spawn_stage;
 use crate::schedule::Window;
@@ -106,7 +106,7 @@ pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64
 /// Replays Poisson arrivals (4 KiB, 70 % reads) at `rate` requests per second, with the depth, waiting and queues of
 /// `options`. Journals to an unnamed temporary file.
 pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
-    let limits = Limits::of(options, 1);
+    let limits = options.limits(1);
     let pool = Pool::new(options.issuing.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
     let (prepared_sender, prepared_receiver) = RingBuffer::new(options.queue_capacity());
@@ -175,7 +175,7 @@ fn issue<I: Idle<Null>>(
     options: &Options,
     stop: &Stop,
 ) -> (I, std::io::Result<()>) {
-    let rules = IssueRules::of(options, 1);
+    let rules = options.rules(1);
     let target = Null::new(rules.limits.slots());
     let (rereader, program) = (None, None);
     let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader, program };

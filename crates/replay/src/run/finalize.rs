@@ -95,7 +95,7 @@ pub fn finalize(
         loop_counters: &loop_result.counters,
         map,
         targets: &targets,
-        is_timed: Pace::of(options) != Pace::AsFastAsPossible,
+        is_timed: options.pace() != Pace::AsFastAsPossible,
         waits_for_completions: options.modes.closed.is_some() || options.program.program.is_some(),
         is_complete: metadata.complete,
     });

@@ -8,7 +8,7 @@ use iosonar_pacing::clock::{Monotonic, Virtual};
 
 use super::issuer_thread::{EndChannels, FinalPassInput, IssuerThread, LoopReady, LoopResult, Start};
 use super::stages::spawn_with_result;
-use crate::pipeline::inline_stages::InlineStages;
+use crate::run::inline_stages::InlineStages;
 use crate::verify::final_pass::FinalPassOutcome;
 
 /// The loops of a run. Dropping them before their start ends their threads.

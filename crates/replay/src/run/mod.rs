@@ -5,6 +5,7 @@ pub mod calibrate;
 mod describe;
 pub(crate) mod finalize;
 mod finished;
+pub(crate) mod inline_stages;
 pub(crate) mod issuer_thread;
 mod loops;
 #[cfg(test)]
@@ -43,14 +44,13 @@ use crate::config::issuers;
 use crate::config::options::Options;
 use crate::config::validation as checks;
 use crate::config::wait_choice::Expected;
-use crate::issuer::IssueRules;
-use crate::pipeline::inline_stages::InlineStages;
-use crate::pipeline::prepare::{PrepareConfig, PrepareInputs, PrepareOutcome, Preparer};
+use crate::pipeline::prepare::{PrepareInputs, PrepareOutcome, Preparer};
 use crate::result::completion_log::CompletionLog;
 use crate::result::journal;
 use crate::result::journal::JournalWriter;
 use crate::run::describe::Described;
 use crate::run::finalize::{StageResults, finalize};
+use crate::run::inline_stages::InlineStages;
 use crate::run::issuer_thread::IssuerThread;
 use crate::run::loops::Loops;
 use crate::run::program::Placed;
@@ -248,7 +248,7 @@ impl Prepared {
     pub fn run(mut self, progress: &Progress) -> Result<Finished> {
         let (options, shared_stop) = (&self.options.clone(), &Arc::clone(&self.stop));
         let (stop, isolation): (&Stop, _) = (shared_stop, self.isolation.take());
-        let rules = IssueRules::of(options, self.devices.len());
+        let rules = options.rules(self.devices.len());
         let (mut ends, loop_ends) = queues::connect(options, &rules, self.devices.len(), &self.pool);
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
@@ -295,13 +295,16 @@ impl Prepared {
             // If this fails, writing entries fails as well, and the completion log reports it.
             let _ = self.journal.rewrite_header(&self.metadata);
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
-            let checker = run.map(|run| Checker::of(options, run).with_discards(discarded));
+            let checker = run.map(|run| {
+                Checker::new(run, options.verification.verify_memory, options.overlaps.may_overlap())
+                    .with_discards(discarded)
+            });
             let (completed, arena) = (ends.take_completed(clock), Arc::clone(self.pool.arena()));
             let completion_log =
                 CompletionLog::new(completed, ends.stalls, ends.to_return, arena, self.journal, stop, progress)
                     .with_checker(checker);
             let routes = targets::routes(options, self.prescan.as_ref(), &self.devices, &self.map);
-            let config = PrepareConfig::of(options, routes, run);
+            let config = options.preparation(routes, run);
             let reopen: Option<Reopen<'_>> = options
                 .modes
                 .loops

@@ -17,9 +17,9 @@ use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::config::options::Options;
+use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::conflicts::Policy;
-use crate::issuer::{IssueRules, Limits, SharedWith};
-use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::issuer::{IssueRules, SharedWith};
 use crate::pipeline::sharding::{Outputs, Shards, SharedRequests};
 use crate::result::merge::{Completions, Merge};
 use crate::run::prescan::Prescan;
@@ -117,6 +117,6 @@ pub fn buffer_bytes(options: &Options, prescan: Option<&Prescan>, demand: Option
     let Some(prescan) = prescan else { return options.issuing.buffers };
     // Widening adds at most a block at each end.
     let largest = (prescan.longest_transfer * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
-    let at_once = ((Limits::of(options, targets).slots() + options.issuing.ahead) * options.issuing.issuers) as u64;
+    let at_once = ((options.limits(targets).slots() + options.issuing.ahead) * options.issuing.issuers) as u64;
     options.issuing.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }

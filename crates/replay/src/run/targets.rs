@@ -16,8 +16,8 @@ use crate::address::router::Fit;
 use crate::address::router::Routes;
 use crate::address::router::Rules;
 use crate::config::input_files;
-use crate::config::method::Method;
 use crate::config::options::Options;
+use crate::engine::method::Method;
 
 /// Opens each target once, even if it is given several times: devices of the load that share a target can overlap there.
 /// `load_devices` are the devices known so far; `are_all` tells whether the load has no others.

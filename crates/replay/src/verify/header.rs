@@ -20,7 +20,7 @@
 
 use iosonar_trace::SECTOR_BYTES;
 
-use crate::pipeline::io::PreparedIo;
+use crate::io::PreparedIo;
 
 /// Size of the header, at the start of the sector.
 pub const HEADER_BYTES: usize = 64;

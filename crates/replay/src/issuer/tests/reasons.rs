@@ -7,7 +7,7 @@ use iosonar_trace::run_info::Verdict;
 use super::*;
 use crate::result::delays::delay_of;
 
-/// As [`VirtualIdle`](crate::pipeline::inline_stages::VirtualIdle) without other stages.
+/// As [`VirtualIdle`](crate::run::inline_stages::VirtualIdle) without other stages.
 struct VirtualTime;
 
 impl<T: Target> Idle<T> for VirtualTime {

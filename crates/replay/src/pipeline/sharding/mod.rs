@@ -20,4 +20,4 @@ pub mod shared;
 
 pub use outputs::Outputs;
 pub use shards::Shards;
-pub use shared::{Role, Share, SharedRequests};
+pub use shared::SharedRequests;

@@ -2,7 +2,7 @@
 
 use iosonar_pacing::in_flight::MAX_LOOPS;
 
-use crate::pipeline::io::PreparedIo;
+use crate::io::PreparedIo;
 
 /// Extents of 4 MiB, as log2 of sectors: long enough that few requests cross an end, as 0.1 % of those of 4 KiB and 3 % of
 /// those of 128 KiB, and short enough that all loops have requests of a sequential load that is prepared 4096 requests
@@ -105,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pipeline::io::testing::write;
+    use crate::io::testing::write;
 
     const EXTENT: u64 = 1 << EXTENT_BITS;
 

@@ -5,7 +5,7 @@ use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use proptest::prelude::*;
 
 use super::load::write;
-use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::io::{CompletedIo, PreparedIo};
 use crate::verify::checker::Checker;
 use crate::verify::header::write_header;
 

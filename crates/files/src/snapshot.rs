@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry as MapEntry;
 
-use crate::state::ids::{IdMap, name_id};
+use crate::ids::{IdMap, name_id};
 use crate::{NameId, ObjectId};
 
 /// What a name stands for.

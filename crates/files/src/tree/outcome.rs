@@ -7,7 +7,7 @@ use std::path::Path;
 use iosonar_pacing::payload::DataSpec;
 use iosonar_trace::human;
 
-use super::super::check::Problem;
+use super::check::Problem;
 
 /// How to prepare.
 #[derive(Clone, Debug)]

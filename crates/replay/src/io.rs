@@ -4,7 +4,35 @@ use iosonar_pacing::buffers::Buffer;
 use iosonar_trace::{DelayReason, DeviceId, Flags, IoResult, Nanos, Op, Outcome, Sector, Sectors};
 use iosonar_workload::filament::Ticket;
 
-use crate::pipeline::sharding::shared::Share;
+/// The part of a loop in a shared request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Issues it.
+    Owner,
+    /// Keeps conflicting requests of its loop apart from it.
+    Guard,
+    /// A guard that has agreed and holds the head of its queue.
+    AgreedGuard,
+}
+
+/// A loop's side of a shared request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Index of its state.
+    pub state: u16,
+    /// The part of this loop.
+    pub role: Role,
+    /// The loop that issues it.
+    pub owner: u8,
+}
+
+impl Share {
+    /// Whether it is never issued by this loop.
+    #[inline]
+    pub fn is_guard(&self) -> bool {
+        self.role != Role::Owner
+    }
+}
 
 /// A request that is ready to be issued: placed on the target, with its data.
 #[derive(Debug)]
