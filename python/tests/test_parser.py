@@ -44,6 +44,12 @@ def test_help_fits_a_narrow_terminal() -> None:
         (["sql", "--nonsense"], "no such option: --nonsense"),
         (["sql", "a", "--format", "x"], "invalid value for '--format': 'x' is not one of"),
         (["campaign", "nonsense"], "no such command 'nonsense'"),
+        (["report", "--bad-count", "x"], "invalid value for '--bad-count': `x` is not a whole number of 1 or more"),
+        (["campaign", "new", "--repeats", "0"], "invalid value for '--repeats': `0` is not a whole number of 1"),
+        (
+            ["sensitivity", "--repeat", "1001"],
+            "invalid value for '--repeat': `1001` is not a whole number from 1 to 1000",
+        ),
         (["campaign", "new"], "missing argument"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",

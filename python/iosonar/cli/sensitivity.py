@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command
 from iosonar.cli.run import aligned, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError
@@ -54,7 +55,9 @@ def sensitivity(
     times: Annotated[
         str, typer.Option(metavar="LIST", help="How far to quantise and delay.")
     ] = "10us,100us,1ms,10ms,100ms",
-    repeat: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Replay each point this many times.")] = 1,
+    repeat: Annotated[
+        int, typer.Option(parser=whole_number(1, 1000), metavar="N", help="Replay each point this many times.")
+    ] = 1,
     json_: Annotated[bool, typer.Option("--json", help="Print the points as JSON.")] = False,
     theme: Annotated[Theme | None, typer.Option(help="Light or dark background.")] = None,
 ) -> None:
@@ -63,7 +66,7 @@ def sensitivity(
     def work() -> None:
         from iosonar.series import output as outputs
         from iosonar.series import sensitivity_words as words
-        from iosonar.series.notes import fake_notes, fakes_of, fidelity_notes
+        from iosonar.series.notes import fake_notes, fakes_of, fidelity_notes, unfilled_notes
         from iosonar.series.plan import opened
         from iosonar.series.run import run
         from iosonar.series.sensitivity import EXACT, Sensitivity, plan, rows
@@ -78,12 +81,13 @@ def sensitivity(
             # Degraded times are fake by definition, so only the exact replays decide.
             exact = [each for each in results if each.name.startswith(EXACT)]
             of = f"{load.name} · {' '.join(target or [simulate or ''])}"
-            drawn = figures(of, found, (*fidelity_notes(exact), *fake_notes(exact)))
+            doubts = (*fidelity_notes(exact), *unfilled_notes(results))
+            drawn = figures(of, found, (*doubts, *fake_notes(exact)))
             written = [
                 *outputs.write_tables(folder, words.as_rows(found)),
                 *outputs.write_figures(folder, drawn, theme),
             ]
-            fakes, lead, table = fakes_of(exact), words.findings(found), words.table(found)
+            fakes, lead, table = fakes_of(exact), words.findings(found, doubts), words.table(found)
             written.append(outputs.write_series_page(folder, words.ABOUT, lead, drawn, table, theme))
             if json_:
                 print_lines(json.dumps(words.as_json(found, fakes), indent=2))

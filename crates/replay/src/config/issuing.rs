@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::TypedValueParser;
 use iosonar_pacing::host::isolation::IsolationPart;
 use iosonar_pacing::in_flight::MAX_LOOPS;
 use iosonar_pacing::start::{Start, UnixTime};
 use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{parse_duration, parse_memory};
+use iosonar_trace::params::{parse_duration, parse_memory, whole_number};
 use serde::Serialize;
 
 /// The highest `--depth`.
@@ -26,19 +25,19 @@ pub struct IssueOptions {
     pub depth: Depth,
     /// Another limit on the requests in flight, over all targets; the smaller of it and --depth holds. 0: none
     #[arg(long, value_name = "N", default_value = "0", conflicts_with = "calibrate")]
-    #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 24).map(|n| n as usize))]
+    #[arg(value_parser = whole_number::<usize>(0..=1 << 24), allow_hyphen_values = true)]
     pub bottleneck: usize,
     /// Share the run among N issuing loops (1 to 64), each in a thread of its own: by target or, with fewer targets, by
     /// address. For more requests than one processor can issue
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "calibrate")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_LOOPS as i64).map(|n| n as usize))]
+    #[arg(value_parser = whole_number::<usize>(1..=MAX_LOOPS as u64), allow_hyphen_values = true)]
     pub issuers: usize,
     /// Memory for request data
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_memory)]
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_memory, allow_hyphen_values = true)]
     pub buffers: u64,
     /// Prepare at most this many requests ahead of their scheduled time, for each issuing loop
     #[arg(long, value_name = "N", default_value = "4096")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 24).map(|n| n as usize))]
+    #[arg(value_parser = whole_number::<usize>(1..=1 << 24), allow_hyphen_values = true)]
     pub ahead: usize,
     /// Prepare requests this long before their scheduled time
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration, allow_hyphen_values = true)]
@@ -62,11 +61,24 @@ pub struct IssueOptions {
     /// beside the loop and other programs, else 0; 0 with --wait=sleep]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub busy_poll: Option<Nanos>,
+    /// The choice of the first run of a series, which its later runs keep.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub kept_wait: Option<WaitChoice>,
     /// Isolate the replay loop from the rest of the machine in all of these ways or only in those listed, and restore
     /// the settings at the end (needs root)
     #[arg(long, value_name = "PARTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     #[arg(default_missing_value = "processors,workers,interrupts,priority,awake")]
     pub isolate: Vec<IsolationPart>,
+}
+
+/// How the loop of a run waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitChoice {
+    /// For the scheduled time of the next request.
+    pub wait: Wait,
+    /// How long it polls for completions before it sleeps.
+    pub busy_poll: Nanos,
 }
 
 impl IssueOptions {

@@ -5,3 +5,4 @@ pub(crate) mod delays;
 pub mod journal;
 pub mod merge;
 pub mod statistics;
+pub mod zeroed;

@@ -12,16 +12,25 @@ from iosonar.campaign.report.analysis import Analysis
 from iosonar.campaign.report.effects import MIN_CHANGE, Effect, MetricAnalysis
 from iosonar.campaign.report.factors import Factor
 from iosonar.campaign.report.words import NAMES, short
+from iosonar.diagrams.parts import log_axis
 from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Stroke, Unit
 
 MAX_NAME = 28
 """Longer names of levels are shortened."""
+
+MIN_PART = 5
+"""Parts of a leaf's name are not shortened further."""
 
 MAX_LEVELS = 24
 """Levels of all factors that have room in a figure."""
 
 MAX_LEAVES = 40
 """Leaves that have room in a figure."""
+
+LOG_FROM = 5.0
+"""From this ratio of the largest value to the median on, a linear axis would leave little room for most values."""
+
+LOG_NOTE = "; logarithmic axis, as a few values are far above the others"
 
 COMPARED, DOUBTFUL = "compared", "allows no verdict on the storage"
 
@@ -46,7 +55,7 @@ def leaf_plot(analysis: Analysis) -> Figure | None:
         for place, leaf in zip(range(len(leaves) - 1, -1, -1), leaves, strict=True):
             if bool(leaf.doubt) is are_used:
                 continue
-            named.append((float(place), _short(leaf.name)))
+            named.append((float(place), short_path(leaf.name)))
             low = leaf.metrics["p50"]
             high = max(leaf.metrics[name] for name in ("p50", "p90", "p95", "p99") if name in leaf.metrics)
             bars.append(_bar(low, low, high, float(place)))
@@ -108,22 +117,33 @@ def _effect_plot(analysis: Analysis, each: MetricAnalysis) -> Figure | None:
             LegendRow(role, factor.title, (units.change(effect.change), interval, finding(effect)), Stroke.SOLID)
         )
     each_leaf = LegendRow(Role.FAINT, "each leaf", (), Stroke.SOLID)
-    every = np.concatenate([layer.x for layer in layers])
-    low, high = float(np.nanmin(every)), float(np.nanmax(every))
-    room = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
-    unit = Unit.PERCENT if metric == "throughput" else Unit.SECONDS
     title = NAMES[metric]
+    axis = value_axis(
+        f"{title[:1].upper()}{title[1:]}",
+        Unit.PERCENT if metric == "throughput" else Unit.SECONDS,
+        np.concatenate([layer.x for layer in layers]),
+        float(np.median(known)) * scale,
+    )
     return Figure(
         f"effects.{metric}",
         "c01",
         f"{title[:1].upper()}{title[1:]} at each level",
         f"means of {each.leaves} leaves with 95 % intervals; leaves of equal levels differ by about "
-        f"{units.change(each.residual).lstrip('+')}",
-        Axis(title[:1].upper() + title[1:], unit, max(low - room, 0.0), high + room),
+        f"{units.change(each.residual).lstrip('+')}{LOG_NOTE if axis.scale is Scale.LOG else ''}",
+        axis,
         Axis("", Unit.DEVICES, -0.6, rows - 0.4, named=tuple(sorted(named))),
         tuple(layers),
         Legend(("largest change", "95 % interval", "finding"), (*legend, each_leaf)),
     )
+
+
+def value_axis(label: str, unit: Unit, values: Array, median: float) -> Axis:
+    """A linear axis, or a logarithmic one if a few values are far above the others."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if low > 0 and high > LOG_FROM * median:
+        return log_axis(label, unit, low, high)
+    room = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
+    return Axis(label, unit, max(low - room, 0.0), high + room)
 
 
 def _bar(mean: float, low: float, high: float, y: float) -> tuple[Array, Array]:
@@ -141,6 +161,18 @@ def _mark(value: float, y: float) -> tuple[Array, Array]:
 def _values_at(factor: Factor, level: str, values: Array) -> Array:
     found: Array = values[np.array(factor.of) == factor.levels.index(level)]
     return found[np.isfinite(found)]
+
+
+def short_path(name: str) -> str:
+    """The name of a leaf with the middles of its longest parts left out, so that leaves remain different."""
+    parts = name.split("/")
+    while len("/".join(parts)) > MAX_NAME and len(longest := max(parts, key=len)) > MIN_PART:
+        middle = (len(longest) - 1) // 2
+        # Each step takes a letter beside the ellipsis; ends differ more often than beginnings.
+        cut = longest if "…" in longest else f"{longest[:middle]}…{longest[middle + 1 :]}"
+        front, end = cut.split("…", 1)
+        parts[parts.index(longest)] = f"{front[:-1]}…{end}" if len(front) > len(end) - 1 else f"{front}…{end[1:]}"
+    return _short("/".join(parts))
 
 
 def _short(name: str) -> str:
