@@ -9,9 +9,9 @@ use super::shared_admission::Decision;
 use super::slot::Slot;
 use crate::engine::{Io, Target};
 use crate::io::PreparedIo;
+use crate::io::Share;
 use crate::issuer::conflicts::{Admission, Policy, Range};
 use crate::issuer::dispatch_queue::DispatchQueue;
-use crate::io::Share;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Moves due requests from the input to the dispatch queues, so that they count as waiting.
