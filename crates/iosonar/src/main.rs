@@ -2,6 +2,7 @@
 //!
 //! Each subcommand is a file under `commands/`; any other name runs the program `iosonar-NAME`.
 
+mod bad_lines;
 mod calls;
 mod commands;
 mod console;
