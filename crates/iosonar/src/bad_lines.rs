@@ -5,7 +5,7 @@ use iosonar_trace::formats::Opened;
 
 /// Bad lines of the file's source, if its header counts them; further bad rows are damage of the file itself. In a table of
 /// another producer, opening it counted the bad rows.
-fn source_bad_lines<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
+pub fn source_bad_lines<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
     let metadata = rows.metadata();
     let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
     rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })

@@ -36,6 +36,20 @@ impl Perturb {
     }
 }
 
+impl Perturb {
+    /// How much later than scheduled item `number` is due. For items whose order is not that of their times; the same seed
+    /// gives the same delays.
+    pub fn delay_of(self, number: u64, scheduled: Nanos, seed: u64) -> Nanos {
+        match self {
+            Self::Quantize(_) => self.mean_deadline(scheduled) - scheduled,
+            Self::Delay(Nanos(mean)) => {
+                let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                Nanos((u128::from(random.next_u64()) * (2 * mean as u128) >> 64) as i64)
+            }
+        }
+    }
+}
+
 impl fmt::Display for Perturb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

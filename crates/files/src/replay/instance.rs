@@ -7,7 +7,9 @@ use std::thread::JoinHandle;
 use iosonar_pacing::Stop;
 use iosonar_pacing::buffers::{Arena, Buffer, Pool};
 use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::host::isolation::Isolation;
 use iosonar_pacing::payload::{DataSpec, Payload, Written};
+use iosonar_pacing::progress::Progress;
 use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -41,6 +43,10 @@ pub struct InstanceOptions {
     pub no_cache: bool,
     /// Its memory.
     pub share: Share,
+    /// Gives its threads priority.
+    pub isolation: Option<Arc<Isolation>>,
+    /// Shows how many calls are in flight.
+    pub progress: Arc<Progress>,
     /// Ends the replay.
     pub stop: Arc<Stop>,
 }
@@ -121,7 +127,7 @@ impl Instance {
     /// If threads are missing.
     pub fn start(
         reading: Reading,
-        root: &Root,
+        (root, number): (&Root, usize),
         descriptors: DescriptorTable,
         clock: Monotonic,
         heartbeat: &Arc<Heartbeat>,
@@ -142,6 +148,9 @@ impl Instance {
             devices: devices.clone(),
             no_cache,
             heartbeat: Arc::clone(heartbeat),
+            isolation: options.isolation.clone(),
+            progress: Arc::clone(&options.progress),
+            number,
         };
         let crew = Arc::new(Crew::new(core, crew_options));
         let workers = (0..rules.workers as u32)

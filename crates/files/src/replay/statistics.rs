@@ -199,6 +199,16 @@ impl Counter {
         self.kinds.values().map(|(calls, ..)| calls).sum()
     }
 
+    /// Calls that were issued so far.
+    pub fn issued(&self) -> u64 {
+        self.issued
+    }
+
+    /// Bytes that they read and wrote.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.iter().sum()
+    }
+
     /// Rows so far.
     pub fn calls(&self) -> u64 {
         self.calls

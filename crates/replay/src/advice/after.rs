@@ -57,7 +57,7 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
         !prepare_stats.load_complete,
         "the load itself is incomplete: its recording or conversion was cut short".into(),
     );
-    warn_if(options.time.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.time.speedup));
+    warn_if(options.pacing.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.pacing.speedup));
     warn_if(
         s.dropped as f64 > 0.05 * s.requests as f64,
         "more than 5 % of the requests were dropped; use --conflicts partial or ordering to keep them".into(),

@@ -1,28 +1,17 @@
 //! Options for issuing: depth, preparation ahead of time, and how the loop waits.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use iosonar_pacing::host::isolation::IsolationPart;
 use iosonar_pacing::in_flight::MAX_LOOPS;
-use iosonar_pacing::start::{Start, UnixTime};
 use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_memory, whole_number};
 use serde::Serialize;
 
-/// The highest `--depth`.
-pub const MAX_DEPTH: usize = 65_536;
-
 /// How the loop issues requests.
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Issuing")]
 pub struct IssueOptions {
-    /// Queue depth: the maximum number of requests in flight (1 to 65536), over all targets or, with each=N, for each;
-    /// pushed-back requests do not count. Not given: more if a program has more at a time
-    #[arg(long, alias = "threads", value_name = "N|each=N", default_value = "512")]
-    #[serde(flatten)]
-    pub depth: Depth,
     /// Another limit on the requests in flight, over all targets; the smaller of it and --depth holds. 0: none
     #[arg(long, value_name = "N", default_value = "0", conflicts_with = "calibrate")]
     #[arg(value_parser = whole_number::<usize>(0..=1 << 24), allow_hyphen_values = true)]
@@ -45,18 +34,9 @@ pub struct IssueOptions {
     /// Time to prepare requests before the first one is issued
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration, allow_hyphen_values = true)]
     pub grace: Nanos,
-    /// Start the run at this time of the system clock, in seconds since 1970 UTC: 1767225600, 1767225600.25. All is prepared
-    /// first; fails if that takes longer, or if the time is more than a day ahead
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["repeat", "calibrate"], allow_hyphen_values = true)]
-    pub start_at: Option<UnixTime>,
     /// When all is prepared, wait until this file exists and has a line with the start time, as for --start-at
     #[arg(long, value_name = "FILE", conflicts_with_all = ["start_at", "repeat", "calibrate"])]
     pub start_file: Option<PathBuf>,
-    /// How to wait for the scheduled time of the next request [default: spin; inline with two or three processors from
-    /// 30,000 requests/s on; hybrid with one processor, or if other programs need more processors than there are. With
-    /// --asap or --closed=no-think: inline with two or three processors, else hybrid]
-    #[arg(long, value_enum)]
-    pub wait: Option<Wait>,
     /// Before sleeping until a request completes, poll for completions this long [default: 200us if a processor is free
     /// beside the loop and other programs, else 0; 0 with --wait=sleep]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
@@ -65,11 +45,6 @@ pub struct IssueOptions {
     #[arg(skip)]
     #[serde(skip)]
     pub kept_wait: Option<WaitChoice>,
-    /// Isolate the replay loop from the rest of the machine in all of these ways or only in those listed, and restore
-    /// the settings at the end (needs root)
-    #[arg(long, value_name = "PARTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
-    #[arg(default_missing_value = "processors,workers,interrupts,priority,awake")]
-    pub isolate: Vec<IsolationPart>,
 }
 
 /// How the loop of a run waits.
@@ -79,59 +54,4 @@ pub struct WaitChoice {
     pub wait: Wait,
     /// How long it polls for completions before it sleeps.
     pub busy_poll: Nanos,
-}
-
-impl IssueOptions {
-    /// Reduces the depth to `--bottleneck`.
-    pub fn apply_bottleneck(&mut self) {
-        if self.bottleneck > 0 {
-            self.depth.requests = self.depth.requests.min(self.bottleneck);
-        }
-    }
-
-    /// When the run starts.
-    pub fn start(&self) -> Start<'_> {
-        Start { at: self.start_at, file: self.start_file.as_deref(), grace: self.grace }
-    }
-
-    /// Whether the loop has priority over other programs.
-    pub fn has_priority(&self) -> bool {
-        self.isolate.contains(&IsolationPart::Priority)
-    }
-}
-
-/// The value of `--depth`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Depth {
-    /// Maximum number of requests in flight, without those that were pushed back.
-    #[serde(rename = "depth")]
-    pub requests: usize,
-    /// What the depth applies to.
-    #[serde(rename = "depth_for")]
-    pub scope: DepthScope,
-}
-
-/// What a depth applies to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DepthScope {
-    /// All targets together.
-    All,
-    /// Each target, so that a full target does not hold back requests to others.
-    Each,
-}
-
-impl FromStr for Depth {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (scope, number) = match text.strip_prefix("each=") {
-            Some(number) => (DepthScope::Each, number),
-            None => (DepthScope::All, text),
-        };
-        let requests = number.parse().ok().filter(|requests| (1..=MAX_DEPTH).contains(requests));
-        let requests =
-            requests.ok_or_else(|| format!("expected a number of requests from 1 to {MAX_DEPTH}: 64, each=16"))?;
-        Ok(Self { requests, scope })
-    }
 }

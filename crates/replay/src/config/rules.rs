@@ -1,9 +1,10 @@
 //! The rules of issuing that the options make.
 
+use iosonar_pacing::depth::{Depth, DepthScope};
 use iosonar_trace::Nanos;
 
 use crate::address::router::Routes;
-use crate::config::issuing::{Depth, DepthScope, IssueOptions};
+use crate::config::issuing::IssueOptions;
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
 use crate::issuer::{IssueRules, Limits, Pace};
@@ -19,7 +20,7 @@ impl Options {
 
     /// How the times of the load are kept.
     pub fn pace(&self) -> Pace {
-        match (self.modes.closed, self.time.asap) {
+        match (self.modes.closed, self.pacing.asap) {
             (Some(think), _) => Pace::Closed(think),
             (None, true) => Pace::AsFastAsPossible,
             (None, false) => Pace::Timed,
@@ -36,7 +37,8 @@ impl Options {
     /// Limits of each loop from the options, for this many targets. Loops share a depth evenly, rounded up, unless it is that
     /// of a target with a loop of its own. The number of slots for pushed-back requests equals the depth, at least 64.
     pub fn limits(&self, targets: usize) -> Limits {
-        let IssueOptions { depth: Depth { requests: depth, scope }, issuers, .. } = self.issuing;
+        let IssueOptions { issuers, .. } = self.issuing;
+        let Depth { requests: depth, scope } = self.pacing.depth;
         let shards = Shards::new(issuers, targets);
         let depth = match (scope, shards) {
             (DepthScope::Each, Shards::ByTarget { .. }) => depth,
@@ -47,7 +49,7 @@ impl Options {
             DepthScope::All => 1,
             DepthScope::Each => targets,
         };
-        let until = self.modes.run_for.filter(|_| !self.keeps_times()).unwrap_or(Nanos::MAX);
+        let until = self.pacing.run_for.filter(|_| !self.keeps_times()).unwrap_or(Nanos::MAX);
         Limits { depth, pushed_back: depth.max(64), batch: BATCH, queues, shared, until }
     }
 }

@@ -263,7 +263,7 @@ mod tests {
         let mut options = Options::of("--calibrate");
         options.issuing.grace = Nanos(1_000_000);
         for wait in [Wait::Spin, Wait::Hybrid, Wait::Sleep] {
-            options.issuing.wait = Some(wait);
+            options.pacing.wait = Some(wait);
             let step = measure(5e3, 0.2, &options, None, &Stop::default()).unwrap();
             assert_eq!(step.verdict.own.requests + step.verdict.device.requests, 1000, "{wait:?}");
             assert!(step.within_pct.is_sorted(), "{step:?}");

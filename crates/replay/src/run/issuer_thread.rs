@@ -111,7 +111,7 @@ impl<'a> IssuerThread<'a> {
         start: &mpsc::Receiver<Start<'a>>,
         end: &EndChannels,
     ) -> Result<Option<FinalPassOutcome>> {
-        let (slots, seed) = (self.rules.limits.slots(), self.options.modes.seed);
+        let (slots, seed) = (self.rules.limits.slots(), self.options.pacing.seed);
         if let Some(clock) = self.virtual_clock.take() {
             let target = self.options.method.simulated(clock.clone(), slots, seed)?;
             let _ = ready.send(LoopReady { engine: Engine::Simulate, warnings: Vec::new() });

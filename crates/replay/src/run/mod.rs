@@ -96,8 +96,8 @@ impl Prepared {
 
     fn prepare(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
-        start::check(options.issuing.start())?;
-        options.issuing.apply_bottleneck();
+        start::check(options.start())?;
+        options.apply_bottleneck();
         let program = program::open(&options)?;
         let of_program = program.as_ref().map_or_else(Vec::new, Program::warnings);
         let prescan = prescan::scan(&options, stop)?;
@@ -124,8 +124,8 @@ impl Prepared {
         let pool = Pool::new(queues::buffer_bytes(&options, prescan.as_ref(), demand, devices.len()))?;
         // A new seed for each run, so that it does not write the same data as an earlier run. In virtual time nothing is
         // written, and all runs have the same result.
-        let seed = if options.method.virtual_time { options.modes.seed } else { wall().0 as u64 };
-        let isolation = match options.issuing.isolate.as_slice() {
+        let seed = if options.method.virtual_time { options.pacing.seed } else { wall().0 as u64 };
+        let isolation = match options.pacing.isolate.as_slice() {
             [] => None,
             parts => Some(Isolation::apply(parts)?),
         };
@@ -202,7 +202,7 @@ impl Prepared {
 
     /// How many rows the result will have, if that is known.
     pub fn expected_rows(&self) -> Option<u64> {
-        let ends = !self.options.modes.loops || (self.options.modes.run_for.is_some() && self.options.keeps_times());
+        let ends = !self.options.modes.loops || (self.options.pacing.run_for.is_some() && self.options.keeps_times());
         self.prescan.as_ref().filter(|_| ends).map(|prescan| prescan.expected_rows(&self.options))
     }
 
@@ -231,7 +231,7 @@ impl Prepared {
         if self.options.method.virtual_time {
             return None;
         }
-        self.prescan.as_ref().and_then(|prescan| prescan.duration(&self.options)).or(self.options.modes.run_for)
+        self.prescan.as_ref().and_then(|prescan| prescan.duration(&self.options)).or(self.options.pacing.run_for)
     }
 
     /// Why the loop waits as it does between requests, as a phrase.
@@ -285,7 +285,7 @@ impl Prepared {
             let ready = loops.ready()?;
             self.warnings.extend(ready.warnings);
             self.run_info().engine = ready.engine.name().to_owned().into();
-            let clock = start::clock(options.issuing.start(), stop, progress)?;
+            let clock = start::clock(options.start(), stop, progress)?;
             progress.set_zero(clock);
             self.record_start(clock);
             self.mark_targets();

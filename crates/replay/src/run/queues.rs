@@ -97,7 +97,7 @@ impl StageEnds {
 
 /// Memory for the requests of closed streams that may be in flight, beside the half of it that is kept ready.
 pub fn bytes_at_once(options: &Options, demand: &Demand) -> u64 {
-    let at_once = demand.closed_at_once.min(options.issuing.depth.requests as u64);
+    let at_once = demand.closed_at_once.min(options.pacing.depth.requests as u64);
     let largest = (demand.largest.bytes() + 2 * UNIT_BYTES).next_power_of_two();
     largest.saturating_mul(at_once).saturating_mul(2)
 }

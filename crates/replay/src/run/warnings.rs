@@ -7,6 +7,7 @@ use iosonar_device::queue::queue_of;
 use iosonar_device::sample::{Bounds, Sampled, sample};
 use iosonar_device::sysfs;
 use iosonar_pacing::clock::wall;
+use iosonar_pacing::depth::MAX_DEPTH;
 use iosonar_trace::{DeviceId, Metadata, SECTOR_BYTES, human};
 use iosonar_workload::program::Demand;
 
@@ -15,7 +16,6 @@ use super::queues::bytes_at_once;
 use crate::address::device_map::DeviceMap;
 use crate::address::router::Fit;
 use crate::advice::before::{self, LoadExtent};
-use crate::config::issuing::MAX_DEPTH;
 use crate::config::options::Options;
 
 /// Few enough reads for any device, and enough to find a never-written area of a few percent.
@@ -42,7 +42,7 @@ pub fn before(
                 device.path.display()
             ));
         }
-        if options.modes.repeat > 1 && options.method.does_io() && writes {
+        if options.pacing.repeat > 1 && options.method.does_io() && writes {
             warnings.push(before::repeated(&device.path));
         }
         if let Some(rdev) = device.disk() {
@@ -72,7 +72,7 @@ pub fn memory(demand: &Demand) -> Option<String> {
 
 /// A closed program whose requests do not all fit in the depth.
 pub fn depth(options: &Options, demand: &Demand) -> Option<String> {
-    let depth = options.issuing.depth.requests as u64;
+    let depth = options.pacing.depth.requests as u64;
     let limit = if options.issuing.bottleneck as u64 == depth { "--bottleneck" } else { "--depth" };
     let remedy = match depth == MAX_DEPTH as u64 {
         true => "have fewer at a time in the program".to_owned(),

@@ -22,7 +22,7 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
     let isolation =
-        if options.issuing.isolate.is_empty() { None } else { Some(Isolation::apply(&options.issuing.isolate)?) };
+        if options.pacing.isolate.is_empty() { None } else { Some(Isolation::apply(&options.pacing.isolate)?) };
     for change in isolation.iter().flat_map(Isolation::changes) {
         status!("isolation: {change}");
     }
