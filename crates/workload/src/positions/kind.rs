@@ -3,7 +3,7 @@
 use iosonar_trace::params::{Definition, Settings};
 use iosonar_trace::{Sector, Sectors};
 
-use super::space::Space;
+use super::space::{Draw, Space};
 use crate::Rng;
 
 /// A kind of positions.
@@ -15,9 +15,6 @@ pub struct Kind {
 
 /// Creates the positions for a space; the number is the seed of the load.
 pub(super) type Build = fn(&Settings, Space, u64) -> Result<Box<dyn Positions>, String>;
-
-/// Draws a size of at most this length; `None` if all sizes are longer.
-pub(crate) type Draw<'a> = dyn FnMut(Sectors) -> Option<Sectors> + 'a;
 
 /// An endless sequence of positions.
 pub trait Positions: Send {

@@ -18,9 +18,9 @@ mod strided;
 mod uniform;
 mod zipf;
 
-pub(crate) use kind::Draw;
 pub use kind::{Kind, Positions};
 pub(crate) use measured::{MOST_BACK, Touched, shift};
+pub(crate) use space::Draw;
 pub use space::Space;
 
 use iosonar_trace::params::{Settings, did_you_mean, split};
