@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// Calls of one thread, a microsecond after each other.
 pub(crate) struct Trace {
-    calls: Vec<Call>,
+    pub(crate) calls: Vec<Call>,
     processes: Vec<InitialProcess>,
 }
 

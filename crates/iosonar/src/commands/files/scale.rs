@@ -126,7 +126,7 @@ impl Args {
         let instances = folders.instances;
         let root = if instances == 1 { folders.of(0) } else { folders.top.clone() };
         command.arg(&self.trace).arg("--root").arg(root).args(&self.replay);
-        if !self.replay.iter().any(|word| word.starts_with("--timing")) {
+        if !self.replay.iter().any(|word| word.starts_with("--timing") || word == "--asap") {
             command.args(["--timing", "diff"]);
         }
         command.args(["--instances", &instances.to_string(), "--json", "--output"]);
