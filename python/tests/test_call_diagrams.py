@@ -10,7 +10,8 @@ import pytest
 from call_factory import call, read, replayed, write_calls, write_calls_run
 from made_calls import DATABASE, LOG, TABLE, made_calls, made_replay
 
-from iosonar.diagrams.calls import CATALOGUE, CallOptions, CallStudy
+from iosonar.diagrams import Options
+from iosonar.diagrams.calls import CATALOGUE, CallStudy
 from iosonar.diagrams.calls.parts import bars, short_path
 from iosonar.errors import UserError
 from iosonar.figures.model import Cloud, Empty, Figure, Line, Steps
@@ -23,7 +24,7 @@ RUN = {"options": {"order": "conservative", "timing": "exact"}, "statistics": {"
 @contextmanager
 def opened(*paths: Path) -> Iterator[CallStudy]:
     with ExitStack() as stack:
-        yield CallStudy([stack.enter_context(open_calls(path)) for path in paths], CallOptions())
+        yield CallStudy([stack.enter_context(open_calls(path)) for path in paths], Options())
 
 
 def build(study: CallStudy, name: str) -> Figure | Empty:
@@ -151,7 +152,7 @@ def test_losses_are_in_each_figure(tmp_path: Path) -> None:
     assert notes == ["t was cut short", "t: the recorder lost 12 events"]
 
 
-def test_bars_have_gaps() -> None:
+def test_bars_of_a_histogram_have_gaps() -> None:
     edges, heights = bars(np.array([1.0, 2.0]), 1, 2)
     assert edges.tolist() == pytest.approx([0, 0.4, 1, 1.4])
     assert heights.tolist()[::2] == [1, 2]
@@ -163,17 +164,17 @@ def test_long_paths_lose_their_beginning() -> None:
     assert short_path("/aaaa/bbbb/cccc", 11) == "…/bbbb/cccc"
 
 
-def test_outdegrees_of_several_orders(trace: Path, tmp_path: Path) -> None:
+def test_outdegrees_have_a_line_for_each_order(trace: Path, tmp_path: Path) -> None:
     head = "number\tcall\tpredecessors\n"
     (tmp_path / "fs.tsv").write_text(head + "0\topen\t\n" + "".join(f"{n}\tread\t0\n" for n in range(1, 9)))
     (tmp_path / "thread.tsv").write_text(head + "0\topen\t\n1\tread\t0\n")
     (tmp_path / "wrong.tsv").write_text("a\tb\n")
     with open_calls(trace) as calls:
-        both = CallOptions(graphs=(tmp_path / "fs.tsv", tmp_path / "thread.tsv"))
+        both = Options(graphs=(tmp_path / "fs.tsv", tmp_path / "thread.tsv"))
         rows = drawn(CallStudy([calls], both), "outdegree").legend.rows
         assert [(row.label, *row.cells) for row in rows] == [
             ("fs.tsv", "0", "0.889", "8"),
             ("thread.tsv", "0", "0.5", "1"),
         ]
         with pytest.raises(UserError, match="its last column is not"):
-            build(CallStudy([calls], CallOptions(graphs=(tmp_path / "wrong.tsv",))), "outdegree")
+            build(CallStudy([calls], Options(graphs=(tmp_path / "wrong.tsv",))), "outdegree")

@@ -11,9 +11,9 @@ from test_report import report
 
 from iosonar.diagrams import CATALOGUE, Options, Study
 from iosonar.diagrams.devices import slow_devices
-from iosonar.diagrams.study import LATENCY
 from iosonar.errors import UsageError
 from iosonar.figures.model import Cloud, Empty, Figure, Line, Role, Steps
+from iosonar.study.requests import LATENCY
 from iosonar.table import devices_of, only_device, open_requests
 
 SLOW = 3
@@ -58,7 +58,7 @@ def test_runs_of_the_same_device_have_different_names(tmp_path: Path) -> None:
         assert [device.name for device in devices_of(requests.files)] == ["/dev/sdb · a", "/dev/sdb · b"]
 
 
-def test_files_of_the_same_name_in_several_folders_are_several_devices(tmp_path: Path) -> None:
+def test_files_of_one_name_in_two_directories_are_two_devices(tmp_path: Path) -> None:
     paths = []
     for at, name in enumerate("ab", 1):
         (tmp_path / name).mkdir()
@@ -86,7 +86,7 @@ def test_the_targets_of_one_run_are_devices(tmp_path: Path) -> None:
         assert {each.device.name: each.latency.count for each in found.devices} == {"/dev/sdb": 3, "/dev/sdc": 6}
         only = only_device(requests, "sdc")
         assert only.table.count().to_pyarrow().as_py() == 6
-        assert [each["path"] for each in only.files[0].targets] == ["/dev/sdc"]
+        assert [each.path for each in only.files[0].targets] == ["/dev/sdc"]
 
 
 @pytest.mark.parametrize("name", ["host3:/dev/sdb", "host3:sdb", "leaf.host3"])
@@ -181,7 +181,7 @@ def two(folder: Path, *, at: int = 0, every: int = S // 100, **run: object) -> l
     ],
     ids=["the same demand", "other times", "another rate", "not faithful", "fake"],
 )
-def test_a_device_is_called_slow_only_beside_the_same_demand_in_a_valid_run(
+def test_only_a_valid_run_of_the_same_demand_shows_slow_devices(
     tmp_path: Path, other: dict[str, object], said: bool
 ) -> None:
     with open_requests(two(tmp_path, **other)) as requests:  # type: ignore[arg-type]

@@ -50,7 +50,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The largest size.
+    /// The largest size that can be drawn.
     pub fn largest(&self) -> Sectors {
         self.steps.iter().map(|(size, _)| *size).max().unwrap_or_default()
     }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn lognormal_sizes_have_exactly_the_mean_asked_for_and_stay_within_their_bounds() {
+    fn lognormal_sizes_have_the_exact_mean_within_their_bounds() {
         for text in [
             "lognormal",
             "lognormal mean=64k sigma=2 granularity=512B smallest=4k largest=1M",

@@ -33,7 +33,6 @@ pub struct InstanceOptions {
     pub rules: Rules,
     /// How the leader waits.
     pub wait: Wait,
-    /// The data of writes.
     pub data: DataSpec,
     /// The seed of the data.
     pub seed: u64,
@@ -41,7 +40,6 @@ pub struct InstanceOptions {
     pub devices: Option<Arc<Devices>>,
     /// Whether pages of a file are dropped when it is opened.
     pub no_cache: bool,
-    /// Its memory.
     pub share: Share,
     /// Gives its threads priority.
     pub isolation: Option<Arc<Isolation>>,
@@ -107,7 +105,6 @@ impl Reading {
 
 /// What the engine of an instance gives to the recorder.
 pub struct Results {
-    /// Its finished calls.
     pub done: Consumer<Done>,
     /// Takes them back, for other calls.
     pub recorded: Producer<Box<Planned>>,
@@ -197,7 +194,6 @@ impl Instance {
 
 /// What an instance returns.
 pub struct Finished {
-    /// The data of writes.
     pub written: Written,
     /// The most calls that were executed at the same time.
     pub max_in_flight: u32,

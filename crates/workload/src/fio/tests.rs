@@ -394,7 +394,7 @@ mod any_text {
 
     proptest! {
         #[test]
-        fn never_panics(text in "\\PC{0,200}") {
+        fn no_text_of_a_job_file_panics(text in "\\PC{0,200}") {
             _ = convert("job.fio", &text, &Outside::NOTHING).map(|conversion| conversion.program("job.fio"));
         }
 

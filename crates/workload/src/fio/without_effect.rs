@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_of_several_jobs_is_named_with_those_in_which_it_has_no_effect() {
+    fn an_option_is_named_with_the_jobs_it_has_no_effect_in() {
         let jobs = "[global]\nsize=1m\nrwmixread=70\n[a]\nrw=randrw\n[b]\nrw=read\n[c]\nrw=write\n";
         let ignored = converted(jobs).ignored;
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Kinds of positions.
 
-use iosonar_trace::params::{Definition, Settings};
+use iosonar_trace::params::{Definition, Settings, did_you_mean, split};
 use iosonar_trace::{Sector, Sectors};
 
 use super::space::{Draw, Space};
@@ -15,6 +15,27 @@ pub struct Kind {
 
 /// Creates the positions for a space; the number is the seed of the load.
 pub(super) type Build = fn(&Settings, Space, u64) -> Result<Box<dyn Positions>, String>;
+
+/// Parses the name and settings of one of these kinds.
+pub(super) fn parse_one_of(kinds: &[&'static Kind], text: &str) -> Result<Settings, String> {
+    let [phrase] = &split(text)?[..] else { return Err("name one kind of positions".into()) };
+    let names = kinds.iter().map(|kind| kind.form.name);
+    let kind = kinds.iter().find(|kind| kind.form.name == phrase.name);
+    let kind =
+        kind.ok_or_else(|| format!("unknown positions {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
+    Settings::new(&kind.form, &phrase.settings)
+}
+
+/// Builds the positions of one of these kinds.
+pub(super) fn build_one_of(
+    kinds: &[&'static Kind],
+    settings: &Settings,
+    space: Space,
+    seed: u64,
+) -> Result<Box<dyn Positions>, String> {
+    let kind = kinds.iter().find(|kind| kind.form.name == settings.name());
+    (kind.ok_or_else(|| format!("{} are no positions", settings.name()))?.build)(settings, space, seed)
+}
 
 /// An endless sequence of positions.
 pub trait Positions: Send {

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from iosonar import units
 from iosonar.figures.model import Role
-from iosonar.figures.size import Size
 from iosonar.quantities.calls.access import Access, access_patterns, largest_accesses
 from iosonar.quantities.calls.attribution import FileRequests, requests_of_files
 from iosonar.quantities.calls.by_file import AllFiles, all_files
@@ -19,14 +17,14 @@ from iosonar.quantities.calls.fidelity import IssueErrors, issue_errors
 from iosonar.quantities.calls.series import with_series
 from iosonar.quantities.calls.shares import Share, mix, shares_of_threads
 from iosonar.quantities.distribution import Distribution, distributions, pooled
+from iosonar.study.base import BaseStudy, Once, Options
 from iosonar.table.blocks import Blocks
 from iosonar.table.calls import Calls
 from iosonar.table.source import SourceFile
+from iosonar.text import short_name
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-
-T = TypeVar("T")
 
 RUN_ROLES = (Role.ACTUAL, Role.READ, Role.FAILED, Role.WRITE, Role.DEMAND)
 """One for each run beside the original; more could not be distinguished."""
@@ -49,17 +47,6 @@ KEPT = (
 
 
 @dataclass(frozen=True)
-class CallOptions:
-    """The user's options for diagrams of calls."""
-
-    window_s: float | None = None
-    """The window of the load; None for the default (`window_for`)."""
-    size: Size = field(default_factory=Size)
-    graphs: tuple[Path, ...] = ()
-    """Graphs of orders of the trace: output of `iosonar files order`."""
-
-
-@dataclass(frozen=True)
 class Extent:
     """Numbers of a table: rows, calls that were made, times of the first begin and the last end."""
 
@@ -74,23 +61,30 @@ class Extent:
 
 def plain_name(calls: Calls) -> str:
     """The file's name, for a run with its order and timing."""
-    options = calls.file.run.get("options") or {}
-    how = ", ".join(str(options[name]) for name in ("order", "timing") if options.get(name))
+    how = ", ".join(str(value) for name in ("order", "timing") if (value := calls.file.option(name)))
     return f"{calls.file.name} ({how})" if how else calls.file.name
+
+
+def lost_changes(file: SourceFile) -> str:
+    """Calls of the trace that change files and that the run did not repeat, in words; empty if there are none."""
+    lost = file.run.statistics.changes_not_replayed
+    named = ", ".join(f"{name} {units.count(number)}" for name, number in sorted(lost.items()))
+    calls = sum(lost.values())
+    return f"{units.counted(calls, 'call')} that {'changes' if calls == 1 else 'change'} files: {named}" if lost else ""
 
 
 def zero_of(runs: Sequence[SourceFile]) -> int | None:
     """When the windows of the runs begin in the trace; None where a run does not say."""
-    zeros = [zero for run in runs if isinstance(zero := run.run.get("trace_zero_ns"), int)]
+    zeros = [zero for run in runs if (zero := run.run.trace_zero_ns) is not None]
     return min(zeros) if zeros and len(zeros) == len(runs) else None
 
 
-class CallSide:
+class CallSide(Once):
     """A trace, or a run: its calls, with all quantities computed on them, each once."""
 
     def __init__(self, calls: Calls, role: Role, number: int = 1, zero_ns: int | None = None) -> None:
+        super().__init__()
         self.calls, self.role, self._number, self._zero_ns = calls, role, number, zero_ns
-        self._cache: dict[Hashable, Any] = {}
 
     @property
     def is_run(self) -> bool:
@@ -209,19 +203,13 @@ class CallSide:
             ("load", window_s), lambda: call_load(self.table, window_s, self.origin_ns, self.extent.last_ns)
         )
 
-    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """The result of `compute`, computed once for each `key`."""
-        if key not in self._cache:
-            self._cache[key] = compute()
-        found: T = self._cache[key]
-        return found
 
-
-class CallStudy:
+class CallStudy(BaseStudy):
     """One table of calls, or an original and runs side by side."""
 
-    def __init__(self, tables: Sequence[Calls], options: CallOptions, blocks: Blocks | None = None) -> None:
-        self.options, self.blocks = options, blocks
+    def __init__(self, tables: Sequence[Calls], options: Options, blocks: Blocks | None = None) -> None:
+        super().__init__(options)
+        self.blocks, self.page = blocks, "report" if len(tables) == 1 else "compare"
         roles = iter(RUN_ROLES)
         names = [plain_name(each) for each in tables]
         runs = [each.file for each in tables if each.is_run]
@@ -232,6 +220,25 @@ class CallStudy:
             else CallSide(each.made_by(runs) if runs else each, Role.ALL, zero_ns=zero_of(runs))
             for place, each in enumerate(tables)
         )
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        """The file of each side."""
+        return tuple(side.calls.file for side in self.sides)
+
+    @property
+    def inputs(self) -> tuple[SourceFile, ...]:
+        """These, and the recording of block devices."""
+        return (*self.files, self.blocks.file) if self.blocks else self.files
+
+    @property
+    def stem(self) -> str:
+        """The name of the first file."""
+        return short_name(self.files[0].output_stem if self.is_single else self.files[0].stem)
+
+    def why_empty(self, name: str) -> str:
+        """A file without calls has no diagram."""
+        return "" if self.calls else "no calls in the file"
 
     @property
     def first(self) -> CallSide:

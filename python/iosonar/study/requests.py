@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from iosonar import units
-from iosonar.figures.size import Size
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.narrow import narrow
+from iosonar.quantities.outcomes import Outcomes, outcomes
 from iosonar.quantities.span import Span, span
 from iosonar.quantities.streams import CauseValues, StreamValues, cause_values, stream_values
 from iosonar.quantities.throughput import Throughput, throughput, window_for
 from iosonar.quantities.verdict import Verdict, verdict
-from iosonar.quantities.working_set import DEFAULT_WINDOWS_S
-from iosonar.table import Device, Kind, Requests, Stream, asks_by_itself, devices_of, streams_of
+from iosonar.quantities.work import Work, demand, work
+from iosonar.study.base import BaseStudy, Options
+from iosonar.table import Device, Kind, Requests, SourceFile, Stream, asks_by_itself, devices_of, streams_of
+from iosonar.text import short_name
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-
-T = TypeVar("T")
 
 SECOND_NS = 1_000_000_000
 FAR_NS = 1 << 53
 """104 days: the largest range in which float64 distinguishes nanoseconds."""
 
 TIMES = ("scheduled_ns", "issued_ns", "completed_ns")
-
-
-@dataclass(frozen=True)
-class Options:
-    """The user's options for diagrams."""
-
-    bad_latency_s: float = 5.0
-    bad_delay_s: float = 10.0
-    bad_count: int = 1
-    """How many latencies, or delays, above their limit make the verdict bad."""
-    window_s: float | None = None
-    """The window of throughput; None for the default (`window_for`)."""
-    windows_s: tuple[float, ...] = DEFAULT_WINDOWS_S
-    """The windows of working sets; may include infinity."""
-    size: Size = field(default_factory=Size)
-    each_device: bool = False
-    """Whether series are devices instead of reads and writes."""
-    device: str = ""
-    """The only device, if the user chose one."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +86,37 @@ class StreamGroup:
     streams: tuple[int, ...]
 
 
-class Study:
+class Study(BaseStudy):
     """A table of requests, with all quantities computed on it, each once."""
 
     def __init__(self, requests: Requests, options: Options, origin_ns: int | None = None) -> None:
+        super().__init__(options)
         self.requests = requests
-        self.options = options
         self._given_origin_ns = origin_ns
-        self._cache: dict[Hashable, Any] = {}
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        """The files, in the order of the sources of their rows."""
+        return self.requests.files
+
+    @property
+    def stem(self) -> str:
+        """The name of the first file, the number of others, and the devices."""
+        stem = short_name(self.files[0].output_stem)
+        name = stem if len(self.files) == 1 else f"{stem}+{len(self.files) - 1}"
+        if self.options.device:
+            device = re.sub(r"[^\w.+-]", "_", self.options.device.removeprefix("/dev/"))
+            name = short_name(f"{name}.{device}")
+        return f"{name}.each-device" if self.options.each_device else name
+
+    def prepare(self) -> None:
+        """Keeps the rows, so that copies of the study do not read them again."""
+        _ = self.span
+
+    def why_empty(self, name: str) -> str:
+        """Diagrams of delays need scheduled times."""
+        is_missing = self.requests.is_run and not self.has_delays and "delay" in name.split(".")
+        return "as fast as possible (--asap): requests have no scheduled times" if is_missing else ""
 
     @cached_property
     def _kept(self) -> ir.Table:
@@ -251,8 +256,7 @@ class Study:
         """The files and the target, for people."""
         files = self.requests.files
         names = ", ".join(file.name for file in files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
-        real = (target for target in files[0].targets if target.get("kind") != "none")
-        targets = ", ".join(str(path) for target in real if (path := target.get("path")))
+        targets = ", ".join(target.path for target in files[0].targets if target.is_real and target.path)
         where = f" on {targets}" if targets and len(files) == 1 else ""
         return f"{names}{where} · {units.requests(self.span.requests)}"
 
@@ -294,12 +298,15 @@ class Study:
         """The same in nanoseconds."""
         return self.span.last_ns
 
-    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """The result of `compute`, computed once for each `key`."""
-        if key not in self._cache:
-            self._cache[key] = compute()
-        found: T = self._cache[key]
-        return found
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """The number of requests by outcome and by operation."""
+        return outcomes(self.requests.table)
+
+    @cached_property
+    def work(self) -> Work:
+        """Requests and bytes of a run, counted as the replay counts them; of a load, its demand."""
+        return work(self.requests.table) if self.requests.is_run else demand(self.requests.table)
 
     def distribution(self, measure: Measure) -> dict[int, Distribution]:
         """The distribution of latency or delay, in ns, for each series."""
