@@ -660,7 +660,7 @@ fn instances_have_folders_of_their_own() {
 fn wrong_options_are_refused_before_anything_is_touched() {
     let bench = Bench::new();
     for (more, words) in [
-        (&["--factor", "0"][..], "0.5"),
+        (&["--factor", "0"][..], "above zero"),
         (&["--start", "2s", "--end", "1s"], "--start 5m --end 10m"),
         (&["--order", "fs", "--threads", "trace"], "omit --threads trace"),
         (&["--order", "fs-dispatched", "--threads", "trace"], "--order fs-dispatched does not keep"),

@@ -35,7 +35,7 @@ Examples:
   iosonar files scale db.calls.parquet --root /mnt/test --output db.scale.parquet \\
     --setup 'tar -xf start.tar -C {root}' --program './job.sh {root}/srv/db'
   iosonar files scale tar.calls.parquet --root /mnt/test --output tar.scale.parquet \\
-    -- --asap --no-cache                    options of files replay
+    -- --asap --no-cache                  options of files replay
 
 In COMMAND, {root} is the folder of the instance: the file /home/u/x of the trace is
 {root}/home/u/x. {instance} is the number of the instance, from 0. The folders are
