@@ -152,10 +152,10 @@ def pairs(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
         first, second = (part.removesuffix(".rs").removesuffix(".py") for part in parts)
         if first != second:
             found.setdefault((folder, first, second), (source, target))
-    for (folder, first, second), there in sorted(found.items()):
+    for (folder, first, second), forth in sorted(found.items()):
         if first < second and (back := found.get((folder, second, first))):
             inside = TOP / folder
-            ways = " and ".join(f"{a.relative_to(inside)} → {b.relative_to(inside)}" for a, b in (there, back))
+            ways = " and ".join(f"{a.relative_to(inside)} → {b.relative_to(inside)}" for a, b in (forth, back))
             yield f"{folder}: {first} and {second} import each other: {ways}"
 
 
