@@ -177,7 +177,7 @@ mod tests {
             "replay/src/issuer",
             "replay/src/engine",
             "replay/src/run/issuer_thread.rs",
-            "replay/src/pipeline/inline_stages.rs",
+            "replay/src/run/inline_stages.rs",
             "replay/src/pipeline/prefetch.rs",
             "replay/src/pipeline/prepare.rs",
             "replay/src/result/completion_log.rs",
