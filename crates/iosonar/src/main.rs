@@ -2,7 +2,6 @@
 //!
 //! Each subcommand is a file under `commands/`; any other name runs the program `iosonar-NAME`.
 
-mod calls;
 mod commands;
 mod console;
 mod duration;
@@ -16,8 +15,8 @@ mod progress;
 mod progress_json;
 mod signals;
 mod statistics;
-mod summary;
 mod supervised;
+mod tables;
 mod until;
 mod usage;
 mod watch;

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use iosonar_files::{Call, CallKind, CallOutcome, CallResult, InitialProcess, Metadata, Name, table};
 use iosonar_testing::{Need, left_out};
-use iosonar_trace::Nanos;
+use iosonar_trace::{Nanos, Writer as _};
 use tempfile::TempDir;
 
 /// Calls of one thread, a microsecond after each other.
@@ -131,7 +131,8 @@ impl Bench {
     }
 
     fn statistics(&self) -> serde_json::Value {
-        table::open_run(&self.result()).unwrap().metadata().run.clone().unwrap()["statistics"].clone()
+        serde_json::to_value(table::open_run(&self.result()).unwrap().metadata().run.clone()).unwrap()["statistics"]
+            .clone()
     }
 }
 

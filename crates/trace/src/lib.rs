@@ -22,6 +22,7 @@ pub use error::{Error, Result, system_text};
 pub use formats::{Format, Opened, Options};
 pub use io::guarded::is_guarded;
 pub use io::stream::{ConversionLoss, Reader, Writer};
+pub use io::writer_thread::WriterThread;
 pub use io::{input, output, pipe, small_file};
 pub use model::io_result::{DelayReason, IoResult, Outcome};
 pub use model::metadata::{
@@ -29,6 +30,7 @@ pub use model::metadata::{
 };
 pub use model::period::period;
 pub use model::request::{Comm, DeviceId, Flags, Op, Request};
+pub use model::row::{Footer, Row};
 pub use model::run_info::{self, RunInfo};
 pub use model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 pub use model::versions::FooterError;

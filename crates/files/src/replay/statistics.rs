@@ -45,8 +45,8 @@ pub struct Statistics {
     pub original_s: f64,
     /// Issued calls per second.
     pub calls_per_s: f64,
-    /// The most calls that were executed at the same time.
-    pub max_in_flight: u32,
+    /// The most calls that were executed at the same time; null in a recovered run.
+    pub max_in_flight: Option<u32>,
     /// How long calls took.
     pub response_us: Option<Quantiles>,
     /// How long the same calls took in the trace.
@@ -83,8 +83,8 @@ pub struct Statistics {
 /// What the engines of all instances found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Engine {
-    /// The most calls that were executed at the same time.
-    pub max_in_flight: u32,
+    /// The most calls that were executed at the same time, known at the end.
+    pub max_in_flight: Option<u32>,
     /// As [`Statistics::lost_s`].
     pub idle: Nanos,
 }
@@ -428,7 +428,7 @@ mod tests {
     }
 
     fn verdict(counter: &Counter, idle: i64) -> (bool, String) {
-        let engine = Engine { max_in_flight: 1, idle: Nanos(idle) };
+        let engine = Engine { max_in_flight: Some(1), idle: Nanos(idle) };
         let verdict = counter.statistics(1.0, true, engine, None).verdict.unwrap();
         (verdict.faithful, verdict.sentence)
     }
@@ -446,7 +446,7 @@ mod tests {
         assert!(verdict(&on_time, 49 * MS).0);
         let (is_faithful, sentence) = verdict(&on_time, 200 * MS);
         assert!(!is_faithful && sentence.contains("for 200 ms of 1 s (20.0 %), calls were due"), "{sentence}");
-        let lost = Engine { max_in_flight: 1, idle: Nanos(200 * MS) };
+        let lost = Engine { max_in_flight: Some(1), idle: Nanos(200 * MS) };
         assert_eq!(on_time.interruption(lost), None, "the verdict says it");
         assert!(counted(false, HeldBy::None, 1000).interruption(lost).is_some());
     }

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use iosonar_trace::formats::parquet::Footer;
-use iosonar_trace::{FooterError, SCHEMA_VERSION, Span, path_text};
+use iosonar_trace::{Footer, FooterError, SCHEMA_VERSION, Source, Span, path_text};
 use serde::Deserialize;
 
 use crate::{CallCounts, Metadata};
@@ -69,10 +68,6 @@ impl Footer for Metadata {
         Ok(serde_json::from_slice(json)?)
     }
 
-    fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
-    }
-
     fn version(&mut self) -> &mut u32 {
         &mut self.schema_version
     }
@@ -88,6 +83,17 @@ impl Footer for Metadata {
     fn clear_totals(&mut self) {
         copy_totals(&CallCounts::default(), &mut self.counts);
         self.span = Span::default();
+    }
+
+    fn source(&mut self) -> &mut Source {
+        &mut self.source
+    }
+
+    /// What a trace says is known at its end.
+    fn follow(&mut self, _known: &Self) {}
+
+    fn follow_to_end(&mut self, known: &Self) {
+        *self = Self { source: std::mem::take(&mut self.source), ..known.clone() };
     }
 
     fn has_totals_of(&self, other: &Self) -> bool {

@@ -1,5 +1,6 @@
 //! The table `NAME.calls-run.parquet`.
 
+use iosonar_trace::Row;
 use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column, Missing, Table};
 use iosonar_trace::formats::parquet::{column, nullable, required};
 
@@ -14,8 +15,12 @@ const fn required_with_nulls(name: &'static str, cell_type: CellType) -> Column 
     Column { missing: Missing::Refused, ..nullable(name, cell_type) }
 }
 
+impl Row for CallResult {
+    type Metadata = Metadata;
+    const NOUN: &'static str = "call";
+}
+
 impl Table for CallResult {
-    type Footer = Metadata;
     const KIND: &'static str = "calls_run";
     const BAD_ROWS: BadRows = BadRows::Refused;
     const COLUMNS: &'static [Column] = &[

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column, Table, column, nullable, required};
+use iosonar_trace::{Row, Writer as _};
 use proptest::prelude::*;
 
 use super::*;
@@ -84,8 +85,14 @@ proptest! {
     fn results_are_read_as_written(written in prop::collection::vec(any_result(), 0..50)) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.calls-run.parquet");
-        let metadata = Metadata { run: Some(serde_json::json!({"options": {"order": "fs"}})), ..Metadata::new("calls_run", "x") };
-        let mut writer = create_run(&path, &metadata).unwrap();
+        let metadata = Metadata {
+            run: Some(Box::new(crate::CallsRun {
+                options: iosonar_trace::run_info::OpenMap::of(&serde_json::json!({"order": "fs"})).into(),
+                ..Default::default()
+            })),
+            ..Metadata::new("calls_run", "x")
+        };
+        let mut writer = create_run(&path).unwrap();
         for result in &written {
             writer.write(result).unwrap();
         }
@@ -116,8 +123,12 @@ struct Hostile {
 const HARMLESS: Hostile =
     Hostile { begin: 1, duration: Some(1), thread: 1, call: "read", length: Some(1), errno: 0, path: b"/x" };
 
+impl Row for Hostile {
+    type Metadata = Metadata;
+    const NOUN: &'static str = "call";
+}
+
 impl Table for Hostile {
-    type Footer = Metadata;
     const KIND: &'static str = "calls";
     const BAD_ROWS: BadRows = BadRows::Refused;
     const COLUMNS: &'static [Column] = &[
@@ -184,7 +195,7 @@ fn a_run_is_no_trace_and_a_trace_is_no_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.calls-run.parquet");
     let metadata = Metadata::new("calls_run", "test");
-    create_run(&path, &metadata).unwrap().finish(&metadata).unwrap();
+    create_run(&path).unwrap().finish(&metadata).unwrap();
     let error = calls_of(&path).unwrap_err().to_string();
     assert!(error.contains("a run of calls to files, not a trace of calls to files"), "{error}");
     let path = folder.path().join("x.calls.parquet");

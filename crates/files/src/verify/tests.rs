@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::order::Order;
 use crate::order::random::{precedes, predecessors, traces};
-use crate::{CallKind, CallOutcome, CallResult, HeldBy, Metadata};
+use crate::{CallKind, CallOutcome, HeldBy, Metadata};
 
 struct Calls(std::vec::IntoIter<Call>, Metadata);
 
-impl CallReader for Calls {
+impl Reader<Call> for Calls {
     fn next(&mut self) -> Result<Option<Call>> {
         Ok(self.0.next())
     }
@@ -22,7 +22,7 @@ impl CallReader for Calls {
 
 struct Results(std::vec::IntoIter<CallResult>, Metadata);
 
-impl ResultReader for Results {
+impl Reader<CallResult> for Results {
     fn next(&mut self) -> Result<Option<CallResult>> {
         Ok(self.0.next())
     }

@@ -4,6 +4,7 @@ pub(crate) mod io_result;
 pub(crate) mod metadata;
 pub(crate) mod period;
 pub(crate) mod request;
+pub(crate) mod row;
 pub mod run_info;
 pub(crate) mod rwbs;
 pub(crate) mod units;

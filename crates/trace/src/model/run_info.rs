@@ -22,7 +22,7 @@ mod tests;
 
 pub use counters::{DeviceCounters, ProcessorContention};
 pub use data::{RunData, Written};
-pub use field::Field;
+pub use field::{Field, object};
 pub use findings::{Finding, FindingKind, Pass};
 pub use machine::{IdleState, Machine, ProcessLimits};
 pub use program::{RunProgram, RunStream};

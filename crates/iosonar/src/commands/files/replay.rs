@@ -287,7 +287,7 @@ fn print(s: &Statistics) {
     let share = if share.is_finite() { format!("{} of ", human::percent(share)) } else { String::new() };
     line("duration", format!("{}, {share}the original's {}", human::span(s.elapsed_s), human::span(s.original_s)));
     line("data", format!("{} read, {} written", human::bytes(s.bytes_read), human::bytes(s.bytes_written)));
-    line("in flight", format!("at most {}", s.max_in_flight));
+    line("in flight", format!("at most {}", s.max_in_flight.unwrap_or_default()));
     line("response", s.response_us.as_ref().map(quantiles).unwrap_or_default());
     line("  original", s.original_response_us.as_ref().map(quantiles).unwrap_or_default());
     line("issue error", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());

@@ -31,7 +31,6 @@ use crate::model::request::Request;
 pub use batch::Cells;
 pub use buffers::Buffers;
 pub use column::{CellType, Column, Missing, Nulls, column, nullable, required, write_only};
-pub use footer::Footer;
 pub use read::{TableFile, TableReader};
 pub use table::{BadRows, Table};
 pub use write::TableWriter;

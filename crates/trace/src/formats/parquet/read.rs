@@ -16,6 +16,7 @@ use crate::io::checkpoint::needs_recovery;
 use crate::io::stream::Reader;
 use crate::model::metadata::{Device, FOOTER_KEY, Metadata, SCHEMA_VERSION};
 use crate::model::request::Request;
+use crate::model::row::Footer;
 use crate::model::units::Nanos;
 use crate::model::versions::FooterError;
 use crate::order::external_sort::{SortedLoad, Sorter};
@@ -24,7 +25,7 @@ use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
 use super::codecs;
 use super::column::Missing;
 use super::common::{CREATED_BY, MAGIC, guard, wrap};
-use super::footer::{Footer, KindInFooter, json_in};
+use super::footer::{KindInFooter, json_in};
 use super::kinds::{another_table, described};
 use super::source::CheckedFile;
 use super::table::{BadRows, Table};
@@ -187,8 +188,8 @@ fn ends_with_magic(file: &mut File) -> std::io::Result<bool> {
 
 /// Reads the rows of a table.
 pub struct TableReader<Row: Table> {
-    file: TableFile<Row::Footer>,
-    metadata: Row::Footer,
+    file: TableFile<Row::Metadata>,
+    metadata: Row::Metadata,
     /// The index in the file of each of our columns.
     indices: Vec<Option<usize>>,
     columns: Vec<Option<ColumnBatch>>,
@@ -216,12 +217,12 @@ impl<Row: Table> TableReader<Row> {
     ///
     /// # Errors
     /// If a column is missing or has the wrong type, or the rows cannot be read.
-    pub fn new(mut file: TableFile<Row::Footer>, mut look: impl FnMut(&Row)) -> Result<Self> {
+    pub fn new(mut file: TableFile<Row::Metadata>, mut look: impl FnMut(&Row)) -> Result<Self> {
         if let Some(kind) = file.kind().filter(|&kind| kind != Row::KIND) {
             return Err(Error::format(&file.path, another_table(kind, &[Row::KIND])));
         }
         let indices = column_indices::<Row>(&file)?;
-        let mut metadata = file.footer.take().unwrap_or_else(|| Row::Footer::empty(Row::KIND, &file.path));
+        let mut metadata = file.footer.take().unwrap_or_else(|| Row::Metadata::empty(Row::KIND, &file.path));
         let in_footer = metadata.clone();
         if file.trust == Trust::Rows {
             metadata.clear_totals();
@@ -267,7 +268,7 @@ impl<Row: Table> TableReader<Row> {
     }
 
     /// The metadata, which describes the whole file from the start.
-    pub fn footer(&self) -> &Row::Footer {
+    pub fn footer(&self) -> &Row::Metadata {
         &self.metadata
     }
 
@@ -344,7 +345,7 @@ impl<Row: Table> TableReader<Row> {
 }
 
 /// The index in the file of each of our columns.
-fn column_indices<Row: Table>(file: &TableFile<Row::Footer>) -> Result<Vec<Option<usize>>> {
+fn column_indices<Row: Table>(file: &TableFile<Row::Metadata>) -> Result<Vec<Option<usize>>> {
     let found = file.reader.metadata().file_metadata().schema_descr().columns();
     let mut problems = Vec::new();
     let indices: Vec<Option<usize>> = Row::COLUMNS
@@ -372,12 +373,12 @@ fn column_indices<Row: Table>(file: &TableFile<Row::Footer>) -> Result<Vec<Optio
     Err(Error::format(&file.path, format!("{}; docs/schema.md lists the columns", problems.join(", "))))
 }
 
-impl<Row: Table<Footer = Metadata>> Reader<Row> for TableReader<Row> {
+impl<Row: Table> Reader<Row> for TableReader<Row> {
     fn next(&mut self) -> Result<Option<Row>> {
         self.advance()
     }
 
-    fn metadata(&self) -> &Metadata {
+    fn metadata(&self) -> &Row::Metadata {
         &self.metadata
     }
 

@@ -3,18 +3,16 @@
 use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::metadata::Metadata;
 use crate::model::request::{DeviceId, Flags, Op, Request};
+use crate::model::row::Row;
 use crate::model::units::{MAX_END_SECTOR, Sector, Sectors};
 
 use super::batch::Cells;
 use super::buffers::Buffers;
 use super::column::{CellType, Column, Missing, column, nullable, required};
-use super::footer::Footer;
 
 /// A row of a table. `write_cells` and `read_cells` handle the cells in the order of [`Table::COLUMNS`].
-pub trait Table: Sized + Send + 'static {
-    /// The metadata of the table.
-    type Footer: Footer;
-    /// The kind of the table: one of [`Footer::KINDS`].
+pub trait Table: Row {
+    /// The kind of the table: one of [`Footer::KINDS`](crate::model::row::Footer::KINDS).
     const KIND: &'static str;
     /// The columns.
     const COLUMNS: &'static [Column];
@@ -31,7 +29,7 @@ pub trait Table: Sized + Send + 'static {
     fn read_cells(cells: &mut Cells<'_>, number: u64) -> Result<Self, &'static str>;
 
     /// Adds the row to the totals of the footer.
-    fn count(&self, metadata: &mut Self::Footer);
+    fn count(&self, metadata: &mut Self::Metadata);
 }
 
 /// What happens to invalid rows of a table.
@@ -85,7 +83,6 @@ fn flags(bits: Option<i64>) -> Flags {
 }
 
 impl Table for Request {
-    type Footer = Metadata;
     const KIND: &'static str = "load";
     const BAD_ROWS: BadRows = BadRows::LeftOut;
     const COLUMNS: &'static [Column] = &[
@@ -138,7 +135,6 @@ impl Table for Request {
 }
 
 impl Table for IoResult {
-    type Footer = Metadata;
     const KIND: &'static str = "replay";
     const BAD_ROWS: BadRows = BadRows::LeftOut;
     const COLUMNS: &'static [Column] = &[

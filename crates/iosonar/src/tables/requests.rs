@@ -1,0 +1,185 @@
+//! Requests and their results: loads and runs.
+
+pub mod formats;
+mod lines;
+mod summary;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use iosonar_trace::formats::Opened as Trace;
+use iosonar_trace::{ConversionLoss, Format, IoResult, Kind, Metadata, Nanos, Reader, Request, Row};
+use serde_json::{Map, Value, json};
+
+use super::convert::{self, Job};
+use super::edit::Edits;
+use super::family::{Family, Opened};
+use super::told::{Lines, Loss, Told, number};
+use crate::console::status;
+use crate::fio;
+use crate::human;
+use crate::written::{kind_by_name, refuse_name_of_run};
+use summary::{LoadSummary, RunSummary};
+
+/// Loads and runs of any format.
+pub static FAMILY: Family = Family {
+    open: |inputs, _, reading| reading.requests.open(inputs).map(Some),
+    open_input: |input, reading| reading.requests.open_input(input).map(Ok),
+    edits: Edits::of::<Request>("a load", "Transforms (`iosonar edit --help-transform NAME` explains one):\n", ""),
+};
+
+/// What messages call an input of this family.
+const IS: &str = "a load or a run";
+
+const LOSSES: &[Loss] = &[
+    Loss { key: "bad_lines", name: "bad lines", what: "", warning: "lines left out as bad" },
+    Loss { key: "time_jumps", name: "time jumps", what: "", warning: "" },
+    Loss { key: "lost_events", name: "lost events", what: "", warning: "events lost when the trace was recorded" },
+    Loss { key: "unmatched", name: "unmatched", what: "", warning: "requests without completion in the trace" },
+    Loss {
+        key: "unmatched_completions",
+        name: "orphans",
+        what: " completions without their request",
+        warning: "completions without their request in the trace",
+    },
+    Loss {
+        key: "impossible_times",
+        name: "impossible",
+        what: " latencies or queueing times, negative or beyond a year: left out",
+        warning: "times of a request left out as impossible (latency or queueing negative, or beyond a year)",
+    },
+];
+
+/// Totals, and the bad lines of the file's source, if its header counts them.
+pub struct Summary<Totals> {
+    totals: Totals,
+    source_bad_lines: Option<u64>,
+}
+
+impl<Totals> Summary<Totals> {
+    fn of<R: Row<Metadata = Metadata>>(totals: Totals, rows: &dyn Reader<R>, name: &str) -> Self {
+        Self { totals, source_bad_lines: source_bad_lines(rows, name) }
+    }
+
+    /// Enters what loads and runs have in common. `work` is requests, and the seconds that they took.
+    fn enter(&self, metadata: &Metadata, work: (u64, f64), object: &mut Map<String, Value>) {
+        let (requests, duration) = work;
+        object.insert("duration_s".into(), duration.into());
+        object.insert("requests_per_s".into(), json!((duration > 0.0).then(|| requests as f64 / duration)));
+        let unreadable = self.source_bad_lines.map_or(0, |of_source| metadata.counts.bad_lines - of_source);
+        object.insert("unreadable_rows".into(), unreadable.into());
+    }
+}
+
+/// Bad lines of the file's source, if its header counts them; further bad rows are damage of the file itself. In a table of
+/// another producer, opening it counted the bad rows.
+pub fn source_bad_lines<R: Row<Metadata = Metadata>>(rows: &dyn Reader<R>, name: &str) -> Option<u64> {
+    let metadata = rows.metadata();
+    let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
+    rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
+}
+
+impl Told for Request {
+    type Summary = Summary<LoadSummary>;
+    const LOSSES: &'static [Loss] = LOSSES;
+
+    fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary {
+        Summary::of(LoadSummary::default(), rows, name)
+    }
+
+    fn add(summary: &mut Self::Summary, row: &Self) {
+        summary.totals.request(row);
+    }
+
+    fn enter(summary: Self::Summary, metadata: &Metadata, object: &mut Map<String, Value>) {
+        let duration = (Nanos(metadata.span.last_ns) - Nanos(metadata.span.first_ns)).as_secs();
+        summary.enter(metadata, (metadata.counts.requests, duration), object);
+        object.extend(summary.totals.json());
+    }
+
+    fn lines(object: &Value, lines: &mut Lines) {
+        lines::add(object, lines);
+    }
+
+    fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {
+        let pipeline = job.pipeline::<Self>(IS)?;
+        if pipeline.is_some() {
+            refuse_name_of_run(job.output)?;
+        } else if kind_by_name(job.output) == Some(Kind::Replay) {
+            bail!("{} is a load: only `iosonar replay` makes a run of it; name the output NAME.load…", file.name);
+        }
+        let to = format(job)?;
+        let metadata = job.write(file, pipeline, |known| job.replacing.create_load(job.output, to, known))?;
+        advise(job.output, to, &metadata);
+        Ok(())
+    }
+
+    fn mix(counts: &Value) -> String {
+        mix(counts)
+    }
+}
+
+impl Told for IoResult {
+    type Summary = Summary<RunSummary>;
+    const LOSSES: &'static [Loss] = LOSSES;
+
+    fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary {
+        Summary::of(RunSummary::new(), rows, name)
+    }
+
+    fn add(summary: &mut Self::Summary, row: &Self) {
+        summary.totals.record(row);
+    }
+
+    fn enter(summary: Self::Summary, metadata: &Metadata, object: &mut Map<String, Value>) {
+        summary.enter(metadata, summary.totals.work(), object);
+        object.extend(summary.totals.sizes.json());
+        object.extend(summary.totals.json());
+    }
+
+    fn lines(object: &Value, lines: &mut Lines) {
+        lines::add(object, lines);
+    }
+
+    fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {
+        if job.pipeline.is_none() && kind_by_name(job.output) != Some(Kind::Load) {
+            let to = format(job)?;
+            let metadata = job.write_as_is(file, |known| job.replacing.create_run(job.output, to, known))?;
+            advise(job.output, to, &metadata);
+            return Ok(());
+        }
+        // Before the run is sorted.
+        if job.pipeline::<Request>(IS)?.is_some() {
+            refuse_name_of_run(job.output)?;
+        }
+        let Opened { name, described, format, rows, accept } = file;
+        let rows = iosonar_trace::into_load(Trace::Run(rows))?;
+        Request::convert(Opened { name, described, format, rows, accept }, job)
+    }
+
+    fn mix(counts: &Value) -> String {
+        mix(counts)
+    }
+}
+
+/// The format of the output.
+fn format(job: &Job<'_>) -> Result<&'static Format> {
+    Ok(job.to.map_or_else(|| iosonar_trace::format_for(job.output), Ok)?)
+}
+
+fn mix(counts: &Value) -> String {
+    let of = |key, noun| human::counted(number(&counts[key]), noun);
+    format!(" ({}, {}, {})", of("reads", "read"), of("writes", "write"), of("others", "other"))
+}
+
+/// Prints what was written, with notes, warnings and advice.
+pub fn report(output: &Path, format: &Format, metadata: &Metadata, loss: &ConversionLoss) {
+    convert::report::<Request>(output, metadata, loss);
+    advise(output, format, metadata);
+}
+
+fn advise(output: &Path, format: &Format, metadata: &Metadata) {
+    if format.name == "fio-iolog" {
+        fio::advice(output, metadata).lines().for_each(|line| status!("{line}"));
+    }
+}
