@@ -4,5 +4,5 @@
 direction only: `table`, `quantities`, `diagrams` (which make `figures`), `report`, `cli`.
 """
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The version of the tables that this package reads. The Rust half has the same number."""

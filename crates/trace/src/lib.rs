@@ -33,7 +33,7 @@ pub use model::request::{Comm, DeviceId, Flags, Op, Request};
 pub use model::row::{Footer, Row};
 pub use model::run_info::{self, RunInfo};
 pub use model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
-pub use model::versions::FooterError;
+pub use model::versions::{FooterError, parse_footer, rename_keys};
 pub use open::{
     OpenedFile, create_load, create_load_as, create_run, create_run_as, format_for, into_load, open, open_file,
     open_files, open_inputs, open_load, own,

@@ -44,8 +44,8 @@ def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
                     f"has version {version} of the tables; this iosonar reads versions up to {reads_version}: use a "
                     "newer iosonar"
                 )
-            if isinstance(version, int) and version < 2:
-                rename_footer(found)
+            if isinstance(version, int):
+                rename_footer(found, version)
             kind = found.get("kind")
             # Any JSON value may stand here.
             if isinstance(kind, str) and kind in _FOOTERS_OF_CALLS:
@@ -226,7 +226,7 @@ _FOOTER = _object(
     {
         "epoch_unix_ns": _TIME,
         "clocks": _object({"unix_ns": _TIME, "monotonic_ns": _TIME}),
-        "request_time": _one_of("asked", "issued"),
+        "request_time": _one_of("queued", "issued"),
         "notices": _list(_text),
         "run": _RUN,
     },

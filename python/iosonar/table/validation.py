@@ -97,7 +97,7 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
         raise UserError(f"{shown(given)}: damaged Parquet: {plain(with_given_names(_first_line(error)))}") from error
     names = schema.names
     if footer_text is None:
-        if {"at_ns", "scheduled_ns", stored_name("scheduled_ns", 1)}.isdisjoint(names):
+        if {"at_ns", "scheduled_ns", stored_name("scheduled_ns", Kind.REPLAY, 1)}.isdisjoint(names):
             raise UserError(
                 f"{shown(given)}: a Parquet file, but neither a load (column at_ns) nor a run (column scheduled_ns); "
                 "docs/schema.md lists the columns"

@@ -36,7 +36,8 @@ impl Table for CallResult {
         required_with_nulls("completed_ns", CellType::Time),
         nullable("predecessors_end_ns", CellType::Time),
         nullable("gap_ns", CellType::Time),
-        column("held_by", CellType::Name(|name| HeldBy::from_name(name).map(|value| value as u8))),
+        column("delay_reason", CellType::Name(|name| HeldBy::from_name(name).map(|value| value as u8)))
+            .until(2, "held_by"),
         nullable("result", CellType::Int64),
         column("errno", CellType::Int32),
         nullable("expected_result", CellType::Int64),
@@ -81,7 +82,7 @@ impl Table for CallResult {
             completed: time_or_null(cells)?,
             predecessors_end: time_or_null(cells)?,
             gap: time_or_null(cells)?,
-            held_by: value_or_default(cells, HeldBy::ALL, "held_by is not a known name")?,
+            held_by: value_or_default(cells, HeldBy::ALL, "delay_reason is not a known name")?,
             result: cells.number(),
             errno: number::<u16>(cells, "errno is not an error number")?.into(),
             expected_result: cells.number(),

@@ -8,7 +8,7 @@ use crate::model::run_info::RunInfo;
 use crate::model::units::Nanos;
 
 /// The version of the tables that this build writes; it reads earlier ones too. `docs/schema.md` lists the differences.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 /// The key in the Parquet footer.
 pub const FOOTER_KEY: &str = "iosonar";
 
@@ -76,7 +76,7 @@ pub enum Kind {
 pub enum RequestTime {
     /// It was queued (`Q`); it was issued to the device one queueing time later.
     #[default]
-    #[serde(rename = "asked")]
+    #[serde(alias = "asked")]
     Queued,
     /// It was issued to the device (`D`), one queueing time after it was queued.
     Issued,

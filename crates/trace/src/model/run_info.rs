@@ -72,7 +72,7 @@ fields! {
         /// The reason for this wait mode, as a phrase.
         wait_reason: String,
         /// Contention right before the run.
-        #[serde(rename = "company")]
+        #[serde(alias = "company")]
         contention: ProcessorContention,
         /// Percentage of processor time that the host gave to other guests during the run.
         stolen_pct: f64,

@@ -137,8 +137,8 @@ fn mismatches(object: &Value) -> String {
 }
 
 fn of_run(object: &Value) -> Vec<(&'static str, String)> {
-    let us = |key: &str| human::percentile(object["issue_error_us"][key].as_f64());
-    let error = match &object["issue_error_us"] {
+    let us = |key: &str| human::percentile(object["delay_not_held_back_us"][key].as_f64());
+    let error = match &object["delay_not_held_back_us"] {
         Value::Object(_) => {
             format!("median {}, 99 % {}, max {} of calls that were not held back", us("p50"), us("p99"), us("max"))
         }
@@ -147,8 +147,8 @@ fn of_run(object: &Value) -> Vec<(&'static str, String)> {
     let instances = number(&object["instances"]);
     vec![
         ("instances", if instances > 1 { human::count(instances) } else { String::new() }),
-        ("issue error", error),
-        ("held by", largest(&object["held_by"], str::to_owned)),
+        ("delay", error),
+        ("delayed by", largest(&object["delay_reasons"], str::to_owned)),
         ("mismatches", mismatches(object)),
         ("outcomes", largest(&object["outcomes"], |name| name.replace('_', " "))),
     ]

@@ -36,8 +36,8 @@ pub struct TableFile<F> {
     reader: SerializedFileReader<CheckedFile>,
     /// Our metadata in its footer, if it has any.
     footer: Option<F>,
-    /// The version that its column names belong to.
-    version: u32,
+    /// The version that its column names belong to, if it says so.
+    version: Option<u32>,
     trust: Trust,
     notice: Option<String>,
 }
@@ -79,7 +79,7 @@ impl<F: Footer> TableFile<F> {
         let metadata = reader.metadata().file_metadata();
         let rows = metadata.num_rows();
         let (mut footer, mut notice) = (None, None);
-        let mut version = SCHEMA_VERSION;
+        let mut version = None;
         if let Some(json) = json_in(metadata.key_value_metadata()) {
             refuse_other_kinds::<F>(path, json)?;
             let mut found = F::parse(json.as_bytes()).map_err(|error| match error {
@@ -96,7 +96,7 @@ impl<F: Footer> TableFile<F> {
                     found.rows()
                 ));
             }
-            version = std::mem::replace(found.version(), SCHEMA_VERSION);
+            version = Some(std::mem::replace(found.version(), SCHEMA_VERSION));
             footer = Some(found);
         }
         // Other programs copy our metadata although they change the rows.
@@ -119,11 +119,6 @@ impl<F: Footer> TableFile<F> {
     pub fn has_column(&self, name: &str) -> bool {
         let columns = self.reader.metadata().file_metadata().schema_descr().columns();
         columns.iter().any(|column| column.path().string() == name)
-    }
-
-    /// Reads columns under the names that they had in this version.
-    pub(super) fn assume_version(&mut self, version: u32) {
-        self.version = version;
     }
 
     fn rows(&self) -> u64 {
@@ -354,7 +349,7 @@ fn column_indices<Row: Table>(file: &TableFile<Row::Metadata>) -> Result<Vec<Opt
             if column.missing == Missing::NeverRead {
                 return None;
             }
-            let name = column.name_in(file.version);
+            let name = column.name_in(file.version, |name| file.has_column(name));
             let index = found.iter().position(|f| f.path().string() == name);
             match index {
                 Some(index) => problems.extend(mismatch(column, &found[index])),
