@@ -62,7 +62,16 @@ def main() -> None:
                 found = replay(path)
                 results["errors"].append(
                     {"rate": rate, "threads": threads}
-                    | {k: found[k] for k in ("delay_not_held_back_us", "within_not_held_back_pct", "elapsed_s", "original_s", "mismatches")}
+                    | {
+                        k: found[k]
+                        for k in (
+                            "delay_not_held_back_us",
+                            "within_not_held_back_pct",
+                            "elapsed_s",
+                            "original_s",
+                            "mismatches",
+                        )
+                    }
                 )
     ratio = statistics.median(a / b for a, b in zip(results["asap"], results["loop"], strict=True))
     print(

@@ -8,8 +8,8 @@
 Needs `cargo install cargo-fuzz`. Sanitizers need a nightly toolchain; `-s none` does not. Findings are stored in
 fuzz/artifacts, the corpus in fuzz/corpus. Ctrl-C ends it at any time.
 
-With --until, the time is added to fuzz/spent.csv, and the table of docs/fuzzing.md is written from it; a later run
-continues from there, also on another machine. A run without --until is a trial and is not counted.
+With --until, the time is added to fuzz/spent.csv; a later run continues from there, also on another machine. A run
+without --until is a trial and is not counted.
 """
 
 import argparse
@@ -29,11 +29,9 @@ from threading import Event, Lock
 HERE = Path(__file__).resolve().parent
 FORMATS = HERE.parent / "crates/trace/src/formats"
 SPENT = HERE / "spent.csv"
-DOCUMENT = HERE.parent / "docs/fuzzing.md"
 RECOGNITION = "recognition"
 STRACE = "strace"
 TABLES = "calls"
-MARK = "<!-- the table is written by fuzz/run.py --until -->\n"
 LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192", "-print_final_stats=1", "-verbosity=0"]
 INTERRUPTED = 72
 """The exit code of libFuzzer when a signal ends it: not a finding."""
@@ -128,27 +126,13 @@ def read_spent() -> dict[str, Spent]:
 
 
 def write_spent(spent: dict[str, Spent]) -> None:
-    """Writes the totals, atomically, and the table of the document."""
+    """Writes the totals, atomically."""
     new = SPENT.with_suffix(".new")
     with new.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["target", "processor_s", "inputs"])
         table.writerows([t, f"{s.processor_s:.0f}", s.inputs] for t, s in sorted(spent.items()))
     new.replace(SPENT)
-    before, _, rest = DOCUMENT.read_text().partition(MARK)
-    _, _, after = rest.partition(MARK)
-    lines = ["", "| reader | processor minutes | million inputs |", "|---|---|---|"]
-    for target, s in sorted(spent.items()):
-        name = "recognition, and the reader chosen" if target == RECOGNITION else f"`{target}`"
-        lines.append(row(name, s.processor_s, s.inputs))
-    all_spent = spent.values()
-    lines += [row("together", sum(s.processor_s for s in all_spent), sum(s.inputs for s in all_spent)), "", ""]
-    DOCUMENT.write_text(before + MARK + "\n".join(lines) + MARK + after)
-
-
-def row(name: str, processor_s: float, inputs: int) -> str:
-    """One line of the table of the document."""
-    return f"| {name} | {processor_s / 60:.1f} | {inputs / 1e6:.1f} |"
 
 
 def seconds(text: str) -> float:

@@ -8,6 +8,7 @@ mod duration;
 mod external;
 mod fio;
 mod hang;
+mod help;
 mod human;
 mod program;
 mod programs;
@@ -46,7 +47,7 @@ const PROGRAM: Program = Program { command_line, run: |words| parse(words)?.run(
 
 /// All subcommands with their options, and the names of the Python half's subcommands.
 fn command_line() -> clap::Command {
-    programs::join(Cli::command())
+    help::short(programs::join(Cli::command()))
 }
 
 fn parse(words: Vec<OsString>) -> clap::error::Result<Command> {
@@ -58,7 +59,7 @@ fn parse(words: Vec<OsString>) -> clap::error::Result<Command> {
     let mut matches = match command_line.try_get_matches_from_mut(&words) {
         // Only a list of commands shows which external programs are installed.
         Err(error) if matches!(error.kind(), DisplayHelp | Missing) => {
-            programs::list(command_line).try_get_matches_from(words)?
+            help::grouped(programs::list(command_line)).try_get_matches_from(words)?
         }
         matches => matches.map_err(|error| usage::with_tip(error, &words, &command_line))?,
     };

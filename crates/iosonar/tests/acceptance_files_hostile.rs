@@ -1,6 +1,6 @@
 //! A million descriptors and threads, and names of 4 GiB; `files_hostile` has fewer.
 
-mod hostile;
+use crate::hostile;
 
 #[test]
 fn a_million_descriptors_that_are_closed_at_once_take_no_quadratic_time() {

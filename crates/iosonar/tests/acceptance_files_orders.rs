@@ -1,8 +1,6 @@
 //! A thousand sequences that the orders allow reproduce the results of random programs.
 
-#[path = "../../files/tests/orders/mod.rs"]
-mod orders;
-
+use crate::orders;
 use iosonar_files::order::Policy;
 use orders::Recorded;
 

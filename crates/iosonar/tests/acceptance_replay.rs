@@ -1,15 +1,12 @@
 //! Replays the natural loads on a loop device over a file in memory, and converts the results to text and back. Run by
 //! `make acceptance`.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::path::Path;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{IoResult, Op, Outcome};
 
-use replaying::{Bench, Finished, MIB};
+use crate::replaying::{Bench, Finished, MIB};
 
 /// Replays a load with that many rows, whose highest request ends at `max_end_sector`.
 fn check(name: &str, requests: u64, max_end_sector: u64) {

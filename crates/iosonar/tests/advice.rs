@@ -1,8 +1,5 @@
 //! Warnings before and after a replay, and what the footer keeps of them.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +7,7 @@ use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Nanos, Op, Request, Sector, Sectors};
 use serde_json::Value;
 
-use replaying::{Bench, Finished, MIB, Row, adjacent_requests, run};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, run};
 
 fn name(device: &LoopDevice) -> String {
     device.path().file_name().unwrap().to_string_lossy().into_owned()
@@ -106,6 +103,31 @@ fn a_long_discard_gets_no_warning_about_splitting() {
     let load = bench.parquet(&[request(Op::Discard, 16_384), request(Op::Write, 8)]);
     let ran = bench.replay(&load, device.path(), &["--no-sample"]).with_code(0);
     assert!(!ran.stderr.contains("splits"), "{}", ran.stderr);
+}
+
+#[test]
+fn reads_of_what_the_load_discarded_are_no_sign_of_an_unfilled_target() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let zeros = |discards| {
+        let (bench, device) = (Bench::new(), LoopDevice::new(MIB));
+        let mut content = vec![0xaa; MIB as usize];
+        content[MIB as usize / 2..].fill(0);
+        fs::write(device.path(), content).unwrap();
+        let at = |ms: i64, op, sector| Request::new(Nanos(ms * 1_000_000), op, Sector(sector), Sectors(64));
+        let load = [
+            at(0, discards, 0),
+            at(1, discards, 1024),
+            at(50, Op::Read, 0),
+            at(51, Op::Read, 256),
+            at(52, Op::Read, 1024),
+        ];
+        let ran = bench.replay(&bench.parquet(&load), device.path(), &["--no-sample", "--force"]).with_code(0);
+        let is_warned = ran.stderr.contains("returned only zeros");
+        (ran.statistics()["zero_reads"].as_u64().unwrap(), is_warned)
+    };
+    assert_eq!([Op::Discard, Op::Read].map(zeros), [(0, false), (2, true)]);
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! `iosonar check` on recordings of I/O that the test does itself, as a replay would.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod recording;
-
+use crate::recording;
 use std::path::Path;
 use std::time::Instant;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{Device, Flags, IoResult, Kind, Metadata, Nanos, Op, Outcome, Request, Sector, Sectors};
 
-use recording::{Direct, Recording, iosonar};
+use crate::recording::{Direct, Recording, iosonar};
 
 fn issued(op: Op, sector: u64, sectors: u64, at: Nanos) -> IoResult {
     IoResult {

@@ -1,17 +1,14 @@
 //! The data that `iosonar replay` writes, as seen by a compressor, by deduplication, and by the kernel's compressing
 //! block device (zram).
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::replaying::{Bench, Finished, MIB, Row, request};
 use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{Op, Outcome};
-use replaying::{Bench, Finished, MIB, Row, request};
 use serde_json::json;
 
 const BLOCK: usize = 4096;

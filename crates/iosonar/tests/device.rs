@@ -1,8 +1,5 @@
 //! `iosonar device` on real devices: in use or not, intact or broken.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,7 +10,7 @@ use std::process::{Command, Stdio};
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use serde_json::Value;
 
-use replaying::{Bench, Finished, MIB, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, run, wait_until};
 
 fn command(words: &[&OsStr]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));

@@ -1,8 +1,5 @@
 //! Loads of several devices on several targets, and requests that do not fit on a target.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +8,7 @@ use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Nanos, Op, Outcome, Request};
 use serde_json::{Value, json};
 
-use replaying::{Bench, Finished, MIB, adjacent_requests, request, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests, request, run, wait_until};
 
 fn file(bench: &Bench, name: &str, bytes: u64) -> PathBuf {
     let path = bench.path(name);

@@ -1,16 +1,13 @@
 //! Discards on real devices: every discard that a run reports as done was done, at any depth, and verification expects
 //! its effect.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs;
 use std::path::PathBuf;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Flags, Op, Outcome, Request};
 
-use replaying::{Bench, Finished, MIB, request, run};
+use crate::replaying::{Bench, Finished, MIB, request, run};
 
 /// The size of a block in bytes, and in sectors.
 const BLOCK: usize = 4096;

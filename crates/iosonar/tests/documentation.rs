@@ -12,8 +12,8 @@ fn top() -> PathBuf {
 
 /// The documents, relative to the top of the repository.
 fn documents() -> Vec<PathBuf> {
-    let folders = ["", "docs", "loads", "fuzz"].map(|folder| top().join(folder));
-    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder of documents"));
+    let directories = ["", "docs", "loads", "bench/results"].map(|directory| top().join(directory));
+    let files = directories.iter().flat_map(|directory| fs::read_dir(directory).expect("a directory of documents"));
     let mut files: Vec<PathBuf> = files.map(|file| file.expect("an entry").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
     files.sort();
@@ -21,9 +21,10 @@ fn documents() -> Vec<PathBuf> {
     files
 }
 
-/// Those whose code blocks show commands of today, not of former versions.
+/// Those whose code blocks show commands of today, not of former versions: neither changes nor dated measurements.
 fn documents_with_examples() -> impl Iterator<Item = PathBuf> {
-    documents().into_iter().filter(|file| !file.ends_with("CHANGELOG.md"))
+    let is_dated = |file: &PathBuf| file.ends_with("CHANGELOG.md") || file.parent().unwrap().ends_with("bench/results");
+    documents().into_iter().filter(move |file| !is_dated(file))
 }
 
 /// One use of the command: its document and line, and its words from the subcommand on.

@@ -1,8 +1,5 @@
 //! Every engine and way of opening the target, real and fake.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +7,7 @@ use std::process::Command;
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Flags, Nanos, Op, Outcome, Request};
 
-use replaying::{Bench, Finished, MIB, adjacent_requests, read_run, request};
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests, read_run, request};
 
 /// One request of each operation, one after the other.
 fn all_operations() -> Vec<Request> {

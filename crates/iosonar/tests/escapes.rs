@@ -1,9 +1,6 @@
 //! Names, notices, preambles and paths are shown without terminal escape sequences, and paths that are not UTF-8 work
 //! in every command.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +9,7 @@ use std::process::{Command, Output};
 use iosonar_replay::result::journal::JournalWriter;
 use iosonar_trace::{Device, DeviceId, IoResult, Kind, Metadata, Nanos, Op, Outcome, Request};
 
-use replaying::{Bench, MIB, request};
+use crate::replaying::{Bench, MIB, request};
 
 /// Clears the screen, moves the cursor, rings the bell, writes right to left; and has a second line that imitates a
 /// message of iosonar.

@@ -1,11 +1,8 @@
 //! Targets that fail or disappear during a run, and limits of the process, with every engine that does I/O: each
 //! request has a row, and failures are reported.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-#[allow(unsafe_code, reason = "a file system is shut down by a call of its own")]
-mod shutdown;
-
+use crate::replaying;
+use crate::shutdown;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -14,7 +11,7 @@ use std::process::Command;
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::Outcome;
 
-use replaying::{Bench, Finished, MIB, Row, adjacent_requests, marked_target, run};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, marked_target, run};
 
 const ENGINES: [&[&str]; 4] =
     [&["--engine", "io_uring"], &["--sqpoll"], &["--engine", "threads"], &["--engine", "threads", "--workers", "1"]];

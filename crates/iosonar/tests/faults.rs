@@ -1,11 +1,8 @@
 //! Faults that a replay survives: signals, kills, full disks, devices that fail, shrink or hang, low limits, no
 //! io_uring, bad loads. Measured rows are kept, missing ones are marked.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-#[allow(unsafe_code, reason = "a seccomp filter, as containers have one, is set by two system calls")]
-mod seccomp;
-
+use crate::replaying;
+use crate::seccomp;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +11,7 @@ use std::process::{Command, Stdio};
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{IoResult, Outcome};
 
-use replaying::{Bench, Finished, MIB, Row, adjacent_requests, marked_target, read_run, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, marked_target, read_run, run, wait_until};
 
 /// A load of one minute: longer than any test waits.
 fn long(bench: &Bench) -> PathBuf {

@@ -1,9 +1,7 @@
 //! Traces and roots that someone made to do harm: memory and time stay bounded, and nothing outside of the root is touched.
 //! `acceptance_files_hostile` has more descriptors and threads, and longer names.
 
-mod hostile;
-mod hostile_roots;
-
+use crate::hostile;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -12,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use hostile::{Bench, text};
+use crate::hostile::{Bench, text};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 #[test]

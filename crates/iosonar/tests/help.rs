@@ -1,7 +1,7 @@
 //! The output of `--help`, of the command and of each subcommand, as snapshots.
 //!
 //! After a change of the help, update the snapshots and review the change:
-//! `INSTA_UPDATE=always cargo test --workspace --test help`, then `git diff`.
+//! `INSTA_UPDATE=always cargo test --workspace --test commands help`, then `git diff`.
 
 use assert_cmd::Command;
 
@@ -16,9 +16,10 @@ fn help(arguments: &[&str]) -> String {
 /// Programs that print their own help.
 const PYTHON_HALF: [&str; 6] = ["report", "compare", "sql", "sweep", "sensitivity", "campaign"];
 
-/// The names in the list of commands.
+/// The names in the list of commands, or in the groups of commands.
 fn subcommands(help: &str) -> Vec<&str> {
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let is_start = |line: &&str| *line == "Start:" || *line == "Commands:";
+    let list = help.lines().skip_while(|line| !is_start(line)).take_while(|line| *line != "Options:");
     // A name starts in the third column; deeper lines continue a description.
     let names = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()

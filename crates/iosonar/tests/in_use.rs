@@ -1,11 +1,8 @@
 //! A target in use is never overwritten, in whatever way it is used or named. After each refusal the target is
 //! unchanged.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-#[allow(unsafe_code, reason = "system calls that no library wraps")]
-mod syscalls;
-
+use crate::replaying;
+use crate::syscalls;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
@@ -18,7 +15,7 @@ use std::time::Duration;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
-use replaying::{Bench, Finished, MIB, adjacent_requests, run};
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests, run};
 
 /// Asserts that replay and wipe are assert_refused, with and without `--force`, with errors that contain all of
 /// `words`.

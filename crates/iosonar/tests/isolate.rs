@@ -1,14 +1,11 @@
 //! `replay --isolate`: its changes to the machine end with the run, even if that is killed.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
 
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests, wait_until};
 use iosonar_testing::{Need, left_out};
-use replaying::{Bench, Finished, MIB, adjacent_requests, wait_until};
 
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 

@@ -1,9 +1,6 @@
 //! `iosonar replay --issuers`: a run shared among several issuing loops has each request once, keeps conflicts apart, and
 //! ends as a run of one loop does.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs::File;
 use std::path::Path;
 
@@ -11,7 +8,7 @@ use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use serde_json::Value;
 
-use replaying::{Bench, Finished, MIB, Row, adjacent_requests, request};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, request};
 
 /// Sectors of an extent: requests that cross a multiple of it concern several loops.
 const EXTENT: u64 = 8192;

@@ -1,15 +1,13 @@
 //! Run modes, end to end: looped, for a duration, perturbed, and each way of waiting.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
+use crate::replaying;
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
 use iosonar_trace::{DelayReason, IoResult, Nanos, Outcome};
 
-use replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
 
 const MS: i64 = 1_000_000;
 
@@ -230,6 +228,20 @@ fn repeated_runs_have_a_result_each() {
     let ran = bench.replay(&load, &target, &["--repeat", "2", "--overwrite", "--json"]).with_code(0);
     let all: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one array and nothing else");
     assert!(all.as_array().unwrap().iter().all(|run| run["completed"] == 20) && all[1].is_object());
+}
+
+#[test]
+fn later_runs_of_a_series_wait_as_the_first() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(20, 8));
+    bench.replay(&load, &bench.target(MIB), &["--engine", "null", "--repeat", "3"]).with_code(0);
+    let runs = [1, 2, 3].map(|number| {
+        let (_, footer) = replaying::read_run(&bench.path(&format!("r.{number}.replay.parquet")));
+        let run = footer.run.unwrap();
+        (run.wait.text().unwrap().to_owned(), run.wait_reason.text().unwrap().to_owned())
+    });
+    assert!(runs.iter().all(|(wait, _)| *wait == runs[0].0), "{runs:?}");
+    assert!(runs[1..].iter().all(|(_, reason)| reason == "as in the first run of the series"), "{runs:?}");
 }
 
 #[test]

@@ -1,14 +1,12 @@
 //! Parquet files with a JSON footer that iosonar would not write: each command succeeds, or refuses them with an error.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
+use crate::replaying;
 use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use replaying::{Bench, MIB, adjacent_requests};
+use crate::replaying::{Bench, MIB, adjacent_requests};
 
 /// Spare bytes in the footer, so that a changed one fits in place.
 const ROOM: usize = 200;

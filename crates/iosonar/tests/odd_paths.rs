@@ -1,14 +1,11 @@
 //! Paths that are not UTF-8: every command that names them in JSON or on the terminal works.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::process::Command;
 
-use replaying::{Bench, MIB, adjacent_requests, text};
+use crate::replaying::{Bench, MIB, adjacent_requests, text};
 
 #[test]
 fn paths_without_utf8_work_in_every_command() {

@@ -1,15 +1,13 @@
 //! Outputs that commands must refuse: block devices, and their own inputs.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
+use crate::replaying;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use iosonar_testing::{LoopDevice, Need, left_out};
 
-use replaying::{Bench, MIB, adjacent_requests};
+use crate::replaying::{Bench, MIB, adjacent_requests};
 
 fn iosonar(bench: &Bench, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));

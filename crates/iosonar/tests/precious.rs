@@ -1,8 +1,6 @@
 //! Files as targets: which may be overwritten freely, which only with `--force`, and which never.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
+use crate::replaying;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use iosonar_testing::{Need, left_out};
 
-use replaying::{Bench, Finished, MIB, adjacent_requests, run};
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests, run};
 
 fn bench() -> Bench {
     let bench = Bench::on_disk();

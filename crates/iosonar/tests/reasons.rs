@@ -1,8 +1,5 @@
 //! Who delayed a request, end to end: the device, or the replayer. And times of any length.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs::File;
 use std::path::Path;
 use std::thread;
@@ -10,7 +7,7 @@ use std::time::Duration;
 
 use iosonar_trace::{DelayReason, IoResult, Nanos};
 
-use replaying::{Bench, MIB, adjacent_requests, process_tree, run};
+use crate::replaying::{Bench, MIB, adjacent_requests, process_tree, run};
 
 fn send(signal: &str, processes: &[u32]) {
     for process in processes {

@@ -1,9 +1,7 @@
 //! `iosonar record` on real devices: recordings are compared with the I/O of the test and with the kernel's
 //! tracepoints. Times are only asserted to be present.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod recording;
-
+use crate::recording;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -12,7 +10,7 @@ use std::process::Command;
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{Flags, Metadata, Op, Request};
 
-use recording::{Direct, Recording, Zram, iosonar, run};
+use crate::recording::{Direct, Recording, Zram, iosonar, run};
 
 const MIB: u64 = 1 << 20;
 

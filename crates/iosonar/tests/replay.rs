@@ -1,9 +1,7 @@
 //! `iosonar replay` on files and on loop devices: every request once, at the right place, with its outcome. Times are
 //! only asserted to be present and in order.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
+use crate::replaying;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -16,7 +14,7 @@ use iosonar_trace::run_info::RunStatistics;
 use iosonar_trace::{DelayReason, Flags, IoResult, Op, Outcome};
 use serde_json::Value;
 
-use replaying::{Bench, Finished, MIB, Row, adjacent_requests, request};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, request};
 
 /// Asserts that each request of the load was done once, at its place, with times in order.
 fn assert_all_done(ran: &Finished, load: &[Row]) {

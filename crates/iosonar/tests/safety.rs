@@ -1,9 +1,7 @@
 //! Targets that `iosonar replay` must never overwrite, and its errors. After each refusal the target is unchanged, and
 //! no journal or result is left.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
+use crate::replaying;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,7 +10,7 @@ use std::process::Command;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
-use replaying::{Bench, Finished, MIB, adjacent_requests, run};
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests, run};
 
 /// `O_EXCL`, which claims a block device exclusively.
 const EXCLUSIVE: i32 = 0o200;

@@ -1,9 +1,6 @@
 //! Signals: those ignored at the start stay ignored in every command, and a second Ctrl-C ends a replay even if the
 //! kernel blocks its worker.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +10,7 @@ use std::time::Duration;
 
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
-use replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
 
 fn send(signal: &str, process: u32) {
     run("kill", &[format!("-{signal}").as_ref(), process.to_string().as_ref()]);

@@ -1,8 +1,6 @@
 //! The start of a run at a given time, and its progress as JSON.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
+use crate::replaying;
 use std::io::{BufRead, Write};
 use std::process::Child;
 use std::thread;
@@ -10,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use replaying::{Bench, Finished, MIB, adjacent_requests, process_tree, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests, process_tree, run, wait_until};
 
 /// Nanoseconds since 1970 UTC, this far from now.
 fn in_ms(milliseconds: i64) -> i64 {

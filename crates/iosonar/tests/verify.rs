@@ -1,9 +1,6 @@
 //! `iosonar replay --verify`: on correct targets there are no mismatches, and data changed by another process is
 //! detected and located.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
@@ -11,7 +8,7 @@ use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{Op, Outcome, human};
 use serde_json::Value;
 
-use replaying::{Bench, Finished, MIB, Row, request};
+use crate::replaying::{Bench, Finished, MIB, Row, request};
 
 const MODES: [&str; 3] = ["reads", "final", "paranoia"];
 

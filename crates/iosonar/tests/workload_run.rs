@@ -1,8 +1,5 @@
 //! `iosonar workload run`, and `iosonar replay --program`.
 
-#[allow(dead_code, reason = "each file of tests uses a part of it")]
-mod replaying;
-
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -10,7 +7,7 @@ use std::process::Command;
 
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 
-use replaying::{Bench, Finished, MIB, adjacent_requests};
+use crate::replaying::{Bench, Finished, MIB, adjacent_requests};
 
 /// `iosonar workload run PROGRAM --output r.replay.parquet MORE`, to the end.
 fn run(bench: &Bench, program: &str, more: &[&str]) -> Finished {

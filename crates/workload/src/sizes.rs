@@ -14,9 +14,8 @@ use crate::distributions::{SIGMA, bisect, normal_below};
 pub static LOGNORMAL: Definition = Definition {
     name: "lognormal",
     about: "Lognormally distributed sizes",
-    details: "Sizes are multiples of `granularity` from `smallest` to `largest`. Each has the probability that the lognormal\n\
-              distribution has within half a granularity around it, divided by the sum of all. The location of the\n\
-              distribution is solved for, so that the mean of the sizes is exactly `mean`.",
+    details: "Multiples of `granularity`, each with the probability that the distribution has within half a granularity, divided\n\
+              by the sum of all. The mean is exactly `mean`.",
     params: &[
         ParamSpec { name: "mean", takes: ParamType::Sectors, default: ParamDefault::Value("16k"), help: "mean size" },
         SIGMA,

@@ -223,7 +223,10 @@ def unique_names(names: Sequence[str], taken: Sequence[str] = (ROW_NUMBER,)) -> 
 
     Columns of docs/schema.md keep their names; of others, the first with a name keeps it.
     """
-    known = {*(name for columns in COLUMNS_OF.values() for name in columns), *(was.old for columns in COLUMNS.values() for was in columns.values())}
+    known = {
+        *(name for columns in COLUMNS_OF.values() for name in columns),
+        *(was.old for columns in COLUMNS.values() for was in columns.values()),
+    }
     counts = Counter(name.lower() for name in names)
     used = {name.lower() for name in taken}
     result: list[str | None] = [None] * len(names)

@@ -207,6 +207,30 @@ fn a_run_is_no_trace_and_a_trace_is_no_run() {
     assert!(error.contains("a trace of calls to files, not a load of requests or a run of requests"), "{error}");
 }
 
+#[test]
+fn a_run_of_calls_of_version_2_has_the_words_of_version_3() {
+    let golden = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    assert_eq!(calls_of(&golden("v2.calls.parquet")).unwrap().0.len(), 8);
+    let mut reader = open_run(&golden("v2.calls-run.parquet")).unwrap();
+    let mut reasons = Vec::new();
+    while let Some(row) = reader.next().unwrap() {
+        reasons.push(row.held_by.name());
+    }
+    reasons.sort_unstable();
+    assert_eq!(reasons, ["backlog", "backlog", "depth", "depth", "input", "predecessor", "thread", "thread"]);
+    let metadata = reader.metadata();
+    let run = serde_json::to_value(metadata.run.as_ref().unwrap()).unwrap();
+    let statistics = &run["statistics"];
+    assert_eq!((metadata.schema_version, &statistics["calls"]), (iosonar_trace::SCHEMA_VERSION, &8.into()));
+    assert_eq!(
+        statistics["delay_reasons"],
+        serde_json::json!({"backlog": 2, "depth": 2, "input": 1, "predecessor": 1, "thread": 2})
+    );
+    for (old, new) in [("response_us", "latency_us"), ("issue_error_us", "delay_not_held_back_us")] {
+        assert!(statistics[old].is_null() && statistics[new].is_object(), "{old}");
+    }
+}
+
 /// A table with each type of column.
 fn valid_table() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();

@@ -16,7 +16,7 @@ use crate::{console, exit, human};
 /// The replayer and the kernel time the same issue some microseconds apart; a median above this is no noise.
 const MOST_NOISE_NS: u64 = 1_000_000;
 
-/// Check that every request of a replay is in a recording made during it
+/// Check that a recording has every request of a replay
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -12,7 +12,7 @@ use crate::tables::{self, Job, Reading, edits, writable_format_named};
 use crate::usage::misuse;
 use crate::written;
 
-/// Change a load or a trace of calls: select, shift, spread, merge, anonymise, …
+/// Change a load or a trace: select, shift, spread, merge, …
 ///
 /// A pipeline is one or more transforms, separated by `|`; `--help-transform NAME` explains a transform. IN has any format;
 /// of a run, its load is used. A trace of calls has transforms of its own. The name of OUT determines its format.

@@ -18,7 +18,7 @@ use crate::console::status;
 use crate::usage::Usage;
 use crate::{tables, written};
 
-/// Generate a load: bursts, ramps, Poisson and other arrivals at random, sequential, Zipf and other positions
+/// Generate a load of bursts, ramps, random arrivals and more
 pub struct Args {
     arrivals: Settings,
     common: Common,
@@ -90,7 +90,7 @@ impl clap::Args for Args {
     fn augment_args(command: Command) -> Command {
         let kinds = arrivals::KINDS.iter().map(|kind| subcommand(kind));
         command
-            .about("Generate a load: bursts, ramps, Poisson, on/off; random, sequential, Zipf, hot spots")
+            .about("Generate a load of bursts, ramps, random arrivals and more")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand_value_name("KIND")

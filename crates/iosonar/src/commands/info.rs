@@ -9,7 +9,9 @@ use anyhow::Result;
 use crate::console;
 use crate::tables::{self, Info, Reading};
 
-/// Summarize a load, a run or a trace of calls: duration, requests, sizes, latencies, origin, completeness
+/// Summarize a load, a run or a trace of calls
+///
+/// Shows duration, requests, sizes, latencies, origin and completeness.
 ///
 /// Reads the whole file.
 #[derive(clap::Args)]

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::console::{answer_json_line, out, status};
 use crate::{human, tables};
 
-/// Find the rate that the storage sustained in replays with a rising rate
+/// Find the rate that the storage sustained
 ///
 /// A queue absorbs more than the storage sustains, for seconds. So the answer is the rate at which the storage completed requests
 /// while it was overloaded: while requests completed more than a second after their scheduled time (--late), because more were

@@ -21,7 +21,7 @@ use crate::usage::misuse;
 use crate::written::refuse_existing;
 use crate::{duration, fio, human};
 
-/// Record the live I/O of block devices as a load
+/// Record the I/O of block devices as a load
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

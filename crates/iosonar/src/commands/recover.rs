@@ -13,7 +13,7 @@ use crate::statistics;
 use crate::tables::{self, Reading};
 use crate::usage::misuse;
 
-/// Recover the result of a killed replay, or the load or trace of a killed recording
+/// Recover what a killed replay or recording has left
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -60,7 +60,7 @@ pub fn check(options: &Options) -> Result<()> {
 
 /// Reduces the number of issuing loops to one less than there are processors, if requests have deadlines and --wait does not
 /// say how the loops wait. Returns a warning if it does. More loops would have to take turns with each other and with the
-/// kernel's work for the device: see docs/benchmarks.md.
+/// kernel's work for the device: see bench/results/issuers.md.
 pub fn limit(options: &mut Options, processors: usize, has_deadlines: bool) -> Option<String> {
     let (issuers, most) = (options.issuing.issuers, processors.saturating_sub(1).max(1));
     if issuers <= most || !has_deadlines || options.issuing.wait.is_some() {

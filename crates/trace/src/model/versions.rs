@@ -109,7 +109,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::metadata::Kind;
+    use crate::model::metadata::{Kind, RequestTime};
 
     /// Reads a footer of this version with this `run`, and returns `run` as it is written again.
     fn footer(version: u32, run: Value) -> Value {
@@ -149,6 +149,14 @@ mod tests {
         assert_eq!(footer(2, new.clone()), new);
         // Not version 1: unknown keys stay.
         assert_eq!(footer(2, old.clone()), old);
+    }
+
+    #[test]
+    fn words_of_version_2_get_their_new_names() {
+        assert_eq!(footer(2, json!({"company": {"ready": 0.5}})), json!({"contention": {"ready": 0.5}}));
+        let mut old = serde_json::to_value(Metadata::new(Kind::Load, "test")).unwrap();
+        old["request_time"] = "asked".into();
+        assert_eq!(Metadata::from_json(old.to_string().as_bytes()).unwrap().request_time, RequestTime::Queued);
     }
 
     #[test]

@@ -273,7 +273,7 @@ fn what_a_program_cannot_say_is_refused_by_name_and_line() {
         ("verify=crc32c rw=write", "job.fio:4: verify=crc32c: cannot be converted: fio reads back"),
         ("verify_backlog=8", "job.fio:4: verify_backlog=8: cannot be converted"),
         ("iodept=4", "job.fio:4: iodept: unknown option; did you mean iodepth?"),
-        ("zzzzzz=4", "job.fio:4: zzzzzz: unknown option; docs/workloads.md"),
+        ("zzzzzz=4", "job.fio:4: zzzzzz: unknown option; docs/generated/job-options.md"),
         ("ioengine=cpuio cpuload=5", "job.fio:4: ioengine=cpuio: cannot be converted: cpuio makes no reads"),
         ("rw=read:-8k", "job.fio:4: rw=read:-8k: backwards"),
         ("rw=foo", "job.fio:4: rw=foo: unknown"),
@@ -336,31 +336,31 @@ fn nothing_is_ignored_in_silence() {
     assert_eq!(conversion.meanings, ["a: keeps one request outstanding: sequential writes of 4k; on a; 256 requests"]);
 }
 
-/// The tables of options in `docs/workloads.md`. After a change: `UPDATE_DOCS=1 cargo test --workspace docs_have_all_options`.
+const OPTIONS_HEAD: &str = "\
+# Options of job files
+
+<!-- Generated from crates/workload/src (UPDATE_DOCS=1 cargo test -p iosonar-workload docs_have_all_options). -->
+
+What becomes of each option of fio and vdbench when a [job file](../job-files.md) is converted.
+";
+
 #[test]
 fn docs_have_all_options() {
     use crate::conversion::options::described;
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workloads.md");
-    let mut text = std::fs::read_to_string(file).unwrap();
-    let found = text.clone();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/generated/job-options.md");
     let vdbench = [
         ("General", crate::vdbench::GENERAL),
         ("`sd`", crate::vdbench::SD),
         ("`wd`", crate::vdbench::WD),
         ("`rd`", crate::vdbench::RD),
     ];
-    let vdbench = vdbench.map(|(title, options)| format!("#### {title}\n\n{}", described(options)));
-    for (mark, table) in [("fio", described(OPTIONS)), ("vdbench", vdbench.join("\n"))] {
-        let (begin, end) = (format!("<!-- options of {mark} -->\n"), format!("<!-- end of the options of {mark} -->"));
-        let (before, rest) = text.split_once(&begin).expect("the table begins");
-        let (_, after) = rest.split_once(&end).expect("the table ends");
-        text = format!("{before}{begin}\n{table}\n{end}{after}");
-    }
+    let vdbench = vdbench.map(|(title, options)| format!("### {title}\n\n{}", described(options)));
+    let text = format!("{OPTIONS_HEAD}\n## fio\n\n{}\n## vdbench\n\n{}", described(OPTIONS), vdbench.join("\n"));
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(file, &text).unwrap();
-        return;
     }
-    assert!(found == text, "docs/workloads.md is out of date: run this test with UPDATE_DOCS=1");
+    let found = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(found == text, "docs/generated/job-options.md is out of date: run this test with UPDATE_DOCS=1");
 }
 
 mod any_text {

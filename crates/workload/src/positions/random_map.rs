@@ -11,9 +11,9 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "random-map",
         about: "Every block once, in random order; a request ends before a used block",
-        details: "fio's random map, for requests of several sizes: a block (of the alignment) is drawn, and the first unused one from there\n\
-                  on is the position. A request that would reach a used block becomes shorter, so that the mean size is smaller than\n\
-                  that of the sizes asked for. When all blocks are used, the map is emptied. It needs one bit for each block.",
+        details: "fio's random map for several sizes: the first unused block (of the alignment) from a random one on. A request that\n\
+                  would reach a used block becomes shorter, and so does the mean. When all are used, the map is emptied. It needs\n\
+                  one bit for each block.",
         params: &[],
         example: "random-map",
     },

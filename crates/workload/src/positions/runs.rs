@@ -11,9 +11,7 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "runs",
         about: "Sequential runs that start at random positions",
-        details: "A request goes to a uniformly distributed position, or starts where the one before ended and wraps around at the end\n\
-                  of the space. With `length`, runs have this many requests; otherwise each request starts a run with the\n\
-                  probability `random`.",
+        details: "The starts are uniform. A run wraps around at the end of the space.",
         params: &[
             ParamSpec {
                 name: "random",

@@ -12,7 +12,7 @@ mod measured;
 mod picture;
 mod random;
 
-/// Tell how long it takes to fill a cache, and how often it hits
+/// Compute how long a cache takes to fill, and its hit ratio
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

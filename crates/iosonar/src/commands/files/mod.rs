@@ -15,7 +15,7 @@ mod record;
 mod replay;
 mod scale;
 
-/// Record what programs do to files, and replay it in a stated order at a stated time
+/// Record and replay what programs do to files
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -65,7 +65,8 @@ impl Column {
 
     /// Its name in files of the given version. Without a version, `exists` says whether a file has a name.
     pub fn name_in(&self, version: Option<u32>, exists: impl Fn(&str) -> bool) -> &'static str {
-        let is_former = |last, name| version.map_or_else(|| !exists(self.name) && exists(name), |version| version <= last);
+        let is_former =
+            |last, name| version.map_or_else(|| !exists(self.name) && exists(name), |version| version <= last);
         self.former.filter(|&(last, name)| is_former(last, name)).map_or(self.name, |(_, name)| name)
     }
 }
