@@ -21,7 +21,7 @@ pub mod transforms;
 pub use error::{Error, Result, system_text};
 pub use formats::{Format, Opened, Options};
 pub use io::guarded::is_guarded;
-pub use io::stream::{ConversionLoss, Reader, Writer};
+pub use io::stream::{ConversionLoss, InMemory, Reader, Writer};
 pub use io::writer_thread::WriterThread;
 pub use io::{input, output, pipe, small_file};
 pub use model::io_result::{DelayReason, IoResult, Outcome};

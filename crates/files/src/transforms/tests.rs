@@ -1,22 +1,9 @@
 //! Transforms of small traces.
 
-use iosonar_trace::{Nanos, Reader};
+use iosonar_trace::{InMemory, Nanos};
 
 use super::*;
 use crate::{CallKind, InitialProcess, Metadata, Name};
-
-/// Reads calls from memory.
-struct Calls(std::vec::IntoIter<Call>, Metadata);
-
-impl Reader<Call> for Calls {
-    fn next(&mut self) -> iosonar_trace::Result<Option<Call>> {
-        Ok(self.0.next())
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.1
-    }
-}
 
 fn call(second: i64, kind: CallKind, path: Option<&str>) -> Call {
     Call { path: path.map(Name::from), process: 7, ..Call::new(Nanos(second * 1_000_000_000), 7, kind) }
@@ -24,7 +11,7 @@ fn call(second: i64, kind: CallKind, path: Option<&str>) -> Call {
 
 fn edited(calls: &[Call], metadata: Metadata, pipeline: &str) -> (Vec<Call>, Metadata) {
     let pipeline = pipeline.parse::<Pipeline>().unwrap_or_else(|error| panic!("{error}"));
-    let mut reader = pipeline.apply(Box::new(Calls(Vec::from(calls).into_iter(), metadata))).unwrap();
+    let mut reader = pipeline.apply(Box::new(InMemory::new(calls.to_vec(), metadata))).unwrap();
     let mut result = Vec::new();
     while let Some(call) = reader.next().unwrap() {
         result.push(call);

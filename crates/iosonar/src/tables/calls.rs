@@ -42,25 +42,20 @@ pub static FAMILY: Family = Family {
 const IS: &str = "a trace of calls";
 
 const LOSSES: &[Loss] = &[
-    Loss { key: "uring", name: "io_uring", what: " executed by io_uring", warning: "" },
-    Loss { key: "bad_lines", name: "bad lines", what: " could not be understood", warning: "lines left out as bad" },
-    Loss {
-        key: "lost_events",
-        name: "lost events",
-        what: " lost while recording",
-        warning: "events lost when the trace was recorded",
-    },
+    Loss::new("uring", "io_uring", " executed by io_uring", ""),
+    Loss::new("bad_lines", "bad lines", " could not be understood", "lines left out as bad"),
+    Loss::new("lost_events", "lost events", " lost while recording", "events lost when the trace was recorded"),
 ];
 
 /// How text of strace is read.
 #[derive(clap::Args, Clone, Default)]
-pub struct Reading {
+pub struct StraceReading {
     /// For text of strace: the working directory in which the command was started [default: the paths stay relative]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
 }
 
-impl Reading {
+impl StraceReading {
     fn options(&self) -> OpenOptions {
         OpenOptions { cwd: self.cwd.clone() }
     }
@@ -123,6 +118,8 @@ fn opened<R: Row<Metadata = Metadata>>(
 impl Told for Call {
     type Summary = (Summary, Locator);
     const LOSSES: &'static [Loss] = LOSSES;
+    const LINES: fn(&Value, &mut Lines) = |object, lines| lines::add(object, false, lines);
+    const AFTER: fn(&Value) -> String = lines::table;
 
     fn summary(rows: &dyn Reader<Self>, _: &str) -> Self::Summary {
         (Summary::default(), Locator::new(rows.metadata()))
@@ -137,14 +134,6 @@ impl Told for Call {
         object.extend(summary.json());
         let lost: BTreeMap<String, u64> = files.lost();
         object.insert("changes_not_replayed".into(), json!(lost));
-    }
-
-    fn lines(object: &Value, lines: &mut Lines) {
-        lines::add(object, false, lines);
-    }
-
-    fn after(object: &Value, text: &mut String) {
-        *text += &lines::table(object);
     }
 
     fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {
@@ -177,6 +166,8 @@ impl Told for Call {
 impl Told for CallResult {
     type Summary = RunSummary;
     const LOSSES: &'static [Loss] = LOSSES;
+    const LINES: fn(&Value, &mut Lines) = |object, lines| lines::add(object, true, lines);
+    const AFTER: fn(&Value) -> String = lines::table;
 
     fn summary(_: &dyn Reader<Self>, _: &str) -> Self::Summary {
         RunSummary::new()
@@ -188,14 +179,6 @@ impl Told for CallResult {
 
     fn enter(summary: Self::Summary, _: &Metadata, object: &mut Map<String, Value>) {
         object.extend(summary.json());
-    }
-
-    fn lines(object: &Value, lines: &mut Lines) {
-        lines::add(object, true, lines);
-    }
-
-    fn after(object: &Value, text: &mut String) {
-        *text += &lines::table(object);
     }
 
     fn convert(file: Opened<Self>, _: &Job<'_>) -> Result<()> {

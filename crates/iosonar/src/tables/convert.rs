@@ -198,7 +198,7 @@ pub fn report<R: Told>(output: &Path, metadata: &R::Metadata, loss: &ConversionL
     let size = fs::metadata(output).map_or(String::new(), |s| format!(", {}", human::bytes(s.len())));
     let rows = human::counted(metadata.rows(), R::NOUN);
     let held = match loss.rows {
-        0 => rows + &R::mix(counts),
+        0 => rows + &(R::MIX)(counts),
         left_out => format!("{} of {rows}", human::count(metadata.rows().saturating_sub(left_out))),
     };
     status!("{}: {held} over {}{size}", output.display(), human::span(seconds(&about["span"])));

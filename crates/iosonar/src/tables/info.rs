@@ -74,7 +74,7 @@ fn for_people<R: Told>(object: &Value, described: &str) -> String {
     if let Some(first) = preamble.next() {
         lines.add("preamble", format!("{first}{}", if preamble.next().is_some() { " …" } else { "" }));
     }
-    R::lines(object, &mut lines);
+    (R::LINES)(object, &mut lines);
     for loss in R::LOSSES {
         let count = number(&object["counts"][loss.key]);
         if count > 0 {
@@ -88,6 +88,5 @@ fn for_people<R: Told>(object: &Value, described: &str) -> String {
     if notices.len() > MOST_NOTES {
         lines.add("", format!("and {} more notes; --json shows all", notices.len() - MOST_NOTES));
     }
-    R::after(object, &mut lines.0);
-    lines.0
+    lines.0 + &(R::AFTER)(object)
 }

@@ -31,10 +31,10 @@ static FAMILIES: [&Family; 2] = [&calls::FAMILY, &requests::FAMILY];
 #[derive(clap::Args, Default)]
 pub struct Reading {
     #[command(flatten)]
-    requests: requests::formats::Reading,
+    requests: requests::formats::FormatReading,
 
     #[command(flatten)]
-    calls: calls::Reading,
+    calls: calls::StraceReading,
 }
 
 /// Opens the files of one trace. The name of the output says what standard input or a pipe brings.

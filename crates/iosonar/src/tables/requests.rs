@@ -32,22 +32,22 @@ pub static FAMILY: Family = Family {
 const IS: &str = "a load or a run";
 
 const LOSSES: &[Loss] = &[
-    Loss { key: "bad_lines", name: "bad lines", what: "", warning: "lines left out as bad" },
-    Loss { key: "time_jumps", name: "time jumps", what: "", warning: "" },
-    Loss { key: "lost_events", name: "lost events", what: "", warning: "events lost when the trace was recorded" },
-    Loss { key: "unmatched", name: "unmatched", what: "", warning: "requests without completion in the trace" },
-    Loss {
-        key: "unmatched_completions",
-        name: "orphans",
-        what: " completions without their request",
-        warning: "completions without their request in the trace",
-    },
-    Loss {
-        key: "impossible_times",
-        name: "impossible",
-        what: " latencies or queueing times, negative or beyond a year: left out",
-        warning: "times of a request left out as impossible (latency or queueing negative, or beyond a year)",
-    },
+    Loss::new("bad_lines", "bad lines", "", "lines left out as bad"),
+    Loss::new("time_jumps", "time jumps", "", ""),
+    Loss::new("lost_events", "lost events", "", "events lost when the trace was recorded"),
+    Loss::new("unmatched", "unmatched", "", "requests without completion in the trace"),
+    Loss::new(
+        "unmatched_completions",
+        "orphans",
+        " completions without their request",
+        "completions without their request in the trace",
+    ),
+    Loss::new(
+        "impossible_times",
+        "impossible",
+        " latencies or queueing times, negative or beyond a year: left out",
+        "times of a request left out as impossible (latency or queueing negative, or beyond a year)",
+    ),
 ];
 
 /// Totals, and the bad lines of the file's source, if its header counts them.
@@ -82,6 +82,8 @@ pub fn source_bad_lines<R: Row<Metadata = Metadata>>(rows: &dyn Reader<R>, name:
 impl Told for Request {
     type Summary = Summary<LoadSummary>;
     const LOSSES: &'static [Loss] = LOSSES;
+    const LINES: fn(&Value, &mut Lines) = lines::add;
+    const MIX: fn(&Value) -> String = mix;
 
     fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary {
         Summary::of(LoadSummary::default(), rows, name)
@@ -97,10 +99,6 @@ impl Told for Request {
         object.extend(summary.totals.json());
     }
 
-    fn lines(object: &Value, lines: &mut Lines) {
-        lines::add(object, lines);
-    }
-
     fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {
         let pipeline = job.pipeline::<Self>(IS)?;
         if pipeline.is_some() {
@@ -113,15 +111,13 @@ impl Told for Request {
         advise(job.output, to, &metadata);
         Ok(())
     }
-
-    fn mix(counts: &Value) -> String {
-        mix(counts)
-    }
 }
 
 impl Told for IoResult {
     type Summary = Summary<RunSummary>;
     const LOSSES: &'static [Loss] = LOSSES;
+    const LINES: fn(&Value, &mut Lines) = lines::add;
+    const MIX: fn(&Value) -> String = mix;
 
     fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary {
         Summary::of(RunSummary::new(), rows, name)
@@ -135,10 +131,6 @@ impl Told for IoResult {
         summary.enter(metadata, summary.totals.work(), object);
         object.extend(summary.totals.sizes.json());
         object.extend(summary.totals.json());
-    }
-
-    fn lines(object: &Value, lines: &mut Lines) {
-        lines::add(object, lines);
     }
 
     fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {
@@ -155,10 +147,6 @@ impl Told for IoResult {
         let Opened { name, described, format, rows, accept } = file;
         let rows = iosonar_trace::into_load(Trace::Run(rows))?;
         Request::convert(Opened { name, described, format, rows, accept }, job)
-    }
-
-    fn mix(counts: &Value) -> String {
-        mix(counts)
     }
 }
 

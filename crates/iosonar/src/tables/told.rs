@@ -17,6 +17,12 @@ pub trait Told: Row {
     type Summary;
     /// What may be missing or wrong in a file.
     const LOSSES: &'static [Loss];
+    /// Adds the lines for people, from the JSON object.
+    const LINES: fn(&Value, &mut Lines);
+    /// What comes after all lines.
+    const AFTER: fn(&Value) -> String = |_| String::new();
+    /// The rows by their kinds in `counts`, as ` (3 reads, …)`.
+    const MIX: fn(&Value) -> String = |_| String::new();
 
     /// The totals of no rows. Nothing was read yet.
     fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary;
@@ -27,23 +33,12 @@ pub trait Told: Row {
     /// Enters the totals into the JSON object, which has the metadata.
     fn enter(summary: Self::Summary, metadata: &Self::Metadata, object: &mut Map<String, Value>);
 
-    /// Adds the lines for people, from the JSON object.
-    fn lines(object: &Value, lines: &mut Lines);
-
-    /// Adds what comes after all lines.
-    fn after(_object: &Value, _text: &mut String) {}
-
     /// Converts a file.
     fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()>;
 
     /// What a conversion wrote, from the metadata of its input.
     fn written(_output: &Path, read: Self::Metadata) -> Self::Metadata {
         read
-    }
-
-    /// The rows by their kinds, as ` (3 reads, …)`.
-    fn mix(_counts: &Value) -> String {
-        String::new()
     }
 
     /// Joins the parts of a killed recording; returns the number of rows. `None` if it has a single one.
@@ -62,6 +57,13 @@ pub struct Loss {
     pub what: &'static str,
     /// What follows the number in a warning after a conversion; empty without one.
     pub warning: &'static str,
+}
+
+impl Loss {
+    /// A count of what is missing or wrong.
+    pub const fn new(key: &'static str, name: &'static str, what: &'static str, warning: &'static str) -> Self {
+        Self { key, name, what, warning }
+    }
 }
 
 /// What `info` prints.

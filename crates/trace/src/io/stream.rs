@@ -31,6 +31,29 @@ pub trait Reader<R: Row>: Send {
     }
 }
 
+/// Reads rows from memory.
+pub struct InMemory<R: Row> {
+    rows: std::vec::IntoIter<R>,
+    metadata: R::Metadata,
+}
+
+impl<R: Row> InMemory<R> {
+    /// Reads these rows.
+    pub fn new(rows: Vec<R>, metadata: R::Metadata) -> Self {
+        Self { rows: rows.into_iter(), metadata }
+    }
+}
+
+impl<R: Row> Reader<R> for InMemory<R> {
+    fn next(&mut self) -> Result<Option<R>> {
+        Ok(self.rows.next())
+    }
+
+    fn metadata(&self) -> &R::Metadata {
+        &self.metadata
+    }
+}
+
 /// Writes rows one at a time. The file gets its final name in [`Writer::finish`]. A writer that is dropped before removes
 /// the file, unless [`Writer::checkpoint`] was called.
 pub trait Writer<R: Row>: Send {

@@ -13,7 +13,7 @@ use crate::tables::family::{AnyFile, Opened, name_of};
 
 /// How to read a file whose content is ambiguous.
 #[derive(clap::Args, Default)]
-pub struct Reading {
+pub struct FormatReading {
     /// The format of the input [default: by its content]
     #[arg(long, value_name = "FORMAT", value_parser = format_named)]
     from: Option<&'static Format>,
@@ -24,7 +24,7 @@ pub struct Reading {
     action: Option<Action>,
 }
 
-impl Reading {
+impl FormatReading {
     /// Opens the files of one trace.
     pub fn open(&self, paths: &[PathBuf]) -> Result<Box<dyn AnyFile>> {
         let paths_of: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
