@@ -25,6 +25,8 @@ def test_logarithmic_ticks_carry_their_unit() -> None:
 
 def test_a_short_logarithmic_axis_has_more_labels() -> None:
     assert ticks(Axis("Latency", Unit.SECONDS, 2e-4, 2e-3, Scale.LOG)).texts == ["200 µs", "500 µs", "1 ms", "2 ms"]
+    two = ticks(Axis("Latency", Unit.SECONDS, 1e-3, 2e-2, Scale.LOG))
+    assert two.texts == ["1 ms", "2 ms", "5 ms", "10 ms", "20 ms"]
 
 
 def test_a_label_that_names_what_is_counted_has_no_unit() -> None:
@@ -60,7 +62,7 @@ def test_bandwidth_is_decimal() -> None:
     assert (marks.texts, marks.unit) == (["0", "1 MB/s", "2 MB/s", "3 MB/s", "4 MB/s", "5 MB/s", "6 MB/s"], "")
 
 
-def test_linear_ticks() -> None:
+def test_ticks_of_a_linear_axis_are_round() -> None:
     found = ticks(Axis("Throughput", Unit.REQUESTS_PER_S, 0, 2650))
     assert found.texts == [
         "0",
@@ -92,7 +94,7 @@ def test_all_dots_have_one_size(pixels: int) -> None:
     assert (opacity[: 2 * pixels, : 2 * pixels].sum() / 4) >= alone.sum(), "a dot of many is no smaller"
 
 
-def test_sizes() -> None:
+def test_a_size_is_a_name_or_width_and_height() -> None:
     assert Size.parse("4k") == Size(3840, 2160)
     assert Size.parse("1200x800").cells(10**6) == (534, 276)
     assert Size.parse("1200x800").cells(1000) == (267, 138)

@@ -44,6 +44,12 @@ def test_help_fits_a_narrow_terminal() -> None:
         (["sql", "--nonsense"], "no such option: --nonsense"),
         (["sql", "a", "--format", "x"], "invalid value for '--format': 'x' is not one of"),
         (["campaign", "nonsense"], "no such command 'nonsense'"),
+        (["report", "--bad-count", "x"], "invalid value for '--bad-count': `x` is not a whole number of 1 or more"),
+        (["campaign", "new", "--repeats", "0"], "invalid value for '--repeats': `0` is not a whole number of 1"),
+        (
+            ["sensitivity", "--repeat", "1001"],
+            "invalid value for '--repeat': `1001` is not a whole number from 1 to 1000",
+        ),
         (["campaign", "new"], "missing argument"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
@@ -58,7 +64,7 @@ def test_usage_errors_have_the_look_of_the_other_half(words: list[str], said: st
     assert "\n\nUsage: iosonar " in ours.stderr
 
 
-def test_the_binary_has_all_options_for_completions_and_man_pages() -> None:
+def test_completions_and_man_pages_have_all_options() -> None:
     described = json.dumps(definitions(), indent=1, ensure_ascii=False) + "\n"
     if os.environ.get("UPDATE_DOCS"):
         COPY.write_text(described, encoding="utf-8")

@@ -54,6 +54,25 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 #[test]
+fn unreadable_rows_of_a_table_are_not_counted_as_requests() {
+    let folder = folder(&[]);
+    for (name, kept) in [("v1.replay.parquet", "x.replay.gz"), ("v2.load.parquet", "x.load.parquet")] {
+        let damaged = format!("{}/../trace/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+        let found = info(&folder, &damaged);
+        assert_eq!((&found["counts"]["requests"], &found["unreadable_rows"]), (&4.into(), &1.into()), "{name}");
+        assert_eq!(found["span"]["last_ns"], 2000, "{name}");
+        for output in [kept, "y.load.parquet"] {
+            let words = stderr_of(&folder, &["convert", &damaged, output, "--overwrite"], true);
+            assert!(words.contains("is damaged: 1 row unreadable, left out"), "{words}");
+            assert!(words.contains(&format!("{output}: 4 requests (1 read, 1 write, 2 others)")), "{words}");
+            let converted = info(&folder, output);
+            let counts = (&converted["counts"]["requests"], &converted["unreadable_rows"]);
+            assert_eq!(counts, (&4.into(), &0.into()), "{name} {output}");
+        }
+    }
+}
+
+#[test]
 fn options_that_do_not_apply_to_a_format_are_refused() {
     let folder = folder(&[("a.load", LOAD)]);
     let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet", "--action", "D"], false);
@@ -115,7 +134,7 @@ fn a_run_converts_to_a_run_or_a_load() {
 }
 
 #[test]
-fn info_counts() {
+fn info_counts_the_requests_of_a_load() {
     let folder = folder(&[("a.load", LOAD)]);
     let load = info(&folder, "a.load");
     assert_eq!(load["counts"]["requests"], 3);
@@ -189,7 +208,7 @@ fn the_wrong_format_is_an_error_not_an_empty_load() {
 }
 
 #[test]
-fn a_trace_without_the_chosen_events_is_an_error_not_an_empty_load() {
+fn a_trace_without_the_chosen_events_is_an_error() {
     let events = "\
 dd 1 [000] 1.000000: block:block_bio_queue: 253,0 W 0 + 8 [dd]
 dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
@@ -236,7 +255,7 @@ fn an_input_named_twice_is_refused() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn errors_of_convert_say_what_to_do() {
     let folder = folder(&[("a.load", LOAD), ("empty", ""), ("noise", "\u{1}\u{2}nothing of the kind\n")]);
     fs::hard_link(folder.path().join("a.load"), folder.path().join("link.load")).unwrap();
     for (arguments, explanation) in [

@@ -50,7 +50,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The largest size.
+    /// The largest size that can be drawn.
     pub fn largest(&self) -> Sectors {
         self.steps.iter().map(|(size, _)| *size).max().unwrap_or_default()
     }
@@ -90,6 +90,26 @@ impl Sizes {
         let point = rng.random::<f64>() * total;
         let index = self.steps.partition_point(|(_, upto)| *upto <= point);
         self.steps.get(index).map_or(last, |(size, _)| *size)
+    }
+
+    /// A size of at most this length: that of a draw, or the first after it that is short enough; if all of these are longer,
+    /// another is drawn. `None` if all sizes are longer.
+    pub(crate) fn pick_within(&self, most: Sectors, rng: &mut Rng) -> Option<Sectors> {
+        let last = self.steps.iter().rposition(|(size, _)| *size <= most)?;
+        // Draws beyond the last such size are those that are drawn again.
+        let point = if self.steps.len() == 1 { 0.0 } else { rng.random::<f64>() * self.steps[last].1 };
+        let drawn = self.steps.partition_point(|(_, upto)| *upto <= point).min(last);
+        self.steps[drawn..].iter().map(|(size, _)| *size).find(|size| *size <= most)
+    }
+
+    /// The largest size of at most this length.
+    pub(crate) fn largest_within(&self, most: Sectors) -> Option<Sectors> {
+        self.steps.iter().map(|(size, _)| *size).filter(|size| *size <= most).max()
+    }
+
+    /// The smallest size.
+    pub(crate) fn smallest(&self) -> Sectors {
+        self.steps.iter().map(|(size, _)| *size).min().unwrap_or_default()
     }
 
     fn lognormal(settings: &Settings) -> Result<Self, String> {
@@ -208,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn lognormal_sizes_have_exactly_the_mean_asked_for_and_stay_within_their_bounds() {
+    fn lognormal_sizes_have_the_exact_mean_within_their_bounds() {
         for text in [
             "lognormal",
             "lognormal mean=64k sigma=2 granularity=512B smallest=4k largest=1M",
@@ -241,6 +261,24 @@ mod tests {
         ] {
             assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_drawn_again() {
+        let mut rng = Rng::seed_from_u64(1);
+        let mut count = |text: &str, most: u64| {
+            let sizes: Sizes = text.parse().unwrap();
+            let mut counts = std::collections::BTreeMap::<Option<u64>, u32>::new();
+            for _ in 0..10_000 {
+                *counts.entry(sizes.pick_within(Sectors(most), &mut rng).map(|size| size.0)).or_default() += 1;
+            }
+            counts.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(count("4k:70,64k:30", 127), [(Some(8), 10_000)]);
+        assert_eq!(count("4k:70,64k:30", 7), [(None, 10_000)]);
+        // In the place of a size that is too long comes the next one of the list, as in fio.
+        let [(Some(8), small), (Some(16), medium)] = count("64k:50,4k:25,8k:25", 100)[..] else { panic!() };
+        assert!(small.abs_diff(3 * medium) < 700, "{small} {medium}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ import typer
 import typer.core
 
 from iosonar import units
+from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command, Group
 from iosonar.cli.run import FAILED, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError, UserError
@@ -125,7 +126,9 @@ def new(
         list[str] | None,
         typer.Option(metavar="DEVICE", help="A device to replay on; its data will be destroyed. May be repeated."),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Repeat each run this many times.")] = 1,
+    repeats: Annotated[
+        int, typer.Option(parser=whole_number(1), metavar="N", help="Repeat each run this many times.")
+    ] = 1,
 ) -> None:
     """Create a directory tree with commented confs to start from."""
 
@@ -267,8 +270,9 @@ def _print_end(ended: Ended, as_json: bool) -> None:
         return
     # Each reason was printed when the leaf ended.
     names = ", ".join(plain(name) for name, _ in ended.failed)
-    failed = f"{len(ended.failed)} failed{names and f': {names}'}"
-    print_error(f"{units.counted(len(ended.done), 'leaf', 'leaves')} done, {failed}")
+    print_error(
+        f"{units.counted(len(ended.done), 'leaf', 'leaves')} done, {len(ended.failed)} failed{names and f': {names}'}"
+    )
     for text in ended.not_undone:
         print_error(f"not undone: {text}")
 

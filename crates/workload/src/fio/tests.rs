@@ -60,8 +60,15 @@ fn each_option_has_its_meaning() {
         ("rw=randrw bs=4k,64k size=1m norandommap", "op = \"write\"\nsizes = \"64k\""),
         ("rw=read bs=1m size=8m", "sizes = \"1M\""),
         ("rw=read bs=4k bsrange=4k-12k size=1m", "sizes = \"4k:1,8k:1,12k:1\""),
-        ("rw=read bsrange=4k-12k bs=4k size=1m", "sizes = \"4k\""),
-        ("rw=read bssplit=4k/70:64k size=1m", "sizes = \"4k:70,64k:30\""),
+        ("rw=read bsrange=4k-12k bs=4k size=1m", "sizes = \"4k:1,8k:1,12k:1\"\nredraw_sizes = true"),
+        ("rw=read bssplit=4k/50:10k/50 size=1m", "sizes = \"4k:50,8k:50\""),
+        (
+            "rw=randread bssplit=8k/50:64k/50 bsrange=4k-32k size=1m",
+            "sizes = \"8k:50,32k:50\"\nredraw_sizes = true\npositions = \"random-map\"\nregion",
+        ),
+        ("rw=randread bssplit=4k/50:8k/50 percentage_random=30 size=1m", "positions = \"random-map random=30%\""),
+        ("rw=randread bssplit=4k/50:8k/50 percentage_random=30 norandommap size=1m", "positions = \"runs random=30%\""),
+        ("rw=read bssplit=4k/70:64k size=1m", "sizes = \"64k:30,4k:70\""),
         ("rw=randwrite bssplit=4k/100,8k/50:16k/50 size=1m norandommap", "sizes = \"8k:50,16k:50\""),
         ("rw=randread random_distribution=zipf:1.2 size=1m", "positions = \"zipf exponent=1.2 ranks=hashed\""),
         (
@@ -186,7 +193,11 @@ fn a_flush_after_writes_of_a_mix_is_noted() {
 #[test]
 fn several_files_of_a_job_take_turns() {
     let of = |service: &str| streams(&format!("[a]\nnrfiles=4\nfile_service_type={service}\nsize=16m\n"));
-    assert!(of("random:8").contains("positions = \"streams count=4 run=8\""));
+    assert!(of("roundrobin").contains("positions = \"files count=4\"\nrequests = 4096"), "{}", of("roundrobin"));
+    assert!(of("random:8").contains("positions = \"files count=4 order=random run=8\""));
+    assert!(of("roundrobin\nrw=randread").contains("positions = \"files count=4 of=shuffled\""));
+    let runs = of("roundrobin\nrw=randread\nbsrange=4k-8k\npercentage_random=9");
+    assert!(runs.contains("positions = \"files count=4 of='random-map random=9%'\""), "{runs}");
     assert!(of("sequential").contains("positions = \"sequential\""));
     // Each of three files has a third of the size, in whole sectors.
     let text = streams("[a]\nfilename=x1:x2:x3\nsize=1m\n");
@@ -383,7 +394,7 @@ mod any_text {
 
     proptest! {
         #[test]
-        fn never_panics(text in "\\PC{0,200}") {
+        fn no_text_of_a_job_file_panics(text in "\\PC{0,200}") {
             _ = convert("job.fio", &text, &Outside::NOTHING).map(|conversion| conversion.program("job.fio"));
         }
 

@@ -33,9 +33,9 @@ const RULES: &[Rule] = &[
     (&["ba", "random_distribution", "percentage_random", "norandommap"], |f| !f.is_random, "positions are sequential"),
     (&["norandommap"], |f| f.is_random && f.has_law(), "random_distribution has no map of blocks"),
     (&["ba"], |f| f.is_random && f.is_sequential_by_percentage(), "percentage_random=0: positions are sequential"),
-    (&["bs"], |f| f.is_before("bs", "bsrange"), "bsrange comes later"),
-    (&["bsrange"], |f| f.is_before("bsrange", "bs"), "bs comes later"),
-    (&["bs", "bsrange"], |f| f.job.has("bssplit"), "bssplit has the sizes"),
+    (&["bs"], |f| f.job.has("bssplit"), "bssplit has the sizes"),
+    (&["bs"], |f| f.job.has("bsrange") && !f.job.has("bssplit"), "bsrange has the sizes"),
+    (&["bsrange"], |f| f.is_before("bsrange", "bssplit"), "bssplit comes later"),
     (&["rate", "rate_iops"], |f| !f.has_rate, "it is the rate of no direction of rw"),
     (&["rate_process"], |f| !f.has_rate, "the job has no rate"),
     (&["thinktime_blocks"], |f| !f.is_on("thinktime"), "the job has no thinktime"),
@@ -155,7 +155,8 @@ mod tests {
             ("norandommap rw=read", "positions are sequential"),
             ("norandommap rw=randread random_distribution=zipf:1.2", "random_distribution has no map"),
             ("bs=8k bssplit=4k/50:8k/50", "bssplit has the sizes"),
-            ("bs=8k bsrange=4k-8k", "bsrange comes later"),
+            ("bs=8k bsrange=4k-8k", "bsrange has the sizes"),
+            ("bsrange=4k-8k bssplit=4k/50:8k/50", "bssplit comes later"),
             ("rate=,1m rw=read", "it is the rate of no direction"),
             ("rate_process=poisson", "the job has no rate"),
             ("thinktime_blocks=8", "the job has no thinktime"),
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_of_several_jobs_is_named_with_those_in_which_it_has_no_effect() {
+    fn an_option_is_named_with_the_jobs_it_has_no_effect_in() {
         let jobs = "[global]\nsize=1m\nrwmixread=70\n[a]\nrw=randrw\n[b]\nrw=read\n[c]\nrw=write\n";
         let ignored = converted(jobs).ignored;
         assert_eq!(

@@ -4,7 +4,7 @@ use iosonar_trace::params::Definition;
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
-use super::{Kind, Positions, Space};
+use super::{Draw, Kind, Positions, Space};
 use crate::Rng;
 
 pub static KIND: Kind = Kind {
@@ -26,6 +26,11 @@ impl Positions for Uniform {
     fn next(&mut self, sectors: Sectors, rng: &mut Rng) -> Sector {
         self.space.sector(rng.random_range(0..self.space.slots_for(sectors)))
     }
+
+    fn next_fitting(&mut self, draw: &mut Draw<'_>, rng: &mut Rng) -> (Sector, Sectors) {
+        let slot = rng.random_range(0..self.space.slots_for_smallest());
+        (self.space.sector(slot), draw(self.space.room(slot)).unwrap_or_default())
+    }
 }
 
 #[cfg(test)]
@@ -34,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_requests_reach_the_end_of_the_space_although_large_ones_do_not() {
+    fn small_requests_reach_the_end_that_large_ones_do_not() {
         let space = Space::new(Sectors(1000 * 8), Sectors(8), Sectors(900 * 8)).unwrap();
         let (mut uniform, mut rng) = (Uniform { space }, <Rng as rand::SeedableRng>::seed_from_u64(5));
         let mut last = |sectors| (0..10_000).map(|_| uniform.next(Sectors(sectors), &mut rng).0).max().unwrap();

@@ -9,6 +9,9 @@ use iosonar_trace::params::did_you_mean;
 use iosonar_trace::{Metadata, OpenedFile, Options, path_text};
 use serde_json::{Value, json};
 
+use super::source_bad_lines;
+use crate::console::status;
+use crate::human;
 use crate::tables::family::{AnyFile, Opened, name_of};
 
 /// How to read a file whose content is ambiguous.
@@ -41,8 +44,19 @@ impl FormatReading {
 
     fn opened(&self, file: OpenedFile, name: String) -> Box<dyn AnyFile> {
         let (described, format) = (described(&file), about(&file));
+        let source_bad_lines = match &file.rows {
+            trace::Opened::Load(rows) => source_bad_lines(&**rows, &name),
+            trace::Opened::Run(rows) => source_bad_lines(&**rows, &name),
+        };
         let (from, of_file, of_name) = (self.from, file.format, name.clone());
-        let accept = Box::new(move |metadata: &Metadata| refuse_empty(&of_name, from, of_file, metadata));
+        let accept = Box::new(move |metadata: &Metadata| {
+            refuse_empty(&of_name, from, of_file, metadata)?;
+            let unreadable = source_bad_lines.map_or(0, |of_source| metadata.counts.bad_lines - of_source);
+            if unreadable > 0 {
+                status!("warning: {of_name} is damaged: {} unreadable, left out", human::counted(unreadable, "row"));
+            }
+            Ok(())
+        });
         match file.rows {
             trace::Opened::Load(rows) => Box::new(Opened { name, described, format, rows, accept }),
             trace::Opened::Run(rows) => Box::new(Opened { name, described, format, rows, accept }),

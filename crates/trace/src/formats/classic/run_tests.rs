@@ -111,7 +111,7 @@ proptest! {
 }
 
 #[test]
-fn tools_that_look_for_semicolons_find_the_column_names_and_the_rows() {
+fn only_column_names_and_rows_have_semicolons() {
     let folder = Folder::new();
     let flush = IoResult { op: Op::Flush, sectors: Sectors(0), bytes_done: 0, ..row(2, 2) };
     let dropped = IoResult { issued: None, completed: None, bytes_done: 0, outcome: Outcome::Dropped, ..row(3, 3) };
@@ -137,7 +137,7 @@ fn tools_that_look_for_semicolons_find_the_column_names_and_the_rows() {
 }
 
 #[test]
-fn a_text_that_is_cut_anywhere_is_incomplete_and_without_a_verdict_but_still_fake() {
+fn a_text_cut_anywhere_is_incomplete_and_still_fake() {
     let folder = Folder::new();
     let mut metadata = metadata();
     metadata.run.as_mut().unwrap().fake = String::from("FAKE RESULT: of nothing").into();
@@ -153,7 +153,7 @@ fn a_text_that_is_cut_anywhere_is_incomplete_and_without_a_verdict_but_still_fak
 }
 
 #[test]
-fn texts_of_the_metadata_keep_their_spaces_wherever_a_comment_line_ends() {
+fn metadata_keeps_its_spaces_at_the_ends_of_comment_lines() {
     let folder = Folder::new();
     for shift in ["", "x"] {
         let mut metadata = metadata();
@@ -187,7 +187,7 @@ impl Folder {
 }
 
 #[test]
-fn a_text_whose_rows_were_changed_by_other_programs_has_no_verdict() {
+fn a_text_with_rows_changed_by_others_has_no_verdict() {
     let folder = Folder::new();
     let rows: Vec<_> = (0..9).map(|number| row(number, 9 - number as i64)).collect();
     let text = folder.text(&rows, &metadata());
@@ -218,6 +218,23 @@ fn sorted_rows_keep_their_details_and_the_run_its_verdict() {
     let (read, metadata) = folder.read(&sorted);
     assert_eq!(read, rows.iter().rev().copied().collect::<Vec<_>>());
     assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.notices);
+}
+
+#[test]
+fn the_last_line_says_when_the_run_ended() {
+    let folder = Folder::new();
+    let last_line =
+        |rows: &[IoResult], metadata: &Metadata| folder.text(rows, metadata).lines().last().unwrap().to_owned();
+    let rows = [row(0, 1), row(1, 7000), row(2, 3000)];
+    assert!(
+        last_line(&rows, &metadata()).ends_with(" ended at 2025-11-23 10:00:07 UTC"),
+        "{}",
+        last_line(&rows, &metadata())
+    );
+    let foreign = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n\
+                   0.5 ; 8 ; 8 ; R ; 0.003 ; 0.001\nblkreplay on /dev/x ended at Fri Nov 20 16:37:53 2026\n";
+    let (rows, metadata) = folder.read(foreign);
+    assert!(last_line(&rows, &metadata).ends_with(" ended at Fri Nov 20 16:37:53 2026"));
 }
 
 #[test]

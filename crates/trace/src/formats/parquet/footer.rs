@@ -5,7 +5,6 @@ use crate::model::metadata::FOOTER_KEY;
 /// The key `kind` in the JSON of a footer.
 #[derive(serde::Deserialize)]
 pub struct KindInFooter {
-    /// The kind of the table.
     #[serde(default)]
     pub kind: String,
 }

@@ -14,7 +14,7 @@ use super::column::{CellType, Column, Missing, column, nullable, required};
 pub trait Table: Row {
     /// The kind of the table: one of [`Footer::KINDS`](crate::model::row::Footer::KINDS).
     const KIND: &'static str;
-    /// The columns.
+    /// The columns, in the order of the file.
     const COLUMNS: &'static [Column];
     /// What happens to rows that [`Table::read_cells`] refuses.
     const BAD_ROWS: BadRows;

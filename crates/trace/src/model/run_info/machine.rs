@@ -41,13 +41,15 @@ fields! {
         virtualisation: String,
         /// Start of the run in local time, as classic results have it: without a time zone.
         started_local: String,
+        /// Its end, likewise.
+        ended_local: String,
     }
 }
 
 fields! {
     /// An idle state of a processor.
     IdleState {
-        /// Its name.
+        /// The state's name in sysfs.
         name: String,
         /// Exit latency, in µs.
         wakes_in_us: u64,
