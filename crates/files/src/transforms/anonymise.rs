@@ -8,8 +8,7 @@ use iosonar_trace::permutation::Permutation;
 use iosonar_trace::transforms::Built;
 use siphasher::sip::SipHasher24;
 
-use super::Transform;
-use super::transform::{Stage, Step, stage};
+use super::transform::{Stage, Step, Transform, stage};
 use crate::{Call, CallKind, Metadata, Name};
 
 pub static TRANSFORM: Transform = Transform::of_rows(

@@ -5,9 +5,8 @@ use std::path::Path;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use iosonar_trace::transforms::Built;
 
-use super::Transform;
 use super::anonymise::for_each_path;
-use super::transform::{Stage, Step, stage};
+use super::transform::{Stage, Step, Transform, stage};
 use crate::state::PathMap;
 use crate::{Call, Metadata, Name};
 

@@ -7,10 +7,10 @@ mod transform;
 
 use iosonar_trace::transforms::{self, Transformed};
 
+pub use transform::Transform;
+
 use crate::Call;
 
-/// A transform of calls.
-pub type Transform = transforms::Transform<Call>;
 /// A parsed and checked sequence of transforms of calls.
 pub type Pipeline = transforms::Pipeline<Call>;
 

@@ -6,8 +6,7 @@ use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, did_you_mean};
 use iosonar_trace::transforms::Built;
 
-use super::Transform;
-use super::transform::{Stage, Step, stage};
+use super::transform::{Stage, Step, Transform, stage};
 use crate::state::{Ignore, Options, State};
 use crate::{Call, CallKind, Metadata, Name};
 

@@ -1,9 +1,12 @@
 //! What a transform of calls is.
 
-use iosonar_trace::transforms::{Built, Rows};
+use iosonar_trace::transforms::{self, Built, Rows};
 use iosonar_trace::{Reader, Result};
 
 use crate::{Call, Metadata};
+
+/// A transform of calls.
+pub type Transform = transforms::Transform<Call>;
 
 /// Makes the stage that changes the calls of one trace. The metadata is that of the stage before.
 pub type Build = Box<dyn Fn(&mut Metadata) -> Box<dyn Stage> + Send + Sync>;

@@ -1,6 +1,7 @@
 //! Calls to files and their results.
 
 mod lines;
+pub mod reading;
 mod summary;
 mod windows;
 
@@ -13,9 +14,10 @@ use iosonar_files::{Call, CallResult, FileKind, Metadata, OpenOptions, Opened as
 use iosonar_trace::{Reader, Row, path_text};
 use serde_json::{Map, Value, json};
 
-use super::convert::Job;
+use super::convert::write;
 use super::edit::Edits;
-use super::family::{AnyFile, Family, Opened, name_of};
+use super::family::{AnyFile, Family};
+use super::opened::{Job, Opened, name_of};
 use super::told::{Lines, Loss, Told};
 use crate::human;
 use crate::usage::misuse;
@@ -46,20 +48,6 @@ const LOSSES: &[Loss] = &[
     Loss::new("bad_lines", "bad lines", " could not be understood", "lines left out as bad"),
     Loss::new("lost_events", "lost events", " lost while recording", "events lost when the trace was recorded"),
 ];
-
-/// How text of strace is read.
-#[derive(clap::Args, Clone, Default)]
-pub struct StraceReading {
-    /// For text of strace: the working directory in which the command was started [default: the paths stay relative]
-    #[arg(long, value_name = "DIR")]
-    cwd: Option<PathBuf>,
-}
-
-impl StraceReading {
-    fn options(&self) -> OpenOptions {
-        OpenOptions { cwd: self.cwd.clone() }
-    }
-}
 
 /// Whether the inputs are a file of calls, or the files of strace -ff, according to their content. Standard input and pipes
 /// are not read for this: then the name of the output decides.
@@ -146,7 +134,7 @@ impl Told for Call {
             ),
             _ => misuse!("{}: the input is a trace of calls; name the output NAME.calls.parquet", job.output.display()),
         }
-        job.write(file, pipeline, |known| {
+        write(job, file, pipeline, |known| {
             Ok(iosonar_files::table::create_in(job.replacing.begin(job.output)?, known)?)
         })?;
         Ok(())

@@ -1,23 +1,20 @@
 //! `convert` and `edit` of any rows.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
 use anyhow::Result;
 use iosonar_trace::transforms::{Pipeline, Rows as Input, Transformed};
-use iosonar_trace::{ConversionLoss, Footer, Format, Reader, Row, Writer};
+use iosonar_trace::{ConversionLoss, Footer, Reader, Row, Writer};
 use serde_json::json;
 
-use super::family::Opened;
-use super::info::seconds;
-use super::told::{Told, number, text};
+use super::opened::{Job, Opened};
+use super::told::{Told, number, seconds, text};
 use crate::console::status;
 use crate::human;
 use crate::progress::Rows;
-use crate::usage::misuse;
-use crate::written::{Replacing, refuse_same_file};
 
 /// Bytes of rows in a batch between the reading and the writing thread, so that it stays in a cache, and the most batches in
 /// the queue.
@@ -27,77 +24,47 @@ const BATCHES: usize = 64;
 /// The most notices that are printed.
 const MOST_NOTES: usize = 100;
 
-/// A conversion.
-pub struct Job<'a> {
-    /// The files to read.
-    pub inputs: &'a [PathBuf],
-    /// The file to write.
-    pub output: &'a Path,
-    /// Its format; `None` is that of its name.
-    pub to: Option<&'static Format>,
-    /// The transforms to apply.
-    pub pipeline: Option<&'a str>,
-    /// Whether a file may be replaced.
-    pub replacing: &'a Replacing,
+/// Writes the rows of a file, edited if there are transforms, and reports what was written.
+pub fn write<R: Told + Transformed>(
+    job: &Job<'_>,
+    file: Opened<R>,
+    pipeline: Option<Pipeline<R>>,
+    create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
+) -> Result<R::Metadata> {
+    match pipeline {
+        None => write_as_is(job, file, create),
+        Some(pipeline) => {
+            let rows = pipeline.apply(file.rows)?;
+            let accept = Box::new(|_: &R::Metadata| Ok(()));
+            copied(job, "editing", Opened { rows, accept, ..file }, create)
+        }
+    }
 }
 
-impl Job<'_> {
-    /// The transforms, checked. `is` says what the input is.
-    pub fn pipeline<R: Transformed>(&self, is: &str) -> Result<Option<Pipeline<R>>> {
-        let Some(text) = self.pipeline else { return Ok(None) };
-        let pipeline: Pipeline<R> = match text.parse() {
-            Ok(pipeline) => pipeline,
-            Err(problem) => misuse!("{} is {is}: {problem}", self.inputs[0].display()),
-        };
-        if pipeline.is_endless() {
-            misuse!("`{pipeline}` never ends: limit it with `repeat times=5`, or append `| select to=1h`");
-        }
-        pipeline.files().try_for_each(|read| refuse_same_file(read, self.output))?;
-        Ok(Some(pipeline))
-    }
+/// Writes the rows of a file, and reports what was written.
+pub fn write_as_is<R: Told>(
+    job: &Job<'_>,
+    file: Opened<R>,
+    create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
+) -> Result<R::Metadata> {
+    status!("{}: {}", file.name, file.described);
+    copied(job, "converting", file, create)
+}
 
-    /// Writes the rows of a file, edited if there are transforms, and reports what was written.
-    pub fn write<R: Told + Transformed>(
-        &self,
-        file: Opened<R>,
-        pipeline: Option<Pipeline<R>>,
-        create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
-    ) -> Result<R::Metadata> {
-        match pipeline {
-            None => self.write_as_is(file, create),
-            Some(pipeline) => {
-                let rows = pipeline.apply(file.rows)?;
-                let accept = Box::new(|_: &R::Metadata| Ok(()));
-                self.copy("editing", Opened { rows, accept, ..file }, create)
-            }
-        }
+fn copied<R: Told>(
+    job: &Job<'_>,
+    doing: &str,
+    file: Opened<R>,
+    create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
+) -> Result<R::Metadata> {
+    let writer = create(file.rows.metadata())?;
+    let (read, loss) = copy(&format!("{doing} {}", file.name), file.rows, writer, file.accept)?;
+    let metadata = R::written(job.output, read);
+    report::<R>(job.output, &metadata, &loss);
+    if metadata.rows() == 0 {
+        status!("warning: the result has no {}s", R::NOUN);
     }
-
-    /// Writes the rows of a file, and reports what was written.
-    pub fn write_as_is<R: Told>(
-        &self,
-        file: Opened<R>,
-        create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
-    ) -> Result<R::Metadata> {
-        status!("{}: {}", file.name, file.described);
-        self.copy("converting", file, create)
-    }
-
-    fn copy<R: Told>(
-        &self,
-        doing: &str,
-        file: Opened<R>,
-        create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
-    ) -> Result<R::Metadata> {
-        let writer = create(file.rows.metadata())?;
-        let (read, loss) = copy(&format!("{doing} {}", file.name), file.rows, writer, file.accept)?;
-        let metadata = R::written(self.output, read);
-        report::<R>(self.output, &metadata, &loss);
-        if metadata.rows() == 0 {
-            status!("warning: the result has no {}s", R::NOUN);
-        }
-        Ok(metadata)
-    }
+    Ok(metadata)
 }
 
 /// A batch of rows.

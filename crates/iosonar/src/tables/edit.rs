@@ -3,8 +3,6 @@
 use iosonar_trace::params::Definition;
 use iosonar_trace::transforms::{Pipeline, Transformed, has_transforms};
 
-use super::FAMILIES;
-
 /// The transforms of the rows of a family.
 pub struct Edits {
     /// What they transform: `a load`.
@@ -32,15 +30,10 @@ impl Edits {
     }
 }
 
-/// The transforms of all families, those of loads first.
-pub fn edits() -> impl Iterator<Item = &'static Edits> {
-    FAMILIES.iter().rev().map(|family| &family.edits)
-}
-
 /// Checks that a pipeline is valid for the rows of a family.
-pub fn checked(text: &str) -> Result<String, String> {
+pub fn checked(text: &str, all: impl Iterator<Item = &'static Edits>) -> Result<String, String> {
     let mut problems = Vec::new();
-    for edits in edits() {
+    for edits in all {
         match (edits.check)(text) {
             Ok(()) => return Ok(text.to_owned()),
             Err(problem) => problems.push((edits, problem)),

@@ -4,20 +4,24 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iosonar_trace::input::Input;
-use iosonar_trace::{Reader, Row};
 
-use super::Reading;
-use super::convert::Job;
 use super::edit::Edits;
+use super::opened::{Job, Opened};
+use super::reading::Reading;
 use super::told::{Info, Told};
 use super::{info, recover};
+
+/// See [`Family::open`].
+type Open = fn(&[PathBuf], Option<&Path>, &Reading) -> Result<Option<Box<dyn AnyFile>>>;
+/// See [`Family::open_input`].
+type OpenInput = fn(Input, &Reading) -> Result<Result<Box<dyn AnyFile>, Input>>;
 
 /// Kinds of rows that are opened alike, such as requests and their results.
 pub struct Family {
     /// Opens the files of one trace; `None` if they are of another family.
-    pub open: fn(&[PathBuf], Option<&Path>, &Reading) -> Result<Option<Box<dyn AnyFile>>>,
+    pub open: Open,
     /// Opens an input, which is given back if it is of another family.
-    pub open_input: fn(Input, &Reading) -> Result<Result<Box<dyn AnyFile>, Input>>,
+    pub open_input: OpenInput,
     /// The transforms of its rows.
     pub edits: Edits,
 }
@@ -34,23 +38,6 @@ pub trait AnyFile {
     fn recover(self: Box<Self>, hidden: &Path, output: &Path) -> Result<()>;
 }
 
-/// An open file.
-pub struct Opened<R: Row> {
-    /// Its name in messages.
-    pub name: String,
-    /// What it is, in words.
-    pub described: String,
-    /// Its format, for `info --json`.
-    pub format: serde_json::Value,
-    /// The rows.
-    pub rows: Box<dyn Reader<R>>,
-    /// Refuses what must not be converted, by the metadata at its end.
-    pub accept: Accept<R>,
-}
-
-/// A check of the metadata at the end of a file.
-pub type Accept<R> = Box<dyn FnOnce(&<R as Row>::Metadata) -> Result<()>>;
-
 impl<R: Told> AnyFile for Opened<R> {
     fn info(self: Box<Self>, paths: &[PathBuf]) -> Result<Info> {
         info::of(*self, paths)
@@ -63,10 +50,4 @@ impl<R: Told> AnyFile for Opened<R> {
     fn recover(self: Box<Self>, hidden: &Path, output: &Path) -> Result<()> {
         recover::name(*self, hidden, output)
     }
-}
-
-/// The name of the files of one trace in messages.
-pub fn name_of(paths: &[PathBuf]) -> String {
-    let first = iosonar_trace::path_text(&paths[0]);
-    if paths.len() == 1 { first } else { format!("{first} and {} more", paths.len() - 1) }
 }

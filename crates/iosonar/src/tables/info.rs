@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use iosonar_trace::{Footer, Nanos};
+use iosonar_trace::Footer;
 use serde_json::{Value, json};
 
-use super::family::Opened;
-use super::told::{Info, Lines, Told, number, text};
+use super::opened::Opened;
+use super::told::{Info, Lines, Told, number, seconds, text};
 use crate::human;
 use crate::progress::Rows;
 
@@ -40,12 +40,6 @@ pub fn of<R: Told>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
     }
     let text = for_people::<R>(&object, &described);
     Ok(Info { object, text })
-}
-
-/// From the first time of the rows to the last.
-pub fn seconds(span: &Value) -> f64 {
-    let time = |key: &str| Nanos(span[key].as_i64().unwrap_or(0));
-    (time("last_ns") - time("first_ns")).as_secs()
 }
 
 /// Formats the object as text.

@@ -6,6 +6,8 @@ mod convert;
 mod edit;
 mod family;
 mod info;
+mod opened;
+mod reading;
 mod recover;
 mod requests;
 mod told;
@@ -15,27 +17,20 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use iosonar_trace::input::Input;
 
-pub use convert::{Job, copy};
-pub use edit::{checked, edits};
+pub use convert::copy;
 pub use family::AnyFile;
+pub use opened::Job;
+pub use reading::Reading;
+pub use requests::formats::source_bad_lines;
 pub use requests::formats::writable_format_named;
-pub use requests::{report, source_bad_lines};
+pub use requests::report;
 pub use told::Info;
 
+use edit::Edits;
 use family::Family;
 
 /// All families. The last one takes every file that no other recognises.
 static FAMILIES: [&Family; 2] = [&calls::FAMILY, &requests::FAMILY];
-
-/// How to read a file whose content does not tell it.
-#[derive(clap::Args, Default)]
-pub struct Reading {
-    #[command(flatten)]
-    requests: requests::formats::FormatReading,
-
-    #[command(flatten)]
-    calls: calls::StraceReading,
-}
 
 /// Opens the files of one trace. The name of the output says what standard input or a pipe brings.
 pub fn open(inputs: &[PathBuf], output: Option<&Path>, reading: &Reading) -> Result<Box<dyn AnyFile>> {
@@ -67,4 +62,14 @@ pub fn open_by_content(inputs: &[PathBuf], reading: &Reading) -> Result<Box<dyn 
         }
     }
     unreachable!("the last family takes every file")
+}
+
+/// The transforms of all families, those of loads first.
+pub fn edits() -> impl Iterator<Item = &'static Edits> {
+    FAMILIES.iter().rev().map(|family| &family.edits)
+}
+
+/// Checks that a pipeline is valid for the rows of a family.
+pub fn checked(text: &str) -> Result<String, String> {
+    edit::checked(text, edits())
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use iosonar_trace::output::give_name;
 use iosonar_trace::system_text;
 
-use super::family::Opened;
+use super::opened::Opened;
 use super::told::Told;
 use crate::console::out;
 use crate::human;

@@ -4,21 +4,26 @@ pub mod formats;
 mod lines;
 mod summary;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use iosonar_trace::formats::Opened as Trace;
-use iosonar_trace::{ConversionLoss, Format, IoResult, Kind, Metadata, Nanos, Reader, Request, Row};
+use iosonar_trace::input::Input;
+use iosonar_trace::{
+    ConversionLoss, Format, IoResult, Kind, Metadata, Nanos, OpenedFile, Options, Reader, Request, Row, path_text,
+};
 use serde_json::{Map, Value, json};
 
-use super::convert::{self, Job};
+use super::convert;
 use super::edit::Edits;
-use super::family::{Family, Opened};
+use super::family::{AnyFile, Family};
+use super::opened::{Job, Opened, name_of};
 use super::told::{Lines, Loss, Told, number};
 use crate::console::status;
 use crate::fio;
 use crate::human;
 use crate::written::{kind_by_name, refuse_name_of_run};
+use formats::{FormatReading, about, described, refuse_empty, source_bad_lines};
 use summary::{LoadSummary, RunSummary};
 
 /// Loads and runs of any format.
@@ -71,12 +76,42 @@ impl<Totals> Summary<Totals> {
     }
 }
 
-/// Bad lines of the file's source, if its header counts them; further bad rows are damage of the file itself. In a table of
-/// another producer, opening it counted the bad rows.
-pub fn source_bad_lines<R: Row<Metadata = Metadata>>(rows: &dyn Reader<R>, name: &str) -> Option<u64> {
-    let metadata = rows.metadata();
-    let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
-    rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
+/// How loads and runs are opened.
+impl FormatReading {
+    /// Opens the files of one trace.
+    fn open(&self, paths: &[PathBuf]) -> Result<Box<dyn AnyFile>> {
+        let paths_of: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let file = iosonar_trace::open_files(&paths_of, self.from, &Options { action: self.action })?;
+        Ok(self.opened(file, name_of(paths)))
+    }
+
+    /// Opens an input that is open already.
+    fn open_input(&self, input: Input) -> Result<Box<dyn AnyFile>> {
+        let name = path_text(input.path());
+        let file = iosonar_trace::open_inputs(vec![input], self.from, &Options { action: self.action })?;
+        Ok(self.opened(file, name))
+    }
+
+    fn opened(&self, file: OpenedFile, name: String) -> Box<dyn AnyFile> {
+        let (described, format) = (described(&file), about(&file));
+        let source_bad_lines = match &file.rows {
+            Trace::Load(rows) => source_bad_lines(&**rows, &name),
+            Trace::Run(rows) => source_bad_lines(&**rows, &name),
+        };
+        let (from, of_file, of_name) = (self.from, file.format, name.clone());
+        let accept = Box::new(move |metadata: &Metadata| {
+            refuse_empty(&of_name, from, of_file, metadata)?;
+            let unreadable = source_bad_lines.map_or(0, |of_source| metadata.counts.bad_lines - of_source);
+            if unreadable > 0 {
+                status!("warning: {of_name} is damaged: {} unreadable, left out", human::counted(unreadable, "row"));
+            }
+            Ok(())
+        });
+        match file.rows {
+            Trace::Load(rows) => Box::new(Opened { name, described, format, rows, accept }),
+            Trace::Run(rows) => Box::new(Opened { name, described, format, rows, accept }),
+        }
+    }
 }
 
 impl Told for Request {
@@ -107,7 +142,7 @@ impl Told for Request {
             bail!("{} is a load: only `iosonar replay` makes a run of it; name the output NAME.load…", file.name);
         }
         let to = format(job)?;
-        let metadata = job.write(file, pipeline, |known| job.replacing.create_load(job.output, to, known))?;
+        let metadata = convert::write(job, file, pipeline, |known| job.replacing.create_load(job.output, to, known))?;
         advise(job.output, to, &metadata);
         Ok(())
     }
@@ -136,7 +171,7 @@ impl Told for IoResult {
     fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {
         if job.pipeline.is_none() && kind_by_name(job.output) != Some(Kind::Load) {
             let to = format(job)?;
-            let metadata = job.write_as_is(file, |known| job.replacing.create_run(job.output, to, known))?;
+            let metadata = convert::write_as_is(job, file, |known| job.replacing.create_run(job.output, to, known))?;
             advise(job.output, to, &metadata);
             return Ok(());
         }

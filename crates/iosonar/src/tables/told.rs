@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Result;
-use iosonar_trace::{Reader, Row};
+use iosonar_trace::{Nanos, Reader, Row};
 use serde_json::{Map, Value};
 
-use super::convert::Job;
-use super::family::Opened;
+use super::opened::{Job, Opened};
 use crate::console;
 
 /// What the commands say about a kind of rows: one impl for each.
@@ -95,4 +94,10 @@ pub fn text(value: &Value) -> String {
 /// The number of a value; 0 if it is none.
 pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
+}
+
+/// From the first time of the rows to the last.
+pub fn seconds(span: &Value) -> f64 {
+    let time = |key: &str| Nanos(span[key].as_i64().unwrap_or(0));
+    (time("last_ns") - time("first_ns")).as_secs()
 }

@@ -1,67 +1,23 @@
 //! The formats of loads and runs: how a file is read, and what is said about it.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Result, bail};
 use iosonar_trace::formats::{self, self as trace, Action, Format, TestedWith};
-use iosonar_trace::input::{Compression, Input};
+use iosonar_trace::input::Compression;
 use iosonar_trace::params::did_you_mean;
-use iosonar_trace::{Metadata, OpenedFile, Options, path_text};
+use iosonar_trace::{Metadata, OpenedFile, Reader, Row};
 use serde_json::{Value, json};
-
-use super::source_bad_lines;
-use crate::console::status;
-use crate::human;
-use crate::tables::family::{AnyFile, Opened, name_of};
 
 /// How to read a file whose content is ambiguous.
 #[derive(clap::Args, Default)]
 pub struct FormatReading {
     /// The format of the input [default: by its content]
     #[arg(long, value_name = "FORMAT", value_parser = format_named)]
-    from: Option<&'static Format>,
+    pub(super) from: Option<&'static Format>,
 
     /// The event that gives a request its time, in event traces: Q queued, G get request, I inserted, D issued
     /// [default: the most frequent one]
     #[arg(long, value_name = "Q|G|I|D", value_parser = action_named)]
-    action: Option<Action>,
-}
-
-impl FormatReading {
-    /// Opens the files of one trace.
-    pub fn open(&self, paths: &[PathBuf]) -> Result<Box<dyn AnyFile>> {
-        let paths_of: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let file = iosonar_trace::open_files(&paths_of, self.from, &Options { action: self.action })?;
-        Ok(self.opened(file, name_of(paths)))
-    }
-
-    /// Opens an input that is open already.
-    pub fn open_input(&self, input: Input) -> Result<Box<dyn AnyFile>> {
-        let name = path_text(input.path());
-        let file = iosonar_trace::open_inputs(vec![input], self.from, &Options { action: self.action })?;
-        Ok(self.opened(file, name))
-    }
-
-    fn opened(&self, file: OpenedFile, name: String) -> Box<dyn AnyFile> {
-        let (described, format) = (described(&file), about(&file));
-        let source_bad_lines = match &file.rows {
-            trace::Opened::Load(rows) => source_bad_lines(&**rows, &name),
-            trace::Opened::Run(rows) => source_bad_lines(&**rows, &name),
-        };
-        let (from, of_file, of_name) = (self.from, file.format, name.clone());
-        let accept = Box::new(move |metadata: &Metadata| {
-            refuse_empty(&of_name, from, of_file, metadata)?;
-            let unreadable = source_bad_lines.map_or(0, |of_source| metadata.counts.bad_lines - of_source);
-            if unreadable > 0 {
-                status!("warning: {of_name} is damaged: {} unreadable, left out", human::counted(unreadable, "row"));
-            }
-            Ok(())
-        });
-        match file.rows {
-            trace::Opened::Load(rows) => Box::new(Opened { name, described, format, rows, accept }),
-            trace::Opened::Run(rows) => Box::new(Opened { name, described, format, rows, accept }),
-        }
-    }
+    pub(super) action: Option<Action>,
 }
 
 /// The format of that name; otherwise an error with the known names.
@@ -88,7 +44,7 @@ fn action_named(letter: &str) -> Result<Action, String> {
 }
 
 /// Refuses an input without any request, unless it is valid and in one of iosonar's own formats, where a load may be empty.
-fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, metadata: &Metadata) -> Result<()> {
+pub(super) fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, metadata: &Metadata) -> Result<()> {
     if metadata.counts.requests > 0 {
         return Ok(());
     }
@@ -120,7 +76,7 @@ fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, metadata: &M
 }
 
 /// Describes the input: kind, format, compression.
-fn described(file: &OpenedFile) -> String {
+pub(super) fn described(file: &OpenedFile) -> String {
     let kind = match file.rows {
         trace::Opened::Load(_) => "a load",
         trace::Opened::Run(_) => "a run",
@@ -140,7 +96,7 @@ fn described(file: &OpenedFile) -> String {
 }
 
 /// The format, for `info --json`.
-fn about(file: &OpenedFile) -> Value {
+pub(super) fn about(file: &OpenedFile) -> Value {
     let tested_with = match file.format.tested_with {
         TestedWith::RealFiles => "real_files",
         TestedWith::PublishedLines => "published_lines",
@@ -148,4 +104,12 @@ fn about(file: &OpenedFile) -> Value {
     };
     json!({"name": file.format.name, "title": file.format.title, "tried_on": tested_with,
            "compression": file.compression.name()})
+}
+
+/// Bad lines of the file's source, if its header counts them; further bad rows are damage of the file itself. In a table of
+/// another producer, opening it counted the bad rows.
+pub fn source_bad_lines<R: Row<Metadata = Metadata>>(rows: &dyn Reader<R>, name: &str) -> Option<u64> {
+    let metadata = rows.metadata();
+    let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
+    rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
 }
