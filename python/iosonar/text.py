@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 _UNSAFE = re.compile(
@@ -15,6 +17,9 @@ _UNSAFE = re.compile(
     "\ud800-\udfff]"  # bytes of a path that are not UTF-8, lone surrogates in JSON
 )
 _BREAKS = re.compile("[\t\n]")
+
+MAX_STEM_BYTES = 180
+"""A longer stem is shortened: with suffixes, a name may have at most 255 bytes."""
 
 
 def plain(text: str) -> str:
@@ -30,6 +35,21 @@ def lines(text: str) -> str:
 def shown(path: str | Path) -> str:
     """A path, escaped for printing."""
     return plain(os.fspath(path))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def short_name(stem: str) -> str:
+    """Shortens a stem to MAX_STEM_BYTES, with a hash."""
+    name = os.fsencode(stem)
+    if len(name) <= MAX_STEM_BYTES:
+        return stem
+    # Drops the rest of a character that was cut.
+    head = name[:MAX_STEM_BYTES].decode(errors="ignore")
+    return f"{head}~{hashlib.sha256(name).hexdigest()[:8]}"
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -159,7 +159,7 @@ def test_the_verdict_and_the_proof_of_the_order_are_on_the_page(tmp_path: Path) 
     ("words", "reason"),
     [
         (["--device", "sda"], "--device: not for calls to files"),
-        (["--only", "mixx"], "no diagram of calls is named 'mixx'; did you mean mix?"),
+        (["--only", "mixx"], "no diagram is called 'mixx'; did you mean mix?"),
     ],
 )
 def test_wrong_options_are_refused_with_a_reason(

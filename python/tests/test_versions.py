@@ -20,6 +20,9 @@ from iosonar.figures.model import NoteKind
 from iosonar.report.typed import command_line
 from iosonar.table import open_requests
 from iosonar.table.calls import open_calls
+from iosonar.table.footer import Statistics
+from iosonar.table.structure import structured
+from iosonar.table.versions import rename_footer
 
 INNER = pa.field("last_empty_poll_ns", pa.int64())
 ROWS: list[dict[str, Any]] = [
@@ -27,11 +30,6 @@ ROWS: list[dict[str, Any]] = [
     run_row(1, scheduled=MS, iteration=1, delay=3, delay_reason="completion_log", last_empty_poll_ns=None),
     run_row(2, scheduled=2 * MS, iteration=2, delay=7, delay_reason="depth", last_empty_poll_ns=8),
 ]
-VERDICT = {
-    "faithful": True,
-    "own": {"requests": 2, "within_pct": {"50": 99.0}, "delay_us": {"p99": 3.0}},
-    "late": [{"cause": "recorder", "requests": 1}],
-}
 
 
 def pair(folder: Path, rows: list[dict[str, Any]] | pa.Table = ROWS, **footer: Any) -> tuple[Path, Path]:
@@ -97,20 +95,14 @@ def test_statistics_of_version_1_are_read(tmp_path: Path) -> None:
         with open_requests([path]) as requests:
             found = common_notes(Study(requests, Options()))
             notes.append([note.text for note in found if note.kind is NoteKind.FIDELITY])
-            assert requests.files[0].run["statistics"] == statistics
+            assert requests.files[0].run.statistics == structured(Statistics, statistics)
     assert notes[0] == notes[1] and notes[0]
 
 
-def test_findings_and_causes_of_version_1_have_new_names(tmp_path: Path) -> None:
-    run = {
-        "findings": [{"expected_generation": 3, "found_generation": 2, "sector": 8}],
-        "statistics": {"verdict": VERDICT, "recorder_stalls": 1, "latency_intended_us": {"p50": 1.0}},
-    }
+def test_response_times_of_version_1_have_their_new_name(tmp_path: Path) -> None:
+    run = {"statistics": {"latency_intended_us": {"p50": 1.0}}}
     with open_requests([pair(tmp_path, run=run)[0]]) as requests:
-        found = requests.files[0].run
-    assert found["findings"] == [{"expected_sequence_number": 3, "found_sequence_number": 2, "sector": 8}]
-    assert found["statistics"]["verdict"]["late"] == [{"cause": "completion_log", "requests": 1}]
-    assert found["statistics"].keys() == {"verdict", "completion_log_stalls", "latency_from_scheduled_us"}
+        assert requests.files[0].run.statistics.latency_from_scheduled_us == {"p50": 1.0}
 
 
 def test_options_of_version_1_have_new_names(tmp_path: Path) -> None:
@@ -121,7 +113,7 @@ def test_options_of_version_1_have_new_names(tmp_path: Path) -> None:
     }
     with open_requests([pair(tmp_path, run=run)[0]]) as requests:
         found = requests.files[0].run
-    assert (found["wait"], found["options"]) == ("inline", {"wait": "inline", "engine": "dry_run"})
+    assert (found.wait, found.options) == ("inline", {"wait": "inline", "engine": "dry_run"})
     assert command_line(found) == "--wait inline --dry-run"
 
 
@@ -170,16 +162,12 @@ def test_runs_of_calls_of_version_2_have_the_new_names(tmp_path: Path, capsys: p
     rows = [replayed(0, "read", 0, 5), replayed(1, "read", 5, 20), replayed(2, "read", 6, 30)]
     for row, reason in zip(rows, ("none", "replayer", "pool"), strict=True):
         row["delay_reason"] = reason
-    run = {"statistics": {"issue_error_us": {"p50": 1.0}, "held": {"pool": 1}, "calls": 3}}
-    path = write_calls_run(tmp_path / "x.calls-run.parquet", rows, schema_version=2, run=run)
+    path = write_calls_run(tmp_path / "x.calls-run.parquet", rows, schema_version=2)
     table = pq.ParquetFile(path).read()
     old = table.rename_columns(["held_by" if name == "delay_reason" else name for name in table.column_names])
     pq.write_table(old.replace_schema_metadata(table.schema.metadata), path)
     with open_calls(path) as calls:
         found = calls.table.order_by("number").to_pyarrow()
-        assert calls.file.footer["run"]["statistics"] == {
-            **{"delay_not_held_back_us": {"p50": 1.0}, "delay_reasons": {"depth": 1}, "calls": 3}
-        }
     assert found["delay_reason"].to_pylist() == ["none", "backlog", "depth"]
     query = "SELECT delay_reason, not_held_back FROM calls_run ORDER BY place"
     answered = answer(capsys, path, query)
@@ -188,7 +176,11 @@ def test_runs_of_calls_of_version_2_have_the_new_names(tmp_path: Path, capsys: p
     ]
 
 
-def test_a_load_of_version_2_has_the_new_word_for_its_times(tmp_path: Path) -> None:
-    path = write_run(tmp_path / "x.replay.parquet", [run_row()], schema_version=2, request_time="asked")
-    with open_requests([path]) as requests:
-        assert requests.files[0].footer["request_time"] == "queued"
+def test_keys_of_version_2_have_the_new_names() -> None:
+    statistics = {"issue_error_us": {"p50": 1.0}, "held": {"pool": 1}, "calls": 3}
+    footer = {"kind": "calls_run", "request_time": "asked", "run": {"company": {}, "statistics": statistics}}
+    rename_footer(footer, 2)
+    renamed = {"delay_not_held_back_us": {"p50": 1.0}, "delay_reasons": {"depth": 1}, "calls": 3}
+    assert footer == {
+        **{"kind": "calls_run", "request_time": "queued", "run": {"contention": {}, "statistics": renamed}}
+    }

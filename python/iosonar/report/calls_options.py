@@ -57,9 +57,8 @@ def other_traces(files: Sequence[SourceFile]) -> list[str]:
     """A sentence if the files are of different traces, by the names of the traces."""
     names: dict[str, list[str]] = {}
     for file in files:
-        trace = file.path if file.kind is Kind.CALLS else file.run.get("trace")
-        if trace:
-            names.setdefault(Path(str(trace)).name, []).append(file.name)
+        if trace := file.path if file.kind is Kind.CALLS else file.run.trace:
+            names.setdefault(Path(trace).name, []).append(file.name)
     if len(names) < 2:
         return []
     of = "; ".join(f"{', '.join(dict.fromkeys(each))} of {trace}" for trace, each in names.items())

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from iosonar.diagrams import Diagram, Study
 from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
@@ -21,9 +17,6 @@ from iosonar.report.claims import write_claimed
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.outputs import write_whole
 from iosonar.report.render_pool import Draw, RenderPool
-
-MAX_STEM_BYTES = 180
-"""A longer stem is shortened: with suffixes, a name may have at most 255 bytes."""
 
 MAX_PENDING = 8
 """The most figures that wait to be drawn."""
@@ -38,12 +31,6 @@ class Set:
 
     stem: str
     size: Size
-
-
-def write_pictures(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
-    """Draws the diagrams of a study. Yields the result of each."""
-    builds = {diagram.name: partial(diagram.build, study) for diagram in diagrams}
-    return write_figures(Set(prefix(study), study.options.size), builds, options)
 
 
 def write_figures(pictures: Set, builds: Mapping[str, Build], options: OutputOptions) -> Iterator[Written]:
@@ -90,24 +77,3 @@ def write_data(stem: str, figure: Figure, options: OutputOptions) -> Iterator[Pa
         path = options.folder / f"{stem}.{figure.rank}.{figure.name}.{options.data}"
         write_whole(path, partial(write_numbers, figure, format_=options.data))
         yield path
-
-
-def prefix(study: Study) -> str:
-    """The common start of a report's file names: the name of the first file, the number of others, and the devices."""
-    files = study.requests.files
-    stem = short(files[0].output_stem)
-    name = stem if len(files) == 1 else f"{stem}+{len(files) - 1}"
-    if study.options.device:
-        device = re.sub(r"[^\w.+-]", "_", study.options.device.removeprefix("/dev/"))
-        name = short(f"{name}.{device}")
-    return f"{name}.each-device" if study.options.each_device else name
-
-
-def short(stem: str) -> str:
-    """Shortens a stem to MAX_STEM_BYTES, with a hash."""
-    name = os.fsencode(stem)
-    if len(name) <= MAX_STEM_BYTES:
-        return stem
-    # Drops the rest of a character that was cut.
-    head = name[:MAX_STEM_BYTES].decode(errors="ignore")
-    return f"{head}~{hashlib.sha256(name).hexdigest()[:8]}"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from iosonar.table.source import Kind
+from iosonar.table.kind import Kind
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

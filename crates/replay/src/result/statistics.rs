@@ -4,13 +4,14 @@ mod devices;
 mod drift;
 mod inputs;
 
+use iosonar_pacing::fidelity::{Fidelity, of_closed_loop};
+use iosonar_pacing::histogram::Times;
 use iosonar_trace::run_info::{Skipped, Statistics, Verdict};
 use iosonar_trace::{IoResult, Nanos, Outcome};
 
 use self::devices::Devices;
 use self::drift::Drift;
-use crate::result::fidelity::{Fidelity, of_closed_loop};
-use crate::result::histogram::Times;
+use crate::result::delays::delay_of;
 
 pub use self::inputs::StatisticsInputs;
 
@@ -76,7 +77,9 @@ impl Counter {
         self.pushed_back += u64::from(record.pushed_back);
         self.widened += u64::from(record.widened);
         self.bytes += record.bytes_done;
-        self.fidelity.add(record, issuer);
+        if let Some(delay) = delay_of(record) {
+            self.fidelity.add(&delay, issuer);
+        }
         if let Some(delay) = record.delay() {
             self.delay.add(delay);
             if record.is_not_held_back() {

@@ -2,6 +2,11 @@
 
 use std::path::Path;
 
+use iosonar_device::unsupported_operations;
+use iosonar_device::{self, Device};
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::host::processors;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{DeviceCounters, RunStatistics};
 use iosonar_trace::{IoResult, Metadata, Nanos, create_run, human};
 
@@ -12,11 +17,6 @@ use crate::advice;
 use crate::advice::remedies::{Facts, remedies};
 use crate::config::options::Options;
 use crate::config::validation::check_format;
-use crate::config::wait_choice::processors;
-use crate::device::unsupported_operations;
-use crate::device::{self, Device};
-use crate::error::{Error, Result};
-use crate::host::contention::Contention;
 use crate::issuer::{LoopCounters, Pace};
 use crate::pipeline::prepare::{PrepareStats, raise_extent};
 use crate::result::completion_log::CompletionLogOutput;
@@ -94,7 +94,7 @@ pub fn finalize(
         loop_counters: &loop_result.counters,
         map,
         targets: &targets,
-        is_timed: Pace::of(options) != Pace::AsFastAsPossible,
+        is_timed: options.pace() != Pace::AsFastAsPossible,
         waits_for_completions: options.modes.closed.is_some() || options.program.program.is_some(),
         is_complete: metadata.complete,
     });
@@ -104,7 +104,7 @@ pub fn finalize(
         statistics.zero_reads = 0;
     }
     if let Some(verdict) = &mut statistics.verdict {
-        let of_file = devices.iter().enumerate().find(|(_, device)| device.kind == device::Kind::File);
+        let of_file = devices.iter().enumerate().find(|(_, device)| device.kind == iosonar_device::Kind::File);
         let file = of_file.map(|(_, device)| device);
         verdict.remedies = remedies(
             verdict,

@@ -1,11 +1,13 @@
 //! Reasons of delays: the same in each way of waiting, and a stall of the replayer is never the device's.
 
+use iosonar_pacing::fidelity::{Fidelity, LATE, of_closed_loop};
+use iosonar_pacing::idle::{BlockingWait, Hybrid, Sleep, Spin, Turn, Waiter};
 use iosonar_trace::run_info::Verdict;
 
 use super::*;
-use crate::result::fidelity::{Fidelity, LATE, of_closed_loop};
+use crate::result::delays::delay_of;
 
-/// As [`VirtualIdle`](crate::pipeline::inline_stages::VirtualIdle) without other stages.
+/// As [`VirtualIdle`](crate::run::inline_stages::VirtualIdle) without other stages.
 struct VirtualTime;
 
 impl<T: Target> Idle<T> for VirtualTime {
@@ -76,7 +78,7 @@ impl World {
         assert_eq!(rows.len(), self.times.len());
         let mut fidelity = Fidelity::default();
         std::iter::from_fn(|| stalled.pop().ok()).for_each(|stall| fidelity.add_stall(0, stall));
-        rows.iter().for_each(|row| fidelity.add(row, 0));
+        rows.iter().filter_map(delay_of).for_each(|delay| fidelity.add(&delay, 0));
         let mut verdict = fidelity.verdict(true).unwrap();
         if pace != Pace::Timed {
             let end = rows.iter().filter_map(|row| row.completed).max().unwrap();
@@ -246,7 +248,9 @@ impl Target for HandsOver {
         let completion = self.0.reap()?;
         Some(Completion { issued: Some(self.1.now() - Nanos(SERVICE)), ..completion })
     }
+}
 
+impl Waiter for HandsOver {
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         self.0.wait(timeout)
     }
