@@ -14,7 +14,6 @@ mod order;
 pub mod params;
 pub mod permutation;
 mod rows;
-mod sanity;
 pub mod text;
 pub mod transforms;
 
@@ -32,6 +31,7 @@ pub use model::period::period;
 pub use model::request::{Comm, DeviceId, Flags, Op, Request};
 pub use model::row::{Footer, Row};
 pub use model::run_info::{self, RunInfo};
+pub use model::sanity::plausibility_warnings;
 pub use model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 pub use model::versions::{FooterError, parse_footer, rename_keys};
 pub use open::{
@@ -39,6 +39,5 @@ pub use open::{
     open_files, open_inputs, open_load, own,
 };
 pub use order::external_sort::{Sorted, SortedLoad, Sorter};
-pub use sanity::plausibility_warnings;
 pub use text::human;
 pub use text::path::path_text;

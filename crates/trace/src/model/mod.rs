@@ -7,5 +7,6 @@ pub(crate) mod request;
 pub(crate) mod row;
 pub mod run_info;
 pub(crate) mod rwbs;
+pub(crate) mod sanity;
 pub(crate) mod units;
 pub(crate) mod versions;

@@ -163,7 +163,7 @@ impl Footer for Metadata {
     }
 
     fn doubts(&self) -> Vec<String> {
-        crate::plausibility_warnings(self)
+        super::sanity::plausibility_warnings(self)
     }
 
     fn add_notice(&mut self, text: String) {
