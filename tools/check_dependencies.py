@@ -2,7 +2,8 @@
 
 A package is a crate, or a package or module of the Python half. The table under "Packages" in ARCHITECTURE.md lists
 each with the packages that it uses; this script compares it with the code (a crate can `use` no more than its
-Cargo.toml lists; Python packages are found by imports). Then it searches for files that import each other in a cycle, and for folders that import each other.
+Cargo.toml lists; Python packages are found by imports).
+Then it searches for files that import each other in a cycle, and for folders that import each other.
 It prints every finding. Run it by `make dependencies`.
 """
 
@@ -151,9 +152,10 @@ def pairs(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
         first, second = (part.removesuffix(".rs").removesuffix(".py") for part in parts)
         if first != second:
             found.setdefault((folder, first, second), (source, target))
-    for (folder, first, second), there in sorted(found.items()):
+    for (folder, first, second), forth in sorted(found.items()):
         if first < second and (back := found.get((folder, second, first))):
-            ways = " and ".join(f"{a.relative_to(TOP / folder)} → {b.relative_to(TOP / folder)}" for a, b in (there, back))
+            inside = TOP / folder
+            ways = " and ".join(f"{a.relative_to(inside)} → {b.relative_to(inside)}" for a, b in (forth, back))
             yield f"{folder}: {first} and {second} import each other: {ways}"
 
 
@@ -198,7 +200,7 @@ def main() -> int:
         print(f"\nThe table of packages is in {DOCUMENT}; a new dependency there is a design decision.")
         return 1
     edges = sum(map(len, packages.values()))
-    print(f"dependencies: {len(packages)} packages, {edges} dependencies, no cycle of packages or files, no pair of folders")
+    print(f"dependencies: {len(packages)} packages, {edges} dependencies, no cycles and no pairs of folders")
     return 0
 
 

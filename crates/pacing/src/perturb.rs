@@ -44,7 +44,8 @@ impl Perturb {
             Self::Quantize(_) => self.mean_deadline(scheduled) - scheduled,
             Self::Delay(Nanos(mean)) => {
                 let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-                Nanos((u128::from(random.next_u64()) * (2 * mean as u128) >> 64) as i64)
+                let most = 2 * mean as u128;
+                Nanos(((u128::from(random.next_u64()) * most) >> 64) as i64)
             }
         }
     }
@@ -216,5 +217,15 @@ mod tests {
             numbers.sort_unstable();
             prop_assert!(numbers.into_iter().eq(0..times.len()));
         }
+    }
+
+    #[test]
+    fn a_seed_gives_each_number_its_delay_around_the_mean() {
+        let delays = |seed| (0..10_000).map(move |n| Perturb::Delay(Nanos(1000)).delay_of(n, Nanos(7), seed).0);
+        assert!(delays(1).eq(delays(1)) && !delays(1).eq(delays(2)));
+        assert!(delays(1).all(|delay| (0..2000).contains(&delay)));
+        let mean = delays(1).sum::<i64>() / 10_000;
+        assert!((950..1050).contains(&mean), "{mean}");
+        assert_eq!(Perturb::Quantize(Nanos(10)).delay_of(3, Nanos(7), 1), Nanos(3));
     }
 }

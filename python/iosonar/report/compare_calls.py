@@ -31,7 +31,7 @@ from iosonar.table.engine import EngineOptions
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-SAME_LOAD = ("order", "timing", "factor", "extra_delay", "start", "end", "instances", "threads")
+SAME_LOAD = ("order", "timing", "factor", "extra_delay", "start", "end", "instances", "threads", "perturb")
 """Options that change what is issued, and when."""
 
 

@@ -1,6 +1,6 @@
 //! A target with simulated time: it completes each request after a given latency, in order of completion, and can fail.
 //!
-//! Clock and target share a time that advances only by [`Mock::wait`](Target::wait) and with each reading of the clock, so
+//! Clock and target share a time that advances only by [`Mock::wait`](Waiter::wait) and with each reading of the clock, so
 //! that scheduling, push-back and statistics are exact and deterministic.
 
 use std::cell::Cell;

@@ -140,7 +140,6 @@ impl Prepared {
                 });
             }
         }
-        progress.set_finishing();
         let was_stopped = self.stop.is_requested();
         let (mut written, mut max_in_flight, mut lacks_descriptors, mut failed) = (Written::default(), 0, false, None);
         let mut idle = Nanos::ZERO;
@@ -157,6 +156,7 @@ impl Prepared {
             }
         }
         let recorded = recorder.join().expect("the recorder does not panic");
+        progress.set_finishing();
         recorded.outcome?;
         if lacks_descriptors && failed.is_none() {
             let limit = limit.map_or("no limit".into(), |limit| limit.to_string());
