@@ -124,7 +124,7 @@ def percentiles(values: list[float]) -> list[float]:
 
 
 def issued(output: Path) -> list[dict]:
-    columns = ["issued_ns", "completed_ns", "scheduled_ns", "expected_duration_ns", "gap_ns", "held_by"]
+    columns = ["issued_ns", "completed_ns", "scheduled_ns", "expected_duration_ns", "gap_ns", "delay_reason"]
     return [row for row in pq.read_table(output, columns=columns).to_pylist() if row["issued_ns"] is not None]
 
 
@@ -209,7 +209,7 @@ def measure(args, name: str, replays: Replays, results: dict) -> None:
         ratio = [
             100 * (each["issued_ns"] - each["scheduled_ns"]) / each["gap_ns"]
             for each in rows
-            if each["held_by"] == "none" and (each["gap_ns"] or 0) > 0
+            if each["delay_reason"] == "none" and (each["gap_ns"] or 0) > 0
         ]
         below = one["compute_time_error_below_10_pct"] or 0.0
         row(order, "exact", *percentiles(ratio), below)
@@ -220,7 +220,7 @@ def measure(args, name: str, replays: Replays, results: dict) -> None:
     for extra in EXTRA_US:
         one, _ = replays.run("--extra-delay", f"{extra}us")
         delays[extra] = one["elapsed_s"] / one["original_s"]
-        row(extra, delays[extra], (one["issue_error_us"] or {}).get("p50", 0.0), one["response_us"]["p50"])
+        row(extra, delays[extra], (one["delay_not_held_back_us"] or {}).get("p50", 0.0), one["latency_us"]["p50"])
 
     print("\nMean response time in µs by the number of other calls at the same time, calls in brackets (figure 10):")
     head("order", "timing", *(str(number) for number in range(6)))
@@ -238,7 +238,7 @@ def measure(args, name: str, replays: Replays, results: dict) -> None:
             row(trace.name, order, median, maximum)
 
     share = {key: one["elapsed_s"] / original_s for key, (one, _) in runs.items()}
-    p50 = {key: one["response_us"]["p50"] for key, (one, _) in runs.items()}
+    p50 = {key: one["latency_us"]["p50"] for key, (one, _) in runs.items()}
     print("\nThe paper's statements:\n")
     exact = share["conservative", "exact"]
     statement("conservative and exact takes as long as the original", abs(exact - 1) < 0.01, f"{100 * exact:.2f} %")

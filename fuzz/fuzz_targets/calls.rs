@@ -8,7 +8,8 @@ use std::io::Cursor;
 use std::path::Path;
 
 use iosonar_files::state::{Options, State};
-use iosonar_files::{CallReader, strace};
+use iosonar_files::strace;
+use iosonar_trace::Reader as _;
 use iosonar_trace::input::Input;
 use libfuzzer_sys::fuzz_target;
 

@@ -6,7 +6,8 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use iosonar_files::{CallReader, ResultReader, table};
+use iosonar_files::{Call, CallResult, table};
+use iosonar_trace::Reader;
 use iosonar_trace::input::Input;
 use libfuzzer_sys::fuzz_target;
 
@@ -20,7 +21,7 @@ fuzz_target!(init: iosonar_fuzz::ignore_guarded_panics(), |bytes: &[u8]| {
     }
 });
 
-fn read_calls(mut calls: Box<dyn CallReader>) {
+fn read_calls(mut calls: Box<dyn Reader<Call>>) {
     let mut files = table::Locator::new(calls.metadata());
     let mut last = None;
     while let Ok(Some(call)) = calls.next() {
@@ -30,7 +31,7 @@ fn read_calls(mut calls: Box<dyn CallReader>) {
     }
 }
 
-fn read_results(mut results: Box<dyn ResultReader>) {
+fn read_results(mut results: Box<dyn Reader<CallResult>>) {
     while let Ok(Some(result)) = results.next() {
         assert!(result.completed.is_none() || result.issued.is_some(), "a call that was not issued has completed");
     }

@@ -38,7 +38,7 @@ __all__ = [
     "open",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The version of the tables that this package reads. The Rust half has the same number."""
 
 _HOMES = {

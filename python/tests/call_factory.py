@@ -34,7 +34,7 @@ _CALLS_RUN: dict[str, pa.DataType] = {
     "path": pa.string(),
     **dict.fromkeys(("position", "length", "scheduled_ns", "issued_ns", "completed_ns"), pa.int64()),
     **dict.fromkeys(("predecessors_end_ns", "gap_ns"), pa.int64()),
-    "held_by": pa.string(),
+    "delay_reason": pa.string(),
     "result": pa.int64(),
     "errno": pa.int32(),
     "expected_result": pa.int64(),
@@ -90,7 +90,7 @@ def replayed(number: int, name: str, scheduled_us: float, error_us: float = 1, *
         "scheduled_ns": round(scheduled_us * US),
         "issued_ns": issued,
         "completed_ns": issued + 2 * US,
-        "held_by": "none",
+        "delay_reason": "none",
         "result": 0,
         "errno": 0,
         "expected_result": 0,
@@ -115,7 +115,7 @@ def write_scale(path: Path, rows: Sequence[dict[str, Any]], **footer: Any) -> Pa
 
 def _write(path: Path, table: pa.Table, footer: dict[str, Any]) -> Path:
     whole = {
-        "schema_version": 1,
+        "schema_version": 3,
         "source": {"format": "test"},
         "counts": {"calls": table.num_rows},
         "span": {},

@@ -108,7 +108,7 @@ def write_load(path: Path, rows: Sequence[dict[str, Any]] | pa.Table, **footer: 
 
 def _write(path: Path, table: pa.Table, footer: dict[str, Any]) -> Path:
     whole = {
-        "schema_version": 2,
+        "schema_version": 3,
         "source": {"format": "test"},
         "devices": [{"name": ""}],
         "counts": {"requests": table.num_rows},

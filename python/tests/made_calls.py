@@ -81,7 +81,7 @@ def made_replay(calls: list[dict[str, Any]], slower: float = 1.0, seed: int = 2)
             path=each.get("file"),
             position=each.get("position"),
             length=each.get("length"),
-            held_by="predecessor" if held else "none",
+            delay_reason="predecessor" if held else "none",
             gap_ns=round(float(draw.lognormal(np.log(400), 1.5)) * US),
             result=each["result"],
             errno=each["errno"],

@@ -181,8 +181,8 @@ def test_patterns_count_files_and_bytes(trace: OpenTable) -> None:
 
 def test_issue_errors_are_of_calls_that_were_free(run: OpenTable) -> None:
     rows = [replayed(n, "read", n, 9) for n in range(9)] + [
-        replayed(9, "read", 20, 30, held_by="replayer"),
-        replayed(10, "read", 40, 500, held_by="thread"),
+        replayed(9, "read", 20, 30, delay_reason="backlog"),
+        replayed(10, "read", 40, 500, delay_reason="thread"),
     ]
     with run(rows) as table:
         found = issue_errors(table.filter(table.begin_ns.notnull()))

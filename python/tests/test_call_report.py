@@ -56,9 +56,9 @@ def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: py
     # The run began in the middle, ignored a file, and had no times to keep.
     calls = [read(10 * number, "/a", 0, 1, duration_ns=1000 * (number + 1)) for number in range(10)]
     trace = write_calls(tmp_path / "t.calls.parquet", calls)
-    rows = [replayed(number, "read", 10 * (number - 4), held_by="thread") for number in range(4, 10)]
+    rows = [replayed(number, "read", 10 * (number - 4), delay_reason="thread") for number in range(4, 10)]
     rows[3] |= {"issued_ns": None, "completed_ns": None, "outcome": "ignored"}
-    rows[0]["held_by"] = "none"
+    rows[0]["delay_reason"] = "none"
     footer = {"trace": "t.calls.parquet", "trace_zero_ns": 40_000, "options": {"order": "thread", "timing": "asap"}}
     run = write_calls_run(tmp_path / "r.calls-run.parquet", rows, run=footer)
     assert compare(trace, run, "--out", tmp_path) == 0
@@ -78,7 +78,7 @@ def of_strace(tmp_path: Path, **footer: object) -> tuple[Path, Path]:
     """A trace, and a run of it whose calls take 2 µs in place of 50."""
     calls = [read(100 * number, "/a", 0, 1, duration_ns=50_000) for number in range(300)]
     trace = write_calls(tmp_path / "t.calls.parquet", calls, **footer)
-    rows = [replayed(number, "read", 100 * number, 5, held_by="none") for number in range(300)]
+    rows = [replayed(number, "read", 100 * number, 5, delay_reason="none") for number in range(300)]
     run = {"trace": "t.calls.parquet", "options": {"order": "thread", "timing": "exact"}}
     return trace, write_calls_run(tmp_path / "r.calls-run.parquet", rows, run=run, **footer)
 

@@ -48,22 +48,22 @@ def test_a_run_says_which_calls_were_free_and_which_differ(tmp_path: Path) -> No
         tmp_path / "r.calls-run.parquet",
         [
             replayed(0, "read", 0, 3),
-            replayed(1, "read", 5, 20, held_by="predecessor", outcome="fewer"),
+            replayed(1, "read", 5, 20, delay_reason="predecessor", outcome="fewer"),
             replayed(2, "dup", 9, issued_ns=None, completed_ns=None, outcome="bookkeeping"),
         ],
     )
-    query = "SELECT call_number AS n, duration_ns, latency_ns, issue_error_ns, was_free, mismatch FROM calls_run"
+    query = "SELECT call_number AS n, duration_ns, latency_ns, delay_ns, not_held_back, mismatch FROM calls_run"
     assert rows_of(tmp_path, run, f"{query} ORDER BY n") == [
-        {"n": 0, "duration_ns": 2000, "latency_ns": 2000, "issue_error_ns": 3000, "was_free": True, "mismatch": False},
+        {"n": 0, "duration_ns": 2000, "latency_ns": 2000, "delay_ns": 3000, "not_held_back": True, "mismatch": False},
         {
             "n": 1,
             "duration_ns": 2000,
             "latency_ns": 2000,
-            "issue_error_ns": 20_000,
-            "was_free": False,
+            "delay_ns": 20_000,
+            "not_held_back": False,
             "mismatch": True,
         },
-        {"n": 2, "duration_ns": None, "latency_ns": None, "issue_error_ns": None, "was_free": False, "mismatch": False},
+        {"n": 2, "duration_ns": None, "latency_ns": None, "delay_ns": None, "not_held_back": False, "mismatch": False},
     ]
 
 

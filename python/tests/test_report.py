@@ -69,7 +69,7 @@ def test_a_nearly_empty_run_is_no_error(tmp_path: Path, rows: list[dict[str, obj
 def test_the_other_half_must_have_the_same_schema_version(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("IOSONAR_SCHEMA_VERSION", "3")
+    monkeypatch.setenv("IOSONAR_SCHEMA_VERSION", "4")
     assert report(run) == 1
     assert "uses schema version 3" in capsys.readouterr().err
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from call_factory import replayed, write_calls_run
 from factory import MS, RUN_SCHEMA, US, S, as_version_1, run_row, write_run
 from made_run import made_run
 
@@ -18,8 +19,10 @@ from iosonar.diagrams.notes import common_notes
 from iosonar.figures.model import NoteKind
 from iosonar.report.typed import command_line
 from iosonar.table import open_requests
+from iosonar.table.calls import open_calls
 from iosonar.table.footer import Statistics
 from iosonar.table.structure import structured
+from iosonar.table.versions import rename_footer
 
 INNER = pa.field("last_empty_poll_ns", pa.int64())
 ROWS: list[dict[str, Any]] = [
@@ -153,3 +156,31 @@ def test_invalid_rows_of_version_1_are_skipped(tmp_path: Path) -> None:
     with open_requests([as_version_1(path)]) as requests:
         assert requests.table.count().to_pyarrow().as_py() == len(ROWS)
         assert requests.files[0].skipped_rows == ("row 3 left out: delay_reason is not a known name",)
+
+
+def test_runs_of_calls_of_version_2_have_the_new_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [replayed(0, "read", 0, 5), replayed(1, "read", 5, 20), replayed(2, "read", 6, 30)]
+    for row, reason in zip(rows, ("none", "replayer", "pool"), strict=True):
+        row["delay_reason"] = reason
+    path = write_calls_run(tmp_path / "x.calls-run.parquet", rows, schema_version=2)
+    table = pq.ParquetFile(path).read()
+    old = table.rename_columns(["held_by" if name == "delay_reason" else name for name in table.column_names])
+    pq.write_table(old.replace_schema_metadata(table.schema.metadata), path)
+    with open_calls(path) as calls:
+        found = calls.table.order_by("number").to_pyarrow()
+    assert found["delay_reason"].to_pylist() == ["none", "backlog", "depth"]
+    query = "SELECT delay_reason, not_held_back FROM calls_run ORDER BY place"
+    answered = answer(capsys, path, query)
+    assert [(row["delay_reason"], row["not_held_back"]) for row in answered] == [
+        *[("none", True), ("backlog", True), ("depth", False)]
+    ]
+
+
+def test_keys_of_version_2_have_the_new_names() -> None:
+    statistics = {"issue_error_us": {"p50": 1.0}, "held": {"pool": 1}, "calls": 3}
+    footer = {"kind": "calls_run", "request_time": "asked", "run": {"company": {}, "statistics": statistics}}
+    rename_footer(footer, 2)
+    renamed = {"delay_not_held_back_us": {"p50": 1.0}, "delay_reasons": {"depth": 1}, "calls": 3}
+    assert footer == {
+        **{"kind": "calls_run", "request_time": "queued", "run": {"contention": {}, "statistics": renamed}}
+    }

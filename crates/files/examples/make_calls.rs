@@ -6,8 +6,8 @@
 use std::error::Error;
 use std::path::Path;
 
-use iosonar_files::{AT_FDCWD, Call, CallKind, CallWriter, Metadata, Name, table};
-use iosonar_trace::Nanos;
+use iosonar_files::{AT_FDCWD, Call, CallKind, Metadata, Name, table};
+use iosonar_trace::{Nanos, Writer};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -49,7 +49,7 @@ fn on(at: i64, thread: u32, kind: CallKind, fd: i64, length: u64, offset: u64) -
     }
 }
 
-fn reads(to: &mut dyn CallWriter, count: u64, bytes: u64, size: u64) -> iosonar_trace::Result<()> {
+fn reads(to: &mut dyn Writer<Call>, count: u64, bytes: u64, size: u64) -> iosonar_trace::Result<()> {
     to.write(&opening(0, 100, "/data", libc::O_RDONLY, 3))?;
     for n in 0..count {
         let call = on(10_000 + n as i64 * 2000, 100, CallKind::Pread64, 3, size, n * size % (bytes / size * size));
@@ -59,7 +59,7 @@ fn reads(to: &mut dyn CallWriter, count: u64, bytes: u64, size: u64) -> iosonar_
 }
 
 /// Each thread has a file of its own, and works in turns with the others; times are exponential.
-fn mixed(to: &mut dyn CallWriter, count: u64, rate: u64, threads: u64) -> iosonar_trace::Result<()> {
+fn mixed(to: &mut dyn Writer<Call>, count: u64, rate: u64, threads: u64) -> iosonar_trace::Result<()> {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
         random ^= random << 13;

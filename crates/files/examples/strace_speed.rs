@@ -5,7 +5,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use iosonar_files::{CallReader, strace};
+use iosonar_files::strace;
+use iosonar_trace::Reader as _;
 use iosonar_trace::input::Input;
 use rustix::time::{ClockId, clock_gettime};
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use iosonar_trace::formats::parquet::{self, TableFile};
 use iosonar_trace::input::Input;
-use iosonar_trace::{Error, Result, path_text};
+use iosonar_trace::{Error, Reader, Result, path_text};
 
-use crate::{Call, CallReader, InitialProcess, Metadata, ResultReader, strace, table};
+use crate::{Call, CallResult, InitialProcess, Metadata, strace, table};
 
 /// The files of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct OpenOptions {
 ///
 /// # Errors
 /// If the file cannot be read, or is not of a known format.
-pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
+pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn Reader<Call>>> {
     let files = strace::files_of(path);
     match &files[..] {
         [] => {}
@@ -57,7 +57,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
 ///
 /// # Errors
 /// If a file cannot be read, or they are not the files of one trace.
-pub fn open_several(paths: &[PathBuf], options: &OpenOptions) -> Result<Box<dyn CallReader>> {
+pub fn open_several(paths: &[PathBuf], options: &OpenOptions) -> Result<Box<dyn Reader<Call>>> {
     match paths {
         [one] => open(one, options),
         _ => started(Box::new(strace::Several::open(paths)?), options),
@@ -92,9 +92,9 @@ fn kind_of_table(file: &TableFile<Metadata>) -> Option<FileKind> {
 /// A file of this crate that is open.
 pub enum Opened {
     /// Calls, from a table or from text of strace.
-    Calls(FileKind, Box<dyn CallReader>),
+    Calls(FileKind, Box<dyn Reader<Call>>),
     /// The results of a run.
-    Run(Box<dyn ResultReader>),
+    Run(Box<dyn Reader<CallResult>>),
 }
 
 /// Opens an input that is a file of this crate, such as a pipe, which can be read only once. Gives back any other.
@@ -121,11 +121,11 @@ pub fn open_input(input: Input, options: &OpenOptions) -> Result<std::result::Re
     }
 }
 
-fn strace_reader(input: Input, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
+fn strace_reader(input: Input, options: &OpenOptions) -> Result<Box<dyn Reader<Call>>> {
     started(Box::new(strace::Reader::open(input, &strace::Options::default())?), options)
 }
 
-fn started(reader: Box<dyn CallReader>, options: &OpenOptions) -> Result<Box<dyn CallReader>> {
+fn started(reader: Box<dyn Reader<Call>>, options: &OpenOptions) -> Result<Box<dyn Reader<Call>>> {
     match &options.cwd {
         Some(cwd) => Ok(Box::new(Started::new(reader, cwd)?)),
         None => Ok(reader),
@@ -138,14 +138,14 @@ fn is_table(input: &Input) -> bool {
 
 /// A trace whose first process was started in a known directory.
 struct Started {
-    calls: Box<dyn CallReader>,
+    calls: Box<dyn Reader<Call>>,
     first: Option<Call>,
     start: Option<InitialProcess>,
     metadata: Metadata,
 }
 
 impl Started {
-    fn new(mut calls: Box<dyn CallReader>, cwd: &Path) -> Result<Self> {
+    fn new(mut calls: Box<dyn Reader<Call>>, cwd: &Path) -> Result<Self> {
         let first = calls.next()?;
         let start = first.as_ref().map(|call| InitialProcess {
             process: if call.process == 0 { call.thread } else { call.process },
@@ -169,7 +169,7 @@ impl Started {
     }
 }
 
-impl CallReader for Started {
+impl Reader<Call> for Started {
     fn next(&mut self) -> Result<Option<Call>> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));

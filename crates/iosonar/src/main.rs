@@ -2,8 +2,6 @@
 //!
 //! Each subcommand is a file under `commands/`; any other name runs the program `iosonar-NAME`.
 
-mod bad_lines;
-mod calls;
 mod commands;
 mod console;
 mod duration;
@@ -18,8 +16,8 @@ mod progress;
 mod progress_json;
 mod signals;
 mod statistics;
-mod summary;
 mod supervised;
+mod tables;
 mod until;
 mod usage;
 mod watch;

@@ -20,7 +20,7 @@ pub struct Rows {
 impl Rows {
     /// `what` is the label of the bar.
     pub fn new(what: &str) -> Self {
-        Self::of(what, "requests")
+        Self::of(what, "request")
     }
 
     /// The same, with the name of its rows.
@@ -52,7 +52,7 @@ impl Rows {
                 self.bar.set_length(STEPS as u64);
             }
         }
-        self.bar.set_prefix(format!("{} {}", self.rows, self.unit));
+        self.bar.set_prefix(format!("{} {}s", self.rows, self.unit));
         match progress {
             Some(done) => self.bar.set_position((done * STEPS) as u64),
             None => self.bar.tick(),

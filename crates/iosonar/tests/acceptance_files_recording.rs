@@ -9,12 +9,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use iosonar_files::{Call, CallKind, CallReader, Metadata, strace, table};
+use iosonar_files::{Call, CallKind, Metadata, strace, table};
 use iosonar_testing::{Need, left_out};
+use iosonar_trace::Reader;
 use iosonar_trace::input::Input;
 
 /// All calls of a trace.
-fn all(mut reader: impl AsMut<dyn CallReader>) -> (Vec<Call>, Metadata) {
+fn all(mut reader: impl AsMut<dyn Reader<Call>>) -> (Vec<Call>, Metadata) {
     let reader = reader.as_mut();
     let mut calls = Vec::new();
     while let Some(call) = reader.next().unwrap() {
@@ -42,7 +43,7 @@ fn record(script: &str) -> (Vec<Call>, Vec<Call>, Metadata) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (ebpf, metadata) = all(table::open(Input::open(&trace).unwrap()).unwrap());
     let reader = strace::Reader::open(Input::open(&text).unwrap(), &strace::Options::default()).unwrap();
-    let (strace, read) = all(Box::new(reader) as Box<dyn CallReader>);
+    let (strace, read) = all(Box::new(reader) as Box<dyn Reader<Call>>);
     assert_eq!(read.counts.bad_lines, 0, "{:?}", read.notices);
     if let Some(place) = std::env::var_os("IOSONAR_KEEP") {
         fs::copy(&text, Path::new(&place).join("both.strace")).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use assert_cmd::Command;
 use iosonar_files::{Call, CallKind, Metadata, OpenOptions, table};
-use iosonar_trace::Nanos;
+use iosonar_trace::{Nanos, Writer as _};
 
 const TEXT: &str = "\
 100 1700000000.000000 openat(AT_FDCWD, \"in.txt\", O_RDONLY) = 3 <0.000010>

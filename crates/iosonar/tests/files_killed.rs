@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use iosonar_files::{Call, CallKind, Metadata, Name, table};
 use iosonar_testing::{Mount, Need, left_out};
-use iosonar_trace::Nanos;
 use iosonar_trace::input::Input;
+use iosonar_trace::{Nanos, Writer as _};
 use tempfile::TempDir;
 
 const IOSONAR: &str = env!("CARGO_BIN_EXE_iosonar");
@@ -231,7 +231,7 @@ fn the_result_of_a_killed_replay_is_recovered() {
     assert!(recovered.status.success(), "{recovered:?}");
     assert_eq!(names(results.path()), ["r.calls-run.parquet"]);
     let (rows, metadata) = results_in(&run);
-    let about = metadata.run.unwrap();
+    let about = serde_json::to_value(metadata.run.unwrap()).unwrap();
     assert_eq!((rows, &about["statistics"]["calls"], metadata.complete), (5000, &5000.into(), false));
     assert!(about["warnings"].to_string().contains("killed"), "{about}");
     let info = Command::new(IOSONAR).arg("info").arg(&run).output().unwrap();

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use iosonar_files::tree::Tree;
 use iosonar_files::{Call, CallKind, Metadata, table};
-use iosonar_trace::Nanos;
+use iosonar_trace::{Nanos, Writer as _};
 
 /// A trace that reads a file of 5000 bytes, and creates another one exclusively.
 fn write_trace(path: &Path) {

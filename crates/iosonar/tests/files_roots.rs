@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use iosonar_files::{AT_FDCWD, Call, CallKind, CallResult, Metadata, Name, table};
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
-use iosonar_trace::Nanos;
+use iosonar_trace::{Nanos, Writer as _};
 use tempfile::TempDir;
 
 /// A trace that opens a path, writes and closes it; and one that truncates a path.

@@ -17,7 +17,7 @@ mod schedule;
 mod tests;
 mod times;
 
-use iosonar_trace::{IoResult, Metadata, Nanos, Reader, Request};
+use iosonar_trace::{IoResult, Metadata, Nanos, Reader, Request, Row};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -109,7 +109,7 @@ impl Comparison {
 }
 
 /// Opens one side; called once for each pass.
-pub type Open<'a, Row> = &'a mut dyn FnMut() -> Result<Box<dyn Reader<Row>>>;
+pub type Open<'a, R> = &'a mut dyn FnMut() -> Result<Box<dyn Reader<R>>>;
 
 /// Compares a run with a recording.
 ///
@@ -189,7 +189,7 @@ fn compare_within(
 }
 
 /// The metadata of a side, with the totals of all rows: from its footer, else by reading it to its end.
-fn read_totals<Row>(open: Open<Row>) -> Result<Metadata> {
+fn read_totals<R: Row<Metadata = Metadata>>(open: Open<R>) -> Result<Metadata> {
     let mut reader = open()?;
     if !reader.has_totals() {
         while reader.next()?.is_some() {}
@@ -204,11 +204,11 @@ struct Side {
 }
 
 /// One pass's share of a side, sorted. `add_row` adds the entries to compare of a row.
-fn read_side<Row>(
-    reader: &mut dyn Reader<Row>,
+fn read_side<R: Row<Metadata = Metadata>>(
+    reader: &mut dyn Reader<R>,
     passes: u64,
     pass: u64,
-    mut add_row: impl FnMut(&Row, &mut dyn FnMut(Entry)),
+    mut add_row: impl FnMut(&R, &mut dyn FnMut(Entry)),
 ) -> Result<Side> {
     let mut side = Side { entries: Vec::new(), unreadable: 0 };
     while let Some(row) = reader.next()? {

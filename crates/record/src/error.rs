@@ -89,9 +89,6 @@ pub enum Error {
     /// The kernel delivers no more events.
     #[error("the recording stopped early; its file has everything until then: {0}")]
     StoppedEarly(Box<Error>),
-    /// The writer thread panicked.
-    #[error("the thread that writes the recording ended unexpectedly")]
-    WriterGone,
 }
 
 impl Error {

@@ -1,7 +1,7 @@
 //! Records the requests of block devices from a running kernel, and compares a recording with a replay.
 //!
 //! ```text
-//!  tracepoints ─▶ bpf/record.bpf.c ─▶ ring ─▶ kernel.rs ─▶ pairing.rs ─▶ reorder.rs ─▶ writer_thread.rs
+//!  tracepoints ─▶ bpf/record.bpf.c ─▶ ring ─▶ kernel.rs ─▶ pairing.rs ─▶ reorder.rs ─▶ writer thread
 //!    (kernel)      one event each              events       completions    rows in       a load, with
 //!                                                           to requests    time order    checkpoints
 //! ```
@@ -25,7 +25,6 @@ mod output;
 mod pairing;
 mod recorder;
 mod reorder;
-mod writer_thread;
 
 pub use device::{BlockDevice, Layer, Partition, refuse_overlaps};
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iosonar_trace::output::CheckpointSchedule;
-use iosonar_trace::{Clocks, Device, Kind, Metadata, Request, RequestTime, Writer};
+use iosonar_trace::{Clocks, Device, Kind, Metadata, Request, RequestTime, Writer, WriterThread};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::device::{BlockDevice, Layer, refuse_overlaps};
@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::options::{Level, Options};
 use crate::pairing::{Pairing, RecordedDevice};
-use crate::writer_thread::WriterThread;
 
 /// How often the ring is drained when it is not filling up.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
@@ -21,6 +20,9 @@ const IN_FLIGHT_TIMEOUT_NS: u64 = 2_000_000_000;
 
 /// Rows handed to the writer thread at once, except when a checkpoint is due.
 const BATCH_ROWS: usize = 4096;
+
+/// Batches that the file may lag behind; the ring then buffers events.
+const BATCHES: usize = 256;
 
 /// Events drained at once, before the recorder does anything else.
 const DRAIN_EVENTS: usize = 1 << 16;
@@ -90,7 +92,7 @@ impl Recorder {
         writer: Box<dyn Writer<Request>>,
         mut go_on: impl FnMut(&Progress) -> bool,
     ) -> Result<(Metadata, Vec<String>)> {
-        let file = WriterThread::start(writer);
+        let file = WriterThread::start(writer, BATCHES);
         let outcome = self.record_until(&file, &mut go_on).and_then(|()| self.await_in_flight(&file));
         if outcome.is_err() {
             // Events already in the ring can still be read.
@@ -101,12 +103,12 @@ impl Recorder {
         let metadata = if outcome.is_ok() { self.footer() } else { self.incomplete_footer() };
         self.kernel.stop();
         // A write error takes precedence over the error of the recording.
-        let notes = file.finish(metadata.clone())?;
+        let notes = file.finish(metadata.clone())?.warnings;
         outcome.map(|()| (metadata, notes)).map_err(|error| Error::StoppedEarly(error.into()))
     }
 
     /// Records until `go_on` returns false or the file can no longer be written.
-    fn record_until(&mut self, file: &WriterThread, go_on: &mut impl FnMut(&Progress) -> bool) -> Result<()> {
+    fn record_until(&mut self, file: &WriterThread<Request>, go_on: &mut impl FnMut(&Progress) -> bool) -> Result<()> {
         let mut schedule = CheckpointSchedule::default();
         loop {
             let progress = self.progress();
@@ -124,12 +126,12 @@ impl Recorder {
                 file.checkpoint(self.incomplete_footer());
             }
             if file.has_ended() {
-                return Err(Error::WriterGone);
+                return Err(iosonar_trace::Error::WriterGone.into());
             }
         }
     }
 
-    fn send_rows(&mut self, file: &WriterThread) {
+    fn send_rows(&mut self, file: &WriterThread<Request>) {
         for row in &self.rows {
             self.metadata.count_request(row);
         }
@@ -144,7 +146,7 @@ impl Recorder {
     }
 
     /// Waits for requests that began before the end of the recording.
-    fn await_in_flight(&mut self, file: &WriterThread) -> Result<()> {
+    fn await_in_flight(&mut self, file: &WriterThread<Request>) -> Result<()> {
         self.drain_ring(file);
         let end = now(ClockId::Monotonic) + IN_FLIGHT_TIMEOUT_NS;
         while self.pairing.rows().in_flight() > 0 && now(ClockId::Monotonic) < end {
@@ -155,7 +157,7 @@ impl Recorder {
     }
 
     /// Ends the recording now, and drains the ring.
-    fn drain_ring(&mut self, file: &WriterThread) {
+    fn drain_ring(&mut self, file: &WriterThread<Request>) {
         self.pairing.end_at(now(ClockId::Monotonic));
         // If events arrive faster than they are read, the ring is never empty.
         while !self.drain() && !self.pairing.is_past_end() {

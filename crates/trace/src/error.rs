@@ -31,6 +31,9 @@ pub enum Error {
     /// The command line is wrong, whatever the content of the files.
     #[error("{0}")]
     Usage(String),
+    /// The thread that writes a file panicked.
+    #[error("the thread that writes the recording ended unexpectedly")]
+    WriterGone,
 }
 
 impl Error {

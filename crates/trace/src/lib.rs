@@ -14,14 +14,14 @@ mod order;
 pub mod params;
 pub mod permutation;
 mod rows;
-mod sanity;
 pub mod text;
 pub mod transforms;
 
 pub use error::{Error, Result, system_text};
 pub use formats::{Format, Opened, Options};
 pub use io::guarded::is_guarded;
-pub use io::stream::{ConversionLoss, Reader, Writer};
+pub use io::stream::{ConversionLoss, InMemory, Reader, Writer};
+pub use io::writer_thread::WriterThread;
 pub use io::{input, output, pipe, small_file};
 pub use model::io_result::{DelayReason, IoResult, Outcome};
 pub use model::metadata::{
@@ -29,14 +29,15 @@ pub use model::metadata::{
 };
 pub use model::period::period;
 pub use model::request::{Comm, DeviceId, Flags, Op, Request};
+pub use model::row::{Footer, Row};
 pub use model::run_info::{self, RunInfo};
+pub use model::sanity::plausibility_warnings;
 pub use model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
-pub use model::versions::FooterError;
+pub use model::versions::{FooterError, parse_footer, rename_keys};
 pub use open::{
     OpenedFile, create_load, create_load_as, create_run, create_run_as, format_for, into_load, open, open_file,
     open_files, open_inputs, open_load, own,
 };
 pub use order::external_sort::{Sorted, SortedLoad, Sorter};
-pub use sanity::plausibility_warnings;
 pub use text::human;
 pub use text::path::path_text;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use iosonar_trace::{
     Comm, DelayReason, Device, DeviceId, Flags, IoResult, Kind, Metadata, Nanos, Op, Opened, Outcome, Reader, Request,
-    SCHEMA_VERSION, Sector, Sectors,
+    Row, SCHEMA_VERSION, Sector, Sectors,
 };
 
 fn file(version: u32, kind: &str) -> PathBuf {
@@ -91,7 +91,7 @@ fn footer_of_what_was_read(kind: Kind) -> Metadata {
     metadata
 }
 
-fn rows<Row>(mut reader: Box<dyn Reader<Row>>) -> (Vec<Row>, Metadata) {
+fn rows<R: Row<Metadata = Metadata>>(mut reader: Box<dyn Reader<R>>) -> (Vec<R>, Metadata) {
     let mut rows = Vec::new();
     while let Some(row) = reader.next().unwrap() {
         rows.push(row);

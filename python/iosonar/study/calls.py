@@ -42,7 +42,7 @@ LISTED = 40
 KEPT = (
     *("number", "instance", "thread", "call", "path", "offset", "bytes", "series"),
     *("begin_ns", "end_ns", "duration_ns", "scheduled_ns", "gap_ns", "expected_duration_ns"),
-    *("held_by", "outcome", "has_failed", "is_mismatch"),
+    *("delay_reason", "outcome", "has_failed", "is_mismatch"),
 )
 
 

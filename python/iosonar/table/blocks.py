@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
 from iosonar.table.calls import Calls
-from iosonar.table.columns import COLUMNS_OF
+from iosonar.table.requests import known_columns
 from iosonar.table.source import Kind, SourceFile
-from iosonar.table.versions import stored_name, with_new_names
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -37,10 +36,8 @@ def blocks_beside(calls: Calls, load: SourceFile) -> Blocks:
     if "pid" not in load.columns:
         raise UsageError(f"{load.path} has no column pid: only recordings say which process made a request")
     ahead_ns = _zero_ns(load, calls.file) - _zero_ns(calls.file, load)
-    known = [name for name in COLUMNS_OF[Kind.LOAD] if stored_name(name, load.version) in load.columns]
-    table = with_new_names(
-        calls.engine.read(load.parquet, [stored_name(name, load.version) for name in known]), load.version
-    )
+    known = known_columns(load)
+    table = calls.engine.read(load.parquet, known)
     moving = table.filter(table["op"].isin(["read", "write"]))
     process = moving.process if "process" in known else ibis.null().cast("string")
     return Blocks(

@@ -8,7 +8,9 @@ from iosonar.table.call_kinds import FAMILIES, MOVES_DATA
 from iosonar.table.calls import MISMATCHES
 from iosonar.table.columns import COLUMNS_OF, ROW_NUMBER, unique_names
 from iosonar.table.embedded import quoted, scan, text
+from iosonar.table.requests import known_columns
 from iosonar.table.source import Kind, SourceFile
+from iosonar.table.versions import stored_name, stored_sql
 
 NAMES = {Kind.CALLS: "calls", Kind.CALLS_RUN: "calls_run", Kind.TREE: "tree", Kind.SCALE: "scale"}
 """The view of each kind of file."""
@@ -25,8 +27,8 @@ DERIVED: Mapping[Kind, Mapping[str, str]] = {
     Kind.CALLS_RUN: {
         "duration_ns": "completed_ns - issued_ns",
         "latency_ns": "completed_ns - issued_ns",
-        "issue_error_ns": "issued_ns - scheduled_ns",
-        "was_free": "issued_ns IS NOT NULL AND coalesce(held_by, 'none') IN ('none', 'input', 'replayer')",
+        "delay_ns": "issued_ns - scheduled_ns",
+        "not_held_back": "issued_ns IS NOT NULL AND coalesce(delay_reason, 'none') IN ('none', 'input', 'backlog')",
         "mismatch": f"coalesce(outcome, 'same') IN ({', '.join(map(text, MISMATCHES))})",
         **_SHARED,
     },
@@ -63,12 +65,14 @@ def _select(file: SourceFile, index: int) -> str:
 
     A column of the file whose name is taken by an added column gets a number appended.
     """
-    known = [name for name in COLUMNS_OF[file.kind] if name in file.columns]
-    lacking = [name for name in COLUMNS_OF[file.kind] if name not in file.columns]
+    known = known_columns(file)
+    lacking = [name for name in COLUMNS_OF[file.kind] if name not in known]
     derived = DERIVED[file.kind]
-    others = [name for name in file.columns if name not in known]
+    stored = {stored_name(name, file.kind, file.version) for name in known}
+    others = [name for name in file.columns if name not in stored]
     new_names = unique_names(others, [*known, *lacking, *derived, "source", "place", ROW_NUMBER])
-    columns = [f"{index}::INTEGER AS source", f"{ROW_NUMBER} AS place", *map(quoted, known)]
+    columns = [f"{index}::INTEGER AS source", f"{ROW_NUMBER} AS place"]
+    columns += [f"{stored_sql(name, file.kind, file.version)} AS {quoted(name)}" for name in known]
     columns += [f"NULL::{_type_of(file.kind, name)} AS {quoted(name)}" for name in lacking]
     columns += [f"{definition} AS {quoted(name)}" for name, definition in derived.items()]
     columns += [f"{quoted(name)} AS {quoted(new)}" for name, new in zip(others, new_names, strict=True)]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
 from iosonar.table.call_kinds import MOVES_DATA, family_of
-from iosonar.table.columns import COLUMNS_OF, ROW_NUMBER
+from iosonar.table.columns import ROW_NUMBER
 from iosonar.table.engine import Engine, EngineOptions
 from iosonar.table.engines import start
-from iosonar.table.requests import open_files
+from iosonar.table.requests import known_columns, open_files
 from iosonar.table.source import OF_CALLS, Kind, SourceFile
+from iosonar.table.versions import stored_name, with_new_names
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -39,7 +40,7 @@ COLUMNS: dict[str, str] = {
     "errno": "int32",
     "scheduled_ns": "int64",
     "gap_ns": "int64",
-    "held_by": "string",
+    "delay_reason": "string",
     "outcome": "string",
     "expected_duration_ns": "int64",
 }
@@ -97,8 +98,9 @@ def calls_of(file: SourceFile, spill: Path, options: EngineOptions | None = None
 def _columns_of(file: SourceFile, engine: Engine) -> ir.Table:
     import ibis
 
-    known = [name for name in COLUMNS_OF[file.kind] if name in file.columns]
-    table = engine.read(file.parquet, known)
+    known = known_columns(file)
+    stored = [stored_name(name, file.kind, file.version) for name in known]
+    table = with_new_names(engine.read(file.parquet, stored), file.kind, file.version)
     found = _of_run(table) if file.kind is Kind.CALLS_RUN else _of_trace(table)
     found |= {name: table[name] for name in COLUMNS if name not in found and name in known}
     columns = {name: found.get(name, ibis.null()).cast(kind) for name, kind in COLUMNS.items()}
@@ -130,7 +132,7 @@ def _of_trace(table: ir.Table) -> dict[str, ir.Value]:
     }
 
 
-DEFAULTS = {"held_by": "none", "outcome": "same"}
+DEFAULTS = {"delay_reason": "none", "outcome": "same"}
 """Values of columns that a run may lack."""
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from iosonar.table.source import OF_REQUESTS, Kind
-from iosonar.table.versions import COLUMNS, DELAY_REASONS, stored_name
+from iosonar.table.source import Kind
+from iosonar.table.versions import COLUMNS, renamed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -164,7 +164,7 @@ COLUMNS_OF: Mapping[Kind, Mapping[str, Column]] = {
         "completed_ns": _time(Presence.REQUIRED_NULLABLE),
         "predecessors_end_ns": _time(Presence.OPTIONAL_NULLABLE),
         "gap_ns": _time(Presence.OPTIONAL_NULLABLE),
-        "held_by": Column(is_text=True),
+        "delay_reason": Column(is_text=True),
         "result": _signed(Presence.OPTIONAL_NULLABLE),
         "errno": _signed(Presence.OPTIONAL_NULLABLE),
         "expected_result": _signed(Presence.OPTIONAL_NULLABLE),
@@ -184,13 +184,14 @@ COLUMNS_OF: Mapping[Kind, Mapping[str, Column]] = {
 
 def columns_in(kind: Kind, version: int) -> Mapping[str, Column]:
     """The columns in files of that schema version, by the names of that version."""
-    if version > 1 or kind not in OF_REQUESTS:
-        return COLUMNS_OF[kind]
-    old = {new: old for old, new in DELAY_REASONS.items()}
-    return {
-        stored_name(name, version): replace(column, names=tuple(old.get(each, each) for each in column.names))
-        for name, column in COLUMNS_OF[kind].items()
-    }
+    found = {}
+    for name, column in COLUMNS_OF[kind].items():
+        if was := renamed(name, kind, version):
+            old = {new: old for old, new in was.values.items()}
+            found[was.old] = replace(column, names=tuple(old.get(each, each) for each in column.names))
+        else:
+            found[name] = column
+    return found
 
 
 def missing(known: Mapping[str, Column], names: Sequence[str]) -> list[str]:
@@ -222,7 +223,10 @@ def unique_names(names: Sequence[str], taken: Sequence[str] = (ROW_NUMBER,)) -> 
 
     Columns of docs/schema.md keep their names; of others, the first with a name keeps it.
     """
-    known = {*(name for columns in COLUMNS_OF.values() for name in columns), *COLUMNS.values()}
+    known = {
+        *(name for columns in COLUMNS_OF.values() for name in columns),
+        *(was.old for columns in COLUMNS.values() for was in columns.values()),
+    }
     counts = Counter(name.lower() for name in names)
     used = {name.lower() for name in taken}
     result: list[str | None] = [None] * len(names)

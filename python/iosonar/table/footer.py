@@ -306,8 +306,8 @@ def parse_footer(text: bytes, reads_version: int) -> Footer:
                     f"has version {version} of the tables; this iosonar reads versions up to {reads_version}: use a "
                     "newer iosonar"
                 )
-            if isinstance(version, int) and version < 2:
-                rename_footer(found)
+            if isinstance(version, int):
+                rename_footer(found, version)
             kind = found.get("kind")
             # Any JSON value may stand here.
             if isinstance(kind, str) and kind in KEPT:

@@ -125,7 +125,7 @@ def requests_of(files: tuple[SourceFile, ...], spill: Path, options: EngineOptio
 
 def known_columns(file: SourceFile) -> list[str]:
     """The columns of docs/schema.md that a file has."""
-    return [name for name in COLUMNS_OF[file.kind] if stored_name(name, file.version) in file.columns]
+    return [name for name in COLUMNS_OF[file.kind] if stored_name(name, file.kind, file.version) in file.columns]
 
 
 def _columns_of(file: SourceFile, index: int, engine: Engine) -> ir.Table:
@@ -133,7 +133,8 @@ def _columns_of(file: SourceFile, index: int, engine: Engine) -> ir.Table:
     import ibis
 
     known = known_columns(file)
-    table = with_new_names(engine.read(file.parquet, [stored_name(name, file.version) for name in known]), file.version)
+    stored = [stored_name(name, file.kind, file.version) for name in known]
+    table = with_new_names(engine.read(file.parquet, stored), file.kind, file.version)
     columns = {"source": ibis.literal(index), "place": table[ROW_NUMBER]}
     if file.kind is Kind.LOAD:
         columns |= _load_as_run(table)

@@ -19,6 +19,7 @@ from iosonar.errors import UserError
 from iosonar.table.columns import Column, columns_in, have_plain_types, missing, unique_names
 from iosonar.table.convert import convert
 from iosonar.table.footer import parse_footer
+from iosonar.table.kind import Kind
 from iosonar.table.opened import copy_of_pipe, open_file, set_display_name, with_given_names
 from iosonar.table.source import SourceFile
 from iosonar.table.values import invalid_values
@@ -84,7 +85,7 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
         raise UserError(f"{shown(given)}: damaged Parquet: {plain(with_given_names(_first_line(error)))}") from error
     names = schema.names
     if footer_text is None:
-        if {"at_ns", "scheduled_ns", stored_name("scheduled_ns", 1)}.isdisjoint(names):
+        if {"at_ns", "scheduled_ns", stored_name("scheduled_ns", Kind.REPLAY, 1)}.isdisjoint(names):
             raise UserError(
                 f"{shown(given)}: a Parquet file, but neither a load (column at_ns) nor a run (column scheduled_ns); "
                 "docs/schema.md lists the columns"

@@ -87,12 +87,12 @@ def _select(file: SourceFile, index: int, *, with_loads: bool) -> str:
     A column of the file whose name is taken by an added column gets a number appended.
     """
     own = known_columns(file)
-    stored = {stored_name(name, file.version) for name in own}
+    stored = {stored_name(name, file.kind, file.version) for name in own}
     other_columns = [name for name in file.columns if name not in stored]
     added = [name for name in (*COLUMNS, *DERIVED, STREAM_NAME, *(LOAD_ONLY if with_loads else ())) if name not in own]
     new_names = unique_names(other_columns, [*own, *added, ROW_NUMBER])
     inner = [f"{index}::INTEGER AS source", f"{ROW_NUMBER} AS place"]
-    inner += [f"{stored_sql(name, file.version)} AS {quoted(name)}" for name in own]
+    inner += [f"{stored_sql(name, file.kind, file.version)} AS {quoted(name)}" for name in own]
     for name in added:
         if name in ("source", "place", STREAM_NAME) or (
             name in DERIVED and not (file.kind is Kind.LOAD and name == "latency_ns")

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use iosonar_trace::Nanos;
+use iosonar_trace::{Nanos, Row};
 
 use super::kind::CallKind;
+use super::metadata::Metadata;
 
 /// The descriptor argument that means the working directory: `AT_FDCWD`.
 pub const AT_FDCWD: i32 = -100;
@@ -101,6 +102,11 @@ pub struct Call {
     pub result: Option<i64>,
     /// Why it failed, else 0.
     pub errno: i32,
+}
+
+impl Row for Call {
+    type Metadata = Metadata;
+    const NOUN: &'static str = "call";
 }
 
 impl Call {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use iosonar_trace::{Clocks, Source, Span};
 use serde::{Deserialize, Serialize};
 
+use super::run::CallsRun;
+
 /// What recorded a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -51,8 +53,8 @@ pub struct Metadata {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
     /// For a run: options, machine, root and closing statistics (`docs/schema.md` lists the keys).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "iosonar_trace::run_info::object")]
+    pub run: Option<Box<CallsRun>>,
 }
 
 /// Numbers of rows, and of losses while recording and reading.

@@ -7,4 +7,4 @@ pub mod lost;
 pub mod metadata;
 pub mod resolved;
 pub mod result_row;
-pub mod stream;
+pub mod run;

@@ -1,48 +1,27 @@
 //! The result of a replayed call.
 
-use iosonar_trace::Nanos;
+use iosonar_trace::{Nanos, named_enum};
 
 use super::call::Name;
 use super::kind::CallKind;
 use super::resolved::Skip;
 
-/// Names of the values of an enumeration, as in the tables.
-macro_rules! names {
-    ($enum:ident: $($variant:ident $name:literal),* $(,)?) => {
-        impl $enum {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-
-            /// Its name in the tables.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),* }
-            }
-
-            /// The value of this name.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name { $($name => Some(Self::$variant),)* _ => None }
-            }
-        }
-    };
-}
-
-/// What kept a call from being issued at its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum HeldBy {
-    /// Nothing.
-    #[default]
-    None,
-    /// A call that must precede it had not ended.
-    Predecessor,
-    /// Its thread was still executing the call before.
-    Thread,
-    /// The trace was not read fast enough.
-    Input,
-    /// All threads of the pool were executing calls.
-    Pool,
-    /// A call that must precede it, which the replayer itself had delayed.
-    Replayer,
+named_enum! {
+    /// What kept a call from being issued at its time.
+    HeldBy {
+        /// Nothing.
+        None = 0 "none",
+        /// A call that must precede it had not ended.
+        Predecessor = 1 "predecessor",
+        /// Its thread was still executing the call before.
+        Thread = 2 "thread",
+        /// The trace was not read fast enough.
+        Input = 3 "input",
+        /// All threads of the pool were executing calls.
+        Pool = 4 "depth" was "pool",
+        /// A call that must precede it, which the replayer itself had delayed.
+        Replayer = 5 "backlog" was "replayer",
+    }
 }
 
 impl HeldBy {
@@ -52,50 +31,45 @@ impl HeldBy {
     }
 }
 
-names! { HeldBy: None "none", Predecessor "predecessor", Thread "thread", Input "input", Pool "pool", Replayer "replayer" }
-
-/// What became of a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum CallOutcome {
-    /// Result and errno are those of the original.
-    #[default]
-    Same,
-    /// The original succeeded, the replay failed.
-    Failed,
-    /// The original failed, the replay succeeded.
-    Succeeded,
-    /// Both failed, with another errno.
-    OtherErrno,
-    /// A read or write moved fewer bytes than the original.
-    Fewer,
-    /// A read or write moved more bytes than the original.
-    More,
-    /// Another value: a position, a number of bytes of a listing.
-    OtherResult,
-    /// Not issued: bookkeeping of descriptors and processes.
-    Bookkeeping,
-    /// Not issued: not a file.
-    NotAFile,
-    /// Not issued: ignored by a pattern.
-    Ignored,
-    /// Not issued: below `/proc`, `/sys` or `/dev`.
-    KernelFile,
-    /// Not issued: memory accesses to mapped files are not recorded.
-    Mapped,
-    /// Not issued: would make a device node, socket or FIFO.
-    SpecialFile,
-    /// Not issued: it did not return in the original.
-    Unfinished,
-    /// Not issued: no replay of it exists.
-    NotReplayable,
-    /// Not issued: it changes files, or may, and no replay of it exists.
-    ChangesFiles,
-    /// Not issued: the replay ended before.
-    NotReached,
+named_enum! {
+    /// What became of a call.
+    CallOutcome {
+        /// Result and errno are those of the original.
+        Same = 0 "same",
+        /// The original succeeded, the replay failed.
+        Failed = 1 "failed",
+        /// The original failed, the replay succeeded.
+        Succeeded = 2 "succeeded",
+        /// Both failed, with another errno.
+        OtherErrno = 3 "other_errno",
+        /// A read or write moved fewer bytes than the original.
+        Fewer = 4 "fewer",
+        /// A read or write moved more bytes than the original.
+        More = 5 "more",
+        /// Another value: a position, a number of bytes of a listing.
+        OtherResult = 6 "other_result",
+        /// Not issued: bookkeeping of descriptors and processes.
+        Bookkeeping = 7 "bookkeeping",
+        /// Not issued: not a file.
+        NotAFile = 8 "not_a_file",
+        /// Not issued: ignored by a pattern.
+        Ignored = 9 "ignored",
+        /// Not issued: below `/proc`, `/sys` or `/dev`.
+        KernelFile = 10 "kernel_file",
+        /// Not issued: memory accesses to mapped files are not recorded.
+        Mapped = 11 "mapped",
+        /// Not issued: would make a device node, socket or FIFO.
+        SpecialFile = 12 "special_file",
+        /// Not issued: it did not return in the original.
+        Unfinished = 13 "unfinished",
+        /// Not issued: no replay of it exists.
+        NotReplayable = 14 "not_replayable",
+        /// Not issued: it changes files, or may, and no replay of it exists.
+        ChangesFiles = 15 "changes_files",
+        /// Not issued: the replay ended before.
+        NotReached = 16 "not_reached",
+    }
 }
-
-names! { CallOutcome: Same "same", Failed "failed", Succeeded "succeeded", OtherErrno "other_errno", Fewer "fewer", More "more", OtherResult "other_result", Bookkeeping "bookkeeping", NotAFile "not_a_file", Ignored "ignored", KernelFile "kernel_file", Mapped "mapped", SpecialFile "special_file", Unfinished "unfinished", NotReplayable "not_replayable", ChangesFiles "changes_files", NotReached "not_reached" }
 
 impl CallOutcome {
     /// Whether the call was issued.

@@ -1,12 +1,11 @@
 //! Generates the calls of a pattern.
 
-use iosonar_trace::{Result, Source};
+use iosonar_trace::{Reader, Result, Source};
 
 use super::calls::{Calls, THREAD};
 use super::pattern::{Pattern, Program, Settings};
 use crate::model::call::Call;
 use crate::model::metadata::{InitialProcess, Metadata, Recorder};
-use crate::model::stream::CallReader;
 
 /// The calls of a program with a pattern.
 pub struct Generated {
@@ -40,7 +39,7 @@ impl Generated {
     }
 }
 
-impl CallReader for Generated {
+impl Reader<Call> for Generated {
     fn next(&mut self) -> Result<Option<Call>> {
         let next = self.calls.pop().or_else(|| {
             self.program.advance(&mut self.calls);

@@ -84,9 +84,6 @@ pub enum Error {
          host, or record with `--with strace`"
     )]
     PidNamespace,
-    /// The writer thread panicked.
-    #[error("the thread that writes the recording ended unexpectedly")]
-    WriterGone,
     /// A trace cannot be read or written.
     #[error(transparent)]
     Trace(#[from] iosonar_trace::Error),

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use iosonar_trace::{Error, Nanos, Result};
+use iosonar_trace::{Error, Nanos, Result, Writer as _};
 
 use crate::strace::packed::{self, Place};
 use crate::strace::processes::Processes;

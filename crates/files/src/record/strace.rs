@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use iosonar_trace::input::Input;
+use iosonar_trace::{Reader as _, Writer as _};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 
@@ -16,8 +17,8 @@ use super::error::{Error, Result};
 use crate::checkpoints::Checkpoints;
 use crate::model::kind::CallKind;
 use crate::model::metadata::Metadata;
-use crate::model::stream::{CallReader, CallWriter};
 use crate::strace::{LISTS, Options, Reader, Step};
+use crate::table::LocatedWriter;
 
 /// The oldest version of strace with nanoseconds, and tracers that are not parents.
 const OLDEST: (u32, u32) = (5, 6);
@@ -135,10 +136,10 @@ pub fn terminate(tracer: u32) {
 ///
 /// # Errors
 /// If the text cannot be read, or the calls cannot be written.
-pub fn copy(text: File, writer: &mut dyn CallWriter, known: &Metadata) -> Result<Metadata> {
+pub fn copy(text: File, writer: &mut LocatedWriter, known: &Metadata) -> Result<Metadata> {
     let input = Input::live(Path::new("strace"), Box::new(Live(text)));
     let mut reader = Reader::open(input, &Options::default())?;
-    writer.learn_processes(&known.processes);
+    writer.learn(known);
     if let Some(held) = writer.create_held()? {
         reader.save_in(held);
     }

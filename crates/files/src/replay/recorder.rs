@@ -6,19 +6,20 @@ use std::sync::atomic::Ordering;
 use iosonar_pacing::Stop;
 use iosonar_pacing::progress::Progress;
 use iosonar_trace::Result;
+use iosonar_trace::formats::parquet::TableWriter;
 
 use super::instance::Results;
 use super::pause::Pause;
 use super::statistics::Counter;
 use crate::checkpoints::Checkpoints;
-use crate::{Metadata, ResultWriter};
+use crate::{CallResult, Metadata};
 
 /// Takes finished calls of all instances.
 pub struct Recorder {
     /// For each instance, its finished calls.
     pub from: Vec<Results>,
     /// The result.
-    pub writer: Box<dyn ResultWriter>,
+    pub writer: TableWriter<CallResult>,
     /// The footer of the result if the replay is killed.
     pub so_far: Box<dyn Fn(&Counter) -> Metadata + Send>,
     /// The statistics.
@@ -34,7 +35,7 @@ pub struct Recorder {
 /// What the recorder returns.
 pub struct Recorded {
     /// The result, not yet finished.
-    pub writer: Box<dyn ResultWriter>,
+    pub writer: TableWriter<CallResult>,
     /// The statistics.
     pub counter: Counter,
     /// Whether all rows were written.

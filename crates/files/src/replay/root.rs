@@ -26,13 +26,22 @@ use super::error::{Error, Result};
 use crate::tree::{PrepareError, RootPath};
 
 /// How paths are kept below the root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confinement {
     /// Each thread has changed its root directory.
     Chroot,
     /// The kernel resolves each path with `RESOLVE_IN_ROOT`.
     Openat2,
+}
+
+impl Confinement {
+    /// Its name in the footer of a run.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chroot => "chroot",
+            Self::Openat2 => "openat2",
+        }
+    }
 }
 
 /// A directory below which all calls are issued.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iosonar_trace::Nanos;
+use iosonar_trace::{Nanos, Reader};
 
 use super::action::Action;
 use super::error::Result;
@@ -12,7 +12,7 @@ use super::feed::Source;
 use super::planned::{Planned, Predecessor, Predecessors, Record};
 use crate::order::{Order, Policy};
 use crate::state::{self, State};
-use crate::{Call, CallOutcome, CallReader, Family, OpenOptions, Resolved, Skip};
+use crate::{Call, CallOutcome, Family, OpenOptions, Resolved, Skip};
 
 /// The part of a trace that is replayed.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ impl Window {
 
 /// A trace and what is assumed about it.
 pub struct Trace {
-    reader: Box<dyn CallReader>,
+    reader: Box<dyn Reader<Call>>,
     state: State,
 }
 
@@ -75,7 +75,7 @@ impl Trace {
     }
 
     /// The reader.
-    pub fn reader(&self) -> &dyn CallReader {
+    pub fn reader(&self) -> &dyn Reader<Call> {
         &*self.reader
     }
 }

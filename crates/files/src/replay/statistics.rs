@@ -43,22 +43,22 @@ pub struct Statistics {
     pub original_s: f64,
     /// Issued calls per second.
     pub calls_per_s: f64,
-    /// The most calls that were executed at the same time.
-    pub max_in_flight: u32,
+    /// The most calls that were executed at the same time; null in a recovered run.
+    pub max_in_flight: Option<u32>,
     /// How long calls took.
-    pub response_us: Option<Quantiles>,
+    pub latency_us: Option<Quantiles>,
     /// How long the same calls took in the trace.
-    pub original_response_us: Option<Quantiles>,
+    pub original_latency_us: Option<Quantiles>,
     /// Issue − scheduled time of calls that nothing held; null without times to keep.
-    pub issue_error_us: Option<Quantiles>,
+    pub delay_not_held_back_us: Option<Quantiles>,
     /// Percentage of them within 10, 25, 50 and 100 µs.
-    pub within_pct: Option<Within>,
+    pub within_not_held_back_pct: Option<Within>,
     /// Issue error divided by the gap in the trace between the end of the latest predecessor and the begin, in percent.
     pub compute_time_error_pct: Option<Quantiles>,
     /// Percentage of calls whose compute time error is below 10 %.
     pub compute_time_error_below_10_pct: Option<f64>,
     /// Calls that were held back, by what held them.
-    pub held: BTreeMap<&'static str, u64>,
+    pub delay_reasons: BTreeMap<&'static str, u64>,
     /// From the completion of the last predecessor to the issue of calls that it held.
     pub release_to_issue_us: Option<Quantiles>,
     /// How long calls were ready and a thread was free, but the replayer issued none, in pieces of more than 50 µs; of several
@@ -81,8 +81,8 @@ pub struct Statistics {
 /// What the engines of all instances found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Engine {
-    /// The most calls that were executed at the same time.
-    pub max_in_flight: u32,
+    /// The most calls that were executed at the same time, known at the end.
+    pub max_in_flight: Option<u32>,
     /// As [`Statistics::lost_s`].
     pub idle: Nanos,
 }
@@ -370,13 +370,13 @@ impl Counter {
             original_s: span.as_secs() * factor,
             calls_per_s: if elapsed_s > 0.0 { self.issued as f64 / elapsed_s } else { 0.0 },
             max_in_flight: engine.max_in_flight,
-            response_us: self.response.quantiles(),
-            original_response_us: self.original_response.quantiles(),
-            issue_error_us: self.issue_error.quantiles(),
-            within_pct: self.issue_error.within(),
+            latency_us: self.response.quantiles(),
+            original_latency_us: self.original_response.quantiles(),
+            delay_not_held_back_us: self.issue_error.quantiles(),
+            within_not_held_back_pct: self.issue_error.within(),
             compute_time_error_pct: self.compute_time_error.percents(),
             compute_time_error_below_10_pct: (gaps > 0).then(|| 100.0 * self.below_10_pct as f64 / gaps as f64),
-            held: self.held.clone(),
+            delay_reasons: self.held.clone(),
             release_to_issue_us: self.release_to_issue.quantiles(),
             lost_s: engine.idle.as_secs(),
             instances: if self.instances.len() > 1 { instances.collect() } else { Vec::new() },
@@ -428,7 +428,7 @@ mod tests {
     }
 
     fn verdict(counter: &Counter, idle: i64) -> (bool, String) {
-        let engine = Engine { max_in_flight: 1, idle: Nanos(idle) };
+        let engine = Engine { max_in_flight: Some(1), idle: Nanos(idle) };
         let verdict = counter.statistics(1.0, true, engine, None).verdict.unwrap();
         (verdict.faithful, verdict.sentence)
     }
@@ -446,7 +446,7 @@ mod tests {
         assert!(verdict(&on_time, 49 * MS).0);
         let (is_faithful, sentence) = verdict(&on_time, 200 * MS);
         assert!(!is_faithful && sentence.contains("for 200 ms of 1 s (20.0 %), calls were due"), "{sentence}");
-        let lost = Engine { max_in_flight: 1, idle: Nanos(200 * MS) };
+        let lost = Engine { max_in_flight: Some(1), idle: Nanos(200 * MS) };
         assert_eq!(on_time.interruption(lost), None, "the verdict says it");
         assert!(counted(false, HeldBy::None, 1000).interruption(lost).is_some());
     }

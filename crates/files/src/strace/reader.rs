@@ -10,7 +10,7 @@ use iosonar_trace::text::lines::{LineEnd, Lines};
 
 use super::assembler::Assembler;
 use super::clock::Kind;
-use crate::{Call, CallReader, Metadata};
+use crate::{Call, Metadata};
 
 /// How to read.
 #[derive(Clone, Debug, Default)]
@@ -119,7 +119,7 @@ impl Reader {
     }
 }
 
-impl CallReader for Reader {
+impl iosonar_trace::Reader<Call> for Reader {
     fn next(&mut self) -> iosonar_trace::Result<Option<Call>> {
         loop {
             match self.advance()? {

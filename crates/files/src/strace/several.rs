@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::path::{Path, PathBuf};
 
+use iosonar_trace::Reader as _;
 use iosonar_trace::input::Input;
 use iosonar_trace::{Error, Nanos, Result, human, path_text};
 
@@ -12,7 +13,7 @@ use super::clock::{DAY, Kind};
 use super::processes::Processes;
 use super::reader::{Options, Reader};
 use super::recognise::recognise;
-use crate::{Call, CallReader, Metadata};
+use crate::{Call, Metadata};
 
 /// Notices of single files that are kept.
 const MOST_NOTICES: usize = 20;
@@ -148,7 +149,7 @@ impl Several {
     }
 }
 
-impl CallReader for Several {
+impl iosonar_trace::Reader<Call> for Several {
     fn next(&mut self) -> Result<Option<Call>> {
         self.open_waiting()?;
         let Some(Reverse((begin, number))) = self.order.pop() else {

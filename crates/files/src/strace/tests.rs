@@ -8,10 +8,11 @@ mod written;
 use std::io::Cursor;
 use std::path::Path;
 
+use iosonar_trace::Reader as _;
 use iosonar_trace::input::Input;
 
 use super::{Options, Reader};
-use crate::{Call, CallReader, Metadata};
+use crate::{Call, Metadata};
 
 /// Reads a text to its end.
 fn try_read(text: &[u8], memory_bytes: Option<usize>) -> iosonar_trace::Result<(Vec<Call>, Metadata)> {

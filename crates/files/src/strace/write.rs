@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
+use iosonar_trace::ConversionLoss;
 use iosonar_trace::output::Output;
 
 use super::constants;
 use super::errno;
 use super::signature::signature;
 use crate::model::ioctl::{FICLONE, FICLONERANGE, FIDEDUPERANGE};
-use crate::{AT_FDCWD, Call, CallKind, CallWriter, Metadata, Name};
+use crate::{AT_FDCWD, Call, CallKind, Metadata, Name};
 
 /// The time of the first line if the trace does not say when it was recorded: 2001, so that no reader takes the times for
 /// others than since 1970.
@@ -33,7 +34,7 @@ impl Writer {
     }
 }
 
-impl CallWriter for Writer {
+impl iosonar_trace::Writer<Call> for Writer {
     fn write(&mut self, call: &Call) -> iosonar_trace::Result<()> {
         self.line.clear();
         print(&mut self.line, call, self.epoch);
@@ -44,8 +45,8 @@ impl CallWriter for Writer {
         self.output.checkpoint(Vec::new())
     }
 
-    fn finish(self: Box<Self>, _metadata: &Metadata) -> iosonar_trace::Result<()> {
-        self.output.finish()
+    fn finish(self: Box<Self>, _metadata: &Metadata) -> iosonar_trace::Result<ConversionLoss> {
+        self.output.finish().map(|()| ConversionLoss::default())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The table `NAME.calls.parquet`.
 
+use iosonar_trace::Row;
 use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column, Table};
 use iosonar_trace::formats::parquet::{column, nullable, required, write_only};
 
@@ -16,8 +17,12 @@ pub struct CallRow {
     pub position: Option<u64>,
 }
 
+impl Row for CallRow {
+    type Metadata = Metadata;
+    const NOUN: &'static str = "call";
+}
+
 impl Table for CallRow {
-    type Footer = Metadata;
     const KIND: &'static str = "calls";
     const BAD_ROWS: BadRows = BadRows::Refused;
     const COLUMNS: &'static [Column] = &[

@@ -2,20 +2,23 @@
 
 use std::path::Path;
 
-use iosonar_trace::formats::parquet::Footer;
-use iosonar_trace::{FooterError, SCHEMA_VERSION, Span, path_text};
-use serde::Deserialize;
+use iosonar_trace::{Footer, FooterError, SCHEMA_VERSION, Source, Span, parse_footer, path_text, rename_keys};
 
 use crate::{CallCounts, Metadata};
 
 /// Most notices in a file.
 const MAX_NOTICES: usize = 1000;
 
-/// The key `schema_version`.
-#[derive(Deserialize)]
-struct Version {
-    schema_version: u64,
-}
+/// Keys of `run.statistics` up to version 2, and their new names.
+const STATISTICS: [(&str, &str); 5] = [
+    ("issue_error_us", "delay_not_held_back_us"),
+    ("within_pct", "within_not_held_back_pct"),
+    ("response_us", "latency_us"),
+    ("original_response_us", "original_latency_us"),
+    ("held", "delay_reasons"),
+];
+/// Reasons up to version 2, and their new names.
+const DELAY_REASONS: [(&str, &str); 2] = [("pool", "depth"), ("replayer", "backlog")];
 
 impl Metadata {
     /// The metadata of an empty table of this kind (`calls`, `calls_run`, `tree`, `scale`), made from `format`.
@@ -62,15 +65,14 @@ impl Footer for Metadata {
     }
 
     fn parse(json: &[u8]) -> Result<Self, FooterError> {
-        let Version { schema_version } = serde_json::from_slice(json)?;
-        if schema_version > SCHEMA_VERSION.into() {
-            return Err(FooterError::TooNew(schema_version));
-        }
-        Ok(serde_json::from_slice(json)?)
-    }
-
-    fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
+        parse_footer(json, |_, footer| {
+            if footer["kind"] == "calls_run"
+                && let Some(statistics) = footer.pointer_mut("/run/statistics")
+            {
+                rename_keys(statistics, &STATISTICS);
+                statistics.get_mut("delay_reasons").into_iter().for_each(|held| rename_keys(held, &DELAY_REASONS));
+            }
+        })
     }
 
     fn version(&mut self) -> &mut u32 {
@@ -88,6 +90,17 @@ impl Footer for Metadata {
     fn clear_totals(&mut self) {
         copy_totals(&CallCounts::default(), &mut self.counts);
         self.span = Span::default();
+    }
+
+    fn source(&mut self) -> &mut Source {
+        &mut self.source
+    }
+
+    /// What a trace says is known at its end.
+    fn follow(&mut self, _known: &Self) {}
+
+    fn follow_to_end(&mut self, known: &Self) {
+        *self = Self { source: std::mem::take(&mut self.source), ..known.clone() };
     }
 
     fn has_totals_of(&self, other: &Self) -> bool {

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io;
 
 use iosonar_trace::formats::parquet::TableWriter;
-use iosonar_trace::{Error, Result};
+use iosonar_trace::{ConversionLoss, Error, Result, Writer};
 
 use super::calls::CallRow;
 use super::held::HeldFile;
 use crate::state::{Options, State};
-use crate::{Call, CallWriter, InitialProcess, Metadata, Name, Skip};
+use crate::{Call, Metadata, Name, Skip};
 
 /// Stands for a working directory that the trace does not show. A path with enough `..` leaves it; such paths are unknown.
 const UNKNOWN: &[u8] = b"/\x01/\x01/\x01/\x01";
@@ -61,14 +61,26 @@ pub struct LocatedWriter {
 }
 
 impl LocatedWriter {
-    pub fn new(rows: TableWriter<CallRow>, known: &Metadata) -> Self {
+    pub(super) fn new(rows: TableWriter<CallRow>, known: &Metadata) -> Self {
         Self { rows, files: Locator::new(known), held: None }
+    }
+
+    /// Creates a file beside the table for calls that cannot be written yet. It is removed together with the hidden name of
+    /// the table; if the program is killed, `iosonar recover` finds it.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub fn create_held(&mut self) -> Result<Option<File>> {
+        let Some(hidden) = self.rows.hidden() else { return Ok(None) };
+        let (held, file) = HeldFile::create(hidden)?;
+        self.held = Some(held);
+        Ok(Some(file))
     }
 }
 
-impl CallWriter for LocatedWriter {
-    fn learn_processes(&mut self, processes: &[InitialProcess]) {
-        self.files = Locator::new(&Metadata { processes: processes.to_vec(), ..Metadata::default() });
+impl Writer<Call> for LocatedWriter {
+    fn learn(&mut self, known: &Metadata) {
+        self.files = Locator::new(known);
     }
 
     fn write(&mut self, call: &Call) -> Result<()> {
@@ -80,13 +92,6 @@ impl CallWriter for LocatedWriter {
         self.rows.write(&CallRow { call, file, position })
     }
 
-    fn create_held(&mut self) -> Result<Option<File>> {
-        let Some(hidden) = self.rows.hidden() else { return Ok(None) };
-        let (held, file) = HeldFile::create(hidden)?;
-        self.held = Some(held);
-        Ok(Some(file))
-    }
-
     fn error(&self, source: io::Error) -> Error {
         self.rows.error(source)
     }
@@ -95,7 +100,7 @@ impl CallWriter for LocatedWriter {
         self.rows.checkpoint(so_far)
     }
 
-    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()> {
-        self.rows.finish(metadata)
+    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
+        self.rows.finish(metadata).map(|()| ConversionLoss::default())
     }
 }

@@ -14,19 +14,18 @@ use std::path::Path;
 use iosonar_trace::formats::parquet::{TableFile, TableReader, TableWriter};
 use iosonar_trace::input::Input;
 use iosonar_trace::output::Output;
-use iosonar_trace::{Error, Nanos, Result};
+use iosonar_trace::{Error, Nanos, Reader, Result};
 
-use crate::{Call, CallReader, CallResult, CallWriter, Metadata, ResultReader, ResultWriter};
+use crate::{Call, CallResult, Metadata};
 use calls::CallRow;
-use located::LocatedWriter;
-pub use located::Locator;
+pub use located::{LocatedWriter, Locator};
 use scale::JobTime;
 
 /// Creates a table of calls. `known` is the metadata known before the first call.
 ///
 /// # Errors
 /// If the file cannot be created.
-pub fn create(path: &Path, known: &Metadata) -> Result<Box<dyn CallWriter>> {
+pub fn create(path: &Path, known: &Metadata) -> Result<Box<LocatedWriter>> {
     create_in(Output::create(path)?, known)
 }
 
@@ -34,7 +33,7 @@ pub fn create(path: &Path, known: &Metadata) -> Result<Box<dyn CallWriter>> {
 ///
 /// # Errors
 /// If the name of the file has the ending of a compression.
-pub fn create_in(output: Output, known: &Metadata) -> Result<Box<dyn CallWriter>> {
+pub fn create_in(output: Output, known: &Metadata) -> Result<Box<LocatedWriter>> {
     Ok(Box::new(LocatedWriter::new(TableWriter::new(output)?, known)))
 }
 
@@ -42,8 +41,8 @@ pub fn create_in(output: Output, known: &Metadata) -> Result<Box<dyn CallWriter>
 ///
 /// # Errors
 /// If the file cannot be created.
-pub fn create_run(path: &Path, _known: &Metadata) -> Result<Box<dyn ResultWriter>> {
-    Ok(Box::new(TableWriter::<CallResult>::new(Output::create(path)?)?))
+pub fn create_run(path: &Path) -> Result<TableWriter<CallResult>> {
+    TableWriter::new(Output::create(path)?)
 }
 
 /// Writes how long each of several concurrent instances took.
@@ -62,13 +61,13 @@ pub fn write_scale(path: &Path, rows: &[JobTime], metadata: &Metadata) -> Result
 ///
 /// # Errors
 /// If the file cannot be read, or holds another table.
-pub fn open(input: Input) -> Result<Box<dyn CallReader>> {
+pub fn open(input: Input) -> Result<Box<dyn Reader<Call>>> {
     let path = input.path().to_owned();
     calls_in(&path, input.into_file()?)
 }
 
 /// Opens a table of calls that `path` names in messages.
-pub(crate) fn calls_in(path: &Path, file: File) -> Result<Box<dyn CallReader>> {
+pub(crate) fn calls_in(path: &Path, file: File) -> Result<Box<dyn Reader<Call>>> {
     let rows = TableReader::new(TableFile::open(path, file)?, |_| {})?;
     Ok(Box::new(Calls { rows, last: Nanos(i64::MIN), next: 0, path: path.to_owned() }))
 }
@@ -77,7 +76,7 @@ pub(crate) fn calls_in(path: &Path, file: File) -> Result<Box<dyn CallReader>> {
 ///
 /// # Errors
 /// If the file cannot be read, or holds another table.
-pub fn open_run(path: &Path) -> Result<Box<dyn ResultReader>> {
+pub fn open_run(path: &Path) -> Result<Box<dyn Reader<CallResult>>> {
     open_run_in(Input::open(path)?)
 }
 
@@ -85,13 +84,13 @@ pub fn open_run(path: &Path) -> Result<Box<dyn ResultReader>> {
 ///
 /// # Errors
 /// If the file cannot be read, or holds another table.
-pub fn open_run_in(input: Input) -> Result<Box<dyn ResultReader>> {
+pub fn open_run_in(input: Input) -> Result<Box<dyn Reader<CallResult>>> {
     let path = input.path().to_owned();
     run_in(&path, input.into_file()?)
 }
 
 /// Opens a table of results that `path` names in messages.
-pub(crate) fn run_in(path: &Path, file: File) -> Result<Box<dyn ResultReader>> {
+pub(crate) fn run_in(path: &Path, file: File) -> Result<Box<dyn Reader<CallResult>>> {
     Ok(Box::new(TableReader::<CallResult>::new(TableFile::open(path, file)?, |_| {})?))
 }
 
@@ -103,7 +102,7 @@ struct Calls {
     path: std::path::PathBuf,
 }
 
-impl CallReader for Calls {
+impl Reader<Call> for Calls {
     fn next(&mut self) -> Result<Option<Call>> {
         let Some(row) = self.rows.advance()? else { return Ok(None) };
         if row.call.begin < self.last {
@@ -121,34 +120,6 @@ impl CallReader for Calls {
 
     fn progress(&self) -> Option<f64> {
         Some(self.rows.part_read())
-    }
-}
-
-impl ResultReader for TableReader<CallResult> {
-    fn next(&mut self) -> Result<Option<CallResult>> {
-        self.advance()
-    }
-
-    fn metadata(&self) -> &Metadata {
-        self.footer()
-    }
-}
-
-impl ResultWriter for TableWriter<CallResult> {
-    fn write(&mut self, result: &CallResult) -> Result<()> {
-        self.write(result)
-    }
-
-    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
-        self.checkpoint(so_far)
-    }
-
-    fn read_back(&mut self, so_far: &Metadata) -> Result<Box<dyn ResultReader>> {
-        Ok(Box::new(self.read_back(so_far)?))
-    }
-
-    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<()> {
-        (*self).finish(metadata)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The table `NAME.calls-run.parquet`.
 
+use iosonar_trace::Row;
 use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column, Missing, Table};
 use iosonar_trace::formats::parquet::{column, nullable, required};
 
@@ -14,8 +15,12 @@ const fn required_with_nulls(name: &'static str, cell_type: CellType) -> Column 
     Column { missing: Missing::Refused, ..nullable(name, cell_type) }
 }
 
+impl Row for CallResult {
+    type Metadata = Metadata;
+    const NOUN: &'static str = "call";
+}
+
 impl Table for CallResult {
-    type Footer = Metadata;
     const KIND: &'static str = "calls_run";
     const BAD_ROWS: BadRows = BadRows::Refused;
     const COLUMNS: &'static [Column] = &[
@@ -31,7 +36,8 @@ impl Table for CallResult {
         required_with_nulls("completed_ns", CellType::Time),
         nullable("predecessors_end_ns", CellType::Time),
         nullable("gap_ns", CellType::Time),
-        column("held_by", CellType::Name(|name| HeldBy::from_name(name).map(|value| value as u8))),
+        column("delay_reason", CellType::Name(|name| HeldBy::from_name(name).map(|value| value as u8)))
+            .until(2, "held_by"),
         nullable("result", CellType::Int64),
         column("errno", CellType::Int32),
         nullable("expected_result", CellType::Int64),
@@ -76,7 +82,7 @@ impl Table for CallResult {
             completed: time_or_null(cells)?,
             predecessors_end: time_or_null(cells)?,
             gap: time_or_null(cells)?,
-            held_by: value_or_default(cells, HeldBy::ALL, "held_by is not a known name")?,
+            held_by: value_or_default(cells, HeldBy::ALL, "delay_reason is not a known name")?,
             result: cells.number(),
             errno: number::<u16>(cells, "errno is not an error number")?.into(),
             expected_result: cells.number(),

@@ -1,5 +1,6 @@
 //! The table `NAME.scale.parquet`: how long each of several concurrent instances took.
 
+use iosonar_trace::Row;
 use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column, Table, required};
 
 use super::cells::{number, value};
@@ -44,8 +45,12 @@ pub struct JobTime {
     pub seconds: f64,
 }
 
+impl Row for JobTime {
+    type Metadata = Metadata;
+    const NOUN: &'static str = "instance";
+}
+
 impl Table for JobTime {
-    type Footer = Metadata;
     const KIND: &'static str = "scale";
     const BAD_ROWS: BadRows = BadRows::Refused;
     const COLUMNS: &'static [Column] = &[

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column, Table, column, nullable, required};
+use iosonar_trace::{Row, Writer as _};
 use proptest::prelude::*;
 
 use super::*;
@@ -84,8 +85,14 @@ proptest! {
     fn results_are_read_as_written(written in prop::collection::vec(any_result(), 0..50)) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.calls-run.parquet");
-        let metadata = Metadata { run: Some(serde_json::json!({"options": {"order": "fs"}})), ..Metadata::new("calls_run", "x") };
-        let mut writer = create_run(&path, &metadata).unwrap();
+        let metadata = Metadata {
+            run: Some(Box::new(crate::CallsRun {
+                options: iosonar_trace::run_info::OpenMap::of(&serde_json::json!({"order": "fs"})).into(),
+                ..Default::default()
+            })),
+            ..Metadata::new("calls_run", "x")
+        };
+        let mut writer = create_run(&path).unwrap();
         for result in &written {
             writer.write(result).unwrap();
         }
@@ -116,8 +123,12 @@ struct Hostile {
 const HARMLESS: Hostile =
     Hostile { begin: 1, duration: Some(1), thread: 1, call: "read", length: Some(1), errno: 0, path: b"/x" };
 
+impl Row for Hostile {
+    type Metadata = Metadata;
+    const NOUN: &'static str = "call";
+}
+
 impl Table for Hostile {
-    type Footer = Metadata;
     const KIND: &'static str = "calls";
     const BAD_ROWS: BadRows = BadRows::Refused;
     const COLUMNS: &'static [Column] = &[
@@ -184,7 +195,7 @@ fn a_run_is_no_trace_and_a_trace_is_no_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.calls-run.parquet");
     let metadata = Metadata::new("calls_run", "test");
-    create_run(&path, &metadata).unwrap().finish(&metadata).unwrap();
+    create_run(&path).unwrap().finish(&metadata).unwrap();
     let error = calls_of(&path).unwrap_err().to_string();
     assert!(error.contains("a run of calls to files, not a trace of calls to files"), "{error}");
     let path = folder.path().join("x.calls.parquet");
@@ -194,6 +205,30 @@ fn a_run_is_no_trace_and_a_trace_is_no_run() {
     assert!(error.contains("a trace of calls to files, not a run of calls to files"), "{error}");
     let error = iosonar_trace::open(&path).err().unwrap().to_string();
     assert!(error.contains("a trace of calls to files, not a load of requests or a run of requests"), "{error}");
+}
+
+#[test]
+fn a_run_of_calls_of_version_2_has_the_words_of_version_3() {
+    let golden = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    assert_eq!(calls_of(&golden("v2.calls.parquet")).unwrap().0.len(), 8);
+    let mut reader = open_run(&golden("v2.calls-run.parquet")).unwrap();
+    let mut reasons = Vec::new();
+    while let Some(row) = reader.next().unwrap() {
+        reasons.push(row.held_by.name());
+    }
+    reasons.sort_unstable();
+    assert_eq!(reasons, ["backlog", "backlog", "depth", "depth", "input", "predecessor", "thread", "thread"]);
+    let metadata = reader.metadata();
+    let run = serde_json::to_value(metadata.run.as_ref().unwrap()).unwrap();
+    let statistics = &run["statistics"];
+    assert_eq!((metadata.schema_version, &statistics["calls"]), (iosonar_trace::SCHEMA_VERSION, &8.into()));
+    assert_eq!(
+        statistics["delay_reasons"],
+        serde_json::json!({"backlog": 2, "depth": 2, "input": 1, "predecessor": 1, "thread": 2})
+    );
+    for (old, new) in [("response_us", "latency_us"), ("issue_error_us", "delay_not_held_back_us")] {
+        assert!(statistics[old].is_null() && statistics[new].is_object(), "{old}");
+    }
 }
 
 /// A table with each type of column.

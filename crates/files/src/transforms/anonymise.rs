@@ -5,13 +5,14 @@ use std::hash::Hasher;
 use iosonar_trace::Source;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, secret};
 use iosonar_trace::permutation::Permutation;
+use iosonar_trace::transforms::Built;
 use siphasher::sip::SipHasher24;
 
-use super::transform::{Build, Stage, Step, Transform};
+use super::transform::{Stage, Step, Transform, stage};
 use crate::{Call, CallKind, Metadata, Name};
 
-pub static TRANSFORM: Transform = Transform {
-    form: Definition {
+pub static TRANSFORM: Transform = Transform::of_rows(
+    Definition {
         name: "anonymise",
         about: "Replaces the components of paths and the numbers of processes, removes the origin",
         details: "Equal names become equal, different names different ones, so that the tree keeps its structure and depth.\n\
@@ -38,12 +39,12 @@ pub static TRANSFORM: Transform = Transform {
         example: "anonymise extension=keep",
     },
     build,
-};
+);
 
-fn build(settings: &Settings) -> Result<Build, String> {
+fn build(settings: &Settings) -> Built<Call> {
     let key = secret::key(settings)?;
     let names = Names { key, keeps_extension: settings.text("extension") == "keep" };
-    Ok(Box::new(move |metadata: &mut Metadata| {
+    stage(Box::new(move |metadata: &mut Metadata| {
         let stage = Anonymised { names, numbers: Permutation::new(PIDS - 1, key) };
         stage.forget(metadata);
         Box::new(stage)

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
+use iosonar_trace::transforms::Built;
 
 use super::anonymise::for_each_path;
-use super::transform::{Build, Stage, Step, Transform};
+use super::transform::{Stage, Step, Transform, stage};
 use crate::state::PathMap;
 use crate::{Call, Metadata, Name};
 
-pub static TRANSFORM: Transform = Transform {
-    form: Definition {
+pub static TRANSFORM: Transform = Transform::of_rows(
+    Definition {
         name: "map",
         about: "Replaces the beginnings of absolute paths",
         details: "The longest old path that is the path or a directory above it is replaced, in paths, targets of symbolic\n\
@@ -38,9 +39,9 @@ pub static TRANSFORM: Transform = Transform {
         example: "map old=/home/alice new=/srv/data",
     },
     build,
-};
+);
 
-fn build(settings: &Settings) -> Result<Build, String> {
+fn build(settings: &Settings) -> Built<Call> {
     let text = |name| settings.optional_text(name);
     let map = match (text("old"), text("new"), text("file")) {
         (Some(old), Some(new), None) => PathMap::parse(format!("{} {}\n", quoted(old), quoted(new)).as_bytes())
@@ -48,7 +49,7 @@ fn build(settings: &Settings) -> Result<Build, String> {
         (None, None, Some(file)) => PathMap::read(Path::new(file)).map_err(|error| error.to_string())?,
         _ => return Err("set old= and new=, or file=".into()),
     };
-    Ok(Box::new(move |metadata: &mut Metadata| {
+    stage(Box::new(move |metadata: &mut Metadata| {
         let map = map.clone();
         for process in &mut metadata.processes {
             let paths = process.descriptors.iter_mut().map(|descriptor| &mut descriptor.path);

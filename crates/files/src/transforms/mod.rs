@@ -1,19 +1,29 @@
-//! Transforms of traces of calls: one file for each, and one line in [`TRANSFORMS`].
-//!
-//! A [`Pipeline`] is parsed from text such as `select family=read to=60 | anonymise`, in the grammar of transforms of loads.
-//! Applied to a reader of calls, it gives another reader. Each transform handles one call at a time.
+//! Transforms of traces of calls: one file for each, and one line in [`TRANSFORMS`]. Each handles one call at a time.
 
 mod anonymise;
 mod map;
-mod pipeline;
 mod select;
 mod transform;
 
-pub use pipeline::{Pipeline, parse};
+use iosonar_trace::transforms::{self, Transformed};
+
 pub use transform::Transform;
+
+use crate::Call;
+
+/// A parsed and checked sequence of transforms of calls.
+pub type Pipeline = transforms::Pipeline<Call>;
 
 /// All transforms, in the order of their documentation.
 pub static TRANSFORMS: &[&Transform] = &[&select::TRANSFORM, &anonymise::TRANSFORM, &map::TRANSFORM];
+
+impl Transformed for Call {
+    const TRANSFORM: &'static str = "transform of calls";
+
+    fn transforms() -> &'static [&'static Transform] {
+        TRANSFORMS
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -4,15 +4,16 @@ use std::collections::HashSet;
 
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, did_you_mean};
+use iosonar_trace::transforms::Built;
 
-use super::transform::{Build, Stage, Step, Transform};
+use super::transform::{Stage, Step, Transform, stage};
 use crate::state::{Ignore, Options, State};
 use crate::{Call, CallKind, Metadata, Name};
 
 const ANY: ParamDefault = ParamDefault::Described("any");
 
-pub static TRANSFORM: Transform = Transform {
-    form: Definition {
+pub static TRANSFORM: Transform = Transform::of_rows(
+    Definition {
         name: "select",
         about: "Keeps the calls that fulfil all conditions",
         details: "Calls that make descriptors and processes are left out as well unless they fulfil the conditions. A replay\n\
@@ -59,7 +60,7 @@ pub static TRANSFORM: Transform = Transform {
         example: "select family=read,write path=/var/lib/** from=1m to=2m base=zero",
     },
     build,
-};
+);
 
 /// The conditions; empty ones are fulfilled.
 #[derive(Clone)]
@@ -75,7 +76,7 @@ struct Conditions {
     failed: Option<bool>,
 }
 
-fn build(settings: &Settings) -> Result<Build, String> {
+fn build(settings: &Settings) -> Built<Call> {
     let from = settings.optional_time("from");
     let to = settings.optional_time("to").unwrap_or(Nanos(i64::MAX));
     if from.is_some_and(|from| to <= from) {
@@ -95,7 +96,7 @@ fn build(settings: &Settings) -> Result<Build, String> {
             _ => None,
         },
     };
-    Ok(Box::new(move |metadata: &mut Metadata| {
+    stage(Box::new(move |metadata: &mut Metadata| {
         let base = conditions.base.0;
         metadata.epoch_unix_ns = metadata.epoch_unix_ns.and_then(|epoch| epoch.checked_add(base));
         let state = (!conditions.paths.is_empty()).then(|| State::new(metadata, Options::default()));

@@ -1,30 +1,17 @@
 //! Transforms of small traces.
 
-use iosonar_trace::Nanos;
+use iosonar_trace::{InMemory, Nanos};
 
 use super::*;
-use crate::{Call, CallKind, CallReader, InitialProcess, Metadata, Name};
-
-/// Reads calls from memory.
-struct Calls(std::vec::IntoIter<Call>, Metadata);
-
-impl CallReader for Calls {
-    fn next(&mut self) -> iosonar_trace::Result<Option<Call>> {
-        Ok(self.0.next())
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.1
-    }
-}
+use crate::{CallKind, InitialProcess, Metadata, Name};
 
 fn call(second: i64, kind: CallKind, path: Option<&str>) -> Call {
     Call { path: path.map(Name::from), process: 7, ..Call::new(Nanos(second * 1_000_000_000), 7, kind) }
 }
 
 fn edited(calls: &[Call], metadata: Metadata, pipeline: &str) -> (Vec<Call>, Metadata) {
-    let pipeline = parse(pipeline).unwrap_or_else(|error| panic!("{error}"));
-    let mut reader = pipeline.apply(Box::new(Calls(Vec::from(calls).into_iter(), metadata))).unwrap();
+    let pipeline = pipeline.parse::<Pipeline>().unwrap_or_else(|error| panic!("{error}"));
+    let mut reader = pipeline.apply(Box::new(InMemory::new(calls.to_vec(), metadata))).unwrap();
     let mut result = Vec::new();
     while let Some(call) = reader.next().unwrap() {
         result.push(call);
@@ -85,7 +72,7 @@ fn errors_suggest_what_was_meant() {
         ("select from=5 to=3", "to must be later than from"),
         ("anonymise key=''", "the key is empty"),
     ] {
-        let error = parse(pipeline).unwrap_err().to_string();
+        let error = pipeline.parse::<Pipeline>().unwrap_err().to_string();
         assert!(error.contains(expected), "{pipeline}: {error}");
     }
 }

@@ -1,20 +1,20 @@
 //! What a transform of calls is.
 
-use iosonar_trace::Result;
-use iosonar_trace::params::{Definition, Settings};
+use iosonar_trace::transforms::{self, Built, Rows};
+use iosonar_trace::{Reader, Result};
 
-use crate::{Call, CallReader, Metadata};
+use crate::{Call, Metadata};
 
-/// A transform.
-pub struct Transform {
-    /// Its name, help texts and parameters.
-    pub form: Definition,
-    /// Checks the settings.
-    pub build: fn(&Settings) -> std::result::Result<Build, String>,
-}
+/// A transform of calls.
+pub type Transform = transforms::Transform<Call>;
 
 /// Makes the stage that changes the calls of one trace. The metadata is that of the stage before.
 pub type Build = Box<dyn Fn(&mut Metadata) -> Box<dyn Stage> + Send + Sync>;
+
+/// The stage of a transform, for a pipeline.
+pub fn stage(build: Build) -> Built<Call> {
+    Ok(Box::new(move |calls| Ok(Box::new(Staged::new(calls, &build)))))
+}
 
 /// A transform, applied to a trace.
 pub trait Stage: Send {
@@ -36,8 +36,8 @@ pub enum Step {
 }
 
 /// A reader of the calls that a stage emits.
-pub struct Staged {
-    calls: Box<dyn CallReader>,
+struct Staged {
+    calls: Rows<Call>,
     stage: Box<dyn Stage>,
     metadata: Metadata,
     has_ended: bool,
@@ -45,7 +45,7 @@ pub struct Staged {
 
 impl Staged {
     /// Applies a stage.
-    pub fn new(calls: Box<dyn CallReader>, build: &Build) -> Self {
+    fn new(calls: Rows<Call>, build: &Build) -> Self {
         let mut metadata = calls.metadata().clone();
         let stage = build(&mut metadata);
         Self { calls, stage, metadata, has_ended: false }
@@ -62,7 +62,7 @@ impl Staged {
     }
 }
 
-impl CallReader for Staged {
+impl Reader<Call> for Staged {
     fn next(&mut self) -> Result<Option<Call>> {
         while !self.has_ended {
             match self.calls.next()?.map(|call| self.stage.next(call)) {

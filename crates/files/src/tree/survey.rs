@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use iosonar_trace::Result;
+use iosonar_trace::{Reader, Result};
 
 use crate::state::{Counts, Options, State};
-use crate::{CallOutcome, CallReader};
+use crate::{Call, CallOutcome};
 
 /// What a trace needs and does.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Survey {
 ///
 /// # Errors
 /// If the trace cannot be read.
-pub fn survey(reader: &mut dyn CallReader, options: Options, mut each: impl FnMut(Option<f64>)) -> Result<Survey> {
+pub fn survey(reader: &mut dyn Reader<Call>, options: Options, mut each: impl FnMut(Option<f64>)) -> Result<Survey> {
     let mut first = reader.next()?;
     let mut state = State::new(reader.metadata(), Options { with_needs: true, ..options });
     let (mut calls, mut skipped) = (0, BTreeMap::new());

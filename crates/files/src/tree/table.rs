@@ -24,8 +24,12 @@ fn kind_number(name: &str) -> Option<u8> {
     Kind::ALL.iter().find(|kind| kind.name() == name).map(|kind| *kind as u8)
 }
 
+impl iosonar_trace::Row for Row {
+    type Metadata = Metadata;
+    const NOUN: &'static str = "entry";
+}
+
 impl Table for Row {
-    type Footer = Metadata;
     const KIND: &'static str = "tree";
     const BAD_ROWS: BadRows = BadRows::Refused;
     const COLUMNS: &'static [Column] = &[

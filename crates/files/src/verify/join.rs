@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use iosonar_trace::Result;
+use iosonar_trace::{Reader, Result};
 
 use super::times::Times;
-use crate::{CallOutcome, ResultReader};
+use crate::{CallOutcome, CallResult};
 
 /// The results that were read ahead of their calls. Calls that were not issued take no part.
 pub(super) struct Join<'a> {
-    results: &'a mut dyn ResultReader,
+    results: &'a mut dyn Reader<CallResult>,
     /// `None`: not issued.
     ahead: HashMap<(u32, u64), Option<Times>, FixedState>,
     at_end: bool,
 }
 
 impl<'a> Join<'a> {
-    pub(super) fn new(results: &'a mut dyn ResultReader) -> Self {
+    pub(super) fn new(results: &'a mut dyn Reader<CallResult>) -> Self {
         Self { results, ahead: HashMap::default(), at_end: false }
     }
 

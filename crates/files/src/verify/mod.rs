@@ -11,10 +11,10 @@ mod times;
 
 use std::time::Instant;
 
-use iosonar_trace::{Nanos, Result};
+use iosonar_trace::{Nanos, Reader, Result};
 
 use crate::order::Policy;
-use crate::{Call, CallReader, Resolved, ResultReader};
+use crate::{Call, CallResult, Resolved};
 use join::Join;
 use rules::Checker;
 
@@ -34,8 +34,8 @@ pub struct Options {
 /// Reads a trace and the result of its replay, and checks that each dependent call was issued after its predecessors.
 /// `resolve` says what each call of the trace touches, in turn: `State::next`.
 pub fn check(
-    calls: &mut dyn CallReader,
-    results: &mut dyn ResultReader,
+    calls: &mut dyn Reader<Call>,
+    results: &mut dyn Reader<CallResult>,
     options: &Options,
     mut resolve: impl FnMut(&Call) -> Resolved,
 ) -> Result<Report> {

@@ -1,36 +1,12 @@
 //! The checker accepts every order that `order` derives, and finds what breaks it.
 
-use iosonar_trace::Nanos;
+use iosonar_trace::{InMemory, Nanos};
 use proptest::prelude::*;
 
 use super::*;
 use crate::order::Order;
 use crate::order::random::{precedes, predecessors, traces};
-use crate::{CallKind, CallOutcome, CallResult, HeldBy, Metadata};
-
-struct Calls(std::vec::IntoIter<Call>, Metadata);
-
-impl CallReader for Calls {
-    fn next(&mut self) -> Result<Option<Call>> {
-        Ok(self.0.next())
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.1
-    }
-}
-
-struct Results(std::vec::IntoIter<CallResult>, Metadata);
-
-impl ResultReader for Results {
-    fn next(&mut self) -> Result<Option<CallResult>> {
-        Ok(self.0.next())
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.1
-    }
-}
+use crate::{CallKind, CallOutcome, HeldBy, Metadata};
 
 fn result(call: u64, instance: u32, times: Option<(i64, i64)>) -> CallResult {
     CallResult {
@@ -83,9 +59,8 @@ fn checked(policy: Policy, trace: &Trace, times: &[(i64, i64)], instances: u32) 
         }));
     }
     rows.sort_by_key(|row| row.completed);
-    let mut calls =
-        Calls(trace.iter().map(|(call, _)| call.clone()).collect::<Vec<_>>().into_iter(), Metadata::default());
-    let mut results = Results(rows.into_iter(), Metadata::default());
+    let mut calls = InMemory::new(trace.iter().map(|(call, _)| call.clone()).collect(), Metadata::default());
+    let mut results = InMemory::new(rows, Metadata::default());
     let mut resolved = trace.iter().map(|(_, resolved)| resolved.clone());
     let options = Options { policy, instances, ..Options::default() };
     check(&mut calls, &mut results, &options, |_| resolved.next().unwrap()).unwrap()

@@ -3,15 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use iosonar_trace::formats::Format;
-use iosonar_trace::params::Definition;
-use iosonar_trace::params::did_you_mean;
-use iosonar_trace::transforms::TRANSFORMS;
+use iosonar_trace::params::{Definition, did_you_mean};
 
-use super::convert::writable_format_named;
-use crate::calls::{self, edit::EitherPipeline};
-use crate::console::{out, status};
+use crate::console::out;
+use crate::tables::{self, Job, Reading, edits, writable_format_named};
 use crate::usage::misuse;
 use crate::written;
 
@@ -31,8 +28,8 @@ pub struct Args {
     output: Option<PathBuf>,
 
     /// The transforms, in quotes: 'select from=0 to=300 | slip every=32768 increase=128k'
-    #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = calls::edit::parse)]
-    pipeline: Option<EitherPipeline>,
+    #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = tables::checked)]
+    pipeline: Option<String>,
 
     /// The format of OUT [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = writable_format_named)]
@@ -49,13 +46,12 @@ pub struct Args {
 const USAGE: &str = "iosonar edit [OPTIONS] <IN> <OUT> <PIPELINE>\n       iosonar edit --help-transform <NAME>";
 
 fn after_help() -> String {
-    let mut text = String::from("Transforms (`iosonar edit --help-transform NAME` explains one):\n");
-    for transform in TRANSFORMS {
-        text += &format!("  {:<10} {}\n", transform.form.name, transform.form.about);
-    }
-    text += "\nTransforms of traces of calls:\n";
-    for transform in iosonar_files::transforms::TRANSFORMS {
-        text += &format!("  {:<10} {}\n", transform.form.name, transform.form.about);
+    let mut text = String::new();
+    for edits in edits() {
+        text += edits.heading;
+        for form in edits.forms() {
+            text += &format!("  {:<10} {}\n", form.name, form.about);
+        }
     }
     text + EXAMPLES
 }
@@ -79,52 +75,19 @@ impl Args {
         let (Some(input), Some(output), Some(pipeline)) = (self.input, self.output, self.pipeline) else {
             misuse!("name IN, OUT and PIPELINE; `iosonar edit --help` has examples");
         };
-        if let Some(kind) = calls::kind_of(&[&input], Some(&output))? {
-            let pipeline = match pipeline.calls {
-                Ok(pipeline) => pipeline,
-                Err(problem) => misuse!("{} is a trace of calls: {problem}", input.display()),
-            };
-            written::refuse_same_file(&input, &output)?;
-            self.replacing.allows(&output)?;
-            let reading = calls::convert::StraceReading::default();
-            return calls::convert::run(
-                kind,
-                std::slice::from_ref(&input),
-                &output,
-                &reading,
-                Some(&pipeline),
-                &self.replacing,
-            );
-        }
-        let pipeline = match pipeline.load {
-            Ok(pipeline) => pipeline,
-            Err(problem) => misuse!("{} is a load or a run: {problem}", input.display()),
-        };
-        if pipeline.is_endless() {
-            misuse!("`{pipeline}` never ends: limit it with `repeat times=5`, or append `| select to=1h`");
-        }
-        for read in std::iter::once(input.as_path()).chain(pipeline.files()) {
-            written::refuse_same_file(read, &output)?;
-        }
-        written::refuse_name_of_run(&output)?;
+        written::refuse_same_file(&input, &output)?;
         self.replacing.allows(&output)?;
-        let to = self.to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
-        let rows = pipeline.apply(iosonar_trace::open_load(&input)?)?;
-        let writer = self.replacing.create_load(&output, to, rows.metadata())?;
-        let (metadata, loss) = written::copy(&format!("editing {}", input.display()), rows, writer, |_| Ok(()))
-            .with_context(|| format!("cannot write {}", output.display()))?;
-        written::report(&output, to, &metadata, &loss);
-        if metadata.counts.requests == 0 {
-            status!("warning: the result has no requests");
-        }
+        let inputs = [input];
+        let file = tables::open(&inputs, Some(&output), &Reading::default())?;
+        let pipeline = Some(pipeline.as_str());
+        file.convert(&Job { inputs: &inputs, output: &output, to: self.to, pipeline, replacing: &self.replacing })?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 fn explain(name: &str) -> Result<ExitCode> {
-    let of_loads = TRANSFORMS.iter().map(|transform| (&transform.form, ""));
-    let of_calls = iosonar_files::transforms::TRANSFORMS.iter().map(|transform| (&transform.form, "Of calls: "));
-    let all: Vec<(&Definition, &str)> = of_loads.chain(of_calls).collect();
+    let all: Vec<(&Definition, &str)> =
+        edits().flat_map(|edits| edits.forms().into_iter().map(|form| (form, edits.prefix))).collect();
     let named: Vec<_> = all.iter().filter(|(form, _)| name == "all" || form.name == name).collect();
     if named.is_empty() {
         let names = all.iter().map(|(form, _)| form.name).chain(["all"]);

@@ -17,7 +17,7 @@ use iosonar_workload::{Mix, Recipe, Sizes, positions, sizes};
 
 use crate::console::status;
 use crate::usage::Usage;
-use crate::written;
+use crate::{tables, written};
 
 /// Generate a load of bursts, ramps, random arrivals and more
 pub struct Args {
@@ -33,7 +33,7 @@ struct Common {
     output: PathBuf,
 
     /// The format of OUT [default: by its name]
-    #[arg(long, value_name = "FORMAT", value_parser = super::convert::writable_format_named, help_heading = COMMON)]
+    #[arg(long, value_name = "FORMAT", value_parser = tables::writable_format_named, help_heading = COMMON)]
     to: Option<&'static Format>,
 
     #[command(flatten)]
@@ -194,9 +194,9 @@ impl Args {
         let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.generate().map_err(Usage)?);
         let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let writer = replacing.create_load(&output, to, load.metadata())?;
-        let (metadata, loss) = written::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))
+        let (metadata, loss) = tables::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))
             .with_context(|| format!("cannot write {}", output.display()))?;
-        written::report(&output, to, &metadata, &loss);
+        tables::report(&output, to, &metadata, &loss);
         if metadata.counts.requests == 0 {
             status!(
                 "warning: the load has no requests: the first would arrive after its end; use a higher --rate or a longer --duration"

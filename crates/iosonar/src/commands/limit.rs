@@ -9,9 +9,8 @@ use iosonar_trace::params::parse_positive_duration;
 use iosonar_trace::{DelayReason, Metadata, Nanos, Opened, path_text};
 use serde_json::json;
 
-use crate::bad_lines::source_bad_lines;
 use crate::console::{answer_json_line, out, status};
-use crate::human;
+use crate::{human, tables};
 
 /// Find the rate that the storage sustained
 ///
@@ -48,7 +47,7 @@ impl Args {
                 bail!("{} is a load: replay it, and name the result", path.display());
             };
             refuse_without_deadlines(path, run.metadata())?;
-            let source_bad_lines = source_bad_lines(&*run, &path_text(path));
+            let source_bad_lines = tables::source_bad_lines(&*run, &path_text(path));
             let limit = limit(&mut *run, self.late)?;
             let metadata = run.metadata();
             // Without the bad lines of the load that the run was made from.

@@ -11,13 +11,13 @@ fn compared(run: &[IoResult], recording: &[Request], pass_size: u64) -> Comparis
     compared_with(run, &Metadata::new(Kind::Replay, "test"), recording, &Metadata::new(Kind::Load, "test"), pass_size)
 }
 
-struct Rows<Row> {
-    rows: std::vec::IntoIter<Row>,
+struct Rows<R> {
+    rows: std::vec::IntoIter<R>,
     metadata: Metadata,
 }
 
-impl<Row: Send> Reader<Row> for Rows<Row> {
-    fn next(&mut self) -> iosonar_trace::Result<Option<Row>> {
+impl<R: Row<Metadata = Metadata>> Reader<R> for Rows<R> {
+    fn next(&mut self) -> iosonar_trace::Result<Option<R>> {
         let row = self.rows.next();
         self.metadata.counts.requests += u64::from(row.is_some());
         Ok(row)
@@ -28,7 +28,7 @@ impl<Row: Send> Reader<Row> for Rows<Row> {
     }
 }
 
-fn reader<Row: Clone + Send + 'static>(rows: &[Row], metadata: &Metadata) -> Result<Box<dyn Reader<Row>>> {
+fn reader<R: Row<Metadata = Metadata> + Clone>(rows: &[R], metadata: &Metadata) -> Result<Box<dyn Reader<R>>> {
     let rows = Vec::from(rows).into_iter();
     Ok(Box::new(Rows { rows, metadata: metadata.clone() }))
 }

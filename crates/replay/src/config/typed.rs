@@ -33,7 +33,7 @@ fn value(option: &Arg, matches: &ArgMatches) -> Option<OptionValue> {
     let values = formatted(matches, id, |time: &Nanos| format_time(*time))
         .or_else(|| formatted(matches, id, f64::to_string))
         // The text of a pipeline omits secrets.
-        .or_else(|| formatted(matches, id, Pipeline::to_string))
+        .or_else(|| formatted(matches, id, <Pipeline>::to_string))
         .unwrap_or_else(|| raw(option, matches));
     if option.get_default_values().iter().map(path_text).eq(values.iter().cloned()) {
         return None;

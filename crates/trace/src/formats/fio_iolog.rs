@@ -17,7 +17,7 @@ use crate::formats::support::losses::{Losses, Property, lost_properties, pieces}
 use crate::formats::support::numbering::Names;
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
-use crate::model::metadata::{Device, Metadata};
+use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{Context, LineFormat, Parsed, Zero, words};
@@ -221,8 +221,8 @@ impl Writer<Request> for IologWriter {
         Ok(())
     }
 
-    fn learn_devices(&mut self, new: &[Device]) {
-        self.names.add(new);
+    fn learn(&mut self, known: &Metadata) {
+        self.names.learn(&known.devices);
     }
 
     fn checkpoint(&mut self, _: &Metadata) -> Result<()> {

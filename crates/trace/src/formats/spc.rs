@@ -13,7 +13,7 @@ use crate::formats::support::losses::{Losses, Property, lost_properties};
 use crate::formats::support::numbering::Names;
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
-use crate::model::metadata::{Device, Metadata};
+use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
 use crate::rows::Zero;
 use crate::text::number::whole;
@@ -77,8 +77,8 @@ impl Writer<Request> for SpcWriter {
         writeln!(self.output, "{asu},{lba},{size},{opcode},{secs}.{ns:09}").map_err(|e| self.output.error(e))
     }
 
-    fn learn_devices(&mut self, new: &[Device]) {
-        self.units.add(new);
+    fn learn(&mut self, known: &Metadata) {
+        self.units.learn(&known.devices);
     }
 
     fn checkpoint(&mut self, _: &Metadata) -> Result<()> {

@@ -9,3 +9,4 @@ pub mod output;
 pub mod pipe;
 pub mod small_file;
 pub(crate) mod stream;
+pub(crate) mod writer_thread;

@@ -113,6 +113,8 @@ impl IoResult {
     }
 }
 
+/// Defines an enum whose variants have numbers, and names in a table, which may have been others in an earlier version.
+#[macro_export]
 macro_rules! named_enum {
     ($(#[$doc:meta])* $name:ident {
         $($(#[$vdoc:meta])* $variant:ident = $number:literal $text:literal $(was $old:literal)?,)*

@@ -1,8 +1,6 @@
 //! The metadata of a file: the JSON in a Parquet footer under the key `iosonar`.
 
-use serde::de::Error as _;
-use serde::ser::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::model::io_result::IoResult;
 use crate::model::request::{Op, Request};
@@ -10,7 +8,7 @@ use crate::model::run_info::RunInfo;
 use crate::model::units::Nanos;
 
 /// The version of the tables that this build writes; it reads earlier ones too. `docs/schema.md` lists the differences.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 /// The key in the Parquet footer.
 pub const FOOTER_KEY: &str = "iosonar";
 
@@ -49,24 +47,8 @@ pub struct Metadata {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
     /// For a run: options, machine, target and closing statistics (`docs/schema.md` lists the keys).
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object", serialize_with = "sorted")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::model::run_info::object")]
     pub run: Option<Box<RunInfo>>,
-}
-
-/// Reads an object with any keys, or null.
-fn object<'de, D: Deserializer<'de>>(found: D) -> Result<Option<Box<RunInfo>>, D::Error> {
-    match Option::deserialize(found)? {
-        None => Ok(None),
-        Some(run @ serde_json::Value::Object(_)) => {
-            RunInfo::deserialize(run).map(Box::new).map(Some).map_err(D::Error::custom)
-        }
-        Some(_) => Err(D::Error::custom("`run` is not an object")),
-    }
-}
-
-/// Writes keys in alphabetical order, known or not, so that a table that is written again stays the same.
-fn sorted<S: Serializer>(run: &Option<Box<RunInfo>>, to: S) -> Result<S::Ok, S::Error> {
-    serde_json::to_value(run).map_err(S::Error::custom)?.serialize(to)
 }
 
 /// The readings of two clocks of a machine at the same moment.
@@ -94,7 +76,7 @@ pub enum Kind {
 pub enum RequestTime {
     /// It was queued (`Q`); it was issued to the device one queueing time later.
     #[default]
-    #[serde(rename = "asked")]
+    #[serde(alias = "asked")]
     Queued,
     /// It was issued to the device (`D`), one queueing time after it was queued.
     Issued,

@@ -22,7 +22,7 @@ mod tests;
 
 pub use counters::{DeviceCounters, ProcessorContention};
 pub use data::{RunData, Written};
-pub use field::Field;
+pub use field::{Field, object};
 pub use findings::{Finding, FindingKind, Pass};
 pub use machine::{IdleState, Machine, ProcessLimits};
 pub use program::{RunProgram, RunStream};
@@ -72,7 +72,7 @@ fields! {
         /// The reason for this wait mode, as a phrase.
         wait_reason: String,
         /// Contention right before the run.
-        #[serde(rename = "company")]
+        #[serde(alias = "company")]
         contention: ProcessorContention,
         /// Percentage of processor time that the host gave to other guests during the run.
         stolen_pct: f64,

@@ -1,5 +1,6 @@
 //! Reads the footers of all versions of the tables. `docs/schema.md` lists what each version renamed.
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::model::metadata::{Metadata, SCHEMA_VERSION};
@@ -38,13 +39,33 @@ impl Metadata {
     /// Parses a footer of this or an earlier version of the tables, and renames keys to those of this version.
     /// `schema_version` keeps the value in the footer.
     pub fn from_json(json: &[u8]) -> Result<Self, FooterError> {
-        let mut footer: Value = serde_json::from_slice(json)?;
-        match footer["schema_version"].as_u64() {
-            Some(version) if version > SCHEMA_VERSION.into() => return Err(FooterError::TooNew(version)),
-            Some(0..=1) => rename_version_1(&mut footer),
-            _ => {}
+        parse_footer(json, |version, footer| {
+            if version < 2 {
+                rename_version_1(footer);
+            }
+        })
+    }
+}
+
+/// Parses a footer. `rename` gets its version, if that is not the newest, and renames its keys.
+pub fn parse_footer<M: DeserializeOwned>(json: &[u8], rename: impl Fn(u64, &mut Value)) -> Result<M, FooterError> {
+    let mut footer: Value = serde_json::from_slice(json)?;
+    let newest = SCHEMA_VERSION.into();
+    match footer["schema_version"].as_u64() {
+        Some(version) if version > newest => return Err(FooterError::TooNew(version)),
+        Some(version) if version < newest => rename(version, &mut footer),
+        _ => {}
+    }
+    Ok(serde_json::from_value(footer)?)
+}
+
+/// Renames keys of an object of any value.
+pub fn rename_keys(object: &mut Value, names: &[(&str, &str)]) {
+    let Some(object) = object.as_object_mut() else { return };
+    for (old, new) in names {
+        if let Some(value) = object.remove(*old) {
+            object.insert((*new).to_owned(), value);
         }
-        Ok(serde_json::from_value(footer)?)
     }
 }
 
@@ -66,10 +87,10 @@ fn rename_version_1(footer: &mut Value) {
         }
     }
     if let Some(statistics) = footer.pointer_mut("/run/statistics") {
-        rename(statistics, &STATISTICS);
+        rename_keys(statistics, &STATISTICS);
     }
     for finding in elements(footer, "/run/findings") {
-        rename(finding, &FINDING);
+        rename_keys(finding, &FINDING);
     }
     for list in ["/run/statistics/verdict/late", "/run/statistics/verdict/worst"] {
         for cause in elements(footer, list).filter_map(|each| each.get_mut("cause")).filter(|cause| **cause == CAUSE.0)
@@ -83,21 +104,12 @@ fn elements<'a>(footer: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'
     footer.pointer_mut(pointer).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-fn rename(object: &mut Value, names: &[(&str, &str)]) {
-    let Some(object) = object.as_object_mut() else { return };
-    for (old, new) in names {
-        if let Some(value) = object.remove(*old) {
-            object.insert((*new).to_owned(), value);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::metadata::Kind;
+    use crate::model::metadata::{Kind, RequestTime};
 
     /// Reads a footer of this version with this `run`, and returns `run` as it is written again.
     fn footer(version: u32, run: Value) -> Value {
@@ -140,6 +152,14 @@ mod tests {
     }
 
     #[test]
+    fn words_of_version_2_get_their_new_names() {
+        assert_eq!(footer(2, json!({"company": {"ready": 0.5}})), json!({"contention": {"ready": 0.5}}));
+        let mut old = serde_json::to_value(Metadata::new(Kind::Load, "test")).unwrap();
+        old["request_time"] = "asked".into();
+        assert_eq!(Metadata::from_json(old.to_string().as_bytes()).unwrap().request_time, RequestTime::Queued);
+    }
+
+    #[test]
     fn options_of_version_1_get_their_new_names() {
         let run = json!({
             "wait": "work", "options": {"wait": "work", "engine": null, "fake_io": false, "dry_run": true},
@@ -167,8 +187,8 @@ mod tests {
 
     #[test]
     fn a_newer_version_is_refused() {
-        let error = Metadata::from_json(br#"{"schema_version": 3, "wholly": "different"}"#).unwrap_err();
-        let text = "has version 3 of the tables; this iosonar reads versions up to 2: use a newer iosonar";
+        let error = Metadata::from_json(br#"{"schema_version": 4, "wholly": "different"}"#).unwrap_err();
+        let text = "has version 4 of the tables; this iosonar reads versions up to 3: use a newer iosonar";
         assert_eq!(error.to_string(), text);
     }
 }

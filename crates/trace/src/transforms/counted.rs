@@ -143,13 +143,6 @@ impl<S: Source> Counted<S> {
     }
 }
 
-/// Updates `metadata`, a copy of `known`, with everything but the devices.
-pub fn follow(metadata: &mut Metadata, known: &Metadata) {
-    metadata.counts.clone_from(&known.counts);
-    (metadata.span, metadata.complete) = (known.span, known.complete);
-    metadata.notices.extend_from_slice(&known.notices[metadata.notices.len()..]);
-}
-
 /// What to do with a request.
 pub enum Step {
     /// Pass it on.

@@ -33,11 +33,12 @@ mod transform;
 mod until;
 
 pub use documentation::documentation;
-pub use pipeline::{Pipeline, parse};
-pub use transform::{Needs, Rows, Transform};
+pub use pipeline::{Pipeline, has_transforms, parse};
+pub use transform::{Built, Needs, Rows, Stage, Transform, Transformed};
 pub use until::{IsOver, until};
 
-use transform::{Built, Length, Stage, kept};
+use crate::model::request::Request;
+use transform::{Length, kept};
 
 /// All transforms, in the order of their documentation.
 pub static TRANSFORMS: &[&Transform] = &[
@@ -66,6 +67,14 @@ pub static TRANSFORMS: &[&Transform] = &[
     &append::TRANSFORM,
     &adjacent::TRANSFORM,
 ];
+
+impl Transformed for Request {
+    const TRANSFORM: &'static str = "transform";
+
+    fn transforms() -> &'static [&'static Transform] {
+        TRANSFORMS
+    }
+}
 
 #[cfg(test)]
 mod tests;

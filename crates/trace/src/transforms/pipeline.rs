@@ -2,43 +2,62 @@
 
 use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
 use crate::io::stream::Reader;
-use crate::model::metadata::Metadata;
 use crate::model::request::Request;
+use crate::model::row::Footer;
 use crate::params::{Phrase, Settings, did_you_mean, split};
 
-use super::counted::follow;
-use super::{IsOver, Length, Needs, Rows, Stage, TRANSFORMS, anonymise, merge, until};
+use super::{IsOver, Length, Needs, Rows, Stage, Transformed, merge, until};
+
+/// The transform that removes the origin of the rows, and so the settings of all transforms before it.
+const ANONYMISE: &str = "anonymise";
 
 /// A parsed and checked sequence of transforms. Cheap to clone.
 #[derive(Clone)]
-pub struct Pipeline {
-    stages: Arc<[(Settings, Stage)]>,
+pub struct Pipeline<R: Transformed = Request> {
+    stages: Arc<[(Settings, Stage<R>)]>,
     is_endless: bool,
 }
 
-/// Parses `select from=0 to=300 | slip every=32768 increase=128k`.
-///
-/// # Errors
-/// If a name or value is unknown or settings contradict each other. The message suggests a correction.
-pub fn parse(pipeline: &str) -> Result<Pipeline> {
-    build(pipeline).map_err(Error::Request)
+/// Parses `select from=0 to=300 | slip every=32768 increase=128k`. The message of an error suggests a correction.
+impl<R: Transformed> FromStr for Pipeline<R> {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        build(text).map_err(Error::Request)
+    }
 }
 
-fn build(text: &str) -> std::result::Result<Pipeline, String> {
+/// Parses a pipeline for a load.
+///
+/// # Errors
+/// If a name or value is unknown or settings contradict each other.
+pub fn parse(pipeline: &str) -> Result<Pipeline> {
+    pipeline.parse()
+}
+
+/// Whether all transforms of the pipeline exist for these rows, whatever their settings.
+pub fn has_transforms<R: Transformed>(pipeline: &str) -> bool {
+    let is_known = |name: &str| R::transforms().iter().any(|transform| transform.form.name == name);
+    split(pipeline).is_ok_and(|phrases| phrases.iter().all(|phrase| is_known(&phrase.name)))
+}
+
+fn build<R: Transformed>(text: &str) -> std::result::Result<Pipeline<R>, String> {
+    let all = R::transforms();
     let mut stages = Vec::new();
     let mut is_endless = false;
     for Phrase { name, settings } in split(text)? {
-        let names = TRANSFORMS.iter().map(|transform| transform.form.name);
-        let transform = TRANSFORMS
+        let names = all.iter().map(|transform| transform.form.name);
+        let transform = all
             .iter()
             .find(|transform| transform.form.name == name)
-            .ok_or_else(|| format!("unknown transform `{name}`; {}", did_you_mean(&name, names)))?;
+            .ok_or_else(|| format!("unknown {} `{name}`; {}", R::TRANSFORM, did_you_mean(&name, names)))?;
         let settings = Settings::new(&transform.form, &settings)?;
         if is_endless && transform.needs == Needs::Whole {
             return Err(format!(
@@ -57,25 +76,25 @@ fn build(text: &str) -> std::result::Result<Pipeline, String> {
     Ok(Pipeline { stages: stages.into(), is_endless })
 }
 
-impl Pipeline {
-    /// Applies the pipeline to a load.
+impl<R: Transformed> Pipeline<R> {
+    /// Applies the pipeline to rows.
     ///
     /// # Errors
     /// If another load cannot be read or there is no room for a temporary file. Later errors come from the returned
     /// reader.
-    pub fn apply(&self, rows: Rows) -> Result<Rows> {
+    pub fn apply(&self, rows: Rows<R>) -> Result<Rows<R>> {
         self.joined(rows, |rows| rows)
     }
 
-    /// Like [`Pipeline::apply`], but the load ends as soon as `is_over` returns true, in whichever transform that is.
+    /// Like [`Pipeline::apply`], but the rows end as soon as `is_over` returns true, in whichever transform that is.
     ///
     /// # Errors
     /// See [`Pipeline::apply`].
-    pub fn apply_until(&self, rows: Rows, is_over: &IsOver) -> Result<Rows> {
+    pub fn apply_until(&self, rows: Rows<R>, is_over: &IsOver) -> Result<Rows<R>> {
         self.joined(rows, |rows| until(rows, is_over))
     }
 
-    fn joined(&self, rows: Rows, between: impl Fn(Rows) -> Rows) -> Result<Rows> {
+    fn joined(&self, rows: Rows<R>, between: impl Fn(Rows<R>) -> Rows<R>) -> Result<Rows<R>> {
         let mut rows = between(rows);
         for (_, stage) in &*self.stages {
             rows = between(stage(rows)?);
@@ -86,7 +105,7 @@ impl Pipeline {
     /// The pipeline as recorded in files. Transforms before `anonymise` are recorded by name only, because their settings
     /// name files, devices and commands.
     fn recorded_text(&self) -> String {
-        let hidden = self.stages.iter().rposition(|(settings, _)| settings.name() == anonymise::TRANSFORM.form.name);
+        let hidden = self.stages.iter().rposition(|(settings, _)| settings.name() == ANONYMISE);
         let stages = self.stages.iter().enumerate().map(|(index, (settings, _))| match hidden {
             Some(last) if index < last => settings.name().to_owned(),
             _ => settings.typed(),
@@ -107,7 +126,7 @@ impl Pipeline {
 }
 
 /// The text to type for this pipeline, without secrets.
-impl fmt::Display for Pipeline {
+impl<R: Transformed> fmt::Display for Pipeline<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stages: Vec<String> = self.stages.iter().map(|(settings, _)| settings.typed()).collect();
         f.write_str(&stages.join(" | "))
@@ -115,47 +134,47 @@ impl fmt::Display for Pipeline {
 }
 
 /// The same text in results as in loads.
-impl Serialize for Pipeline {
+impl<R: Transformed> Serialize for Pipeline<R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.recorded_text())
     }
 }
 
-impl fmt::Debug for Pipeline {
+impl<R: Transformed> fmt::Debug for Pipeline<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pipeline({self})")
     }
 }
 
 /// The last reader of a pipeline: adds the pipeline to the preamble.
-struct Edited {
-    rows: Rows,
-    metadata: Metadata,
+struct Edited<R: Transformed> {
+    rows: Rows<R>,
+    metadata: R::Metadata,
 }
 
-impl Edited {
-    fn new(rows: Rows, pipeline: &Pipeline) -> Self {
-        let mut preamble = rows.metadata().source.preamble.clone();
+impl<R: Transformed> Edited<R> {
+    fn new(rows: Rows<R>, pipeline: &Pipeline<R>) -> Self {
+        let mut metadata = rows.metadata().clone();
+        let preamble = &mut metadata.source().preamble;
         if !preamble.is_empty() && !preamble.ends_with('\n') {
             preamble.push('\n');
         }
-        preamble += &format!("Edited by iosonar: {}", pipeline.recorded_text());
-        let mut metadata = rows.metadata().clone();
-        metadata.source.preamble = preamble;
+        *preamble += &format!("Edited by iosonar: {}", pipeline.recorded_text());
         Self { rows, metadata }
     }
 }
 
-impl Reader<Request> for Edited {
-    fn next(&mut self) -> Result<Option<Request>> {
+impl<R: Transformed> Reader<R> for Edited<R> {
+    fn next(&mut self) -> Result<Option<R>> {
         let next = self.rows.next()?;
-        let (known, metadata) = (self.rows.metadata(), &mut self.metadata);
-        metadata.devices.extend_from_slice(&known.devices[metadata.devices.len()..]);
-        follow(metadata, known);
+        match next {
+            Some(_) => self.metadata.follow(self.rows.metadata()),
+            None => self.metadata.follow_to_end(self.rows.metadata()),
+        }
         Ok(next)
     }
 
-    fn metadata(&self) -> &Metadata {
+    fn metadata(&self) -> &R::Metadata {
         &self.metadata
     }
 

@@ -7,7 +7,7 @@ use crate::model::metadata::{Device, Metadata};
 use crate::model::request::{DeviceId, Request};
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, did_you_mean};
 
-use super::counted::{Counted, Source, follow};
+use super::counted::{Counted, Source};
 use super::{Built, Needs, Rows, Transform, kept};
 
 pub static TRANSFORM: Transform = Transform {
@@ -218,7 +218,7 @@ impl Source for Remapped {
             if self.rows.metadata().devices.len() > self.targets.len() {
                 self.learn_devices()?;
             }
-            follow(&mut self.metadata, self.rows.metadata());
+            self.metadata.follow_except_devices(self.rows.metadata());
             let Some(request) = next else {
                 self.refuse_missing()?;
                 return Ok(None);

@@ -1,34 +1,33 @@
-//! A load that can be stopped between two requests of its input: after a transform that drops everything, its `next`
+//! Rows that can be stopped between two rows of its input: after a transform that drops everything, its `next`
 //! might otherwise never return.
 
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::io::stream::Reader;
-use crate::model::metadata::Metadata;
-use crate::model::request::Request;
+use crate::model::row::Row;
 
 use super::Rows;
 
-/// Returns true once the load must end.
+/// Returns true once the rows must end.
 pub type IsOver = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Ends the load as soon as `is_over` returns true. It is called before each request.
-pub fn until(rows: Rows, is_over: &IsOver) -> Rows {
+/// Ends the rows as soon as `is_over` returns true. It is called before each row.
+pub fn until<R: Row>(rows: Rows<R>, is_over: &IsOver) -> Rows<R> {
     Box::new(Until { rows, is_over: Arc::clone(is_over) })
 }
 
-struct Until {
-    rows: Rows,
+struct Until<R: Row> {
+    rows: Rows<R>,
     is_over: IsOver,
 }
 
-impl Reader<Request> for Until {
-    fn next(&mut self) -> Result<Option<Request>> {
+impl<R: Row> Reader<R> for Until<R> {
+    fn next(&mut self) -> Result<Option<R>> {
         if (self.is_over)() { Ok(None) } else { self.rows.next() }
     }
 
-    fn metadata(&self) -> &Metadata {
+    fn metadata(&self) -> &R::Metadata {
         self.rows.metadata()
     }
 

@@ -1,7 +1,7 @@
 """How well a replay kept the times of calls: issue error E = issue − scheduled, and E divided by the trace's gap.
 
 Calls that are free are those that nothing held but the replayer itself, which may read the trace too late (`input`), or
-have delayed the call that must come before (`replayer`).
+have delayed the call that must come before (`backlog`).
 The Rust half (crates/files/src/replay/statistics.rs) has the same rule.
 """
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 RATIO_UNIT = 1e-6
 """The unit of a distribution of ratios: a millionth."""
 
-OWN_REASONS = ("none", "input", "replayer")
-"""Values of `held_by` of calls that count as free."""
+OWN_REASONS = ("none", "input", "backlog")
+"""Values of `delay_reason` of calls that are not held back."""
 
 WITHIN_US = (10, 25, 50, 100)
 
@@ -36,7 +36,7 @@ class IssueErrors:
 
 def issue_errors(issued: ir.Table) -> IssueErrors:
     """The issue errors of issued calls."""
-    is_free = issued.held_by.isin(OWN_REASONS)
+    is_free = issued.delay_reason.isin(OWN_REASONS)
     table = issued.mutate(series=is_free.ifelse(1, 0).cast("int8"), error_ns=issued.begin_ns - issued.scheduled_ns)
     found = distributions(table, table.error_ns)
     free = table.filter(table.series == 1)
@@ -51,7 +51,7 @@ def issue_errors(issued: ir.Table) -> IssueErrors:
 
 def compute_time_errors(issued: ir.Table) -> Distribution:
     """E / (B₂ − E₁) in millionths, of free calls that began in the trace after their latest predecessor ended."""
-    free = issued.filter(issued.held_by.isin(OWN_REASONS) & (issued.gap_ns > 0))
+    free = issued.filter(issued.delay_reason.isin(OWN_REASONS) & (issued.gap_ns > 0))
     ratio = (free.begin_ns - free.scheduled_ns).cast("float64") / free.gap_ns.cast("float64") / RATIO_UNIT
     table = free.mutate(series=free.instance * 0, ratio=ratio)
     return distributions(table, table.ratio).get(0, pooled([]))

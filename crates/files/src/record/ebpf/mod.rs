@@ -1,7 +1,7 @@
 //! Recording with programs in the kernel.
 //!
 //! ```text
-//!  sys_enter ─▶ threads ─▶ sys_exit ─▶ ring ─▶ kernel.rs ─▶ join.rs ─▶ sequence.rs ─▶ writer_thread.rs
+//!  sys_enter ─▶ threads ─▶ sys_exit ─▶ ring ─▶ kernel.rs ─▶ join.rs ─▶ sequence.rs ─▶ writer thread
 //!   arguments              result              events       paths to     in order       a table
 //!   and paths                                               their calls  of begin
 //! ```
@@ -21,7 +21,6 @@ mod options;
 mod recorder;
 mod sequence;
 mod uring;
-mod writer_thread;
 
 pub(super) use layout::is_recorded;
 pub use options::Options;

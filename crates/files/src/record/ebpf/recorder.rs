@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use iosonar_trace::human::agreed;
 use iosonar_trace::output::CheckpointSchedule;
-use iosonar_trace::{Clocks, Nanos};
+use iosonar_trace::{Clocks, Nanos, Writer as _, WriterThread};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::event::Event;
@@ -13,11 +13,10 @@ use super::join::Join;
 use super::kernel::Kernel;
 use super::options::Options;
 use super::sequence::Sequence;
-use super::writer_thread::WriterThread;
 use crate::model::call::Call;
 use crate::model::metadata::{CallCounts, Metadata, Recorder as RecordedBy};
-use crate::model::stream::CallWriter;
 use crate::record::error::{Error, Result};
+use crate::table::LocatedWriter;
 
 /// How often the ring is drained when it is not filling up.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
@@ -41,6 +40,9 @@ const SMALLEST_EVENT_BYTES: usize = 24;
 
 /// Calls handed to the writer thread at once.
 const BATCH_CALLS: usize = 4096;
+
+/// Batches that the file may lag behind; the ring then buffers events.
+const BATCHES: usize = 64;
 
 /// Progress of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,15 +121,15 @@ impl Recorder {
     /// If the file cannot be written.
     pub fn run(
         mut self,
-        mut writer: Box<dyn CallWriter>,
+        mut writer: Box<LocatedWriter>,
         metadata: Metadata,
         mut go_on: impl FnMut(&Progress) -> bool,
     ) -> Result<Metadata> {
-        writer.learn_processes(&metadata.processes);
+        writer.learn(&metadata);
         if let Some(held) = writer.create_held()? {
             self.sequence.save_in(held);
         }
-        let file = WriterThread::start(writer);
+        let file = WriterThread::start(writer, BATCHES);
         let recorded = self.record_until(&file, &metadata, &mut go_on);
         self.kernel.stop();
         let ended = recorded.and_then(|()| self.end(&file));
@@ -139,7 +141,7 @@ impl Recorder {
 
     fn record_until(
         &mut self,
-        file: &WriterThread,
+        file: &WriterThread<Call>,
         known: &Metadata,
         go_on: &mut impl FnMut(&Progress) -> bool,
     ) -> Result<()> {
@@ -187,7 +189,7 @@ impl Recorder {
     }
 
     /// Takes the events that are left. Calls in flight do not return.
-    fn end(&mut self, file: &WriterThread) -> Result<()> {
+    fn end(&mut self, file: &WriterThread<Call>) -> Result<()> {
         while !self.drain() {}
         for raw in self.kernel.in_flight() {
             if let Some(call) = self.join.call(&raw) {
@@ -199,7 +201,7 @@ impl Recorder {
     }
 
     /// Sends the calls that are in order to the file.
-    fn send(&mut self, file: &WriterThread) -> Result<()> {
+    fn send(&mut self, file: &WriterThread<Call>) -> Result<()> {
         let mut batch = Vec::new();
         while let Some(call) = self.sequence.next().map_err(temporary_file)? {
             self.first_process.get_or_insert(call.process);

@@ -11,9 +11,8 @@ use iosonar_pacing::clock::{Clock, wall, wall_offset};
 use iosonar_pacing::host::contention::StealMeter;
 use iosonar_pacing::progress::Progress;
 use iosonar_pacing::start;
-use iosonar_trace::run_info::Written;
+use iosonar_trace::run_info::{RunData, Written};
 use iosonar_trace::{Nanos, human};
-use serde_json::json;
 
 use super::footer::About;
 use super::opened::open_before;
@@ -33,7 +32,7 @@ use crate::replay::share::Share;
 use crate::replay::source::TraceSource;
 use crate::replay::statistics::{Counter, Engine, Statistics};
 use crate::replay::threads::spawn;
-use crate::{Metadata, table};
+use crate::table;
 
 /// Time to prepare calls before the first one is issued.
 const GRACE: Nanos = Nanos(100_000_000);
@@ -65,7 +64,7 @@ impl Prepared {
         if self.options.cache == Cache::Drop {
             drop_caches()?;
         }
-        let writer = table::create_run(&self.options.output, &Metadata::default())?;
+        let writer = table::create_run(&self.options.output)?;
         let keeps_times = self.options.timing.has_times();
         let seed = wall().0 as u64;
         let (mut reading, mut instances, mut from) = (Vec::new(), Vec::new(), Vec::new());
@@ -115,7 +114,12 @@ impl Prepared {
         let unissued = self.options.fake_io.then(|| "no call was issued (--fake-io)".to_owned());
         let fake: Vec<_> = unissued.into_iter().chain(self.options.pacing.fake()).collect();
         let fake = (!fake.is_empty()).then(|| format!("FAKE RESULT: {}", fake.join("; ")));
-        let data = |written| json!({ "what": self.options.data.to_string(), "seed": seed, "written": written });
+        let data = |written: Option<Written>| RunData {
+            what: self.options.data.to_string().into(),
+            seed: seed.into(),
+            written: written.into(),
+            ..RunData::default()
+        };
         let mut about = About { clock, started_unix_ns, stolen_pct: None, data: data(None) };
         let recorder = Recorder {
             from,
@@ -162,7 +166,7 @@ impl Prepared {
             )));
         }
         let complete = !was_stopped && failed.is_none();
-        let engine = Engine { max_in_flight, idle };
+        let engine = Engine { max_in_flight: Some(max_in_flight), idle };
         let mut statistics = recorded.counter.statistics(self.options.factor, complete, engine, fake);
         warnings.extend(recorded.counter.interruption(engine));
         if heartbeat.sum() > NOTICEABLE {
@@ -179,7 +183,7 @@ impl Prepared {
         let mut checked = Ok(());
         if self.options.verify_order && !self.options.fake_io && failed.is_none() {
             let mut rows = writer.read_back(&self.footer(&statistics, &warnings, &about))?;
-            checked = self.prove(&mut *rows).map(|Proof { report, outdegrees }| {
+            checked = self.prove(&mut rows).map(|Proof { report, outdegrees }| {
                 if report.violations > 0 || (complete && report.missing > 0) {
                     warnings.push("the order was not kept: this is an error of the replayer".into());
                 }

@@ -3,13 +3,13 @@
 use iosonar_device::mounts;
 use iosonar_pacing::clock::Monotonic;
 use iosonar_pacing::host::machine;
+use iosonar_trace::run_info::{OpenMap, RunData};
 use iosonar_trace::{Span, path_text};
-use serde_json::{Value, json};
 
 use super::prepared::Prepared;
-use crate::Metadata;
 use crate::replay::options::Cache;
 use crate::replay::statistics::{Counter, Engine, Statistics};
+use crate::{CallsRun, Metadata, RunRoot};
 
 /// What the footer says about the time and the data of a run.
 pub struct About {
@@ -20,7 +20,7 @@ pub struct About {
     /// Percentage of processor time that the hypervisor withheld.
     pub stolen_pct: Option<f64>,
     /// The data of writes.
-    pub data: Value,
+    pub data: RunData,
 }
 
 /// The warning in a result whose replay was killed.
@@ -42,45 +42,44 @@ impl Prepared {
         let footer = self.footer(&until_now(counter), &warnings, about);
         Box::new(move |counter| {
             let mut so_far = footer.clone();
-            let mut statistics = json!(until_now(counter));
-            // Only the engine knows it, in the end.
-            statistics["max_in_flight"] = Value::Null;
-            so_far.run.as_mut().expect("a run")["statistics"] = statistics;
+            so_far.run.get_or_insert_default().statistics = OpenMap::of(&until_now(counter)).into();
             so_far
         })
     }
 
     pub(super) fn footer(&self, statistics: &Statistics, warnings: &[String], about: &About) -> Metadata {
         let mount = mounts::of(&self.options.root);
-        let root = json!({
-            "path": path_text(&self.options.root),
-            "confinement": self.roots[0].confinement(),
-            "mount": mount.as_ref().map(mounts::Mount::describe),
-        });
+        let root = RunRoot {
+            path: path_text(&self.options.root).into(),
+            confinement: self.roots[0].confinement().name().to_owned().into(),
+            mount: mount.as_ref().map(mounts::Mount::describe).into(),
+            ..RunRoot::default()
+        };
         let cache = match self.options.cache {
             Cache::Keep => "whatever was cached at the start could be read from memory; hits are not known",
             Cache::Drop => "the page cache was dropped before the replay (--drop-caches)",
             Cache::None => "pages of each file were dropped when it was opened (--no-cache)",
         };
-        let run: Value = json!({
-            "trace": path_text(&self.options.trace),
-            "options": self.options,
-            "root": root,
-            "machine": machine::snapshot(),
-            "started_unix_ns": about.started_unix_ns,
-            "started_monotonic_ns": about.clock.zero_ns(),
-            "wait": self.wait.name(),
-            "wait_reason": self.wait_reason,
-            "threads": self.workers(),
-            "page_cache": cache,
-            "first_call": self.prescan.first,
-            "trace_zero_ns": self.prescan.zero.0,
-            "fake": statistics.fake,
-            "warnings": warnings,
-            "stolen_pct": about.stolen_pct,
-            "data": about.data,
-            "statistics": statistics,
-        });
+        let run = CallsRun {
+            trace: path_text(&self.options.trace).into(),
+            options: OpenMap::of(&self.options).into(),
+            root: root.into(),
+            machine: machine::snapshot().into(),
+            started_unix_ns: about.started_unix_ns.into(),
+            started_monotonic_ns: about.clock.zero_ns().into(),
+            wait: self.wait.name().to_owned().into(),
+            wait_reason: self.wait_reason.clone().into(),
+            threads: (self.workers() as u64).into(),
+            page_cache: cache.to_owned().into(),
+            first_call: self.prescan.first.into(),
+            trace_zero_ns: self.prescan.zero.0.into(),
+            fake: statistics.fake.clone().into(),
+            warnings: warnings.to_vec().into(),
+            stolen_pct: about.stolen_pct.into(),
+            data: about.data.clone().into(),
+            statistics: OpenMap::of(statistics).into(),
+            ..CallsRun::default()
+        };
         let mut metadata = Metadata {
             kind: "calls_run".into(),
             source: self.source.source.clone(),
@@ -88,7 +87,7 @@ impl Prepared {
             command: self.source.command.clone(),
             complete: statistics.complete,
             span: Span::default(),
-            run: Some(run),
+            run: Some(Box::new(run)),
             ..Metadata::default()
         };
         metadata.source.path = Some(path_text(&self.options.trace));

@@ -1,9 +1,11 @@
 //! The order that a replay kept, from its rows and the trace.
 
+use iosonar_trace::Reader;
+
 use super::prepared::Prepared;
 use crate::order::Outdegrees;
 use crate::replay::error::Result;
-use crate::{OpenOptions, ResultReader, verify};
+use crate::{CallResult, OpenOptions, verify};
 
 /// What the rows of a replay prove.
 pub struct Proof {
@@ -15,7 +17,7 @@ pub struct Proof {
 
 impl Prepared {
     /// Proves the order from the result, and counts how many calls waited for each call.
-    pub(super) fn prove(&self, results: &mut dyn ResultReader) -> Result<Proof> {
+    pub(super) fn prove(&self, results: &mut dyn Reader<CallResult>) -> Result<Proof> {
         let mut calls = crate::open(&self.options.trace, &OpenOptions { cwd: self.options.cwd.clone() })?;
         let mut trace = self.trace(0)?;
         let window = self.window();

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::super::signature::signature;
 use super::super::write::{Writer, print};
 use super::try_read;
-use crate::{Call, CallKind, CallWriter, Metadata, Name};
-use iosonar_trace::Nanos;
+use crate::{Call, CallKind, Metadata, Name};
+use iosonar_trace::{Nanos, Writer as _};
 
 fn name() -> impl Strategy<Value = Name> {
     prop::collection::vec(prop_oneof![1_u8..=255, prop::sample::select(&b"/a.\"\\<>-, ()[]{}=\n"[..])], 0..20)

@@ -36,7 +36,7 @@ const LISTED: usize = 5;
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let needed = self.needs.needed()?;
-        let mut rows = Rows::of("looking at the files", "paths");
+        let mut rows = Rows::of("looking at the files", "path");
         let mut found = Vec::new();
         for place in &needed.roots {
             let root = place.open().map_err(|error| match error {

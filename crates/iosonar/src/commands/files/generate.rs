@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use iosonar_files::patterns::{Generated, PATTERNS, Settings, named};
-use iosonar_files::{CallReader, table};
-use iosonar_trace::Nanos;
+use iosonar_files::table;
 use iosonar_trace::params::{parse_bytes, parse_count, parse_share, whole_number};
+use iosonar_trace::{Nanos, Reader as _, Writer as _};
 
 use crate::console::status;
 use crate::progress::Rows;

@@ -75,7 +75,7 @@ impl NeedArgs {
             cwd: self.cwd.as_ref().map(|cwd| Name::from(cwd.as_os_str().as_bytes())),
             with_needs: true,
         };
-        let mut rows = Rows::of("reading the trace", "calls");
+        let mut rows = Rows::of("reading the trace", "call");
         let survey = survey(&mut *reader, options, |progress| rows.row(|| progress))?;
         rows.finish();
         let metadata = reader.metadata().clone();

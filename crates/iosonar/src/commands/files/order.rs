@@ -12,9 +12,9 @@ use clap::ValueEnum;
 use iosonar_files::order::{Degrees, GraphFormat, GraphWriter, Order, Policy, Reducer, Summary};
 use iosonar_files::state::{self, Ignore, PathMap, State};
 use iosonar_files::tree::{self, Tree};
-use iosonar_files::{CallReader, Name, OpenOptions, Resolved};
-use iosonar_trace::Nanos;
+use iosonar_files::{Call, Name, OpenOptions, Resolved};
 use iosonar_trace::params::parse_time;
+use iosonar_trace::{Nanos, Reader};
 
 use crate::console::{out, status};
 use crate::human;
@@ -168,7 +168,7 @@ impl Args {
 
     fn print(
         &self,
-        calls: &mut dyn CallReader,
+        calls: &mut dyn Reader<Call>,
         state: &mut State,
         output: impl Write,
         format: GraphFormat,

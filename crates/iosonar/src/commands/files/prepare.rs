@@ -57,7 +57,7 @@ impl Args {
             special_files: self.needs.special_files,
         };
         let total = (needed.plan.data_bytes() * needed.roots.len() as u64).max(1);
-        let mut rows = Rows::of("creating files", "steps");
+        let mut rows = Rows::of("creating files", "step");
         let mut done = Done::default();
         for root in &needed.roots {
             let before = done.bytes;

@@ -360,11 +360,11 @@ fn print(s: &Statistics) {
     let share = if share.is_finite() { format!("{} of ", human::percent(share)) } else { String::new() };
     line("duration", format!("{}, {share}the original's {}", human::span(s.elapsed_s), human::span(s.original_s)));
     line("data", format!("{} read, {} written", human::bytes(s.bytes_read), human::bytes(s.bytes_written)));
-    line("in flight", format!("at most {}", s.max_in_flight));
-    line("response", s.response_us.as_ref().map(quantiles).unwrap_or_default());
-    line("  original", s.original_response_us.as_ref().map(quantiles).unwrap_or_default());
-    line("delay", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
-    line("  within", s.within_pct.as_ref().map(within).unwrap_or_default());
+    line("in flight", format!("at most {}", s.max_in_flight.unwrap_or_default()));
+    line("response", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  original", s.original_latency_us.as_ref().map(quantiles).unwrap_or_default());
+    line("delay", s.delay_not_held_back_us.as_ref().map(quantiles).unwrap_or_default());
+    line("  within", s.within_not_held_back_pct.as_ref().map(within).unwrap_or_default());
     line(
         "  of the gaps",
         s.compute_time_error_pct.as_ref().map_or(String::new(), |q| {
@@ -373,7 +373,7 @@ fn print(s: &Statistics) {
             format!("median {median}, below 10 % for {} of the calls", human::percent(below / 100.0))
         }),
     );
-    line("held", list(&s.held, holder));
+    line("held back", list(&s.delay_reasons, holder));
     line("  then issued in", s.release_to_issue_us.as_ref().map(quantiles).unwrap_or_default());
     for instance in &s.instances {
         line(&format!("instance {}", instance.instance), human::span(instance.job_s));
@@ -436,9 +436,9 @@ fn holder(name: &str) -> &str {
     match name {
         "predecessor" => "by a predecessor in another thread",
         "thread" => "by the call before in their thread",
-        "pool" => "by a busy pool",
+        "depth" => "by a busy pool",
         "input" => "by reading the trace",
-        "replayer" => "by a call that the replayer had delayed",
+        "backlog" => "by a call that the replayer had delayed",
         name => name,
     }
 }

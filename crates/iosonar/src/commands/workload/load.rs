@@ -13,7 +13,7 @@ use iosonar_workload::program::{Layout, Settings};
 
 use crate::console::status;
 use crate::usage::{Usage, misuse};
-use crate::written;
+use crate::{tables, written};
 
 /// Write the open part of a program as a load: its requests that wait for no completion
 #[derive(clap::Args)]
@@ -34,7 +34,7 @@ pub struct Args {
     output: PathBuf,
 
     /// The format of OUT [default: by its name]
-    #[arg(long, value_name = "FORMAT", value_parser = crate::commands::convert::writable_format_named)]
+    #[arg(long, value_name = "FORMAT", value_parser = crate::tables::writable_format_named)]
     to: Option<&'static Format>,
 
     #[command(flatten)]
@@ -104,9 +104,9 @@ impl Args {
         let load: Box<dyn Reader<Request>> = Box::new(open_load(runtime, duration, metadata));
         let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
         let writer = replacing.create_load(&output, to, load.metadata())?;
-        let (metadata, loss) = written::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))
+        let (metadata, loss) = tables::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))
             .with_context(|| format!("cannot write {}", output.display()))?;
-        written::report(&output, to, &metadata, &loss);
+        tables::report(&output, to, &metadata, &loss);
         if metadata.counts.requests == 0 {
             status!("warning: the load has no requests: the first would arrive after its end; use a longer --for");
         }

@@ -11,7 +11,7 @@ use crate::formats::support::request_events::RequestEvents;
 use crate::formats::tracepoints::is_device;
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
-use crate::model::metadata::{Device, Metadata};
+use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
 use crate::model::rwbs;
 use crate::text::human;
@@ -91,8 +91,8 @@ impl Writer<Request> for BlkparseWriter {
         Ok(())
     }
 
-    fn learn_devices(&mut self, new: &[Device]) {
-        self.names.add(new);
+    fn learn(&mut self, known: &Metadata) {
+        self.names.learn(&known.devices);
     }
 
     fn checkpoint(&mut self, _: &Metadata) -> Result<()> {

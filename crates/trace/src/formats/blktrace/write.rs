@@ -12,7 +12,7 @@ use crate::formats::support::numbering::Names;
 use crate::formats::support::request_events::RequestEvents;
 use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
-use crate::model::metadata::{Device, Metadata};
+use crate::model::metadata::Metadata;
 use crate::model::request::{Comm, Op, Request};
 use crate::text::human;
 
@@ -175,8 +175,8 @@ impl Writer<Request> for BlktraceWriter {
         Ok(())
     }
 
-    fn learn_devices(&mut self, new: &[Device]) {
-        self.devices.add(new);
+    fn learn(&mut self, known: &Metadata) {
+        self.devices.learn(&known.devices);
     }
 
     fn checkpoint(&mut self, _: &Metadata) -> Result<()> {

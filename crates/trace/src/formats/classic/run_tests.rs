@@ -277,6 +277,6 @@ fn details_that_cannot_be_read_make_a_bad_line() {
 fn a_text_of_a_later_version_is_refused() {
     let folder = Folder::new();
     let text = folder.text(&[row(0, 1)], &metadata());
-    let error = folder.opened(&text.replace("\"schema_version\":2", "\"schema_version\":3")).err().unwrap();
+    let error = folder.opened(&text.replace("\"schema_version\":3", "\"schema_version\":4")).err().unwrap();
     assert!(error.to_string().contains("use a newer iosonar"), "{error}");
 }

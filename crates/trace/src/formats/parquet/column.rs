@@ -6,8 +6,8 @@ use crate::model::request::Comm;
 pub struct Column {
     /// Its name in the file.
     pub name: &'static str,
-    /// Its name in files of version 1, if it was different.
-    pub name_in_version_1: Option<&'static str>,
+    /// The last version in which it had another name, and that name.
+    pub former: Option<(u32, &'static str)>,
     /// The type of its cells.
     pub cell_type: CellType,
     /// Whether a cell may be null.
@@ -58,20 +58,22 @@ pub enum Missing {
 }
 
 impl Column {
-    /// The column with another name in version 1.
-    pub const fn formerly(self, name: &'static str) -> Self {
-        Self { name_in_version_1: Some(name), ..self }
+    /// The column with another name up to a version.
+    pub const fn until(self, version: u32, name: &'static str) -> Self {
+        Self { former: Some((version, name)), ..self }
     }
 
-    /// Its name in files of the given version.
-    pub fn name_in(&self, version: u32) -> &'static str {
-        self.name_in_version_1.filter(|_| version < 2).unwrap_or(self.name)
+    /// Its name in files of the given version. Without a version, `exists` says whether a file has a name.
+    pub fn name_in(&self, version: Option<u32>, exists: impl Fn(&str) -> bool) -> &'static str {
+        let is_former =
+            |last, name| version.map_or_else(|| !exists(self.name) && exists(name), |version| version <= last);
+        self.former.filter(|&(last, name)| is_former(last, name)).map_or(self.name, |(_, name)| name)
     }
 }
 
 /// A column that a file may lack, without nulls.
 pub const fn column(name: &'static str, cell_type: CellType) -> Column {
-    Column { name, name_in_version_1: None, cell_type, nulls: Nulls::Never, missing: Missing::Accepted }
+    Column { name, former: None, cell_type, nulls: Nulls::Never, missing: Missing::Accepted }
 }
 
 /// A column that every file must have, without nulls.

@@ -31,7 +31,6 @@ use crate::model::request::Request;
 pub use batch::Cells;
 pub use buffers::Buffers;
 pub use column::{CellType, Column, Missing, Nulls, column, nullable, required, write_only};
-pub use footer::Footer;
 pub use read::{TableFile, TableReader};
 pub use table::{BadRows, Table};
 pub use write::TableWriter;
@@ -51,15 +50,11 @@ pub const FORMAT: Format = Format {
 
 fn open(input: Input) -> Result<Opened> {
     let path = input.path().to_owned();
-    let mut file = read::TableFile::<Metadata>::open(&path, input.into_file()?)?;
+    let file = read::TableFile::<Metadata>::open(&path, input.into_file()?)?;
     let is_run = match file.kind() {
         Some(kind) => kind == IoResult::KIND,
         None if file.has_column("at_ns") => false,
-        None if file.has_column("scheduled_ns") => true,
-        None if file.has_column("intended_ns") => {
-            file.assume_version(1);
-            true
-        }
+        None if file.has_column("scheduled_ns") || file.has_column("intended_ns") => true,
         None => {
             return Err(Error::format(
                 path,

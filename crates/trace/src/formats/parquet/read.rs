@@ -16,6 +16,7 @@ use crate::io::checkpoint::needs_recovery;
 use crate::io::stream::Reader;
 use crate::model::metadata::{Device, FOOTER_KEY, Metadata, SCHEMA_VERSION};
 use crate::model::request::Request;
+use crate::model::row::Footer;
 use crate::model::units::Nanos;
 use crate::model::versions::FooterError;
 use crate::order::external_sort::{SortedLoad, Sorter};
@@ -24,7 +25,7 @@ use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
 use super::codecs;
 use super::column::Missing;
 use super::common::{CREATED_BY, MAGIC, guard, wrap};
-use super::footer::{Footer, KindInFooter, json_in};
+use super::footer::{KindInFooter, json_in};
 use super::kinds::{another_table, described};
 use super::source::CheckedFile;
 use super::table::{BadRows, Table};
@@ -35,8 +36,8 @@ pub struct TableFile<F> {
     reader: SerializedFileReader<CheckedFile>,
     /// Our metadata in its footer, if it has any.
     footer: Option<F>,
-    /// The version that its column names belong to.
-    version: u32,
+    /// The version that its column names belong to, if it says so.
+    version: Option<u32>,
     trust: Trust,
     notice: Option<String>,
 }
@@ -78,7 +79,7 @@ impl<F: Footer> TableFile<F> {
         let metadata = reader.metadata().file_metadata();
         let rows = metadata.num_rows();
         let (mut footer, mut notice) = (None, None);
-        let mut version = SCHEMA_VERSION;
+        let mut version = None;
         if let Some(json) = json_in(metadata.key_value_metadata()) {
             refuse_other_kinds::<F>(path, json)?;
             let mut found = F::parse(json.as_bytes()).map_err(|error| match error {
@@ -95,7 +96,7 @@ impl<F: Footer> TableFile<F> {
                     found.rows()
                 ));
             }
-            version = std::mem::replace(found.version(), SCHEMA_VERSION);
+            version = Some(std::mem::replace(found.version(), SCHEMA_VERSION));
             footer = Some(found);
         }
         // Other programs copy our metadata although they change the rows.
@@ -118,11 +119,6 @@ impl<F: Footer> TableFile<F> {
     pub fn has_column(&self, name: &str) -> bool {
         let columns = self.reader.metadata().file_metadata().schema_descr().columns();
         columns.iter().any(|column| column.path().string() == name)
-    }
-
-    /// Reads columns under the names that they had in this version.
-    pub(super) fn assume_version(&mut self, version: u32) {
-        self.version = version;
     }
 
     fn rows(&self) -> u64 {
@@ -187,8 +183,8 @@ fn ends_with_magic(file: &mut File) -> std::io::Result<bool> {
 
 /// Reads the rows of a table.
 pub struct TableReader<Row: Table> {
-    file: TableFile<Row::Footer>,
-    metadata: Row::Footer,
+    file: TableFile<Row::Metadata>,
+    metadata: Row::Metadata,
     /// The index in the file of each of our columns.
     indices: Vec<Option<usize>>,
     columns: Vec<Option<ColumnBatch>>,
@@ -218,12 +214,12 @@ impl<Row: Table> TableReader<Row> {
     ///
     /// # Errors
     /// If a column is missing or has the wrong type, or the rows cannot be read.
-    pub fn new(mut file: TableFile<Row::Footer>, mut look: impl FnMut(&Row)) -> Result<Self> {
+    pub fn new(mut file: TableFile<Row::Metadata>, mut look: impl FnMut(&Row)) -> Result<Self> {
         if let Some(kind) = file.kind().filter(|&kind| kind != Row::KIND) {
             return Err(Error::format(&file.path, another_table(kind, &[Row::KIND])));
         }
         let indices = column_indices::<Row>(&file)?;
-        let mut metadata = file.footer.take().unwrap_or_else(|| Row::Footer::empty(Row::KIND, &file.path));
+        let mut metadata = file.footer.take().unwrap_or_else(|| Row::Metadata::empty(Row::KIND, &file.path));
         let in_footer = metadata.clone();
         if file.trust == Trust::Rows {
             metadata.clear_totals();
@@ -279,7 +275,7 @@ impl<Row: Table> TableReader<Row> {
     }
 
     /// The metadata, which describes the whole file from the start. After the last row, its totals leave out damaged rows.
-    pub fn footer(&self) -> &Row::Footer {
+    pub fn footer(&self) -> &Row::Metadata {
         &self.metadata
     }
 
@@ -364,7 +360,7 @@ impl<Row: Table> TableReader<Row> {
 }
 
 /// The index in the file of each of our columns.
-fn column_indices<Row: Table>(file: &TableFile<Row::Footer>) -> Result<Vec<Option<usize>>> {
+fn column_indices<Row: Table>(file: &TableFile<Row::Metadata>) -> Result<Vec<Option<usize>>> {
     let found = file.reader.metadata().file_metadata().schema_descr().columns();
     let mut problems = Vec::new();
     let indices: Vec<Option<usize>> = Row::COLUMNS
@@ -373,7 +369,7 @@ fn column_indices<Row: Table>(file: &TableFile<Row::Footer>) -> Result<Vec<Optio
             if column.missing == Missing::NeverRead {
                 return None;
             }
-            let name = column.name_in(file.version);
+            let name = column.name_in(file.version, |name| file.has_column(name));
             let index = found.iter().position(|f| f.path().string() == name);
             match index {
                 Some(index) => problems.extend(mismatch(column, &found[index])),
@@ -392,12 +388,12 @@ fn column_indices<Row: Table>(file: &TableFile<Row::Footer>) -> Result<Vec<Optio
     Err(Error::format(&file.path, format!("{}; docs/schema.md lists the columns", problems.join(", "))))
 }
 
-impl<Row: Table<Footer = Metadata>> Reader<Row> for TableReader<Row> {
+impl<Row: Table> Reader<Row> for TableReader<Row> {
     fn next(&mut self) -> Result<Option<Row>> {
         self.advance()
     }
 
-    fn metadata(&self) -> &Metadata {
+    fn metadata(&self) -> &Row::Metadata {
         &self.metadata
     }
 

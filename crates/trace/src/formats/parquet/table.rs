@@ -3,18 +3,16 @@
 use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::metadata::Metadata;
 use crate::model::request::{DeviceId, Flags, Op, Request};
+use crate::model::row::Row;
 use crate::model::units::{MAX_END_SECTOR, Sector, Sectors};
 
 use super::batch::Cells;
 use super::buffers::Buffers;
 use super::column::{CellType, Column, Missing, column, nullable, required};
-use super::footer::Footer;
 
 /// A row of a table. `write_cells` and `read_cells` handle the cells in the order of [`Table::COLUMNS`].
-pub trait Table: Sized + Send + 'static {
-    /// The metadata of the table.
-    type Footer: Footer;
-    /// The kind of the table: one of [`Footer::KINDS`].
+pub trait Table: Row {
+    /// The kind of the table: one of [`Footer::KINDS`](crate::model::row::Footer::KINDS).
     const KIND: &'static str;
     /// The columns, in the order of the file.
     const COLUMNS: &'static [Column];
@@ -31,7 +29,7 @@ pub trait Table: Sized + Send + 'static {
     fn read_cells(cells: &mut Cells<'_>, number: u64) -> Result<Self, &'static str>;
 
     /// Adds the row to the totals of the footer.
-    fn count(&self, metadata: &mut Self::Footer);
+    fn count(&self, metadata: &mut Self::Metadata);
 }
 
 /// What happens to invalid rows of a table.
@@ -85,7 +83,6 @@ fn flags(bits: Option<i64>) -> Flags {
 }
 
 impl Table for Request {
-    type Footer = Metadata;
     const KIND: &'static str = "load";
     const BAD_ROWS: BadRows = BadRows::LeftOut;
     const COLUMNS: &'static [Column] = &[
@@ -138,31 +135,30 @@ impl Table for Request {
 }
 
 impl Table for IoResult {
-    type Footer = Metadata;
     const KIND: &'static str = "replay";
     const BAD_ROWS: BadRows = BadRows::LeftOut;
     const COLUMNS: &'static [Column] = &[
         column("request", CellType::Time),
-        column("iteration", CellType::Int32).formerly("round"),
+        column("iteration", CellType::Int32).until(1, "round"),
         column("device", CellType::Int32),
         column("source_sector", CellType::Int64),
         required("sector", CellType::Int64),
         required("sectors", CellType::Int64),
         required("op", CellType::Name(op_number)),
         column("flags", CellType::Int32),
-        required("scheduled_ns", CellType::Time).formerly("intended_ns"),
+        required("scheduled_ns", CellType::Time).until(1, "intended_ns"),
         Column { missing: Missing::Refused, ..nullable("issued_ns", CellType::Time) },
         Column { missing: Missing::Refused, ..nullable("completed_ns", CellType::Time) },
         nullable("ready_ns", CellType::Time),
         nullable("submitted_ns", CellType::Time),
-        nullable("last_empty_poll_ns", CellType::Time).formerly("unanswered_ns"),
+        nullable("last_empty_poll_ns", CellType::Time).until(1, "unanswered_ns"),
         column("bytes_done", CellType::Int64),
         nullable("in_flight", CellType::Int32),
         nullable("waiting", CellType::Int32),
         column("pushed_back", CellType::Bool),
         column("widened", CellType::Bool),
         column("delay_reason", CellType::Name(|name| DelayReason::from_name(name).map(|x| x as u8)))
-            .formerly("held_by"),
+            .until(1, "held_by"),
         column("outcome", CellType::Name(|name| Outcome::from_name(name).map(|x| x as u8))),
         column("errno", CellType::Int32),
         nullable("stream", CellType::Int32),

@@ -14,13 +14,13 @@ use crate::formats::format::Opened;
 use crate::model::metadata::{Counts, Device, Metadata};
 use crate::model::request::{DeviceId, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
-use crate::{Kind, Reader};
+use crate::{Kind, Reader, Row};
 
 use crate::formats::support::arbitrary::{any_record, any_request};
 
 use super::write::GROUP_ROWS;
 
-fn rows<Row>(reader: &mut dyn Reader<Row>) -> Vec<Row> {
+fn rows<R: Row>(reader: &mut dyn Reader<R>) -> Vec<R> {
     let mut rows = Vec::new();
     while let Some(row) = reader.next().unwrap() {
         rows.push(row);

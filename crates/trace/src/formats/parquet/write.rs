@@ -16,12 +16,12 @@ use crate::error::{Error, Result};
 use crate::formats::format::refuse_compression;
 use crate::io::output::{Location, Output};
 use crate::io::stream::{ConversionLoss, Writer};
-use crate::model::metadata::{FOOTER_KEY, Metadata};
+use crate::model::metadata::FOOTER_KEY;
+use crate::model::row::Footer;
 
 use super::buffers::Buffers;
 use super::column::{CellType, Column, Nulls};
 use super::common::{CREATED_BY, NAME, wrap};
-use super::footer::Footer;
 use super::read::{TableFile, TableReader};
 use super::table::Table;
 
@@ -40,8 +40,8 @@ pub struct TableWriter<Row: Table> {
     buffers: Buffers,
     rows: usize,
     /// Counts and span of the rows written.
-    written: Row::Footer,
-    checkpoint: Option<Checkpoint<Row::Footer>>,
+    written: Row::Metadata,
+    checkpoint: Option<Checkpoint<Row::Metadata>>,
     row: std::marker::PhantomData<fn(Row)>,
 }
 
@@ -70,7 +70,7 @@ impl<Row: Table> TableWriter<Row> {
             writer,
             buffers: Buffers::new(Row::COLUMNS),
             rows: 0,
-            written: Row::Footer::empty(Row::KIND, &path),
+            written: Row::Metadata::empty(Row::KIND, &path),
             checkpoint: None,
             row: std::marker::PhantomData,
         })
@@ -96,14 +96,14 @@ impl<Row: Table> TableWriter<Row> {
     }
 
     /// Our metadata for the footer.
-    fn key_value(&self, metadata: &Row::Footer) -> Result<KeyValue> {
-        let json = metadata.with_totals_of(&self.written).to_json();
+    fn key_value(&self, metadata: &Row::Metadata) -> Result<KeyValue> {
+        let json = serde_json::to_string(&metadata.with_totals_of(&self.written));
         let json = json.map_err(|e| Error::format(self.writer.inner().path(), e.to_string()))?;
         Ok(KeyValue::new(FOOTER_KEY.to_owned(), json))
     }
 
     /// The footer that completes a table of the row groups written so far.
-    fn footer_so_far(&self, so_far: &Row::Footer) -> Result<Vec<u8>> {
+    fn footer_so_far(&self, so_far: &Row::Metadata) -> Result<Vec<u8>> {
         let groups = self.writer.flushed_row_groups().to_vec();
         let properties = self.writer.properties();
         let file = FileMetaData::new(
@@ -148,7 +148,7 @@ impl<Row: Table> TableWriter<Row> {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn checkpoint(&mut self, so_far: &Row::Footer) -> Result<()> {
+    pub fn checkpoint(&mut self, so_far: &Row::Metadata) -> Result<()> {
         self.end_group()?;
         let footer = self.footer_so_far(so_far)?;
         self.writer.flush().map_err(|e| self.writer.inner().error(e))?;
@@ -162,7 +162,7 @@ impl<Row: Table> TableWriter<Row> {
     ///
     /// # Errors
     /// If the file cannot be written or read, or is a pipe or a device.
-    pub fn read_back(&mut self, so_far: &Row::Footer) -> Result<TableReader<Row>> {
+    pub fn read_back(&mut self, so_far: &Row::Metadata) -> Result<TableReader<Row>> {
         self.checkpoint(so_far)?;
         let location = self.writer.inner().location();
         let Some(hidden) = location.checkpoint() else {
@@ -176,7 +176,7 @@ impl<Row: Table> TableWriter<Row> {
     ///
     /// # Errors
     /// If the file cannot be written, or its final name was taken meanwhile.
-    pub fn finish(mut self, metadata: &Row::Footer) -> Result<()> {
+    pub fn finish(mut self, metadata: &Row::Metadata) -> Result<()> {
         self.end_group()?;
         let key_value = self.key_value(metadata)?;
         self.writer.append_key_value_metadata(key_value);
@@ -185,16 +185,20 @@ impl<Row: Table> TableWriter<Row> {
     }
 }
 
-impl<Row: Table<Footer = Metadata>> Writer<Row> for TableWriter<Row> {
+impl<Row: Table> Writer<Row> for TableWriter<Row> {
     fn write(&mut self, row: &Row) -> Result<()> {
         self.write(row)
     }
 
-    fn checkpoint(&mut self, so_far: &Metadata) -> Result<()> {
+    fn error(&self, source: io::Error) -> Error {
+        self.error(source)
+    }
+
+    fn checkpoint(&mut self, so_far: &Row::Metadata) -> Result<()> {
         self.checkpoint(so_far)
     }
 
-    fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
+    fn finish(self: Box<Self>, metadata: &Row::Metadata) -> Result<ConversionLoss> {
         (*self).finish(metadata).map(|()| ConversionLoss::default())
     }
 }

@@ -140,7 +140,7 @@ fn devices_that_appear_late_keep_their_names() {
             ..Request::new(crate::Nanos(ms * 1_000_000), crate::Op::Read, crate::Sector(8), crate::Sectors(8))
         };
         writer.write(&at(0, 0)).unwrap();
-        writer.learn_devices(&about(&["8,16", "8,32"]).devices);
+        writer.learn(&about(&["8,0", "8,16", "8,32"]));
         writer.write(&at(1, 2)).unwrap();
         writer.finish(&about(&["8,0", "8,16", "8,32"])).unwrap();
         let (rows, read) = load(format, &std::fs::read(path).unwrap());

@@ -35,8 +35,13 @@ impl<Name: Clone + Eq + Hash + Display> Names<Name> {
         names
     }
 
+    /// Adds the devices beyond those that are known.
+    pub fn learn(&mut self, known: &[Device]) {
+        self.add(known.get(self.len()..).unwrap_or_default());
+    }
+
     /// Adds devices. One whose name is already taken gets a generated name.
-    pub fn add(&mut self, new: &[Device]) {
+    fn add(&mut self, new: &[Device]) {
         // Converts all names first, so that none of them is generated for another device.
         let convert = |device: &Device| (self.convert)(&device.name).filter(|name| self.taken.insert(name.clone()));
         let converted: Vec<Option<Name>> = new.iter().map(convert).collect();
@@ -172,7 +177,7 @@ mod tests {
             let mut writer = crate::create_load_as(&path, of_format, &about(&["s a"])).unwrap();
             let rows = requests(&[0, 1]);
             writer.write(&rows[0]).unwrap();
-            writer.learn_devices(&about(&[late]).devices);
+            writer.learn(&about(&["s a", late]));
             writer.write(&rows[1]).unwrap();
             let said = writer.finish(&about(&["s a", late])).unwrap().warnings;
             let (rows, read) = load(format, &std::fs::read(path).unwrap());

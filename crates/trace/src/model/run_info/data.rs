@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::field::fields;
+use super::field::{Field, fields};
 
 fields! {
     /// The data of a run's writes.

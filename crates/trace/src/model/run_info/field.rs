@@ -97,7 +97,37 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Field<T> {
     }
 }
 
-/// Defines a struct whose fields are all [`Field`]s. Unknown keys are kept in `rest`.
+/// The object `run` of a footer: has any keys, or is null. Its keys are written in alphabetical order, known or not, so that a
+/// table that is written again stays the same.
+pub mod object {
+    use serde::de::{DeserializeOwned, Error as _};
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it is no object.
+    pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<Box<T>>, D::Error> {
+        match Option::deserialize(from)? {
+            None => Ok(None),
+            Some(run @ Value::Object(_)) => T::deserialize(run).map(Box::new).map(Some).map_err(D::Error::custom),
+            Some(_) => Err(D::Error::custom("`run` is not an object")),
+        }
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// If a value cannot be written as JSON.
+    pub fn serialize<T: Serialize, S: Serializer>(run: &Option<Box<T>>, to: S) -> Result<S::Ok, S::Error> {
+        serde_json::to_value(run).map_err(S::Error::custom)?.serialize(to)
+    }
+}
+
+/// Defines a struct whose fields are all [`Field`]s, which must be in scope. Unknown keys are kept in `rest`.
+#[macro_export]
 macro_rules! fields {
     ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$about])*
@@ -106,12 +136,12 @@ macro_rules! fields {
         pub struct $name {
             $(
                 $(#[$of])*
-                #[serde(skip_serializing_if = "crate::model::run_info::Field::is_missing")]
-                pub $field: crate::model::run_info::Field<$type>,
+                #[serde(skip_serializing_if = "Field::is_missing")]
+                pub $field: Field<$type>,
             )*
             /// Unknown keys.
             #[serde(flatten)]
-            pub rest: crate::model::run_info::OpenMap,
+            pub rest: $crate::run_info::OpenMap,
         }
     };
 }

@@ -1,6 +1,6 @@
 //! The machine that a run was made on: properties that can affect a measurement.
 
-use super::field::fields;
+use super::field::{Field, fields};
 
 fields! {
     /// The machine that a run was made on. Null means that the machine has no such value.

@@ -1,6 +1,6 @@
 //! The program that made the requests of a run.
 
-use super::field::fields;
+use super::field::{Field, fields};
 
 fields! {
     /// A program.

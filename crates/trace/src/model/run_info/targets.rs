@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::field::fields;
+use super::field::{Field, fields};
 
 fields! {
     /// A target. Null means that the kernel has no such value.

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use iosonar_files::{CallWriter, Metadata};
+use iosonar_files::Metadata;
+use iosonar_files::table::LocatedWriter;
 
 use crate::signals::Orders;
 
 /// A recording that is about to start.
 pub struct Plan {
-    pub writer: Box<dyn CallWriter>,
+    pub writer: Box<LocatedWriter>,
     pub metadata: Metadata,
     pub command: Vec<String>,
     pub pid: Option<u32>,

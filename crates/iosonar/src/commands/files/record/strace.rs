@@ -9,6 +9,8 @@ use iosonar_files::record::{inherited_by_children, process_with_threads};
 use iosonar_files::tree::Tree;
 use iosonar_files::{InitialProcess, Metadata, Recorder};
 
+use iosonar_trace::Writer as _;
+
 use super::plan::Plan;
 use crate::console::status;
 use crate::until::Until;
@@ -28,7 +30,7 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
     // Before the command moves the positions. The number of its process is not known yet.
     let inherited = if pid.is_none() { Some(inherited_by_children(0)?) } else { None };
     known.processes.extend(inherited.clone());
-    let reading = thread::spawn(move || copy(text, writer.as_mut(), &known).map(|read| (writer, read)));
+    let reading = thread::spawn(move || copy(text, &mut writer, &known).map(|read| (writer, read)));
     let start = Instant::now();
     // Of a process that was running before, the recording ends; there is no command to wait for.
     let mut until = Until::start(&words, duration.filter(|_| pid.is_none()), orders)?;

@@ -203,8 +203,8 @@ impl RunSummary {
         };
         map.insert("issued".into(), self.issued.into());
         map.insert("outcomes".into(), named(&self.outcomes));
-        map.insert("held_by".into(), named(&self.held));
-        map.insert("issue_error_us".into(), json!(self.error.quantiles()));
+        map.insert("delay_reasons".into(), named(&self.held));
+        map.insert("delay_not_held_back_us".into(), json!(self.error.quantiles()));
         map.insert("instances".into(), self.instances.len().into());
         let mismatches: u64 = [
             CallOutcome::Failed,

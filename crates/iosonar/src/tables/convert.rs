@@ -1,0 +1,175 @@
+//! `convert` and `edit` of any rows.
+
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+
+use anyhow::Result;
+use iosonar_trace::transforms::{Pipeline, Rows as Input, Transformed};
+use iosonar_trace::{ConversionLoss, Footer, Reader, Row, Writer};
+use serde_json::json;
+
+use super::opened::{Job, Opened};
+use super::told::{Told, number, seconds, text};
+use crate::console::status;
+use crate::human;
+use crate::progress::Rows;
+
+/// Bytes of rows in a batch between the reading and the writing thread, so that it stays in a cache, and the most batches in
+/// the queue.
+const BATCH_BYTES: usize = 128 << 10;
+const BATCHES: usize = 64;
+
+/// The most notices that are printed.
+const MOST_NOTES: usize = 100;
+
+/// Writes the rows of a file, edited if there are transforms, and reports what was written.
+pub fn write<R: Told + Transformed>(
+    job: &Job<'_>,
+    file: Opened<R>,
+    pipeline: Option<Pipeline<R>>,
+    create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
+) -> Result<R::Metadata> {
+    match pipeline {
+        None => write_as_is(job, file, create),
+        Some(pipeline) => {
+            let rows = pipeline.apply(file.rows)?;
+            let accept = Box::new(|_: &R::Metadata| Ok(()));
+            copied(job, "editing", Opened { rows, accept, ..file }, create)
+        }
+    }
+}
+
+/// Writes the rows of a file, and reports what was written.
+pub fn write_as_is<R: Told>(
+    job: &Job<'_>,
+    file: Opened<R>,
+    create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
+) -> Result<R::Metadata> {
+    status!("{}: {}", file.name, file.described);
+    copied(job, "converting", file, create)
+}
+
+fn copied<R: Told>(
+    job: &Job<'_>,
+    doing: &str,
+    file: Opened<R>,
+    create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
+) -> Result<R::Metadata> {
+    let writer = create(file.rows.metadata())?;
+    let (read, loss) = copy(&format!("{doing} {}", file.name), file.rows, writer, file.accept)?;
+    let metadata = R::written(job.output, read);
+    report::<R>(job.output, &metadata, &loss);
+    if metadata.rows() == 0 {
+        status!("warning: the result has no {}s", R::NOUN);
+    }
+    Ok(metadata)
+}
+
+/// A batch of rows.
+struct Batch<R: Row> {
+    rows: Vec<R>,
+    /// What was learned with this batch: writers need it before the rows.
+    known: Option<Box<R::Metadata>>,
+    /// The reader's progress after them.
+    progress: Option<f64>,
+}
+
+/// Writes all rows, and finishes the file if `accept` agrees with the final metadata. Returns the metadata, and what the format
+/// could not hold.
+///
+/// A separate thread reads, because reading takes about as long as writing.
+pub fn copy<R: Row>(
+    what: &str,
+    mut rows: Input<R>,
+    mut writer: Box<dyn Writer<R>>,
+    accept: impl FnOnce(&R::Metadata) -> Result<()>,
+) -> Result<(R::Metadata, ConversionLoss)> {
+    let mut progress = Rows::of(what, R::NOUN);
+    let (to_writer, from_reader) = mpsc::sync_channel::<Batch<R>>(BATCHES);
+    let rows = &mut rows;
+    // The writer was created with these.
+    let mut named = rows.metadata().named();
+    let mut metadata = thread::scope(|scope| -> Result<R::Metadata> {
+        let reading = scope.spawn(move || -> Result<R::Metadata> {
+            loop {
+                let read = read_batch(rows.as_mut())?;
+                let metadata = rows.metadata();
+                let known = (metadata.named() > named).then(|| Box::new(metadata.clone()));
+                named = metadata.named();
+                // The writer has failed.
+                if read.is_empty() || to_writer.send(Batch { rows: read, known, progress: rows.progress() }).is_err() {
+                    return Ok(rows.metadata().clone());
+                }
+            }
+        });
+        for batch in from_reader {
+            if let Some(known) = batch.known {
+                writer.learn(&known);
+            }
+            for row in batch.rows {
+                writer.write_owned(row)?;
+                progress.row(|| batch.progress);
+            }
+        }
+        match reading.join() {
+            Ok(metadata) => metadata,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })?;
+    progress.finish();
+    for doubt in metadata.doubts() {
+        metadata.add_notice(format!("doubtful: {doubt}"));
+    }
+    accept(&metadata)?;
+    let loss = writer.finish(&metadata)?;
+    Ok((metadata, loss))
+}
+
+/// The next batch; empty at the end.
+fn read_batch<R: Row>(rows: &mut dyn Reader<R>) -> Result<Vec<R>> {
+    let most = BATCH_BYTES / size_of::<R>();
+    let mut batch = Vec::with_capacity(most);
+    while batch.len() < most
+        && let Some(row) = rows.next()?
+    {
+        batch.push(row);
+    }
+    Ok(batch)
+}
+
+/// Prints what was written, with notes and warnings.
+pub fn report<R: Told>(output: &Path, metadata: &R::Metadata, loss: &ConversionLoss) {
+    let about = json!(metadata);
+    let notices = about["notices"].as_array().map_or(&[][..], Vec::as_slice);
+    for notice in notices.iter().take(MOST_NOTES) {
+        status!("note: {}", text(notice));
+    }
+    if notices.len() > MOST_NOTES {
+        status!("note: and {} more; `iosonar info --json` shows all", notices.len() - MOST_NOTES);
+    }
+    let counts = &about["counts"];
+    for loss in R::LOSSES.iter().filter(|loss| !loss.warning.is_empty()) {
+        let count = number(&counts[loss.key]);
+        if count > 0 {
+            status!("warning: {}", human::agreed(count, loss.warning));
+        }
+    }
+    if about["complete"] == false {
+        status!("warning: the input was cut short; its readable part was used");
+    }
+    for warning in &loss.warnings {
+        status!("warning: {warning}");
+    }
+    let size = fs::metadata(output).map_or(String::new(), |s| format!(", {}", human::bytes(s.len())));
+    let rows = human::counted(metadata.rows(), R::NOUN);
+    let held = match loss.rows {
+        0 => rows + &(R::MIX)(counts),
+        left_out => format!("{} of {rows}", human::count(metadata.rows().saturating_sub(left_out))),
+    };
+    status!("{}: {held} over {}{size}", output.display(), human::span(seconds(&about["span"])));
+}
+
+#[cfg(test)]
+mod tests;

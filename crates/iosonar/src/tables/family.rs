@@ -1,0 +1,53 @@
+//! A family of kinds of rows, and a file of one of them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use iosonar_trace::input::Input;
+
+use super::edit::Edits;
+use super::opened::{Job, Opened};
+use super::reading::Reading;
+use super::told::{Info, Told};
+use super::{info, recover};
+
+/// See [`Family::open`].
+type Open = fn(&[PathBuf], Option<&Path>, &Reading) -> Result<Option<Box<dyn AnyFile>>>;
+/// See [`Family::open_input`].
+type OpenInput = fn(Input, &Reading) -> Result<Result<Box<dyn AnyFile>, Input>>;
+
+/// Kinds of rows that are opened alike, such as requests and their results.
+pub struct Family {
+    /// Opens the files of one trace; `None` if they are of another family.
+    pub open: Open,
+    /// Opens an input, which is given back if it is of another family.
+    pub open_input: OpenInput,
+    /// The transforms of its rows.
+    pub edits: Edits,
+}
+
+/// An open file of any kind of rows.
+pub trait AnyFile {
+    /// Reads all rows, and says what is in the file.
+    fn info(self: Box<Self>, paths: &[PathBuf]) -> Result<Info>;
+
+    /// Writes the rows to another file.
+    fn convert(self: Box<Self>, job: &Job<'_>) -> Result<()>;
+
+    /// Gives a recording that was cut short its name, and says what is in it.
+    fn recover(self: Box<Self>, hidden: &Path, output: &Path) -> Result<()>;
+}
+
+impl<R: Told> AnyFile for Opened<R> {
+    fn info(self: Box<Self>, paths: &[PathBuf]) -> Result<Info> {
+        info::of(*self, paths)
+    }
+
+    fn convert(self: Box<Self>, job: &Job<'_>) -> Result<()> {
+        R::convert(*self, job)
+    }
+
+    fn recover(self: Box<Self>, hidden: &Path, output: &Path) -> Result<()> {
+        recover::name(*self, hidden, output)
+    }
+}

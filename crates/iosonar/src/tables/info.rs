@@ -1,0 +1,86 @@
+//! `info` of any rows.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use iosonar_trace::Footer;
+use serde_json::{Value, json};
+
+use super::opened::Opened;
+use super::told::{Info, Lines, Told, number, seconds, text};
+use crate::human;
+use crate::progress::Rows;
+
+/// Notices that are printed; a damaged file may have a hundred.
+const MOST_NOTES: usize = 8;
+
+/// Reads all rows, and says what is in the file.
+pub fn of<R: Told>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
+    let Opened { name, described, format, mut rows, .. } = file;
+    let mut summary = R::summary(&*rows, &name);
+    let mut progress = Rows::of(&format!("reading {name}"), R::NOUN);
+    while let Some(row) = rows.next()? {
+        R::add(&mut summary, &row);
+        progress.row(|| rows.progress());
+    }
+    progress.finish();
+    let metadata = rows.metadata().clone();
+    let mut object = json!(metadata);
+    let bytes = |path: &PathBuf| std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len());
+    object["path"] = name.into();
+    object["file_bytes"] = json!(paths.iter().map(bytes).sum::<Option<u64>>());
+    object["format"] = format;
+    object["duration_s"] = seconds(&object["span"]).into();
+    let notices = object["notices"].as_array().cloned().unwrap_or_default();
+    let doubts = metadata.doubts().into_iter().map(|doubt| Value::from(format!("doubtful: {doubt}")));
+    let doubts: Vec<Value> = doubts.filter(|doubt| !notices.contains(doubt)).collect();
+    object["notices"] = [notices, doubts].concat().into();
+    if let Some(object) = object.as_object_mut() {
+        R::enter(summary, &metadata, object);
+    }
+    let text = for_people::<R>(&object, &described);
+    Ok(Info { object, text })
+}
+
+/// Formats the object as text.
+fn for_people<R: Told>(object: &Value, described: &str) -> String {
+    let mut lines = Lines::default();
+    lines.add("file", text(&object["path"]));
+    let size = object["file_bytes"].as_u64().map_or(String::new(), |bytes| format!(", {}", human::bytes(bytes)));
+    lines.add("is", format!("{described}{size}"));
+    let complete = match (number(&object["unreadable_rows"]), object["complete"] == true) {
+        (0, true) => "yes".into(),
+        (0, false) => "NO: cut short".into(),
+        (unreadable, _) => format!("NO: damaged, {} unreadable", human::counted(unreadable, "row")),
+    };
+    lines.add("complete", complete);
+    lines.add("FAKE", text(&object["run"]["fake"]));
+    let source = &object["source"];
+    if source["path"] != object["path"] && source["path"].is_string() {
+        lines.add("made from", format!("{} ({})", text(&source["path"]), text(&source["format"])));
+    }
+    if let Some(epoch) = object["epoch_unix_ns"].as_i64() {
+        let first = object["span"]["first_ns"].as_i64().unwrap_or(0);
+        lines.add("began", human::moment(epoch.saturating_add(first)));
+    }
+    let preamble = text(&source["preamble"]);
+    let mut preamble = preamble.lines().filter(|line| !line.trim().is_empty());
+    if let Some(first) = preamble.next() {
+        lines.add("preamble", format!("{first}{}", if preamble.next().is_some() { " …" } else { "" }));
+    }
+    (R::LINES)(object, &mut lines);
+    for loss in R::LOSSES {
+        let count = number(&object["counts"][loss.key]);
+        if count > 0 {
+            lines.add(loss.name, format!("{}{}", human::count(count), loss.what));
+        }
+    }
+    let notices = object["notices"].as_array().map_or(&[][..], Vec::as_slice);
+    for notice in notices.iter().take(MOST_NOTES) {
+        lines.add("note", text(notice));
+    }
+    if notices.len() > MOST_NOTES {
+        lines.add("", format!("and {} more notes; --json shows all", notices.len() - MOST_NOTES));
+    }
+    lines.0 + &(R::AFTER)(object)
+}

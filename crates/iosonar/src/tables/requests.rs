@@ -1,0 +1,208 @@
+//! Requests and their results: loads and runs.
+
+pub mod formats;
+mod lines;
+mod summary;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use iosonar_trace::formats::Opened as Trace;
+use iosonar_trace::input::Input;
+use iosonar_trace::{
+    ConversionLoss, Format, IoResult, Kind, Metadata, Nanos, OpenedFile, Options, Reader, Request, Row, path_text,
+};
+use serde_json::{Map, Value, json};
+
+use super::convert;
+use super::edit::Edits;
+use super::family::{AnyFile, Family};
+use super::opened::{Job, Opened, name_of};
+use super::told::{Lines, Loss, Told, number};
+use crate::console::status;
+use crate::fio;
+use crate::human;
+use crate::written::{kind_by_name, refuse_name_of_run};
+use formats::{FormatReading, about, described, refuse_empty, source_bad_lines};
+use summary::{LoadSummary, RunSummary};
+
+/// Loads and runs of any format.
+pub static FAMILY: Family = Family {
+    open: |inputs, _, reading| reading.requests.open(inputs).map(Some),
+    open_input: |input, reading| reading.requests.open_input(input).map(Ok),
+    edits: Edits::of::<Request>("a load", "Transforms (`iosonar edit --help-transform NAME` explains one):\n", ""),
+};
+
+/// What messages call an input of this family.
+const IS: &str = "a load or a run";
+
+const LOSSES: &[Loss] = &[
+    Loss::new("bad_lines", "bad lines", "", "lines left out as bad"),
+    Loss::new("time_jumps", "time jumps", "", ""),
+    Loss::new("lost_events", "lost events", "", "events lost when the trace was recorded"),
+    Loss::new("unmatched", "unmatched", "", "requests without completion in the trace"),
+    Loss::new(
+        "unmatched_completions",
+        "orphans",
+        " completions without their request",
+        "completions without their request in the trace",
+    ),
+    Loss::new(
+        "impossible_times",
+        "impossible",
+        " latencies or queueing times, negative or beyond a year: left out",
+        "times of a request left out as impossible (latency or queueing negative, or beyond a year)",
+    ),
+];
+
+/// Totals, and the bad lines of the file's source, if its header counts them.
+pub struct Summary<Totals> {
+    totals: Totals,
+    source_bad_lines: Option<u64>,
+}
+
+impl<Totals> Summary<Totals> {
+    fn of<R: Row<Metadata = Metadata>>(totals: Totals, rows: &dyn Reader<R>, name: &str) -> Self {
+        Self { totals, source_bad_lines: source_bad_lines(rows, name) }
+    }
+
+    /// Enters what loads and runs have in common. `work` is requests, and the seconds that they took.
+    fn enter(&self, metadata: &Metadata, work: (u64, f64), object: &mut Map<String, Value>) {
+        let (requests, duration) = work;
+        object.insert("duration_s".into(), duration.into());
+        object.insert("requests_per_s".into(), json!((duration > 0.0).then(|| requests as f64 / duration)));
+        let unreadable = self.source_bad_lines.map_or(0, |of_source| metadata.counts.bad_lines - of_source);
+        object.insert("unreadable_rows".into(), unreadable.into());
+    }
+}
+
+/// How loads and runs are opened.
+impl FormatReading {
+    /// Opens the files of one trace.
+    fn open(&self, paths: &[PathBuf]) -> Result<Box<dyn AnyFile>> {
+        let paths_of: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let file = iosonar_trace::open_files(&paths_of, self.from, &Options { action: self.action })?;
+        Ok(self.opened(file, name_of(paths)))
+    }
+
+    /// Opens an input that is open already.
+    fn open_input(&self, input: Input) -> Result<Box<dyn AnyFile>> {
+        let name = path_text(input.path());
+        let file = iosonar_trace::open_inputs(vec![input], self.from, &Options { action: self.action })?;
+        Ok(self.opened(file, name))
+    }
+
+    fn opened(&self, file: OpenedFile, name: String) -> Box<dyn AnyFile> {
+        let (described, format) = (described(&file), about(&file));
+        let source_bad_lines = match &file.rows {
+            Trace::Load(rows) => source_bad_lines(&**rows, &name),
+            Trace::Run(rows) => source_bad_lines(&**rows, &name),
+        };
+        let (from, of_file, of_name) = (self.from, file.format, name.clone());
+        let accept = Box::new(move |metadata: &Metadata| {
+            refuse_empty(&of_name, from, of_file, metadata)?;
+            let unreadable = source_bad_lines.map_or(0, |of_source| metadata.counts.bad_lines - of_source);
+            if unreadable > 0 {
+                status!("warning: {of_name} is damaged: {} unreadable, left out", human::counted(unreadable, "row"));
+            }
+            Ok(())
+        });
+        match file.rows {
+            Trace::Load(rows) => Box::new(Opened { name, described, format, rows, accept }),
+            Trace::Run(rows) => Box::new(Opened { name, described, format, rows, accept }),
+        }
+    }
+}
+
+impl Told for Request {
+    type Summary = Summary<LoadSummary>;
+    const LOSSES: &'static [Loss] = LOSSES;
+    const LINES: fn(&Value, &mut Lines) = lines::add;
+    const MIX: fn(&Value) -> String = mix;
+
+    fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary {
+        Summary::of(LoadSummary::default(), rows, name)
+    }
+
+    fn add(summary: &mut Self::Summary, row: &Self) {
+        summary.totals.request(row);
+    }
+
+    fn enter(summary: Self::Summary, metadata: &Metadata, object: &mut Map<String, Value>) {
+        let duration = (Nanos(metadata.span.last_ns) - Nanos(metadata.span.first_ns)).as_secs();
+        summary.enter(metadata, (metadata.counts.requests, duration), object);
+        object.extend(summary.totals.json());
+    }
+
+    fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {
+        let pipeline = job.pipeline::<Self>(IS)?;
+        if pipeline.is_some() {
+            refuse_name_of_run(job.output)?;
+        } else if kind_by_name(job.output) == Some(Kind::Replay) {
+            bail!("{} is a load: only `iosonar replay` makes a run of it; name the output NAME.load…", file.name);
+        }
+        let to = format(job)?;
+        let metadata = convert::write(job, file, pipeline, |known| job.replacing.create_load(job.output, to, known))?;
+        advise(job.output, to, &metadata);
+        Ok(())
+    }
+}
+
+impl Told for IoResult {
+    type Summary = Summary<RunSummary>;
+    const LOSSES: &'static [Loss] = LOSSES;
+    const LINES: fn(&Value, &mut Lines) = lines::add;
+    const MIX: fn(&Value) -> String = mix;
+
+    fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary {
+        Summary::of(RunSummary::new(), rows, name)
+    }
+
+    fn add(summary: &mut Self::Summary, row: &Self) {
+        summary.totals.record(row);
+    }
+
+    fn enter(summary: Self::Summary, metadata: &Metadata, object: &mut Map<String, Value>) {
+        summary.enter(metadata, summary.totals.work(), object);
+        object.extend(summary.totals.sizes.json());
+        object.extend(summary.totals.json());
+    }
+
+    fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {
+        if job.pipeline.is_none() && kind_by_name(job.output) != Some(Kind::Load) {
+            let to = format(job)?;
+            let metadata = convert::write_as_is(job, file, |known| job.replacing.create_run(job.output, to, known))?;
+            advise(job.output, to, &metadata);
+            return Ok(());
+        }
+        // Before the run is sorted.
+        if job.pipeline::<Request>(IS)?.is_some() {
+            refuse_name_of_run(job.output)?;
+        }
+        let Opened { name, described, format, rows, accept } = file;
+        let rows = iosonar_trace::into_load(Trace::Run(rows))?;
+        Request::convert(Opened { name, described, format, rows, accept }, job)
+    }
+}
+
+/// The format of the output.
+fn format(job: &Job<'_>) -> Result<&'static Format> {
+    Ok(job.to.map_or_else(|| iosonar_trace::format_for(job.output), Ok)?)
+}
+
+fn mix(counts: &Value) -> String {
+    let of = |key, noun| human::counted(number(&counts[key]), noun);
+    format!(" ({}, {}, {})", of("reads", "read"), of("writes", "write"), of("others", "other"))
+}
+
+/// Prints what was written, with notes, warnings and advice.
+pub fn report(output: &Path, format: &Format, metadata: &Metadata, loss: &ConversionLoss) {
+    convert::report::<Request>(output, metadata, loss);
+    advise(output, format, metadata);
+}
+
+fn advise(output: &Path, format: &Format, metadata: &Metadata) {
+    if format.name == "fio-iolog" {
+        fio::advice(output, metadata).lines().for_each(|line| status!("{line}"));
+    }
+}

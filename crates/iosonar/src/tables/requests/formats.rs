@@ -1,0 +1,115 @@
+//! The formats of loads and runs: how a file is read, and what is said about it.
+
+use anyhow::{Result, bail};
+use iosonar_trace::formats::{self, self as trace, Action, Format, TestedWith};
+use iosonar_trace::input::Compression;
+use iosonar_trace::params::did_you_mean;
+use iosonar_trace::{Metadata, OpenedFile, Reader, Row};
+use serde_json::{Value, json};
+
+/// How to read a file whose content is ambiguous.
+#[derive(clap::Args, Default)]
+pub struct FormatReading {
+    /// The format of the input [default: by its content]
+    #[arg(long, value_name = "FORMAT", value_parser = format_named)]
+    pub(super) from: Option<&'static Format>,
+
+    /// The event that gives a request its time, in event traces: Q queued, G get request, I inserted, D issued
+    /// [default: the most frequent one]
+    #[arg(long, value_name = "Q|G|I|D", value_parser = action_named)]
+    pub(super) action: Option<Action>,
+}
+
+/// The format of that name; otherwise an error with the known names.
+fn format_named(name: &str) -> Result<&'static Format, String> {
+    among(name, "unknown format", |_| true)
+}
+
+/// Like [`format_named`], for formats that can be written.
+pub fn writable_format_named(name: &str) -> Result<&'static Format, String> {
+    let can = |format: &Format| format.create_load.is_some() || format.create_run.is_some();
+    among(name, "iosonar cannot write this format", can)
+}
+
+fn among(name: &str, problem: &str, is_candidate: impl Fn(&Format) -> bool) -> Result<&'static Format, String> {
+    let names = || formats::FORMATS.iter().filter(|format| is_candidate(format)).map(|format| format.name);
+    let found = formats::by_name(name).filter(|format| is_candidate(format));
+    found.ok_or_else(|| format!("{problem}; {}", did_you_mean(name, names())))
+}
+
+fn action_named(letter: &str) -> Result<Action, String> {
+    let mut letters = letter.chars();
+    let action = letters.next().filter(|_| letters.next().is_none()).and_then(Action::from_letter);
+    action.ok_or_else(|| "unknown event; use Q, G, I or D".to_owned())
+}
+
+/// Refuses an input without any request, unless it is valid and in one of iosonar's own formats, where a load may be empty.
+pub(super) fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, metadata: &Metadata) -> Result<()> {
+    if metadata.counts.requests > 0 {
+        return Ok(());
+    }
+    let bad = metadata.counts.bad_lines;
+    // Notices about the trace as a whole: which events it has, which of them to choose.
+    let whole: Vec<&str> =
+        metadata.notices.iter().map(String::as_str).filter(|text| !text.starts_with("line ")).collect();
+    if format.has_actions && !whole.is_empty() {
+        bail!("{name} has no request: {}", whole.join("; "));
+    }
+    match from {
+        Some(format) => {
+            let wrong = metadata.notices.first().map(|notice| format!(" ({notice})")).unwrap_or_default();
+            bail!(
+                "{name} has no request in the format {}{wrong}; without --from iosonar detects the format",
+                format.name
+            )
+        }
+        None if bad > 0 => {
+            let wrong = metadata.notices.first().map_or("", String::as_str);
+            bail!("{name} has no request: all of its {bad} lines are bad ({wrong})")
+        }
+        None if format.create_run.is_none() => {
+            let why = if whole.is_empty() { "no line is a request".to_owned() } else { whole.join("; ") };
+            bail!("{name} has no request: {why}")
+        }
+        None => Ok(()),
+    }
+}
+
+/// Describes the input: kind, format, compression.
+pub(super) fn described(file: &OpenedFile) -> String {
+    let kind = match file.rows {
+        trace::Opened::Load(_) => "a load",
+        trace::Opened::Run(_) => "a run",
+    };
+    let packed = match file.compression {
+        Compression::None => String::new(),
+        compression => format!(", {}", compression.name()),
+    };
+    let unverified = match file.format.tested_with {
+        TestedWith::RealFiles => "",
+        TestedWith::PublishedLines => {
+            " (unverified: tested with published lines of such traces, not with a whole file)"
+        }
+        TestedWith::DescriptionOnly => " (unverified: never tested with a real file of this format)",
+    };
+    format!("{kind}, {} [{}]{packed}{unverified}", file.format.title, file.format.name)
+}
+
+/// The format, for `info --json`.
+pub(super) fn about(file: &OpenedFile) -> Value {
+    let tested_with = match file.format.tested_with {
+        TestedWith::RealFiles => "real_files",
+        TestedWith::PublishedLines => "published_lines",
+        TestedWith::DescriptionOnly => "description_only",
+    };
+    json!({"name": file.format.name, "title": file.format.title, "tried_on": tested_with,
+           "compression": file.compression.name()})
+}
+
+/// Bad lines of the file's source, if its header counts them; further bad rows are damage of the file itself. In a table of
+/// another producer, opening it counted the bad rows.
+pub fn source_bad_lines<R: Row<Metadata = Metadata>>(rows: &dyn Reader<R>, name: &str) -> Option<u64> {
+    let metadata = rows.metadata();
+    let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
+    rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
+}
