@@ -242,7 +242,7 @@ fn contradictory_options_are_refused_with_a_remedy() {
         (&["--engine", "simulate"][..], "--simulate constant=200us"),
         (&["--engine", "threads", "--dry-run"], "cannot be used with"),
         (&["--engine", "threads", "--sqpoll"], "--engine io_uring"),
-        (&["--engine", "threads", "--workers", "0"], "1..=65536"),
+        (&["--engine", "threads", "--workers", "0"], "from 1 to 65536"),
         (&["--engine", "io_uring", "--fake-io"], "cannot be used with"),
     ] {
         bench.replay(&load, &target, more).refused(&[word]);

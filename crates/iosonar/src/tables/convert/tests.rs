@@ -53,10 +53,12 @@ impl Writer<Request> for Noting {
 #[test]
 fn writers_learn_devices_before_their_rows() {
     let noted = Arc::default();
-    let writer = Noting(vec!["first".into()], Arc::clone(&noted));
+    let writer = Noting(Vec::new(), Arc::clone(&noted));
     let devices = 3 * (BATCH_BYTES / size_of::<Request>()) as u16;
-    let rows = Late(devices, Metadata::new(Kind::Load, "test"));
+    let metadata = Metadata::new(Kind::Load, "test");
+    let first = metadata.devices[0].name.clone();
+    let rows = Late(devices, metadata);
     copy("a test", Box::new(rows), Box::new(writer), |_| Ok(())).unwrap();
-    let expected = (0..devices).map(|device| if device == 0 { "first".into() } else { device.to_string() });
+    let expected = (0..devices).map(|device| if device == 0 { first.clone() } else { device.to_string() });
     assert!(expected.eq(noted.lock().unwrap().iter().cloned()));
 }
