@@ -315,8 +315,8 @@ fn refusals_say_what_to_do() {
     let (code, message) = refusal(&["--with", "strace", "--output", to, "--", "true"]);
     assert!(code == Some(1) && message.contains("apt install strace"), "{message}");
     if !left_out(Need::Bpf) {
-        let (code, message) = refusal(&["--with", "ebpf", "--output", to, "--pid", "4194305"]);
-        assert!(code == Some(1) && message.contains("there is no process 4194305"), "{message}");
+        let (code, message) = refusal(&["--with", "ebpf", "--output", to, "--pid", "4194304"]);
+        assert!(code == Some(1) && message.contains("there is no process 4194304"), "{message}");
     }
     assert!(!trace.exists());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no hidden file remains");

@@ -666,7 +666,7 @@ fn wrong_options_are_refused_before_anything_is_touched() {
         (&["--order", "fs", "--threads", "trace"], "omit --threads trace"),
         (&["--order", "fs-dispatched", "--threads", "trace"], "--order fs-dispatched does not keep"),
         (&["--pool", "0"], "64"),
-        (&["--instances", "0"], "for example 4"),
+        (&["--instances", "0"], "a whole number from 1 to"),
         (&["--order", "nonsense"], "conservative"),
         (&["--output", "b.parquet"], "cannot be used multiple times"),
     ] {
