@@ -207,7 +207,7 @@ def test_a_condition_on_groups_of_replays_of_calls(
     condition = ("--fail-if", "p50 > +10%", "--out", tmp_path, "--overwrite")
     assert compare(*repeated["a"], "vs", *repeated["c"], *condition) == 3
     printed = capsys.readouterr()
-    assert "p50 > +10%: holds for B" in printed.err
+    assert "p50 > +10% holds for B: +" in printed.err
     assert "95 % interval" in printed.out and "calls/s" in printed.out
     assert compare(*repeated["a"], "vs", *repeated["b"], *condition, "--json") == 0
     found = json.loads(capsys.readouterr().out)

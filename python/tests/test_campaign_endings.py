@@ -98,7 +98,9 @@ def test_a_host_that_cannot_be_reached_is_called_unreachable(campaign: Campaign,
         'check_prepare() { check_installed_on x "pvcreate"; }; prepare_list="check_prepare $prepare_list"'
     )
     campaign.leaf("a")
-    campaign.run(status=1, PATH=f"{programs}:{os.environ['PATH']}:{Path(campaign.command()[0]).parent}")
+    done = campaign.run(status=1, PATH=f"{programs}:{os.environ['PATH']}:{Path(campaign.command()[0]).parent}")
+    assert done.stderr.count("No route to host") == 1 and "pvcreate" not in done.stderr
+    assert done.stderr.endswith("0 leaves done, 1 failed: a\n")
     reason = campaign.state("a").reason
     assert reason.startswith("x is unreachable: ") and "No route to host" in reason and "pvcreate" not in reason
 

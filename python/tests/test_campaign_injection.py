@@ -91,7 +91,7 @@ def test_values_fail(campaign: Campaign) -> None:
 
 def test_the_value_of_start_grace_fails(campaign: Campaign) -> None:
     add(campaign, "a", "start_grace", COMMANDS[1])
-    assert "a: start_grace=$(touch${IFS}CANARY): a number is expected" in campaign.run(status=1).stderr
+    assert "leaf a: failed: start_grace=$(touch${IFS}CANARY): a number is expected" in campaign.run(status=1).stderr
     assert_no_canary(campaign)
 
 

@@ -21,12 +21,13 @@ from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.effects import MetricAnalysis, analyse, holm
 from iosonar.campaign.report.factors import Factor, Place, factors_of
+from iosonar.campaign.report.figures import value_axis
 from iosonar.campaign.report.gate import LeafCondition, LeafOutcome
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
 from iosonar.campaign.report.words import banners, headline
 from iosonar.campaign.state import LeafState
 from iosonar.errors import UsageError
-from iosonar.figures.model import Severity
+from iosonar.figures.model import Scale, Severity, Unit
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/campaign-report.json").read_text())
 
@@ -99,6 +100,17 @@ def test_unbalanced_designs_have_right_intervals() -> None:
 
 def found(each: Sequence[MetricAnalysis], metric: str, factor: str) -> Any:
     return next(e for one in each if one.metric == metric for e in one.effects if e.factor == factor)
+
+
+def test_an_outlier_does_not_flatten_the_axis_of_effects() -> None:
+    def scale(*values: float) -> Scale:
+        axis = value_axis("p99", Unit.SECONDS, np.array([*values, math.nan]), float(np.median(values)))
+        assert axis.low <= min(values) and max(values) <= axis.high
+        return axis.scale
+
+    assert scale(1e-3, 1.1e-3, 1.2e-3, 9e-3) is Scale.LOG
+    assert scale(1e-3, 1.1e-3, 1.2e-3, 3e-3) is Scale.LINEAR
+    assert scale(0.0, 1e-3, 9e-3) is Scale.LINEAR
 
 
 def test_the_factor_that_matters_is_claimed_with_its_size() -> None:

@@ -168,10 +168,19 @@ def test_directories_left_out_for_their_name_alone_are_named(campaign: Campaign)
 def test_after_a_failure_only_cleanup_and_finish_run(campaign: Campaign, failing: str) -> None:
     campaign.leaf("a", f"on_{failing}='echo no disks; false'")
     done = campaign.run(status=1)
-    assert f"a: calls_{failing} failed: no disks" in done.stderr
+    assert f"leaf a: failed: calls_{failing} failed: no disks" in done.stderr
     reached = PHASES[: PHASES.index(failing) + 1]
     assert calls(campaign, "a") == [*reached, "cleanup", "finish"]
     assert (campaign.results("a"), campaign.left()) == ([], [])
+
+
+def test_an_error_is_said_once(campaign: Campaign) -> None:
+    campaign.leaf("a", "on_prepare='campaign_error no disks; false'; on_cleanup='campaign_error stuck'")
+    said = campaign.run(status=1).stderr
+    assert said.count("no disks") == said.count("stuck") == 1, said
+    assert "leaf a: failed: no disks" in said and campaign.state("a").reason == "no disks"
+    log = (campaign.top / "a/campaign.log").read_text()
+    assert "no disks" in log and "stuck" in log
 
 
 def test_all_functions_of_cleanup_and_finish_run_though_some_fail(campaign: Campaign) -> None:
@@ -179,7 +188,7 @@ def test_all_functions_of_cleanup_and_finish_run_though_some_fail(campaign: Camp
     with (campaign.top / "../modules/50_calls.sh").open("a") as file:
         file.write('\ncleanup_list+=" later"\n')
     done = campaign.run(status=1)
-    assert "a: calls_setup ended the shell (exit code 5)" in done.stderr
+    assert "leaf a: failed: calls_setup ended the shell (exit code 5)" in done.stderr
     assert calls(campaign, "a") == ["prepare", "setup", "cleanup", "later", "finish"]
     assert "calls_cleanup failed: jammed" in campaign.state("a").notes
 
@@ -216,8 +225,8 @@ def test_a_leaf_without_its_own_phases_fails(campaign: Campaign) -> None:
     campaign.leaf("a", "setup_list=")
     campaign.leaf("b", "run_list=calls_run")
     done = campaign.run(status=1)
-    assert "a: main_setup did not run: it is missing in setup_list" in done.stderr
-    assert "b: main_run did not run: it is missing in run_list" in done.stderr
+    assert "leaf a: failed: main_setup did not run: it is missing in setup_list" in done.stderr
+    assert "leaf b: failed: main_run did not run: it is missing in run_list" in done.stderr
 
 
 def test_a_leaf_that_was_finishing_is_completed_without_a_new_run(campaign: Campaign) -> None:

@@ -8,6 +8,8 @@ from factory import MS, S, load_row, run_row, write_load, write_run
 from made_run import made_run
 
 from iosonar.cli.report import app
+from iosonar.errors import UsageError
+from iosonar.table.engine import memory_bytes
 
 
 def report(*words: object) -> int:
@@ -100,7 +102,8 @@ def test_copies_and_mixtures_are_refused(run: Path, tmp_path: Path, capsys: pyte
         (("--bad-count", "0"), "--bad-count"),
         (("--format", "png", "--size", "huge"), "1200x800 or 4k"),
         (("--size", "huge"), "1200x800 or 4k"),
-        (("--memory", "much"), "2GiB"),
+        (("--memory", "much"), "write it like 2GiB, 800M, or as bytes"),
+        (("--memory", "64"), "a number without a unit is bytes, write 64M for MiB"),
         (("--engine", "abacus"), "unknown engine"),
     ],
 )
@@ -110,6 +113,15 @@ def test_a_wrong_command_line_is_explained(
     assert report(run, "--out", tmp_path, *words) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.glob("*.html"))
+
+
+def test_memory_has_the_units_of_all_sizes() -> None:
+    sizes = ("2147483648", "2G", "2GiB", "2gb", " 2 g ", "2_048M", "4194304s", "2147483648B")
+    assert {memory_bytes(size) for size in sizes} == {2 << 30}
+    assert memory_bytes("1.5M") == 3 << 19
+    for wrong in ("", "G", "1.2.3G", "-1G", "2Q", "1023k", "0"):
+        with pytest.raises(UsageError, match="--memory"):
+            memory_bytes(wrong)
 
 
 def test_the_windows_of_working_sets_can_be_chosen(tmp_path: Path) -> None:

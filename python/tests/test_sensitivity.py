@@ -12,8 +12,10 @@ import pytest
 from binary import iosonar
 
 from iosonar.errors import UsageError, UserError
+from iosonar.series import sensitivity_words as words
+from iosonar.series.notes import unfilled_notes
 from iosonar.series.plan import opened
-from iosonar.series.result import read
+from iosonar.series.result import Result, read
 from iosonar.series.run import run
 from iosonar.series.sensitivity import How, Row, Sensitivity, parsed, plan, rows, text_of
 
@@ -86,6 +88,40 @@ def test_the_command_writes_tables_pictures_and_a_page(load: Path, tmp_path: Pat
     names = {path.name for path in folder.iterdir()}
     assert {"d.g01.sensitivity.response.png", "d.g02.sensitivity.in-flight.png", "d.report.html"} <= names
     assert {"d.points.csv", "d.points.parquet", "exact.1.replay.parquet"} <= names
+
+
+def test_an_unfilled_target_is_marked_and_allows_no_finding() -> None:
+    def result(name: str, value: float, *, unfilled: bool) -> Result:
+        ms = dict.fromkeys(("response_mean_s", "response_median_s", "response_p99_s"), 1e-3)
+        ms |= dict.fromkeys(("latency_mean_s", "latency_p99_s"), 1e-3 + value)
+        return Result(
+            name,
+            value,
+            10,
+            10,
+            **ms,
+            mean_in_flight=1,
+            faithful=True,
+            failed=0,
+            fake="",
+            fills_depth=False,
+            warnings=(),
+            unfilled=unfilled,
+        )
+
+    def said(*, exact: bool, degraded: bool) -> tuple[list[str], list[str]]:
+        results = [result("exact.1", 0, unfilled=exact), result("delay-1ms.1", 1e-3, unfilled=degraded)]
+        found = rows(results)
+        assert [each["unfilled"] for each in words.as_rows(found)] == [exact, degraded]
+        return words.findings(found, unfilled_notes(results)), [row[-1] for row in words.table(found).rows]
+
+    findings, marks = said(exact=True, degraded=True)
+    assert len(findings) == 1 and findings[0].startswith("2 points of 2 read a target that was never filled")
+    assert marks == ["target not filled"] * 2
+    findings, marks = said(exact=False, degraded=True)
+    assert len(findings) == 1 and findings[0].startswith("1 point of 2 read") and marks == ["", "target not filled"]
+    findings, marks = said(exact=False, degraded=False)
+    assert len(findings) == 2 and "changes most" in findings[0] and marks == ["", ""]
 
 
 def test_times_have_units() -> None:

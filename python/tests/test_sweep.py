@@ -106,6 +106,7 @@ def test_throughput_of_a_closed_program_is_depth_over_time_up_to_the_servers(clo
         "four.report.html",
         "depth-16.replay.parquet",
     } <= names
+    assert "2 s for each point" in (folder / "four.report.html").read_text()
     table = pyarrow.parquet.read_table(folder / "four.points.parquet")
     assert table["requests_per_s"].to_pylist() == [point["requests_per_s"] for point in found["points"]]
     assert pyarrow.csv.read_csv(folder / "four.points.csv").num_rows == 5
@@ -258,6 +259,32 @@ def test_values_are_lists_and_ranges() -> None:
     for wrong in ("", "0", "a", "4..1", "1..4/1", "1..4/x", "-1", "1e3"):
         with pytest.raises(UsageError):
             values.depths(wrong)
+
+
+def test_all_points_wait_as_the_first_run_chose(closed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
+
+    def call(words: Sequence[str], _: int | None = None) -> tuple[int, str, str]:
+        wait = "hybrid" if not calls else "spin"
+        calls.append(list(words))
+        run = {"options": {"wait": wait, "busy_poll": 200_000}, "statistics": {"requests": 1}}
+        schema = pyarrow.schema([]).with_metadata({"iosonar": json.dumps({"complete": True, "run": run})})
+        pyarrow.parquet.write_table(schema.empty_table(), words[-1])
+        return 0, "", ""
+
+    def waits(folder: str, depths: Sequence[int], *options: str) -> list[list[str]]:
+        calls.clear()
+        asked = Sweep(str(closed), Vary.DEPTH, depths, None, ("x.img",), None, False, "1s", options)
+        with opened(tmp_path / folder, plan(asked)) as series, monkeypatch.context() as patched:
+            patched.setattr("iosonar.series.binary.call", call)
+            run(series, lambda _: None)
+        return [[word for word in words if word.startswith(("--wait", "--busy-poll"))] for words in calls]
+
+    kept = ["--wait=hybrid", "--busy-poll=200000ns"]
+    assert waits("a.sweep", [1, 2, 4]) == [[], kept, kept]
+    # Points that are added later, too.
+    assert waits("a.sweep", [1, 2, 4, 8]) == [kept]
+    assert waits("b.sweep", [1, 2], "--wait=sleep") == [["--wait=sleep"], ["--wait=sleep", "--busy-poll=200000ns"]]
 
 
 def test_points_of_a_target_that_was_never_filled_are_named_and_no_knee(tmp_path: Path) -> None:

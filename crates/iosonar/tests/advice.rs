@@ -106,6 +106,31 @@ fn a_long_discard_gets_no_warning_about_splitting() {
 }
 
 #[test]
+fn reads_of_what_the_load_discarded_are_no_sign_of_an_unfilled_target() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let zeros = |discards| {
+        let (bench, device) = (Bench::new(), LoopDevice::new(MIB));
+        let mut content = vec![0xaa; MIB as usize];
+        content[MIB as usize / 2..].fill(0);
+        fs::write(device.path(), content).unwrap();
+        let at = |ms, op, sector| Request::new(Nanos(ms * 1_000_000), op, Sector(sector), Sectors(64));
+        let load = [
+            at(0, discards, 0),
+            at(1, discards, 1024),
+            at(50, Op::Read, 0),
+            at(51, Op::Read, 256),
+            at(52, Op::Read, 1024),
+        ];
+        let ran = bench.replay(&bench.parquet(&load), device.path(), &["--no-sample", "--force"]).with_code(0);
+        let is_warned = ran.stderr.contains("returned only zeros");
+        (ran.statistics()["zero_reads"].as_u64().unwrap(), is_warned)
+    };
+    assert_eq!([Op::Discard, Op::Read].map(zeros), [(0, false), (2, true)]);
+}
+
+#[test]
 fn fewer_requests_at_the_device_than_in_flight_are_warned_about() {
     if left_out(Need::Loop) {
         return;

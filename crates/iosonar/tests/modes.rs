@@ -231,6 +231,20 @@ fn repeated_runs_have_a_result_each() {
 }
 
 #[test]
+fn later_runs_of_a_series_wait_as_the_first() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(20, 8));
+    bench.replay(&load, &bench.target(MIB), &["--engine", "null", "--repeat", "3"]).with_code(0);
+    let runs = [1, 2, 3].map(|number| {
+        let (_, footer) = replaying::read_run(&bench.path(&format!("r.{number}.replay.parquet")));
+        let run = footer.run.unwrap();
+        (run.wait.text().unwrap().to_owned(), run.wait_reason.text().unwrap().to_owned())
+    });
+    assert!(runs.iter().all(|(wait, _)| *wait == runs[0].0), "{runs:?}");
+    assert!(runs[1..].iter().all(|(_, reason)| reason == "as in the first run of the series"), "{runs:?}");
+}
+
+#[test]
 fn a_signal_ends_all_repeated_runs() {
     let bench = Bench::new();
     let load = bench.load(&adjacent_requests(60_000, 8));

@@ -73,6 +73,8 @@ class LeafRun:
         self._errors: list[str] = []
         self._host_errors: list[str] = []
         """Errors of hosts in the function that runs now, such as one that cannot be reached."""
+        self._said: set[str] = set()
+        """Errors that were printed, or are the reason of the failure."""
         self._watch: Watch | None = None
         self._shell: Shell | None = None
         self._undo_ids: set[str] = set()
@@ -114,7 +116,7 @@ class LeafRun:
     def planned(self) -> tuple[list[plan.Instance], list[str]]:
         """The instances and the options, without running anything but the confs."""
         with self._open_shell() as self._shell:
-            confs.load(self._shell, self.leaf, self.around.overrides, self._note)
+            self._load_confs(self._shell)
             self._set_devices(local_only=True)
             return self._plan(fetch=False)
 
@@ -122,11 +124,8 @@ class LeafRun:
         with self._open_shell() as shell:
             self._shell = shell
             try:
-                try:
-                    confs.load(shell, self.leaf, self.around.overrides, self._note)
-                    self.around.hosts.reconnect_timeout = plan.number(shell, "reconnect_timeout", RECONNECT_S)
-                except UserError as error:
-                    raise LeafFailedError(self._with_words(str(error))) from error
+                self._load_confs(shell)
+                self.around.hosts.reconnect_timeout = plan.number(shell, "reconnect_timeout", RECONNECT_S)
                 for phase in WORK:
                     self._phase(phase)
                     if phase == "prepare":
@@ -139,6 +138,13 @@ class LeafRun:
                 self._tear_down()
         self._end("done", "")
 
+    def _load_confs(self, shell: Shell) -> None:
+        try:
+            confs.load(shell, self.leaf, self.around.overrides, self._note)
+        except UserError as error:
+            raise self._failure(str(error)) from error
+        self._say_errors()
+
     def _open_shell(self) -> Shell:
         return Shell(self.leaf.top, self._print, self._answer, self.around.environment, self.around.folder)
 
@@ -150,9 +156,10 @@ class LeafRun:
             try:
                 status = self._shell.call(function)
             except ShellEndedError as error:
-                raise LeafFailedError(self._with_words(f"{error} (phase {phase}{self._standing()})")) from error
+                raise self._failure(f"{error} (phase {phase}{self._standing()})") from error
             if status:
-                raise LeafFailedError(self._with_words(f"{function} failed"))
+                raise self._failure(f"{function} failed")
+            self._say_errors()
 
     def _tear_down(self) -> None:
         """Calls the functions of cleanup and finish; then undoes what they left."""
@@ -172,6 +179,7 @@ class LeafRun:
                 try:
                     if shell.call(function):
                         self._note(self._with_words(f"{function} failed"))
+                    self._say_errors()
                 except KeyboardInterrupt as error:
                     # The other functions must still run.
                     interrupt = error
@@ -195,13 +203,20 @@ class LeafRun:
             raise UserError(f"unknown request of the shell: {name}")
         try:
             reply = handler(*arguments)
+        except ShellEndedError:
+            raise
         except HostError as error:
             self._host_errors.append(_words_of(error))
-            raise
+            self._write_log(f"{error}\n".encode("utf-8", "surrogateescape"))
+            return Reply(1)
+        except UserError as error:
+            self._on_error(str(error))
+            return Reply(1)
         return reply if isinstance(reply, Reply) else Reply()
 
     def _on_error(self, text: str) -> None:
         self._errors.append(text)
+        self._write_log(f"{text}\n".encode("utf-8", "surrogateescape"))
 
     def _on_note(self, text: str) -> None:
         self._note(text, printed=True)
@@ -374,7 +389,8 @@ class LeafRun:
 
     def _note(self, text: str, *, printed: bool = False) -> None:
         text = plain(text)
-        if text not in self.state.notes:
+        if text not in self.state.notes and text not in self._said:
+            self._said.add(text)
             self.state.notes.append(text)
             if not printed:
                 self._print(f"{text}\n".encode())
@@ -387,6 +403,21 @@ class LeafRun:
             return self._errors[-1]
         lines = [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
         return f"{text}: {plain(lines[-1].strip())}" if lines else text
+
+    def _failure(self, text: str) -> LeafFailedError:
+        """The failure of the leaf, whose reason is printed when it ends."""
+        reason = self._with_words(text)
+        self._said.add(plain(reason))
+        self._say_errors()
+        return LeafFailedError(reason)
+
+    def _say_errors(self) -> None:
+        """Prints errors that nothing else says: those of hosts, or else those of confs and modules."""
+        for text in map(plain, self._host_errors or self._errors):
+            if text not in self._said:
+                self._said.add(text)
+                with contextlib.suppress(OSError):
+                    os.write(2, f"{text}\n".encode())
 
     def _forget_words(self) -> None:
         self._errors.clear()

@@ -113,8 +113,8 @@ quoted() {
     printf %q "$1"
 }
 
+# Printed once: as the reason of the failure or, if the function goes on, at its end.
 campaign_error() {
-    printf '%s\n' "$*" >&2
     campaign_request error "$*"
 }
 
@@ -139,12 +139,14 @@ check_installed() {
 }
 
 check_installed_on() {
-    local host=$1 program IFS=$' \t\n'
+    local host=$1 program status IFS=$' \t\n'
     for program in $2; do
-        remote "$host" "PATH=\$PATH:/usr/sbin:/sbin command -v $(quoted "$program")" >/dev/null </dev/null || {
-            campaign_error "the program $program is not installed on $host: install it there"
-            return 1
-        }
+        remote "$host" "PATH=\$PATH:/usr/sbin:/sbin command -v $(quoted "$program")" >/dev/null </dev/null
+        status=$?
+        ((status)) || continue
+        # 255: the host was not reached.
+        ((status == 255)) || campaign_error "the program $program is not installed on $host: install it there"
+        return 1
     done
 }
 
@@ -167,7 +169,8 @@ source_config() {
 remote() {
     local campaign_host=$1 campaign_words campaign_quote="'\\''" IFS=$' \t\n'
     shift
-    campaign_request remote "$campaign_host" || return 1
+    # As ssh, if the host is not reached.
+    campaign_request remote "$campaign_host" || return 255
     # The beginning of the command line for the host, then the words to which it is appended.
     mapfile -t campaign_words <<<"$REPLY"
     local campaign_command=$*

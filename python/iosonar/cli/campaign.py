@@ -265,9 +265,10 @@ def _print_end(ended: Ended, as_json: bool) -> None:
     if not ended.done and not ended.failed:
         print_error(NOTHING_TO_DO)
         return
-    print_error(f"{units.counted(len(ended.done), 'leaf', 'leaves')} done, {len(ended.failed)} failed")
-    for name, reason in ended.failed:
-        print_error(f"  {plain(name)}: {reason}")
+    # Each reason was printed when the leaf ended.
+    names = ", ".join(plain(name) for name, _ in ended.failed)
+    failed = f"{len(ended.failed)} failed{names and f': {names}'}"
+    print_error(f"{units.counted(len(ended.done), 'leaf', 'leaves')} done, {failed}")
     for text in ended.not_undone:
         print_error(f"not undone: {text}")
 

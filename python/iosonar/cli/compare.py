@@ -63,7 +63,10 @@ def compare(
         bool, typer.Option("--overwrite", help="Replace a page of other runs that has its name.")
     ] = False,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory limit for each side; what exceeds it spills to TMPDIR.")
+        str,
+        typer.Option(
+            metavar="SIZE", help="Memory limit for each side: 2G, or bytes; what exceeds it spills to TMPDIR."
+        ),
     ] = "2GiB",
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
@@ -165,7 +168,7 @@ def compare(
             for letter, each in against.items():
                 found = judge_side(condition, each)
                 outcomes.add(found.outcome)
-                print_error(f"{condition.text}: {found.outcome.value} for {letter}: {found.why}")
+                print_error(found.sentence(condition, letter))
         if Outcome.HOLDS in outcomes:
             sys.exit(VERDICT)
         if Outcome.UNDECIDED in outcomes:

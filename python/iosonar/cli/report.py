@@ -120,7 +120,7 @@ def report(
         ),
     ] = None,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory limit; what exceeds it spills to TMPDIR.")
+        str, typer.Option(metavar="SIZE", help="Memory limit: 2G, or bytes; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
     engine: Annotated[
         str,

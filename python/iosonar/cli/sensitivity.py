@@ -63,7 +63,7 @@ def sensitivity(
     def work() -> None:
         from iosonar.series import output as outputs
         from iosonar.series import sensitivity_words as words
-        from iosonar.series.notes import fake_notes, fakes_of, fidelity_notes
+        from iosonar.series.notes import fake_notes, fakes_of, fidelity_notes, unfilled_notes
         from iosonar.series.plan import opened
         from iosonar.series.run import run
         from iosonar.series.sensitivity import EXACT, Sensitivity, plan, rows
@@ -78,12 +78,13 @@ def sensitivity(
             # Degraded times are fake by definition, so only the exact replays decide.
             exact = [each for each in results if each.name.startswith(EXACT)]
             of = f"{load.name} · {' '.join(target or [simulate or ''])}"
-            drawn = figures(of, found, (*fidelity_notes(exact), *fake_notes(exact)))
+            doubts = (*fidelity_notes(exact), *unfilled_notes(results))
+            drawn = figures(of, found, (*doubts, *fake_notes(exact)))
             written = [
                 *outputs.write_tables(folder, words.as_rows(found)),
                 *outputs.write_figures(folder, drawn, theme),
             ]
-            fakes, lead, table = fakes_of(exact), words.findings(found), words.table(found)
+            fakes, lead, table = fakes_of(exact), words.findings(found, doubts), words.table(found)
             written.append(outputs.write_series_page(folder, words.ABOUT, lead, drawn, table, theme))
             if json_:
                 print_lines(json.dumps(words.as_json(found, fakes), indent=2))

@@ -75,7 +75,7 @@ def sql(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result to this file.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out if it exists.")] = False,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory limit; what exceeds it spills to TMPDIR.")
+        str, typer.Option(metavar="SIZE", help="Memory limit: 2G, or bytes; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
 ) -> None:
     """Query runs and loads in SQL."""

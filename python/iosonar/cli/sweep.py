@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from iosonar import units
 from iosonar.cli.parser import Command
 from iosonar.cli.run import aligned, guarded, print_error, print_lines, start
+from iosonar.cli.times import seconds
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 
@@ -87,7 +89,7 @@ def sweep(
             results = sorted(run(folder, print_error), key=lambda each: each.value)
             rows = words.rows(vary, results)
             device = " ".join(target or [simulate or ""])
-            what = " · ".join((" ".join((program, *(options or []))), device, f"{duration} for each point"))
+            what = " · ".join((" ".join((program, *(options or []))), device, f"{_shown(duration)} for each point"))
             drawn = figures(what, vary, results)
             written = [*outputs.write_tables(folder, rows), *outputs.write_figures(folder, drawn, theme)]
             lead, table = words.findings(vary, results), words.table(vary, results)
@@ -98,6 +100,15 @@ def sweep(
                 print_lines(*aligned([table.columns, *table.rows]), "", *lead, *written)
 
     guarded("sweep", work)
+
+
+def _shown(duration: str) -> str:
+    """The time of a point, for people: 3 s."""
+    try:
+        return units.span(seconds(duration))
+    except typer.BadParameter:
+        # The binary accepted it.
+        return duration
 
 
 def _values(depth: str | None, rate: str | None, span: str | None) -> tuple[Vary, list[int]]:

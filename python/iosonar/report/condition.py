@@ -10,6 +10,7 @@ from iosonar.errors import UsageError
 from iosonar.quantities.difference import METRICS, MIN_RUNS, THROUGHPUT, Difference, Finding, RateDifference
 from iosonar.report.compare import change_text, metric_of
 from iosonar.report.grammar import LimitUnit, parse
+from iosonar.units import counted
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Outcome(Enum):
 
     HOLDS = "holds"
     """The whole interval is beyond the limit."""
-    NOT_SHOWN = "is not significant"
+    NOT_SHOWN = "is not shown"
     """The limit is within the interval."""
     FAILS = "does not hold"
     """No part of the interval is beyond the limit."""
@@ -93,6 +94,10 @@ class Judgement:
     outcome: Outcome
     why: str
 
+    def sentence(self, condition: Condition, letter: str) -> str:
+        """For people: p99 > +10% holds for B: +12.3 % (95 % interval +11.0 … +13.6 %)."""
+        return f"{condition.text} {self.outcome.value} for {letter}: {self.why}"
+
 
 def judge(condition: Condition, each: Compared) -> Judgement:
     """Compares the interval of a side's change with the condition's limit."""
@@ -105,7 +110,7 @@ def judge(condition: Condition, each: Compared) -> Judgement:
     near, far = (one.low, one.high) if condition.above else (one.high, one.low)
     outcome = Outcome.HOLDS if condition.met(near) else Outcome.NOT_SHOWN if condition.met(far) else Outcome.FAILS
     return Judgement(
-        outcome, f"{change_text(one.change)}, 95 % interval {change_text(one.low)} … {change_text(one.high)}"
+        outcome, f"{change_text(one.change)} (95 % interval {change_text(one.low)} … {change_text(one.high)})"
     )
 
 
@@ -116,15 +121,16 @@ def _undecided(condition: Condition, each: Compared, one: Difference | RateDiffe
     if one.finding is Finding.INCOMPARABLE:
         return "the times of the two sides cannot be compared"
     if one.finding is Finding.TOO_FEW_RUNS:
-        return f"too few runs, use at least {MIN_RUNS} per side"
+        return f"too few runs; use at least {MIN_RUNS} per side"
+    # The report of the comparison names them.
     if each.fakes:
-        return f"fake results: {', '.join(each.fakes)}"
+        return f"{counted(len(each.fakes), 'result is', 'results are')} fake"
     if each.unfilled:
-        return f"target not filled: {', '.join(each.unfilled)}"
+        return f"{counted(len(each.unfilled), 'run')} read a target that was not filled"
     if each.unfaithful:
-        return f"not faithful: {', '.join(each.unfaithful)}"
+        return f"{counted(len(each.unfaithful), 'replay was', 'replays were')} not faithful"
     if each.unknown:
-        return f"it is not known whether they were faithful: {', '.join(each.unknown)}"
+        return f"it is not known whether {counted(len(each.unknown), 'replay was', 'replays were')} faithful"
     if condition.metric == THROUGHPUT and not each.same_load:
         return "the runs did not all replay the same load in the same way"
     return ""

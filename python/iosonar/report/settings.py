@@ -104,6 +104,12 @@ def _raw_settings(file: SourceFile) -> Iterator[tuple[tuple[Scope, str], Any]]:
     if memory := machine.get("memory_kib"):
         yield (Scope.MACHINE, "memory"), units.binary_bytes(float(memory) * 1024)
     options = {name: value or "on" for name, value in typed_options(run).items() if name not in IRRELEVANT_OPTIONS}
+    if run.get("wait") == "spin":
+        # Such a loop never sleeps.
+        options.pop("busy-poll", None)
+    elif isinstance(poll := file.option("busy_poll"), int):
+        # Also the choice of the replay.
+        options["busy-poll"] = units.span(poll / 1e9)
     for name, value in options.items():
         yield (Scope.OPTION, f"--{name}"), value
     # The choice of the replay if nothing was typed.

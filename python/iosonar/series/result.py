@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from iosonar.thresholds import is_unfilled
 
 NEARLY = 0.9
 """This share of --depth in flight on average shows that the depth limits the throughput."""
+
+UNFILLED = "target not filled"
+"""The mark of a point whose reads returned only zeros."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Result:
     warnings: tuple[str, ...]
     unfilled: bool = False
     """Whether reads returned only zeros, from areas of the target that were never written."""
+    waiting: tuple[str, ...] = ()
+    """Options of the binary with which another run waits for its requests in the same way."""
 
     @property
     def counts(self) -> bool:
@@ -61,7 +67,7 @@ class Result:
     def marks(self) -> str:
         """What a reader must know about the point; empty if nothing."""
         marks = [] if self.faithful else ["not faithful"]
-        marks += ["target not filled"] if self.unfilled else []
+        marks += [UNFILLED] if self.unfilled else []
         return ", ".join([*marks, f"{self.failed:,} failed"] if self.failed else marks)
 
 
@@ -108,7 +114,19 @@ def _result(run: dict[str, Any], statistics: dict[str, Any], point: Point) -> Re
         fills_depth=_fills_depth(run),
         warnings=tuple(plain(str(each)) for each in run.get("warnings") or []),
         unfilled=is_unfilled(int(statistics.get("zero_reads") or 0), int(statistics.get("reads") or 0)),
+        waiting=tuple(_waiting(run)),
     )
+
+
+def _waiting(run: dict[str, Any]) -> Iterator[str]:
+    """How a run waited, as options."""
+    options = run.get("options") or {}
+    if options.get("virtual_time"):
+        return
+    if isinstance(wait := options.get("wait"), str):
+        yield f"--wait={wait}"
+    if isinstance(poll := options.get("busy_poll"), int):
+        yield f"--busy-poll={poll}ns"
 
 
 def _fills_depth(run: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,15 +17,19 @@ Tell = Callable[[str], None]
 
 
 def run(folder: Folder, tell: Tell) -> list[Result]:
-    """Runs what is missing, in the order of the plan; returns the results of all points in this order."""
-    found, kept, warned = [], 0, set[str]()
+    """Runs what is missing, in the order of the plan; returns the results of all points in this order.
+
+    All wait for their requests as the first one chose, so that points do not differ by that.
+    """
+    found: list[Result] = []
+    kept, warned = 0, set[str]()
     points = folder.plan.points
     for number, point in enumerate(points, 1):
         path = folder.result(point)
         result = read(path, point)
         if result is None:
             tell(f"{point.name} ({number} of {len(points)})")
-            result = _run(folder, point, path)
+            result = _run(folder, point, path, _waiting(folder, found))
             for warning in (text for text in result.warnings if text not in warned):
                 warned.add(warning)
                 tell(f"warning: {warning}")
@@ -37,12 +41,18 @@ def run(folder: Folder, tell: Tell) -> list[Result]:
     return found
 
 
-def _run(folder: Folder, point: Point, path: Path) -> Result:
+def _waiting(folder: Folder, found: Sequence[Result]) -> tuple[str, ...]:
+    """The options by which a run waits as the first one, but for those that the user gave."""
+    given = {word.split("=")[0] for word in folder.plan.command}
+    return tuple(word for word in (found[0].waiting if found else ()) if word.split("=")[0] not in given)
+
+
+def _run(folder: Folder, point: Point, path: Path, waiting: Sequence[str]) -> Result:
     # The folder is locked: no run uses these files.
     for left in (path, path.with_name(f"{path.name}.journal")):
         with suppress(FileNotFoundError):
             left.unlink()
-    words = (*folder.plan.command, *point.words, "--output", str(path))
+    words = (*folder.plan.command, *waiting, *point.words, "--output", str(path))
     code, _, messages = binary.call(words, folder.lock)
     if code == binary.CUT_SHORT:
         raise UserError(f"{point.name}: the run was cut short; the same command runs it again")

@@ -75,6 +75,13 @@ class Row:
     faithful: bool | None
     """Whether the exact runs were faithful; the others cannot be, as their delays are on purpose."""
     failed: int
+    unfilled: bool = False
+    """Whether reads of one of its runs returned only zeros, from areas of the target that were never written."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether its times are those of the storage."""
+        return self.faithful is not False and not self.unfilled
 
     @property
     def name(self) -> str:
@@ -158,6 +165,7 @@ def _row(how: How | None, time_s: float, found: Sequence[Result], exact: Sequenc
         ratio_in_flight=_ratio(in_flight, base_in_flight),
         faithful=None if how else all(each.faithful for each in found),
         failed=sum(each.failed for each in found),
+        unfilled=any(each.unfilled for each in found),
     )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from iosonar import units
+from iosonar.figures.model import Note
 from iosonar.report.page import Table
 from iosonar.series.output import Cell
+from iosonar.series.result import UNFILLED
 from iosonar.series.sensitivity import EXACT, How, Row
 
 ABOUT = (
@@ -18,10 +20,14 @@ ABOUT = (
 _LABELS = {How.QUANTIZE: "quantised to", How.DELAY: "delayed by up to"}
 
 
-def findings(rows: Sequence[Row]) -> list[str]:
-    """The largest changes, as a sentence for each metric."""
-    degraded = [row for row in rows if row.how]
+def findings(rows: Sequence[Row], notes: Sequence[Note]) -> list[str]:
+    """What makes points say nothing, then the largest changes, as a sentence for each metric."""
+    doubts = [f"{note.text}." for note in notes]
+    degraded = [row for row in rows if row.how and row.counts]
+    if not degraded or not all(row.counts for row in rows if not row.how):
+        return doubts
     return [
+        *doubts,
         _largest(degraded, "mean response time", "ratio_mean"),
         _largest(degraded, "mean number of requests in flight", "ratio_in_flight"),
     ]
@@ -54,6 +60,7 @@ def as_rows(rows: Sequence[Row]) -> list[dict[str, Cell]]:
             "ratio_response_p99": row.ratio_p99,
             "ratio_in_flight": row.ratio_in_flight,
             "faithful": row.faithful,
+            "unfilled": row.unfilled,
             "failed": row.failed,
         }
         for row in rows
@@ -74,7 +81,11 @@ def _label(row: Row) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    marks = (["not faithful"] if row.faithful is False else []) + ([f"{row.failed:,} failed"] if row.failed else [])
+    marks = [
+        *(["not faithful"] if row.faithful is False else []),
+        *([UNFILLED] if row.unfilled else []),
+        *([f"{row.failed:,} failed"] if row.failed else []),
+    ]
     return (
         _label(row),
         units.span(row.response_mean_s),

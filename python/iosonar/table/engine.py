@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 MAX_MEMORY = 2**50
 """Limit of `--memory`, in bytes: more than any machine has, and fits into 64 bits."""
 
+MIN_MEMORY = 1 << 20
+"""Its other limit: a smaller one is a wrong unit."""
+
+_SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])(?:i?b)?|([bs]))?", re.IGNORECASE)
+
 LOCAL = "local[*]"
 """The URL of Spark on this machine."""
 
@@ -70,12 +75,15 @@ def parse_engine(text: str) -> tuple[EngineKind, str]:
 
 
 def memory_bytes(text: str) -> int:
-    """Parses `2GiB`, `1.5G`, `800MB`."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])(i?B)?\s*", text, re.IGNORECASE)
+    """Parses `2GiB`, `1.5G`, `800MB`, or bytes, by the rules of the Rust half: all units are powers of 1024."""
+    found = _SIZE.fullmatch(text.strip().replace("_", ""))
     if found is None:
-        raise UsageError(f"invalid amount of memory {text!r}: write it like 2GiB or 800MiB")
-    factor = 1000 if found[3] and found[3].upper() == "B" else 1024
-    size = float(found[1]) * factor ** ("KMGT".index(found[2].upper()) + 1)
+        raise UsageError(f"--memory {plain(text)}: write it like 2GiB, 800M, or as bytes: 2147483648")
+    unit = (found[2] or found[3] or "").lower()
+    size = float(found[1]) * (512 if unit == "s" else 1024 ** "bkmgt".index(unit or "b"))
     if size > MAX_MEMORY:
         raise UsageError(f"--memory {plain(text)}: the maximum is {MAX_MEMORY >> 40} TiB")
+    if size < MIN_MEMORY:
+        meant = f"; a number without a unit is bytes, write {plain(text)}M for MiB" if not unit else ""
+        raise UsageError(f"--memory {plain(text)}: the minimum is {MIN_MEMORY >> 20} MiB{meant}")
     return int(size)

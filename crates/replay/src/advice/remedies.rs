@@ -25,7 +25,7 @@ pub struct Facts<'a> {
     pub is_root: bool,
     /// The first target that is a regular file.
     pub file: Option<&'a Path>,
-    /// Whether that file is sparse.
+    /// Whether that file was sparse before the run.
     pub has_holes: bool,
     /// Whether a disk is below that file, whose completions kernel workers of the file system handle.
     pub has_disk: bool,

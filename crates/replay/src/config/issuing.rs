@@ -62,11 +62,24 @@ pub struct IssueOptions {
     /// beside the loop and other programs, else 0; 0 with --wait=sleep]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub busy_poll: Option<Nanos>,
+    /// The choice of the first run of a series, which its later runs keep.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub kept_wait: Option<WaitChoice>,
     /// Isolate the replay loop from the rest of the machine in all of these ways or only in those listed, and restore
     /// the settings at the end (needs root)
     #[arg(long, value_name = "PARTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     #[arg(default_missing_value = "processors,workers,interrupts,priority,awake")]
     pub isolate: Vec<IsolationPart>,
+}
+
+/// How the loop of a run waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitChoice {
+    /// For the scheduled time of the next request.
+    pub wait: Wait,
+    /// How long it polls for completions before it sleeps.
+    pub busy_poll: Nanos,
 }
 
 impl IssueOptions {

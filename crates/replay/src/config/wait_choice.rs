@@ -2,7 +2,7 @@
 
 use iosonar_trace::{Nanos, human};
 
-use crate::config::issuing::{IssueOptions, Wait};
+use crate::config::issuing::{IssueOptions, Wait, WaitChoice};
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
 use crate::host::contention::Contention;
@@ -14,6 +14,9 @@ const BUSY_RATE: f64 = 30_000.0;
 
 /// The default of `--busy-poll`: more than the response time of flash, and little beside that of a disk.
 const BUSY_POLL: Nanos = Nanos(200_000);
+
+/// The reason for a choice of the user.
+const SET: &str = "set with --wait";
 
 /// What is known of a run before it starts, beside its options.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +30,11 @@ pub struct Expected<'a> {
 }
 
 impl Options {
+    /// How the loop waits: what later runs of a series keep, so that their loops do not differ.
+    pub fn wait_choice(&self) -> WaitChoice {
+        WaitChoice { wait: self.wait(), busy_poll: self.busy_poll() }
+    }
+
     /// How the loop waits.
     pub fn wait(&self) -> Wait {
         self.issuing.wait.unwrap_or_else(|| self.best_wait(processors(), Expected::default()).0)
@@ -37,9 +45,15 @@ impl Options {
         self.issuing.busy_poll.unwrap_or(Nanos::ZERO)
     }
 
-    /// Chooses how the loop waits unless `--wait` does, and how long it polls unless `--busy-poll` does. Returns the reason for
-    /// the former.
+    /// Chooses how the loop waits unless `--wait` or an earlier run of the series does, and how long it polls unless
+    /// `--busy-poll` or that run does. Returns the reason for the former.
     pub fn resolve_wait(&mut self, expected: Expected<'_>) -> String {
+        if let Some(WaitChoice { wait, busy_poll }) = self.issuing.kept_wait {
+            let reason = if self.issuing.wait.is_some() { SET } else { "as in the first run of the series" };
+            self.issuing.wait.get_or_insert(wait);
+            self.issuing.busy_poll.get_or_insert(busy_poll);
+            return reason.into();
+        }
         let reason = self.choose_wait(expected);
         let has_free_processor = self.leaves_processor(processors(), expected.contention);
         let polls =
@@ -72,7 +86,7 @@ impl Options {
 
     fn choose_wait(&mut self, expected: Expected<'_>) -> String {
         if self.issuing.wait.is_some() {
-            return "set with --wait".into();
+            return SET.into();
         }
         let (wait, reason) = self.best_wait(processors(), expected);
         self.issuing.wait = Some(wait);
@@ -192,6 +206,21 @@ mod tests {
         assert_eq!(resolved.issuing.wait, Some(resolved.best_wait(processors(), Expected::default()).0));
         assert_eq!(resolved.resolve_wait(Expected::default()), "set with --wait");
         assert_eq!(Options::of("a -t b -o c --asap --wait sleep").wait(), Wait::Sleep);
+    }
+
+    #[test]
+    fn later_runs_of_a_series_wait_as_the_first() {
+        let [busy, idle] = [3.0, 0.0].map(|ready| Contention { processors: 2, ready, stolen_pct: 0.0 });
+        let on = |contention| Expected { contention: Some(contention), ..Expected::default() };
+        for (words, reason) in [("", "as in the first run of the series"), ("--wait hybrid", "set with --wait")] {
+            let typed = Options::of(&format!("a -t b -o c {words}"));
+            let (mut first, mut second) = (typed.clone(), typed);
+            first.resolve_wait(on(&busy));
+            assert_eq!((first.wait(), first.busy_poll()), (Wait::Hybrid, Nanos::ZERO));
+            second.issuing.kept_wait = Some(first.wait_choice());
+            assert_eq!(second.resolve_wait(on(&idle)), reason);
+            assert_eq!(second.wait_choice(), first.wait_choice());
+        }
     }
 
     #[test]

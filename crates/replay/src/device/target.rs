@@ -55,6 +55,8 @@ pub struct Device {
     pub reader: Option<String>,
     /// Identity of what was checked; `None` without storage.
     handle: Option<Handle>,
+    /// Bytes of a file without storage, when it was opened.
+    hole_bytes: u64,
 }
 
 impl Device {
@@ -83,7 +85,8 @@ impl Device {
         let file = File::open("/dev/null").map_err(|e| Error::file(Path::new("/dev/null"), e))?;
         let geometry = Geometry { sectors: iosonar_trace::MAX_END_SECTOR, block_sectors: 1 };
         let (kind, capabilities) = (Kind::None, Capabilities::ALL);
-        Ok(Self { path: path.to_owned(), kind, geometry, capabilities, user: None, reader: None, handle: None, file })
+        let (path, user, reader, handle, hole_bytes) = (path.to_owned(), None, None, None, 0);
+        Ok(Self { path, kind, geometry, capabilities, user, reader, handle, file, hole_bytes })
     }
 
     /// Opens a target with other flags.
@@ -138,7 +141,10 @@ impl Device {
             return Err(Error::Unsafe { path: path.to_owned(), reason });
         }
         let capabilities = Capabilities::of(&handle.real_path().unwrap_or_else(|| path.to_owned()), kind, rdev);
-        Ok(Self { path: path.to_owned(), kind, geometry, capabilities, file, user, reader, handle: Some(handle) })
+        let is_file = kind == Kind::File;
+        let hole_bytes = if is_file { handle.meta.len().saturating_sub(handle.meta.blocks() * 512) } else { 0 };
+        let (path, handle) = (path.to_owned(), Some(handle));
+        Ok(Self { path, kind, geometry, capabilities, file, user, reader, handle, hole_bytes })
     }
 
     /// Opens the same file or device again.
@@ -166,9 +172,10 @@ impl Device {
         }
     }
 
-    /// Whether it is a sparse file.
-    pub fn has_holes(&self) -> bool {
-        self.kind == Kind::File && self.file.metadata().is_ok_and(|meta| meta.blocks() * 512 < meta.len())
+    /// Whether it was a sparse file when it was opened, with more holes than an earlier run made that discarded `own_bytes`,
+    /// as this one did.
+    pub fn had_holes(&self, own_bytes: u64) -> bool {
+        self.hole_bytes > own_bytes
     }
 
     /// Device number; for a file, of its file system's device, if it is a single one.
@@ -282,6 +289,22 @@ mod tests {
         let _ = Device::open(file.path(), Access::Force).unwrap();
         let after = file.as_file().metadata().unwrap();
         assert_eq!((after.len(), after.blocks()), (before.len(), before.blocks()));
+    }
+
+    #[test]
+    fn holes_are_those_from_before_the_run_and_not_its_own() {
+        use rustix::fs::{FallocateFlags, fallocate};
+
+        let file = tempfile::NamedTempFile::new_in("/dev/shm").unwrap();
+        fallocate(file.as_file(), FallocateFlags::empty(), 0, 1 << 20).unwrap();
+        let holes_after = |own_bytes| Device::open(file.path(), Access::Force).unwrap().had_holes(own_bytes);
+        let filled = Device::open(file.path(), Access::Force).unwrap();
+        fallocate(file.as_file(), FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 1 << 19).unwrap();
+        assert!(!filled.had_holes(0), "made during the run");
+        drop(filled);
+        assert!(holes_after(0), "made before it");
+        assert!(!holes_after(1 << 19), "made by an earlier run of the same load");
+        assert!(holes_after(1 << 18), "more than such a run makes");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::result::in_flight::InFlight;
 use crate::result::journal::JournalWriter;
 use crate::result::merge::Completions;
 use crate::result::statistics::Counter;
+use crate::result::zeroed::Zeroed;
 use crate::schedule::clock::Monotonic;
 use crate::verify::checker::Checker;
 use crate::verify::final_pass::FinalPassProgress;
@@ -118,6 +119,8 @@ pub struct CompletionLogOutput {
     pub journal: JournalWriter,
     /// The state of verification.
     pub checker: Option<Checker>,
+    /// What the run discarded or zeroed itself.
+    pub zeroed: Zeroed,
     /// The first error of the journal. It has no rows from then on.
     pub failure: Option<io::Error>,
 }
@@ -134,6 +137,7 @@ pub struct CompletionLog<'a> {
     progress: &'a Progress,
     counter: Counter,
     checker: Option<Checker>,
+    zeroed: Zeroed,
     /// The loops of the rows that the checker holds.
     issuers: VecDeque<u16>,
     failure: Option<io::Error>,
@@ -164,6 +168,7 @@ impl<'a> CompletionLog<'a> {
             progress,
             counter,
             checker: None,
+            zeroed: Zeroed::default(),
             issuers: VecDeque::new(),
             failure: None,
             flushed: Instant::now(),
@@ -173,6 +178,11 @@ impl<'a> CompletionLog<'a> {
     /// Adds verification.
     pub fn with_checker(self, checker: Option<Checker>) -> Self {
         Self { checker, ..self }
+    }
+
+    /// Does not count reads of zeros that the run's own discards explain, on targets of so many sectors.
+    pub fn with_targets(self, sectors: impl IntoIterator<Item = u64>) -> Self {
+        Self { zeroed: Zeroed::new(sectors), ..self }
     }
 
     /// Runs until all loops have ended.
@@ -224,15 +234,18 @@ impl<'a> CompletionLog<'a> {
         }
         let outcome = self.journal.flush();
         self.stop_on_error(outcome);
-        let Self { counter, journal, checker, failure, .. } = self;
-        CompletionLogOutput { counter, journal, checker, failure }
+        let Self { counter, journal, checker, zeroed, failure, .. } = self;
+        CompletionLogOutput { counter, journal, checker, zeroed, failure }
     }
 
     fn record(&mut self, completed: CompletedIo) {
         let record = &completed.record;
         if let (Op::Read, Outcome::Ok, Some(buffer)) = (record.op, record.outcome, &completed.buffer) {
-            self.counter.zero_reads += u64::from(is_zero(self.arena.bytes(buffer, record.bytes_done)));
+            let is_unexplained =
+                is_zero(self.arena.bytes(buffer, record.bytes_done)) && !self.zeroed.touches(completed.target, record);
+            self.counter.zero_reads += u64::from(is_unexplained);
         }
+        self.zeroed.add(completed.target, record);
         match &mut self.checker {
             Some(checker) => {
                 checker.add(&completed, &self.arena);

@@ -7,3 +7,4 @@ pub mod in_flight;
 pub mod journal;
 pub mod merge;
 pub mod statistics;
+pub mod zeroed;

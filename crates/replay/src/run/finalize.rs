@@ -105,7 +105,8 @@ pub fn finalize(
         statistics.zero_reads = 0;
     }
     if let Some(verdict) = &mut statistics.verdict {
-        let file = devices.iter().find(|device| device.kind == device::Kind::File);
+        let of_file = devices.iter().enumerate().find(|(_, device)| device.kind == device::Kind::File);
+        let file = of_file.map(|(_, device)| device);
         verdict.remedies = remedies(
             verdict,
             &Facts {
@@ -115,7 +116,7 @@ pub fn finalize(
                 processors: processors(),
                 is_root: rustix::process::geteuid().is_root(),
                 file: file.map(|device| device.path.as_path()),
-                has_holes: file.is_some_and(Device::has_holes),
+                has_holes: of_file.is_some_and(|(target, device)| device.had_holes(log.zeroed.bytes(target))),
                 has_disk: file.is_some_and(|device| device.disk().is_some()),
             },
         );

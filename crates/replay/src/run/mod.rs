@@ -295,7 +295,8 @@ impl Prepared {
             let (completed, arena) = (ends.take_completed(clock), Arc::clone(self.pool.arena()));
             let completion_log =
                 CompletionLog::new(completed, ends.stalls, ends.to_return, arena, self.journal, stop, progress)
-                    .with_checker(checker);
+                    .with_checker(checker)
+                    .with_targets(geometries.iter().filter(|_| options.method.does_io()).map(|each| each.sectors));
             let routes = targets::routes(options, self.prescan.as_ref(), &self.devices, &self.map);
             let config = PrepareConfig::of(options, routes, run);
             let reopen: Option<Reopen<'_>> = options

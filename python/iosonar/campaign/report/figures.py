@@ -12,6 +12,7 @@ from iosonar.campaign.report.analysis import Analysis
 from iosonar.campaign.report.effects import MIN_CHANGE, Effect, MetricAnalysis
 from iosonar.campaign.report.factors import Factor
 from iosonar.campaign.report.words import NAMES, short
+from iosonar.diagrams.parts import log_axis
 from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Stroke, Unit
 
 MAX_NAME = 28
@@ -22,6 +23,11 @@ MAX_LEVELS = 24
 
 MAX_LEAVES = 40
 """Leaves that have room in a figure."""
+
+LOG_FROM = 5.0
+"""From this ratio of the largest value to the median on, a linear axis would leave little room for most values."""
+
+LOG_NOTE = "; logarithmic axis, as a few values are far above the others"
 
 COMPARED, DOUBTFUL = "compared", "allows no verdict on the storage"
 
@@ -108,22 +114,33 @@ def _effect_plot(analysis: Analysis, each: MetricAnalysis) -> Figure | None:
             LegendRow(role, factor.title, (units.change(effect.change), interval, finding(effect)), Stroke.SOLID)
         )
     each_leaf = LegendRow(Role.FAINT, "each leaf", (), Stroke.SOLID)
-    every = np.concatenate([layer.x for layer in layers])
-    low, high = float(np.nanmin(every)), float(np.nanmax(every))
-    room = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
-    unit = Unit.PERCENT if metric == "throughput" else Unit.SECONDS
     title = NAMES[metric]
+    axis = value_axis(
+        f"{title[:1].upper()}{title[1:]}",
+        Unit.PERCENT if metric == "throughput" else Unit.SECONDS,
+        np.concatenate([layer.x for layer in layers]),
+        float(np.median(known)) * scale,
+    )
     return Figure(
         f"effects.{metric}",
         "c01",
         f"{title[:1].upper()}{title[1:]} at each level",
         f"means of {each.leaves} leaves with 95 % intervals; leaves of equal levels differ by about "
-        f"{units.change(each.residual).lstrip('+')}",
-        Axis(title[:1].upper() + title[1:], unit, max(low - room, 0.0), high + room),
+        f"{units.change(each.residual).lstrip('+')}{LOG_NOTE if axis.scale is Scale.LOG else ''}",
+        axis,
         Axis("", Unit.DEVICES, -0.6, rows - 0.4, named=tuple(sorted(named))),
         tuple(layers),
         Legend(("largest change", "95 % interval", "finding"), (*legend, each_leaf)),
     )
+
+
+def value_axis(label: str, unit: Unit, values: Array, median: float) -> Axis:
+    """A linear axis, or a logarithmic one if a few values are far above the others."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if low > 0 and high > LOG_FROM * median:
+        return log_axis(label, unit, low, high)
+    room = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
+    return Axis(label, unit, max(low - room, 0.0), high + room)
 
 
 def _bar(mean: float, low: float, high: float, y: float) -> tuple[Array, Array]:

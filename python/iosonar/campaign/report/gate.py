@@ -149,7 +149,7 @@ class Gate:
         """A line for each leaf that does not pass."""
         for leaf in self.leaves:
             if self.conditions and leaf.outcome is not LeafOutcome.PASSED:
-                yield f"{leaf.leaf}: {leaf.outcome}: {'; '.join(leaf.reasons)}"
+                yield f"{leaf.leaf} {leaf.outcome}: {'; '.join(leaf.reasons)}"
 
 
 def shown(metric: str, value: float, limit: float = units.FAITHFUL) -> str:
@@ -176,9 +176,9 @@ def judge(top: Path, conditions: Sequence[LeafCondition], results: Sequence[Leaf
 def _judged(leaf: LeafResult, conditions: Sequence[LeafCondition]) -> LeafJudgement:
     found = [(condition.text, *condition.outcome(leaf)) for condition in conditions]
     seconds = max(leaf.ended - leaf.started, 0.0) if leaf.ended > leaf.started else 0.0
-    if holding := tuple(f"{text}: {why}" for text, holds, why in found if holds):
+    if holding := tuple(f"{text} ({why})" for text, holds, why in found if holds):
         return LeafJudgement(leaf.name, LeafOutcome.FAILED, holding, seconds)
-    if undecided := tuple(f"{text}: {why}" for text, holds, why in found if holds is None):
+    if undecided := tuple(f"{text} ({why})" for text, holds, why in found if holds is None):
         outcome = LeafOutcome.UNDECIDED if leaf.done or leaf.state in ("failed", "interrupted") else LeafOutcome.NOT_RUN
         return LeafJudgement(leaf.name, outcome, undecided, seconds)
     if not leaf.done and not conditions:

@@ -81,13 +81,13 @@ pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
     remark(runs.first());
-    let (times, mut all, mut warnings) = (runs.len(), Vec::new(), repeat::Warnings::default());
+    let (times, mut all, mut series) = (runs.len(), Vec::new(), repeat::Series::default());
     for (options, number) in runs.into_iter().zip(1..) {
         if times > 1 {
             status!("run {number} of {times}");
         }
-        warnings.next_run();
-        all.push(once(options, &stop, json, format, &mut warnings)?);
+        series.warnings.next_run();
+        all.push(once(options, &stop, json, format, &mut series)?);
         if stop.is_requested() {
             break;
         }
@@ -123,17 +123,19 @@ fn remark(options: Option<&Options>) {
 }
 
 fn once(
-    options: Options,
+    mut options: Options,
     stop: &Arc<Stop>,
     json: bool,
     format: ProgressFormat,
-    warnings: &mut repeat::Warnings,
+    series: &mut repeat::Series,
 ) -> Result<Statistics> {
     let is_alone = options.modes.repeat == 1;
     let progress = Arc::new(Progress::default());
     let lines = (format == ProgressFormat::Json).then(|| Lines::start(&progress, options.has_deadlines()));
+    options.issuing.kept_wait = series.wait;
     let prepared = Prepared::new(options, stop)?;
-    announce(&prepared, warnings);
+    series.wait.get_or_insert(prepared.options().wait_choice());
+    announce(&prepared, &mut series.warnings);
     let printed = prepared.warnings().len();
     if let Some(lines) = &lines {
         lines.expect(prepared.duration());
@@ -146,7 +148,7 @@ fn once(
     }
     statistics::print_findings(&finished);
     // `announce` has printed those from before the run.
-    for warning in finished.warnings.iter().skip(printed).filter(|warning| warnings.is_new(warning)) {
+    for warning in finished.warnings.iter().skip(printed).filter(|warning| series.warnings.is_new(warning)) {
         status!("warning: {warning}");
     }
     if !json {

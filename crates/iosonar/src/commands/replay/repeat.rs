@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use iosonar_replay::config::issuing::WaitChoice;
 use iosonar_replay::config::options::Options;
 use iosonar_replay::config::validation as checks;
 use iosonar_trace::run_info::{Quantiles, Statistics};
@@ -82,6 +83,15 @@ pub fn least_faithful(runs: &[Statistics]) -> Option<(usize, &Statistics)> {
     let unfaithful = runs.iter().zip(1..).filter(|(run, _)| is_unfaithful(run));
     let least = unfaithful.min_by(|(a, _), (b, _)| within(a).unwrap_or(0.0).total_cmp(&within(b).unwrap_or(0.0)));
     least.map(|(run, number)| (number, run))
+}
+
+/// What the runs of a series share.
+#[derive(Debug, Default)]
+pub struct Series {
+    /// What they said so far.
+    pub warnings: Warnings,
+    /// How the loop of the first one waits.
+    pub wait: Option<WaitChoice>,
 }
 
 /// The warnings of a series: each is said once, though the numbers in it differ from run to run.

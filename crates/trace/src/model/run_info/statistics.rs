@@ -38,7 +38,8 @@ pub struct Statistics {
     pub unfinished: u64,
     /// Reads whose data differed from the data written.
     pub verify_errors: u64,
-    /// Reads that returned only zeros: a sign of areas that were never written.
+    /// Reads that returned only zeros, without those of areas that the run discarded or zeroed itself: a sign of areas that
+    /// were never written.
     pub zero_reads: u64,
     /// Lines of the load that could not be parsed.
     pub bad_lines: u64,
