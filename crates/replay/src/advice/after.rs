@@ -5,6 +5,7 @@ use iosonar_trace::run_info::{DeviceCounters, Statistics};
 
 use crate::address::device_map::device_label;
 use crate::address::placement::Fit;
+use crate::advice::remedies::OtherIo;
 use crate::config::options::Options;
 use crate::pipeline::prepare::PrepareStats;
 
@@ -114,16 +115,28 @@ pub fn device_counters(s: &Statistics, counters: &DeviceCounters) -> Vec<String>
             human::rate(in_disk)
         ));
     }
-    let disk_requests = counters.requests + counters.merged;
-    if s.completed >= 100 && disk_requests as f64 > 1.5 * s.completed as f64 {
+    if let Some(all) = received(s.completed, counters, 1.5) {
         warnings.push(format!(
-            "the disk {disk} received {} requests for {} of the replay: requests were split, a file system added its own, or \
-             other programs used the disk; `iosonar record --device /dev/{disk}` shows them",
-            human::count(disk_requests),
-            human::count(s.completed)
+            "{}: requests were split, a file system added its own, or other programs used the disk; `iosonar record --device \
+             /dev/{disk}` shows them",
+            all.clause()
         ));
     }
     warnings
+}
+
+/// Other programs used the disk: it received far more than a file system adds.
+pub fn other_io(completed: u64, counters: &[DeviceCounters]) -> Option<OtherIo> {
+    if let [counters] = counters { received(completed, counters, 4.0) } else { None }
+}
+
+fn received(completed: u64, counters: &DeviceCounters, factor: f64) -> Option<OtherIo> {
+    let received = counters.requests + counters.merged;
+    (completed >= 100 && received as f64 > factor * completed as f64).then(|| OtherIo {
+        disk: counters.disk.clone(),
+        received,
+        replayed: completed,
+    })
 }
 
 #[cfg(test)]
@@ -162,6 +175,7 @@ mod tests {
             is_timed: false,
             waits_for_completions: false,
             is_complete: true,
+            other_io: None,
         })
     }
 
@@ -178,6 +192,14 @@ mod tests {
         assert!(warning.contains("had 8 requests in flight on average, but sda only 1:"), "{warning}");
         assert!(device_counters(&statistics(1), &counters(1000, 0.1)).is_empty(), "depth of about one");
         assert!(device_counters(&deep, &counters(0, 0.0)).is_empty(), "a disk without counters");
+    }
+
+    #[test]
+    fn a_disk_with_far_more_requests_served_other_programs() {
+        assert_eq!(other_io(1000, &[counters(3900, 1.0)]), None, "a file system's own");
+        let found = other_io(6414, &[counters(62_192, 1.0)]).unwrap();
+        assert_eq!(found.clause(), "the disk sda received 62,192 requests for 6,414 of the replay");
+        assert_eq!(other_io(1000, &[]), None);
     }
 
     #[test]

@@ -134,6 +134,8 @@ pub struct CompletedIo {
     pub sequence_number: u64,
     /// The loop that issued it.
     pub issuer: u16,
+    /// Whether it was late because the load asks for more than the loop can issue ([`demand`](crate::schedule::demand)).
+    pub is_late_by_load: bool,
     /// Index of its target.
     pub target: u16,
     /// At least the highest sequence number admitted when this request completed: higher ones are issued later.

@@ -9,12 +9,13 @@
 
 use std::collections::VecDeque;
 
-use iosonar_trace::human::{count, percent};
+use iosonar_trace::human::{count, percent, span};
 use iosonar_trace::run_info::{Cause, Late, Moment, Part, Verdict};
 use iosonar_trace::{DelayReason, IoResult, Nanos};
 
 use crate::issuer::{Activity, Stall};
 use crate::result::histogram::Times;
+use crate::schedule::demand::Burst;
 
 pub use crate::schedule::ideal::LATE;
 
@@ -39,6 +40,30 @@ pub struct Words {
 impl Words {
     /// For requests to devices.
     pub const REQUESTS: Self = Self { plural: "requests", other: "The device itself" };
+}
+
+/// Causes of delays that are not in the rows.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// The burst of the load that is the farthest beyond the loop.
+    pub burst: Option<Burst>,
+    /// A clause about what other programs did to the disk.
+    pub other_io: Option<String>,
+}
+
+/// How a request was issued.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Issue {
+    /// The loop.
+    pub issuer: u16,
+    /// See [`CompletedIo::is_late_by_load`](crate::pipeline::io::CompletedIo::is_late_by_load).
+    pub is_late_by_load: bool,
+}
+
+impl From<u16> for Issue {
+    fn from(issuer: u16) -> Self {
+        Self { issuer, is_late_by_load: false }
+    }
 }
 
 /// Collects the verdict from the rows of a run, in constant memory.
@@ -92,7 +117,8 @@ impl Fidelity {
     }
 
     /// Adds a row of a loop.
-    pub fn add(&mut self, record: &IoResult, issuer: u16) {
+    pub fn add(&mut self, record: &IoResult, issue: impl Into<Issue>) {
+        let Issue { issuer, is_late_by_load } = issue.into();
         let Some(delay) = record.delay() else { return };
         self.perturbed += u64::from(record.delay_reason == DelayReason::Perturbed);
         let recorded_cause = recorded_cause(record);
@@ -102,7 +128,11 @@ impl Fidelity {
             self.device.add(delay);
         }
         if delay > LATE {
-            let cause = recorded_cause.unwrap_or_else(|| self.stall_cause(record, issuer));
+            let cause = match recorded_cause {
+                None | Some(Cause::Backlog) if is_late_by_load => Cause::Burst,
+                Some(cause) => cause,
+                None => self.stall_cause(record, issuer),
+            };
             self.late[cause as usize] += 1;
             self.add_moment(record, delay, cause);
         }
@@ -146,6 +176,11 @@ impl Fidelity {
 
     /// The verdict; `None` if no request was issued.
     pub fn verdict(&self, is_complete: bool) -> Option<Verdict> {
+        self.verdict_of(is_complete, &Beside::default())
+    }
+
+    /// The same with causes that are not in the rows.
+    pub fn verdict_of(&self, is_complete: bool, beside: &Beside) -> Option<Verdict> {
         if self.own.count() + self.device.count() + self.perturbed == 0 {
             return None;
         }
@@ -158,12 +193,12 @@ impl Fidelity {
             .map(|cause| Late { cause, requests: self.late[cause as usize] })
             .filter(|late| late.requests > 0)
             .collect();
-        let sentence = self.sentence(is_complete, &own, &device, &late);
+        let sentence = self.sentence(is_complete, &own, &device, &late, beside);
         let (worst, remedies) = (self.worst.clone(), Vec::new());
         Some(Verdict { faithful, sentence, own, device, late, worst, remedies })
     }
 
-    fn sentence(&self, is_complete: bool, own: &Part, device: &Part, late: &[Late]) -> String {
+    fn sentence(&self, is_complete: bool, own: &Part, device: &Part, late: &[Late], beside: &Beside) -> String {
         let Words { plural, other } = self.words;
         let subject = if is_complete { "This replay" } else { "As far as it went, this replay" };
         let mut text = match &own.within_pct {
@@ -187,11 +222,18 @@ impl Fidelity {
                      scheduled time, less than {FAITHFUL_PCT:.0} %",
                     percent(within.us50 / 100.0)
                 );
+                if let Some(other_io) = &beside.other_io {
+                    text += &format!("; other programs used the disk: {other_io}");
+                }
                 let own = || late.iter().filter(|late| !late.cause.is_due_to_device());
                 if let Some(most) = own().max_by_key(|late| late.requests) {
                     let all: u64 = own().map(|late| late.requests).sum();
                     let (most_often, all) = (count(most.requests), count(all));
-                    text += &format!("; {most_often} of {all} late {plural} because {}", most.cause.phrase());
+                    let why = match &beside.burst {
+                        Some(burst) if most.cause == Cause::Burst => phrase(burst),
+                        _ => most.cause.phrase().to_owned(),
+                    };
+                    text += &format!("; {most_often} of {all} late {plural} because {why}");
                 }
                 text
             }
@@ -219,6 +261,27 @@ pub fn of_closed_loop(verdict: Verdict, blind: Nanos, elapsed: Nanos) -> Verdict
         percent(share)
     );
     Verdict { faithful: false, sentence, ..verdict }
+}
+
+/// The clause that follows "because".
+fn phrase(burst: &Burst) -> String {
+    let demand = if burst.to > burst.from {
+        format!(" within {}, {}/s", span((burst.to - burst.from).as_secs()), rounded(burst.demand()))
+    } else {
+        " at once".to_owned()
+    };
+    format!(
+        "the load asks for {} requests{demand}, at {:.3} s; this loop reaches about {}/s",
+        count(burst.requests),
+        burst.from.as_secs(),
+        rounded(burst.reached())
+    )
+}
+
+/// A rate with two digits.
+fn rounded(rate: f64) -> String {
+    let unit = 10_f64.powf((rate.log10().floor() - 1.0).max(0.0));
+    count(((rate / unit).round() * unit) as u64)
 }
 
 /// The cause of a delay, if the row has it.

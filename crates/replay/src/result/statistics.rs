@@ -9,7 +9,8 @@ use iosonar_trace::{IoResult, Nanos, Outcome};
 
 use self::devices::Devices;
 use self::drift::Drift;
-use crate::result::fidelity::{Fidelity, of_closed_loop};
+use crate::advice::remedies::OtherIo;
+use crate::result::fidelity::{Beside, Fidelity, Issue, of_closed_loop};
 use crate::result::histogram::Times;
 
 pub use self::inputs::StatisticsInputs;
@@ -67,7 +68,7 @@ impl Counter {
     }
 
     /// Adds a row of a loop.
-    pub fn add(&mut self, record: &IoResult, issuer: u16) {
+    pub fn add(&mut self, record: &IoResult, issue: impl Into<Issue>) {
         self.devices.add(record);
         self.rows += 1;
         self.first = Some(self.first.unwrap_or(record.scheduled).min(record.scheduled));
@@ -76,7 +77,7 @@ impl Counter {
         self.pushed_back += u64::from(record.pushed_back);
         self.widened += u64::from(record.widened);
         self.bytes += record.bytes_done;
-        self.fidelity.add(record, issuer);
+        self.fidelity.add(record, issue);
         if let Some(delay) = record.delay() {
             self.delay.add(delay);
             if record.is_not_held_back() {
@@ -108,7 +109,10 @@ impl Counter {
     }
 
     fn verdict(&self, inputs: &StatisticsInputs<'_>) -> Option<Verdict> {
-        let verdict = self.fidelity.verdict(inputs.is_complete)?;
+        let verdict = self.fidelity.verdict_of(
+            inputs.is_complete,
+            &Beside { burst: inputs.loop_counters.burst, other_io: inputs.other_io.map(OtherIo::clause) },
+        )?;
         Some(if inputs.waits_for_completions {
             of_closed_loop(verdict, inputs.loop_counters.blind_time, self.last)
         } else {

@@ -1,6 +1,7 @@
 //! The schedule: which requests are issued, and when.
 
 pub mod clock;
+pub mod demand;
 pub mod ideal;
 pub mod iterations;
 pub mod perturb;
