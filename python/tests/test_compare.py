@@ -78,13 +78,26 @@ def test_three_runs_per_side_allow_a_claim(
     # Bins are 0.23 % wide.
     assert re.search(r"slower at p50 \(\+(99\.[5-9]|100\.[0-5]) %\)", capsys.readouterr().out)
     conditions = ("p99 > +150%", "p50 < -10%", "p50 > +99.9%", "throughput < -10%")
-    assert compare(*words, *(word for text in conditions for word in ("--fail-if", text))) == 0
+    assert compare(*words, *(word for text in conditions for word in ("--fail-if", text))) == 4
     message = capsys.readouterr().err.splitlines()
     assert message[0].startswith("p99 > +150% does not hold for B: +") and "(95 % interval" in message[0]
     # The interval is compared with the limit of the condition: it excludes 0, but not this limit.
-    assert message[2].startswith("p50 > +99.9% is not shown for B: +")
+    assert message[2].startswith("p50 > +99.9% is undecided for B: +")
     # The storage kept up with the same load.
     assert "does not hold" in message[3]
+
+
+def test_a_condition_with_its_limit_in_the_interval_is_undecided(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (*runs["a"], "vs", *runs["b"], "--out", tmp_path, "--overwrite", "--fail-if", "p50 > +99.9%")
+    assert compare(*words) == 4
+    message = capsys.readouterr().err
+    assert re.search(
+        r"^p50 > \+99\.9% is undecided for B: \+\d+\.\d % \(95 % interval \+\d.* … \+1\d\d\.\d %\); ", message
+    )
+    assert "decide it" in message
+    assert compare(*words, "--fail-if", "p50 > +10%") == 3
 
 
 def test_with_another_load_there_is_no_verdict_on_the_storage(

@@ -37,11 +37,12 @@ Examples:
 
 Without vs, each file is a side. A difference is claimed only with at least three runs per side.
 
-A condition holds if the whole 95 % interval of the change exceeds its limit. Its outcome is printed to stderr.
+A condition holds if the whole 95 % interval of the change is beyond its limit, and is undecided if the limit is in the
+interval. Its outcome is printed to stderr, with the number of runs that would decide it.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 no condition holds, but
-one is undecided: too few runs or requests, a replay that was not faithful or may not have been, or, for throughput,
-different loads.
+one is undecided: the limit is in the interval, too few runs or requests, a replay that was not faithful or may not have
+been, or, for throughput, different loads.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
