@@ -36,6 +36,12 @@ def test_a_printed_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "op     n\n─────  ─\nread   2\nwrite  1\n"
 
 
+def test_requests_have_bytes_as_their_views_have(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT (SELECT sum(bytes) FROM requests) = (SELECT sum(bytes) FROM per_second) AS same"
+    assert sql(run, query) == 0
+    assert capsys.readouterr().out.split() == ["same", "────", "true"]
+
+
 @pytest.mark.parametrize(
     "value", ["TIMESTAMPTZ '2020-01-01 00:00:00+00'", "[TIMESTAMPTZ '2020-01-01 00:00:00+00']", "TIMETZ '01:02:03+01'"]
 )

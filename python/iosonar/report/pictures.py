@@ -93,14 +93,25 @@ def write_data(stem: str, figure: Figure, options: OutputOptions) -> Iterator[Pa
 
 
 def prefix(study: Study) -> str:
-    """The common start of a report's file names: the name of the first file, the number of others, and the devices."""
-    files = study.requests.files
-    stem = short(files[0].output_stem)
-    name = stem if len(files) == 1 else f"{stem}+{len(files) - 1}"
+    """The common start of a report's file names: the name of the first file or of a series, and the devices."""
+    name = joined([file.output_stem for file in study.requests.files])
     if study.options.device:
         device = re.sub(r"[^\w.+-]", "_", study.options.device.removeprefix("/dev/"))
         name = short(f"{name}.{device}")
     return f"{name}.each-device" if study.options.each_device else name
+
+
+def joined(stems: Sequence[str]) -> str:
+    """One name for several: `old.1-3` for `old.1` to `old.3`, else `a-and-2-more`."""
+    first = short(stems[0])
+    if len(stems) == 1:
+        return first
+    parts = [re.fullmatch(r"(.*?)(\d+)", stem) for stem in stems]
+    numbers = [int(part[2]) for part in parts if part]
+    fronts = {part[1] if part else "" for part in parts}
+    if len(fronts) == 1 and numbers == list(range(numbers[0], numbers[0] + len(stems))):
+        return f"{first}-{stems[-1][len(fronts.pop()) :]}"
+    return f"{first}-and-{len(stems) - 1}-more"
 
 
 def short(stem: str) -> str:
