@@ -4,7 +4,7 @@
 Run as root on an otherwise idle machine: bench/files_record.py --iosonar target/release/iosonar
 The loop does a fixed amount of work between its calls, so that it makes 20,000 or 100,000 calls/s when it is not recorded, or
 as many as it can. The three ways alternate within each round, so that drift affects all of them. Prints a table of medians
-over all rounds for docs/files.md.
+over all rounds for bench/results/files-notes.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 Run as root on an otherwise idle machine: bench/record_overhead.py target/release/iosonar
 Runs come in pairs, with and without a recording, in alternating order, so that drift affects both. Prints a table of
-medians over all pairs for docs/recording.md.
+medians over all pairs for bench/results/recording-notes.md.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Latency of the ready program spc1 on a simulated device, at the levels of load of SPC-1, in virtual time.
 
 Latency is from the scheduled time. Needs no device and no root. It also counts the requests of each
-stream at the full load, and compares them with the program's table in docs/workloads.md: shares of requests, reads, sizes,
-and regions of the ASU.
+stream at the full load, and compares them with the program's table in bench/results/spc1-notes.md: shares of requests,
+reads, sizes, and regions of the ASU.
 """
 
 import json

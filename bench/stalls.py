@@ -111,7 +111,7 @@ def judge(device: str, command: list[str], stall: Callable, results: Path, secon
 
 def verdict_of(iosonar: str, result: Path) -> dict:
     """Of the result of a run."""
-    return json.loads(sh(iosonar, "info", "--json", result))["statistics"]["verdict"]
+    return json.loads(sh(iosonar, "info", "--json", result))["run"]["statistics"]["verdict"]
 
 
 def row(what: str, stall: str, kernel: dict, verdict: dict) -> dict:

@@ -49,7 +49,7 @@ class Recordings:
 
 
 def is_explained(mismatch: dict[str, Any]) -> bool:
-    """Whether docs/files.md names this reason for other results."""
+    """Whether docs/files-replay.md names this reason for other results."""
     # Root may do what the server's user may not; the name of a socket is not made.
     return mismatch["expected_errno"] == errno.EACCES or ".s.PGSQL." in (mismatch["first_path"] or "")
 
@@ -57,7 +57,7 @@ def is_explained(mismatch: dict[str, Any]) -> bool:
 def differing_without_overlap(trace: Path, result: Path, kinds: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The calls of these kinds whose results differ although no write to the same file overlapped them in the trace.
 
-    Which of two overlapping calls took effect first is not in the trace: docs/files.md.
+    Which of two overlapping calls took effect first is not in the trace: docs/files-orders.md.
     """
     names = {(kind["call"], kind["outcome"]) for kind in kinds}
     differing = [row for row in pq.read_table(result).to_pylist() if (row["call"], row["outcome"]) in names]

@@ -150,7 +150,7 @@ pub fn list(joined: Command) -> Command {
     let mut listed = joined;
     for OfPython { name, about, .. } in PYTHON_HALF.iter() {
         if find(OsStr::new(name)).is_none() {
-            let missing = format!("{about} (not installed: pip install .)");
+            let missing = format!("{about} (not installed)");
             listed = listed.mut_subcommand(name, |of| of.about(missing));
         }
     }

@@ -115,7 +115,7 @@ fn reads_of_what_the_load_discarded_are_no_sign_of_an_unfilled_target() {
         let mut content = vec![0xaa; MIB as usize];
         content[MIB as usize / 2..].fill(0);
         fs::write(device.path(), content).unwrap();
-        let at = |ms, op, sector| Request::new(Nanos(ms * 1_000_000), op, Sector(sector), Sectors(64));
+        let at = |ms: i64, op, sector| Request::new(Nanos(ms * 1_000_000), op, Sector(sector), Sectors(64));
         let load = [
             at(0, discards, 0),
             at(1, discards, 1024),

@@ -54,6 +54,25 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 #[test]
+fn unreadable_rows_of_a_table_are_not_counted_as_requests() {
+    let folder = folder(&[]);
+    for (name, kept) in [("v1.replay.parquet", "x.replay.gz"), ("v2.load.parquet", "x.load.gz")] {
+        let damaged = format!("{}/../trace/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+        let found = info(&folder, &damaged);
+        assert_eq!((&found["counts"]["requests"], &found["unreadable_rows"]), (&4.into(), &1.into()), "{name}");
+        assert_eq!(found["span"]["last_ns"], 2000, "{name}");
+        for output in [kept, "y.load.parquet"] {
+            let words = stderr_of(&folder, &["convert", &damaged, output, "--overwrite"], true);
+            assert!(words.contains("is damaged: 1 row unreadable, left out"), "{words}");
+            assert!(words.contains(&format!("{output}: 4 requests (1 read, 1 write, 2 others)")), "{words}");
+            let converted = info(&folder, output);
+            let counts = (&converted["counts"]["requests"], &converted["unreadable_rows"]);
+            assert_eq!(counts, (&4.into(), &0.into()), "{name} {output}");
+        }
+    }
+}
+
+#[test]
 fn options_that_do_not_apply_to_a_format_are_refused() {
     let folder = folder(&[("a.load", LOAD)]);
     let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet", "--action", "D"], false);

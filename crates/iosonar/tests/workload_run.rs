@@ -47,6 +47,33 @@ fn the_throughput_of_a_closed_program_is_its_depth_divided_by_the_response_time(
 }
 
 #[test]
+fn a_run_of_more_than_ten_billion_requests_is_refused() {
+    let bench = Bench::new();
+    for (keys, span, is_refused) in [
+        ("arrivals = \"uniform rate=1G\"", "1m", true),
+        ("arrivals = \"poisson rate=1M\"\ninstances = 1000", "1m", true),
+        ("arrivals = \"uniform rate=1G\"", "10us", false),
+        ("arrivals = \"uniform rate=1G\"\nrequests = 1000", "1m", false),
+        ("arrivals = \"uniform rate=1G\"\nbytes = \"4M\"", "1m", false),
+        ("arrivals = \"uniform rate=1G\"\nend = \"10us\"", "1m", false),
+        ("arrivals = \"uniform rate=100\"", "1s", false),
+    ] {
+        let text = program(&bench, &stream("o", &format!("{keys}\nop = \"read\"")));
+        for time in [&VIRTUAL[..], &["--simulate"]] {
+            let more = [time, &["constant=1us", "--for", span, "--overwrite"]].concat();
+            match is_refused {
+                true => {
+                    let why = refused(&bench, &text, &more);
+                    assert!(why.contains("p: the run would have about 60,000,000,000 requests"), "{why}");
+                }
+                false if time.len() == 2 => drop(run(&bench, &text, &more).with_code(0)),
+                false => {}
+            }
+        }
+    }
+}
+
+#[test]
 fn all_requests_of_a_closed_program_go_to_the_device_unless_the_command_line_limits_them() {
     let bench = Bench::new();
     let text = program(&bench, &stream("c", "closed = true\nop = \"read\"\ninstances = 2\ndepth = 1024"));

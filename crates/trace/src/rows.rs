@@ -220,7 +220,7 @@ where
 /// The number of rows and bad lines after which a format is recognised or not.
 const RECOGNITION_LINES: usize = 200;
 
-/// Whether a file that begins with `head` is in this format: it has rows, and at most a tenth as many bad lines.
+/// Whether a file that begins with `head` is in this format: it has rows, and at most one bad line or a tenth as many.
 pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
     let (mut about, mut devices, mut unaligned) = (Metadata::new(Kind::Load, ""), Devices::default(), 0);
     let (mut rows, mut bad) = (0, 0);
@@ -235,7 +235,7 @@ pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
             Parsed::Bad(_) => bad += 1,
         }
     }
-    rows > 0 && bad * 10 <= rows
+    rows > 0 && (bad <= 1 || bad * 10 <= rows)
 }
 
 /// The item of the first line that has one, at the beginning of a file.

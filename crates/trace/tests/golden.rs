@@ -83,6 +83,7 @@ fn all_but_the_last<Row>(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
+/// Its totals are those of the rows that were read, whatever the footer of the file says.
 fn footer_of_what_was_read(kind: Kind) -> Metadata {
     let mut metadata = metadata(kind);
     metadata.counts.bad_lines += 1;
@@ -108,15 +109,14 @@ fn every_version_is_read() {
         let (read, footer) = rows(load);
         assert_eq!(read, all_but_the_last(requests()), "version {version}");
         let mut expected = footer_of_what_was_read(Kind::Load);
-        // The totals are those of the footer.
-        requests().iter().for_each(|row| expected.count_request(row));
+        read.iter().for_each(|row| expected.count_request(row));
         assert_eq!(footer, expected, "version {version}");
 
         let Opened::Run(run) = iosonar_trace::open(&file(version, "replay")).unwrap() else { panic!("not a run") };
         let (read, footer) = rows(run);
         assert_eq!(read, all_but_the_last(records()), "version {version}");
         let mut expected = footer_of_what_was_read(Kind::Replay);
-        records().iter().for_each(|row| expected.count_record(row));
+        read.iter().for_each(|row| expected.count_record(row));
         assert_eq!(footer, expected, "version {version}");
     }
 }

@@ -14,9 +14,8 @@ use crate::distributions::{SIGMA, bisect, normal_below};
 pub static LOGNORMAL: Definition = Definition {
     name: "lognormal",
     about: "Lognormally distributed sizes",
-    details: "Sizes are multiples of `granularity` from `smallest` to `largest`. Each has the probability that the lognormal\n\
-              distribution has within half a granularity around it, divided by the sum of all. The location of the\n\
-              distribution is solved for, so that the mean of the sizes is exactly `mean`.",
+    details: "Multiples of `granularity`, each with the probability that the distribution has within half a granularity, divided\n\
+              by the sum of all. The mean is exactly `mean`.",
     params: &[
         ParamSpec { name: "mean", takes: ParamType::Sectors, default: ParamDefault::Value("16k"), help: "mean size" },
         SIGMA,
@@ -91,6 +90,26 @@ impl Sizes {
         let point = rng.random::<f64>() * total;
         let index = self.steps.partition_point(|(_, upto)| *upto <= point);
         self.steps.get(index).map_or(last, |(size, _)| *size)
+    }
+
+    /// A size of at most this length: that of a draw, or the first after it that is short enough; if all of these are longer,
+    /// another is drawn. `None` if all sizes are longer.
+    pub(crate) fn pick_within(&self, most: Sectors, rng: &mut Rng) -> Option<Sectors> {
+        let last = self.steps.iter().rposition(|(size, _)| *size <= most)?;
+        // Draws beyond the last such size are those that are drawn again.
+        let point = if self.steps.len() == 1 { 0.0 } else { rng.random::<f64>() * self.steps[last].1 };
+        let drawn = self.steps.partition_point(|(_, upto)| *upto <= point).min(last);
+        self.steps[drawn..].iter().map(|(size, _)| *size).find(|size| *size <= most)
+    }
+
+    /// The largest size of at most this length.
+    pub(crate) fn largest_within(&self, most: Sectors) -> Option<Sectors> {
+        self.steps.iter().map(|(size, _)| *size).filter(|size| *size <= most).max()
+    }
+
+    /// The smallest size.
+    pub(crate) fn smallest(&self) -> Sectors {
+        self.steps.iter().map(|(size, _)| *size).min().unwrap_or_default()
     }
 
     fn lognormal(settings: &Settings) -> Result<Self, String> {
@@ -242,6 +261,24 @@ mod tests {
         ] {
             assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_drawn_again() {
+        let mut rng = Rng::seed_from_u64(1);
+        let mut count = |text: &str, most: u64| {
+            let sizes: Sizes = text.parse().unwrap();
+            let mut counts = std::collections::BTreeMap::<Option<u64>, u32>::new();
+            for _ in 0..10_000 {
+                *counts.entry(sizes.pick_within(Sectors(most), &mut rng).map(|size| size.0)).or_default() += 1;
+            }
+            counts.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(count("4k:70,64k:30", 127), [(Some(8), 10_000)]);
+        assert_eq!(count("4k:70,64k:30", 7), [(None, 10_000)]);
+        // In the place of a size that is too long comes the next one of the list, as in fio.
+        let [(Some(8), small), (Some(16), medium)] = count("64k:50,4k:25,8k:25", 100)[..] else { panic!() };
+        assert!((small - 2 * medium).cast_signed().abs() < 700, "{small} {medium}");
     }
 
     #[test]

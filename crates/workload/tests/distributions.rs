@@ -3,7 +3,7 @@
 
 mod fit;
 
-use iosonar_trace::params::Definition;
+use iosonar_trace::params::{Definition, ParamSpec};
 use iosonar_trace::{Nanos, Reader};
 use iosonar_workload::{Recipe, Rng, arrivals, distributions, positions, sizes};
 use rand::SeedableRng;
@@ -91,68 +91,84 @@ fn the_first_draws_of_each_kind_are_known() {
     assert_eq!(found, include_str!("first_draws.txt").trim_end(), "\n{found}");
 }
 
+/// Settings that the introductions describe.
+fn is_common(param: &ParamSpec) -> bool {
+    param.name == "ranks" || ["mean requests per second", "mean, in seconds or with a unit"].contains(&param.help)
+}
+
+/// Whether the times between these arrivals have a distribution that the document describes.
+fn is_renewal(form: &Definition) -> bool {
+    let starts_with = |form: &Definition, name: &str| form.params.first().is_some_and(|param| param.name == name);
+    let mut kinds = distributions::KINDS.iter().map(|kind| &kind.form);
+    starts_with(form, "rate") && kinds.any(|kind| kind.name == form.name && starts_with(kind, "mean"))
+}
+
 /// The text of docs/distributions.md.
 fn documentation() -> String {
     let mut text = HEAD.to_owned();
-    let mut section = |title: &str, level: &str, forms: Vec<&Definition>| {
+    let mut section = |title: &str, forms: Vec<&Definition>| {
         text += title;
         for form in forms {
-            text += &format!("\n{level} {}\n\n{}.", form.name, form.about);
+            text += &format!("\n### {}\n\n{}.", form.name, form.about);
             if !form.details.is_empty() {
                 text += &format!(" {}", form.details.replace('\n', " "));
             }
-            text += "\n\n";
-            if !form.params.is_empty() {
-                text += "| setting | default | meaning |\n|---|---|---|\n";
-            }
-            for param in form.params {
-                let (usage, default) = (param.usage().replace('|', "\\|"), param.default.described());
+            text += "\n";
+            let described: Vec<_> = form.params.iter().filter(|param| !is_common(param)).collect();
+            text += if described.is_empty() { "" } else { "\n" };
+            for param in described {
+                let default = param.default.described();
                 let default = default.trim_start_matches("default: ").trim_start_matches("default ");
-                text += &format!("| `{usage}` | {default} | {} |\n", param.help);
+                text += &format!("- `{}` ({default}): {}\n", param.usage(), param.help);
             }
-            text += if form.params.is_empty() { "" } else { "\n" };
-            text += &format!("    {}\n", form.example);
         }
     };
-    let of = |forms: &mut dyn Iterator<Item = &'static Definition>| forms.collect::<Vec<_>>();
-    section("\n## Arrivals\n", "###", of(&mut arrivals::KINDS.iter().map(|kind| &kind.form)));
-    section("\n## Positions\n", "###", of(&mut positions::KINDS.iter().map(|kind| &kind.form)));
-    section(SIZES, "###", vec![&sizes::LOGNORMAL]);
-    section(DISTRIBUTIONS, "###", of(&mut distributions::KINDS.iter().map(|kind| &kind.form)));
+    let (renewals, others): (Vec<_>, Vec<_>) =
+        arrivals::KINDS.iter().map(|kind| &kind.form).partition(|form| is_renewal(form));
+    let renewals: Vec<_> = renewals.iter().map(|form| format!("`{}`", form.name)).collect();
+    section(&ARRIVALS.replace("RENEWALS", &renewals.join(", ")), others);
+    section(POSITIONS, positions::KINDS.iter().map(|kind| &kind.form).collect());
+    section(SIZES, vec![&sizes::LOGNORMAL]);
+    section(DISTRIBUTIONS, distributions::KINDS.iter().map(|kind| &kind.form).collect());
     text
 }
 
 const HEAD: &str = "\
 # Distributions of artificial loads
 
-<!-- Generated from the descriptions in crates/workload/src/ (UPDATE_DOCS=1 cargo test --workspace docs_distributions). -->
+<!-- Generated from the descriptions in crates/workload/src/ (UPDATE_DOCS=1 cargo test -p iosonar-workload docs_distributions). -->
 
-`iosonar generate KIND` makes a load ([loads.md](loads.md)). KIND is one of the arrivals below; their settings are options
-(`--rate 500`). Positions, sizes and operations are values of options: `--positions 'normal centre=25%'`.
+Settings of arrivals are options of [`iosonar generate`](loads.md): `--rate 500`. Positions and sizes are values of options:
+`--positions 'normal centre=25%'`. Defaults are in brackets; [units](loads.md#units) are those of loads.
 
-- **Rates** are requests per second. **Times** are seconds (`0.5`) or have a unit (`20ms`, `5m`). **Lengths** are bytes
-  (`4096`, `4k`, `2G`), or sectors of 512 bytes (`8s`). **Shares** are `0.7` or `70%`.
-- **The mean rate** does not depend on sizes, positions or operations: each has a random sequence of its own. The mean of
-  each distribution is exact. The rate of n requests differs from it by chance, by about c / √n, where c is the coefficient
-  of variation of the times between arrivals: with `poisson` 0.03 % after ten million requests. The tests demand 0.1 % after
-  twenty million, for each kind with a c² up to 1.8. For `pareto` without `largest` up to shape 2, c is infinite, and the
-  rate converges as n^(1/shape − 1); for `self-similar` it does so only in loads much longer than the longest phase.
-- **The same seed** gives the same bytes on every machine: all functions are those of the crate `libm`, compiled into the
-  program.
-- **Tests** compare ten million draws of each kind with its law, by the tests of Kolmogorov and Smirnov and by chi-squared
-  tests at a level of 0.001 (`make acceptance`).
+The rate of n requests differs from the mean by chance, by about c / √n, where c is the coefficient of variation (CV) of the times between
+arrivals: with `poisson` 0.03 % after ten million. With `pareto` up to shape 2 without `largest`, it converges as n^(1/shape − 1).
+";
+
+const ARRIVALS: &str = "
+## Arrivals
+
+`rate=RATE` is the mean number of requests per second (100). RENEWALS draw independent times between arrivals from the
+[distribution](#distributions) of that name, with its settings and mean 1/rate.
+";
+
+const POSITIONS: &str = "
+## Positions
+
+`ranks=scattered|sorted|hashed` (scattered) places the frequent positions of `zipf` and `self-similar`: scattered, the most
+frequent first, or by fio's hash, which puts several at the same position.
 ";
 
 const SIZES: &str = "
 ## Sizes
 
-One size (`64k`), sizes with weights (`4k:70,64k:25,1M:5`), or a distribution:
+One size (`64k`), sizes with weights (`4k:70,64k:25,1M:5`), or:
 ";
 
 const DISTRIBUTIONS: &str = "
 ## Distributions
 
-The distributions that arrivals draw from. Numbers without a unit are seconds where a time is drawn.
+`mean=TIME` must be set.
 ";
 
 #[test]

@@ -11,6 +11,7 @@ import typer
 import typer.core
 
 from iosonar import units
+from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command, Group
 from iosonar.cli.run import FAILED, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError, UserError
@@ -125,7 +126,9 @@ def new(
         list[str] | None,
         typer.Option(metavar="DEVICE", help="A device to replay on; its data will be destroyed. May be repeated."),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Repeat each run this many times.")] = 1,
+    repeats: Annotated[
+        int, typer.Option(parser=whole_number(1), metavar="N", help="Repeat each run this many times.")
+    ] = 1,
 ) -> None:
     """Create a directory tree with commented confs to start from."""
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command
 from iosonar.cli.run import VERDICT, guarded, print_error, print_lines, print_skipped_rows, start
 from iosonar.cli.times import seconds, windows
@@ -82,7 +83,8 @@ def report(
         float, typer.Option(metavar="TIME", parser=seconds, help="Delay limit: a longer one makes the verdict bad.")
     ] = 10.0,
     bad_count: Annotated[
-        int, typer.Option(metavar="N", min=1, help="This many beyond a limit make the verdict bad.")
+        int,
+        typer.Option(metavar="N", parser=whole_number(1), help="This many beyond a limit make the verdict bad.")
     ] = 1,
     window: Annotated[
         float | None,

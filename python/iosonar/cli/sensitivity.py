@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command
 from iosonar.cli.run import aligned, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError
@@ -54,7 +55,9 @@ def sensitivity(
     times: Annotated[
         str, typer.Option(metavar="LIST", help="How far to quantise and delay.")
     ] = "10us,100us,1ms,10ms,100ms",
-    repeat: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Replay each point this many times.")] = 1,
+    repeat: Annotated[
+        int, typer.Option(parser=whole_number(1, 1000), metavar="N", help="Replay each point this many times.")
+    ] = 1,
     json_: Annotated[bool, typer.Option("--json", help="Print the points as JSON.")] = False,
     theme: Annotated[Theme | None, typer.Option(help="Light or dark background.")] = None,
 ) -> None:

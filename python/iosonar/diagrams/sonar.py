@@ -29,7 +29,7 @@ ORDERS = {
     "realtime": ("issued_ns", "Issue time", "issue time"),
     "setpoint": ("scheduled_ns", "Scheduled time", "scheduled time"),
     "completed": ("completed_ns", "Completion time", "completion time"),
-    "points": ("", "Request, by order of completion", "requests in the order of completion"),
+    "points": ("", "Request, in the order of completion", "requests in the order of completion"),
 }
 """Orders of requests: the time column, the axis label, and words of the title. Points are the requests in order of
 completion, equally spaced; several files are concatenated."""

@@ -10,19 +10,17 @@ from iosonar import units
 from iosonar.diagrams.parts import linear_axis, log_axis
 from iosonar.figures.model import (
     Axis,
-    Direction,
     Figure,
     Legend,
     LegendRow,
     Line,
     Note,
     Role,
-    Rule,
     Scale,
     Stroke,
     Unit,
 )
-from iosonar.series.sensitivity import How, Row
+from iosonar.series.sensitivity import EXACT, How, Row
 
 LABELS = {How.QUANTIZE: "quantised to X", How.DELAY: "delayed by up to X"}
 ROLES = {How.QUANTIZE: Role.DEVICE_2, How.DELAY: Role.DEVICE_1}
@@ -75,15 +73,16 @@ def _figure(
         if high / low > LOG_FROM
         else linear_axis("Relative to the exact replay", Unit.TIMES, high)
     )
+    x_axis = _x_axis([row.time_s for row in rows if row.how])
     return Figure(
         name,
         rank,
         title,
         of,
-        _x_axis([row.time_s for row in rows if row.how]),
+        x_axis,
         y_axis,
-        (Rule(Role.FAINT, Direction.HORIZONTAL, 1.0, "exact"), *layers),
-        Legend(("least", "most"), tuple(legend)),
+        (Line(Role.FAINT, EXACT, np.array([x_axis.low, x_axis.high]), np.ones(2)), *layers),
+        Legend(("least", "most"), (*legend, LegendRow(Role.FAINT, EXACT, (), Stroke.SOLID))),
         tuple(notes),
     )
 

@@ -1,4 +1,11 @@
 //! Calls that had ended when another began: those that no other of them follows.
+//!
+//! Waiting for these is waiting for all. Let p have ended before c began. If p is not listed, then p ended before some q began
+//! that also ended before c began, and q began later than p. Apply the same to q. Begins only grow, so this ends at a listed
+//! call, and each call on the way waited for the one before it. No listed call follows from another by the same argument: the
+//! list is the transitive reduction of this relation. (The last call of those that had ended would not do: two calls that
+//! overlap may both have ended before a third began.) Of all ended calls let q be the one that began last: p is listed exactly
+//! if it is q or ended after q began. So only the calls in flight need memory.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet, VecDeque};

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! In every policy a call that uses an open file description follows the call that made it, and the call that ends the
-//! description follows its uses. `docs/files.md` defines and proves the rules.
+//! description follows its uses. `docs/files-orders.md` defines the rules.
 
 mod conservative;
 mod degrees;

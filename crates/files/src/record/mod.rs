@@ -4,7 +4,7 @@
 //!  COMMAND ─▶ strace ─▶ a pipe ─▶ the reader of strace text ─▶ table
 //! ```
 //!
-//! `docs/files.md` describes to users what is recorded and what it costs.
+//! `docs/files-record.md` describes to users what is recorded and what it costs.
 
 pub mod ebpf;
 mod error;

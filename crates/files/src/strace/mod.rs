@@ -4,7 +4,7 @@
 //!  line ─▶ prefix ─▶ body ─▶ pending (joins unfinished and resumed) ─▶ parse ─▶ order ─▶ Call
 //! ```
 //!
-//! Sources: strace(1) of versions 4.6 to 6.1 and their output. `docs/files.md` lists the forms that are understood.
+//! Sources: strace(1) of versions 4.6 to 6.1 and their output. `docs/files-strace.md` lists the forms that are understood.
 
 mod arguments;
 mod assembler;

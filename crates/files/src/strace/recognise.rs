@@ -6,7 +6,8 @@ use super::line::{self, Body};
 /// Lines that are looked at.
 const LINES: usize = 64;
 
-/// Whether a file begins as strace's text does: most of its first lines are calls with a result, or messages of strace.
+/// Whether a file begins as strace's text does: most of its first lines, or one of two, are calls with a result, or messages of
+/// strace.
 pub fn recognise(head: &[u8]) -> bool {
     let end = memchr::memrchr(b'\n', head).map_or(head.len(), |end| end + 1);
     let (mut understood, mut others) = (0_u32, 0_u32);
@@ -23,7 +24,7 @@ pub fn recognise(head: &[u8]) -> bool {
             Ok(_) => {}
         }
     }
-    understood > 0 && understood > others
+    understood > 0 && (others <= 1 || understood > others)
 }
 
 /// Names of system calls have no capitals.
@@ -47,6 +48,7 @@ mod tests {
             "25227 1795464429.376993 close(3) = 0 <0.000063>\n",
             "close(3)        = 0\n",
             "strace: Process 12 attached\n12:00:00 read(3,  <unfinished ...>\n",
+            "hello\nclose(3) = 0\n",
             "hello\n[pid 12] close(3) = 0\nclose(4) = -1 EBADF (Bad file descriptor)\n",
             "<... read resumed>\"\", 5) = 5",
             "close(3) = 0\n > /a(b) [0x1]\n > /a(b) [0x1]\n > /a(b) [0x1]\n",

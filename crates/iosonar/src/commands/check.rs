@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_record::check::{Comparison, Difference, compare};
+use iosonar_trace::params::whole_number;
 use iosonar_trace::run_info::{TargetKind, is_enough};
 use iosonar_trace::{IoResult, Metadata, Opened, Reader, Request, RequestTime};
 
@@ -44,7 +45,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Number of differences to show
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole_number::<usize>(0..=u64::MAX))]
+    #[arg(allow_hyphen_values = true)]
     show: usize,
 }
 

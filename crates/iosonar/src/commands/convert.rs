@@ -9,9 +9,9 @@ use iosonar_trace::input::Input;
 use iosonar_trace::params::did_you_mean;
 use iosonar_trace::{Kind, Metadata, Options, path_text};
 
-use crate::calls;
+use super::info::source_bad_lines_of;
 use crate::console::status;
-use crate::written;
+use crate::{calls, human, written};
 
 /// Convert a load, a run or a trace of calls to another format
 ///
@@ -128,6 +128,7 @@ impl Args {
         status!("{name}: {}", described(&input));
         let what = format!("converting {name}");
         let (from, format) = (self.reading.from, input.format);
+        let source_bad_lines = source_bad_lines_of(&input.rows, &name);
         let accept = |metadata: &Metadata| refuse_empty(&name, from, format, metadata);
         let (metadata, loss) = match (input.rows, written::kind_by_name(&output)) {
             (Opened::Run(rows), None | Some(Kind::Replay)) => {
@@ -143,6 +144,10 @@ impl Args {
                 written::copy(&what, rows, writer, accept)?
             }
         };
+        let unreadable = source_bad_lines.map_or(0, |lines| metadata.counts.bad_lines - lines);
+        if unreadable > 0 {
+            status!("warning: {name} is damaged: {} unreadable, left out", human::counted(unreadable, "row"));
+        }
         written::report(&output, to, &metadata, &loss);
         Ok(ExitCode::SUCCESS)
     }

@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "demo")]
     out: PathBuf,
     /// Size of the target
-    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = target_size)]
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = target_size, allow_hyphen_values = true)]
     size: u64,
     /// The load to replay
     #[arg(long, value_enum, default_value_t = DemoLoad::Natural)]

@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use iosonar_trace::formats::Format;
 use iosonar_trace::params::{
     ParamDefault, ParamSpec, ParamType, Settings, parse_count, parse_positive_duration, parse_sectors, parse_share,
+    whole_number,
 };
 use iosonar_trace::{Nanos, Sectors};
 use iosonar_workload::arrivals::{self, Kind};
@@ -71,7 +72,7 @@ struct Common {
     align: Sectors,
 
     /// Seed of the random generator: the same seed makes the same load
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = COMMON, allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole_number::<u64>(0..=u64::MAX), help_heading = COMMON, allow_hyphen_values = true)]
     seed: u64,
 }
 

@@ -73,10 +73,7 @@ impl Args {
         let described = described(&file);
         let mut object = of_file(&file, &name, &self.files);
         let what = format!("reading {name}");
-        let source_bad_lines = match &file.rows {
-            Opened::Load(rows) => source_bad_lines(rows.as_ref(), &name),
-            Opened::Run(rows) => source_bad_lines(rows.as_ref(), &name),
-        };
+        let source_bad_lines = source_bad_lines_of(&file.rows, &name);
         let (metadata, work) = match file.rows {
             Opened::Load(rows) => {
                 let mut summary = LoadSummary::default();
@@ -121,6 +118,14 @@ pub fn source_bad_lines<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> 
     let metadata = rows.metadata();
     let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
     rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
+}
+
+/// The same for a load or a run.
+pub fn source_bad_lines_of(rows: &Opened, name: &str) -> Option<u64> {
+    match rows {
+        Opened::Load(rows) => source_bad_lines(rows.as_ref(), name),
+        Opened::Run(rows) => source_bad_lines(rows.as_ref(), name),
+    }
 }
 
 fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Value> {

@@ -92,7 +92,39 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use std::any::TypeId;
+
+    use clap::{Arg, Command, CommandFactory};
+
+    /// The options with numbers as values, of a command and those below it, with the command's name.
+    fn numeric(command: &Command, path: &str) -> Vec<(String, Arg)> {
+        macro_rules! ids {
+            ($($number:ty)*) => { [$(TypeId::of::<$number>()),*] };
+        }
+        let numbers = ids!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
+        let path = format!("{path} {}", command.get_name());
+        let is_numeric = |arg: &&Arg| {
+            arg.get_action().takes_values() && numbers.iter().any(|number| arg.get_value_parser().type_id() == *number)
+        };
+        let own = command.get_arguments().filter(is_numeric).map(|arg| (path.clone(), arg.clone()));
+        own.chain(command.get_subcommands().flat_map(|below| numeric(below, &path))).collect()
+    }
+
+    #[test]
+    fn a_wrong_number_is_refused_with_what_is_expected() {
+        let all = numeric(&crate::Cli::command(), "");
+        assert!(all.len() > 40, "{}", all.len());
+        for (command, option) in all {
+            let name = format!("{command} --{}", option.get_long().unwrap_or_default());
+            assert!(option.is_allow_hyphen_values_set(), "{name} -1 is taken for an option");
+            let value = Arg::new("value").value_parser(option.get_value_parser().clone()).allow_hyphen_values(true);
+            let parser = Command::new("x").arg(value);
+            for wrong in ["", "x", "-1x", "1.2.3"] {
+                let error = parser.clone().try_get_matches_from(["x", wrong]).expect_err(&name).to_string();
+                assert!(error.contains(&format!("`{wrong}`")), "{name}: {error}");
+            }
+        }
+    }
 
     /// clap wraps longer lines even on a wide terminal.
     #[test]

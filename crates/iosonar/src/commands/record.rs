@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Size of the ring buffer for events; increase it if events are lost
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring_size)]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring_size, allow_hyphen_values = true)]
     buffer: u32,
     /// Free text to keep in the load, such as its origin or licence
     #[arg(long, value_name = "TEXT", default_value = "")]

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use clap::builder::TypedValueParser;
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{parse_duration, parse_memory};
+use iosonar_trace::params::{parse_duration, parse_memory, whole_number};
 use serde::Serialize;
 
 use crate::host::isolation::IsolationPart;
@@ -26,19 +25,19 @@ pub struct IssueOptions {
     pub depth: Depth,
     /// Another limit on the requests in flight, over all targets; the smaller of it and --depth holds. 0: none
     #[arg(long, value_name = "N", default_value = "0", conflicts_with = "calibrate")]
-    #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 24).map(|n| n as usize))]
+    #[arg(value_parser = whole_number::<usize>(0..=1 << 24), allow_hyphen_values = true)]
     pub bottleneck: usize,
     /// Share the run among N issuing loops (1 to 64), each in a thread of its own: by target or, with fewer targets, by
     /// address. For more requests than one processor can issue
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "calibrate")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_ISSUERS as i64).map(|n| n as usize))]
+    #[arg(value_parser = whole_number::<usize>(1..=MAX_ISSUERS as u64), allow_hyphen_values = true)]
     pub issuers: usize,
     /// Memory for request data
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_memory)]
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_memory, allow_hyphen_values = true)]
     pub buffers: u64,
     /// Prepare at most this many requests ahead of their scheduled time, for each issuing loop
     #[arg(long, value_name = "N", default_value = "4096")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 24).map(|n| n as usize))]
+    #[arg(value_parser = whole_number::<usize>(1..=1 << 24), allow_hyphen_values = true)]
     pub ahead: usize,
     /// Prepare requests this long before their scheduled time
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration, allow_hyphen_values = true)]

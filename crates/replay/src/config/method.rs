@@ -1,7 +1,8 @@
 //! Options for the I/O: the engine or simulation, and whether the result is fake.
 
 use clap::ValueEnum;
-use clap::builder::{ArgPredicate, TypedValueParser};
+use clap::builder::ArgPredicate;
+use iosonar_trace::params::whole_number;
 use serde::Serialize;
 
 use crate::engine::simulate::simulation::Simulation;
@@ -22,7 +23,7 @@ pub struct Method {
     pub engine: Option<Engine>,
     /// Maximum number of threads of --engine threads [default: --depth, at most 512]
     #[arg(long, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536).map(|n| n as usize))]
+    #[arg(value_parser = whole_number::<usize>(1..=65_536), allow_hyphen_values = true)]
     pub workers: Option<usize>,
     /// Options of io_uring.
     #[command(flatten)]

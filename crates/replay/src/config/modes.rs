@@ -1,7 +1,7 @@
 //! Options for repeating a load, for closed loops, and for perturbing issue times.
 
 use iosonar_trace::Nanos;
-use iosonar_trace::params::parse_positive_duration;
+use iosonar_trace::params::{parse_positive_duration, whole_number};
 use serde::Serialize;
 
 use crate::issuer::closed::Think;
@@ -28,7 +28,8 @@ pub struct ModeOptions {
     pub calibrate: bool,
     /// Run the replay this many times, with numbered results (sdb.1.replay.parquet, …), to see the variance between runs. Later
     /// runs find the target as the earlier ones left it; `iosonar campaign` recreates and fills it before each run
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u32>(1..=10_000))]
+    #[arg(allow_hyphen_values = true)]
     #[serde(skip)]
     pub repeat: u32,
     /// Closed loop: each of --depth clients issues a request, waits for its completion and, unless no-think, for the think
@@ -41,7 +42,8 @@ pub struct ModeOptions {
     #[arg(long, value_name = "HOW=TIME", conflicts_with = "asap")]
     pub perturb: Option<Perturb>,
     /// Random seed of --perturb delay, of --simulate and of a program
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole_number::<u64>(0..=u64::MAX))]
+    #[arg(allow_hyphen_values = true)]
     pub seed: u64,
 }
 

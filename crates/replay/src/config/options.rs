@@ -43,7 +43,7 @@ pub struct Options {
     /// Transform the load first, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=128k'
     #[arg(long, value_name = "PIPELINE", value_parser = transforms::parse)]
     pub edit: Option<Pipeline>,
-    /// The result; NAME.replay.parquet, or NAME.replay.gz for blkreplay's text
+    /// The result: NAME.replay.parquet, or NAME.replay.gz for blkreplay's text
     #[arg(long, short, value_name = "FILE")]
     #[arg(default_value = "none", hide_default_value = true, required_unless_present = "calibrate")]
     #[serde(serialize_with = "crate::config::path_text::serialize")]

@@ -10,7 +10,7 @@ use crate::address::placement::{Align, Fit};
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Target")]
 pub struct TargetOptions {
-    /// The block device or regular file to replay on; the replay overwrites its content
+    /// The block device or regular file to replay on: the replay overwrites its content
     ///
     /// SRC= maps one device of the load, by name or number (see `iosonar info`), to this target. Repeat the option for
     /// several targets; they share one clock. A target without SRC= takes all other devices; without such a target, their

@@ -14,6 +14,6 @@ pub struct VerifyOptions {
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub verify: Verify,
     /// Memory to track written blocks; beyond it, only a sample of the blocks is checked
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory)]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory, allow_hyphen_values = true)]
     pub verify_memory: u64,
 }

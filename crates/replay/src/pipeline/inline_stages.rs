@@ -1,7 +1,7 @@
 //! Preparation and completion log as work of the loop itself, while it waits.
 //!
 //! Separate threads are better if there are processors for them. Otherwise they take processor time from the loop or the
-//! kernel, each hand-over costs a wake-up, and data moves between caches: docs/running.md has the costs.
+//! kernel, each hand-over costs a wake-up, and data moves between caches: bench/results/running-notes.md has the costs.
 
 use std::io;
 

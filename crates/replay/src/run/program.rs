@@ -80,6 +80,7 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
     };
     let (seed, scale) = (options.modes.seed, options.program.scale);
     let settings = Settings { seed, scale, set: options.program.parameters(), layout };
+    program.check_length(&settings, options.modes.run_for.unwrap_or(Nanos::MAX)).map_err(Error::Usage)?;
     let map = if has_names { map.clone() } else { DeviceMap::all_to_first() };
     // In virtual time one thread does everything, so that all runs are the same.
     let runtimes = match options.method.virtual_time {

@@ -1,10 +1,26 @@
 //! Parses numbers with units, as typed on the command line. Each error gives an example of valid input.
 
+use std::ops::RangeInclusive;
+
 use crate::model::units::{Nanos, SECTOR_BYTES, Sectors};
 
 /// A whole number: `32768`, `32_768`, `10k` (10 000), `2M`.
 pub fn parse_count(text: &str) -> Result<u64, String> {
     whole(text, &DECIMAL).ok_or_else(|| format!("`{text}` is not a whole number; say for example 32768 or 10k"))
+}
+
+/// A parser of whole numbers in a range, in the syntax of [`parse_count`].
+pub fn whole_number<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = whole(text, &DECIMAL).filter(|number| range.contains(number));
+        number.and_then(|number| number.try_into().ok()).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            match (*least, *most) {
+                (0, u64::MAX) => format!("`{text}` is not a whole number of 0 or more, for example 42 or 10k"),
+                _ => format!("`{text}` is not a whole number from {least} to {most}"),
+            }
+        })
+    }
 }
 
 /// Requests per second: `500`, `500/s`, `2k`.
@@ -176,6 +192,7 @@ mod tests {
         assert_eq!(parse_count("2.01M"), Ok(2_010_000));
         assert_eq!(parse_count(".5k"), Ok(500));
         assert_eq!(parse_count("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!((whole_number(1..=64)("64"), whole_number(0..=u64::MAX)("2k")), (Ok(64_u8), Ok(2000_u64)));
         assert_eq!(parse_rate("500/s"), Ok(500.0));
         assert_eq!(parse_rate("2k"), Ok(2000.0));
         assert_eq!(parse_positive("2k"), Ok(2000.0));
@@ -207,6 +224,13 @@ mod tests {
     fn invalid_values_are_refused_with_an_example() {
         for wrong in ["", "x", "1.2.3", "-5", "1e400", "nan", "4kk", "2.0101k", "18446744073709551616", "."] {
             assert!(parse_count(wrong).unwrap_err().contains("say for example"), "{wrong}");
+        }
+        for wrong in ["", "x", "0", "65", "-1", "1.5", "1e1", "18446744073709551616"] {
+            let why = whole_number::<u8>(1..=64)(wrong).unwrap_err();
+            assert_eq!(why, format!("`{wrong}` is not a whole number from 1 to 64"));
+            assert!(
+                wrong.len() < 3 || whole_number::<u64>(0..=u64::MAX)(wrong).unwrap_err().contains("for example 42")
+            );
         }
         for wrong in ["0", "-1", "inf", "fast"] {
             assert!(parse_rate(wrong).is_err() && parse_positive(wrong).is_err(), "{wrong}");

@@ -28,6 +28,11 @@ pub fn block(bytes: u64) -> String {
     scaled(bytes as f64, &BINARY)
 }
 
+/// Nanoseconds since 1970, rounded down to seconds: `2026-11-22 04:39:41 UTC`.
+pub fn moment(unix_ns: i64) -> String {
+    chrono::DateTime::from_timestamp_nanos(unix_ns).format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
 /// A span of time: `850 µs`, `12.3 s`, `1 h 5 min`.
 pub fn span(seconds: f64) -> String {
     if !seconds.is_finite() {
@@ -185,6 +190,11 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_are_in_utc_and_rounded_down() {
+        assert_eq!(moment(1_336_140_000_999_999_999), "2012-05-04 14:00:00 UTC");
+    }
 
     #[test]
     fn words_agree_with_their_number() {

@@ -19,14 +19,12 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "anonymise",
         about: "Permutes regions of the device and process numbers, replaces names, removes the origin",
-        details: "Nothing changes within a region: sequential, overlapping and repeated accesses stay so. Requests that cross\n\
-                  a region's border are cut there. All regions of a device are permuted; the last one is rounded up to a\n\
-                  full region, and with it the size of the device. If the size is unknown, the regions up to the last\n\
-                  request are permuted, rounded up to a power of two. If a device has so few regions that none moves, a\n\
-                  notice says so: set a smaller region. Device names, process names, the path and preamble of the source\n\
-                  and the wall-clock time are replaced or dropped; the file names the transforms before this one without\n\
-                  their settings. Times and lengths stay, and may identify the load to someone who already knows them. The\n\
-                  key can undo the permutation: unless it is set, it is random and not stored.",
+        details: "Nothing changes within a region; requests that cross its border are cut there. The device is\n\
+                  rounded up to full regions (if its size is unknown, to a power of two). If it has so few regions\n\
+                  that none moves, a warning says so: set a smaller region. Names of devices and processes, path and\n\
+                  preamble of the source, and the wall-clock time are replaced or dropped, and so are the settings\n\
+                  of earlier transforms. Times and lengths stay, and may identify the load to someone who already\n\
+                  knows them. The key can undo the permutation: unless it is set, it is random and not stored.",
         params: &[
             ParamSpec {
                 name: "region",
@@ -39,7 +37,7 @@ pub static TRANSFORM: Transform = Transform {
                 takes: ParamType::Secret,
                 default: ParamDefault::Described("random"),
                 help: "a secret; the same key and region permute several loads alike, if their devices have the same order \
-                       and the same size (if it is unknown: the same number of regions)",
+                       and size",
             },
         ],
         example: "anonymise region=16M",

@@ -16,8 +16,8 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "append",
         about: "Appends other loads, each starting when the previous one has ended",
-        details: "The next load starts one mean distance between requests after the last request, as with `repeat`, or 1 s\n\
-                  after it if all had the same time. Keeps the notices and preambles of all loads.",
+        details: "The next load starts one mean distance between requests after the last request, or 1 s after it if\n\
+                  all had the same time. Keeps the preambles of all loads.",
         params: &[WITH, ParamSpec { default: ParamDefault::Value("same"), ..DEVICES }],
         example: "append with=tuesday.load.gz,wednesday.load.parquet",
     },

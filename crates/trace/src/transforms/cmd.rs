@@ -23,12 +23,10 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "cmd",
         about: "Sends the load through a shell command as classic text: `seconds ; sector ; sectors ; R or W ; …`",
-        details: "The command reads this text and writes the same kind of text, in the order of time. Only reads and writes\n\
-                  pass, all as requests of the first device, without flags and processes: the text has no room for more.\n\
-                  Latencies are its last column. Drops the start date, because the command may move times. Put `remap` or `adjacent` before it\n\
-                  to choose devices or keep them apart. If the command fails, the load ends with an error.\n\
-                  `iosonar replay --edit` runs the command twice, because it counts the load before the run, and once more\n\
-                  for each further iteration of `--loop`.",
+        details: "The command writes the same kind of text, in the order of time. Only reads and writes pass, as\n\
+                  requests of the first device, without flags and processes; put `remap` or `adjacent` before it to\n\
+                  choose devices. Latencies are the last column. Drops the start date. `iosonar replay --edit` runs\n\
+                  it twice, and once more for each further iteration of `--loop`.",
         params: &[ParamSpec {
             name: "command",
             takes: ParamType::Text,

@@ -20,15 +20,14 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "dense",
         about: "Closes the gaps between used regions, so that the load fits on a smaller device",
-        details: "Keeps the order and alignment of the regions; distances shrink, and with them seeks. Besides the temporary\n\
-                  file it takes at most about 100 MB of memory: if there are too many separate regions for that, the\n\
-                  smallest gaps stay, and a notice in the file says so.",
+        details: "Keeps the order and alignment of the regions; seeks shrink. Takes at most about 100 MB of memory:\n\
+                  if there are too many regions for that, the smallest gaps stay, with a warning in the file.",
         params: &[
             ParamSpec {
                 name: "align",
                 takes: ParamType::Sectors,
                 default: ParamDefault::Value("4k"),
-                help: "block size: regions consist of whole blocks and stay aligned to them",
+                help: "block size; regions consist of whole blocks",
             },
             ParamSpec {
                 name: "gap",

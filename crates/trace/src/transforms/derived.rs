@@ -17,12 +17,10 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "derived",
         about: "Cuts the load into snippets of equal duration and sorts them, the busiest first",
-        details: "The result begins with an overload, and what follows shows how the device recovers. Snippets count from\n\
-                  time zero. The last one is dropped because the load may end within it; empty ones are dropped, too. The\n\
-                  snippets are dealt in turn to several outputs, of which this is one. A notice in the file lists the rate\n\
-                  and the original start of its snippets (the first 1000) in their new order, as IOPS@SECOND. Drops\n\
-                  latencies, queueing times and the start date. To derive from several loads, join them with `append`\n\
-                  first.",
+        details: "The result begins with an overload; what follows shows how the device recovers. Snippets count\n\
+                  from time zero; the last one and empty ones are dropped. They are dealt in turn to several\n\
+                  outputs, of which this is one. `notices` in the file has the rate and the original start of the\n\
+                  first 1000, as IOPS@SECOND. Drops latencies, queueing times and the start date.",
         params: &[
             ParamSpec {
                 name: "snippet",

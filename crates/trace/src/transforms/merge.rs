@@ -15,10 +15,10 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "merge",
         about: "Adds other loads that run at the same time",
-        details: "Each may be shifted in time. Their devices are added to the load's own, or equal those of the same number.\n\
-                  Keeps the notices and preambles of all loads. Drops the start date if the recordings began at a different\n\
-                  distance in time than here. Drops the queueing times of loads whose times are of another moment (queued\n\
-                  or issued) than the first load's.",
+        details: "Their devices are added to the load's own, or equal those of the same number. Keeps the preambles\n\
+                  of all loads. Drops the start date if the recordings began at a different distance in time than\n\
+                  here, and the queueing times of loads whose times are of another moment (queued or issued) than\n\
+                  the first load's.",
         params: &[
             WITH,
             ParamSpec {

@@ -10,8 +10,8 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "ramped",
         about: "Keeps the requests and their order, at a rate that grows steadily: max(1, slope·t) per second",
-        details: "A replay of the result shows how many of these requests per second a device can serve: `iosonar limit`\n\
-                  evaluates it. Drops the start date.",
+        details: "`iosonar limit` evaluates a replay of the result: how many of these requests per second a device\n\
+                  can serve. Drops the start date.",
         params: &[ParamSpec {
             name: "slope",
             takes: ParamType::Positive,

@@ -14,10 +14,9 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "remap",
         about: "Renames devices, joins several into one, or drops some",
-        details: "OLD is a device's name in the load, or its number there, from 0. A name may contain commas and colons, as in\n\
-                  7,1, and means all devices with that name. Devices with the same new name become one device, on which\n\
-                  their requests overlap; `adjacent` puts them side by side instead. A device may appear late in a trace: if\n\
-                  it never does, the error comes at the end.",
+        details: "OLD is a device's name in the load, or its number there, from 0. A name may contain commas and\n\
+                  colons, as in 7,1, and means all devices with that name. Devices with the same new name become one\n\
+                  device, on which their requests overlap; `adjacent` puts them side by side instead.",
         params: &[
             ParamSpec {
                 name: "map",
@@ -29,7 +28,7 @@ pub static TRANSFORM: Transform = Transform {
                 name: "others",
                 takes: ParamType::Word(&["keep", "drop"]),
                 default: ParamDefault::Value("keep"),
-                help: "what happens to devices that are not listed",
+                help: "the devices that are not listed",
             },
         ],
         example: "remap map=sda:disk,sdb:disk others=drop",

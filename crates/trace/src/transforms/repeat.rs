@@ -14,10 +14,9 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "repeat",
         about: "Repeats the load, endlessly by default",
-        details: "The working set stays the same unless each iteration is shifted (offset), or a `slip` follows. Keeps the\n\
-                  load in a temporary file: 72 bytes per request. Put a `select to=` that ends it directly after it:\n\
-                  `repeat | clip from=1T | select to=1h` never ends if `clip` drops everything, because no request reaches\n\
-                  the hour.",
+        details: "The working set stays the same unless each iteration is shifted (offset), or a `slip` follows.\n\
+                  Keeps the load in a temporary file. Put a `select to=` that ends it directly after it: `repeat |\n\
+                  clip from=1T | select to=1h` never ends if `clip` drops everything.",
         params: &[
             ParamSpec {
                 name: "times",
@@ -35,7 +34,7 @@ pub static TRANSFORM: Transform = Transform {
                 name: "period",
                 takes: ParamType::Time,
                 default: ParamDefault::Described(
-                    "first request to last, plus the mean distance between requests; 1 s if all have the same time",
+                    "its length, plus the mean distance between requests; 1 s if all have the same time",
                 ),
                 help: "time from one iteration to the next",
             },

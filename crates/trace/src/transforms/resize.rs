@@ -11,7 +11,7 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "resize",
         about: "Multiplies the lengths of requests and keeps them within bounds",
-        details: "Rounds down, but to at least one sector. Requests without a length, such as flushes, stay as they are.",
+        details: "Rounds down, but to at least one sector. Requests without a length stay as they are.",
         params: &[
             ParamSpec {
                 name: "factor",

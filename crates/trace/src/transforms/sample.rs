@@ -14,8 +14,7 @@ pub static TRANSFORM: Transform = Transform {
         name: "sample",
         about: "Keeps a random part of the requests",
         details: "by=region keeps all requests of some regions and none of the others: data that is written is still\n\
-                  read back, and working sets shrink in proportion (spatial sampling: Waldspurger et al., FAST 2015).\n\
-                  Requests without a length, such as flushes, belong to no region and are drawn one by one.",
+                  read back, and working sets shrink in proportion. Requests without a length are drawn one by one.",
         params: &[
             ParamSpec {
                 name: "share",
@@ -35,12 +34,7 @@ pub static TRANSFORM: Transform = Transform {
                 default: ParamDefault::Value("1M"),
                 help: "size of a region",
             },
-            ParamSpec {
-                name: "seed",
-                takes: ParamType::Count,
-                default: ParamDefault::Value("1"),
-                help: "seed of the random numbers",
-            },
+            ParamSpec { name: "seed", takes: ParamType::Count, default: ParamDefault::Value("1"), help: "random seed" },
         ],
         example: "sample share=5% by=region",
     },

@@ -11,8 +11,8 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "scale",
         about: "Stretches or compresses time",
-        details: "A compressed load is no longer a natural load: requests that were far apart, and so independent, move\n\
-                  together. Drops the start date unless the load is known to begin at time zero.",
+        details: "A compressed load is no longer natural: requests that were far apart move together. Drops the\n\
+                  start date unless the load is known to begin at time zero.",
         params: &[ParamSpec {
             name: "time",
             takes: ParamType::Positive,

@@ -9,7 +9,7 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "slip",
         about: "Shifts positions slowly: every so many requests by one more step",
-        details: "The request that completes a number, such as the 32768th, is the first one that is shifted. After a `repeat`, each iteration accesses slightly different positions.",
+        details: "The request that completes a step is the first one that is shifted.",
         params: &[
             ParamSpec {
                 name: "every",

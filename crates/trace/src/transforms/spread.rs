@@ -10,10 +10,8 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "spread",
         about: "Spreads the positions s over a larger region: ⌊s·factor / align⌋·align + s mod align + offset",
-        details: "Seeks get longer. The offset within a block of `align` sectors stays, but blocks are spread by sector: two\n\
-                  requests that begin at different sectors of one block may end up in different blocks. Requests at the same\n\
-                  position stay at the same position; requests that overlap in part may separate. With a factor below 1,\n\
-                  different positions may coincide.",
+        details: "The offset within a block of `align` stays, but requests that begin at different sectors of one\n\
+                  block may end up in different blocks. With a factor below 1, different positions may coincide.",
         params: &[
             ParamSpec {
                 name: "factor",
@@ -25,7 +23,7 @@ pub static TRANSFORM: Transform = Transform {
                 name: "align",
                 takes: ParamType::Sectors,
                 default: ParamDefault::Value("4k"),
-                help: "block size: multiples of it stay multiples of it",
+                help: "block size; its multiples stay multiples",
             },
             ParamSpec {
                 name: "offset",

@@ -11,9 +11,8 @@ pub static TRANSFORM: Transform = Transform {
     form: Definition {
         name: "subst",
         about: "Replaces one operation with another, for example reads with writes",
-        details: "R and W stand for read and write. A request that becomes a flush loses its position and length. A flush\n\
-                  has neither and cannot become anything else. Of the flags only `sync` and `metadata` are kept: the others\n\
-                  belong to the replaced operation.",
+        details: "R and W stand for read and write. A request that becomes a flush loses its position and length; a\n\
+                  flush cannot become anything else. Of the flags only `sync` and `metadata` are kept.",
         params: &[
             ParamSpec {
                 name: "from",

@@ -17,9 +17,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "bursts",
         about: "Linearly growing bursts at regular intervals",
-        details: "The n-th burst, counted from 0, has first + n·growth requests, evenly spaced over its width. With the\n\
-                  defaults the demand at t seconds is about 10·t requests per second: a device that falls behind at 80 s can\n\
-                  do about 800 per second.",
+        details: "The n-th burst, from 0, has first + n·growth requests, evenly spaced. With the defaults the demand at t seconds is\n\
+                  about 10·t per second: a device that falls behind at 80 s can do about 800.",
         params: &[
             ParamSpec {
                 name: "first",

@@ -13,10 +13,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "hidden-markov",
         about: "Lognormal inter-arrival times whose mean and sigma change from arrival to arrival: a hidden Markov chain",
-        details: "Each state has a mean time to the next arrival and the sigma of its lognormal distribution. After an arrival the\n\
-                  next state is drawn by the row of the current one (Rabiner, \"A Tutorial on Hidden Markov Models\", 1989). It\n\
-                  describes requests that come in groups, groups of groups, and busy and quiet times; `workload fit` estimates\n\
-                  it. The means are scaled so that the mean rate equals `rate`.",
+        details: "After an arrival the next state is drawn by the row of the current one (Rabiner, 1989). For requests in groups of\n\
+                  groups; `workload fit` estimates it. The means are scaled to fit `rate`.",
         params: &[
             RATE,
             ParamSpec {

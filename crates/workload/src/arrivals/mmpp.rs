@@ -13,10 +13,9 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "mmpp",
         about: "A Markov-modulated Poisson process: the rate changes at random between two or more levels",
-        details: "Each state has a weight and a mean duration. Durations are exponentially distributed; within a state, arrivals are\n\
-                  those of `poisson`, at a rate in proportion to the weight (Fischer and Meier-Hellstern, \"The Markov-modulated\n\
-                  Poisson process (MMPP) cookbook\", 1993). All states occur equally often, so the mean rate is the sum of\n\
-                  weight * duration over the sum of the durations; the weights are scaled so that it equals `rate`.",
+        details: "Durations are exponential; within a state, arrivals are those of `poisson`, at a rate in proportion to the weight\n\
+                  (Fischer and Meier-Hellstern, \"MMPP cookbook\", 1993). All states occur equally often. The weights are scaled so\n\
+                  that sum(weight·duration) / sum(duration) is `rate`.",
         params: &[
             RATE,
             ParamSpec {

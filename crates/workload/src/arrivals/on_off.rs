@@ -11,8 +11,7 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "on-off",
         about: "Alternating phases of activity and idleness",
-        details: "Within a phase of activity, arrivals are those of `poisson`. The mean rate of the load is\n\
-                  rate · on / (on + off).",
+        details: "Active phases have the arrivals of `poisson`. The mean rate is rate·on / (on + off).",
         params: &[
             ParamSpec {
                 name: "rate",
@@ -36,7 +35,7 @@ pub static KIND: Kind = Kind {
                 name: "phases",
                 takes: ParamType::Word(&["exponential", "fixed"]),
                 default: ParamDefault::Value("exponential"),
-                help: "distribution of the durations: exponential, with these means, or fixed",
+                help: "exponential durations with these means, or fixed ones",
             },
         ],
         example: "on-off rate=2k on=200ms off=5s",

@@ -13,11 +13,9 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "self-similar",
         about: "Self-similar arrivals: bursts at every time scale",
-        details: "Sources switch on and off, independently of each other; on and off phases are Pareto-distributed with shape\n\
-                  3 - 2 * hurst. Arrivals are those of `poisson`, at a rate in proportion to the number of sources that are on.\n\
-                  Together they are self-similar with this Hurst parameter (Willinger, Taqqu, Sherman and Wilson,\n\
-                  \"Self-Similarity Through High-Variability\", 1997), between the mean and the longest phase. Only in loads much\n\
-                  longer than the longest phase does the rate come close to `rate`.",
+        details: "Sources switch on and off independently, with Pareto-distributed phases of shape 3 - 2·hurst. Arrivals are those of\n\
+                  `poisson`, in proportion to the sources that are on: self-similar from the mean to the longest phase (Willinger,\n\
+                  Taqqu, Sherman and Wilson, 1997). Only loads much longer than the longest phase have a rate close to `rate`.",
         params: &[
             RATE,
             ParamSpec {
@@ -30,7 +28,7 @@ pub static KIND: Kind = Kind {
                 name: "sources",
                 takes: ParamType::Count,
                 default: ParamDefault::Value("16"),
-                help: "number of sources; the more, the smaller the bursts",
+                help: "sources; the more, the smaller the bursts",
             },
             ParamSpec {
                 name: "phase",

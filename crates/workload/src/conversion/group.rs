@@ -13,6 +13,8 @@ pub struct Group {
     pub positions: String,
     pub align: u64,
     pub region: Region,
+    /// Whether a size is drawn after the position, until it fits.
+    pub redraws: bool,
 }
 
 impl Group {
@@ -30,6 +32,9 @@ impl Group {
             }
         }
         table.text("sizes", &self.sizes.text());
+        if self.redraws {
+            table.plain("redraw_sizes", true);
+        }
         table.text("positions", &self.positions);
         if self.align != 4096 {
             table.text("align", &bytes_text(self.align));

@@ -14,7 +14,7 @@ pub static KIND: Kind = Kind {
             name: "value",
             takes: ParamType::Time,
             default: ParamDefault::Required,
-            help: "the number, in seconds or with a unit",
+            help: "the number",
         }],
         example: "constant value=5ms",
     },

@@ -10,9 +10,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "empirical",
         about: "A measured distribution, by its quantiles",
-        details: "Between two quantiles all numbers are equally likely: the distribution function is linear from point to point,\n\
-                  drawn by inversion (Devroye, \"Non-Uniform Random Variate Generation\", 1986, II.2). The first share is 0, the\n\
-                  last is 1. Two shares with the same number are a step: this number has a probability of its own.",
+        details: "Between two quantiles all numbers are equally likely; drawn by inversion (Devroye, II.2). The first share is 0, the\n\
+                  last is 1. Two shares with one number give it a probability of its own.",
         params: &[ParamSpec {
             name: "quantiles",
             takes: ParamType::List,

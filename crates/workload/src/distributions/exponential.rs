@@ -10,8 +10,7 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "exponential",
         about: "Exponential: the time until the next of independent events",
-        details: "P(X <= x) = 1 - exp(-x / mean). Drawn by inversion, -mean * ln U (Devroye, \"Non-Uniform Random Variate\n\
-                  Generation\", 1986, II.2).",
+        details: "P(X <= x) = 1 - exp(-x/mean), drawn by inversion (Devroye, \"Non-Uniform Random Variate Generation\", 1986, II.2).",
         params: &[MEAN],
         example: "exponential mean=5ms",
     },

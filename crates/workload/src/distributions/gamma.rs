@@ -9,10 +9,9 @@ use crate::Rng;
 pub static KIND: Kind = Kind {
     form: Definition {
         name: "gamma",
-        about: "Gamma: with a shape below 1 more variable than exponential, above 1 more regular (Erlang)",
-        details: "Density x^(shape - 1) * exp(-x / scale) / (Gamma(shape) * scale^shape), scale = mean / shape. Drawn by the method\n\
-                  of Marsaglia and Tsang (\"A Simple Method for Generating Gamma Variables\", 2000). The squared coefficient of\n\
-                  variation is 1 / shape.",
+        about: "Gamma: more or less variable than exponential",
+        details: "Density x^(shape-1)·exp(-x/scale) / (Gamma(shape)·scale^shape), scale = mean/shape (Marsaglia and Tsang, 2000).\n\
+                  CV² is 1/shape.",
         params: &[MEAN, SHAPE],
         example: "gamma mean=5ms shape=0.25",
     },

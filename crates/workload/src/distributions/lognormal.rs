@@ -10,9 +10,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "lognormal",
         about: "Lognormal: the logarithm is normally distributed",
-        details: "X = exp(mu + sigma * Z) with Z normal and mu = ln mean - sigma^2 / 2 (Johnson, Kotz and Balakrishnan,\n\
-                  \"Continuous Univariate Distributions\", vol. 1, ch. 14). The squared coefficient of variation is\n\
-                  exp(sigma^2) - 1.",
+        details: "X = exp(mu + sigma·Z) with Z normal, mu = ln mean - sigma²/2 (Johnson, Kotz and Balakrishnan, \"Continuous\n\
+                  Univariate Distributions\", vol. 1, ch. 14). CV² is exp(sigma²) - 1.",
         params: &[MEAN, SIGMA],
         example: "lognormal mean=5ms sigma=1.5",
     },

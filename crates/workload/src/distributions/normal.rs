@@ -10,8 +10,7 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "normal",
         about: "Normal: around a mean, with the same chance above and below",
-        details: "P(X <= x) = erfc((mean - x) / (deviation * sqrt 2)) / 2. Drawn by the method of Box and Muller (1958). Numbers\n\
-                  below zero occur; a time below zero counts as zero.",
+        details: "P(X <= x) = erfc((mean - x) / (deviation·√2)) / 2 (Box and Muller, 1958). A time below zero counts as zero.",
         params: &[
             ParamSpec {
                 name: "mean",

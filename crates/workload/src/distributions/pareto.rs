@@ -10,11 +10,9 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "pareto",
         about: "Pareto: heavy tails, a few numbers are very large",
-        details: "P(X > x) = (smallest / x)^shape, drawn by inversion (Johnson, Kotz and Balakrishnan, \"Continuous Univariate\n\
-                  Distributions\", vol. 1, ch. 20). With `largest` it is the bounded Pareto distribution (Crovella,\n\
-                  Harchol-Balter and Murta, \"Task Assignment in a Distributed System\", 1998). The smallest number follows\n\
-                  from the mean; without `largest` it is mean * (shape - 1) / shape. Up to shape 2 the variance is infinite\n\
-                  unless there is a largest number.",
+        details: "P(X > x) = (smallest/x)^shape, drawn by inversion (Johnson, Kotz and Balakrishnan, ch. 20), with `largest` bounded\n\
+                  (Crovella, Harchol-Balter and Murta, 1998). `smallest` follows from the mean: mean·(shape-1)/shape without\n\
+                  `largest`. Up to shape 2 the variance is infinite without `largest`.",
         params: &[MEAN, SHAPE, LARGEST],
         example: "pareto mean=5ms shape=1.5 largest=10s",
     },
@@ -25,14 +23,14 @@ pub(crate) const SHAPE: ParamSpec = ParamSpec {
     name: "shape",
     takes: ParamType::Positive,
     default: ParamDefault::Value("1.5"),
-    help: "exponent of the tail, from 0.1 to 100, and above 1 without `largest`; up to 2 the tail is heavy",
+    help: "exponent of the tail, from 0.1 to 100, above 1 without `largest`",
 };
 
 pub(crate) const LARGEST: ParamSpec = ParamSpec {
     name: "largest",
     takes: ParamType::Time,
     default: ParamDefault::Described("unbounded"),
-    help: "largest time, in seconds or with a unit",
+    help: "largest time",
 };
 
 /// With this mean, and the settings [`SHAPE`] and [`LARGEST`].

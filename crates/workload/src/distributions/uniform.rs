@@ -10,13 +10,13 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "uniform",
         about: "All numbers between two are equally likely",
-        details: "The mean is (from + to) / 2.",
+        details: "The mean is (from + to)/2.",
         params: &[
             ParamSpec {
                 name: "from",
                 takes: ParamType::Time,
                 default: ParamDefault::Value("0"),
-                help: "smallest number, in seconds or with a unit",
+                help: "smallest number",
             },
             ParamSpec { name: "to", takes: ParamType::Time, default: ParamDefault::Required, help: "largest number" },
         ],

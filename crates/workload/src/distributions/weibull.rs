@@ -9,9 +9,9 @@ use crate::Rng;
 pub static KIND: Kind = Kind {
     form: Definition {
         name: "weibull",
-        about: "Weibull: with a shape below 1 more variable than exponential, above 1 more regular",
-        details: "P(X > x) = exp(-(x / scale)^shape), drawn by inversion (Johnson, Kotz and Balakrishnan, \"Continuous Univariate\n\
-                  Distributions\", vol. 1, ch. 21). The scale is mean / Gamma(1 + 1 / shape).",
+        about: "Weibull: more or less variable than exponential",
+        details: "P(X > x) = exp(-(x/scale)^shape), scale = mean / Gamma(1 + 1/shape), drawn by inversion (Johnson, Kotz and\n\
+                  Balakrishnan, ch. 21).",
         params: &[MEAN, SHAPE],
         example: "weibull mean=5ms shape=0.5",
     },

@@ -10,9 +10,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "zipf",
         about: "Zipf: whole numbers from 1, each less frequent than the one before",
-        details: "P(X = n) is proportional to 1 / n^exponent, for n from 1 to `numbers`. Drawn by rejection-inversion (Hörmann and\n\
-                  Derflinger, \"Rejection-Inversion to Generate Variates from Monotone Discrete Distributions\", 1996), which is\n\
-                  exact for every exponent. The mean is H(exponent - 1) / H(exponent) with H(s) = 1 + 1/2^s + ... + 1/numbers^s.",
+        details: "P(X = n) is in proportion to 1/n^exponent, n from 1 to `numbers`, drawn exactly by rejection-inversion (Hörmann and\n\
+                  Derflinger, 1996). The mean is H(exponent-1)/H(exponent), H(s) = 1 + 1/2^s + ... + 1/numbers^s.",
         params: &[
             ParamSpec {
                 name: "numbers",

@@ -36,7 +36,8 @@ pub fn jobs(file: &JobFile) -> Result<(Vec<Job>, Vec<Ignored>), String> {
                 let known = OPTIONS.iter().flat_map(|option| option.names).copied();
                 let near = did_you_mean(&setting.name, known.clone());
                 // The list of all options would be two pages long.
-                let near = if near.starts_with("known") { "docs/workloads.md lists fio's options" } else { &near };
+                let near =
+                    if near.starts_with("known") { "docs/generated/job-options.md lists fio's options" } else { &near };
                 problems.push(format!("{}: {}: unknown option; {near}", setting.place, setting.name));
                 continue;
             };

@@ -85,4 +85,6 @@ fn named(file: &str, problems: String) -> String {
 }
 
 #[cfg(test)]
+mod counts;
+#[cfg(test)]
 pub(crate) mod tests;

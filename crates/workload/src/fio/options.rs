@@ -122,7 +122,7 @@ pub static OPTIONS: &[JobOption] = &[
     refused(&["flow_watermark"], "keeps jobs in proportion; use rate_iops for each"),
     refused(&["thinktime_iotime"], "pauses after a time of work; use thinktime_blocks"),
     refused(&["read_iolog"], "a log of requests; convert it with iosonar convert, and replay it"),
-    refused(&["opendir"], "the files of a folder; name them by filename"),
+    refused(&["opendir"], "the files of a directory; name them by filename"),
     refused(&["profile"], "a workload inside of fio; see iosonar workload list"),
     refused(&["exitall"], "ends all jobs with the first; set runtime for each"),
     refused(&["exit_what"], "ends other jobs with this one; set runtime for each"),

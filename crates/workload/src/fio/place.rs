@@ -14,8 +14,10 @@ pub struct Places {
     pub is_own: bool,
     /// Files side by side in a region.
     pub files: u64,
-    /// The bytes of a clone's files, if that is known.
+    /// The bytes of a clone's files in whole sectors, if that is known.
     pub bytes: Option<u64>,
+    /// What fio takes for their size.
+    pub size: Option<u64>,
 }
 
 /// More clones with regions of their own than this would make the text too long to read.
@@ -76,7 +78,12 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
         return Err(job.error(if job.has("filesize") { "filesize" } else { "size" }, "too large"));
     }
     let inside = if names.as_ref().is_some_and(|names| names.len() > 1) { 1 } else { files };
-    let Some(names) = names else { return own_files(job, devices, clones, length, offset, inside) };
+    let exact = match (job.number("filesize")?.filter(|bytes| *bytes > 0), size) {
+        (Some(each), _) => Some(each.saturating_mul(files)),
+        (None, Some(Extent::Bytes(bytes))) => Some(bytes),
+        _ => None,
+    };
+    let Some(names) = names else { return own_files(job, devices, clones, (length, exact), offset, inside) };
     let region = |devices: &mut Devices, name: &str, from: Extent| -> Result<Region, String> {
         let mixed = "an offset in bytes and a size in percent, or the reverse; write both in the same way";
         let to = length.map(|length| length.after(from).ok_or_else(|| job.error("offset", mixed))).transpose()?;
@@ -93,7 +100,7 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
     let all = |devices: &mut Devices, from| {
         names.iter().map(|name| region(devices, name, from)).collect::<Result<Vec<_>, _>>()
     };
-    let places = |regions, is_own| Places { clones, regions, is_own, files: inside, bytes };
+    let places = |regions, is_own| Places { clones, regions, is_own, files: inside, bytes, size: exact };
     let Some(increment) = increment else {
         return Ok(places(vec![all(devices, offset)?], false));
     };
@@ -130,7 +137,7 @@ fn own_files(
     job: &Job,
     devices: &mut Devices,
     clones: u64,
-    length: Option<Extent>,
+    (length, size): (Option<Extent>, Option<u64>),
     offset: Extent,
     files: u64,
 ) -> Result<Places, String> {
@@ -154,7 +161,7 @@ fn own_files(
     // Jobs have files of their own even if they have the same name.
     let device = devices.number(&format!("\0{}:{}", job.place, job.name), &job.name, Some(end));
     let region = Region { device, from: Extent::Bytes(offset), to: Some(Extent::Bytes(end)) };
-    Ok(Places { clones, regions: vec![vec![region]], is_own: clones > 1, files, bytes: Some(bytes) })
+    Ok(Places { clones, regions: vec![vec![region]], is_own: clones > 1, files, bytes: Some(bytes), size })
 }
 
 /// The files that all clones share; `None` if each clone has its own.

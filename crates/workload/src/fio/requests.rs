@@ -16,6 +16,8 @@ pub struct Part {
     pub direction: usize,
     pub weight: f64,
     pub sizes: Sizes,
+    /// fio's least size, in bytes.
+    pub least: u64,
     /// As in a program.
     pub positions: String,
     /// In bytes.
@@ -73,38 +75,88 @@ fn mixed(job: &Job) -> Result<[f64; 3], String> {
     Ok([reads, 100.0 - reads, 0.0])
 }
 
-/// The sizes for reads, writes and discards.
-fn sizes(job: &Job) -> Result<[Sizes; 3], String> {
+/// The sizes of a direction, and the least one, fio's unit of positions.
+#[derive(Clone, Debug)]
+struct OfDirection {
+    sizes: Sizes,
+    least: u64,
+}
+
+impl OfDirection {
+    fn of(sizes: Sizes) -> Self {
+        Self { least: sizes.smallest(), sizes }
+    }
+}
+
+/// The sizes for reads, writes and discards. fio takes bs if there is no other option; bssplit also sets the least and the
+/// largest size, and a later bsrange sets these again.
+fn sizes(job: &Job) -> Result<[OfDirection; 3], String> {
     let one = |text: &str| Sizes::new(vec![(job.number_of(text)?, 1.0)]);
-    let mut sizes = job.triple("bs", one)?;
-    if job.has("bsrange") && !job.is_later("bs", "bsrange") {
-        // Reads, writes and discards may also be separated by slashes.
-        let text = job.text("bsrange").unwrap_or_default().replace('/', ",");
-        let all = super::values::triple(&text).and_then(|parts| {
-            let [read, write, discard] = parts.map(|part| part.map(|text| range(job, &text)).transpose());
-            Ok([read?, write?, discard?])
-        });
-        sizes = all.map_err(|why| job.error("bsrange", &why))?;
+    let ends = match job.has("bsrange") {
+        true => {
+            // Reads, writes and discards may also be separated by slashes.
+            let text = job.text("bsrange").unwrap_or_default().replace('/', ",");
+            let all = super::values::triple(&text).and_then(|parts| {
+                let [read, write, discard] = parts.map(|part| part.map(|text| ends(job, &text)).transpose());
+                Ok([read?, write?, discard?])
+            });
+            all.map_err(|why| job.error("bsrange", &why))?
+        }
+        false => [None; 3],
+    };
+    let ranges = ends.map(|ends| ends.map(range).transpose());
+    let [read, write, discard] = match (job.has("bssplit"), job.has("bsrange")) {
+        (true, has_range) => {
+            let is_bounded = has_range && job.is_later("bsrange", "bssplit");
+            let [read, write, discard] = job.triple("bssplit", |text| split(job, text))?;
+            let bounded = |split: Option<Vec<(u64, f64)>>, ends: Option<(u64, u64)>| {
+                split.map(|split| bounded(split, ends.filter(|_| is_bounded))).transpose()
+            };
+            [bounded(read, ends[0]), bounded(write, ends[1]), bounded(discard, ends[2])]
+                .map(|sizes| sizes.map_err(|why| job.error("bssplit", &why)))
+        }
+        (false, true) => ranges.map(|sizes| Ok(sizes.map_err(|why| job.error("bsrange", &why))?.map(OfDirection::of))),
+        (false, false) => job.triple("bs", one)?.map(|sizes| Ok(sizes.map(OfDirection::of))),
+    };
+    let or_default = |sizes: Option<OfDirection>| sizes.unwrap_or_else(|| OfDirection::of(Sizes::one(4096)));
+    Ok([or_default(read?), or_default(write?), or_default(discard?)])
+}
+
+/// Sizes as fio issues them: multiples of the least one, up to the largest one.
+fn bounded(split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<OfDirection, String> {
+    let drawn = || split.iter().filter(|(_, weight)| *weight > 0.0).map(|(size, _)| *size);
+    // Those that are never drawn count as well.
+    let all = || split.iter().map(|(size, _)| *size);
+    let of_split = (all().min().unwrap_or(4096), all().max().unwrap_or(4096));
+    let (least, largest) = ends.unwrap_or(of_split);
+    if least == largest {
+        return Ok(OfDirection::of(Sizes::new(vec![(least, 1.0)])?));
     }
-    if job.has("bssplit") {
-        sizes = job.triple("bssplit", |text| split(job, text))?;
+    if least == 0 {
+        return Err("a size is 0".into());
     }
-    Ok(sizes.map(|sizes| sizes.unwrap_or_else(|| Sizes::one(4096))))
+    if let Some(small) = drawn().find(|size| *size < least) {
+        return Err(format!("{small} bytes are less than the least size of bsrange, with which fio ends the job"));
+    }
+    let as_issued = |size: u64| (size / least * least).min(largest);
+    let sizes = Sizes::new(split.into_iter().map(|(size, weight)| (as_issued(size), weight)).collect())?;
+    Ok(OfDirection { sizes, least })
 }
 
 /// More sizes than this would make the text too long to read.
 const MOST_SIZES: u64 = 4096;
 
-/// `4k-64k`: multiples of the smallest size, each as often.
-fn range(job: &Job, text: &str) -> Result<Sizes, String> {
+/// The ends of `4k-64k`.
+fn ends(job: &Job, text: &str) -> Result<(u64, u64), String> {
     let Some((one, other)) = text.split_once(['-', ':']) else {
         return Err(format!("`{text}` is not a range like 4k-64k"));
     };
     let (one, other) = (job.number_of(one.trim())?, job.number_of(other.trim())?);
-    let (smallest, largest) = (one.min(other), one.max(other));
-    if smallest == 0 {
-        return Err("the smallest size is 0".into());
-    }
+    if one.min(other) == 0 { Err("the smallest size is 0".into()) } else { Ok((one.min(other), one.max(other))) }
+}
+
+/// Multiples of the smallest size, each as often.
+fn range((smallest, largest): (u64, u64)) -> Result<Sizes, String> {
     let count = largest.div_ceil(smallest);
     if count > MOST_SIZES {
         return Err(format!("{count} sizes, more than {MOST_SIZES}; use a larger smallest size, or bssplit"));
@@ -115,7 +167,7 @@ fn range(job: &Job, text: &str) -> Result<Sizes, String> {
 }
 
 /// `4k/10:64k/50:32k`: sizes with percentages; those without one share the rest.
-fn split(job: &Job, text: &str) -> Result<Sizes, String> {
+fn split(job: &Job, text: &str) -> Result<Vec<(u64, f64)>, String> {
     let (mut all, mut open, mut total) = (Vec::new(), 0_u32, 0.0);
     for part in text.split(':').filter(|part| !part.is_empty()) {
         let (size, percent) = part.split_once('/').unwrap_or((part, ""));
@@ -140,7 +192,7 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
         return Err(format!("the percentages add up to {total}, not 100"));
     }
     let rest = (100.0 - total) / f64::from(open.max(1));
-    Sizes::new(all.into_iter().map(|(size, percent)| (size, percent.unwrap_or(rest))).collect())
+    Ok(all.into_iter().map(|(size, percent)| (size, percent.unwrap_or(rest))).collect())
 }
 
 /// The kinds of requests of a job, on each of the regions.
@@ -163,9 +215,9 @@ pub fn parts(
         if share == 0.0 {
             continue;
         }
-        let sizes = sizes[if directions.is_trimwrite { WRITE } else { direction }].clone();
+        let OfDirection { sizes, least } = sizes[if directions.is_trimwrite { WRITE } else { direction }].clone();
         let align = match directions.is_random {
-            true => aligns[direction].unwrap_or_else(|| sizes.smallest()),
+            true => aligns[direction].unwrap_or(least),
             false => sizes.unit(),
         };
         if align % 512 != 0 {
@@ -179,6 +231,7 @@ pub fn parts(
                     direction,
                     weight,
                     sizes: sizes.clone(),
+                    least,
                     positions: positions.into(),
                     align,
                     region,
@@ -189,7 +242,16 @@ pub fn parts(
                     add(
                         *region,
                         1.0,
-                        &positions(job, directions, direction, modifier, &sizes, align, places.files, service, notes)?,
+                        &positions(
+                            job,
+                            directions,
+                            direction,
+                            modifier,
+                            (&sizes, least, align),
+                            places.files,
+                            service,
+                            notes,
+                        )?,
                     );
                     continue;
                 }
@@ -225,7 +287,7 @@ pub fn parts(
             }
         }
     }
-    let has_map = |part: &&Part| ["shuffled", "random-map"].contains(&&part.positions[..]);
+    let has_map = |part: &&Part| ["shuffled", "random-map"].iter().any(|map| part.positions.contains(map));
     let maps: Vec<&Part> = parts.iter().filter(has_map).collect();
     let is_alike = |part: &&Part| part.sizes == maps[0].sizes && part.align == maps[0].align;
     if !directions.is_trimwrite
@@ -245,7 +307,8 @@ fn aligns(job: &Job) -> Result<[Option<u64>; 3], String> {
 /// How files take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Service {
-    /// At random, or in turn, for so many requests at a time.
+    /// In turn, or at random, for so many requests at a time.
+    InTurn(u64),
     Random(u64),
     /// One after the other.
     Sequential,
@@ -257,7 +320,8 @@ fn service(job: &Job) -> Result<Service, String> {
     let count =
         count.map_or(Ok(1), |count| job.number_of(count)).map_err(|why| job.error("file_service_type", &why))?;
     match kind {
-        "roundrobin" | "random" => Ok(Service::Random(count.max(1))),
+        "roundrobin" => Ok(Service::InTurn(count.max(1))),
+        "random" => Ok(Service::Random(count.max(1))),
         "sequential" => Ok(Service::Sequential),
         _ => Err(job.error("file_service_type", "files with different shares; write a job for each, with its rate")),
     }
@@ -270,8 +334,7 @@ fn positions(
     directions: Directions,
     direction: usize,
     modifier: Option<&str>,
-    sizes: &Sizes,
-    align: u64,
+    (sizes, least, align): (&Sizes, u64, u64),
     files: u64,
     service: Service,
     notes: &mut Vec<String>,
@@ -287,22 +350,19 @@ fn positions(
                 );
                 strided(job, skip, sizes)
             }
-            (None, 1, _) | (None, _, Service::Sequential) => Ok("sequential".into()),
-            (None, _, Service::Random(run)) => {
-                if !job.text("file_service_type").is_some_and(|text| text.starts_with("random")) {
-                    note(notes, "files are chosen at random, with equal shares; fio takes them in turn");
-                }
-                let run = if run > 1 { format!(" run={run}") } else { String::new() };
-                Ok(format!("streams count={files}{run}"))
-            }
+            (None, ..) => Ok(in_files(files, service, "sequential")),
         };
     }
+    let in_files = |positions: &str| in_files(files, service, positions);
     let random = job.triple("percentage_random", |text| match job.number_of(text)? {
         percent @ 0..=100 => Ok(percent),
         _ => Err("a percentage from 0 to 100".into()),
     })?[direction]
         .unwrap_or(100);
     let law = law(job, direction)?;
+    let maps = law.is_none() && !job.flag("norandommap")?;
+    // Requests of one size keep to blocks without a map, but for repetitions.
+    let has_map = maps && (!sizes.is_one() || sizes.largest() != least) && least == align;
     if law.is_some() && (modifier.is_some() || random < 100) {
         return Err(job.error(
             "random_distribution",
@@ -319,21 +379,23 @@ fn positions(
         let count = job.number_of(count).ok().filter(|count| *count > 0);
         let count = count.ok_or_else(|| job.error("rw", "the number behind the colon is not a number of requests"))?;
         if count > 1 {
-            return Ok(format!("runs length={count}"));
+            return Ok(in_files(&format!("{} length={count}", if has_map { "random-map" } else { "runs" })));
         }
     }
+    if random == 0 {
+        return Ok(in_files("sequential"));
+    }
     if random < 100 {
-        return Ok(if random == 0 { "sequential".into() } else { format!("runs random={random}%") });
+        return Ok(in_files(&format!("{} random={random}%", if has_map { "random-map" } else { "runs" })));
     }
     if let Some(law) = law {
         return Ok(law);
     }
-    let maps = !job.flag("norandommap")?;
     if maps && sizes.is_one() && sizes.largest() == align {
-        return Ok("shuffled".into());
+        return Ok(in_files("shuffled"));
     }
-    if maps && !sizes.is_one() && sizes.smallest() == align {
-        return Ok("random-map".into());
+    if has_map {
+        return Ok(in_files("random-map"));
     }
     if maps {
         note(
@@ -341,7 +403,24 @@ fn positions(
             "positions are drawn independently, as with norandommap; fio's map of blocks would avoid repetitions",
         );
     }
-    Ok("uniform".into())
+    Ok(in_files("uniform"))
+}
+
+/// Positions in several files side by side.
+fn in_files(files: u64, service: Service, positions: &str) -> String {
+    let (order, run) = match service {
+        _ if files == 1 => return positions.into(),
+        Service::Sequential => return positions.into(),
+        Service::InTurn(run) => ("", run),
+        Service::Random(run) => (" order=random", run),
+    };
+    let run = if run > 1 { format!(" run={run}") } else { String::new() };
+    let of = match positions {
+        "sequential" => String::new(),
+        positions if positions.contains(' ') => format!(" of='{positions}'"),
+        positions => format!(" of={positions}"),
+    };
+    format!("files count={files}{order}{run}{of}")
 }
 
 /// `rw=write:8k`: so many bytes are left out after each request.

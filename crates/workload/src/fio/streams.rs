@@ -115,7 +115,8 @@ pub fn streams(
 /// The option of a job that a key of its streams comes from: the first that it has.
 const OPTIONS_OF_KEYS: &[(&str, &[&str])] = &[
     ("sizes", &["bssplit", "bsrange", "bs"]),
-    ("positions", &["random_distribution", "percentage_random", "rw"]),
+    ("redraw_sizes", &["bssplit", "bsrange"]),
+    ("positions", &["random_distribution", "percentage_random", "nrfiles", "rw"]),
     ("op", &["rw"]),
     ("mix", &["rwmixread", "rwmixwrite", "rw"]),
     ("align", &["ba", "bssplit", "bsrange", "bs"]),
@@ -199,6 +200,11 @@ fn flushes(job: &Job, directions: Directions, notes: &mut Vec<String>) -> Result
     Ok(every)
 }
 
+/// Whether each file has a sequence.
+fn is_sequence_of_files(positions: &str) -> bool {
+    positions.starts_with("files") && !["shuffled", "random-map", "uniform"].iter().any(|kind| positions.contains(kind))
+}
+
 /// What is known of a job, or of one of its clones.
 struct Described<'a> {
     job: &'a Job,
@@ -218,7 +224,7 @@ impl Described<'_> {
             "sync" | "1" | "dsync" => true,
             _ => return Err(self.job.error("sync", "it is none, sync or dsync")),
         };
-        for Part { direction, weight, sizes, positions, align, region } in parts {
+        for Part { direction, weight, sizes, positions, align, region, .. } in parts {
             let operation = match *direction {
                 READ => "read",
                 WRITE if is_synchronous => "fua",
@@ -226,8 +232,8 @@ impl Described<'_> {
                 _ => "discard",
             };
             // Sequences of reads and of writes are independent of each other.
-            let is_sequence =
-                ["sequential", "strided", "streams", "runs"].iter().any(|kind| positions.starts_with(kind));
+            let is_sequence = ["sequential", "strided", "runs"].iter().any(|kind| positions.starts_with(kind))
+                || is_sequence_of_files(positions);
             let same = groups.iter_mut().find(|group| {
                 !is_sequence
                     && (&group.sizes, &group.positions, group.align, &group.region)
@@ -242,6 +248,7 @@ impl Described<'_> {
                     positions: positions.clone(),
                     align: *align,
                     region: *region,
+                    redraws: !sizes.is_one(),
                 }),
             }
         }
@@ -452,6 +459,11 @@ impl Described<'_> {
             let order = match &first.positions[..] {
                 "sequential" => "sequential ".to_owned(),
                 "shuffled" | "random-map" => "random (each block once) ".to_owned(),
+                files if files.starts_with("files") => {
+                    let (files, kind) = files.split_once(" of=").unwrap_or((files, "sequential"));
+                    let count = files.split_once("count=").map_or("", |(_, count)| count).split(' ').next();
+                    format!("{kind} (in {} files) ", count.unwrap_or_default())
+                }
                 "uniform" if of(direction).count() > 1 && of(direction).any(|part| part.region != first.region) => {
                     "random (by zones or devices) ".to_owned()
                 }

@@ -60,7 +60,14 @@ fn each_option_has_its_meaning() {
         ("rw=randrw bs=4k,64k size=1m norandommap", "op = \"write\"\nsizes = \"64k\""),
         ("rw=read bs=1m size=8m", "sizes = \"1M\""),
         ("rw=read bs=4k bsrange=4k-12k size=1m", "sizes = \"4k:1,8k:1,12k:1\""),
-        ("rw=read bsrange=4k-12k bs=4k size=1m", "sizes = \"4k\""),
+        ("rw=read bsrange=4k-12k bs=4k size=1m", "sizes = \"4k:1,8k:1,12k:1\"\nredraw_sizes = true"),
+        ("rw=read bssplit=4k/50:10k/50 size=1m", "sizes = \"4k:50,8k:50\""),
+        (
+            "rw=randread bssplit=8k/50:64k/50 bsrange=4k-32k size=1m",
+            "sizes = \"8k:50,32k:50\"\nredraw_sizes = true\npositions = \"random-map\"\nregion",
+        ),
+        ("rw=randread bssplit=4k/50:8k/50 percentage_random=30 size=1m", "positions = \"random-map random=30%\""),
+        ("rw=randread bssplit=4k/50:8k/50 percentage_random=30 norandommap size=1m", "positions = \"runs random=30%\""),
         ("rw=read bssplit=4k/70:64k size=1m", "sizes = \"4k:70,64k:30\""),
         ("rw=randwrite bssplit=4k/100,8k/50:16k/50 size=1m norandommap", "sizes = \"8k:50,16k:50\""),
         ("rw=randread random_distribution=zipf:1.2 size=1m", "positions = \"zipf exponent=1.2 ranks=hashed\""),
@@ -186,7 +193,11 @@ fn a_flush_after_writes_of_a_mix_is_noted() {
 #[test]
 fn several_files_of_a_job_take_turns() {
     let of = |service: &str| streams(&format!("[a]\nnrfiles=4\nfile_service_type={service}\nsize=16m\n"));
-    assert!(of("random:8").contains("positions = \"streams count=4 run=8\""));
+    assert!(of("roundrobin").contains("positions = \"files count=4\"\nrequests = 4096"), "{}", of("roundrobin"));
+    assert!(of("random:8").contains("positions = \"files count=4 order=random run=8\""));
+    assert!(of("roundrobin\nrw=randread").contains("positions = \"files count=4 of=shuffled\""));
+    let runs = of("roundrobin\nrw=randread\nbsrange=4k-8k\npercentage_random=9");
+    assert!(runs.contains("positions = \"files count=4 of='random-map random=9%'\""), "{runs}");
     assert!(of("sequential").contains("positions = \"sequential\""));
     // Each of three files has a third of the size, in whole sectors.
     let text = streams("[a]\nfilename=x1:x2:x3\nsize=1m\n");
@@ -273,7 +284,7 @@ fn what_a_program_cannot_say_is_refused_by_name_and_line() {
         ("verify=crc32c rw=write", "job.fio:4: verify=crc32c: cannot be converted: fio reads back"),
         ("verify_backlog=8", "job.fio:4: verify_backlog=8: cannot be converted"),
         ("iodept=4", "job.fio:4: iodept: unknown option; did you mean iodepth?"),
-        ("zzzzzz=4", "job.fio:4: zzzzzz: unknown option; docs/workloads.md"),
+        ("zzzzzz=4", "job.fio:4: zzzzzz: unknown option; docs/generated/job-options.md"),
         ("ioengine=cpuio cpuload=5", "job.fio:4: ioengine=cpuio: cannot be converted: cpuio makes no reads"),
         ("rw=read:-8k", "job.fio:4: rw=read:-8k: backwards"),
         ("rw=foo", "job.fio:4: rw=foo: unknown"),
@@ -336,31 +347,31 @@ fn nothing_is_ignored_in_silence() {
     assert_eq!(conversion.meanings, ["a: keeps one request outstanding: sequential writes of 4k; on a; 256 requests"]);
 }
 
-/// The tables of options in `docs/workloads.md`. After a change: `UPDATE_DOCS=1 cargo test --workspace docs_have_all_options`.
+const OPTIONS_HEAD: &str = "\
+# Options of job files
+
+<!-- Generated from crates/workload/src (UPDATE_DOCS=1 cargo test -p iosonar-workload docs_have_all_options). -->
+
+What becomes of each option of fio and vdbench when a [job file](../job-files.md) is converted.
+";
+
 #[test]
 fn docs_have_all_options() {
     use crate::conversion::options::described;
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workloads.md");
-    let mut text = std::fs::read_to_string(file).unwrap();
-    let found = text.clone();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/generated/job-options.md");
     let vdbench = [
         ("General", crate::vdbench::GENERAL),
         ("`sd`", crate::vdbench::SD),
         ("`wd`", crate::vdbench::WD),
         ("`rd`", crate::vdbench::RD),
     ];
-    let vdbench = vdbench.map(|(title, options)| format!("#### {title}\n\n{}", described(options)));
-    for (mark, table) in [("fio", described(OPTIONS)), ("vdbench", vdbench.join("\n"))] {
-        let (begin, end) = (format!("<!-- options of {mark} -->\n"), format!("<!-- end of the options of {mark} -->"));
-        let (before, rest) = text.split_once(&begin).expect("the table begins");
-        let (_, after) = rest.split_once(&end).expect("the table ends");
-        text = format!("{before}{begin}\n{table}\n{end}{after}");
-    }
+    let vdbench = vdbench.map(|(title, options)| format!("### {title}\n\n{}", described(options)));
+    let text = format!("{OPTIONS_HEAD}\n## fio\n\n{}\n## vdbench\n\n{}", described(OPTIONS), vdbench.join("\n"));
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(file, &text).unwrap();
-        return;
     }
-    assert!(found == text, "docs/workloads.md is out of date: run this test with UPDATE_DOCS=1");
+    let found = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(found == text, "docs/generated/job-options.md is out of date: run this test with UPDATE_DOCS=1");
 }
 
 mod any_text {

@@ -11,7 +11,7 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "hotspots",
         about: "Most requests go to a small share of the address space",
-        details: "The hot spots are of equal size and evenly spaced.",
+        details: "The hot spots have equal sizes and distances.",
         params: &[
             ParamSpec {
                 name: "spots",

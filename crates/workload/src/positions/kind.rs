@@ -16,6 +16,9 @@ pub struct Kind {
 /// Creates the positions for a space; the number is the seed of the load.
 pub(super) type Build = fn(&Settings, Space, u64) -> Result<Box<dyn Positions>, String>;
 
+/// Draws a size of at most this length; `None` if all sizes are longer.
+pub(crate) type Draw<'a> = dyn FnMut(Sectors) -> Option<Sectors> + 'a;
+
 /// An endless sequence of positions.
 pub trait Positions: Send {
     /// The position of the next request, which has this length.
@@ -24,6 +27,13 @@ pub trait Positions: Send {
     /// The position and the length of the next request, which may become shorter than asked for.
     fn next_request(&mut self, sectors: Sectors, rng: &mut Rng) -> (Sector, Sectors) {
         (self.next(sectors, rng), sectors)
+    }
+
+    /// The position and the length of the next request, whose size is drawn after the position, among those that fit before the
+    /// end of the space.
+    fn next_fitting(&mut self, draw: &mut Draw<'_>, rng: &mut Rng) -> (Sector, Sectors) {
+        let sectors = draw(Sectors(u64::MAX)).unwrap_or_default();
+        self.next_request(sectors, rng)
     }
 
     /// A notice if a setting was reduced because the space is too small for it.

@@ -14,12 +14,9 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "measured",
         about: "The locality of a recorded load: runs, returns, and new positions",
-        details: "A request continues an earlier one at its end, with the probability `sequential`; or it returns to the start of\n\
-                  an earlier one, with the probability `returns`; or it goes to a new position, drawn by inversion from\n\
-                  quantiles. `continued` and `back` are the quantiles of how many requests ago the earlier one was; positions\n\
-                  that another request has returned to since are avoided. Of the new positions the share `untouched` is where no\n\
-                  request was before. `workload fit` measures all of them. Needs 24 bytes of memory for each request of the\n\
-                  longest distance back, and up to 1 MiB for the touched part of the space.",
+        details: "A request continues an earlier one, returns to the start of an earlier one, or goes to a new position, drawn by\n\
+                  inversion. Positions that another request has returned to since are avoided. `workload fit` measures the settings.\n\
+                  Needs 24 bytes of memory for each request of the longest distance back, and up to 1 MiB for the touched space.",
         params: &[
             ParamSpec {
                 name: "sequential",
@@ -43,7 +40,7 @@ pub static KIND: Kind = Kind {
                 name: "back",
                 takes: ParamType::List,
                 default: ParamDefault::Value("0:1,50%:100,100%:10k"),
-                help: "quantiles of how many requests ago the position was the last time",
+                help: "quantiles of how many requests ago it was",
             },
             ParamSpec {
                 name: "places",
@@ -55,7 +52,7 @@ pub static KIND: Kind = Kind {
                 name: "untouched",
                 takes: ParamType::Share,
                 default: ParamDefault::Value("100%"),
-                help: "share of new positions that are where no request was before, if there is room",
+                help: "share of new positions where no request was before, if there is room",
             },
         ],
         example: "measured sequential=30% returns=40% back=0:1,50%:20,100%:5k places=0:0,70%:10%,100%:100%",

@@ -1,5 +1,6 @@
 //! Where requests go: one file for each kind, and one line in [`KINDS`].
 
+mod files;
 mod hotspots;
 mod kind;
 mod measured;
@@ -17,6 +18,7 @@ mod strided;
 mod uniform;
 mod zipf;
 
+pub(crate) use kind::Draw;
 pub use kind::{Kind, Positions};
 pub(crate) use measured::{MOST_BACK, Touched, shift};
 pub use space::Space;
@@ -37,6 +39,7 @@ pub static KINDS: &[&Kind] = &[
     &random_walk::KIND,
     &runs::KIND,
     &streams::KIND,
+    &files::KIND,
     &measured::KIND,
 ];
 
@@ -60,7 +63,11 @@ pub(crate) fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<
 
 /// What positions of this kind need in memory beside a constant part.
 pub(crate) fn bytes(settings: &Settings, space: Space) -> u64 {
-    if settings.name() == random_map::KIND.form.name { random_map::bytes(space) } else { 0 }
+    match settings.name() {
+        name if name == random_map::KIND.form.name => random_map::bytes(space),
+        name if name == files::KIND.form.name => files::bytes(settings, space),
+        _ => 0,
+    }
 }
 
 /// The slots of the first `count` requests of 4 KiB on a device with `slots` slots of 4 KiB.

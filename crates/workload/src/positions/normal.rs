@@ -12,7 +12,7 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "normal",
         about: "Normally distributed positions around a centre",
-        details: "Positions outside of the space are drawn again, so the distribution is cut off at both ends.",
+        details: "Positions outside of the space are drawn again.",
         params: &[
             ParamSpec {
                 name: "centre",
@@ -30,7 +30,7 @@ pub static KIND: Kind = Kind {
                 name: "placement",
                 takes: ParamType::Word(&["around", "hashed"]),
                 default: ParamDefault::Value("around"),
-                help: "placement of frequent positions: around the centre, or by fio's hash, which scatters them and puts several at the same position",
+                help: "frequent positions are around the centre, or scattered by fio's hash",
             },
         ],
         example: "normal centre=25% deviation=5%",

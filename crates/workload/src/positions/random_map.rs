@@ -1,23 +1,35 @@
 //! Every block once, by a map of the blocks, as fio does it with requests of several sizes.
 
-use iosonar_trace::params::Definition;
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType};
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
-use super::{Kind, Positions, Space};
+use super::runs::{LENGTH, Starts};
+use super::{Draw, Kind, Positions, Space};
 use crate::Rng;
 
 pub static KIND: Kind = Kind {
     form: Definition {
         name: "random-map",
         about: "Every block once, in random order; a request ends before a used block",
-        details: "fio's random map, for requests of several sizes: a block (of the alignment) is drawn, and the first unused one from there\n\
-                  on is the position. A request that would reach a used block becomes shorter, so that the mean size is smaller than\n\
-                  that of the sizes asked for. When all blocks are used, the map is emptied. It needs one bit for each block.",
-        params: &[],
+        details: "fio's random map for several sizes: the first unused block (of the alignment) from a random one on. A request that\n\
+                  would reach a used block becomes shorter, and so does the mean. When all are used, the map is emptied. It needs\n\
+                  one bit for each block. With `random` or `length`, the other requests start where the one before ended; the\n\
+                  map is then also emptied when they reach the end of the space, or have covered as much as it holds.",
+        params: &[
+            ParamSpec {
+                name: "random",
+                takes: ParamType::Share,
+                default: ParamDefault::Value("100%"),
+                help: "share of the requests whose block is drawn",
+            },
+            LENGTH,
+        ],
         example: "random-map",
     },
-    build: |_, space, _| Ok(Box::new(RandomMap { space, map: None })),
+    build: |settings, space, _| {
+        Ok(Box::new(RandomMap { space, starts: Starts::of(settings)?, map: None, next: 0, covered: 0 }))
+    },
 };
 
 /// The memory of the map.
@@ -27,8 +39,37 @@ pub(super) fn bytes(space: Space) -> u64 {
 
 struct RandomMap {
     space: Space,
+    starts: Starts,
     /// Made for the first request, as a program is also checked on devices that are larger than any.
     map: Option<Map>,
+    /// The sector after the last request.
+    next: u64,
+    /// Sectors of all requests since the map was emptied.
+    covered: u64,
+}
+
+impl RandomMap {
+    fn empty(&mut self) {
+        (self.map, self.next, self.covered) = (None, 0, 0);
+    }
+
+    /// A request at an unused block, up to a used one.
+    fn draw_block(&mut self, draw: &mut Draw<'_>, rng: &mut Rng) -> (Sector, Sectors) {
+        let Space { span, align, .. } = self.space;
+        let blocks = (span / align).max(1);
+        let drawn = rng.random_range(0..blocks);
+        let map = self.map.get_or_insert_with(|| Map::new(blocks));
+        let first = map.free_from(drawn).or_else(|| map.free_from(0)).unwrap_or_else(|| {
+            *map = Map::new(blocks);
+            self.covered = 0;
+            drawn
+        });
+        let sectors = draw(self.space.room(first)).unwrap_or_default();
+        let wanted = sectors.0.div_ceil(align).max(1).min(blocks - first);
+        let count = (1..wanted).find(|n| map.is_used(first + n)).unwrap_or(wanted);
+        (first..first + count).for_each(|block| map.use_up(block));
+        (self.space.sector(first), sectors.min(Sectors((count * align).min(span - first * align))))
+    }
 }
 
 impl Positions for RandomMap {
@@ -39,18 +80,27 @@ impl Positions for RandomMap {
     }
 
     fn next_request(&mut self, sectors: Sectors, rng: &mut Rng) -> (Sector, Sectors) {
-        let Space { span, align, .. } = self.space;
-        let blocks = (span / align).max(1);
-        let map = self.map.get_or_insert_with(|| Map::new(blocks));
-        let drawn = rng.random_range(0..blocks);
-        let first = map.free_from(drawn).or_else(|| map.free_from(0)).unwrap_or_else(|| {
-            *map = Map::new(blocks);
-            drawn
-        });
-        let wanted = sectors.0.div_ceil(align).max(1).min(blocks - first);
-        let count = (1..wanted).find(|n| map.is_used(first + n)).unwrap_or(wanted);
-        (first..first + count).for_each(|block| map.use_up(block));
-        (self.space.sector(first), sectors.min(Sectors((count * align).min(span - first * align))))
+        self.next_fitting(&mut |room| Some(sectors.min(room)), rng)
+    }
+
+    fn next_fitting(&mut self, draw: &mut Draw<'_>, rng: &mut Rng) -> (Sector, Sectors) {
+        if self.covered >= self.space.span {
+            self.empty();
+        }
+        let (sector, sectors) = loop {
+            let room = self.space.span - self.next;
+            if self.starts.next(rng) || room == 0 {
+                break self.draw_block(draw, rng);
+            }
+            match draw(Sectors(room)) {
+                Some(sectors) => break (Sector(self.next), sectors),
+                // From the beginning some size fits.
+                None => self.empty(),
+            }
+        };
+        self.next = sector.0 + sectors.0;
+        self.covered += sectors.0;
+        (sector, sectors)
     }
 }
 

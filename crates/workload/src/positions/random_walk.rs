@@ -11,8 +11,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "random-walk",
         about: "Each request is near the one before: a random walk",
-        details: "All distances up to `step`, in both directions, are equally likely. The walk starts anywhere and is reflected at\n\
-                  both ends, so that in the long run all positions are equally likely.",
+        details: "All distances up to `step` are equally likely, in both directions. The walk is reflected at both ends, so in the\n\
+                  long run all positions are equally likely.",
         params: &[ParamSpec {
             name: "step",
             takes: ParamType::Sectors,

@@ -4,16 +4,14 @@ use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Sett
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
-use super::{Kind, Positions, Space};
+use super::{Draw, Kind, Positions, Space};
 use crate::Rng;
 
 pub static KIND: Kind = Kind {
     form: Definition {
         name: "runs",
         about: "Sequential runs that start at random positions",
-        details: "A request goes to a uniformly distributed position, or starts where the one before ended and wraps around at the end\n\
-                  of the space. With `length`, runs have this many requests; otherwise each request starts a run with the\n\
-                  probability `random`.",
+        details: "The starts are uniform. A run wraps around at the end of the space.",
         params: &[
             ParamSpec {
                 name: "random",
@@ -21,32 +19,54 @@ pub static KIND: Kind = Kind {
                 default: ParamDefault::Value("10%"),
                 help: "share of the requests that start a run",
             },
-            ParamSpec {
-                name: "length",
-                takes: ParamType::Count,
-                default: ParamDefault::Described("drawn"),
-                help: "requests of each run, instead of `random`",
-            },
+            LENGTH,
         ],
         example: "runs random=25%",
     },
     build,
 };
 
+pub(super) const LENGTH: ParamSpec = ParamSpec {
+    name: "length",
+    takes: ParamType::Count,
+    default: ParamDefault::Described("drawn"),
+    help: "requests of each run, instead of `random`",
+};
+
 fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>, String> {
-    let length = settings.optional_count("length");
-    if length == Some(0) {
-        return Err("runs: set `length` to 1 or more".into());
+    Ok(Box::new(Runs { space, starts: Starts::of(settings)?, next: None }))
+}
+
+/// Which requests start a run.
+pub(super) struct Starts {
+    random: f64,
+    length: Option<u64>,
+    /// Requests so far.
+    done: u64,
+}
+
+impl Starts {
+    pub fn of(settings: &Settings) -> Result<Self, String> {
+        match settings.optional_count("length") {
+            Some(0) => Err(format!("{}: set `length` to 1 or more", settings.name())),
+            length => Ok(Self { random: settings.number("random"), length, done: 0 }),
+        }
     }
-    Ok(Box::new(Runs { space, random: settings.number("random"), length, done: 0, next: None }))
+
+    /// Whether the next request does.
+    pub fn next(&mut self, rng: &mut Rng) -> bool {
+        let starts = match self.length {
+            Some(length) => self.done.is_multiple_of(length),
+            None => self.random >= 1.0 || rng.random::<f64>() < self.random,
+        };
+        self.done = self.done.wrapping_add(1);
+        starts
+    }
 }
 
 struct Runs {
     space: Space,
-    random: f64,
-    length: Option<u64>,
-    /// Requests of the current run.
-    done: u64,
+    starts: Starts,
     /// The slot after the last request.
     next: Option<u64>,
 }
@@ -54,10 +74,7 @@ struct Runs {
 impl Positions for Runs {
     fn next(&mut self, sectors: Sectors, rng: &mut Rng) -> Sector {
         let slots = self.space.slots_for(sectors);
-        let starts = match self.length {
-            Some(length) => self.done.is_multiple_of(length),
-            None => rng.random::<f64>() < self.random,
-        };
+        let starts = self.starts.next(rng);
         let slot = match self.next {
             Some(next) if !starts => {
                 if next < slots {
@@ -68,9 +85,18 @@ impl Positions for Runs {
             }
             _ => rng.random_range(0..slots),
         };
-        self.done = self.done.wrapping_add(1);
         self.next = Some(slot + self.space.slots_of(sectors));
         self.space.sector(slot)
+    }
+
+    fn next_fitting(&mut self, draw: &mut Draw<'_>, rng: &mut Rng) -> (Sector, Sectors) {
+        let starts = self.starts.next(rng);
+        // At the end of the space, a run is at its end as well; before a rest that is too small, it goes on at the beginning.
+        let next = self.next.filter(|next| !starts && self.space.room(*next).0 > 0);
+        let slot = next.unwrap_or_else(|| rng.random_range(0..self.space.slots_for_smallest()));
+        let (slot, sectors) = self.space.following(slot, draw).unwrap_or_else(|| self.space.first(draw));
+        self.next = Some(slot + self.space.slots_of(sectors));
+        (self.space.sector(slot), sectors)
     }
 }
 

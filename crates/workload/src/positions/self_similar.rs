@@ -12,21 +12,20 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "self-similar",
         about: "Self-similar positions: a share of the requests goes to a share of the positions, and so on within that share",
-        details: "The n-th of N positions is chosen with the probability (n/N)^a - ((n-1)/N)^a, a = log(share) / log(space): the\n\
-                  self-similar distribution of Gray et al. (Quickly generating billion-record synthetic databases, 1994). fio calls it\n\
-                  pareto.",
+        details: "The n-th of N positions has the probability (n/N)^a - ((n-1)/N)^a, a = log(share)/log(space) (Gray et al., 1994).\n\
+                  fio calls it pareto.",
         params: &[
             ParamSpec {
                 name: "share",
                 takes: ParamType::Share,
                 default: ParamDefault::Value("80%"),
-                help: "share of the requests that go to the most frequent positions",
+                help: "share of the requests",
             },
             ParamSpec {
                 name: "space",
                 takes: ParamType::Share,
                 default: ParamDefault::Value("20%"),
-                help: "share of the positions that are the most frequent",
+                help: "share of the positions that they go to",
             },
             ParamSpec { name: "ranks", takes: RANKS, default: ParamDefault::Value("scattered"), help: RANKS_HELP },
         ],

@@ -3,7 +3,7 @@
 use iosonar_trace::params::Definition;
 use iosonar_trace::{Sector, Sectors};
 
-use super::{Kind, Positions, Space};
+use super::{Draw, Kind, Positions, Space};
 use crate::Rng;
 
 pub static KIND: Kind = Kind {
@@ -27,6 +27,12 @@ impl Positions for Sequential {
         let slot = if self.next < self.space.slots_for(sectors) { self.next } else { 0 };
         self.next = slot + self.space.slots_of(sectors);
         self.space.sector(slot)
+    }
+
+    fn next_fitting(&mut self, draw: &mut Draw<'_>, _: &mut Rng) -> (Sector, Sectors) {
+        let (slot, sectors) = self.space.following(self.next, draw).unwrap_or_else(|| self.space.first(draw));
+        self.next = slot + self.space.slots_of(sectors);
+        (self.space.sector(slot), sectors)
     }
 }
 

@@ -12,8 +12,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "shuffled",
         about: "Every position once, in random order, then again in another order",
-        details: "As fio's random map does with requests of one size. The positions are multiples of the largest size, rounded up to the alignment; a rest at\n\
-                  the end of the space that is smaller is left out.",
+        details: "As fio's random map with one size. Positions are multiples of the largest size, rounded up to the alignment; a\n\
+                  smaller rest is left out.",
         params: &[],
         example: "shuffled",
     },

@@ -2,6 +2,8 @@
 
 use iosonar_trace::{Sector, Sectors};
 
+use super::Draw;
+
 /// The slots at which requests may start: multiples of the alignment.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
@@ -11,6 +13,8 @@ pub struct Space {
     pub(super) slots: u64,
     /// Slots that the largest request covers.
     pub(super) largest: u64,
+    /// Sectors of the smallest request.
+    pub(super) smallest: u64,
 }
 
 impl Space {
@@ -23,12 +27,39 @@ impl Space {
             return Err(format!("requests of {} sectors are larger than the span of {} sectors", largest.0, span.0));
         };
         let taken = largest.0.div_ceil(align.0).max(1);
-        Ok(Self { span: span.0, align: align.0, slots: room / align.0 + 1, largest: taken })
+        Ok(Self { span: span.0, align: align.0, slots: room / align.0 + 1, largest: taken, smallest: largest.0 })
+    }
+
+    /// The same for requests of which some are smaller.
+    pub fn with_smallest(self, smallest: Sectors) -> Self {
+        Self { smallest: smallest.0, ..self }
+    }
+
+    /// Slots from which the smallest request fits, whole ones if it is smaller than a slot.
+    pub(super) fn slots_for_smallest(self) -> u64 {
+        let slots =
+            if self.align >= self.smallest { self.span / self.align } else { self.slots_for(Sectors(self.smallest)) };
+        slots.max(1)
+    }
+
+    /// Sectors from a slot to the end.
+    pub(super) fn room(self, slot: u64) -> Sectors {
+        Sectors(self.span.saturating_sub(slot * self.align))
     }
 
     /// Slots from which a request of this length fits.
     pub(super) fn slots_for(self, sectors: Sectors) -> u64 {
         self.span.saturating_sub(sectors.0) / self.align + 1
+    }
+
+    /// A slot with the size of a request from there, if one fits.
+    pub(super) fn following(self, slot: u64, draw: &mut Draw<'_>) -> Option<(u64, Sectors)> {
+        draw(self.room(slot)).map(|sectors| (slot, sectors))
+    }
+
+    /// The same from the beginning, where all sizes fit or the smallest does.
+    pub(super) fn first(self, draw: &mut Draw<'_>) -> (u64, Sectors) {
+        self.following(0, draw).unwrap_or_default()
     }
 
     pub(super) fn sector(self, slot: u64) -> Sector {

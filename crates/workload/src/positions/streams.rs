@@ -11,8 +11,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "streams",
         about: "Several interleaved sequential streams",
-        details: "Each stream has an equal part of the space and wraps around at its end; no request crosses the end of its\n\
-                  stream's part. The number of streams is limited so that the largest request fits into a part.",
+        details: "Each has an equal part of the space and wraps around at its end. The largest request must fit into a part, which\n\
+                  limits their number.",
         params: &[
             ParamSpec {
                 name: "count",

@@ -10,8 +10,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "strided",
         about: "Each request starts at a fixed distance from the one before",
-        details: "At the end of the space the next pass begins where the first request of the pass before ended, and at the start of\n\
-                  the space after a whole stride. With one size that divides the stride, all positions occur equally often.",
+        details: "The next pass starts where the first request of the last one ended; after a whole stride, at the start of the space.\n\
+                  If the stride is a multiple of the only size, all positions occur equally often.",
         params: &[ParamSpec {
             name: "stride",
             takes: ParamType::Sectors,

@@ -4,7 +4,7 @@ use iosonar_trace::params::Definition;
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
-use super::{Kind, Positions, Space};
+use super::{Draw, Kind, Positions, Space};
 use crate::Rng;
 
 pub static KIND: Kind = Kind {
@@ -25,6 +25,11 @@ struct Uniform {
 impl Positions for Uniform {
     fn next(&mut self, sectors: Sectors, rng: &mut Rng) -> Sector {
         self.space.sector(rng.random_range(0..self.space.slots_for(sectors)))
+    }
+
+    fn next_fitting(&mut self, draw: &mut Draw<'_>, rng: &mut Rng) -> (Sector, Sectors) {
+        let slot = rng.random_range(0..self.space.slots_for_smallest());
+        (self.space.sector(slot), draw(self.space.room(slot)).unwrap_or_default())
     }
 }
 

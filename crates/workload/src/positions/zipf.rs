@@ -12,8 +12,8 @@ pub static KIND: Kind = Kind {
     form: Definition {
         name: "zipf",
         about: "Zipf-distributed positions: few very frequent, most rare",
-        details: "The n-th most frequent position is chosen in proportion to 1 / n^exponent. Drawn by rejection-inversion (Hörmann\n\
-                  and Derflinger, 1996), which is exact: every position of the space can be chosen.",
+        details: "P(n-th most frequent position) is in proportion to 1/n^exponent, drawn exactly by rejection-inversion (Hörmann and\n\
+                  Derflinger, 1996).",
         params: &[
             ParamSpec {
                 name: "exponent",

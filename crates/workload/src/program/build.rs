@@ -22,6 +22,7 @@ use super::region::{Extent, Region};
 use super::scripted::{self, Files, Scripted, is_script};
 use crate::conversion::origin::Origins;
 use crate::filament::{FilamentId, Runtime};
+use crate::generated::{MOST_REQUESTS, expected, refuse_many};
 use crate::positions::Space;
 use crate::script::Receiver;
 use crate::{Mix, Sizes, arrivals, distributions, positions};
@@ -211,6 +212,15 @@ pub(super) fn demand(of: &Program, settings: &Settings) -> Result<Demand, String
     })
 }
 
+pub(super) fn check_length(of: &Program, settings: &Settings, until: Nanos) -> Result<(), String> {
+    reread(of, &settings.set, |section| {
+        let devices = placed(section, settings)?;
+        let streams = streams(section, &devices, settings.scale, (&Files::new(of.scripts.clone()), &of.loads))?;
+        let expected = streams.iter().map(|stream| stream.expected_requests(until)).sum::<Result<f64, String>>()?;
+        refuse_many("run", expected).map_err(|why| format!("{}: {why}", of.name))
+    })
+}
+
 fn placed(section: &Section<'_, '_>, settings: &Settings) -> Result<Vec<Placed>, String> {
     if settings.scale == 0 {
         return Err("the scale is 0: set it to 1 or more".into());
@@ -336,6 +346,20 @@ impl Stream {
         self.instances.saturating_mul(own.saturating_add(maps))
     }
 
+    /// About how many requests it asks for in this time, if it is open.
+    fn expected_requests(&self, until: Nanos) -> Result<f64, String> {
+        let Some(kind) = &self.arrivals else { return Ok(0.0) };
+        let (plan, instances) = (&self.plan, self.instances as f64);
+        let (each, mean) = plan.of_transaction();
+        let most = (plan.transactions as f64).min(plan.most_sectors as f64 / (each * mean).max(1.0));
+        let until = until.min(plan.end) - plan.start;
+        let transactions = match most * each * instances > MOST_REQUESTS {
+            true => most.min(expected(&mut *arrivals::build(kind)?, until)),
+            false => most,
+        };
+        Ok(transactions * each * instances)
+    }
+
     /// Whether its requests have times that do not depend on the device.
     fn is_open(&self) -> bool {
         (self.arrivals.is_some() || !matches!(self.kind, Source::Keys)) && !self.plan.is_waiting
@@ -440,7 +464,8 @@ fn streams(
 /// A stream that is a load.
 fn load_stream(section: &Section<'_, '_>, name: String, devices: &[Placed], loads: &Loads) -> Result<Stream, String> {
     recorded::check_keys(section)?;
-    let place = StepSection { step: None, stream: section }.region(devices, 1, &"1s".parse()?, &mut Vec::new())?;
+    let place =
+        StepSection { step: None, stream: section }.region(devices, 1, &"1s".parse()?, false, &mut Vec::new())?;
     let Place::Region { device, first, size, .. } = place else {
         return Err(section.error("region", "a load needs a region of its own"));
     };
@@ -460,8 +485,13 @@ fn script_stream(
     files: &Files,
 ) -> Result<Stream, String> {
     let (instances, is_per_scale) = scripted::instances(section, scale)?;
-    let place =
-        StepSection { step: None, stream: section }.region(devices, instances, &"4k".parse()?, &mut Vec::new())?;
+    let place = StepSection { step: None, stream: section }.region(
+        devices,
+        instances,
+        &"4k".parse()?,
+        false,
+        &mut Vec::new(),
+    )?;
     let (plan, script) = scripted::read(section, &name, devices, (instances as u32, place), others, files)?;
     let (plan, kind) = (Arc::new(plan), Source::Script(script));
     Ok(Stream { name, instances, is_per_scale, arrivals: None, plan, own: Vec::new(), after: Vec::new(), kind })
@@ -594,7 +624,7 @@ fn stream(
     let mut most_sectors = section.parsed("bytes", above_zero(|text| Ok(parse_sectors(text)?.0)))?.unwrap_or(u64::MAX);
     if let Some(passes) = section.parsed("passes", parse_positive)? {
         // How many requests use up a map depends on how often they become shorter.
-        if own.iter().any(|(kind, _)| kind.name() == "random-map") {
+        if steps.iter().any(|step| step.redraws) || own.iter().any(|(kind, _)| kind.name() == "random-map") {
             most_sectors = most_sectors.min((passes * covered(&steps)).clamp(1.0, 1e18) as u64);
         } else {
             transactions = transactions.min(transactions_of_passes(passes, &steps, &weights));
@@ -673,13 +703,14 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
         let innermost = self.step.unwrap_or(self.stream);
         let sizes = self.parsed("sizes", str::parse)?;
         let sizes: Sizes = sizes.map_or_else(|| "4k".parse(), Ok)?;
+        let redraws = self.section("redraw_sizes").flag("redraw_sizes")?.unwrap_or(false);
         let flag = |key| self.step.map_or(Ok(None), |step| step.flag(key));
         let is_same = flag("same")?.unwrap_or(false);
         let place = if is_same {
             if is_first {
                 return Err(innermost.error("same", "the first step has no request before it; remove the key"));
             }
-            let own_keys = ["sizes", "positions", "align", "device", "region", "own_region"];
+            let own_keys = ["sizes", "redraw_sizes", "positions", "align", "device", "region", "own_region"];
             if let Some(key) = own_keys.into_iter().find(|key| innermost.has(key)) {
                 return Err(innermost.error(
                     key,
@@ -688,13 +719,14 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
             }
             Place::Same
         } else {
-            self.region(devices, instances, &sizes, own)?
+            self.region(devices, instances, &sizes, redraws, own)?
         };
         let repeat = self.step.map_or(Ok(None), |step| step.parsed("repeat", above_zero(parse_count)))?.unwrap_or(1);
         if repeat > MOST_REPEATS {
             return Err(innermost.error("repeat", &format!("too large; use at most {MOST_REPEATS}")));
         }
-        Ok(Step { mix: self.mix()?, sizes, place, repeat: repeat as u32, is_waiting: flag("wait")?.unwrap_or(true) })
+        let is_waiting = flag("wait")?.unwrap_or(true);
+        Ok(Step { mix: self.mix()?, sizes, redraws, place, repeat: repeat as u32, is_waiting })
     }
 
     fn mix(&self) -> Result<Mix, String> {
@@ -721,6 +753,7 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
         devices: &[Placed],
         instances: u64,
         sizes: &Sizes,
+        redraws: bool,
         own: &mut Vec<(Kind, Space)>,
     ) -> Result<Place, String> {
         let device = self.parsed("device", |name| {
@@ -741,12 +774,13 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
         let is_own = self.section("own_region").flag("own_region")?.unwrap_or(false);
         let stride = if is_own { size / instances / align * align } else { 0 };
         let size = if is_own { stride } else { size };
-        let largest = sizes.largest();
+        let fitting = sizes.largest_within(Sectors(size)).filter(|_| redraws);
+        let largest = fitting.unwrap_or_else(|| sizes.largest());
         let why = |why: String| {
             let key = if is_own { "own_region" } else { "sizes" };
             self.section(key).error(key, &format!("{why}; use smaller sizes or a larger region"))
         };
-        let space = Space::new(Sectors(size), Sectors(align), largest).map_err(why)?;
+        let space = Space::new(Sectors(size), Sectors(align), largest).map_err(why)?.with_smallest(sizes.smallest());
         let append = self.parsed("positions", |text| Ok(text.trim() == "append"))?.unwrap_or(false);
         let which = if append {
             Which::Append { next: AtomicU64::new(0), size, align }
@@ -759,6 +793,11 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
             own.push((kind.map_or_else(|| positions::parse("uniform"), Ok)?, space));
             Which::Own(own.len() - 1)
         };
+        if append && redraws {
+            return Err(self
+                .section("redraw_sizes")
+                .error("redraw_sizes", "`append` draws the size first; remove the key"));
+        }
         if append && is_own {
             return Err(self.section("own_region").error(
                 "own_region",

@@ -101,6 +101,13 @@ impl Plan {
         most
     }
 
+    /// The requests of a transaction, and their mean length in sectors.
+    pub fn of_transaction(&self) -> (f64, f64) {
+        let requests: f64 = self.steps.iter().map(|step| f64::from(step.repeat)).sum();
+        let sectors: f64 = self.steps.iter().map(|step| f64::from(step.repeat) * step.sizes.mean()).sum();
+        (if self.weights.is_empty() { requests } else { 1.0 }, sectors / requests)
+    }
+
     /// The steps of a transaction that begins: from the first, up to the second.
     fn steps_of_next(&self, rng: &mut Rng) -> (u32, u32) {
         let Some(total) = self.weights.last() else { return (0, self.steps.len() as u32) };
@@ -138,6 +145,8 @@ impl Plan {
 pub(super) struct Step {
     pub mix: Mix,
     pub sizes: Sizes,
+    /// Whether a size that does not fit before the end of the region is drawn again.
+    pub redraws: bool,
     pub place: Place,
     pub repeat: u32,
     pub is_waiting: bool,
@@ -423,7 +432,8 @@ impl Instance {
                 asks.issue_and_wait(Ask { tag: number as u32, ..flush_of(device) });
                 continue;
             }
-            let sectors = step.sizes.pick(&mut self.kind_rng);
+            // A size that must fit is drawn after the position.
+            let sectors = if step.redraws { Sectors(0) } else { step.sizes.pick(&mut self.kind_rng) };
             let (op, flags) = step.mix.pick(&mut self.kind_rng);
             let mut ask = Ask { op, flags, device: DeviceId(0), sector: Sector(0), sectors, tag: number as u32 };
             match &step.place {
@@ -432,9 +442,16 @@ impl Instance {
                     ask = Ask { device, sector, sectors, ..ask };
                 }
                 Place::Region { device, .. } if op == Op::Flush => ask.device = *device,
-                Place::Region { device, first, stride, which, .. } => {
+                Place::Region { device, first, stride, size, which } => {
                     let first = first + stride * u64::from(self.number);
                     let inside = match which {
+                        Which::Own(index) if step.redraws => {
+                            let (rng, most) = (&mut self.kind_rng, Sectors(*size));
+                            let mut draw = |room: Sectors| step.sizes.pick_within(room.min(most), rng);
+                            let next = self.positions[*index].next_fitting(&mut draw, &mut self.position_rng);
+                            ask.sectors = next.1;
+                            next.0.0
+                        }
                         Which::Own(index) => {
                             let next = self.positions[*index].next_request(sectors, &mut self.position_rng);
                             ask.sectors = next.1;

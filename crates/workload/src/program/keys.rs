@@ -92,6 +92,11 @@ pub static STREAM: &[Key] = &[
     ),
     key("sizes", Takes::Text, "Size, or sizes with weights: 4k:70,64k:30 (default 4k)"),
     key(
+        "redraw_sizes",
+        Takes::Flag,
+        "Whether the position is drawn first, and then a size that fits before the end of the region, as in fio (default false: a position from which the size fits)",
+    ),
+    key(
         "positions",
         Takes::Text,
         "Positions, as in `iosonar generate`: zipf exponent=1.1; or `append`: each request starts where the last one of any instance ended (default uniform)",
@@ -123,6 +128,7 @@ pub static STEP: &[Key] = &[
     key("op", Takes::Text, "The operation, as in the stream"),
     key("mix", Takes::Text, "Operations with weights, as in the stream"),
     key("sizes", Takes::Text, "Sizes, as in the stream"),
+    key("redraw_sizes", Takes::Flag, "Whether sizes are drawn until they fit, as in the stream"),
     key("positions", Takes::Text, "Positions, as in the stream"),
     key("align", Takes::Number, "Alignment, as in the stream"),
     key("device", Takes::Text, "Name of the device, as in the stream"),

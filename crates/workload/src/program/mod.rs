@@ -19,7 +19,7 @@ pub use model::{Demand, Layout, Program, Settings, StreamInfo};
 
 use std::path::PathBuf;
 
-use iosonar_trace::{Device, Sectors};
+use iosonar_trace::{Device, Nanos, Sectors};
 
 use crate::filament::Runtime;
 
@@ -124,6 +124,14 @@ impl Program {
     /// Like [`Self::runtime`].
     pub fn demand(&self, settings: &Settings) -> Result<Demand, String> {
         build::demand(self, settings)
+    }
+
+    /// Refuses a run whose open streams would ask for far more requests than anybody waits for.
+    ///
+    /// # Errors
+    /// Like [`Self::runtime`], and if there are too many.
+    pub fn check_length(&self, settings: &Settings, until: Nanos) -> Result<(), String> {
+        build::check_length(self, settings, until)
     }
 
     /// A filament of each instance of each stream.

@@ -18,7 +18,7 @@ use crate::script::{self, Area, Kinds, NamedDevice, Receiver, Script, Settings, 
 pub(super) type Files = RefCell<BTreeMap<String, String>>;
 
 /// Keys that a script has in the place of other keys.
-const OF_OTHERS: [&str; 15] = [
+const OF_OTHERS: [&str; 16] = [
     "arrivals",
     "closed",
     "think",
@@ -31,6 +31,7 @@ const OF_OTHERS: [&str; 15] = [
     "op",
     "mix",
     "sizes",
+    "redraw_sizes",
     "positions",
     "align",
     "step",

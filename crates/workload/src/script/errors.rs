@@ -75,7 +75,7 @@ fn hint(message: &str, names: &Names) -> Option<String> {
         "next",
     ];
     if absent.contains(&name) {
-        return Some("scripts do not have it, as they run in a sandbox (docs/workloads.md)".into());
+        return Some("scripts do not have it, as they run in a sandbox (docs/scripts.md)".into());
     }
     Some(did_you_mean(name, names.iter().map(String::as_str)))
 }

@@ -244,7 +244,7 @@ fn group(
             })?
         }
     };
-    Ok((Group { operations: operations.collect(), sizes, positions, align, region }, is_once))
+    Ok((Group { operations: operations.collect(), sizes, positions, align, region, redraws: false }, is_once))
 }
 
 /// One size, sizes with percentages, or `(smallest,largest,multiple)`.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use iosonar_trace::params::{parse_count, parse_positive, parse_positive_duration, parse_rate, parse_sectors};
+use iosonar_trace::params::{
+    parse_count, parse_positive, parse_positive_duration, parse_rate, parse_sectors, whole_number,
+};
 use iosonar_trace::{Nanos, Sectors};
 
 use super::{load, measured, picture, random};
@@ -59,7 +61,7 @@ pub struct Args {
     hit_latency: Option<Nanos>,
 
     /// Seed of the simulation
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, conflicts_with = "load", allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole_number::<u64>(0..=u64::MAX), conflicts_with = "load", allow_hyphen_values = true)]
     seed: u64,
 
     /// Size of a block of the cache; a load's requests touch each block of their range

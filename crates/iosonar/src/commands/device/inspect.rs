@@ -11,6 +11,7 @@ use iosonar_replay::advice::before;
 use iosonar_replay::device::Kind;
 use iosonar_replay::device::inspect::{Inspection, inspect};
 use iosonar_replay::device::sample::{Bounds, Sampled};
+use iosonar_trace::params::whole_number;
 use iosonar_trace::run_info::Queue;
 
 use crate::human::percent;
@@ -30,7 +31,8 @@ pub struct Args {
     /// The block device or regular file
     device: PathBuf,
     /// Read at most this many samples of 4 KiB; 0 reads none
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = whole_number::<u64>(0..=10_000_000))]
+    #[arg(allow_hyphen_values = true)]
     samples: u64,
     /// Read samples for at most this time
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration::parse)]

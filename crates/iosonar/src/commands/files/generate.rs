@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use iosonar_files::patterns::{Generated, PATTERNS, Settings, named};
 use iosonar_files::{CallReader, table};
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{parse_bytes, parse_count, parse_share};
+use iosonar_trace::params::{parse_bytes, parse_count, parse_share, whole_number};
 
 use crate::console::status;
 use crate::progress::Rows;
@@ -28,16 +28,17 @@ pub struct Args {
     #[command(flatten)]
     replacing: written::Replacing,
     /// Multiply the size of files and the amount read by this, at most 1; postmark: the number of files
-    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = parse_share)]
+    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = parse_share, allow_hyphen_values = true)]
     scale: f64,
     /// Mean number of reads per second; postmark: of transactions
-    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = parse_count)]
+    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = parse_count, allow_hyphen_values = true)]
     rate: u64,
     /// Mean length of a read in bytes; postmark: of all reads and writes but the last of a file
-    #[arg(long, value_name = "BYTES", default_value = "64k", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "64k", value_parser = parse_bytes, allow_hyphen_values = true)]
     read_size: u64,
     /// Seed of the random generator: the same seed makes the same trace
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole_number::<u64>(0..=u64::MAX))]
+    #[arg(allow_hyphen_values = true)]
     seed: u64,
 }
 

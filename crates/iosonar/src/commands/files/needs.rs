@@ -8,6 +8,7 @@ use anyhow::Result;
 use iosonar_files::state::{Ignore, Options, PathMap};
 use iosonar_files::tree::{Plan, RootPath, Survey, Tree, beside, survey};
 use iosonar_files::{Metadata, Name, OpenOptions};
+use iosonar_trace::params::whole_number;
 
 use crate::progress::Rows;
 
@@ -33,7 +34,8 @@ pub struct NeedArgs {
     pub cwd: Option<PathBuf>,
     /// Concurrent instances of the replay, each in its own folder instance-K below the root, or where --map says with
     /// {instance}
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u32>(1..=1000))]
+    #[arg(allow_hyphen_values = true)]
     pub instances: u32,
     /// Include device nodes, sockets and FIFOs
     #[arg(long)]

@@ -15,6 +15,7 @@ use iosonar_files::record::default_method;
 use iosonar_files::tree::{self, Tree, survey};
 use iosonar_files::{Metadata, OpenOptions, record, state, table};
 use iosonar_trace::Source;
+use iosonar_trace::params::whole_number;
 
 use crate::commands::record::ring_size;
 use crate::console::status;
@@ -50,14 +51,15 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     tree: Vec<PathBuf>,
     /// Record this process, with all its threads and the processes that it starts
-    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    #[arg(long, value_name = "PID", value_parser = whole_number::<u32>(1..=1 << 22), conflicts_with = "command")]
+    #[arg(allow_hyphen_values = true)]
     pid: Option<u32>,
     /// Duration of the recording: 90, 1.5s, 10m, 2h. It ends earlier if the command or process does [default: until then, or
     /// Ctrl-C]
     #[arg(long, short = 't', value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
     /// Size of the ring buffer for events of eBPF; increase it if events are lost
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring_size)]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring_size, allow_hyphen_values = true)]
     buffer: u32,
     /// Text to keep in the trace, such as its origin or licence
     #[arg(long, value_name = "TEXT", default_value = "")]

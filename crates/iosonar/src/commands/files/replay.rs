@@ -17,7 +17,7 @@ use iosonar_replay::config::issuing::Wait;
 use iosonar_replay::issuer::Stop;
 use iosonar_replay::pipeline::payload::DataSpec;
 use iosonar_trace::Nanos;
-use iosonar_trace::params::parse_duration;
+use iosonar_trace::params::{parse_duration, parse_positive, whole_number};
 use iosonar_trace::run_info::{Quantiles, Within};
 
 use super::reason::reason;
@@ -66,7 +66,8 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "WHEN", default_value = "exact", help_heading = "Order and time")]
     timing: TimingArg,
     /// Multiply all times and gaps of the trace by this: 0.5 replays twice as fast
-    #[arg(long, value_name = "F", default_value = "1", help_heading = "Order and time")]
+    #[arg(long, value_name = "F", default_value = "1", value_parser = parse_positive, help_heading = "Order and time")]
+    #[arg(allow_hyphen_values = true)]
     factor: f64,
     /// Issue each call this much later
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration, help_heading = "Order and time")]
@@ -85,6 +86,7 @@ pub struct Args {
     no_verify_order: bool,
     /// Concurrent instances, each in its own folder instance-K below the root, or where --map says with {instance}
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Files")]
+    #[arg(value_parser = whole_number::<u32>(1..=10_000), allow_hyphen_values = true)]
     instances: u32,
     /// Other places for files of the trace: lines OLD NEW. The longest OLD that is the path or a directory above it is
     /// replaced by NEW, a path below the root
@@ -116,6 +118,7 @@ pub struct Args {
     threads: ThreadsArg,
     /// The most threads of the pool, and so the most calls at the same time
     #[arg(long, value_name = "N", default_value = "64", help_heading = "Issuing")]
+    #[arg(value_parser = whole_number::<usize>(1..=4096), allow_hyphen_values = true)]
     pool: usize,
     /// How to wait for the time of a call [default: spin; hybrid with one processor, or if other programs need more
     /// processors than there are]

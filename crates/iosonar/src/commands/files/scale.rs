@@ -14,6 +14,7 @@ use iosonar_files::Metadata;
 use iosonar_files::table::scale::{Executed, JobTime};
 use iosonar_files::table::write_scale;
 use iosonar_files::tree::make_directory;
+use iosonar_trace::params::whole_number;
 use iosonar_trace::system_text;
 use serde_json::Value;
 
@@ -55,7 +56,7 @@ pub struct Args {
     replacing: written::Replacing,
     /// Numbers of concurrent instances
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,10,20")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(value_parser = whole_number::<u32>(1..=10_000), allow_hyphen_values = true)]
     instances: Vec<u32>,
     /// Also run this command of sh, as many times at once
     #[arg(long, value_name = "COMMAND")]

@@ -21,7 +21,7 @@ Examples:
 
 Prints a sentence for each job, notes where the program differs from the job file, and the options that do not
 change which requests are made. An option that a program cannot express is refused, with file and line.
-docs/workloads.md lists all options.")]
+docs/generated/job-options.md lists all options.")]
 pub struct Args {
     /// The job file: NAME.fio, or NAME.vdb
     #[arg(value_name = "JOB")]

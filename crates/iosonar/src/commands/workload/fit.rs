@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use iosonar_trace::params::parse_count;
+use iosonar_trace::params::{parse_count, whole_number};
 use iosonar_trace::path_text;
 use iosonar_workload::fit::{Candidate, Choices, Fitted, FittedStream, Row, Sample, fit};
 use iosonar_workload::{arrivals, positions};
@@ -59,7 +59,7 @@ pub struct Args {
     positions: Option<String>,
 
     /// Seed of the loads that are compared
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole_number::<u64>(0..=u64::MAX), allow_hyphen_values = true)]
     seed: u64,
 
     /// Print the candidates and the comparison as a JSON object

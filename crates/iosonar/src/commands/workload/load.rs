@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use iosonar_trace::formats::Format;
-use iosonar_trace::params::{parse_count, parse_positive_duration, parse_sectors};
+use iosonar_trace::params::{parse_count, parse_positive_duration, parse_sectors, whole_number};
 use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, Sectors};
 use iosonar_workload::filament::open_load;
 use iosonar_workload::library;
@@ -61,7 +61,7 @@ pub struct Args {
     set: Vec<(String, String)>,
 
     /// Seed of the random generators: the same seed makes the same load
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole_number::<u64>(0..=u64::MAX), allow_hyphen_values = true)]
     seed: u64,
 }
 

@@ -72,7 +72,8 @@ impl Messages {
         } else if let Some((target, when)) = target_and_time(text, " started at ") {
             self.target.path = target.to_owned().into();
             self.machine.started_local = when.to_owned().into();
-        } else if target_and_time(text, " ended at ").is_some() {
+        } else if let Some((_, when)) = target_and_time(text, " ended at ") {
+            self.machine.ended_local = when.to_owned().into();
             self.ended = true;
         } else if text.starts_with(OUR_END) && text.ends_with(CUT_SHORT) {
             self.ended_early = true;

@@ -221,6 +221,23 @@ fn sorted_rows_keep_their_details_and_the_run_its_verdict() {
 }
 
 #[test]
+fn the_last_line_says_when_the_run_ended() {
+    let folder = Folder::new();
+    let last_line =
+        |rows: &[IoResult], metadata: &Metadata| folder.text(rows, metadata).lines().last().unwrap().to_owned();
+    let rows = [row(0, 1), row(1, 7000), row(2, 3000)];
+    assert!(
+        last_line(&rows, &metadata()).ends_with(" ended at 2025-11-23 10:00:07 UTC"),
+        "{}",
+        last_line(&rows, &metadata())
+    );
+    let foreign = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n\
+                   0.5 ; 8 ; 8 ; R ; 0.003 ; 0.001\nblkreplay on /dev/x ended at Fri Nov 20 16:37:53 2026\n";
+    let (rows, metadata) = folder.read(foreign);
+    assert!(last_line(&rows, &metadata).ends_with(" ended at Fri Nov 20 16:37:53 2026"));
+}
+
+#[test]
 fn the_reasons_in_results_of_blkreplay_stay_unknown() {
     let folder = Folder::new();
     let foreign = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n\

@@ -41,6 +41,7 @@ pub fn create_run(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer
         findings,
         written,
         comments: 0,
+        last: None,
     }))
 }
 
@@ -54,6 +55,8 @@ struct RunWriter {
     written: Metadata,
     /// Rows in comments.
     comments: u64,
+    /// The last completion.
+    last: Option<Nanos>,
 }
 
 impl RunWriter {
@@ -94,6 +97,7 @@ impl Writer<IoResult> for RunWriter {
         }
         self.line.push(b'\n');
         self.written.count_record(record);
+        self.last = self.last.max(record.completed);
         self.write_line()
     }
 
@@ -117,7 +121,7 @@ impl Writer<IoResult> for RunWriter {
         self.line.extend_from_slice(statistics(metadata, &self.written, self.comments).as_bytes());
         self.line.extend_from_slice(comments::end(metadata, &self.written).as_bytes());
         let target = run.and_then(|run| run.target.known()).and_then(|target| target.path.text()).unwrap_or("-");
-        let end = if metadata.complete { " ended at an unknown time" } else { CUT_SHORT };
+        let end = if metadata.complete { format!(" ended at {}", ended(run, self.last)) } else { CUT_SHORT.to_owned() };
         self.line.extend_from_slice(format!("{OUR_END}{}{end}\n", one_line(target)).as_bytes());
         self.write_line()?;
         self.output.finish()?;
@@ -130,6 +134,18 @@ impl Writer<IoResult> for RunWriter {
             ));
         }
         Ok(loss)
+    }
+}
+
+/// When the run ended: its start and the last completion, or what blkreplay said.
+fn ended(run: Option<&RunInfo>, last: Option<Nanos>) -> String {
+    let started = run.and_then(|run| run.started_unix_ns.value());
+    match started.zip(last) {
+        Some((started, last)) => human::moment(started.saturating_add(last.0)),
+        None => {
+            let stated = run.and_then(|run| run.machine.known()?.ended_local.text());
+            stated.map_or_else(|| "an unknown time".to_owned(), one_line)
+        }
     }
 }
 

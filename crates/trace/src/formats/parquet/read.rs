@@ -209,6 +209,8 @@ enum Totals {
     Counted,
     /// From the footer, written by the program that wrote the rows.
     FromFooter,
+    /// The same, but some of those rows could not be read.
+    FromFooterOfMore,
 }
 
 impl<Row: Table> TableReader<Row> {
@@ -266,7 +268,17 @@ impl<Row: Table> TableReader<Row> {
         self.totals = Totals::Counted;
     }
 
-    /// The metadata, which describes the whole file from the start.
+    /// Reads all rows again for the totals, which are those of the rows that can be read.
+    fn recount(&mut self) -> Result<()> {
+        self.rewind();
+        self.metadata.clear_totals();
+        while let Some(row) = self.advance()? {
+            row.count(&mut self.metadata);
+        }
+        Ok(())
+    }
+
+    /// The metadata, which describes the whole file from the start. After the last row, its totals leave out damaged rows.
     pub fn footer(&self) -> &Row::Footer {
         &self.metadata
     }
@@ -284,6 +296,9 @@ impl<Row: Table> TableReader<Row> {
     pub fn advance(&mut self) -> Result<Option<Row>> {
         loop {
             if self.next_in_batch == self.batch_rows && !self.next_batch()? {
+                if self.totals == Totals::FromFooterOfMore {
+                    self.recount()?;
+                }
                 return Ok(None);
             }
             let mut cells = Cells::new(&self.columns, self.next_in_batch);
@@ -303,7 +318,12 @@ impl<Row: Table> TableReader<Row> {
                     return Err(Error::format(&self.file.path, format!("row {number}: {problem}")));
                 }
                 Err(_) if self.totals == Totals::Counted => {}
-                Err(problem) => self.metadata.count_bad_row(format!("row {number} left out: {problem}")),
+                Err(problem) => {
+                    self.metadata.count_bad_row(format!("row {number} left out: {problem}"));
+                    if self.totals == Totals::FromFooter {
+                        self.totals = Totals::FromFooterOfMore;
+                    }
+                }
             }
         }
     }

@@ -59,6 +59,37 @@ pub fn about(devices: &[&str]) -> Metadata {
     about
 }
 
+/// A row of each format whose rows are lines and whose files need no heading.
+const ROWS: &[(&str, &str)] = &[
+    ("alibaba", "419,W,8792731648,16384,1577808144360767"),
+    ("blkparse", "  8,0    3        2     0.000001829   697  Q   W 223490 + 8 [kjournald]"),
+    ("diskmon", "0\t0.000000\t0.00005245\t0\tRead\t4098088\t8"),
+    ("etw", "DiskWrite, 500, System ( 4), 120, 0xfffffa8001, 0x1000, 0x2000, 100, 0, 0x060043, 90"),
+    ("fio-latency", "6, 22323, 1, 4096, 0, 0"),
+    ("fiu", "89966104304297 4892 syslogd 904265560 8 W 6 0 531e779f8bb2d0c4fe37eb2b2a2b1c3d"),
+    ("msr", "128166372003061629,hm,1,Read,383496192,32768,413"),
+    ("spc", "0,20941264,8192,W,0.551706"),
+    ("systor17", "1455592511.102342,0.001204,W,4,8690491904,4096"),
+    ("tencent", "1538323200,12910952,128,0,1063"),
+    ("tracepoints", "fio 18719 [001]  3632.974325:   block:block_bio_queue: 7,0 R 31616 + 24 [fio]"),
+];
+
+#[test]
+fn a_short_trace_with_one_unknown_line_is_recognised() {
+    for (format, row) in ROWS {
+        for (rows, unknown_at) in [(1, 0), (1, 1), (2, 1), (3, 0), (3, 3), (9, 4)] {
+            let mut lines = vec![*row; rows];
+            lines.insert(unknown_at, "1;2 unknown, line");
+            let text = lines.join("\n") + "\n";
+            assert_eq!(recognised_as(text.as_bytes()), *format, "{text}");
+            let (requests, about) = load(format, text.as_bytes());
+            // Other lines of a dump of ETW are other events.
+            let bad = u64::from(*format != "etw");
+            assert_eq!((requests.len(), about.counts.bad_lines), (rows, bad), "{text}");
+        }
+    }
+}
+
 #[test]
 fn names_and_extensions_are_unique() {
     let mut names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();

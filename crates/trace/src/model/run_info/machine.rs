@@ -41,6 +41,8 @@ fields! {
         virtualisation: String,
         /// Start of the run in local time, as classic results have it: without a time zone.
         started_local: String,
+        /// Its end, likewise.
+        ended_local: String,
     }
 }
 

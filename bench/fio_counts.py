@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Asks the installed fio how many requests jobs make, and prints the table that the converter is tested with.
+
+    bench/fio_counts.py > crates/workload/src/fio/counts.tsv
+
+Each row has the options of a job, and of forty runs of it the mean number of requests, its standard deviation, and the mean
+number of bytes. The files are small and in /dev/shm. Needs neither root nor iosonar.
+"""
+
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+RUNS = 40
+
+SIZES = ("bs=4k", "bs=12k", "bssplit=4k/50:16k/50", "bsrange=4k-64k", "bssplit=4k/10:64Ki/", "bssplit=64k/50:4k/25:8k/25")
+"""One size, and several."""
+
+PLACES = ("size=100000", "size=100000 nrfiles=3", "size=1m io_size=3000001", "size=100000 io_size=1m nrfiles=2", "size=1m loops=3")
+
+BOUNDS = (
+    "bs=4k size=12345 nrfiles=2",
+    "bs=8k size=123456 nrfiles=5",
+    "bs=3k size=100000 nrfiles=4 io_size=500000",
+    "bsrange=4k-12k bs=4k size=1m",
+    "bs=64k bsrange=4k-12k size=1m",
+    "bs=64k bssplit=4k/50:8k/50 size=1m",
+    "bssplit=4k/50:10k/50 size=1m",
+    "bssplit=4k/50:64k/50 bsrange=4k-16k size=1m",
+    "bsrange=4k-16k bssplit=4k/50:64k/50 size=1m",
+    "bssplit=8k/50:64k/50 bsrange=4k-32k size=1m",
+    "bssplit=8k/50:64k/50 bsrange=8k-8k size=1m",
+    "bsrange=4k-10k size=1m",
+    "bsrange=3k-64k size=1m",
+)
+"""Sizes that bound each other, and odd ones."""
+
+RANDOM = (
+    "bs=16kb bssplit=4k/10:64Ki/ size=100000 io_size=3m rw=randrw percentage_random=50",
+    "bssplit=4k/50:16k/50 size=1m io_size=9m rw=randread percentage_random=30",
+    "bssplit=4k/50:16k/50 size=1m rw=randread norandommap percentage_random=30",
+    "bssplit=4k/50:16k/50 size=1m rw=randread:8",
+    "bssplit=4k/10:64Ki/ size=100000 io_size=3m rw=randread norandommap",
+    "bssplit=4k/50:16k/50 size=1m rw=randread ba=16k",
+    "bsrange=4k-64k size=1m rw=randread norandommap nrfiles=3",
+    "bsrange=4k-64k size=1m rw=randrw nrfiles=3 file_service_type=random",
+    "bsrange=4k-64k size=1m rw=read nrfiles=3 file_service_type=sequential",
+    "bssplit=4k/50:16k/50 size=1m rw=randread random_distribution=zipf:1.2",
+)
+
+
+def rows() -> Iterator[str]:
+    for sizes, place, way in itertools.product(SIZES, PLACES, ("read", "randread")):
+        yield f"{sizes} {place} rw={way}"
+    for options, way in itertools.product(BOUNDS, ("read", "randread")):
+        yield f"{options} rw={way}"
+    yield from RANDOM
+
+
+def counts(options: str, folder: Path) -> list[tuple[int, int]]:
+    """Requests and bytes of each run."""
+    job = folder / "job.fio"
+    lines = ["[a]", "ioengine=psync", "randrepeat=0", f"directory={folder}", f"numjobs={RUNS}", *options.split()]
+    job.write_text("\n".join([*lines, ""]))
+    done = subprocess.run(["fio", "--output-format=json", job], check=True, capture_output=True, text=True)
+    jobs = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    found = [tuple(sum(each[way][key] for way in ("read", "write")) for key in ("total_ios", "io_bytes")) for each in jobs]
+    for path in folder.iterdir():
+        path.unlink()
+    return [(requests, size) for requests, size in found]
+
+
+def main() -> int:
+    version = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True).stdout.strip()
+    print(f"# What {version} makes of jobs: options, requests (mean, deviation), bytes (mean). By bench/fio_counts.py.")
+    with tempfile.TemporaryDirectory(prefix="iosonar-fio-", dir="/dev/shm") as folder:
+        for options in rows():
+            found = counts(options, Path(folder))
+            requests, sizes = zip(*found, strict=True)
+            print(
+                options,
+                f"{statistics.mean(requests):.2f}",
+                f"{statistics.stdev(requests):.2f}",
+                f"{statistics.mean(sizes):.0f}",
+                sep="\t",
+                flush=True,
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

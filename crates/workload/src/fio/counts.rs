@@ -1,0 +1,41 @@
+//! How many requests jobs make, beside fio's own counts.
+
+use iosonar_trace::{Nanos, Sectors};
+
+use super::tests::converted;
+use crate::program::tests::on_a_device;
+use crate::program::{Layout, Program, Settings};
+
+/// Requests and bytes of a job with this seed.
+fn made(program: &Program, seed: u64) -> (f64, f64) {
+    let size = program.sizes_on(Sectors(1 << 30), &Settings::new(Layout::Together(Sectors(1 << 30)))).unwrap();
+    let size = Sectors(size.iter().map(|size| size.0).sum());
+    let settings = Settings { seed, ..Settings::new(Layout::Together(size)) };
+    let all = on_a_device(program, &settings, Nanos::MAX);
+    let bytes: u64 = all.iter().map(|(asked, _)| asked.ask.sectors.bytes()).sum();
+    (all.len() as f64, bytes as f64)
+}
+
+/// The counts are those that `bench/fio_counts.py` measured: equal where fio's are always the same, else their means agree.
+#[test]
+fn jobs_make_as_many_requests_as_fio() {
+    let mut wrong = Vec::new();
+    for row in include_str!("counts.tsv").lines().filter(|line| !line.starts_with('#')) {
+        let [options, requests, deviation, bytes] = row.split('\t').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let [requests, deviation, bytes] = [requests, deviation, bytes].map(|number| number.parse::<f64>().unwrap());
+        let conversion = converted(&format!("[a]\nioengine=psync\n{}\n", options.replace(' ', "\n")));
+        let program = Program::parse("job.toml", &conversion.text).unwrap();
+        const SEEDS: u64 = 60;
+        let all: Vec<_> = (1..=SEEDS).map(|seed| made(&program, seed)).collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| all.iter().map(of).sum::<f64>() / SEEDS as f64;
+        let found = (mean(|made| made.0), mean(|made| made.1));
+        let is_same = deviation > 0.0 || all.iter().all(|made| *made == (requests, bytes));
+        // Both means are of some tens of runs.
+        let noise = 4.0 * deviation * (1.0_f64 / 40.0 + 1.0 / SEEDS as f64).sqrt();
+        let is_near = (found.0 - requests).abs() <= 0.03 * requests + noise && (found.1 / bytes - 1.0).abs() < 0.02;
+        if !is_same || !is_near {
+            wrong.push(format!("{row}\n    found {:.2} {:.0}", found.0, found.1));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
