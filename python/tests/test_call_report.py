@@ -71,7 +71,7 @@ def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: py
     assert "t: 5 calls of 1 thread on 1 path, recorded over 60" in page
 
     assert report(run, "--out", tmp_path) == 0
-    assert "Issue error p50" not in (tmp_path / "r.calls-run.report.html").read_text()
+    assert "Delay p50" not in (tmp_path / "r.calls-run.report.html").read_text()
 
 
 def of_strace(tmp_path: Path, **footer: object) -> tuple[Path, Path]:

@@ -21,7 +21,7 @@ from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.effects import MetricAnalysis, analyse, holm
 from iosonar.campaign.report.factors import Factor, Place, factors_of
-from iosonar.campaign.report.figures import value_axis
+from iosonar.campaign.report.figures import MAX_NAME, short_path, value_axis
 from iosonar.campaign.report.gate import LeafCondition, LeafOutcome
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
 from iosonar.campaign.report.words import banners, headline
@@ -100,6 +100,14 @@ def test_unbalanced_designs_have_right_intervals() -> None:
 
 def found(each: Sequence[MetricAnalysis], metric: str, factor: str) -> Any:
     return next(e for one in each if one.metric == metric for e in one.effects if e.factor == factor)
+
+
+def test_shortened_names_of_leaves_remain_different() -> None:
+    names = {"/".join(place.path) for place in places()}
+    found = {short_path(name) for name in names}
+    assert len(found) == len(names) and all(len(name) <= MAX_NAME for name in found), found
+    assert short_path("a/b") == "a/b" and len(short_path("x" * 999)) <= MAX_NAME
+    assert len(short_path("/".join(["abcdef"] * 99))) <= MAX_NAME
 
 
 def test_an_outlier_does_not_flatten_the_axis_of_effects() -> None:

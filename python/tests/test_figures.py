@@ -25,6 +25,8 @@ def test_logarithmic_ticks_carry_their_unit() -> None:
 
 def test_a_short_logarithmic_axis_has_more_labels() -> None:
     assert ticks(Axis("Latency", Unit.SECONDS, 2e-4, 2e-3, Scale.LOG)).texts == ["200 µs", "500 µs", "1 ms", "2 ms"]
+    two = ticks(Axis("Latency", Unit.SECONDS, 1e-3, 2e-2, Scale.LOG))
+    assert two.texts == ["1 ms", "2 ms", "5 ms", "10 ms", "20 ms"]
 
 
 def test_a_label_that_names_what_is_counted_has_no_unit() -> None:

@@ -63,8 +63,8 @@ def _logarithmic(axis: Axis) -> Ticks:
     decades = [10.0**power for power in range(lowest, highest + 1)]
     at = [value for value in decades if _within(axis, value)]
     minor = [step * value for value in decades for step in range(2, 10) if _within(axis, step * value)]
-    if len(at) < 2:
-        # With less than two decades there is room for more labels.
+    if len(at) < 3:
+        # With less than three decades there is room for more labels, as on pages.
         at = sorted([*at, *(value for value in minor if _first_digit(value) in (2, 5))])
     return Ticks(at, [text(axis.unit, value) for value in at], minor, unit_name(axis))
 

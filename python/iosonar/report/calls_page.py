@@ -39,7 +39,7 @@ SECTIONS: dict[Part, tuple[str, str]] = {
     Part.ORDER: ("Order", "The time between calls, and how many calls wait for another."),
     Part.FIDELITY: (
         "Fidelity of the replay",
-        "Issue error is issue minus scheduled time. Only calls that were not held back judge the replay.",
+        "Delay is issue time minus scheduled time. Only calls that were not held back judge the replay.",
     ),
 }
 
@@ -205,7 +205,7 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
     if side.keeps_times and side.issue_errors.free.count:
         errors = side.issue_errors.free
         yield Tile(
-            "Issue error p50",
+            "Delay p50",
             units.span(errors.percentile(0.5) / 1e9),
             f"its p99 {units.span(errors.percentile(0.99) / 1e9)}",
         )
@@ -241,7 +241,7 @@ def _beside(study: CallStudy) -> Table:
             units.span(side.issue_errors.free.percentile(share) / 1e9) if side.keeps_times else "–"
             for side in study.sides
         ]
-        add(f"issue error p{share * 100:g}", texts)
+        add(f"delay p{share * 100:g}", texts)
     return Table("Side by side", ("", *names), tuple(rows))
 
 

@@ -290,7 +290,7 @@ fn of_run(object: &Value) -> Vec<(&'static str, String)> {
     let instances = number(&object["instances"]);
     vec![
         ("instances", if instances > 1 { human::count(instances) } else { String::new() }),
-        ("issue error", error),
+        ("delay", error),
         ("held by", largest(&object["held_by"], str::to_owned)),
         ("mismatches", mismatches(object)),
         ("outcomes", largest(&object["outcomes"], |name| name.replace('_', " "))),

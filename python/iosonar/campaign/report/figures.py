@@ -18,6 +18,9 @@ from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, S
 MAX_NAME = 28
 """Longer names of levels are shortened."""
 
+MIN_PART = 5
+"""Parts of a leaf's name are not shortened further."""
+
 MAX_LEVELS = 24
 """Levels of all factors that have room in a figure."""
 
@@ -52,7 +55,7 @@ def leaf_plot(analysis: Analysis) -> Figure | None:
         for place, leaf in zip(range(len(leaves) - 1, -1, -1), leaves, strict=True):
             if bool(leaf.doubt) is are_used:
                 continue
-            named.append((float(place), _short(leaf.name)))
+            named.append((float(place), short_path(leaf.name)))
             low = leaf.metrics["p50"]
             high = max(leaf.metrics[name] for name in ("p50", "p90", "p95", "p99") if name in leaf.metrics)
             bars.append(_bar(low, low, high, float(place)))
@@ -158,6 +161,18 @@ def _mark(value: float, y: float) -> tuple[Array, Array]:
 def _values_at(factor: Factor, level: str, values: Array) -> Array:
     found: Array = values[np.array(factor.of) == factor.levels.index(level)]
     return found[np.isfinite(found)]
+
+
+def short_path(name: str) -> str:
+    """The name of a leaf with the middles of its longest parts left out, so that leaves remain different."""
+    parts = name.split("/")
+    while len("/".join(parts)) > MAX_NAME and len(longest := max(parts, key=len)) > MIN_PART:
+        middle = (len(longest) - 1) // 2
+        # Each step takes a letter beside the ellipsis; ends differ more often than beginnings.
+        cut = longest if "…" in longest else f"{longest[:middle]}…{longest[middle + 1 :]}"
+        front, end = cut.split("…", 1)
+        parts[parts.index(longest)] = f"{front[:-1]}…{end}" if len(front) > len(end) - 1 else f"{front}…{end[1:]}"
+    return _short("/".join(parts))
 
 
 def _short(name: str) -> str:

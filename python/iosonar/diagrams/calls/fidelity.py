@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from iosonar import units
@@ -29,9 +30,9 @@ def issue_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     if not runs:
         return Empty(name, "all calls were held back")
     found = [Curve(_role(study, side), side.name, side.issue_errors.free, _cells(side)) for side in runs]
-    x, lines, rows = curves(found, "Issue error", Unit.SECONDS, LEAST_S, 1e-9)
+    x, lines, rows = curves(found, "Delay", Unit.SECONDS, LEAST_S, 1e-9)
     rules = [
-        Rule(Role.FAINT, Direction.VERTICAL, us / 1e6, f"{us} µs") for us in (10, 25, 100) if x.low < us / 1e6 < x.high
+        Rule(Role.FAINT, Direction.VERTICAL, us / 1e6, f"{us} µs") for us in LISTED_US if x.low < us / 1e6 < x.high
     ]
     held = " · ".join(
         f"{units.counted(side.issue_errors.held.count, 'call')} of {side.name} not counted: something held them"
@@ -42,12 +43,12 @@ def issue_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         study,
         name,
         rank,
-        "Issue error",
+        "Delay of calls",
         x,
         share_axis("Share of the calls that were not held back"),
         [*lines, *rules],
         Legend(("calls", "p50", "p90", "p99", *(f"≤ {us} µs" for us in LISTED_US)), rows),
-        [info("Issue error: time of issue minus scheduled time"), *([info(held)] if held else [])],
+        [info("Delay: issue time minus scheduled time"), *([info(held)] if held else [])],
     )
 
 
@@ -76,7 +77,7 @@ def compute_time_error(study: CallStudy, name: str, rank: str) -> Figure | Empty
             found.append(Curve(_role(study, side), side.name, values, cells))
     if not found:
         return Empty(name, "no call followed a gap in the trace")
-    x, lines, rows = curves(found, "Issue error by compute time", Unit.PERCENT, 1e-3, RATIO_UNIT * 100)
+    x, lines, rows = curves(found, "Delay by compute time", Unit.PERCENT, 1e-3, RATIO_UNIT * 100)
     rules = [Rule(Role.FAINT, Direction.VERTICAL, INFLATED, "10 %")] if x.low < INFLATED < x.high else []
     return figure(
         study,
@@ -92,7 +93,7 @@ def compute_time_error(study: CallStudy, name: str, rank: str) -> Figure | Empty
 
 
 def _percent(millionths: float) -> str:
-    return f"{units.number(millionths * RATIO_UNIT * 100)} %"
+    return f"{units.number(millionths * RATIO_UNIT * 100)} %" if math.isfinite(millionths) else "–"
 
 
 DIAGRAMS = [

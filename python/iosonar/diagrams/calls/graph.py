@@ -67,7 +67,7 @@ def outdegree(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         rank,
         "Outdegree of the order",
         Axis("Calls that wait for a call directly", Unit.CALLS, LEAST_DEGREE, max(most, 9.0) * 1.1, Scale.LOG),
-        Axis("Share of the calls with at least that many", Unit.PERCENT, least / 1.5, 140.0, Scale.LOG),
+        Axis("Share of the calls with at least that many", Unit.PERCENT, min(least / 1.5, 50.0), 115.0, Scale.LOG),
         layers,
         Legend(("median", "mean", "max"), tuple(rows)),
         [info("Calls that no other call waits for are left of the axis")],

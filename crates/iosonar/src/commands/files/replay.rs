@@ -293,7 +293,7 @@ fn print(s: &Statistics) {
     line("in flight", format!("at most {}", s.max_in_flight));
     line("response", s.response_us.as_ref().map(quantiles).unwrap_or_default());
     line("  original", s.original_response_us.as_ref().map(quantiles).unwrap_or_default());
-    line("issue error", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
+    line("delay", s.issue_error_us.as_ref().map(quantiles).unwrap_or_default());
     line("  within", s.within_pct.as_ref().map(within).unwrap_or_default());
     line(
         "  of the gaps",
