@@ -11,13 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from conftest import OpenStudy
 from factory import MS, STATISTICS, S, as_version_1, load_row, run_row, write_load, write_run
 from made_run import made_run
 
 from iosonar.cli.compare import app, sides_of
 from iosonar.diagrams import Options, Study
-from iosonar.diagrams.comparison import Side, delivered, error_bars, over_time
+from iosonar.diagrams.comparison import Side, changes, delivered, error_bars, over_time
 from iosonar.errors import UserError
+from iosonar.figures.model import Line, Steps
+from iosonar.quantities.difference import Difference, Finding
 from iosonar.quantities.distribution import distributions, pooled
 from iosonar.table import open_requests
 
@@ -323,6 +326,28 @@ def test_intervals_are_bars_at_their_values() -> None:
     assert upright == [[4, 6], [6, 9]]
     across = {float(part[0, 1]) for part in spans if part[0, 0] != part[1, 0]}
     assert across == {4, 5, 6, 7, 9}
+
+
+def test_an_interval_far_beyond_the_others_ends_with_an_arrow(open_study: OpenStudy) -> None:
+    highs = {"p50": 0.406, "p90": 0.233, "p99": 2.897, "p99.9": 498.059}
+    found = [Difference(metric, 1, 1, 0.1, -0.5, high, Finding.NONE, 3) for metric, high in highs.items()]
+    with open_study([run_row(n, latency=MS) for n in range(10)]) as study:
+        sides = [Side(letter, study) for letter in "AB"]
+        figure = changes({"B": found}, sides)
+        assert figure
+        assert figure.y.high < 800
+        line = figure.layers[0]
+        assert isinstance(line, Line)
+        at_top = line.x[line.y == np.nanmax(line.y)]
+        assert at_top.min() == at_top.max() > 900, "its point"
+        assert "289.7" in f"{np.sort(np.unique(line.y[np.isfinite(line.y)]))}", "whole"
+
+
+def test_equal_throughputs_of_two_sides_are_both_visible(open_study: OpenStudy) -> None:
+    with open_study([run_row(n, scheduled=n * 100 * MS, latency=MS) for n in range(100)]) as study:
+        figure = delivered([Side(letter, study) for letter in "AB"])
+    strokes = [layer.stroke for layer in figure.layers if isinstance(layer, Steps)]
+    assert len(set(strokes)) == 2 and [row.stroke for row in figure.legend.rows] == strokes
 
 
 def test_fake_results_of_a_side_are_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

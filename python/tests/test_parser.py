@@ -46,7 +46,10 @@ def test_help_fits_a_narrow_terminal() -> None:
         (["campaign", "nonsense"], "no such command 'nonsense'"),
         (["report", "--bad-count", "x"], "invalid value for '--bad-count': `x` is not a whole number of 1 or more"),
         (["campaign", "new", "--repeats", "0"], "invalid value for '--repeats': `0` is not a whole number of 1"),
-        (["sensitivity", "--repeat", "1001"], "invalid value for '--repeat': `1001` is not a whole number from 1 to 1000"),
+        (
+            ["sensitivity", "--repeat", "1001"],
+            "invalid value for '--repeat': `1001` is not a whole number from 1 to 1000",
+        ),
         (["campaign", "new"], "missing argument"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",

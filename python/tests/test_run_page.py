@@ -112,6 +112,19 @@ def test_not_faithful_is_stated_once(open_study: OpenStudy) -> None:
         assert summary(study).banners[-1].text == "The disk was busy; `iosonar x` shows why."
 
 
+def test_a_load_of_another_size_is_one_warning(open_study: OpenStudy) -> None:
+    beyond = "the load reaches up to 3 GiB, but the target has 1 GiB: requests beyond its end wrap around"
+    close = "the load reaches up to 11 MiB, but the target has 1 GiB: all requests are close together there"
+    for factor, warning, expected in [
+        (3.0, beyond, "the load spans 3 times"),
+        (0.0108, close, "The load reaches up to"),
+    ]:
+        run = {"statistics": STATISTICS | {"wrap_factor": factor}, "warnings": [warning]}
+        with open_study(ROWS, run=run) as study:
+            warnings = [each.text for each in summary(study).banners if each.severity is Severity.WARNING]
+        assert len(warnings) == 1 and warnings[0].startswith(expected), warnings
+
+
 def test_the_page_of_a_load_has_nothing_of_a_replay(tmp_path: Path) -> None:
     rows = [load_row(n * MS) | {"latency_ns": 2 * MS} for n in range(101)]
     import pyarrow as pa

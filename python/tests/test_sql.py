@@ -39,7 +39,7 @@ def test_a_printed_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_requests_have_bytes_as_their_views_have(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query = "SELECT (SELECT sum(bytes) FROM requests) = (SELECT sum(bytes) FROM per_second) AS same"
     assert sql(run, query) == 0
-    assert capsys.readouterr().out.split() == ["same", "────", "true"]
+    assert capsys.readouterr().out.split() == ["same", "────", "True"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,10 +30,10 @@ def report_calls(
     blocks: SourceFile | None = None,
     *,
     lists_files: bool = True,
-) -> None:
+) -> dict[str, list[str]]:
     """The report of a trace or a run of calls, or of several side by side; with a recording of block devices.
 
-    With `lists_files`, the names of the files that it writes are printed.
+    With `lists_files`, the names of the files that it writes are printed. Returns what it did not draw, by reason.
     """
     from iosonar.diagrams.calls import CallStudy
     from iosonar.diagrams.calls.study import MAX_SIDES
@@ -68,8 +68,20 @@ def report_calls(
                 print_lines(*done.paths)
             if not done.paths:
                 missing.setdefault(done.reason, []).append(done.name)
-        for reason, names in missing.items():
-            print_error(f"{', '.join(names)} not drawn: {reason}")
+        return missing
+
+
+def print_missing(missing: Mapping[str, Sequence[str]]) -> None:
+    """Prints in one line what was not drawn; of many diagrams, only how many."""
+    from iosonar.units import counted
+
+    few = 3
+    parts = [
+        f"{', '.join(names) if len(names) <= few else counted(len(names), 'diagram')} ({reason})"
+        for reason, names in missing.items()
+    ]
+    if parts:
+        print_error(f"not drawn: {'; '.join(parts)}")
 
 
 def grouped(files: Sequence[SourceFile], sizes: Sequence[int]) -> list[list[SourceFile]]:
@@ -103,16 +115,19 @@ def compare_calls(
     runs = [group for group in groups if group[0].kind is not Kind.CALLS]
     if len(runs) > len(RUN_ROLES):
         raise UsageError(f"at most {len(RUN_ROLES)} sides with runs of calls can be compared, not {len(runs)}; use vs")
-    report_calls([group[0] for group in groups], spill, engine, options, output, (), lists_files=not as_json)
+    firsts = [group[0] for group in groups]
+    missing = report_calls(firsts, spill, engine, options, output, (), lists_files=not as_json)
     sides, against = comparing.compare_calls(groups, spill.with_name(f"{spill.name}-numbers"), engine)
     if as_json:
         print_lines(_as_json(sides, against))
+        print_missing(missing)
         return against
     print_lines(*(comparing.describe_side(side) for side in sides))
     for each in against:
         print_lines(*comparing.doubts(each), "")
         table = rows_of(each.differences, each.throughput, "calls/s")
         print_lines(*aligned([columns_of(each.first.letter, each.side.letter), *table]))
+    print_missing(missing)
     return against
 
 

@@ -83,8 +83,7 @@ def report(
         float, typer.Option(metavar="TIME", parser=seconds, help="Delay limit: a longer one makes the verdict bad.")
     ] = 10.0,
     bad_count: Annotated[
-        int,
-        typer.Option(metavar="N", parser=whole_number(1), help="This many beyond a limit make the verdict bad.")
+        int, typer.Option(metavar="N", parser=whole_number(1), help="This many beyond a limit make the verdict bad.")
     ] = 1,
     window: Annotated[
         float | None,
@@ -176,7 +175,9 @@ def report(
                 calls = CallOptions(window, drawn_for, tuple(graph or ()))
                 load = opened[-1] if blocks else None
                 of_calls = opened[:-1] if blocks else opened
-                report_calls(of_calls, spill, resources, calls, output, chosen, load)
+                missing = report_calls(of_calls, spill, resources, calls, output, chosen, load)
+                for reason, names in missing.items():
+                    print_error(f"{', '.join(names)} not drawn: {reason}")
                 return
             if blocks or graph:
                 raise UsageError("--blocks and --graph need a trace of calls")

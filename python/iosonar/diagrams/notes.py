@@ -28,7 +28,7 @@ ROUGHLY = 0.9
 NOT_KNOWN = (Severity.WARNING, "verdict not known")
 """The grade of a run whose result does not say whether it was faithful."""
 
-WRAP_HIGH, WRAP_LOW = 2.0, 0.5
+WRAP_HIGH = 2.0
 NO_TARGET = ("simulate", "null")
 """Engines without a target: the size in the footers of their runs is none."""
 
@@ -271,7 +271,7 @@ def _wrap(file: SourceFile) -> list[Note]:
     factor = wrap_factor(file)
     if factor is None:
         return []
-    severity = Severity.WARNING if factor >= WRAP_HIGH or factor < WRAP_LOW else Severity.NEUTRAL
+    severity = Severity.WARNING if factor >= WRAP_HIGH else Severity.NEUTRAL
     return [Note(NoteKind.WRAP, f"wrap-around factor {units.number(factor)}", severity)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePath
@@ -31,6 +32,9 @@ FINE = "no request failed, and all latencies and delays are within their limits"
 
 ZERO_READS = "returned only zeros"
 """In a run's own warning of reads of areas that were never written."""
+
+WRAPS = re.compile(r"\bwrap(ped)? around")
+"""In a run's own warnings of a load that is larger than its target."""
 
 MAX_DEVICE_ROWS = 40
 """Rows in the table of devices."""
@@ -133,13 +137,14 @@ def _summary(study: Study) -> Summary:
     run = study.requests.is_run
     checks, inconclusive = _checks(study) if run else ((), ())
     doubt = doubt_of(study) if run else ""
+    wraps = any(note.kind is NoteKind.WRAP and note.severity is Severity.WARNING for note in common_notes(study))
     noted = [
         Banner(note.severity, _sentence(note.text))
         for note in common_notes(study)
         # The wrap-around factor is among the reasons of the verdict.
         if note.kind is NoteKind.WARNING and note.severity is not Severity.NEUTRAL
-        # So are reads of zeros.
-        if not (run and ZERO_READS in note.text)
+        # So are reads of zeros, and a load that wraps around.
+        if not (run and (ZERO_READS in note.text or (wraps and WRAPS.search(note.text))))
     ]
     # What makes a result fake comes before what the replayer did.
     fakes = [banner for banner in noted if banner.severity is Severity.BAD]

@@ -15,7 +15,6 @@ from iosonar import units
 from iosonar.diagrams import Study
 from iosonar.diagrams.notes import (
     WRAP_HIGH,
-    WRAP_LOW,
     decisive,
     fidelity_of,
     grade_of,
@@ -201,9 +200,10 @@ def _zero_reads(study: Study) -> dict[str, Any]:
 
 def _wrap(study: Study) -> dict[str, Any]:
     factors = [factor for file in study.requests.files if (factor := wrap_factor(file)) is not None]
-    extreme = [factor for factor in factors if factor >= WRAP_HIGH or factor < WRAP_LOW]
+    extreme = [factor for factor in factors if factor >= WRAP_HIGH]
     return {
         "grade": Grade.WARNING if extreme else Grade.GOOD,
         "factor": extreme[0] if extreme else factors[0] if factors else None,
-        "reason": f"the load spans {units.number(extreme[0] if extreme else 0)} times the target's size",
+        "reason": f"the load spans {units.number(extreme[0] if extreme else 0)} times the target's size: use one of about "
+        "the original's size",
     }

@@ -5,7 +5,7 @@ mod drift;
 mod inputs;
 
 use iosonar_trace::run_info::{Skipped, Statistics, Verdict};
-use iosonar_trace::{IoResult, Nanos, Outcome};
+use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 
 use self::devices::Devices;
 use self::drift::Drift;
@@ -31,6 +31,7 @@ pub struct Counter {
     delay: Times,
     delay_not_held_back: Times,
     latency: Times,
+    latency_by_op: [Times; Op::ALL.len()],
     latency_from_scheduled: Times,
     drift: Drift,
     devices: Devices,
@@ -58,6 +59,7 @@ impl Counter {
             delay: Times::new(),
             delay_not_held_back: Times::new(),
             latency: Times::new(),
+            latency_by_op: std::array::from_fn(|_| Times::new()),
             latency_from_scheduled: Times::new(),
             drift: Drift::default(),
             devices: Devices::default(),
@@ -89,6 +91,7 @@ impl Counter {
             self.completed += 1;
             self.last = self.last.max(completed);
             self.latency.add(latency);
+            self.latency_by_op[record.op as usize].add(latency);
             self.latency_from_scheduled.add(completed - record.scheduled);
         }
     }
@@ -164,6 +167,10 @@ impl Counter {
             within_not_held_back_pct: self.delay_not_held_back.within().filter(|_| is_timed),
             drift_us_per_min: self.drift.us_per_min().filter(|_| is_timed),
             latency_us: self.latency.quantiles(),
+            latency_by_op_us: Op::ALL
+                .into_iter()
+                .filter_map(|op| Some((op.name().to_owned(), self.latency_by_op[op as usize].quantiles()?)))
+                .collect(),
             latency_from_scheduled_us: self.latency_from_scheduled.quantiles().filter(|_| is_timed),
             verdict: self.verdict(inputs).filter(|_| is_timed),
             slow_submissions: loop_counters.slow_submissions,

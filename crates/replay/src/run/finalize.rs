@@ -149,7 +149,8 @@ pub fn finalize(
     if let [counters] = &device_counters[..]
         && options.verification.verify < Verify::Paranoia
     {
-        warnings.extend(advice::device_counters(&statistics, counters));
+        let is_file = devices.iter().all(|device| device.kind == device::Kind::File);
+        warnings.extend(advice::device_counters(&statistics, counters, is_file));
     }
     // The names of a text load's devices are known only once it has been read.
     if prepare_stats.devices.len() >= metadata.devices.len() {
