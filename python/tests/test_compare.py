@@ -315,7 +315,7 @@ def test_values_are_those_of_the_report(
 
 
 def test_intervals_are_bars_at_their_values() -> None:
-    x, y = error_bars(*(np.array(values) for values in ([2.0, 100.0], [5.0, 7.0], [4.0, 6.0], [6.0, 9.0])))
+    x, y = error_bars(np.array([2.0, 100.0]), np.array([5.0, 7.0]), np.array([4.0, 6.0]), np.array([6.0, 9.0]))
     # There is a gap between the bars.
     pieces = [
         part for part in np.split(np.column_stack([x, y]), np.flatnonzero(np.isnan(y))) if np.isfinite(part).any()

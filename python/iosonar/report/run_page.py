@@ -18,6 +18,7 @@ from iosonar.diagrams.study import DELAY, LATENCY, Measure
 from iosonar.figures.model import Empty, Figure, NoteKind, Severity
 from iosonar.quantities.distribution import Distribution, enough_for, pooled
 from iosonar.quantities.outcomes import outcomes
+from iosonar.quantities.series import Series
 from iosonar.quantities.work import Work, demand, work
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
 from iosonar.report.typed import command_line
@@ -330,16 +331,26 @@ def _tiles(study: Study) -> Iterator[Tile]:
         yield Tile("Data", f"{units.transferred(found.data / found.seconds)}/s", data)
     values = study.pooled(LATENCY)
     if values.count:
-        of = "Latency" if run else "Recorded latency"
+        of, half = "Latency" if run else "Recorded latency", 0.5
         for share, more in ((0.5, "half are faster"), (0.99, "1 in 100 is slower"), (0.999, "1 in 1,000 is slower")):
             few = "" if enough_for(share, values.count) else "too few requests"
-            yield Tile(f"{of} p{units.number(share * 100, 4)}", units.span(values.percentile(share) / 1e9), few or more)
+            few_or_more = few or f"{more}{_mostly(study, values.quantile(share)) if share > half else ''}"
+            yield Tile(f"{of} p{units.number(share * 100, 4)}", units.span(values.percentile(share) / 1e9), few_or_more)
         worst = study.verdict(LATENCY)
         yield Tile(f"{of}, max", units.span(worst.maximum_s), f"limit {units.span(worst.limit_s)}" if run else "")
     delays = study.pooled(DELAY)
     if delays.count and study.has_delays:
         late = f"max {units.span(delays.maximum / 1e9)}"
         yield Tile("Delay p99", units.span(delays.percentile(0.99) / 1e9), late)
+
+
+def _mostly(study: Study, limit_ns: float) -> str:
+    """Whether most of the latencies above a limit are neither of reads nor of writes."""
+    if study.options.each_device:
+        return ""
+    above = {series: each.above(limit_ns) for series, each in study.distribution(LATENCY).items()}
+    others = above.get(Series.OTHER, 0)
+    return f", mostly {Series.OTHER.title.lower()}" if len(above) > 1 and 2 * others > sum(above.values()) else ""
 
 
 def _work(study: Study) -> Work | None:

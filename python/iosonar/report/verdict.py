@@ -204,6 +204,6 @@ def _wrap(study: Study) -> dict[str, Any]:
     return {
         "grade": Grade.WARNING if extreme else Grade.GOOD,
         "factor": extreme[0] if extreme else factors[0] if factors else None,
-        "reason": f"the load spans {units.number(extreme[0] if extreme else 0)} times the target's size: use one of about "
-        "the original's size",
+        "reason": f"the load spans {units.number(extreme[0] if extreme else 0)} times the target's size: use one of "
+        "about the original's size",
     }
