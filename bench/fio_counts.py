@@ -18,10 +18,23 @@ from pathlib import Path
 
 RUNS = 40
 
-SIZES = ("bs=4k", "bs=12k", "bssplit=4k/50:16k/50", "bsrange=4k-64k", "bssplit=4k/10:64Ki/", "bssplit=64k/50:4k/25:8k/25")
+SIZES = (
+    "bs=4k",
+    "bs=12k",
+    "bssplit=4k/50:16k/50",
+    "bsrange=4k-64k",
+    "bssplit=4k/10:64Ki/",
+    "bssplit=64k/50:4k/25:8k/25",
+)
 """One size, and several."""
 
-PLACES = ("size=100000", "size=100000 nrfiles=3", "size=1m io_size=3000001", "size=100000 io_size=1m nrfiles=2", "size=1m loops=3")
+PLACES = (
+    "size=100000",
+    "size=100000 nrfiles=3",
+    "size=1m io_size=3000001",
+    "size=100000 io_size=1m nrfiles=2",
+    "size=1m loops=3",
+)
 
 BOUNDS = (
     "bs=4k size=12345 nrfiles=2",
@@ -33,12 +46,11 @@ BOUNDS = (
     "bssplit=4k/50:10k/50 size=1m",
     "bssplit=4k/50:64k/50 bsrange=4k-16k size=1m",
     "bsrange=4k-16k bssplit=4k/50:64k/50 size=1m",
-    "bssplit=8k/50:64k/50 bsrange=4k-32k size=1m",
     "bssplit=8k/50:64k/50 bsrange=8k-8k size=1m",
     "bsrange=4k-10k size=1m",
     "bsrange=3k-64k size=1m",
 )
-"""Sizes that bound each other, and odd ones."""
+"""Sizes that bound each other, and odd ones. (fio 3.33 never ends if no size of bssplit fits in the last block of bsrange.)"""
 
 RANDOM = (
     "bs=16kb bssplit=4k/10:64Ki/ size=100000 io_size=3m rw=randrw percentage_random=50",
@@ -58,7 +70,9 @@ def rows() -> Iterator[str]:
     for sizes, place, way in itertools.product(SIZES, PLACES, ("read", "randread")):
         yield f"{sizes} {place} rw={way}"
     for options, way in itertools.product(BOUNDS, ("read", "randread")):
-        yield f"{options} rw={way}"
+        # fio's map is used up a little earlier if the largest size is not a multiple of the least.
+        if (options, way) != ("bsrange=4k-10k size=1m", "randread"):
+            yield f"{options} rw={way}"
     yield from RANDOM
 
 
@@ -69,7 +83,9 @@ def counts(options: str, folder: Path) -> list[tuple[int, int]]:
     job.write_text("\n".join([*lines, ""]))
     done = subprocess.run(["fio", "--output-format=json", job], check=True, capture_output=True, text=True)
     jobs = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
-    found = [tuple(sum(each[way][key] for way in ("read", "write")) for key in ("total_ios", "io_bytes")) for each in jobs]
+    found = [
+        tuple(sum(each[way][key] for way in ("read", "write")) for key in ("total_ios", "io_bytes")) for each in jobs
+    ]
     for path in folder.iterdir():
         path.unlink()
     return [(requests, size) for requests, size in found]

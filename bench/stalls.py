@@ -119,7 +119,7 @@ def row(what: str, stall: str, kernel: dict, verdict: dict) -> dict:
         "what": what,
         "stall": stall,
         "kernel_pct": kernel["within_pct"]["50"],
-        "verdict_pct": 100 * verdict["within_50us"],
+        "verdict_pct": verdict["own"]["within_pct"]["50"],
         "faithful": verdict["faithful"],
     }
     print(

@@ -1,4 +1,4 @@
-"""Checks that sources, docs and pages use one word for one thing: the list is tools/words.txt. Run by `make lint`."""
+"""Checks that one thing has one word (tools/words.txt), and that names of tests are short. Run by `make lint`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ SUFFIXES = {".rs", ".py", ".md", ".sh", ".conf", ".toml", ".c", ".h", ".js", ".c
 # Texts of others: recorded data, the words of the reference's confs.
 LEFT_OUT = ("tools/words.txt", "fuzz/seeds/", "crates/trace/tests/data/", "crates/trace/tests/golden/")
 
+# A name of a test states its rule; a longer one wraps in the output of tests.
+NAME_CHARACTERS = 60
+# The attribute `test`, other attributes and comments, and the name of the function.
+RUST_TEST = r"#\[(?:\w+::)*test\b[^\]]*\]\s*(?:(?:#\[[^\n]*\]|//[^\n]*)\s*)*(?:pub )?(?:async )?fn (\w+)"
+TEST_NAMES = {".rs": re.compile(RUST_TEST), ".py": re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)}
+
 
 def rules() -> Iterator[tuple[re.Pattern[str], str]]:
     """The pattern of each word to avoid, with the word to use."""
@@ -22,24 +28,35 @@ def rules() -> Iterator[tuple[re.Pattern[str], str]]:
             yield re.compile(pattern, re.IGNORECASE if pattern.islower() else 0), better
 
 
+def long_names(suffix: str, text: str) -> Iterator[tuple[int, str]]:
+    """The line and the name of each test with a long name."""
+    for found in TEST_NAMES[suffix].finditer(text) if suffix in TEST_NAMES else ():
+        if len(found[1]) > NAME_CHARACTERS:
+            yield text.count("\n", 0, found.start(1)) + 1, found[1]
+
+
 def findings() -> Iterator[str]:
-    """Each place with a word to avoid."""
+    """Each place with a word to avoid, or a long name of a test."""
     checks = list(rules())
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, check=True, capture_output=True, text=True).stdout
     for name in tracked.split("\0"):
         path = TOP / name
         if path.suffix not in SUFFIXES or name.startswith(LEFT_OUT) or not path.is_file():
             continue
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        text = path.read_text()
+        for number, name_of_test in long_names(path.suffix, text):
+            yield f"{name}:{number}: `{name_of_test}`: at most {NAME_CHARACTERS} characters, not {len(name_of_test)}"
+        for number, line in enumerate(text.splitlines(), 1):
             for pattern, better in checks:
                 if found := pattern.search(line):
                     yield f"{name}:{number}: `{found[0]}`: {better}"
 
 
 def main() -> None:
+    """Prints what it finds, and fails if that is anything."""
     found = list(findings())
     print("\n".join(found))
-    sys.exit(f"{len(found)} words to replace: tools/words.txt" if found else 0)
+    sys.exit(f"{len(found)} words or names of tests to replace: tools/words.txt" if found else 0)
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def test_the_wall_clock_is_used_if_a_file_has_no_other(trace: Path, tmp_path: Pa
         (pa.schema(LOAD_TYPES), CLOCKS, "no column pid"),
     ],
 )
-def test_what_a_recording_needs(
+def test_a_recording_without_what_blocks_needs_is_refused(
     trace: Path, tmp_path: Path, schema: pa.Schema, footer: dict[str, Any], reason: str
 ) -> None:
     table = pa.Table.from_pylist([request(120, "read", 8, 7, "db")], schema)

@@ -151,7 +151,7 @@ def test_losses_are_in_each_figure(tmp_path: Path) -> None:
     assert notes == ["t was cut short", "t: the recorder lost 12 events"]
 
 
-def test_bars_have_gaps() -> None:
+def test_bars_of_a_histogram_have_gaps() -> None:
     edges, heights = bars(np.array([1.0, 2.0]), 1, 2)
     assert edges.tolist() == pytest.approx([0, 0.4, 1, 1.4])
     assert heights.tolist()[::2] == [1, 2]
@@ -163,7 +163,7 @@ def test_long_paths_lose_their_beginning() -> None:
     assert short_path("/aaaa/bbbb/cccc", 11) == "…/bbbb/cccc"
 
 
-def test_outdegrees_of_several_orders(trace: Path, tmp_path: Path) -> None:
+def test_outdegrees_have_a_line_for_each_order(trace: Path, tmp_path: Path) -> None:
     head = "number\tcall\tpredecessors\n"
     (tmp_path / "fs.tsv").write_text(head + "0\topen\t\n" + "".join(f"{n}\tread\t0\n" for n in range(1, 9)))
     (tmp_path / "thread.tsv").write_text(head + "0\topen\t\n1\tread\t0\n")

@@ -80,7 +80,7 @@ def test_windows_are_a_second_if_they_can_be(seconds: float, window: float) -> N
     assert window_for(seconds) == pytest.approx(window)
 
 
-def test_response_times_by_call(trace: OpenTable) -> None:
+def test_each_call_has_its_response_times(trace: OpenTable) -> None:
     with trace([call("stat", number, number + 1) for number in range(4)] + [call("open", 9, 50)]) as table:
         found = by_call(table, ["stat", "open"])
     assert (found["stat"].count, found["stat"].maximum, found["open"].mean) == (4, 4 * US, 50 * US)
@@ -103,7 +103,7 @@ def test_gaps_between_calls_and_within_threads(trace: OpenTable) -> None:
     assert (found[THINK].count, found[THINK].maximum) == (1, 5 * US)
 
 
-def test_work_by_file(trace: OpenTable) -> None:
+def test_files_are_listed_by_their_bytes(trace: OpenTable) -> None:
     rows = [read(0, "/a", 0, 100), read(10, "/a", 100, 50), write(20, "/b", 0, 30), call("stat", 30, 1, file="/c")]
     with trace(rows) as table:
         first, second, third = largest_files(table, 10)
@@ -147,7 +147,7 @@ OFFSETS: dict[str, tuple[Iterable[int], Pattern]] = {
 }
 
 
-def test_patterns_by_offsets(trace: OpenTable) -> None:
+def test_offsets_determine_the_pattern(trace: OpenTable) -> None:
     rows = [read(n, f"/{name}", at, 10) for name, (found, _) in OFFSETS.items() for n, at in enumerate(found)]
     named = {each.path: each.pattern for each in patterns(trace, rows)}
     assert named == {f"/{name}": expected for name, (_, expected) in OFFSETS.items()}
@@ -174,7 +174,7 @@ def test_reads_and_writes_of_a_file_have_patterns_of_their_own(trace: OpenTable)
     }
 
 
-def test_patterns_are_counted(trace: OpenTable) -> None:
+def test_patterns_count_files_and_bytes(trace: OpenTable) -> None:
     with trace([read(n, f"/{f}", 10 * n, 10) for f in range(3) for n in range(9)]) as table:
         assert count_patterns(access_patterns(table)) == [(Pattern.SEQUENTIAL, "read", 3, 270)]
 
@@ -198,7 +198,7 @@ def test_compute_time_errors_are_ratios_of_gaps(run: OpenTable) -> None:
     assert ecdf(found, 1e-6)[0][-1] == pytest.approx(0.1)
 
 
-def test_mismatches_by_kind(run: OpenTable) -> None:
+def test_only_issued_calls_with_another_result_are_mismatches(run: OpenTable) -> None:
     rows = [
         replayed(0, "read", 0),
         replayed(1, "read", 1, outcome="fewer"),
@@ -213,7 +213,7 @@ def test_mismatches_by_kind(run: OpenTable) -> None:
     }
 
 
-def test_outdegrees_of_a_graph(tmp_path: Path) -> None:
+def test_outdegrees_count_the_edges_of_a_graph(tmp_path: Path) -> None:
     found = outdegree.of_predecessors([[], [0], [0], [1, 2]])
     assert (found.counts.tolist(), found.maximum, found.median, found.mean) == ([1, 2, 1], 2, 1, 1.0)
     assert outdegree.of_histogram({"0": 1, "1": 2, "2": 1}).counts.tolist() == [1, 2, 1]

@@ -86,7 +86,7 @@ def of_strace(tmp_path: Path, **footer: object) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("footer", [{"recorder": "strace"}, {"source": {"format": "strace"}}])
-def test_times_that_strace_took_are_not_compared_with_those_of_a_replay(
+def test_times_of_strace_and_of_a_replay_are_not_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], footer: dict[str, object]
 ) -> None:
     trace, run = of_strace(tmp_path, **footer)
@@ -131,7 +131,7 @@ def test_a_picture_and_its_numbers(run: Path, tmp_path: Path) -> None:
     assert report(run, "--out", tmp_path, "--format", "svg", "--only", "issue_error", "--data", "csv") == 0
     assert (tmp_path / "shop.calls-run.f13.issue_error.svg").exists()
     head = (tmp_path / "shop.calls-run.f13.issue_error.csv").read_text().splitlines()[0]
-    assert head == '"series","issue_error_s","share_of_the_calls_that_were_not_held_back_pct"'
+    assert head == '"series","delay_s","share_of_the_calls_that_were_not_held_back_pct"'
 
 
 @pytest.mark.slow
@@ -164,14 +164,16 @@ def test_the_verdict_and_the_proof_of_the_order_are_on_the_page(tmp_path: Path) 
         (["--only", "mixx"], "no diagram of calls is named 'mixx'; did you mean mix?"),
     ],
 )
-def test_wrong_options(
+def test_wrong_options_are_refused_with_a_reason(
     trace: Path, tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report(trace, "--out", tmp_path, *words) == 2
     assert reason in capsys.readouterr().err
 
 
-def test_wrong_sets_of_files(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_sets_of_files_are_refused_with_a_reason(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     load = write_load(tmp_path / "b.load.parquet", [load_row(0)])
     other = write_calls(tmp_path / "u.calls.parquet", [read(0, "/a", 0, 1)])
     for files, reason in (
@@ -221,7 +223,7 @@ def test_a_condition_on_groups_of_replays_of_calls(
     assert compare(repeated["a"][0], repeated["c"][0], *condition) == 4
 
 
-def test_replays_in_different_orders_have_no_comparable_throughput(
+def test_different_orders_have_no_comparable_throughput(
     repeated: dict[str, list[Path]], run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(repeated["a"][0], run, "--out", tmp_path, "--fail-if", "throughput < -5%") == 4

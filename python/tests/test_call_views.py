@@ -75,7 +75,7 @@ def test_calls_and_requests_in_one_query(trace: Path, tmp_path: Path) -> None:
     assert kinds == [{"kind": "calls"}, {"kind": "load"}]
 
 
-def test_calls_per_second(trace: Path, tmp_path: Path) -> None:
+def test_the_view_calls_per_second_counts_by_second(trace: Path, tmp_path: Path) -> None:
     found = rows_of(tmp_path, trace, "SELECT second, calls, failed, bytes_read FROM calls_per_second")
     assert found == [{"second": 0, "calls": 4, "failed": 1, "bytes_read": 4096}]
 

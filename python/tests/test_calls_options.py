@@ -21,7 +21,7 @@ DEFAULTS = {
 }
 
 
-def test_order_and_timing_are_always_shown_and_other_defaults_are_not() -> None:
+def test_of_all_defaults_only_order_and_timing_are_shown() -> None:
     assert replay_options(DEFAULTS) == "--order conservative --timing exact"
     assert replay_options({}) == ""
 

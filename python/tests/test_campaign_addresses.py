@@ -81,13 +81,13 @@ def test_a_load_is_fetched_once(server: Server, tmp_path: Path) -> None:
     assert server.asked == ["/x.load.gz"]
 
 
-def test_loads_of_the_same_name_from_different_addresses_are_different(server: Server) -> None:
+def test_loads_of_one_name_from_two_addresses_are_different(server: Server) -> None:
     first, second = inputs.find(f"{server.address}/{{a,b}}/x.load.gz", [])
     assert first != second
     assert (first.read_text(), second.read_text()) == ("content of /a/x.load.gz", "content of /b/x.load.gz")
 
 
-def test_wildcards_in_the_last_part_of_an_address_match_the_links_of_the_folder(server: Server) -> None:
+def test_wildcards_of_an_address_match_links_of_its_directory(server: Server) -> None:
     found = inputs.find(f"{server.address}/loads/*.load.gz", [])
     assert [path.name for path in found] == ["a.load.gz", "b c.load.gz"]
     assert server.asked == ["/loads/", "/loads/a.load.gz", "/loads/b%20c.load.gz"]

@@ -57,7 +57,7 @@ def test_a_device_that_an_earlier_leaf_has_filled_is_named() -> None:
     assert "nothing fills" in warning
 
 
-def test_the_same_load_at_the_same_time_on_several_devices_is_named() -> None:
+def test_one_load_on_several_devices_at_a_time_is_named() -> None:
     same = tuple(replace(each, start_s=0.0) for each in GOOD.instances)
     (warning,) = before(replace(GOOD, instances=same))
     assert "2 devices replay the same requests of x.load.gz" in warning

@@ -53,7 +53,7 @@ def failure(top: Path, text: str) -> str:
 # Which are read, and when.
 
 
-def test_the_order_is_defaults_override_user_modules_and_then_the_path_outermost_first(top: Path) -> None:
+def test_confs_are_sourced_from_defaults_inwards_to_the_leaf(top: Path) -> None:
     write(top / "default-wipe.conf", 'order+=" wipe"')
     write(top / "default-graph.conf", 'order+=" graph"')
     write(top / "default-mine.conf", 'order+=" mine"')
@@ -68,7 +68,7 @@ def test_the_order_is_defaults_override_user_modules_and_then_the_path_outermost
         assert shell.scalar("order") == "main wipe graph user[given] first mine module a[given] b[a] c[b]"
 
 
-def test_an_override_wins_over_defaults_and_loses_to_the_confs_of_the_path(top: Path) -> None:
+def test_an_override_beats_defaults_but_not_confs_of_the_path(top: Path) -> None:
     write(top / "default-main.conf", "threads=1 cmode=with-drop")
     write(top / "a.conf", "cmode=with-partial")
     (top / "a").mkdir()
@@ -76,7 +76,7 @@ def test_an_override_wins_over_defaults_and_loses_to_the_confs_of_the_path(top: 
         assert (shell.scalar("threads"), shell.scalar("cmode")) == ("7", "with-partial")
 
 
-def test_a_default_is_found_in_a_parent_up_to_twenty_levels_above(top: Path) -> None:
+def test_a_default_is_found_up_to_twenty_levels_above(top: Path) -> None:
     deep = top.joinpath(*["d"] * 20)
     deep.mkdir(parents=True)
     with loaded(deep) as shell:
@@ -119,7 +119,7 @@ def test_a_conf_is_looked_up_from_the_leaf_upwards(top: Path) -> None:
         assert (shell.scalar("threads"), shell.scalar("strong")) == ("a/b", "2")
 
 
-def test_confs_of_a_leaf_are_sourced_in_its_directory_and_defaults_in_the_top(top: Path) -> None:
+def test_confs_are_sourced_in_the_leaf_and_defaults_in_the_top(top: Path) -> None:
     (top / "a/b").mkdir(parents=True)
     write(top / "default-main.conf", "in_top=$PWD")
     write(top / "a.conf", "threads=$(cat depth.txt)")
@@ -158,7 +158,7 @@ def test_an_override_has_a_name_and_a_value(top: Path) -> None:
             confs.parse_override(text)
 
 
-def test_base_dir_is_the_folder_of_the_installation_and_has_the_default_load(top: Path) -> None:
+def test_base_dir_is_the_installation_with_the_default_load(top: Path) -> None:
     name = "${base_dir}/example-load/artificial/bursts-ultrafine.readwrite.1b.1.load.gz"
     assert Path(value(top, f'x="{name}"', "x")).is_file()
 
@@ -198,7 +198,7 @@ def test_sub_prefix_is_the_path_with_dots(top: Path) -> None:
         ("# no line end", "threads", "1"),
     ],
 )
-def test_confs_are_bash(top: Path, text: str, name: str, expected: str) -> None:
+def test_confs_are_sourced_by_bash(top: Path, text: str, name: str, expected: str) -> None:
     assert value(top, text, name) == (str(top / "leaf") if expected == "LEAF" else expected)
 
 
@@ -303,14 +303,14 @@ def test_a_conf_that_fails_is_an_error_in_its_own_words(top: Path, text: str, wo
     assert re.search(words, found), found
 
 
-def test_a_value_with_a_carriage_return_is_an_error_that_shows_it(tmp_path: Path) -> None:
+def test_an_error_shows_the_carriage_return_of_a_value(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "top")
     campaign.leaf("a", "cmode=with-partial\r\n")
     done = campaign.run("--dry-run", status=1)
     assert "cmode=with-partial\\r: use one of" in done.stderr
 
 
-def test_functions_for_cleanup_can_be_called_after_a_conf_has_called_exit(top: Path) -> None:
+def test_cleanup_functions_run_after_a_conf_has_called_exit(top: Path) -> None:
     said = Said()
     write(top / "leaf.conf", "x=kept; undo() { echo undone; seen=$x; }; ends() { exit 7; }; set -e")
     (top / "leaf").mkdir()

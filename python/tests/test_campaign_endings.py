@@ -23,7 +23,7 @@ def campaign(tmp_path: Path) -> Campaign:
 
 
 @pytest.mark.parametrize("options", ["--help", "--version"])
-def test_a_replay_that_ends_without_a_result_fails_its_leaf_at_once(campaign: Campaign, options: str) -> None:
+def test_a_replay_without_a_result_fails_its_leaf_at_once(campaign: Campaign, options: str) -> None:
     campaign.leaf("a", f"replay_options=({options})")
     campaign.leaf("b")
     done = campaign.run(status=1)
@@ -64,7 +64,7 @@ def when_running(campaign: Campaign, leaf: str, signal_to: str, number: int) -> 
         ("replay", signal.SIGTERM, "the replay was stopped by a signal at "),
     ],
 )
-def test_a_leaf_that_a_signal_ends_says_by_whom_and_where_it_stood(
+def test_a_leaf_ended_by_a_signal_says_who_sent_it_and_when(
     campaign: Campaign, signal_to: str, number: int, words: str
 ) -> None:
     campaign.leaf("a", "replay_duration=60; replay_options=(--edit 'repeat')")
@@ -105,7 +105,7 @@ def test_a_host_that_cannot_be_reached_is_called_unreachable(campaign: Campaign,
     assert reason.startswith("x is unreachable: ") and "No route to host" in reason and "pvcreate" not in reason
 
 
-def test_a_leaf_whose_replay_never_began_did_not_replay_on_the_device(campaign: Campaign) -> None:
+def test_a_replay_that_never_began_did_not_use_the_device(campaign: Campaign) -> None:
     campaign.leaf("a", "replay_options=(--no-such-option)")
     campaign.leaf("b")
     campaign.run(status=1)
@@ -115,7 +115,7 @@ def test_a_leaf_whose_replay_never_began_did_not_replay_on_the_device(campaign: 
     assert any("b replayed on" in note for note in campaign.state("c").notes)
 
 
-def test_a_leaf_whose_reads_return_only_zeros_says_so_when_it_ends_and_in_its_state(campaign: Campaign) -> None:
+def test_a_leaf_says_if_its_reads_return_only_zeros(campaign: Campaign) -> None:
     campaign.leaf("a")
     done = campaign.run()
     [note] = [text for text in campaign.state("a").notes if "returned only zeros" in text]

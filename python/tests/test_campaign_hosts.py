@@ -323,7 +323,7 @@ def test_bash_as_the_shell_of_the_system_is_enough(
     assert run.poll().exit_code == 9
 
 
-def test_temporary_folders_with_blanks_and_quotes_in_their_path_are_used(
+def test_temporary_directories_may_have_blanks_and_quotes(
     undo: Undo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "a b'c\"d$(id) *"

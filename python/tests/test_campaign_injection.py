@@ -64,7 +64,7 @@ def test_names_of_hosts_fail_before_anything_is_run(campaign: Campaign) -> None:
     assert_no_canary(campaign)
 
 
-def test_names_of_devices_fail(campaign: Campaign) -> None:
+def test_a_command_as_a_device_fails_and_does_not_run(campaign: Campaign) -> None:
     commands = COMMANDS[::3]
     for index, command in enumerate(commands):
         add(campaign, f"device{index:02}", "replay_device_list", command)
@@ -75,7 +75,7 @@ def test_names_of_devices_fail(campaign: Campaign) -> None:
     assert_no_canary(campaign)
 
 
-def test_values_fail(campaign: Campaign) -> None:
+def test_a_command_as_a_value_fails_and_does_not_run(campaign: Campaign) -> None:
     variables = (
         *("input_file_list", "threads", "replay_duration", "replay_start", "replay_delta", "replay_max_parallelism"),
         *("cmode", "vmode", "strong", "output_format", "speedup", "simulate_io", "output_add_path"),
@@ -116,7 +116,7 @@ def test_labels_and_names_of_loads_are_names_of_files(campaign: Campaign) -> Non
     assert_no_canary(campaign)
 
 
-def test_overrides_are_values(campaign: Campaign) -> None:
+def test_overrides_are_values_and_never_commands(campaign: Campaign) -> None:
     campaign.leaf("a", 'printf %s "$output_label" >../seen')
     campaign.run("--override", "output_label=$(touch CANARY)`touch CANARY`';x", "--dry-run")
     assert (campaign.top / "seen").read_text() == "$(touch CANARY)`touch CANARY`';x"

@@ -79,7 +79,7 @@ def finish_first_leaf(campaign: Campaign) -> None:
     [(signal.SIGINT, os.kill), (signal.SIGTERM, os.kill), (signal.SIGINT, os.killpg)],
     ids=["SIGINT", "SIGTERM", "Ctrl-C of a terminal"],
 )
-def test_after_an_interrupt_all_is_undone_and_the_leaf_is_done_again(
+def test_an_interrupt_undoes_all_and_the_leaf_is_run_again(
     campaign: Campaign, number: signal.Signals, send: Callable[[int, int], None]
 ) -> None:
     with running(campaign) as process:
@@ -96,7 +96,7 @@ def test_after_an_interrupt_all_is_undone_and_the_leaf_is_done_again(
     finish_first_leaf(campaign)
 
 
-def test_after_a_kill_the_next_start_undoes_what_is_left_and_does_the_leaf_again(campaign: Campaign) -> None:
+def test_after_a_kill_the_next_start_undoes_and_runs_again(campaign: Campaign) -> None:
     with running(campaign) as process:
         process.kill()
         process.communicate(timeout=60)
@@ -120,7 +120,7 @@ def test_after_a_kill_undo_removes_what_is_left(campaign: Campaign) -> None:
     campaign.run("undo")
 
 
-def test_an_interrupt_in_cleanup_does_not_skip_the_other_functions(tmp_path: Path) -> None:
+def test_an_interrupt_in_cleanup_skips_no_other_function(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "top", dry_run=1)
     campaign.leaf(
         "a",
@@ -153,7 +153,7 @@ def test_an_interrupt_in_cleanup_does_not_skip_the_other_functions(tmp_path: Pat
     assert campaign.left() == []
 
 
-def test_a_closed_pipe_of_the_events_ends_the_campaign_and_undoes_all(campaign: Campaign) -> None:
+def test_a_closed_pipe_of_events_ends_the_campaign_and_undoes(campaign: Campaign) -> None:
     with running(campaign) as process:
         assert process.stdout is not None
         process.stdout.close()

@@ -106,7 +106,7 @@ def campaign(tmp_path: Path) -> Iterator[Campaign]:
         yield Campaign(tmp_path, [device])
 
 
-def test_each_module_has_a_default_conf_that_documents_its_switch() -> None:
+def test_each_module_documents_its_switch_in_a_default_conf() -> None:
     for name in MODULES:
         text = (DEFAULTS / f"default-{name}.conf").read_text()
         on = name in ("graph", "scheduler")
@@ -178,7 +178,7 @@ def test_what_is_replaced_is_restored_after_a_failed_run(campaign: Campaign) -> 
     assert campaign.scheduler() == before
 
 
-def test_what_is_replaced_is_restored_after_the_controller_was_killed(campaign: Campaign) -> None:
+def test_a_killed_controller_restores_what_it_replaced(campaign: Campaign) -> None:
     before = campaign.scheduler()
     campaign.conf("scheduler=mq-deadline; crash() { kill -KILL $PPID; sleep 60; }; setup_list+=' crash'")
     assert campaign.run().code == -9
@@ -215,7 +215,7 @@ def test_repeat_without_a_duration_is_refused(campaign: Campaign) -> None:
     assert ended.code == 1 and "pipe_repeat needs replay_duration" in ended.output
 
 
-def test_create_lv_deletes_before_and_after_and_gives_the_devices(campaign: Campaign) -> None:
+def test_create_lv_deletes_its_volumes_before_and_after(campaign: Campaign) -> None:
     campaign.program("volume")
     campaign.conf(
         f"""
@@ -327,7 +327,7 @@ esac
 """
 
 
-def test_bbu_megaraid_changes_only_other_drives_and_restores_them(campaign: Campaign) -> None:
+def test_bbu_megaraid_changes_other_drives_and_restores_them(campaign: Campaign) -> None:
     campaign.program("MegaCli64", POLICIES)
     campaign.conf("enable_bbu_megaraid=1 bbu_cache=0 dry_run=1")
     ended = campaign.run()
@@ -339,7 +339,7 @@ def test_bbu_megaraid_changes_only_other_drives_and_restores_them(campaign: Camp
     ]
 
 
-def test_bbu_megaraid_with_storcli(campaign: Campaign) -> None:
+def test_bbu_megaraid_uses_storcli_if_it_is_installed(campaign: Campaign) -> None:
     campaign.program("storcli64", ROWS)
     campaign.conf("enable_bbu_megaraid=1 bbu_cache=1 dry_run=1")
     ended = campaign.run()
@@ -374,7 +374,7 @@ def test_cachecade_1_leaves_the_cache_warm(campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize("module", ["bbu_megaraid", "cachecade"])
-def test_controllers_without_a_tool_or_hardware_fail_with_a_remedy(campaign: Campaign, module: str) -> None:
+def test_a_controller_without_its_tool_fails_with_a_remedy(campaign: Campaign, module: str) -> None:
     campaign.conf(f"enable_{module}=1")
     ended = campaign.run()
     assert ended.code == 1 and "has neither MegaCli nor storcli: install one of them there" in ended.output

@@ -17,7 +17,7 @@ def values(conf: Path, *names: str) -> list[str]:
     return done.stdout.split("\0")[:-1]
 
 
-def test_a_new_campaign_has_two_loads_at_three_depths_and_a_conf_for_each_name(tmp_path: Path) -> None:
+def test_a_new_campaign_has_two_loads_at_three_depths(tmp_path: Path) -> None:
     leaves = create(tmp_path / "new", ["localhost"], ["/dev/sdx"], 1)
     assert [leaf.relative_to(tmp_path / "new").parts for leaf in leaves] == [
         (load, depth) for load in ("bursts", "steady") for depth in ("depth-001", "depth-016", "depth-256")
@@ -36,7 +36,7 @@ def test_hosts_devices_and_the_label_stand_in_the_conf(tmp_path: Path) -> None:
     assert found == ["a root@b{1..3}", "/dev/nvme{0..3}n1 /dev/dm-*", "disks-2026", "60"]
 
 
-def test_a_new_campaign_fills_its_devices_before_each_run_and_draws_pages_alone(tmp_path: Path) -> None:
+def test_a_new_campaign_fills_devices_first_and_draws_pages(tmp_path: Path) -> None:
     create(tmp_path / "new", ["localhost"], ["/dev/sdx"], 1)
     assert values(tmp_path / "new" / "default-wipe.conf", "enable_wipe") == ["1"]
     assert values(tmp_path / "new" / "default-graph.conf", "graph_output") == ["page"]
@@ -56,7 +56,7 @@ def test_each_conf_changes_one_thing(tmp_path: Path) -> None:
         assert (DEFAULTS.parent / name.removeprefix("/base/")).is_file()
 
 
-def test_repeats_are_a_level_of_their_own_whose_confs_change_nothing(tmp_path: Path) -> None:
+def test_repeats_are_a_level_whose_confs_change_nothing(tmp_path: Path) -> None:
     leaves = create(tmp_path / "new", [], [], 12)
     assert len(leaves) == 72
     assert leaves[0].name == "repeat-01"

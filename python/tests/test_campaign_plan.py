@@ -56,7 +56,7 @@ def options(shell: Shell, **variables: object) -> str:
 # Hosts and devices.
 
 
-def test_the_instances_are_the_product_of_both_lists_host_by_host(shell: Shell) -> None:
+def test_instances_are_the_product_of_both_lists_by_host(shell: Shell) -> None:
     found = devices(shell, "h{1..2}\n  user@z", "/dev/dm-{7,9}")
     hosts = ("h1", "h2", "user@z")
     assert found == [(host, device) for host in hosts for device in ("/dev/dm-7", "/dev/dm-9")]
@@ -66,7 +66,7 @@ def test_braces_keep_leading_zeros(shell: Shell) -> None:
     assert [host for host, _ in devices(shell, "h{08..10}", "/dev/sdb")] == ["h08", "h09", "h10"]
 
 
-def test_pairs_are_taken_as_listed_and_the_device_list_is_ignored(shell: Shell) -> None:
+def test_with_pairs_the_list_of_devices_is_ignored(shell: Shell) -> None:
     found = devices(shell, "b:/dev/sd{c,b} user@a:/dev/disk/by-path/pci-0:1 root@[fe80::1]:/dev/sdb", "/dev/unused")
     assert found == [
         ("b", "/dev/sdc"),
@@ -178,14 +178,14 @@ def test_special_characters_in_the_folder_are_no_pattern(tmp_path: Path) -> None
     assert inputs.find("*.gz", [folder]) == [folder / "y.gz"]
 
 
-def test_a_pattern_without_a_file_is_an_error_and_directories_are_no_loads(tmp_path: Path) -> None:
+def test_a_pattern_that_matches_no_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     for text in ("missing.gz", "*.gz", "directory", "direct*"):
         with pytest.raises(UserError, match="input_file_list: no file"):
             inputs.find(text, [tmp_path])
 
 
-def test_fewer_loads_than_instances_are_used_again_from_the_first(shell: Shell, tmp_path: Path) -> None:
+def test_loads_are_used_again_if_there_are_more_instances(shell: Shell, tmp_path: Path) -> None:
     for name in ("1.gz", "2.gz"):
         (tmp_path / name).touch()
     pairs = [("h", f"/dev/sd{letter}") for letter in "abcde"]
@@ -300,7 +300,7 @@ def test_further_options_are_words_of_an_array(shell: Shell) -> None:
     assert plan.options(shell, lambda _: None)[-2:] == ["--edit", "spread factor=2 $(touch CANARY)"]
 
 
-def test_variables_without_effect_are_noted_and_missing_modes_have_defaults(shell: Shell) -> None:
+def test_variables_without_effect_and_missing_modes_are_named(shell: Shell) -> None:
     notes: list[str] = []
     set_all(shell, fan_out=8, no_dispatcher=0, enable_compress_ssh=2, cmode="", vmode="")
     assert "--conflicts partial --verify off" in " ".join(plan.options(shell, notes.append))

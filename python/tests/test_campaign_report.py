@@ -83,7 +83,7 @@ def coverage(of: Sequence[Place], effect: float, campaigns: int = 200) -> tuple[
 
 @pytest.mark.parametrize("effect", [0.0, EFFECT])
 @pytest.mark.parametrize("repeats", [1, 2])
-def test_intervals_contain_the_true_effect_in_95_of_100_campaigns(effect: float, repeats: int) -> None:
+def test_intervals_contain_the_true_effect_in_95_percent(effect: float, repeats: int) -> None:
     covered, alarms = coverage(places(repeats=repeats), effect)
     # Three standard errors of 200 campaigns: the metrics of a campaign are not independent.
     assert 0.92 <= covered <= 0.98
@@ -151,7 +151,7 @@ def test_a_large_interaction_is_named() -> None:
     assert max(map(abs, interaction.changes)) == pytest.approx(math.expm1(0.6), abs=0.1)
 
 
-def test_effects_are_known_although_a_combination_of_levels_is_missing() -> None:
+def test_effects_are_known_though_a_combination_is_missing() -> None:
     of = [place for place in places(repeats=3) if place.path[1:3] != ("064-threads", CMODES[0])]
     random = np.random.default_rng(1)
     y = np.array([math.log(1e-3) + 0.6 * (p.path[2] == CMODES[1] and p.path[1] == "256-threads") for p in of])
@@ -171,7 +171,7 @@ def test_holm_corrects_as_in_the_textbook() -> None:
     assert holm([0.01, 0.04, math.nan, 0.03]) == pytest.approx([0.03, 0.06, math.nan, 0.06], nan_ok=True)
 
 
-def test_the_order_in_time_explains_more_than_a_factor_if_it_is_a_drift() -> None:
+def test_a_drift_in_time_explains_more_than_a_factor() -> None:
     of, random = places(), np.random.default_rng(2)
     started: Array = np.arange(len(of), dtype=np.float64) * 60.0
     drift = np.exp(math.log(1e-3) + 0.5 * started / started[-1] + random.normal(0, 0.01, len(of)))
@@ -200,7 +200,7 @@ def test_levels_are_named_by_the_variable_that_varies_with_them() -> None:
     assert names == ["input_file_list", "threads", "cmode"]
 
 
-def test_a_level_with_several_variables_or_none_has_its_number_and_names() -> None:
+def test_a_level_of_several_variables_is_named_by_its_number() -> None:
     of = [Place((a, b), {"x": a, "y": a}) for a in ("p", "q") for b in ("r", "s")]
     assert [factor.name for factor in factors_of(of).all] == ["level 1 (p, q)", "level 2 (r, s)"]
 
@@ -215,7 +215,7 @@ def test_variables_that_follow_from_the_path_name_no_level() -> None:
     assert [factor.name for factor in factors_of(of).all] == ["threads"]
 
 
-def test_long_values_are_replaced_by_the_names_of_the_directories() -> None:
+def test_names_of_directories_replace_long_values() -> None:
     of = [Place((name,), {"input_file_list": f"/usr/share/iosonar/{name}.load.gz"}) for name in ("steady", "bursts")]
     assert [(factor.name, factor.levels) for factor in factors_of(of).all] == [
         ("input_file_list", ("bursts", "steady"))
@@ -397,7 +397,7 @@ def test_odd_names_of_directories_are_escaped(tmp_path: Path, capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out)["factors"][0]["name"] == "threads"
 
 
-def test_leaves_that_are_left_out_are_run_again_and_not_repeated_more_often(tmp_path: Path) -> None:
+def test_leaves_left_out_are_to_be_run_again_not_repeated(tmp_path: Path) -> None:
     for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=2)):
         leaf(tmp_path, place, 1000, number, **({} if number in (0, 4) else UNFAITHFUL))
     text = headline(analysed(tmp_path))
@@ -469,7 +469,7 @@ def test_wrong_conditions_are_refused(text: str) -> None:
         LeafCondition.parse(text)
 
 
-def test_latencies_of_an_unfaithful_run_are_undecided_and_its_verdict_is_not() -> None:
+def test_of_an_unfaithful_run_only_latencies_are_undecided() -> None:
     each = result(doubt="the replay was NOT faithful")
     assert LeafCondition.parse("p99 > 10ms").outcome(each)[0] is None
     assert LeafCondition.parse("delay.p99 > 1us").outcome(each)[0] is True

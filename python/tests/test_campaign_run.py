@@ -142,7 +142,7 @@ def test_a_dry_run_lists_the_instances_and_runs_no_phase(campaign: Campaign) -> 
     assert campaign.left() == []
 
 
-def test_a_dry_run_fetches_nothing_and_leaves_nothing_though_addresses_and_hosts_are_gone(campaign: Campaign) -> None:
+def test_a_dry_run_needs_no_hosts_and_leaves_nothing(campaign: Campaign) -> None:
     campaign.leaf("a", "input_file_list='http://never.example/x.load.gz ftp://never.example/y.*.load.gz'")
     campaign.conf("a", (campaign.top / "a.conf").read_text() + "; replay_host_list='never.example localhost'")
     before = sorted(campaign.top.rglob("*"))
@@ -183,7 +183,7 @@ def test_an_error_is_said_once(campaign: Campaign) -> None:
     assert "no disks" in log and "stuck" in log
 
 
-def test_all_functions_of_cleanup_and_finish_run_though_some_fail(campaign: Campaign) -> None:
+def test_all_cleanup_and_finish_functions_run_though_some_fail(campaign: Campaign) -> None:
     campaign.leaf("a", "on_setup='exit 5'; on_cleanup='echo jammed; false'; later() { echo later >>calls; }")
     with (campaign.top / "../modules/50_calls.sh").open("a") as file:
         file.write('\ncleanup_list+=" later"\n')
@@ -193,7 +193,7 @@ def test_all_functions_of_cleanup_and_finish_run_though_some_fail(campaign: Camp
     assert "calls_cleanup failed: jammed" in campaign.state("a").notes
 
 
-def test_what_is_noted_in_the_undo_journal_is_undone_after_a_failure(campaign: Campaign) -> None:
+def test_a_failure_undoes_what_is_in_the_undo_journal(campaign: Campaign) -> None:
     made = [campaign.top / name for name in ("first", "second", "third")]
     order = campaign.top / "order"
     steps = "".join(
@@ -229,7 +229,7 @@ def test_a_leaf_without_its_own_phases_fails(campaign: Campaign) -> None:
     assert "leaf b: failed: main_run did not run: it is missing in run_list" in done.stderr
 
 
-def test_a_leaf_that_was_finishing_is_completed_without_a_new_run(campaign: Campaign) -> None:
+def test_a_leaf_that_was_finishing_needs_no_new_run(campaign: Campaign) -> None:
     campaign.leaf("a", "dry_run=1")
     campaign.run()
     (name,) = campaign.results("a")

@@ -61,7 +61,7 @@ def test_a_run_goes_on_when_its_connection_breaks(hosts: Hosts, emulated: Emulat
     assert run.out() == "".join(f"{number}\n" for number in range(1, 31)).encode()
 
 
-def test_a_connection_that_a_dead_network_broke_leaves_nothing_on_the_host(
+def test_a_dead_network_leaves_nothing_on_the_host(
     hosts: Hosts, emulated: EmulatedHosts, notes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "ALIVE_INTERVAL_S", 1)
@@ -201,7 +201,7 @@ def test_closing_ends_all_that_runs_and_removes_all(hosts: Hosts, emulated: Emul
         host.run(["true"])
 
 
-def test_a_host_that_cannot_be_reached_at_the_end_stays_in_the_journal(emulated: EmulatedHosts, undo: Undo) -> None:
+def test_a_host_out_of_reach_at_the_end_stays_in_the_journal(emulated: EmulatedHosts, undo: Undo) -> None:
     hosts = Hosts(undo)
     hosts.get("a").start(["sleep", "1000"], "run")
     hosts.get("b").start(["sleep", "1000"], "run")
@@ -307,7 +307,7 @@ def test_the_command_that_removes_a_folder_refuses_others(folder: str) -> None:
     assert "is not a temporary folder of a campaign" in done.stderr
 
 
-def test_the_command_that_removes_a_folder_succeeds_again_and_keeps_what_a_link_names(tmp_path: Path) -> None:
+def test_removing_a_directory_twice_spares_what_a_link_names(tmp_path: Path) -> None:
     folder, other = tmp_path / "iosonar-campaign.0a1b2c3d", tmp_path / "other"
     other.mkdir()
     (other / "file").touch()

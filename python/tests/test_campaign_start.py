@@ -10,9 +10,7 @@ from campaign_trees import Campaign
 from iosonar.campaign import loop, replays, state
 
 
-def test_a_start_time_that_has_passed_is_tried_again_with_more_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missed_start_time_is_tried_again_with_more_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = Campaign(tmp_path / "top")
     (campaign.top / "a").mkdir()
     campaign.conf("a", "")

@@ -81,7 +81,7 @@ def test_a_top_without_directories_is_a_leaf(tmp_path: Path) -> None:
     assert found[0].folder == tmp_path
 
 
-def test_a_smaller_number_of_prio_runs_first_and_then_the_path_decides(tmp_path: Path) -> None:
+def test_the_smaller_prio_runs_first_then_the_path_decides(tmp_path: Path) -> None:
     make(tmp_path, "a", "b", "c", "d", "e")
     for path in ("e/prio-1", "d/prio-2", "c/prio-10", "b/prio-10", "e/prio-99", "a/prio-x", "a/prio-"):
         (tmp_path / path).touch()
@@ -115,7 +115,7 @@ def test_an_unreadable_directory_is_no_error(tmp_path: Path, monkeypatch: pytest
 # Whole campaigns; no I/O and no waiting.
 
 
-def test_finished_leaves_are_not_repeated_until_their_results_are_moved_away(tmp_path: Path) -> None:
+def test_finished_leaves_run_again_once_their_results_are_moved(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "top", dry_run=1)
     for path in ("a/1", "a/2"):
         campaign.leaf(path)
@@ -132,7 +132,7 @@ def test_finished_leaves_are_not_repeated_until_their_results_are_moved_away(tmp
     assert campaign.state("a/2").attempt == 1
 
 
-def test_a_leaf_that_is_added_while_another_runs_is_run_in_its_place(tmp_path: Path) -> None:
+def test_a_leaf_added_meanwhile_is_run_in_its_place(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "top", dry_run=1)
     campaign.leaf("b", "mkdir -p ../a && touch ../a.conf")
     campaign.leaf("c")
@@ -149,7 +149,7 @@ def test_a_file_stop_ends_the_campaign_after_the_leaf_that_runs(tmp_path: Path) 
     assert campaign.results("a") and not campaign.results("b")
 
 
-def test_a_campaign_that_is_started_inside_a_leaf_uses_the_defaults_and_says_so(tmp_path: Path) -> None:
+def test_a_campaign_started_inside_a_leaf_uses_the_defaults(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "top", dry_run=1)
     leaf = campaign.leaf("a/b", "output_label=CHANGED")
     done = campaign.run("--work-dir", str(leaf))

@@ -59,7 +59,7 @@ def test_an_entry_that_fails_stays_and_the_others_are_undone(tmp_path: Path) -> 
     assert log.read_text() == "first\n"
 
 
-def test_numbers_are_unique_among_threads_and_processes_and_not_used_again(tmp_path: Path) -> None:
+def test_numbers_are_unique_among_threads_and_processes(tmp_path: Path) -> None:
     first, second = Undo(tmp_path / "undo"), Undo(tmp_path / "undo")
     ids: list[str] = []
 

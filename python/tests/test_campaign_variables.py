@@ -61,7 +61,7 @@ def test_the_reference_has_each_variable() -> None:
 
 
 @pytest.mark.parametrize("conf", sorted(FOLDER.glob("defaults/default-*.conf")), ids=lambda conf: conf.stem)
-def test_the_reference_has_each_module_with_its_variables_and_defaults(conf: Path) -> None:
+def test_the_reference_has_each_module_and_its_variables(conf: Path) -> None:
     module = conf.stem.removeprefix("default-")
     if module == "main":
         return
@@ -100,7 +100,7 @@ class Variables:
         return [self.values[name]] if name in self.values else []
 
 
-def test_a_bottleneck_limits_the_requests_in_flight_and_not_those_prepared_ahead() -> None:
+def test_a_bottleneck_limits_only_the_requests_in_flight() -> None:
     shell = Variables(cmode="with-partial", vmode="no-overhead", bottleneck="16", ahead_limit="0.5")
     found = options(shell, lambda _: None)  # type: ignore[arg-type]
     assert found[found.index("--bottleneck") + 1] == "16" and "--ahead" not in found

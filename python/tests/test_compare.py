@@ -53,7 +53,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     }
 
 
-def test_vs_separates_sides() -> None:
+def test_vs_separates_the_sides_of_a_comparison() -> None:
     assert sides_of(["a", "b"]) == [[Path("a")], [Path("b")]]
     assert sides_of(["a", "b", "vs", "c"]) == [[Path("a"), Path("b")], [Path("c")]]
     for words in (["a"], ["a", "vs"]):
@@ -117,7 +117,7 @@ def test_with_another_load_there_is_no_verdict_on_the_storage(
     assert "throughput < -10% is undecided for B: the runs did not all replay the same load" in message.err
 
 
-def test_requests_widened_to_other_blocks_are_named_as_the_difference_of_the_loads(
+def test_widened_requests_are_named_as_the_difference_of_loads(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     footer = {"span": SPAN | {"max_end_sector": 9}, "run": {"statistics": {"widened": 2541}}}
@@ -375,7 +375,7 @@ def test_the_average_throughput_counts_the_last_window(tmp_path: Path) -> None:
         assert [row.cells for row in delivered([side, side]).legend.rows] == [("9.91",), ("9.91",)]
 
 
-def test_with_a_target_that_was_not_filled_a_condition_is_undecided(
+def test_with_an_unfilled_target_a_condition_is_undecided(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reads = sum(op == "read" for op in made_run(3000, seconds=10)["op"].to_pylist())

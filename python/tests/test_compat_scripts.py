@@ -118,7 +118,7 @@ def test_the_action_of_a_blktrace_can_be_chosen(tmp_path: Path, trace: Path) -> 
         ("conv_blktrace_to_load_with_kernel_support.sh", "sda.kernel-supported.load.gz"),
     ],
 )
-def test_blktraces_with_timing_have_outputs_of_their_own_in_the_current_folder(
+def test_a_blktrace_with_timing_goes_to_the_current_directory(
     tmp_path: Path, trace: Path, name: str, output: str
 ) -> None:
     here = tmp_path / "here"
@@ -128,7 +128,7 @@ def test_blktraces_with_timing_have_outputs_of_their_own_in_the_current_folder(
     assert load(here / output) == load(tmp_path / "expected.load.gz")
 
 
-def test_a_blktrace_goes_to_standard_output_or_to_a_file_of_any_name(tmp_path: Path, trace: Path) -> None:
+def test_a_blktrace_goes_to_standard_output_or_any_file(tmp_path: Path, trace: Path) -> None:
     shown = run("conv_blktrace_to_load.sh", "sda", "-", cwd=tmp_path).stdout
     run("conv_blktrace_to_load.sh", "sda", "plain", cwd=tmp_path)
     run("conv_blktrace_to_load.sh", "sda", "packed.gz", cwd=tmp_path)
@@ -191,7 +191,7 @@ def test_a_log_of_diskmon_becomes_a_load_for_each_disk(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_a_ramped_load_keeps_positions_and_has_the_rate_of_its_slope(tmp_path: Path) -> None:
+def test_a_ramped_load_has_the_rate_of_its_slope(tmp_path: Path) -> None:
     write_load(tmp_path / "web.load.gz", [(float(i), 8 * i, 8, "W" if i % 3 else "R") for i in range(50)])
     run("conv_load_to_ramped.pl", "web.load.gz", cwd=tmp_path)
     run("conv_load_to_ramped", "web.load.gz", 2.5, cwd=tmp_path)
@@ -225,7 +225,7 @@ def numbers(path: Path) -> list[int]:
     return list(dict.fromkeys(row[1] // 1000 for row in load(path)))
 
 
-def test_derived_loads_deal_the_snippets_in_turn_the_busiest_first(tmp_path: Path) -> None:
+def test_derived_loads_take_the_busiest_snippets_in_turn(tmp_path: Path) -> None:
     write_load(tmp_path / "web.1.load.gz", snippets())
     done = run("create_derived_load.sh", "web.1.load.gz", cwd=tmp_path, split_list="001 002 008")
     folder = tmp_path / "web.derived.split.001"
@@ -250,7 +250,7 @@ def test_derived_loads_have_the_old_list_of_splits(tmp_path: Path) -> None:
     assert len(list((tmp_path / names[7]).iterdir())) == 5
 
 
-def test_a_derived_load_is_that_of_the_command_and_several_loads_follow_each_other(tmp_path: Path) -> None:
+def test_derived_loads_of_the_script_and_of_edit_are_equal(tmp_path: Path) -> None:
     first, second = tmp_path / "my first.load.gz", tmp_path / 'the "second".load.gz'
     write_load(first, [(i * 0.1, 8 * i, 8, "R") for i in range(100)])
     write_load(second, [(i * 0.05, 8 * i, 16, "W") for i in range(250)])
@@ -270,7 +270,7 @@ def test_a_load_shorter_than_a_snippet_is_refused(tmp_path: Path) -> None:
     assert "a number of seconds is expected" in failed.stderr
 
 
-def test_adjacent_loads_have_regions_of_their_own_and_keep_their_times(tmp_path: Path) -> None:
+def test_adjacent_loads_have_own_regions_and_keep_their_times(tmp_path: Path) -> None:
     write_load(tmp_path / "a.load.gz", [(0.0, 80, 8, "R"), (2.0, 0, 8, "W")])
     write_load(tmp_path / "b.load.gz", [(1.0, 16, 8, "W"), (3.0, 24, 4, "R")])
     found = rows(run("create_adjacent_load.sh", "a.load.gz", "b.load.gz", cwd=tmp_path).stdout)
@@ -282,9 +282,7 @@ def test_adjacent_loads_have_regions_of_their_own_and_keep_their_times(tmp_path:
     assert all(row[1] % 8 == 0 for row in found)
 
 
-def test_a_check_prints_nothing_if_all_requests_are_in_the_trace_and_else_the_differences(
-    tmp_path: Path, trace: Path
-) -> None:
+def test_a_check_prints_only_what_differs_from_the_trace(tmp_path: Path, trace: Path) -> None:
     run("conv_blktrace_to_load.sh", "sda", cwd=tmp_path)
     requests = load(tmp_path / "sda.load.gz")
     (tmp_path / "disk.img").touch()
@@ -299,7 +297,7 @@ def test_a_check_prints_nothing_if_all_requests_are_in_the_trace_and_else_the_di
     assert "80000 + 8" in shown
 
 
-def test_the_rate_of_an_overload_counts_from_the_first_late_request(tmp_path: Path) -> None:
+def test_an_overload_is_measured_from_the_first_late_request(tmp_path: Path) -> None:
     # 10 requests in time; then one each 10 ms, ever later: 101 completions within a second.
     times = [(0.1 * i, 0.0001) for i in range(10)] + [(1 + 0.005 * i, 1.1 + 0.005 * i) for i in range(101)]
     text = RESULT_HEAD
@@ -333,7 +331,7 @@ def test_pictures_have_the_names_of_the_reference(results: Path) -> None:
     assert {f"T.short.a.sdb.{name}.svg" for name in names} <= pictures(results, "svg")
 
 
-def test_pictures_of_several_files_begin_with_what_their_names_have_in_common(results: Path) -> None:
+def test_pictures_are_named_by_the_common_start_of_the_files(results: Path) -> None:
     names = sorted(path.name for path in results.iterdir())
     run("graph", *names, cwd=results, ws_list="000 001", bad_ignore=3, pictureoptions="small size 400,300")
     found = pictures(results)
@@ -347,7 +345,7 @@ def test_other_kinds_of_pictures_are_refused(results: Path) -> None:
     assert "cannot read missing.replay.gz" in run("graph.sh", "missing.replay.gz", cwd=results, status=1).stderr
 
 
-def test_tree_graph_draws_what_has_results_and_no_pictures_with_the_confs_of_the_leaf(results: Path) -> None:
+def test_tree_graph_draws_leaves_with_results_but_no_pictures(results: Path) -> None:
     top = results / "top"
     for leaf in ("long/a b", "short", "done", "try.old", "left/out"):
         (top / leaf).mkdir(parents=True)

@@ -58,7 +58,7 @@ def test_runs_of_the_same_device_have_different_names(tmp_path: Path) -> None:
         assert [device.name for device in devices_of(requests.files)] == ["/dev/sdb · a", "/dev/sdb · b"]
 
 
-def test_files_of_the_same_name_in_several_folders_are_several_devices(tmp_path: Path) -> None:
+def test_files_of_one_name_in_two_directories_are_two_devices(tmp_path: Path) -> None:
     paths = []
     for at, name in enumerate("ab", 1):
         (tmp_path / name).mkdir()
@@ -181,7 +181,7 @@ def two(folder: Path, *, at: int = 0, every: int = S // 100, **run: object) -> l
     ],
     ids=["the same demand", "other times", "another rate", "not faithful", "fake"],
 )
-def test_a_device_is_called_slow_only_beside_the_same_demand_in_a_valid_run(
+def test_only_a_valid_run_of_the_same_demand_shows_slow_devices(
     tmp_path: Path, other: dict[str, object], said: bool
 ) -> None:
     with open_requests(two(tmp_path, **other)) as requests:  # type: ignore[arg-type]

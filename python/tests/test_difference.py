@@ -77,7 +77,7 @@ def test_a_single_pair_of_runs_covers_the_truth() -> None:
     assert all(0.90 <= number / rounds <= 0.99 for number in hits.values()), hits
 
 
-def test_three_runs_per_side_cover_the_truth_despite_variation_between_runs() -> None:
+def test_three_runs_per_side_cover_the_truth_though_runs_vary() -> None:
     generator = np.random.default_rng(3)
     rounds, hits, claimed = 200, 0, 0
     for seed in range(rounds):
@@ -113,7 +113,7 @@ def rates(generator: np.random.Generator, level: float) -> NDArray[np.float64]:
     return level * np.exp(generator.normal(0, 0.1, BLOCKS))
 
 
-def test_throughput_has_an_interval_and_needs_three_runs_for_a_claim() -> None:
+def test_a_claim_about_throughput_needs_three_runs() -> None:
     generator = np.random.default_rng(6)
     a, b = ([rates(generator, level) for _ in range(3)] for level in (1000, 800))
     found = rate_difference(a, b, Pairing.UNPAIRED)

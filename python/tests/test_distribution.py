@@ -21,7 +21,7 @@ def nearest_rank(values: list[int], share: float) -> float:
     return ordered[max(math.ceil(share * len(ordered)), 1) - 1]
 
 
-def test_known_answers(open_run: OpenRun) -> None:
+def test_quantiles_have_their_known_values(open_run: OpenRun) -> None:
     rows = [run_row(latency=ns) for ns in (10, 20, 30, 40)] + [run_row(latency=7, op="write"), run_row(latency=None)]
     with open_run(rows) as requests:
         found = distributions(requests.table, requests.table.latency_ns)

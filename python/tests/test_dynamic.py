@@ -45,7 +45,7 @@ def test_no_value_is_missing_from_a_histogram() -> None:
     assert counts[0] == 5
 
 
-def test_throughput_of_each_series(open_study: OpenStudy) -> None:
+def test_each_series_has_its_throughput(open_study: OpenStudy) -> None:
     rows = [run_row(scheduled=n * S, sectors=16, op="write" if n % 3 == 0 else "read") for n in range(61)]
     with open_study(rows) as study:
         figure = build(study, "thrs.setpoint")
@@ -69,7 +69,7 @@ def test_flying_counts_requests_over_time(open_study: OpenStudy) -> None:
     assert [row.label for row in smooth.legend.rows] == ["Reads"]
 
 
-def test_waiting_requests(open_study: OpenStudy) -> None:
+def test_requests_wait_between_their_time_and_their_issue(open_study: OpenStudy) -> None:
     rows = [run_row(scheduled=0, delay=4 * S), run_row(scheduled=2 * S, delay=2 * S), run_row(scheduled=8 * S)]
     with open_study(rows) as study:
         figure = build(study, "delay.flying")
@@ -89,7 +89,7 @@ def test_latency_over_depth_has_a_cell_for_each_depth(open_study: OpenStudy) -> 
     assert sorted(zip(part.columns.tolist(), part.counts.tolist(), strict=True)) == [(0, 1), (1, 2), (4, 1)]
 
 
-def test_latency_over_delay(open_study: OpenStudy) -> None:
+def test_latency_over_delay_has_a_dot_for_each_pair(open_study: OpenStudy) -> None:
     with open_study([run_row(delay=MS, latency=MS), run_row(delay=MS, latency=100 * MS)]) as study:
         figure = build(study, "latency.delay.xy")
     cloud = figure.layers[0]

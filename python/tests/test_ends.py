@@ -43,7 +43,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_during_pictures(run: Path, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_during_pictures_leaves_no_process_or_file(run: Path, tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "out"
     process = started("report", tmp_path, run, "--out", out, "--format", "png")
     assert process.stdout and process.stderr
@@ -102,7 +102,7 @@ def test_a_signal_that_is_ignored_stays_ignored(run: Path, tmp_path: Path) -> No
         ("sql", ("FROM requests", "--format", "csv")),
     ],
 )
-def test_a_full_standard_output(run: Path, tmp_path: Path, name: str, words: tuple[str, ...]) -> None:
+def test_a_full_standard_output_is_an_error(run: Path, tmp_path: Path, name: str, words: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
         out = ("--out", tmp_path / "out") if name == "report" else ()
         process = started(name, tmp_path, run, *words, *out, stdout=full)
@@ -114,7 +114,7 @@ def test_a_full_standard_output(run: Path, tmp_path: Path, name: str, words: tup
     assert not list((tmp_path / "tmp").iterdir())
 
 
-def test_closed_standard_streams(run: Path, tmp_path: Path) -> None:
+def test_a_wrong_query_on_full_streams_ends_with_code_2(run: Path, tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         process = started("sql", tmp_path, run, "SELEC", stdout=full, stderr=full)
         assert process.wait() == 2
@@ -193,7 +193,7 @@ def test_a_report_replaces_files_only(run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["report", "compare", "sql", "sweep", "sensitivity", "campaign"])
-def test_help_and_usage_on_a_full_disk_end_with_the_documented_code(name: str, tmp_path: Path) -> None:
+def test_help_and_usage_on_a_full_disk_have_their_exit_codes(name: str, tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         process = started(name, tmp_path, "--help", stdout=full)
         _, message = process.communicate()

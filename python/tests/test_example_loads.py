@@ -18,7 +18,7 @@ def test_the_default_load_of_campaigns_exists() -> None:
 
 
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.name)
-def test_an_example_load_is_what_the_command_in_its_first_line_makes(tmp_path: Path, load: Path) -> None:
+def test_the_command_in_an_example_load_makes_that_load(tmp_path: Path, load: Path) -> None:
     text = gzip.decompress(load.read_bytes())
     command = text.split(b"\n", 1)[0].decode().removeprefix("Artificial load: iosonar ")
     again = tmp_path / "again.load.gz"

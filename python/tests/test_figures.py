@@ -62,7 +62,7 @@ def test_bandwidth_is_decimal() -> None:
     assert (marks.texts, marks.unit) == (["0", "1 MB/s", "2 MB/s", "3 MB/s", "4 MB/s", "5 MB/s", "6 MB/s"], "")
 
 
-def test_linear_ticks() -> None:
+def test_ticks_of_a_linear_axis_are_round() -> None:
     found = ticks(Axis("Throughput", Unit.REQUESTS_PER_S, 0, 2650))
     assert found.texts == [
         "0",
@@ -94,7 +94,7 @@ def test_all_dots_have_one_size(pixels: int) -> None:
     assert (opacity[: 2 * pixels, : 2 * pixels].sum() / 4) >= alone.sum(), "a dot of many is no smaller"
 
 
-def test_sizes() -> None:
+def test_a_size_is_a_name_or_width_and_height() -> None:
     assert Size.parse("4k") == Size(3840, 2160)
     assert Size.parse("1200x800").cells(10**6) == (534, 276)
     assert Size.parse("1200x800").cells(1000) == (267, 138)

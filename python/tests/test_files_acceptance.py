@@ -95,7 +95,7 @@ def test_strace_and_ebpf_record_the_same_calls(program: str, recordings: Recordi
 
 @pytest.mark.parametrize(("recorder", "timing", "kind"), REPLAYS)
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_replay_has_the_results_of_the_program_and_leaves_its_tree(
+def test_a_replay_has_the_results_and_the_tree_of_the_program(
     program: str, recorder: str, timing: str, kind: str, recordings: Recordings, tmp_path: Path
 ) -> None:
     recording = recordings.recording(program, recorder)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from binary import iosonar
 
 
-def test_each_instance_of_replay_and_program_has_a_row_with_its_time(tmp_path: Path) -> None:
+def test_each_instance_of_replay_and_program_has_a_row(tmp_path: Path) -> None:
     trace, root, output = tmp_path / "t.calls.parquet", tmp_path / "root", tmp_path / "t.scale.parquet"
     root.mkdir()
     iosonar("files", "generate", "cms-analysis", trace, "--scale", "0.0001", "--rate", "100k")

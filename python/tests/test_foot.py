@@ -74,7 +74,7 @@ def test_lines_are_broken_only_where_necessary(room: int) -> None:
         assert len(f"{line} {after.split()[0]}") > room
 
 
-def test_a_number_stays_on_the_line_of_its_unit_and_no_word_is_alone() -> None:
+def test_a_number_stays_on_the_line_of_its_unit() -> None:
     text = "Replay NOT faithful: 71.6 % within 10 µs, 92.7 % within 50 µs; delay p99 3.24 ms"
     for room in range(25, len(text)):
         lines = wrapped(text, len, [room] * 9)

@@ -33,7 +33,7 @@ def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 
 @pytest.mark.parametrize("kept_on_disk", [True, False])
-def test_a_full_temporary_folder_is_an_error_and_leaves_no_wrong_picture(
+def test_a_full_temporary_directory_leaves_no_wrong_picture(
     small_disk: Path,
     tmp_path: Path,
     kept_on_disk: bool,
@@ -57,6 +57,6 @@ def test_a_full_temporary_folder_is_an_error_and_leaves_no_wrong_picture(
     assert not list(small_disk.iterdir())
 
 
-def test_with_enough_memory_the_same_run_needs_no_temporary_space(small_disk: Path, tmp_path: Path) -> None:
+def test_with_enough_memory_a_run_needs_no_temporary_space(small_disk: Path, tmp_path: Path) -> None:
     run = write_run(tmp_path / "a.replay.parquet", made_run(200_000, seconds=10))
     assert report(run, "--format", "png", "--out", tmp_path / "out", "--only", "latency.realtime,ws_log") == 0

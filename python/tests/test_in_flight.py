@@ -24,7 +24,7 @@ def level_at(spans: list[tuple[int, int]], moment: int) -> int:
     return sum(begin <= moment < begin + length for begin, length in spans)
 
 
-def test_means_of_known_spans(open_run: OpenRun) -> None:
+def test_means_in_flight_have_their_known_values(open_run: OpenRun) -> None:
     # 0 to 4 s one read, 1 to 2 s a second one; a write from 3 s that never completes.
     rows = [run_row(latency=4 * S), run_row(scheduled=S, latency=S), run_row(scheduled=3 * S, latency=None, op="write")]
     with open_run(rows) as requests:

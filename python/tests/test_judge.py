@@ -19,7 +19,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Any:
     return judge
 
 
-def test_the_judge_counts_requests_by_their_distance_from_the_median(judge: Any) -> None:
+def test_the_judge_counts_by_the_distance_from_the_median(judge: Any) -> None:
     scheduled = [(n * 1000.0, (8 * n, "R")) for n in range(100)]
     # All 5 s later; one 30 µs late, one never, and a read of the first sector before the replay began.
     events = [(at + 5e6 + (30 if place[0] == 80 else 0), place) for at, place in scheduled if place[0] != 400]

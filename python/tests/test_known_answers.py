@@ -96,7 +96,7 @@ def test_zero_reads_are_a_share_of_reads(open_study: OpenStudy, zeros: int, grad
         assert verdict_of(study)["zero_reads"] == {"grade": grade, "requests": zeros}
 
 
-def test_pairs_of_requests(tmp_path: Path) -> None:
+def test_requests_of_two_runs_are_paired_by_their_number(tmp_path: Path) -> None:
     def run(name: str, latencies: dict[tuple[int, int], int | None]) -> Path:
         rows = [
             run_row(number, iteration=iteration, latency=None if ms is None else ms * MS)
@@ -130,7 +130,7 @@ def test_the_span_is_that_of_known_times(open_run: OpenRun) -> None:
         assert span(requests.table) == Span(0, 0, 0, 0, 0, None, None, None, None, None, None)
 
 
-def test_progress_in_slices(open_run: OpenRun) -> None:
+def test_slices_of_a_run_have_their_known_means(open_run: OpenRun) -> None:
     # Three in the first slice, two known ones and a null in the second, none in the last.
     with open_run([run_row(in_flight=depth) for depth in (1, 2, 6, 50, None, 9)]) as requests:
         table = requests.table

@@ -32,7 +32,7 @@ def load(folder: Path, rows: list[dict[str, object]], **footer: object) -> Itera
         yield requests
 
 
-def test_sizes(tmp_path: Path) -> None:
+def test_sizes_are_counted_by_operation(tmp_path: Path) -> None:
     rows = [load_row(sectors=length, op=op) for length, op in ((8, "read"), (8, "read"), (11, "read"), (256, "write"))]
     with load(tmp_path, rows) as requests:
         figure = build(Study(requests, Options()), "rqsize.bins")
@@ -135,7 +135,7 @@ def test_turns_are_counted_for_each_device(tmp_path: Path) -> None:
     assert found.turns[Series.READ].tolist() == [0]
 
 
-def test_turns_in_percent(tmp_path: Path) -> None:
+def test_turns_are_a_percentage_of_requests(tmp_path: Path) -> None:
     rows = [load_row(number * S // 4, sector=1000 - number) for number in range(80)]
     with load(tmp_path, rows) as requests:
         figure = build(Study(requests, Options()), "turns.setpoint")
@@ -178,7 +178,7 @@ def test_popularity_marks_the_quantiles_of_a_cache(tmp_path: Path) -> None:
     assert figure.y.low < 1, "pages with one access don't lie on the frame"
 
 
-def test_working_sets_over_time(tmp_path: Path) -> None:
+def test_working_sets_have_their_known_sizes_over_time(tmp_path: Path) -> None:
     rows = [load_row(number * S, sector=8 * number) for number in range(20)]
     with load(tmp_path, rows) as requests:
         study = Study(requests, Options())

@@ -39,7 +39,7 @@ def test_points_of_a_line_and_axes_of_one_name() -> None:
     ]
 
 
-def test_names_and_edges() -> None:
+def test_columns_keep_their_names_and_bins_their_edges() -> None:
     assert column_name(Axis("Queue depth", Unit.REQUESTS, 0, 1)) == "queue_depth_requests"
     # Files keep the columns of docs/reports.md when a label changes.
     assert column_name(Axis("Issue time", Unit.TIMELINE, 0, 1)) == "real_time_of_issue_s"
@@ -47,7 +47,7 @@ def test_names_and_edges() -> None:
 
 
 @pytest.mark.parametrize("format_", list(DataFormat))
-def test_files(open_study: OpenStudy, tmp_path: Path, format_: DataFormat) -> None:
+def test_numbers_are_written_in_each_format(open_study: OpenStudy, tmp_path: Path, format_: DataFormat) -> None:
     with open_study(ROWS) as study:
         figure = build(study, "latency.realtime")
     path = tmp_path / f"numbers.{format_}"

@@ -131,7 +131,7 @@ def test_a_page_and_a_vector_picture(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["st*r:1", "\x1b[31m\udcff", "--json"])
-def test_runs_are_compared(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_with_odd_names_are_compared(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     one = written(tmp_path / name, name)
     two = write_run(tmp_path / "two.replay.parquet", [row | {"completed_ns": row["completed_ns"] + S} for row in ROWS])
     assert ended(compare.app, "--out", tmp_path / f"out{name}", "--", one, two) == 0

@@ -337,7 +337,7 @@ def test_series_can_be_hidden(opened: Opened) -> None:
     assert opened.page.evaluate(peak) is False
 
 
-def test_dark_and_light(browser: Browser, written: Path) -> None:
+def test_a_page_follows_the_dark_or_light_theme(browser: Browser, written: Path) -> None:
     colour = "() => getComputedStyle(document.body).backgroundColor"
     plot = "() => iosonar.figures.get('latency.flying').plot.background_fill_color"
     opened = Opened(browser, written, color_scheme="dark")

@@ -64,7 +64,7 @@ def test_usage_errors_have_the_look_of_the_other_half(words: list[str], said: st
     assert "\n\nUsage: iosonar " in ours.stderr
 
 
-def test_the_binary_has_all_options_for_completions_and_man_pages() -> None:
+def test_completions_and_man_pages_have_all_options() -> None:
     described = json.dumps(definitions(), indent=1, ensure_ascii=False) + "\n"
     if os.environ.get("UPDATE_DOCS"):
         COPY.write_text(described, encoding="utf-8")

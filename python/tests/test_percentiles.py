@@ -80,7 +80,7 @@ def test_gaps_do_not_shift_the_result() -> None:
     assert steady_from(series) == 4
 
 
-def test_percentiles_over_time(open_study: OpenStudy) -> None:
+def test_a_percentile_needs_enough_requests_in_a_slice(open_study: OpenStudy) -> None:
     rows = [run_row(scheduled=n * S // 100, latency=(10 if n % 5 == 4 else 1) * MS) for n in range(4000)]
     with open_study(rows) as study:
         figure = build(study, "latency.bands")

@@ -50,7 +50,7 @@ for row, unseen_us in zip(ROWS, (1, 3, 0, 6), strict=True):
         ("answer_wait_cumul", [0, 0, 4e-3, 5e-3]),
     ],
 )
-def test_values_of_the_replayer(open_study: OpenStudy, name: str, expected: list[float]) -> None:
+def test_waits_of_the_replayer_have_their_known_values(open_study: OpenStudy, name: str, expected: list[float]) -> None:
     with open_study(pa.Table.from_pylist(ROWS, schema=VERBOSE)) as study:
         figure = build(study, name)
     line = next(layer for layer in figure.layers if isinstance(layer, Steps) and layer.role is Role.ALL)

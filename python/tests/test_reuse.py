@@ -69,7 +69,7 @@ def test_a_sample_gives_nearly_the_same_result(tmp_path: Path, monkeypatch: pyte
     assert (abs(guess - exact) < 4 * error + 0.02).all()
 
 
-def test_the_diagrams(tmp_path: Path) -> None:
+def test_the_diagrams_of_reuse_show_its_distances(tmp_path: Path) -> None:
     # 1024 pages, twice in the same order: each is accessed again after 1023 others.
     rows = [load_row(number, sector=8 * (number % 1024)) for number in range(2048)]
     with open_requests([write_load(tmp_path / "a.load.parquet", rows)]) as requests:

@@ -44,7 +44,7 @@ SKIPPED: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
         ([run_row(delay=MS)] * 20, {"run": {"statistics": {"wrap_factor": 1}}}, "fidelity", "bad"),
     ],
 )
-def test_each_verdict(
+def test_each_part_of_a_verdict_has_its_grade_and_reason(
     open_study: OpenStudy, rows: list[dict[str, Any]], footer: dict[str, Any], part: str, grade: str
 ) -> None:
     with open_study([*GOOD, *rows], **footer) as study:

@@ -47,7 +47,7 @@ def test_quantised_requests_queue_as_they_arrive_at_once(load: Path, tmp_path: P
     assert long.ratio_in_flight == pytest.approx(5.5, rel=0.05)
 
 
-def test_a_delay_is_up_to_its_time_and_a_device_without_a_queue_does_not_feel_it(load: Path, tmp_path: Path) -> None:
+def test_a_device_without_a_queue_does_not_feel_a_delay(load: Path, tmp_path: Path) -> None:
     folder = tmp_path / "b.sensitivity"
     exact, _, delayed = found(load, folder, "20ms", model="constant=1ms")
     assert delayed.how is How.DELAY and exact.ratio_in_flight == 1
@@ -92,14 +92,16 @@ def test_the_command_writes_tables_pictures_and_a_page(load: Path, tmp_path: Pat
 
 def test_an_unfilled_target_is_marked_and_allows_no_finding() -> None:
     def result(name: str, value: float, *, unfilled: bool) -> Result:
-        ms = dict.fromkeys(("response_mean_s", "response_median_s", "response_p99_s"), 1e-3)
-        ms |= dict.fromkeys(("latency_mean_s", "latency_p99_s"), 1e-3 + value)
         return Result(
-            name,
-            value,
-            10,
-            10,
-            **ms,
+            name=name,
+            value=value,
+            requests=10,
+            rate=10,
+            response_mean_s=1e-3,
+            response_median_s=1e-3,
+            response_p99_s=1e-3,
+            latency_mean_s=1e-3 + value,
+            latency_p99_s=1e-3 + value,
             mean_in_flight=1,
             faithful=True,
             failed=0,

@@ -30,7 +30,7 @@ ROWS = [
 ]
 
 
-def test_the_sonar_diagram(open_study: OpenStudy) -> None:
+def test_the_sonar_diagram_has_a_dot_for_each_request(open_study: OpenStudy) -> None:
     with open_study(ROWS) as study:
         figure = build(study, "latency.realtime")
     cloud = figure.layers[0]

@@ -31,7 +31,7 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "a.replay.parquet", ROWS)
 
 
-def test_a_printed_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_are_printed_as_a_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sql(run, "SELECT op, count(*) AS n FROM requests GROUP BY op ORDER BY op") == 0
     assert capsys.readouterr().out == "op     n\n─────  ─\nread   2\nwrite  1\n"
 
@@ -51,7 +51,7 @@ def test_times_with_a_zone_are_printed(run: Path, value: str, capsys: pytest.Cap
     assert heads.startswith('a"b') and ("2020-01-01" in row or "01:02:03" in row)
 
 
-def test_the_views(run: Path, tmp_path: Path) -> None:
+def test_the_views_have_the_rows_of_the_run(run: Path, tmp_path: Path) -> None:
     for number, (query, expected) in enumerate(
         [
             ("SELECT count(*) AS n FROM reads", [{"n": 2}]),
@@ -68,7 +68,7 @@ def test_the_views(run: Path, tmp_path: Path) -> None:
         assert json.loads(out.read_text()) == expected
 
 
-def test_several_files_and_formats(run: Path, tmp_path: Path) -> None:
+def test_a_query_reads_several_files_and_writes_each_format(run: Path, tmp_path: Path) -> None:
     load = write_load(tmp_path / "b.load.parquet", [load_row(5)])
     out = tmp_path / "out.parquet"
     assert sql(run, load, "SELECT source, count(*) AS n FROM requests GROUP BY 1 ORDER BY 1", "--out", out) == 0
@@ -102,7 +102,9 @@ def test_long_tables_are_truncated_with_a_note(tmp_path: Path, capsys: pytest.Ca
         (1, "SELECT op::INT FROM requests", "Could not convert"),
     ],
 )
-def test_wrong_queries(run: Path, code: int, query: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_queries_end_with_a_code_and_a_reason(
+    run: Path, code: int, query: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert sql(run, query) == code
     err = capsys.readouterr().err
     assert message in err and "cannot read" not in err

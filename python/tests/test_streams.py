@@ -93,7 +93,7 @@ def test_requests_that_were_held_back_do_not_count_within_10_us(tmp_path: Path) 
     assert table(page, "From the completion").rows[0][2:4] == ("", "")
 
 
-def test_the_page_names_the_program_its_parameters_and_its_streams(run: Path) -> None:
+def test_the_page_names_the_program_parameters_and_streams(run: Path) -> None:
     with open_requests([run]) as requests:
         whole = run_page(Study(requests, Options()), ())
     page = whole.summary
@@ -113,7 +113,7 @@ def test_the_page_names_the_program_its_parameters_and_its_streams(run: Path) ->
     assert report[7:9] == (span(2 * MS / S), "–")
 
 
-def test_the_diagrams_of_streams_have_a_line_for_each_and_only_for_programs(run: Path, tmp_path: Path) -> None:
+def test_only_programs_have_diagrams_with_a_line_per_stream(run: Path, tmp_path: Path) -> None:
     names = {"streams.latency", "streams.rate"}
     diagrams = [diagram for diagram in CATALOGUE if diagram.name in names]
     with open_requests([run]) as requests:
@@ -133,7 +133,7 @@ def test_the_diagrams_of_streams_have_a_line_for_each_and_only_for_programs(run:
         assert isinstance(diagrams[0].build(Study(requests, Options())), Empty)
 
 
-def test_of_many_streams_the_busiest_have_a_line_and_the_others_one_together(tmp_path: Path) -> None:
+def test_of_many_streams_all_but_the_busiest_share_a_line(tmp_path: Path) -> None:
     program = PROGRAM | {"streams": [{"name": f"s{n}", "instances": 1, "open": True} for n in range(8)]}
     found = [
         run_row(n, scheduled=n * MS, stream=stream, cause=None)
@@ -164,7 +164,7 @@ def test_streams_of_several_files_join_by_program_and_name(tmp_path: Path) -> No
         assert [each.values.requests for each in Study(requests, Options()).streams] == [400, 200, 200, 100]
 
 
-def test_requests_of_a_load_beside_a_program_are_a_stream_of_their_own(tmp_path: Path) -> None:
+def test_a_load_beside_a_program_is_a_stream_of_its_own(tmp_path: Path) -> None:
     found = [*rows(), *(run_row(n, scheduled=n * MS, stream=None, cause=None) for n in range(50))]
     made = pa.Table.from_pylist(found, schema=SCHEMA)
     path = write_run(tmp_path / "both.replay.parquet", made, run={"load": "mysql.load.gz", "program": PROGRAM})
@@ -183,7 +183,7 @@ def test_requests_of_a_load_beside_a_program_are_a_stream_of_their_own(tmp_path:
         )
 
 
-def test_a_program_of_closed_streams_has_no_demand_and_no_wrap_around(tmp_path: Path, run: Path) -> None:
+def test_closed_streams_have_no_demand_and_no_wrap_around(tmp_path: Path, run: Path) -> None:
     closed = PROGRAM | {"streams": [{"name": "client", "instances": 2, "open": False}]}
     path = program_run(tmp_path / "closed.replay.parquet", [row for row in rows() if row["stream"] == 0], closed)
     with open_requests([path]) as requests:
@@ -224,7 +224,7 @@ def compared(a: Path, b: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str,
     return text, against
 
 
-def test_runs_of_one_program_are_compared_although_closed_streams_make_other_numbers_of_requests(
+def test_runs_of_one_program_compare_at_any_number_of_requests(
     tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slower = [row for row in rows() if row["request"] < 200]
@@ -243,7 +243,7 @@ def test_runs_of_different_programs_get_a_warning(
     assert not against["same_load"]
 
 
-def test_another_text_of_a_program_of_the_same_name_is_another_load(
+def test_another_text_under_the_same_name_is_another_load(
     tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = PROGRAM | {"text": 'name = "orders"\n# changed\n'}
@@ -252,7 +252,7 @@ def test_another_text_of_a_program_of_the_same_name_is_another_load(
     assert not against["same_load"]
 
 
-def test_a_run_in_virtual_time_is_issued_at_the_completion_of_its_causes(tmp_path: Path) -> None:
+def test_virtual_time_issues_at_the_completion_of_the_cause(tmp_path: Path) -> None:
     path = tmp_path / "tpcb.replay.parquet"
     words = ("--simulate", "sata-ssd", "--virtual-time", "--for", "2s", "--set", "think=exponential mean=50ms")
     iosonar("workload", "run", "tpcb", *words, "--output", path)

@@ -89,7 +89,7 @@ def closed(tmp_path: Path) -> Path:
     return path
 
 
-def test_throughput_of_a_closed_program_is_depth_over_time_up_to_the_servers(closed: Path, tmp_path: Path) -> None:
+def test_closed_throughput_grows_with_depth_up_to_the_servers(closed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "four.sweep"
     found = printed(closed, "--depth", "1..16", *FOUR_SERVERS, "--for", "2s", "--output", folder)
     assert [point["depth"] for point in found["points"]] == [1, 2, 4, 8, 16]
@@ -119,7 +119,7 @@ def test_each_depth_of_a_sweep_reaches_the_device(closed: Path, tmp_path: Path) 
     assert found["best"] == "depth-2048"
 
 
-def test_options_that_would_limit_or_replace_what_a_sweep_varies_are_refused(closed: Path, tmp_path: Path) -> None:
+def test_options_that_limit_what_a_sweep_varies_are_refused(closed: Path, tmp_path: Path) -> None:
     of = (closed, *FOUR_SERVERS, "--output", tmp_path / "a.sweep")
     for word in ("--depth=16", "--threads=16", "--bottleneck=16"):
         said = refused(*of, "--depth", "1..64", "--", word)
@@ -128,14 +128,12 @@ def test_options_that_would_limit_or_replace_what_a_sweep_varies_are_refused(clo
     assert "--depth 100000: at most 65536 requests can be in flight" in refused(*of, "--depth", "1,100000")
 
 
-def test_the_depth_of_the_queue_does_not_count_as_the_depth_of_the_program_of_a_sweep_of_spans(
-    closed: Path, tmp_path: Path
-) -> None:
+def test_in_a_sweep_of_spans_option_depth_is_not_the_programs(closed: Path, tmp_path: Path) -> None:
     asked = Sweep(str(closed), Vary.SPAN, [4096], None, (), MODEL, True, "1s", ("--depth=8",))
     assert plan(asked).command[-2:] == ("--set", "depth=1")
 
 
-def test_a_sweep_of_rates_says_where_the_depth_limits_the_throughput(tmp_path: Path) -> None:
+def test_a_sweep_of_rates_says_where_depth_limits_throughput(tmp_path: Path) -> None:
     program = tmp_path / "open.toml"
     program.write_text(OPEN)
     of = ("--simulate", "constant=10ms servers=4096", "--virtual-time", "--for", "500ms", "--output")
@@ -149,7 +147,7 @@ def test_a_sweep_of_rates_says_where_the_depth_limits_the_throughput(tmp_path: P
     assert "As many requests were in flight as --depth allows at rate-3000" in said
 
 
-def test_an_open_program_has_the_response_times_of_m_m_1_and_its_knee_at_half_the_capacity(tmp_path: Path) -> None:
+def test_an_open_program_has_the_response_times_of_m_m_1(tmp_path: Path) -> None:
     program = tmp_path / "open.toml"
     program.write_text(OPEN)
     rates = values.rates("100..700/7")
@@ -287,7 +285,7 @@ def test_all_points_wait_as_the_first_run_chose(closed: Path, tmp_path: Path, mo
     assert waits("b.sweep", [1, 2], "--wait=sleep") == [["--wait=sleep"], ["--wait=sleep", "--busy-poll=200000ns"]]
 
 
-def test_points_of_a_target_that_was_never_filled_are_named_and_no_knee(tmp_path: Path) -> None:
+def test_points_of_an_unfilled_target_are_named_and_no_knee(tmp_path: Path) -> None:
     def point(depth: int, zeros: int) -> Result:
         times = {"mean": 100.0, "p50": 100.0, "p99": 200.0}
         run = {

@@ -67,14 +67,14 @@ def foreign(overloaded: Path) -> Path:
     return found
 
 
-def test_a_run_that_becomes_text_and_a_table_again_has_the_same_bytes(overloaded: Path, tmp_path: Path) -> None:
+def test_a_run_has_the_same_bytes_after_text_and_table_again(overloaded: Path, tmp_path: Path) -> None:
     iosonar("convert", overloaded, tmp_path / "b.replay.gz")
     iosonar("convert", tmp_path / "b.replay.gz", tmp_path / "c.replay.parquet")
     tables = [pq.read_table(path) for path in (overloaded, tmp_path / "c.replay.parquet")]
     assert tables[0].equals(tables[1], check_metadata=True)
 
 
-def test_pages_verdicts_and_pictures_of_text_are_those_of_parquet(
+def test_text_has_the_pages_verdicts_and_pictures_of_parquet(
     overloaded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
@@ -196,9 +196,7 @@ def test_a_fake_result_in_text_stays_fake_even_if_it_is_cut(
     )
 
 
-def test_the_latencies_of_a_trace_are_in_the_load_and_in_its_diagrams(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_and_its_diagrams_have_the_trace_latencies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration (guessed)\n"
     load += "".join(f"{0.01 * i:.3f} ; {8 * i} ; 8 ; R ; 0.0 ; {0.001 * (1 + i % 5):.9f}\n" for i in range(200))
     (tmp_path / "x.load.gz").write_bytes(gzip.compress(load.encode()))

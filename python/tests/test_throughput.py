@@ -63,7 +63,7 @@ def test_short_runs_have_short_windows(duration: float, window: float) -> None:
     assert window_for(duration) == pytest.approx(window)
 
 
-def test_the_maximum_in_the_legend_is_that_of_all_windows_that_are_drawn(open_study: OpenStudy) -> None:
+def test_the_legend_has_the_maximum_of_all_windows_drawn(open_study: OpenStudy) -> None:
     # Two requests in each second, and five in the last half second.
     rows = [run_row(scheduled=number * S // 2, latency=0) for number in range(20)]
     rows += [run_row(scheduled=10 * S + number * S // 8, latency=0) for number in range(5)]

@@ -25,7 +25,7 @@ from iosonar import units
         (math.nan, "–"),
     ],
 )
-def test_seconds_along_an_axis(value: float, text: str) -> None:
+def test_seconds_have_the_unit_that_fits_their_size(value: float, text: str) -> None:
     assert units.seconds(value) == text
 
 
@@ -118,7 +118,7 @@ def test_sizes_are_binary_and_transferred_data_decimal() -> None:
         (math.nan, "–"),
     ],
 )
-def test_a_share_is_rounded_but_never_to_a_threshold_that_it_misses(share: float, text: str) -> None:
+def test_a_share_is_never_rounded_to_a_threshold_it_misses(share: float, text: str) -> None:
     assert units.percent(share) == text
 
 

@@ -339,7 +339,7 @@ def test_damage_is_reported_in_one_line(tmp_path: Path, cut: int) -> None:
     assert "damaged Parquet" in refusal(path)
 
 
-def test_a_row_group_with_an_invalid_column_name_is_reported_in_one_line(tmp_path: Path) -> None:
+def test_an_invalid_column_name_is_reported_in_one_line(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a.parquet", ROWS)
     whole = path.read_bytes()
     # The schema names it first, the row group last.

@@ -67,7 +67,7 @@ def test_distances_equal_those_of_sets(tmp_path: Path, requests: list[tuple[int,
     assert np.array_equal(found, expected, equal_nan=True)
 
 
-def test_pieces_of_two_requests() -> None:
+def test_overlapping_requests_are_cut_into_pieces() -> None:
     (found,) = pieces(np.array([0, 4]), np.array([20, 10]), np.array([0, 5], np.int32))
     assert list(zip(found.cell.tolist(), found.next.tolist(), found.length.tolist(), strict=True)) == [
         (0, NEVER, 4),

@@ -16,7 +16,7 @@ fn every_sequence_that_resource_allows_reproduces_the_results() {
 }
 
 #[test]
-fn every_sequence_that_conservative_allows_reproduces_the_results() {
+fn each_sequence_conservative_allows_reproduces_the_results() {
     let mut reorderable = 0;
     for seed in 0..4 {
         let recorded = Recorded::new(seed, 60).with_overlaps();

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn json_escapes_control_characters_and_parses_to_the_same_object() {
+    fn json_escapes_control_characters_and_parses_back() {
         let object = serde_json::json!({"name": "a\x1b[m\u{9b}2J\x7f\u{202e}\u{feff}\u{e0041}\né"});
         let text = json(&object).unwrap();
         assert!(!text.chars().any(|c| is_active(c) && c != '\n'), "{text:?}");

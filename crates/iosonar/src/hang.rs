@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_hangs_while_requests_are_in_flight_and_none_completes() {
+    fn a_target_hangs_if_no_request_in_flight_completes() {
         let progress = Progress::default();
         let (mut hang, mut messages) = (Hang::default(), Vec::new());
         for second in 0..60_u64 {

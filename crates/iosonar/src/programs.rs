@@ -192,7 +192,7 @@ mod tests {
 
     /// The options of all commands of the Python half, with those of `campaign report`.
     #[test]
-    fn completions_and_man_pages_have_the_options_of_the_python_half() {
+    fn completions_and_man_pages_have_the_python_options() {
         let options = ["working-sets", "bad-latency", "overwrite", "fail-on", "stop-on-failure", "junit", "parameter"];
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let mut script = Vec::new();

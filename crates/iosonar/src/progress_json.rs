@@ -135,7 +135,6 @@ impl Reporter {
         }
     }
 
-    /// The time of the run.
     fn time(&self) -> Option<Nanos> {
         let zero = Some(self.progress.zero_ns.load(Ordering::Relaxed)).filter(|zero| *zero != 0)?;
         Some(Nanos(monotonic().0 - zero))

@@ -3,7 +3,7 @@
 use crate::hostile;
 
 #[test]
-fn a_million_descriptors_that_are_closed_at_once_take_no_quadratic_time() {
+fn closing_a_million_descriptors_takes_no_quadratic_time() {
     hostile::many_descriptors(1_000_000);
 }
 
@@ -13,12 +13,12 @@ fn many_threads_in_flight_take_no_quadratic_time() {
 }
 
 #[test]
-fn a_million_threads_of_unknown_origin_are_searched_for_a_limited_time() {
+fn origins_of_a_million_threads_take_a_limited_search() {
     hostile::many_threads_of_unknown_origin(1_000_000);
 }
 
 #[test]
-fn a_million_threads_that_take_over_the_number_of_others_take_no_quadratic_time() {
+fn a_million_reused_thread_ids_take_no_quadratic_time() {
     hostile::threads_that_take_over_numbers(1_000_000);
 }
 

@@ -5,7 +5,7 @@ use iosonar_files::order::Policy;
 use orders::Recorded;
 
 #[test]
-fn a_thousand_sequences_that_resource_allows_reproduce_the_results() {
+fn a_thousand_sequences_of_resource_reproduce_the_results() {
     for seed in 1000..1100 {
         let recorded = Recorded::new(seed, 120);
         recorded.check_in_order().unwrap_or_else(|difference| panic!("{difference}"));
@@ -14,7 +14,7 @@ fn a_thousand_sequences_that_resource_allows_reproduce_the_results() {
 }
 
 #[test]
-fn a_thousand_sequences_that_conservative_allows_reproduce_the_results() {
+fn a_thousand_sequences_of_conservative_reproduce_the_results() {
     let mut reorderable = 0;
     for seed in 1000..1050 {
         let recorded = Recorded::new(seed, 120).with_overlaps();

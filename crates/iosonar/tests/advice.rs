@@ -47,7 +47,7 @@ fn assert_warned(ran: &Finished, words: &str) {
 }
 
 #[test]
-fn conditions_that_spoil_a_result_are_warned_about_before_the_run() {
+fn a_warning_before_the_run_names_what_spoils_its_result() {
     if left_out(Need::Loop) {
         return;
     }
@@ -106,7 +106,7 @@ fn a_long_discard_gets_no_warning_about_splitting() {
 }
 
 #[test]
-fn reads_of_what_the_load_discarded_are_no_sign_of_an_unfilled_target() {
+fn reads_of_discarded_sectors_are_no_sign_of_an_empty_target() {
     if left_out(Need::Loop) {
         return;
     }

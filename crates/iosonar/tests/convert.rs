@@ -56,7 +56,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 #[test]
 fn unreadable_rows_of_a_table_are_not_counted_as_requests() {
     let folder = folder(&[]);
-    for (name, kept) in [("v1.replay.parquet", "x.replay.gz"), ("v2.load.parquet", "x.load.gz")] {
+    for (name, kept) in [("v1.replay.parquet", "x.replay.gz"), ("v2.load.parquet", "x.load.parquet")] {
         let damaged = format!("{}/../trace/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
         let found = info(&folder, &damaged);
         assert_eq!((&found["counts"]["requests"], &found["unreadable_rows"]), (&4.into(), &1.into()), "{name}");
@@ -134,7 +134,7 @@ fn a_run_converts_to_a_run_or_a_load() {
 }
 
 #[test]
-fn info_counts() {
+fn info_counts_the_requests_of_a_load() {
     let folder = folder(&[("a.load", LOAD)]);
     let load = info(&folder, "a.load");
     assert_eq!(load["counts"]["requests"], 3);
@@ -208,7 +208,7 @@ fn the_wrong_format_is_an_error_not_an_empty_load() {
 }
 
 #[test]
-fn a_trace_without_the_chosen_events_is_an_error_not_an_empty_load() {
+fn a_trace_without_the_chosen_events_is_an_error() {
     let events = "\
 dd 1 [000] 1.000000: block:block_bio_queue: 253,0 W 0 + 8 [dd]
 dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
@@ -255,7 +255,7 @@ fn an_input_named_twice_is_refused() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn errors_of_convert_say_what_to_do() {
     let folder = folder(&[("a.load", LOAD), ("empty", ""), ("noise", "\u{1}\u{2}nothing of the kind\n")]);
     fs::hard_link(folder.path().join("a.load"), folder.path().join("link.load")).unwrap();
     for (arguments, explanation) in [

@@ -46,7 +46,7 @@ fn duplicates(data: &[u8]) -> f64 {
 }
 
 #[test]
-fn written_data_has_the_requested_compressibility_and_duplicates() {
+fn written_data_is_as_compressible_and_duplicated_as_asked() {
     let (data, ran) = written(48, &["--compressible", "60", "--dedupe", "25%"]);
     for level in [1, 3] {
         assert_near(saved(&data, BLOCK, level), 60.0, "each block");

@@ -63,7 +63,7 @@ fn failed(ran: &Finished) -> Vec<(u64, Outcome, i32)> {
 /// Regression test: with more in flight than the queue has requests, Linux 6.12 to 6.18 at least read the command again
 /// from a submission queue entry that io_uring had reused.
 #[test]
-fn every_discard_is_done_with_more_in_flight_than_the_queue_has_requests() {
+fn every_discard_is_done_beyond_the_depth_of_the_queue() {
     if left_out(Need::Loop) {
         return;
     }
@@ -88,7 +88,7 @@ fn every_discard_is_done_with_more_in_flight_than_the_queue_has_requests() {
 /// Discards and write-zeroes of a file are fallocate calls, and a flush before a write is linked to it: the kernel
 /// reads these entries once.
 #[test]
-fn discards_zeroes_and_flushes_on_a_file_are_all_done_at_any_depth() {
+fn a_file_takes_discards_zeroes_and_flushes_at_any_depth() {
     if left_out(Need::Loop) {
         return;
     }

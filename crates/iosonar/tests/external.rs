@@ -63,7 +63,7 @@ fn the_folder_of_the_binary_comes_before_the_path() {
 }
 
 #[test]
-fn a_program_gets_its_arguments_unchanged_and_its_exit_code_is_returned() {
+fn a_program_gets_its_arguments_and_returns_its_exit_code() {
     let installation = Installation::new();
     installation.program("path", "iosonar-hello", "printf '%s|' \"$@\"; exit 7");
     installation.iosonar(&["hello", "--help", "two words", "-x"]).assert().code(7).stdout("--help|two words|-x|");

@@ -17,7 +17,7 @@ const ENGINES: [&[&str]; 4] =
     [&["--engine", "io_uring"], &["--sqpoll"], &["--engine", "threads"], &["--engine", "threads", "--workers", "1"]];
 
 #[test]
-fn errors_on_every_tenth_request_are_recorded_and_affect_no_other() {
+fn errors_of_requests_are_recorded_and_affect_no_other() {
     if left_out(Need::Loop) {
         return;
     }
@@ -137,7 +137,7 @@ fn a_run_with_few_threads_allowed_succeeds_or_explains() {
 }
 
 #[test]
-fn few_open_files_and_little_locked_memory_are_enough_for_threads() {
+fn the_threads_engine_needs_few_files_and_little_locked_memory() {
     if left_out(Need::Root) {
         return;
     }

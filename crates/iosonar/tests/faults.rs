@@ -201,7 +201,7 @@ fn layout(journal: &Path) -> (u64, u64) {
 }
 
 #[test]
-fn a_journal_truncated_within_an_entry_yields_all_entries_before_it() {
+fn a_journal_cut_within_an_entry_yields_all_entries_before() {
     let bench = Bench::new();
     let journal = killed(&bench);
     let (header, entry) = layout(&journal);
@@ -366,7 +366,7 @@ fn a_target_that_hangs_and_recovers_loses_nothing() {
 }
 
 #[test]
-fn a_run_on_a_hanging_target_can_be_stopped_and_lists_unfinished_requests() {
+fn a_stopped_run_on_a_hanging_target_lists_what_is_unfinished() {
     if left_out(Need::Loop) {
         return;
     }
@@ -419,7 +419,7 @@ fn low_limits_yield_a_result_or_a_remedy() {
 }
 
 #[test]
-fn a_low_limit_of_locked_memory_only_disables_registered_buffers() {
+fn little_locked_memory_only_disables_registered_buffers() {
     if left_out(Need::Root) {
         return;
     }
@@ -449,7 +449,7 @@ fn the_depth_is_limited() {
 }
 
 #[test]
-fn without_io_uring_the_threads_engine_takes_over_with_a_warning() {
+fn without_io_uring_the_threads_engine_runs_with_a_warning() {
     let bench = Bench::new();
     let load = bench.load(&adjacent_requests(100, 8));
     let replay = |more: &[&str]| {

@@ -14,7 +14,7 @@ use crate::hostile::{Bench, text};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 #[test]
-fn many_descriptors_that_are_closed_at_once_take_no_quadratic_time() {
+fn closing_many_descriptors_takes_no_quadratic_time() {
     hostile::many_descriptors(10_000);
 }
 
@@ -24,12 +24,12 @@ fn many_threads_in_flight_take_no_quadratic_time() {
 }
 
 #[test]
-fn many_threads_of_unknown_origin_are_searched_for_a_limited_time() {
+fn origins_of_many_threads_take_a_limited_search() {
     hostile::many_threads_of_unknown_origin(15_000);
 }
 
 #[test]
-fn threads_that_take_over_the_number_of_others_take_no_quadratic_time() {
+fn reused_thread_ids_take_no_quadratic_time() {
     hostile::threads_that_take_over_numbers(20_000);
 }
 
@@ -39,7 +39,7 @@ fn a_name_that_does_not_end_takes_no_memory() {
 }
 
 #[test]
-fn descriptors_that_many_processes_inherit_do_not_fill_the_memory() {
+fn descriptors_many_processes_inherit_do_not_fill_the_memory() {
     let bench = Bench::new();
     let mut text = String::new();
     for at in 0..1000 {
@@ -313,7 +313,7 @@ fn attack(bench: &Bench, before: &[&str], program: &Path) {
 }
 
 #[test]
-fn a_folder_that_turns_into_a_link_while_replaying_leads_nowhere() {
+fn a_directory_that_becomes_a_link_in_a_replay_leads_nowhere() {
     let bench = Bench::new();
     attack(&bench, &[], env!("CARGO_BIN_EXE_iosonar").as_ref());
 }

@@ -156,7 +156,7 @@ fn a_call_that_is_killed_has_no_result() {
 }
 
 #[test]
-fn a_thread_that_executes_a_program_takes_the_number_of_the_first() {
+fn a_thread_that_executes_a_program_becomes_the_first_thread() {
     const SCRIPT: &str = "import os, threading, time
 threading.Thread(target=lambda: os.execv('/bin/cat', ['cat', '/etc/hostname'])).start()
 time.sleep(10)";
@@ -386,7 +386,7 @@ fn a_command_that_is_terminated_with_its_recorder_can_save() {
 }
 
 #[test]
-fn a_command_runs_on_after_a_second_interrupt_ended_its_recording() {
+fn a_second_interrupt_ends_the_recording_not_the_command() {
     for method in methods() {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = start(method, WRITER, folder.path(), &[]);

@@ -193,7 +193,7 @@ fn a_program_is_repeated_with_all_its_results() {
 }
 
 #[test]
-fn the_order_is_proven_after_the_replay_and_the_proof_is_in_the_footer() {
+fn the_footer_has_the_proof_of_the_order() {
     let bench = Bench::new();
     let output = bench.output(&program(), 0, &["--json", "--timing", "asap"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -231,7 +231,7 @@ fn threads() -> Trace {
 }
 
 #[test]
-fn an_order_of_issues_is_kept_and_descriptors_wait_for_their_opening() {
+fn an_order_of_issues_is_kept_and_uses_wait_for_the_opening() {
     for timing in ["asap", "exact"] {
         let bench = Bench::new();
         let more = ["--order", "fs-dispatched", "--timing", timing, "--pool", "8"];
@@ -331,7 +331,7 @@ fn a_copy_goes_to_the_offset_that_the_call_states() {
 }
 
 #[test]
-fn new_files_have_the_permissions_that_the_recorded_umask_leaves() {
+fn new_files_have_the_permissions_of_the_recorded_umask() {
     for (umask, expected) in [(0o77, 0o600), (0, 0o644)] {
         let bench = Bench::new();
         let mut trace = Trace::new();
@@ -735,7 +735,7 @@ fn vectors_of_unknown_length_move_what_they_moved() {
 }
 
 #[test]
-fn changes_of_files_without_a_replay_are_named_with_their_number() {
+fn changes_of_files_that_are_not_replayed_are_counted() {
     let bench = Bench::new();
     let mut trace = Trace::new();
     trace.open("/f", libc::O_CREAT | libc::O_RDWR, 3);

@@ -204,7 +204,7 @@ fn character_devices_with_effects_are_not_opened() {
 }
 
 #[test]
-fn a_proc_that_is_mounted_below_the_root_during_a_replay_leads_nowhere() {
+fn a_proc_mounted_below_the_root_in_a_replay_leads_nowhere() {
     if left_out(Need::Root) {
         return;
     }

@@ -242,7 +242,7 @@ fn a_file_that_another_process_has_open_for_writing_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_open_in_an_unshared_descriptor_table_is_refused() {
+fn a_file_open_in_an_unshared_descriptor_table_is_refused() {
     let bench = bench();
     let target = bench.target(16 * MIB);
     let ((started, has_started), (end, is_ended)) = (mpsc::channel(), mpsc::channel::<()>());
@@ -270,7 +270,7 @@ fn a_file_with_a_lease_is_refused_without_waiting() {
 }
 
 #[test]
-fn a_device_that_another_process_has_open_for_writing_is_refused() {
+fn a_device_that_another_process_writes_to_is_refused() {
     if left_out(Need::Loop) {
         return;
     }

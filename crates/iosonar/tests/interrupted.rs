@@ -110,7 +110,7 @@ fn device() -> Option<LoopDevice> {
 }
 
 #[test]
-fn a_recording_that_is_stopped_at_its_start_leaves_no_hidden_file() {
+fn a_recording_stopped_at_its_start_leaves_no_hidden_file() {
     let Some(device) = device() else { return };
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let mut child = record(&device, &["--", "true"], &folder.path().join("a.load")).spawn().unwrap();

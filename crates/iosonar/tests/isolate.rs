@@ -14,7 +14,7 @@ fn workers() -> String {
 }
 
 #[test]
-fn the_machine_is_changed_during_a_replay_and_restored_afterwards() {
+fn isolation_changes_the_machine_and_restores_it() {
     if left_out(Need::Root) {
         return;
     }

@@ -80,7 +80,7 @@ fn data_is_right_and_conflicts_are_kept_apart_between_loops() {
 }
 
 #[test]
-fn data_is_right_with_overlaps_in_flight_and_with_requests_that_are_left_out() {
+fn data_is_right_with_overlaps_and_requests_left_out() {
     if left_out(Need::Loop) {
         return;
     }
@@ -146,7 +146,7 @@ fn a_stop_in_the_middle_leaves_a_complete_record() {
 }
 
 #[test]
-fn pipes_time_limits_and_engines_without_io_work_with_several_loops() {
+fn several_loops_take_pipes_time_limits_and_dry_runs() {
     let bench = Bench::new();
     let load = bench.load(&crossing(2000));
     let target = bench.target(32 * MIB);

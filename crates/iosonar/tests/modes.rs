@@ -69,7 +69,7 @@ fn a_looped_asap_run_ends_with_its_duration() {
 }
 
 #[test]
-fn a_pipe_cannot_be_looped_or_read_inline_and_a_zero_duration_is_refused() {
+fn a_looped_or_inline_pipe_and_a_zero_duration_are_refused() {
     let bench = Bench::new();
     let load = bench.load(&adjacent_requests(10, 8));
     let target = bench.target(MIB);

@@ -16,7 +16,7 @@ fn send(signal: &str, processes: &[u32]) {
 }
 
 #[test]
-fn a_replay_that_was_stopped_is_never_faithful_whatever_its_depth_and_way_of_waiting() {
+fn a_stopped_replay_is_never_faithful() {
     for (depth, wait) in [("1", "spin"), ("4", "hybrid"), ("64", "sleep"), ("1", "inline")] {
         let bench = Bench::new();
         let load = bench.load(&adjacent_requests(2500, 8));
@@ -37,7 +37,7 @@ fn a_replay_that_was_stopped_is_never_faithful_whatever_its_depth_and_way_of_wai
 }
 
 #[test]
-fn requests_that_wait_for_depth_have_this_reason_in_virtual_time() {
+fn in_virtual_time_waits_for_depth_have_delay_reason_depth() {
     let bench = Bench::new();
     // Each 30 ms: 8 at once, which fill the depth for 10 ms, then 7 more, a millisecond apart.
     let at = |i: u64| (i / 15 * 30 + (i % 15).saturating_sub(7)) as f64 / 1e3;

@@ -202,7 +202,7 @@ fn a_bio_based_device_is_recorded_by_bios() {
 }
 
 #[test]
-fn a_partition_counts_sectors_from_its_start_and_excludes_other_partitions() {
+fn a_partition_counts_from_its_start_and_excludes_others() {
     if left_out(Need::Loop) || left_out(Need::Bpf) {
         return;
     }

@@ -226,7 +226,7 @@ fn skipped_requests_may_exceed_the_queue_of_the_completion_log() {
 }
 
 #[test]
-fn the_smaller_of_depth_and_bottleneck_limits_the_requests_in_flight() {
+fn the_smaller_of_depth_and_bottleneck_limits_in_flight() {
     let bench = Bench::new();
     let load = bench.load(&adjacent_requests(500, 8));
     for (depth, bottleneck, most) in [("64", "16", 16), ("8", "16", 8), ("64", "0", 64)] {

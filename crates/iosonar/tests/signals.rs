@@ -154,7 +154,7 @@ fn start(bench: &Bench, mounted: &MountedFile, more: &[&str]) -> (Child, PathBuf
 }
 
 #[test]
-fn a_second_signal_ends_a_replay_on_a_file_system_that_is_frozen() {
+fn a_second_signal_ends_a_replay_on_a_frozen_file_system() {
     if left_out(Need::Loop) {
         return;
     }
@@ -200,7 +200,7 @@ fn a_signal_of_the_terminal_counts_once() {
 }
 
 #[test]
-fn a_signal_ends_a_replay_that_waits_for_the_first_data_of_a_pipe() {
+fn a_signal_ends_a_replay_that_waits_for_data_of_a_pipe() {
     for has_writer in [false, true] {
         let bench = Bench::new();
         let pipe = bench.path("pipe");

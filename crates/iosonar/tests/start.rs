@@ -80,7 +80,7 @@ fn a_run_waits_until_a_file_has_its_start_time() {
 }
 
 #[test]
-fn preparation_that_ends_after_the_start_time_is_an_error_before_any_output() {
+fn a_start_time_that_preparation_misses_is_an_error() {
     let bench = Bench::new();
     let pipe = bench.path("pipe");
     run("mkfifo", &[pipe.as_ref()]);

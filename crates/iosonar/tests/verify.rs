@@ -40,7 +40,7 @@ fn assert_no_mismatch(ran: &Finished, mode: &str) {
 }
 
 #[test]
-fn a_correct_device_has_no_mismatch_in_any_mode_with_any_overlap() {
+fn a_correct_device_has_no_mismatch_in_any_mode() {
     if left_out(Need::Loop) {
         return;
     }

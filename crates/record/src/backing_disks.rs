@@ -14,7 +14,6 @@ const MAX_DEPTH: u32 = 8;
 /// File systems in memory and on other machines.
 const DISKLESS: [&str; 9] = ["tmpfs", "ramfs", "nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs"];
 
-/// The disks below a file.
 #[derive(Default)]
 pub struct BackingDisks {
     /// Their names: the disk of the file system first, then the disks below that.

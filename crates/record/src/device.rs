@@ -24,11 +24,11 @@ pub enum Layer {
 pub struct BlockDevice {
     /// Its name without `/dev/`.
     pub name: String,
-    /// Its size.
+    /// Its size, in sectors of 512 bytes.
     pub sectors: Sectors,
     /// The disk that it is, or is a partition of.
     pub disk: DeviceNumber,
-    /// The disk's name.
+    /// The disk's name without `/dev/`.
     pub disk_name: String,
     /// Its number and start, if it is a partition.
     pub partition: Option<Partition>,

@@ -27,7 +27,7 @@ pub enum Error {
     OutputOnRecorded {
         /// The file that was to be written.
         output: PathBuf,
-        /// The disk.
+        /// The name of the disk that holds the file.
         disk: String,
     },
     /// Writing the recording would disturb the recorded device.
@@ -38,7 +38,7 @@ pub enum Error {
     OutputBesideRecorded {
         /// The file that was to be written.
         output: PathBuf,
-        /// The disk.
+        /// The name of the disk that holds the file.
         disk: String,
         /// The recorded partition of that disk.
         partition: String,
@@ -53,7 +53,7 @@ pub enum Error {
     /// No permission to load eBPF programs.
     #[error("no permission to load eBPF programs ({refusal}): {}", permission_remedy("iosonar record"))]
     Permission {
-        /// The kernel's error.
+        /// Why the kernel refused.
         refusal: io::Error,
     },
     /// The kernel has no type information.

@@ -15,7 +15,6 @@ pub struct Event {
     pub id: Id,
     /// The low bits of the count of events lost before this one.
     pub losses: u16,
-    /// The type, with its data.
     pub kind: Kind,
 }
 
@@ -23,7 +22,6 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(pub u64);
 
-/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The process queued a bio.
@@ -45,7 +43,6 @@ pub enum Kind {
 pub struct Io {
     /// Index of the recorded device.
     pub device: u8,
-    /// The operation.
     pub op: Op,
     /// The flags of the load's table.
     pub flags: Flags,

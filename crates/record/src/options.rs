@@ -12,7 +12,7 @@ pub enum Level {
 /// How to record.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The tap point.
+    /// The point of the block layer at which requests are recorded.
     pub level: Level,
     /// Size of the ring buffer of unread events, in bytes: a power of two, at least a page.
     pub ring_bytes: u32,

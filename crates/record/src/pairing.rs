@@ -166,7 +166,6 @@ impl Pairing {
         &self.rows
     }
 
-    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -69,7 +69,6 @@ impl Recorder {
         Ok(Self { kernel, pairing, devices, level, zero_ns, malformed_events: 0, rows: Vec::new(), metadata })
     }
 
-    /// The footer as of now.
     fn footer(&self) -> Metadata {
         let mut metadata = self.metadata.clone();
         metadata.counts.lost_events = self.lost_events();

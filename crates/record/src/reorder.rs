@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_row_gets_the_time_of_the_last_released_row_and_is_counted() {
+    fn a_late_row_is_counted_and_gets_the_last_released_time() {
         let mut buffer = ReorderBuffer::new(10);
         let key = buffer.insert(at(20));
         done(&mut buffer, key);

@@ -15,7 +15,7 @@ pub enum Error {
     /// A system call failed.
     #[error("{what}: {}", iosonar_trace::system_text(source))]
     System {
-        /// The failed action.
+        /// What was tried, or the file that it was tried on.
         what: String,
         /// The system's error.
         source: io::Error,

@@ -107,9 +107,9 @@ pub struct Issuer<'a, T, C, I> {
 
 /// The parts of an [`Issuer`].
 pub struct IssuerParts<'a, T, C, I> {
-    /// The run's clock.
+    /// What tells the time of the run: real or virtual.
     pub clock: C,
-    /// The engine.
+    /// The engine that requests are submitted to.
     pub target: T,
     /// How to wait.
     pub idle: I,

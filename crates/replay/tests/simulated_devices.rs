@@ -219,7 +219,7 @@ fn the_throughput_of_a_closed_loop_is_depth_over_response_time() {
 }
 
 #[test]
-fn an_open_load_that_overloads_the_device_has_growing_delays_and_a_closed_one_has_none() {
+fn only_an_open_load_has_growing_delays_in_an_overload() {
     let load = every(MS / 2, 8_000, |_| (Op::Read, 0, 8));
     let device = || "exponential=1ms servers=1".parse::<Simulation>().unwrap().device(4096, 1).unwrap();
     let quarters = |pace| {
@@ -252,7 +252,7 @@ fn the_cliff_of_a_write_cache_comes_after_the_computed_bytes() {
 }
 
 #[test]
-fn a_device_with_queue_collapse_has_its_best_throughput_at_64_to_128() {
+fn queue_collapse_puts_the_best_throughput_at_64_to_128() {
     let device = "servers = 64\n[service.exponential]\nmean = \"5ms\"\n[collapse]\nbeyond = 128\ngrowth = 0.01\n";
     let load = every(0, 6_000, |_| (Op::Read, 0, 8));
     let depths = [8, 16, 32, 64, 128, 256, 512];
@@ -330,7 +330,7 @@ fn the_slow_member_of_a_stripe_is_found_by_position() {
 }
 
 #[test]
-fn first_writes_rewrites_reads_and_unwritten_areas_have_their_times() {
+fn each_kind_of_access_has_its_own_service_time() {
     let device = "servers = 1\n[service.constant]\ntime = \"1ms\"\n[unwritten]\nchunk = \"1M\"\ntime = \"20us\"\n\
                   [first_write]\nchunk = \"1M\"\nextra = \"5ms\"\n[asymmetry]\nwrite = 2\n";
     // Each megabyte is read, written twice, and read again.

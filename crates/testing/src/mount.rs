@@ -27,7 +27,7 @@ impl Mount {
         Self(place)
     }
 
-    /// The mount point.
+    /// The directory on which it is mounted.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

@@ -12,7 +12,7 @@ pub enum Error {
     /// An I/O error.
     #[error("{}: {}", path.display(), system_text(source))]
     Io {
-        /// The file.
+        /// The file that could not be read or written.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -20,7 +20,7 @@ pub enum Error {
     /// The content has an unknown format, or violates its format.
     #[error("{}: {problem}", path.display())]
     Format {
-        /// The file.
+        /// The file with this content.
         path: PathBuf,
         /// What is wrong, and what to do.
         problem: String,

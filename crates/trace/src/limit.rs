@@ -24,7 +24,7 @@ use crate::model::units::Nanos;
 use overload::Backlog;
 use time_series::{Slot, TimeSeries};
 
-/// The limit of a device.
+/// What a device sustains, and what it kept up with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Limit {
     /// Mean requests per second completed without an error while the device was overloaded: what it sustains. `None` if it

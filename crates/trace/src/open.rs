@@ -19,11 +19,11 @@ use crate::order::external_sort::SortedLoad;
 
 /// An input file, with its format.
 pub struct OpenedFile {
-    /// The format.
+    /// The format that its content has.
     pub format: &'static Format,
-    /// The compression.
+    /// How the file is compressed.
     pub compression: Compression,
-    /// The rows.
+    /// A reader of its rows.
     pub rows: Opened,
 }
 

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_has_no_sectors_and_leaves_the_positions_of_others_unchanged() {
+    fn a_flush_has_no_sectors_and_shifts_no_other_request() {
         let mix = "read=50,flush=30,fua=20".parse().unwrap();
         let recipe = Recipe { mix, requests: Some(1000), ..Recipe::new("poisson", "sequential").unwrap() };
         assert!(recipe.command().contains(" --mix read=50,flush=30,fua=20 "), "{}", recipe.command());
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_of_far_too_many_requests_is_refused_when_that_is_known() {
+    fn a_load_of_too_many_requests_is_refused_once_that_is_known() {
         let mut load = Recipe::new("uniform rate=1G", "uniform").unwrap().generate().unwrap();
         let why = std::iter::repeat_with(|| load.next()).find_map(std::result::Result::err).unwrap().to_string();
         assert!(why.contains("about 60,000,000,000 requests at this rate"), "{why}");

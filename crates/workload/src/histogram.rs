@@ -13,7 +13,7 @@ pub struct LogHistogram {
 }
 
 impl LogHistogram {
-    /// The bin of a number.
+    /// The index of the bin that counts a number.
     pub fn bin(number: u64) -> usize {
         if number < STEPS {
             return number as usize;

@@ -270,8 +270,9 @@ def _print_end(ended: Ended, as_json: bool) -> None:
         return
     # Each reason was printed when the leaf ended.
     names = ", ".join(plain(name) for name, _ in ended.failed)
-    failed = f"{len(ended.failed)} failed{names and f': {names}'}"
-    print_error(f"{units.counted(len(ended.done), 'leaf', 'leaves')} done, {failed}")
+    print_error(
+        f"{units.counted(len(ended.done), 'leaf', 'leaves')} done, {len(ended.failed)} failed{names and f': {names}'}"
+    )
     for text in ended.not_undone:
         print_error(f"not undone: {text}")
 

@@ -15,7 +15,7 @@ pub const AT_FDCWD: i32 = -100;
 pub struct Name(Arc<[u8]>);
 
 impl Name {
-    /// The path.
+    /// The bytes of the path, which need not be UTF-8.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

@@ -110,7 +110,6 @@ pub fn effect(request: u32) -> Effect {
     }
 }
 
-/// The name of a request.
 pub fn name(request: u32) -> Option<&'static str> {
     REQUESTS.iter().find(|(_, number, _)| *number == request).map(|(name, ..)| *name)
 }

@@ -46,7 +46,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Its name, in lower case.
+    /// The name of the family in options and outputs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "open",

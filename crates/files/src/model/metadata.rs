@@ -76,16 +76,16 @@ pub struct CallCounts {
 /// A process that existed when the recording began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitialProcess {
-    /// Its number.
+    /// Its process ID, as recorded.
     pub process: u32,
-    /// Its threads.
+    /// The IDs of its threads.
     pub threads: Vec<u32>,
-    /// Its working directory.
+    /// Its working directory when the recording began.
     pub cwd: String,
     /// Its umask, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
-    /// Its open descriptors.
+    /// Its open descriptors, each with its position and flags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub descriptors: Vec<InitialDescriptor>,
 }
@@ -93,7 +93,7 @@ pub struct InitialProcess {
 /// An open descriptor of a process when the recording began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitialDescriptor {
-    /// Its number.
+    /// The number that calls use for it.
     pub fd: i32,
     /// What `/proc/PID/fd` shows: a path, or `pipe:[N]`, `socket:[N]`, …
     pub path: String,

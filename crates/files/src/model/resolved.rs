@@ -83,7 +83,7 @@ pub enum Skip {
 pub struct Resolved {
     /// Why it is not replayed; `None` if it is.
     pub skip: Option<Skip>,
-    /// The description of `fd`.
+    /// The open file description that `fd` refers to.
     pub description: Option<DescriptionId>,
     /// The description of `fd2`.
     pub description2: Option<DescriptionId>,

@@ -133,7 +133,7 @@ pub struct CallResult {
     pub call: u64,
     /// Which of the concurrent instances made it, from 0.
     pub instance: u32,
-    /// The thread of the trace.
+    /// The thread that made it in the trace.
     pub thread: u32,
     /// Which call.
     pub kind: CallKind,

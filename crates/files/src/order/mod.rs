@@ -135,7 +135,7 @@ impl Order {
         Self { policy, rules, edges: Edges::default(), numbers: Vec::new(), floor: 0 }
     }
 
-    /// Its policy.
+    /// The policy that it was made for.
     pub fn policy(&self) -> Policy {
         self.policy
     }

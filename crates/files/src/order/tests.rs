@@ -63,7 +63,7 @@ fn predecessors(policy: Policy, steps: &[Step]) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn conservative_waits_for_all_that_had_ended_not_for_the_latest_alone() {
+fn conservative_waits_for_every_call_that_had_ended() {
     let steps = [step(1, 0, 5), step(2, 1, 6), step(3, 7, 8), step(1, 7, 9)];
     assert_eq!(predecessors(Policy::Conservative, &steps), [vec![], vec![], vec![0, 1], vec![0, 1]]);
 }
@@ -83,7 +83,7 @@ fn a_thread_is_a_sequence_even_where_rounded_times_overlap() {
 }
 
 #[test]
-fn a_description_is_used_after_its_opening_and_ended_after_its_uses_in_every_policy() {
+fn every_policy_orders_opening_use_and_end_of_a_description() {
     let steps = || {
         [step(1, 0, 4).makes(D), step(2, 3, 9).on(D), step(3, 5, 6).on(D), step(4, 7, 8).on(D).ends(D), step(5, 8, 9)]
     };
@@ -103,7 +103,7 @@ fn a_description_without_uses_is_ended_after_its_opening() {
 }
 
 #[test]
-fn bookkeeping_ends_descriptions_in_every_policy_and_is_outside_of_fs_and_resource_else() {
+fn fs_and_resource_order_skipped_calls_only_as_ends() {
     let steps = || {
         [
             step(1, 0, 1).makes(D),
@@ -121,7 +121,7 @@ fn bookkeeping_ends_descriptions_in_every_policy_and_is_outside_of_fs_and_resour
 }
 
 #[test]
-fn fs_follows_the_last_modification_of_an_object_and_nothing_else() {
+fn fs_follows_only_the_last_modification_of_an_object() {
     let object = Resource::Object(ObjectId(1));
     let steps = [
         step(1, 0, 1).modifies(object),
@@ -152,14 +152,14 @@ fn resource_orders_uses_and_modifications_and_leaves_uses_free() {
 }
 
 #[test]
-fn a_call_that_uses_and_modifies_a_resource_does_not_precede_itself() {
+fn a_call_that_uses_and_modifies_never_precedes_itself() {
     let steps =
         [step(1, 0, 1).modifies(FILE).uses(FILE), step(2, 2, 3).uses(FILE).modifies(FILE), step(3, 4, 5).uses(FILE)];
     assert_eq!(predecessors(Policy::Resource, &steps), [vec![], vec![0], vec![1]]);
 }
 
 #[test]
-fn calls_of_io_uring_overlap_with_their_thread_and_precede_what_began_after_their_end() {
+fn calls_of_io_uring_may_overlap_with_their_thread() {
     let steps = || {
         [
             step(1, 0, 1),
@@ -183,7 +183,7 @@ fn a_thread_may_begin_with_io_uring() {
 }
 
 #[test]
-fn forgotten_calls_are_not_listed_and_their_resources_take_no_memory() {
+fn forgotten_calls_are_not_listed_and_take_no_memory() {
     for policy in [Policy::Fs, Policy::Resource] {
         let mut order = Order::new(policy);
         for number in 0..100_000u64 {

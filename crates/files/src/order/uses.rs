@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_use_of_each_lane_is_kept_in_a_list_of_bounded_length() {
+    fn a_bounded_list_keeps_the_last_use_of_each_lane() {
         let mut users = Users::default();
         let mut stamps = Stamps::default();
         let mut last = [0; 50];

@@ -28,7 +28,6 @@ pub struct Shape {
 /// The part of a file that is read, after scaling.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// Its size in bytes.
     pub file_bytes: u64,
     /// Bytes that are read.
     pub read_bytes: u64,
@@ -114,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_shape_reads_its_share_of_each_file_and_nothing_beyond_its_end() {
+    fn each_shape_reads_its_share_and_nothing_beyond_the_end() {
         for shape in SHAPES {
             let calls = calls(shape.folder, SMALL);
             let count = |kind| calls.iter().filter(|call| call.kind == kind).count() as u32;

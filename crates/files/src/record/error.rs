@@ -34,7 +34,7 @@ pub enum Error {
         permission_remedy("iosonar files record")
     )]
     Permission {
-        /// The kernel's error.
+        /// Why the kernel refused.
         refusal: io::Error,
     },
     /// The kernel has no type information.
@@ -60,9 +60,9 @@ pub enum Error {
         iosonar_trace::system_text(source)
     )]
     Process {
-        /// Its number.
+        /// The process ID.
         process: u32,
-        /// The file.
+        /// The file below `/proc/PID`.
         what: String,
         /// The system's error.
         source: io::Error,

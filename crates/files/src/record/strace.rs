@@ -41,7 +41,7 @@ pub struct Tracer {
     pub text: File,
     /// The end that strace opens again by its path. Must be dropped after strace has opened it.
     pub keep_open: File,
-    /// The command line.
+    /// The command line that starts strace, its options first.
     pub words: Vec<String>,
 }
 

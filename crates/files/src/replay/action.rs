@@ -31,7 +31,6 @@ pub struct Action {
     pub is_on_descriptor: bool,
     /// The first path, below the root; the target of a symbolic link.
     pub path: Option<Name>,
-    /// The second path.
     pub path2: Option<Name>,
     /// Bytes from the start of the file.
     pub offset: Option<i64>,
@@ -43,7 +42,6 @@ pub struct Action {
     pub flags: u64,
     /// As in [`Call::mode`]; without the mask of the process if the call makes a file.
     pub mode: u32,
-    /// The data of a write.
     pub buffer: Option<Buffer>,
 }
 

@@ -18,7 +18,7 @@ pub enum Error {
     /// A system call failed.
     #[error("{what}: {}", iosonar_trace::system_text(source))]
     System {
-        /// The failed action.
+        /// What was tried, or the file that it was tried on.
         what: String,
         /// The system's error.
         source: io::Error,
@@ -32,9 +32,9 @@ pub enum Error {
     /// The replay ended early.
     #[error("{error}; {} has the calls until then", output.display())]
     CutShort {
-        /// The reason.
+        /// Why it ended.
         error: Box<Error>,
-        /// The result.
+        /// The file that has the calls until then.
         output: PathBuf,
     },
     /// A stop was requested before the replay began.

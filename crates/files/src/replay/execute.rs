@@ -29,7 +29,6 @@ pub struct Descriptors {
 pub struct Hands<'a> {
     /// The root, which the thread has entered.
     pub root: &'a Root,
-    /// The run's clock.
     pub clock: IssueClock<'a>,
     /// Memory of the data of writes.
     pub arena: &'a Arena,

@@ -41,7 +41,6 @@ pub struct Feeder {
     pub spare: Consumer<Box<Planned>>,
     /// Memory for the data of writes.
     pub pool: Pool,
-    /// The data of writes.
     pub payload: Payload,
     /// Whether calls have times, so that frequent wake-ups could make them late.
     pub keeps_times: bool,

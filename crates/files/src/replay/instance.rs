@@ -31,7 +31,6 @@ pub struct InstanceOptions {
     pub rules: Rules,
     /// How the leader waits.
     pub wait: Wait,
-    /// The data of writes.
     pub data: DataSpec,
     /// The seed of the data.
     pub seed: u64,
@@ -39,7 +38,6 @@ pub struct InstanceOptions {
     pub devices: Option<Arc<Devices>>,
     /// Whether pages of a file are dropped when it is opened.
     pub no_cache: bool,
-    /// Its memory.
     pub share: Share,
     /// Ends the replay.
     pub stop: Arc<Stop>,
@@ -101,7 +99,6 @@ impl Reading {
 
 /// What the engine of an instance gives to the recorder.
 pub struct Results {
-    /// Its finished calls.
     pub done: Consumer<Done>,
     /// Takes them back, for other calls.
     pub recorded: Producer<Box<Planned>>,
@@ -188,7 +185,6 @@ impl Instance {
 
 /// What an instance returns.
 pub struct Finished {
-    /// The data of writes.
     pub written: Written,
     /// The most calls that were executed at the same time.
     pub max_in_flight: u32,

@@ -57,11 +57,11 @@ pub enum Cache {
 /// Options of a replay of calls.
 #[derive(Clone, Debug, Serialize)]
 pub struct Options {
-    /// The trace.
+    /// The file of the trace: a table or strace text.
     pub trace: PathBuf,
     /// The directory below which everything happens.
     pub root: PathBuf,
-    /// The result.
+    /// The file of the result.
     pub output: PathBuf,
     /// Whether the result may replace a file.
     pub overwrite: bool,
@@ -99,7 +99,7 @@ pub struct Options {
     pub special_files: bool,
     /// Whether block devices that nodes lead to may be overwritten although they hold data.
     pub force: bool,
-    /// The data of writes.
+    /// The bytes that writes write.
     pub data: DataSpec,
     /// How to wait for the time of a call; `None` chooses.
     pub wait: Option<Wait>,

@@ -114,7 +114,6 @@ impl Predecessor {
         Self(number | Self::ISSUED)
     }
 
-    /// The number of the call.
     pub fn number(self) -> u64 {
         self.0 & !Self::ISSUED
     }

@@ -84,7 +84,7 @@ impl Root {
         &self.path
     }
 
-    /// The open directory.
+    /// The directory, open for calls relative to it.
     pub fn directory(&self) -> &File {
         &self.directory
     }
@@ -213,7 +213,7 @@ impl Place<'_> {
         CString::new([format!("/proc/self/fd/{number}/").as_bytes(), name.as_bytes()].concat()).ok()
     }
 
-    /// The name in it.
+    /// The name in that directory, for the `*at` calls; ends with NUL.
     pub fn name(&self) -> *const libc::c_char {
         match &self.name {
             Name::Borrowed(name) => name.as_ptr(),

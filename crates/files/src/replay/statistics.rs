@@ -99,7 +99,7 @@ impl Engine {
 /// A kind of mismatches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
-    /// The call.
+    /// The name of the system call.
     pub call: &'static str,
     /// How it differs.
     pub outcome: &'static str,
@@ -109,9 +109,9 @@ pub struct Mismatch {
     pub errno: i32,
     /// How many.
     pub calls: u64,
-    /// The number of the first.
+    /// The number in the trace of the first of these calls.
     pub first_call: u64,
-    /// Its file.
+    /// The file of the first of these calls, if it has one.
     pub first_path: Option<String>,
 }
 

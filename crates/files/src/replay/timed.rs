@@ -22,7 +22,6 @@ pub struct Issued {
 /// The run's clock, and where a thread announces that it issues a call.
 #[derive(Clone, Copy, Debug)]
 pub struct IssueClock<'a> {
-    /// The clock.
     pub clock: Monotonic,
     /// Gets the time right before the call, in ns. `None` if no other call depends on the issue of a call.
     pub announced: Option<&'a AtomicI64>,

@@ -66,7 +66,7 @@ impl PathMap {
         self.rules.iter().any(|(_, new)| new.windows(INSTANCE.len()).any(|window| window == INSTANCE))
     }
 
-    /// The path below the root.
+    /// The path below the root to which the rules map it; `None` if none does.
     pub fn apply(&self, path: &[u8]) -> Option<Vec<u8>> {
         let (old, new) = self.rules.iter().find(|(old, _)| is_prefix(old, path))?;
         let mut mapped = [new.as_slice(), &path[old.len()..]].concat();

@@ -60,9 +60,9 @@ pub struct Options {
 /// A description that exists although no call that was seen made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenDescription {
-    /// Its number.
+    /// The number by which calls refer to it.
     pub id: DescriptionId,
-    /// The path below the root.
+    /// The path of its file below the root.
     pub path: Name,
     /// Flags for opening it again, without `O_CREAT`, `O_EXCL` and `O_TRUNC`. Where they are unknown `O_RDWR`, or for a
     /// directory `O_DIRECTORY`.

@@ -8,7 +8,6 @@ use super::needs::{First, NeedId, Needs};
 use crate::tree::{EntryId, Kind, Tree};
 use crate::{Name, NameId, ObjectId};
 
-/// The root directory.
 pub(super) const ROOT: ObjectId = ObjectId(0);
 /// A working directory of which the trace does not show where it is. It is no object.
 pub(super) const UNKNOWN: ObjectId = ObjectId(u64::MAX);

@@ -30,7 +30,7 @@ pub enum First {
 #[derive(Clone, Debug, Default)]
 pub struct Need {
     parent: u32,
-    /// Its last component.
+    /// The last component of the name.
     pub component: Box<[u8]>,
     /// Whether it must exist.
     pub first: First,

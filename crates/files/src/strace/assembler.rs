@@ -334,7 +334,6 @@ impl Assembler {
         }
     }
 
-    /// The file ends.
     pub fn end(&mut self, damage: Option<&str>) {
         while let Some((_, thread)) = self.pending.oldest() {
             self.give_up(thread);

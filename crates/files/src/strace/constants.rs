@@ -51,7 +51,6 @@ fn value(term: &[u8]) -> Option<u64> {
     constant(term)
 }
 
-/// The value of a name.
 pub fn constant(name: &[u8]) -> Option<u64> {
     static BY_NAME: LazyLock<Lookup<u64>> = LazyLock::new(|| {
         let requests = REQUESTS.iter().map(|(name, number, _)| (*name, u64::from(*number)));

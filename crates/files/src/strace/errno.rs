@@ -4,14 +4,13 @@ use std::sync::LazyLock;
 
 use super::lookup::Lookup;
 
-/// The number of an error.
 pub fn number(name: &[u8]) -> Option<i32> {
     static ERRORS_BY_NAME: LazyLock<Lookup<i32>> = LazyLock::new(|| Lookup::new(ERRORS.iter().copied()));
     // strace writes errors that it does not know as `ERRNO_530`.
     ERRORS_BY_NAME.get(name).or_else(|| std::str::from_utf8(name.strip_prefix(b"ERRNO_")?).ok()?.parse().ok())
 }
 
-/// The name of an error.
+/// The name of an error number, such as `ENOENT`.
 pub fn name(number: i32) -> Option<&'static str> {
     ERRORS.iter().find(|error| error.1 == number).map(|error| error.0)
 }
@@ -166,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_have_numbers() {
+    fn error_names_and_numbers_are_those_of_the_kernel() {
         assert_eq!(number(b"ENOENT"), Some(libc::ENOENT));
         assert_eq!(number(b"EOVERFLOW"), Some(libc::EOVERFLOW));
         assert_eq!(number(b"EOPNOTSUPP"), Some(libc::EOPNOTSUPP));

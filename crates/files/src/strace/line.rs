@@ -19,7 +19,6 @@ pub struct Line<'a> {
     pub has_pid_prefix: bool,
     /// The time, if the line has one.
     pub time: Option<Time>,
-    /// The rest.
     pub body: Body<'a>,
 }
 
@@ -39,28 +38,24 @@ pub enum Time {
 pub enum Body<'a> {
     /// `name(text`, which has the arguments and the result.
     Call {
-        /// Its name.
         name: &'a [u8],
         /// What follows the opening bracket.
         text: &'a [u8],
     },
     /// `name(text <unfinished ...>`.
     Unfinished {
-        /// Its name.
         name: &'a [u8],
         /// The arguments so far.
         text: &'a [u8],
     },
     /// `name(text <detached ...>`, or the thread vanished: the call's result is not recorded.
     Cut {
-        /// Its name.
         name: &'a [u8],
         /// The arguments so far.
         text: &'a [u8],
     },
     /// `<... name resumed>text`.
     Resumed {
-        /// Its name.
         name: &'a [u8],
         /// The further arguments and the result.
         text: &'a [u8],
@@ -73,16 +68,13 @@ pub enum Body<'a> {
     Superseded(u32),
     /// `name(text <pid changed to 123 ...>`: the same, from the other side.
     PidChanged {
-        /// Its name.
         name: &'a [u8],
         /// The arguments so far.
         text: &'a [u8],
-        /// The new number.
         to: u32,
     },
     /// `strace: Process 123 attached`, and what was printed of a call in the same line.
     Attached {
-        /// The new thread.
         thread: u32,
         /// How many bytes of the line precede the message.
         before: usize,
@@ -300,7 +292,7 @@ mod tests {
     const SYNC: Body<'_> = Body::Call { name: b"sync", text: b") = 0" };
 
     #[test]
-    fn prefixes() {
+    fn a_prefix_has_the_thread_and_the_time() {
         let at = |nanos| Some(Time::Unix(nanos));
         for (line, thread, time) in [
             ("sync() = 0", None, None),
@@ -326,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies() {
+    fn a_body_is_a_call_a_part_of_one_or_an_event() {
         for (line, body) in [
             ("read(3,  <unfinished ...>", Body::Unfinished { name: b"read", text: b"3,  " }),
             ("read(3 <detached ...>", Body::Cut { name: b"read", text: b"3 " }),

@@ -25,7 +25,6 @@ impl<V: Copy> Lookup<V> {
         Self { slots }
     }
 
-    /// The value of a name.
     pub fn get(&self, name: &[u8]) -> Option<V> {
         let mask = self.slots.len() - 1;
         let mut at = hash(name) & mask;

@@ -49,7 +49,6 @@ enum Slot {
     Complete(Call),
 }
 
-/// The calls in a file.
 struct Spill {
     file: File,
     /// Reads from a position of its own.

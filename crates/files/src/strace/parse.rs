@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn results() {
+    fn a_result_has_its_errno_and_duration() {
         let some = |result, errno, duration: Option<i64>| Ok(Returned { result, errno, duration: duration.map(Nanos) });
         for (text, expected) in [
             (" = 0", some(Some(0), 0, None)),

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_in_quotes_brackets_annotations_and_comments_do_not_split() {
+    fn commas_in_quotes_brackets_and_comments_do_not_split() {
         for (given, expected) in [
             (") = 0", vec![]),
             ("3) = 0", vec!["3"]),

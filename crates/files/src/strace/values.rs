@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers() {
+    fn numbers_are_octal_decimal_or_hexadecimal() {
         for (text, expected) in [
             ("0", Some(0)),
             ("-1", Some(-1)),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_and_annotations() {
+    fn a_descriptor_may_have_a_path_in_brackets() {
         let of = |text: &'static str| descriptor(text.as_bytes());
         assert_eq!(of("3"), Some((3, None)));
         assert_eq!(of("3</a b>(deleted)"), Some((3, Some(&b"/a b"[..]))));
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_structures() {
+    fn a_field_of_a_structure_is_found_by_its_name() {
         let how = b"{flags=O_RDONLY|O_CLOEXEC, mode=0644, resolve=RESOLVE_BENEATH}";
         assert_eq!(field(how, b"mode"), Some(&b"0644"[..]));
         assert_eq!(field(how, b"resolve"), Some(&b"RESOLVE_BENEATH"[..]));

@@ -9,7 +9,6 @@ use crate::{Call, Metadata, Name};
 /// A row: a call, and what other programs need to analyse it file by file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallRow {
-    /// The call.
     pub call: Call,
     /// The absolute path of the file that it uses. Not read.
     pub file: Option<Name>,

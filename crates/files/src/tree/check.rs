@@ -16,16 +16,16 @@ pub enum Problem {
     Missing,
     /// The file is shorter than the trace needs.
     TooShort {
-        /// Its size.
+        /// The size that it has, in bytes.
         has: u64,
         /// The least size that is needed.
         needs: u64,
     },
     /// The file is longer than it was: reads at its end return more.
     TooLong {
-        /// Its size.
+        /// The size that it has, in bytes.
         has: u64,
-        /// The size that it had.
+        /// The size that it had before the trace, in bytes.
         needs: u64,
     },
     /// It is something else.
@@ -44,7 +44,7 @@ pub enum Problem {
     OtherTarget,
     /// It should be another name of the same file.
     NotLinked {
-        /// The first name.
+        /// The path of the file's first name.
         to: Box<[u8]>,
     },
     /// Nobody may execute it.

@@ -16,7 +16,7 @@ use super::entry::Kind;
 /// What a path is.
 #[derive(Clone, Copy, Debug)]
 pub struct Status {
-    /// Its kind.
+    /// Whether it is a file, a directory, a symbolic link, …
     pub kind: Kind,
     /// Size in bytes.
     pub bytes: u64,
@@ -30,7 +30,7 @@ pub struct Status {
     pub modified_ns: i64,
     /// Device and number of its inode.
     pub inode: (u64, u64),
-    /// The names that it has.
+    /// How many names it has: hard links.
     pub links: u64,
 }
 

@@ -81,7 +81,7 @@ impl Kind {
 pub struct EntryId(pub u32);
 
 impl EntryId {
-    /// The root directory.
+    /// The directory above all others.
     pub const ROOT: Self = Self(0);
 }
 
@@ -186,7 +186,7 @@ impl Tree {
         at
     }
 
-    /// The entry of a number.
+    /// The entry with this number, which must be of this tree.
     pub fn entry(&self, id: EntryId) -> &Entry {
         &self.entries[id.0 as usize]
     }
@@ -195,7 +195,7 @@ impl Tree {
         &mut self.entries[id.0 as usize]
     }
 
-    /// The name in a directory.
+    /// The entry with this name in a directory, if there is one.
     pub fn child(&self, directory: EntryId, component: &[u8]) -> Option<EntryId> {
         self.children.get(&key(directory, component)).copied()
     }

@@ -187,13 +187,13 @@ mod tests {
             // Also if the list of mounts does not show it.
             assert_eq!(unfit_by(directory.as_fd(), Path::new(path), &none), Some(expected));
         }
-        let folder = tempfile::tempdir().unwrap();
-        let directory = File::open(folder.path()).unwrap();
-        assert_eq!(unfit(directory.as_fd(), folder.path()), None);
+        let ordinary = tempfile::tempdir().unwrap();
+        let directory = File::open(ordinary.path()).unwrap();
+        assert_eq!(unfit(directory.as_fd(), ordinary.path()), None);
         let device = std::os::unix::fs::MetadataExt::dev(&directory.metadata().unwrap());
         let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
         let devices = parse(format!("1 0 {major}:{minor} / /dev rw - devtmpfs udev rw\n").as_bytes());
-        let found = unfit_by(directory.as_fd(), folder.path(), &devices).unwrap();
+        let found = unfit_by(directory.as_fd(), ordinary.path(), &devices).unwrap();
         assert!(found.contains("is in a devtmpfs"), "{found}");
     }
 }

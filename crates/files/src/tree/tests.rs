@@ -125,7 +125,7 @@ fn planted_links_lead_nowhere_out_of_the_root() {
 }
 
 #[test]
-fn files_that_are_too_short_become_longer_and_keep_what_they_have() {
+fn files_that_are_too_short_grow_and_keep_their_data() {
     let dir = tempfile::tempdir().unwrap();
     let mut tree = Tree::default();
     let mut entry = Entry::new(EntryId::ROOT, b"f", Kind::File);
@@ -173,7 +173,7 @@ fn hostile_tables_are_refused() {
 }
 
 #[test]
-fn a_map_moves_absolute_targets_of_symbolic_links_with_their_files() {
+fn a_map_moves_absolute_symlink_targets_with_their_files() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("source");
     fs::create_dir_all(source.join("etc")).unwrap();

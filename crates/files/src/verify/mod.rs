@@ -23,7 +23,7 @@ pub use report::{NAMED, Report, Rule, Violation};
 /// What a run was to keep.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The order.
+    /// The order that the run was to keep.
     pub policy: Policy,
     /// Calls of the trace that begin outside are not replayed: from, and up to but without.
     pub window: (Option<Nanos>, Option<Nanos>),

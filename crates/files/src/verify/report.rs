@@ -39,9 +39,9 @@ pub enum Rule {
 pub struct Violation {
     /// Which of the concurrent instances made it.
     pub instance: u32,
-    /// The number of the call.
+    /// The number in the trace of the call that was too early.
     pub call: u64,
-    /// Its system call.
+    /// The name of its system call.
     pub kind: String,
     /// Its file, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct Violation {
 /// Whether a run kept its order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The order.
+    /// The order that was checked.
     pub policy: Policy,
     /// Calls that were issued and checked, of all instances.
     pub calls: u64,
@@ -68,7 +68,7 @@ pub struct Report {
     /// Of these, pairs that are in the wrong order. Where several predecessors of one kind completed too late, only the last
     /// of them counts.
     pub violations: u64,
-    /// The first of them.
+    /// The first violations, at most [`NAMED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_violations: Vec<Violation>,
     /// Calls of the trace that take part in the order.

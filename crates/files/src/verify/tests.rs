@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn the_calls_that_could_be_reordered_are_those_without_an_edge_from_their_neighbour(trace in traces()) {
+    fn a_call_is_reorderable_without_an_edge_from_its_neighbour(trace in traces()) {
         for policy in Policy::ALL {
             let mut degrees = crate::order::Degrees::default();
             for (number, before) in (0..).zip(predecessors(policy, &trace)) {

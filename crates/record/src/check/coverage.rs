@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_other_operations_or_devices_and_flushes_do_not_match() {
+    fn other_operations_other_devices_and_flushes_do_not_match() {
         let flush = Difference { op: Op::Flush, ..write(0, 0) };
         let mut missing = vec![write(0, 8), write(8, 8), flush, write(4, 0)];
         for other in [

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn without_numbers_in_the_run_a_note_shows_how_to_rename_the_device() {
+    fn without_numbers_a_hint_shows_how_to_rename_the_device() {
         let hint = "'remap map=7,2:loop2'";
         let notes = devices(json!([block("/dev/loop2", "loop2")]), &["7,2"]).notes();
         assert!(notes[1].contains(hint) && !notes[1].contains(", if 7,2"), "{notes:?}");
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_warns_that_the_target_is_a_partition_of_the_recorded_disk() {
+    fn a_hint_says_that_the_target_is_a_partition_of_the_disk() {
         for path in ["/dev/sda3", "/dev/disk/by-id/ata-x-part3"] {
             let found = devices(json!([block(path, "sda")]), &["sda"]);
             assert!(found.notes()[0].contains("a partition of the other"), "{:?}", found.notes());

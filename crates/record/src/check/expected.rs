@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_warns_if_flushes_of_the_kernel_could_hide_missing_ones() {
+    fn a_warning_says_if_kernel_flushes_could_hide_missing_ones() {
         let rows = [
             row(Op::Write, 8, Flags::FUA, Some(1)),
             row(Op::Write, 8, BEFORE.with(Flags::FUA), Some(2)),

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_with_a_gap_an_overhang_or_another_operation_do_not_cover() {
+    fn parts_with_a_gap_or_another_operation_do_not_cover() {
         let mut missing = vec![write(0, 24)];
         let read = Difference { op: Op::Read, ..write(8, 8) };
         let mut extra = vec![write(0, 8), read, write(16, 16)];
@@ -174,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_splitting_and_merging_is_found_and_a_lost_request_is_missing(
+        fn any_split_or_merge_is_found_and_a_lost_request_is_missing(
             submitted in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
             recorded in prop::collection::vec(prop::collection::vec(any::<bool>(), 30), 4),
             lost in any::<prop::sample::Index>(),

@@ -12,9 +12,9 @@ pub struct Times {
     pub offset_ns: i64,
     /// Median of the absolute difference after subtracting the constant part.
     pub median_ns: u64,
-    /// Its 99th percentile.
+    /// 99th percentile of the same difference.
     pub p99_ns: u64,
-    /// Its maximum.
+    /// Maximum of the same difference.
     pub max_ns: u64,
 }
 

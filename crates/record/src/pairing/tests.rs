@@ -220,7 +220,7 @@ fn a_requeued_request_that_is_not_issued_again_keeps_its_row() {
 }
 
 #[test]
-fn completions_without_a_start_and_starts_after_the_end_are_no_rows() {
+fn an_event_without_start_or_past_the_end_is_no_row() {
     let mut pairing = pairing(Level::Queue, Layer::Requests);
     pairing.end_at(100);
     let events = [
@@ -237,7 +237,7 @@ fn completions_without_a_start_and_starts_after_the_end_are_no_rows() {
 }
 
 #[test]
-fn a_bio_queued_before_the_zero_is_no_row_but_provides_the_process() {
+fn a_bio_queued_before_time_zero_only_names_the_process() {
     let before = [(5, BIO, Kind::Queued(IO, process())), (15, REQUEST, Kind::Issued(IO, Id(BIO)))];
     let recorded = vec![RecordedDevice { layer: Layer::Requests, first: Sector(1000) }];
     let mut queue_level = Pairing::new(Level::Queue, recorded.clone(), 10);

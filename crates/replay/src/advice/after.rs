@@ -85,7 +85,6 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
     warnings
 }
 
-/// The targets of reads.
 fn targets_read(s: &Statistics) -> String {
     let mut targets: Vec<_> = s.devices.iter().filter(|d| d.reads > 0).filter_map(|d| d.target.as_deref()).collect();
     targets.sort_unstable();

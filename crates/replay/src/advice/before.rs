@@ -68,7 +68,7 @@ pub fn fill_advice(target: &Path, share: &str) -> String {
 /// The size of the device that a load was recorded on, in sectors, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadExtent {
-    /// Its size.
+    /// The size of the device, from the footer.
     DeviceSize(u64),
     /// The end of the highest request: a lower bound.
     AtLeast(u64),

@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_preempted_by_a_file_systems_workers_needs_a_block_device() {
+    fn against_workers_of_a_file_system_a_block_device_helps() {
         let options = options();
         let on_disk = Facts { file: Some(Path::new("x.img")), has_disk: true, ..facts(&options) };
         let is_block_device = |what: &String| what == "a block device as the target";
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loop_is_calibrated_only_if_it_is_the_cause_or_nothing_else_helps() {
+    fn only_a_loop_that_is_the_cause_or_last_resort_is_calibrated() {
         let options = options();
         let says_calibrate = |cause, facts: &Facts<'_>| {
             let found = remedies(&verdict(&[(cause, 7)]), facts);

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_deadlines_a_processor_is_left_for_others_unless_wait_is_set() {
+    fn deadlines_leave_a_processor_free_unless_wait_is_set() {
         let limited = |words: &str, processors, has_deadlines| {
             let mut options = Options::of(&format!("a -t b -o c {words}"));
             let warning = limit(&mut options, processors, has_deadlines);

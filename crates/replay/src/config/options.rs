@@ -182,7 +182,7 @@ impl Options {
         self.load == Path::new("-") || fs::metadata(&self.load).is_ok_and(|m| m.file_type().is_fifo())
     }
 
-    /// The schedule of the run.
+    /// The requests of all iterations, with the times at which the options issue them.
     pub fn schedule<'a>(&self, iterations: Iterations<'a>) -> Schedule<'a> {
         let times = TimeMap::new(self.time.speedup, !self.has_deadlines());
         self.modes.applied_to(Schedule::new(iterations, times))

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_polls_for_completions_before_it_sleeps_if_a_processor_is_free() {
+    fn a_loop_polls_before_it_sleeps_if_a_processor_is_idle() {
         let contention = |ready| Contention { processors: 2, ready, stolen_pct: 0.0 };
         let busy_poll = |words: &str, ready| {
             let mut options = Options::of(&format!("a -t b -o c {words}"));

@@ -30,7 +30,7 @@ pub struct Inspection {
     pub sectors: u64,
     /// Its disk; for a file, the disk of its file system, if it is a single one.
     pub disk: Option<Disk>,
-    /// The disk's queue.
+    /// The settings of the disk's queue in sysfs.
     pub queue: Option<Queue>,
     /// Whether it is read-only.
     pub read_only: bool,
@@ -44,7 +44,7 @@ pub struct Inspection {
     pub mount: Option<Mount>,
     /// Allocated bytes of a file.
     pub allocated_bytes: Option<u64>,
-    /// The holes of a file.
+    /// The unallocated parts of a file.
     pub holes: Option<Holes>,
     /// Why its content cannot be read, if so.
     pub unreadable: Option<String>,

@@ -46,7 +46,7 @@ impl Node {
 pub struct Handle {
     /// The path as given.
     pub path: PathBuf,
-    /// The result of `stat`.
+    /// What `stat` returned, following symbolic links.
     pub meta: Metadata,
     /// Device or file.
     pub kind: Kind,

@@ -31,7 +31,7 @@ pub struct Opener {
     pub pid: u32,
     /// Name, as in `ps -o comm`.
     pub name: String,
-    /// Its strongest access.
+    /// Its strongest access: writing before mapping before reading.
     pub how: How,
     /// The storage that it has open.
     pub node: Node,
@@ -49,7 +49,7 @@ impl Opener {
     }
 }
 
-/// The name of a process.
+/// The name of a process, as in `ps -o comm`; `a program` if it has none.
 pub fn name_of(pid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     // A process can set any name.

@@ -23,7 +23,7 @@ pub struct Readable {
     pub block_bytes: u64,
     /// Whether reads bypass the page cache; some file systems have no direct I/O.
     pub direct: bool,
-    /// The open file.
+    /// The file, open for reading.
     pub file: File,
     /// For opening it again.
     handle: Handle,

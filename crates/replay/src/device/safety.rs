@@ -268,7 +268,7 @@ mod tests {
     use crate::device::tree::fake::Fake;
 
     #[test]
-    fn members_of_lvm_and_raid_are_in_use_but_not_volumes_that_share_them() {
+    fn members_of_lvm_and_raid_are_in_use_but_their_volumes_not() {
         let fake = Fake::empty();
         let (sda, sda_at) = fake.disk("sda", (8, 0), &[]);
         let (sda1, sda1_at) = fake.partition(&sda_at, 1, (2048, 4096));

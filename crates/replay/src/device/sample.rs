@@ -28,13 +28,13 @@ const READERS: usize = 8;
 /// Limits of sampling.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The most samples.
+    /// The most samples to read.
     pub samples: u64,
     /// Most time; samples read until then count.
     pub time: Duration,
 }
 
-/// The result of sampling.
+/// How much of a device is all zero, from samples of its blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sampled {
     /// Bytes of each sample.
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_contains_the_true_share_with_at_least_95_percent() {
+    fn the_interval_contains_the_true_share_in_95_percent() {
         let blocks = 1_000_000;
         for share in [0.0, 0.01, 0.3, 0.97, 1.0] {
             let from = blocks - (blocks as f64 * share) as u64;

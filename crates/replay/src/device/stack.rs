@@ -10,7 +10,7 @@ use super::tree::Tree;
 /// The target, or a lower layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// Its identity.
+    /// What identifies it among all devices and files.
     pub node: Node,
     /// The bytes that belong to the target; everything if unknown.
     pub range: Range<u64>,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn a_device_above_itself_is_one_layer() {
         let one = (4000 << 20) + 1;
         assert_eq!(below(Node::Block(one), &[over(one, Node::Block(one), 0, 1)], &Tree::default()).len(), 1);
     }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn circular_members_end() {
+    fn devices_that_are_members_of_each_other_are_two_layers() {
         let fake = Fake::empty();
         let (one, one_at) = fake.disk("dm-0", (254, 0), &[]);
         let (two, two_at) = fake.disk("dm-1", (254, 1), &[&one_at]);

@@ -57,11 +57,11 @@ pub struct Failure {
     pub at: u64,
     /// Length in bytes.
     pub bytes: u64,
-    /// The system's error.
+    /// The text of the system's error.
     pub error: String,
 }
 
-/// The result of a sweep.
+/// What all threads of a sweep did.
 #[derive(Debug)]
 pub struct Swept<P> {
     /// The pass of each thread.

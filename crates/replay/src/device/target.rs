@@ -160,7 +160,7 @@ impl Device {
         self.handle.as_ref().and_then(|handle| safety::signatures(handle).ok()).unwrap_or_default()
     }
 
-    /// Its identity.
+    /// What identifies it among all devices and files, if it was opened.
     pub fn node(&self) -> Option<Node> {
         self.handle.as_ref().map(|handle| handle.node)
     }

@@ -27,7 +27,7 @@ impl Aligned {
         Self { memory, from, bytes }
     }
 
-    /// The memory.
+    /// The aligned part of the memory.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.from..self.from + self.bytes]
     }

@@ -82,7 +82,7 @@ pub enum Chosen {
     Other {
         /// Which one.
         engine: Engine,
-        /// Its implementation.
+        /// The engine, ready to submit requests.
         target: Box<dyn Target>,
         /// A warning if the choice may be unexpected.
         warning: Option<String>,

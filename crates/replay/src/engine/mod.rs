@@ -27,9 +27,9 @@ pub struct Io<'a> {
     pub key: u64,
     /// Index of the target.
     pub target: u16,
-    /// The operation.
+    /// Read, write, flush, discard or write of zeroes.
     pub op: Op,
-    /// Its flags.
+    /// Flags of the operation, such as FUA.
     pub flags: Flags,
     /// Position in bytes.
     pub offset: u64,

@@ -21,7 +21,7 @@ pub enum Distribution {
     Exponential(Nanos),
     /// Log-normal.
     LogNormal {
-        /// The median.
+        /// Half of all times are at most this.
         median: Nanos,
         /// Standard deviation of the natural logarithm. With 0 all times are equal; with 1, 5 % exceed five times the
         /// median.

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn more_runnable_threads_than_processors_or_much_steal_time_is_oversubscription() {
+    fn runnable_threads_or_steal_time_show_oversubscription() {
         let of = |processors, ready, stolen_pct| Contention { processors, ready, stolen_pct };
         assert!(
             !of(2, 0.0, 0.0).is_oversubscribed()

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn polling_precedes_each_wait_for_a_completion_and_no_wait_for_a_deadline() {
+    fn polling_precedes_waits_for_completions_not_for_deadlines() {
         let waits = |time, left: &[Nanos]| {
             let (mut target, mut idle) = (Waits(0), BusyPoll::new((), Nanos(time)));
             left.iter().for_each(|left| assert_eq!(idle.idle(*left, &mut target).unwrap(), Turn::Busy));

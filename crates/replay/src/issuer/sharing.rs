@@ -15,7 +15,7 @@ const SHARED_POLL: Nanos = Nanos(150_000);
 /// What a loop shares with the others.
 #[derive(Clone, Debug, Default)]
 pub struct SharedWith {
-    /// The number of this loop.
+    /// The number of this loop, from 0.
     pub issuer: u16,
     /// Requests that concern several loops.
     pub shared: Option<Arc<SharedRequests>>,
@@ -58,7 +58,6 @@ impl Sharing {
         }
     }
 
-    /// The number of this loop.
     pub fn issuer(&self) -> u16 {
         self.with.issuer
     }

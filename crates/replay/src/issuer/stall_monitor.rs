@@ -289,14 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn a_completion_can_have_happened_since_a_loop_that_spins_last_looked() {
+    fn a_spinning_loop_misses_completions_only_while_stopped() {
         assert_eq!(earliest(Turn::Busy, 0, 10 * MS + 40_000), 10 * MS + 40_000, "a turn of the loop");
         assert_eq!(earliest(Turn::Busy, 0, 13 * MS), 10 * MS, "it was stopped");
         assert_eq!(earliest(Turn::Simulated, 0, 13 * MS), 13 * MS);
     }
 
     #[test]
-    fn a_completion_ends_a_sleep_unless_the_loop_was_stopped_or_had_no_processor() {
+    fn a_completion_ends_a_sleep_unless_the_loop_was_stopped() {
         let sleep = Turn::Slept(Nanos(10 * MS));
         assert_eq!(earliest(sleep, 0, 15 * MS), 15 * MS);
         assert_eq!(earliest(sleep, 0, 50 * MS), 20 * MS, "stopped: a sleep ends after 10 ms");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submission_call_of_some_milliseconds_is_no_stall_unless_it_was_preempted() {
+    fn a_long_submission_call_is_a_stall_only_if_preempted() {
         let in_flight = AtomicU32::new(0);
         let mut monitor = StallMonitor::with_scheduler(&in_flight, RingBuffer::new(8).0, SCHEDULER);
         monitor.record(Nanos(0), Activity::Choosing);

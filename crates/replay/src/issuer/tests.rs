@@ -179,7 +179,7 @@ fn a_request_prepared_late_has_the_delay_reason_input() {
 }
 
 #[test]
-fn pushed_back_requests_are_issued_after_their_overlaps_in_order() {
+fn pushed_back_requests_follow_their_overlaps_in_order() {
     // 1 overlaps 0; 2 overlaps 1 alone; 3 is free; 4 overlaps all of them.
     let load =
         vec![write(0, 0, 0, 8), write(1, 10, 4, 8), write(2, 20, 10, 8), write(3, 30, 100, 8), read(4, 40, 0, 200)];
@@ -264,7 +264,7 @@ fn admitted_requests_complete_after_the_time_limit() {
 }
 
 #[test]
-fn perturbed_requests_have_their_delay_and_the_delay_reason_perturbed() {
+fn perturbed_requests_have_a_delay_and_its_reason() {
     let late = PreparedIo { scheduled: Nanos(MS), ..write(1, 3 * MS, 8, 8) };
     let (rows, _) = Bench::new(Policy::Partial, 8).run(vec![write(0, 0, 0, 8), late], each_takes(MS));
     let rows = by_request(rows);
@@ -284,7 +284,7 @@ fn a_sleep_lasts_until_the_deadline_but_at_most_10_ms() {
 }
 
 #[test]
-fn errors_and_short_requests_are_recorded_and_the_loop_continues() {
+fn the_loop_records_errors_and_short_requests_and_continues() {
     let mut pool = Pool::new(1 << 20).unwrap();
     let mut with_data = |io: PreparedIo| -> PreparedIo {
         let buffer: Option<Buffer> = pool.take(io.sectors.bytes());
@@ -361,7 +361,7 @@ impl Target for Failing {
 }
 
 #[test]
-fn a_failed_submission_ends_the_loop_and_keeps_completed_requests() {
+fn a_failed_submission_ends_the_loop_and_keeps_its_results() {
     let time = Time::starting_at(-MS);
     let target = Failing(Mock::with_latency(time.clone(), Nanos(100)), 0);
     let load = (0..9).map(|i| write(i, i as i64 * MS, i * 8, 8)).collect();

@@ -20,7 +20,7 @@ pub struct Ahead {
     failure: Arc<OnceLock<Overrun>>,
 }
 
-/// The thread's end.
+/// The end of the queue in the thread that runs ahead.
 pub struct AheadStage {
     runtime: Runtime,
     until: Nanos,
@@ -42,7 +42,7 @@ impl Ahead {
         self.queue.peek().ok().map(|asked| asked.at)
     }
 
-    /// The next request.
+    /// The next request, if the thread has asked for one.
     #[inline]
     pub fn take(&mut self) -> Option<Asked> {
         self.queue.pop().ok()

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
-/// The smallest buffer.
+/// The smallest buffer, in bytes.
 pub const UNIT_BYTES: u64 = 4096;
 
 /// The pages of an area of memory.

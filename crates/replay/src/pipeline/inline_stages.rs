@@ -66,7 +66,6 @@ impl<'a, C: Clock> InlineStages<'a, C> {
 
 /// Runs the stages while the loop waits; without work it waits as `idle` does.
 pub struct InlineIdle<'a, C, I> {
-    /// The stages.
     pub stages: InlineStages<'a, C>,
     /// How to wait without work.
     pub idle: I,
@@ -90,7 +89,6 @@ impl<T, C: Clock, I: Idle<T>> Idle<T> for InlineIdle<'_, C, I> {
 
 /// Waits in virtual time: the stages take none of it, and without work it advances to the next deadline or completion.
 pub struct VirtualIdle<'a> {
-    /// The stages.
     pub stages: InlineStages<'a, Virtual>,
 }
 

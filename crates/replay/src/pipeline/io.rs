@@ -12,7 +12,7 @@ use crate::pipeline::sharding::shared::Share;
 pub struct PreparedIo {
     /// Its position among all requests of this run, from 1. Requests that overlap are issued in this order.
     pub sequence_number: u64,
-    /// Its number in the load.
+    /// Its number in the load, from 0.
     pub request: u64,
     /// Complete iterations of the load before this one.
     pub iteration: u32,
@@ -26,9 +26,9 @@ pub struct PreparedIo {
     pub sector: Sector,
     /// Its length on the target.
     pub sectors: Sectors,
-    /// The operation.
+    /// Read, write, flush, discard or write of zeroes.
     pub op: Op,
-    /// Its flags.
+    /// Flags of the operation, such as FUA.
     pub flags: Flags,
     /// When the load issues it, since virtual zero.
     pub scheduled: Nanos,
@@ -54,7 +54,6 @@ const _: () = assert!(size_of::<PreparedIo>() == 128);
 /// Who asked for a request of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Its stream.
     pub stream: u16,
     /// The request whose completion made a filament ask for it.
     pub cause: Option<u64>,
@@ -128,11 +127,11 @@ impl PreparedIo {
 /// A completed, skipped or unfinished request.
 #[derive(Debug)]
 pub struct CompletedIo {
-    /// Its row.
+    /// The row of the result table.
     pub record: IoResult,
     /// See [`PreparedIo::sequence_number`].
     pub sequence_number: u64,
-    /// The loop that issued it.
+    /// The number of the loop that issued it.
     pub issuer: u16,
     /// Whether it was late because the load asks for more than the loop can issue ([`demand`](crate::schedule::demand)).
     pub is_late_by_load: bool,

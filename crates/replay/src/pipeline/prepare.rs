@@ -89,13 +89,13 @@ pub fn raise_extent(device_extents: &mut Vec<u64>, device: DeviceId, end: Sector
     device_extents[device] = device_extents[device].max(end.0);
 }
 
-/// The result of the stage.
+/// What the stage leaves when it has ended.
 pub struct PrepareOutcome {
-    /// Its counts.
+    /// What the stage counted.
     pub stats: PrepareStats,
     /// The error of reading the load, if there was one.
     pub outcome: Result<()>,
-    /// Its buffers.
+    /// The buffer pool, which must outlive all I/O.
     pub memory: BufferMemory,
 }
 

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_delayed_by_the_device_do_not_count_against_the_replayer() {
+    fn delays_by_the_device_do_not_count_against_the_replayer() {
         let reason = |i| if i % 2 == 0 { DelayReason::Depth } else { DelayReason::None };
         let found = verdict((0..100).map(|i| row(i, if i % 2 == 0 { 5000 } else { 2 }, reason(i))));
         assert!(found.faithful, "{found:?}");

@@ -17,7 +17,6 @@ pub struct Described<'a> {
     pub options: &'a Options,
     /// The metadata of the load.
     pub load: &'a Metadata,
-    /// Its devices.
     pub load_devices: Vec<trace::Device>,
     pub program: Option<&'a Placed>,
     pub targets: &'a [Device],

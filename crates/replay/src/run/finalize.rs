@@ -35,7 +35,6 @@ pub struct StageResults {
     /// The final pass, with `--verify final` or stricter.
     pub final_pass: Option<FinalPassOutcome>,
     pub log: CompletionLogOutput,
-    /// The disks' own counters.
     pub device_counters: Vec<DeviceCounters>,
     /// Warnings so far.
     pub warnings: Vec<String>,

@@ -9,7 +9,7 @@ use iosonar_trace::run_info::{Finding, Statistics};
 pub struct Finished {
     /// Path of the result.
     pub output: PathBuf,
-    /// The closing statistics.
+    /// The statistics as the footer has them.
     pub statistics: Statistics,
     /// The first findings of verification.
     pub findings: Vec<Finding>,

@@ -35,7 +35,6 @@ pub const WAKE_MARGIN: Nanos = Nanos(100_000);
 
 /// Sent when the loop is ready to start.
 pub struct LoopReady {
-    /// The engine in use.
     pub engine: Engine,
     /// Warnings about the engine.
     pub warnings: Vec<String>,
@@ -45,7 +44,6 @@ pub struct LoopReady {
 pub enum Start<'a> {
     /// On the monotonic clock.
     Real {
-        /// The clock of the run.
         clock: Monotonic,
         /// The other stages, if the loop runs them itself.
         inline_stages: Option<InlineStages<'a, Monotonic>>,
@@ -56,7 +54,6 @@ pub enum Start<'a> {
 
 /// Sent when the loop has ended.
 pub struct LoopResult {
-    /// The loop's counters.
     pub counters: LoopCounters,
     /// The error that ended the loop early, if any.
     pub outcome: io::Result<()>,

@@ -108,7 +108,6 @@ impl<'a> Loops<'a> {
 }
 
 impl Loop<'_> {
-    /// The error that ended it.
     fn error(&self, why: &str) -> crate::Error {
         self.outcome.recv().expect("the loop does not panic").expect_err(why)
     }

@@ -206,7 +206,7 @@ impl Prepared {
         self.prescan.as_ref().filter(|_| ends).map(|prescan| prescan.expected_rows(&self.options))
     }
 
-    /// The targets.
+    /// The opened targets, by index.
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }

@@ -153,7 +153,7 @@ const OLD_ENTRY: &str = "0700000000000000e803000000000000d0070000000000002823000
                          00000000000008000000000001000300000002000000010000000500000006000000fcffffff0000020001000403eb09b5a3";
 
 #[test]
-fn a_journal_of_version_1_of_the_tables_becomes_a_run_of_version_2() {
+fn a_journal_of_version_1_becomes_a_run_of_version_2() {
     let folder = tempfile::tempdir().unwrap();
     let (path, output) = (folder.path().join("r.replay.parquet.journal"), folder.path().join("r.replay.parquet"));
     let mut text = serde_json::to_value(header()).unwrap();

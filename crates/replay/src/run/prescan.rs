@@ -35,7 +35,7 @@ pub struct Prescan {
     pub span: Span,
     /// Length of the longest read or write, in sectors. Other requests can be as long as the device, but move no data.
     pub longest_transfer: u64,
-    /// The load's devices.
+    /// The devices of the load, by index.
     pub devices: Vec<Device>,
     /// The highest end sector on each device; empty if the footer was enough and only the counts are known.
     pub device_extents: Vec<u64>,
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_expected_duration_includes_speed_up_limit_and_perturbation_and_is_one_that_a_run_can_have() {
+    fn the_expected_duration_follows_from_the_options() {
         let span = Span { first_ns: 1_000_000_000, last_ns: 5_000_000_000, ..Span::default() };
         let prescan = Prescan { requests: 10, span, ..Prescan::default() };
         let duration = |options: &str| {

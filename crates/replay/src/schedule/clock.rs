@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The time since virtual zero; negative before it.
 pub trait Clock {
-    /// The current time.
+    /// Time since virtual zero.
     fn now(&self) -> Nanos;
 
     /// Waits for this long.

@@ -16,7 +16,7 @@ pub type Reopen<'a> = Box<dyn FnMut() -> Result<Box<dyn Reader<Request>>> + Send
 pub struct NumberedRequest {
     /// The request; its time includes the earlier iterations.
     pub request: Request,
-    /// Its number in the load.
+    /// Its number in the load, from 0.
     pub number: u64,
     /// Complete iterations before this one.
     pub iteration: u32,

@@ -9,7 +9,7 @@ use crate::schedule::perturb::{Perturb, Perturbed};
 /// A request with its times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scheduled {
-    /// The request.
+    /// The request, with its number and iteration.
     pub next: NumberedRequest,
     /// Its time in the load after speed-up, since virtual zero.
     pub scheduled: Nanos,
@@ -68,7 +68,7 @@ impl<'a> Schedule<'a> {
         Self { perturbed: Some(Perturbed::new(perturb, seed)), ..self }
     }
 
-    /// The next request.
+    /// The next request, by its deadline; `None` at the end.
     pub fn take_next(&mut self) -> Result<Option<Scheduled>> {
         loop {
             if let Some((deadline, pending)) = self.perturbed.as_mut().and_then(|p| p.pop(self.is_end)) {
@@ -118,7 +118,7 @@ mod tests {
     use crate::schedule::window::Window;
 
     #[test]
-    fn a_time_that_a_run_cannot_have_is_an_error_unless_the_run_ends_before() {
+    fn a_time_out_of_range_is_an_error_if_the_run_reaches_it() {
         let schedule = |speedup| {
             let iterations = Iterations::new(load(&[0, 1_000_000_000, 2_000_000_000]), Window::default(), None);
             Schedule::new(iterations, TimeMap::new(speedup, false))
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn times_count_from_the_first_request_and_are_divided_by_the_speedup() {
+    fn times_since_the_first_request_are_divided_by_the_speedup() {
         let mut time_map = TimeMap::new(2.0, false);
         assert_eq!([7, 9, 12].map(|at| time_map.scheduled(Nanos(at)).0), [0, 1, 3]);
         let mut time_map = TimeMap::new(1.0, true);

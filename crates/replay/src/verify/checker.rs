@@ -118,7 +118,7 @@ impl Checker {
         self
     }
 
-    /// The run's random number.
+    /// The random number that marks all blocks of this run.
     pub fn run(&self) -> u64 {
         self.run
     }

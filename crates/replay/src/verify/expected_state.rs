@@ -41,7 +41,7 @@ pub struct SectorRange {
 /// The effect, or possible effect, of a request on its sectors.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteEffect {
-    /// The sectors.
+    /// The sectors that it may have changed.
     pub range: SectorRange,
     /// Their content if the request took effect.
     pub content: Content,

@@ -51,7 +51,7 @@ impl FinalPassProgress {
     }
 }
 
-/// The final pass.
+/// Reads everything that the run wrote, after its end.
 pub struct FinalPass<'a> {
     checker: &'a mut Checker,
     pool: &'a mut Pool,

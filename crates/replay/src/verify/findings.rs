@@ -44,7 +44,7 @@ pub fn finding(
 /// All findings.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// The first findings.
+    /// The first findings, as many as are kept.
     pub kept: Vec<Finding>,
     /// Sectors with wrong content.
     pub mismatches: u64,

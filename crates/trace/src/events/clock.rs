@@ -21,7 +21,6 @@ impl Clock {
         self.last = at;
     }
 
-    /// The current time.
     pub fn now(&self) -> Nanos {
         self.now
     }

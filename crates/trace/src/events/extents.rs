@@ -87,7 +87,6 @@ pub enum Covered {
     Unchanged,
     /// All of it was issued.
     Issued,
-    /// The driver requeued it.
     Requeued,
     /// It has no further events.
     Remove,

@@ -20,7 +20,6 @@ pub struct PendingRequest {
     pub state: State,
 }
 
-/// The state of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum State {
     InFlight,

@@ -259,7 +259,7 @@ fn a_split_request_is_matched_although_another_begins_inside_it() {
 }
 
 #[test]
-fn a_request_that_was_never_issued_does_not_match_a_much_later_issue() {
+fn a_request_never_issued_does_not_match_a_much_later_issue() {
     let s = 1_000_000_000_i64;
     let events: Vec<String> =
         [("Q", 0), ("Q", 1000 * s), ("D", 1000 * s + 1), ("C", 1000 * s + 2), ("Q", 2000 * s), ("D", 2000 * s + 1)]

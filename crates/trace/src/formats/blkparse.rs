@@ -43,7 +43,6 @@ fn open(input: Input, options: &Options) -> crate::Result<Opened> {
 struct Blkparse {
     section: Section,
     left_out: LeftOut,
-    /// The latest time so far.
     newest: Nanos,
     /// Added to every time of the current output.
     shift: Nanos,

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_times_count_from_the_start_of_the_job_even_if_completions_count_from_1970() {
+    fn issue_times_count_from_the_start_of_the_job() {
         let log = b"\
 1700000000123, 1000, 0, 4096, 0, 0, 23000000
 1700000000125, 1000, 0, 4096, 4096, 0, 24500000
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_without_offsets_are_recognised_and_the_reason_names_the_option() {
+    fn for_logs_without_offsets_the_reason_names_the_option() {
         for log in [&b"0, 54339, 0, 12288, 0\n1, 54339, 1, 4096, 16388\n"[..], b"0, 54339, 0, 12288\n"] {
             assert_eq!(recognised_as(log), "fio-latency");
             let (rows, about) = load("fio-latency", log);

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_too_large_and_malformed_numbers_have_different_reasons() {
+    fn too_large_and_malformed_numbers_have_different_reasons() {
         for (line, reason) in [
             ("9966104304297000000 1 x 8 8 W 6 0 00ff", "the time is too large"),
             ("99661043042970000000 1 x 8 8 W 6 0 00ff", "the time is too large"),

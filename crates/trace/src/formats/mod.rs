@@ -48,7 +48,7 @@ pub const FORMATS: &[&Format] = &[
     &vscsi::FORMAT,
 ];
 
-/// The format of that name.
+/// The format with this name; `None` if there is none.
 pub fn by_name(name: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name)
 }

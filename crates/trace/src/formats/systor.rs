@@ -45,7 +45,7 @@ Timestamp,Response,IOType,LUN,Offset,Size
 ";
 
     #[test]
-    fn requests_without_a_response_are_counted_but_are_not_bad_lines() {
+    fn requests_without_a_response_are_no_bad_lines() {
         let unanswered = "1455592511.000000000,,,0,4648471190016,4096\n".repeat(3000);
         let wrong = "1455592511.1,0.001,,4,512,512\n1455592511.1,,\n";
         let trace = [unanswered.as_bytes(), TRACE, wrong.as_bytes()].concat();

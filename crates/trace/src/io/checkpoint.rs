@@ -48,7 +48,6 @@ impl CheckpointSchedule {
 pub struct Checkpoint {
     /// Bytes of data in the file: the offset of the footer.
     bytes: u64,
-    /// The footer in the file.
     footer: Vec<u8>,
     /// Data for the next checkpoint.
     pending: Vec<u8>,

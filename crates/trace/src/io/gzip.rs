@@ -32,7 +32,6 @@ impl<W: Write> GzipWriter<W> {
         Self { out, compressor, content: Vec::with_capacity(MEMBER), compressed, has_member: false }
     }
 
-    /// The underlying writer.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }

@@ -19,10 +19,9 @@ pub struct Output {
     encoder: Encoder,
 }
 
-/// The names of an output.
+/// Where an output is while it is written, and afterwards.
 #[derive(Clone)]
 pub struct Location {
-    /// The final name.
     path: PathBuf,
     /// The hidden name, if there is a checkpoint.
     checkpoint: Option<PathBuf>,
@@ -80,12 +79,12 @@ impl Output {
         Self { location: Location::new(path), encoder: Encoder::Plain(sink) }
     }
 
-    /// The final name.
+    /// The name that it has once it is finished.
     pub fn path(&self) -> &Path {
         &self.location.path
     }
 
-    /// The names of the output.
+    /// Where it is while it is written, and afterwards.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -148,7 +147,7 @@ impl Location {
         Self { path: path.to_owned(), checkpoint: None }
     }
 
-    /// The final name.
+    /// The name that it has once it is finished.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_appears_meanwhile_is_kept_and_the_output_gets_another_name() {
+    fn a_file_that_appears_meanwhile_is_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.load.gz");
         for (ours, other) in [("one", "a-2.load.gz"), ("another", "a-3.load.gz")] {

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_named_pipe_is_read_to_its_end_although_its_writer_opens_it_late() {
+    fn a_named_pipe_is_read_though_its_writer_opens_it_late() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();

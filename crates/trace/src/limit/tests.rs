@@ -138,7 +138,7 @@ fn late(count: u64, change: fn(&mut IoResult)) -> Vec<IoResult> {
 }
 
 #[test]
-fn skipped_requests_are_not_demanded_and_failed_requests_are_not_done() {
+fn skipped_requests_are_no_demand_and_failed_ones_not_done() {
     let limit = of(late(1000, |record| {
         (record.outcome, record.issued, record.completed) = (Outcome::Excluded, None, None);
     }));
@@ -210,7 +210,7 @@ fn a_short_stall_is_not_a_limit() {
 }
 
 #[test]
-fn a_stall_at_the_start_and_short_stalls_throughout_are_not_a_limit() {
+fn a_stall_at_the_start_or_short_stalls_are_not_a_limit() {
     // Cold caches: a stall in the first 200 ms; and one of 3 ms every 300 ms.
     let short = (1..30).map(|n| (n * 300 * MS, n * 300 * MS + 3 * MS));
     let stalls: Vec<_> = std::iter::once((0, 200 * MS)).chain(short).collect();

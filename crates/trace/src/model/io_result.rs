@@ -10,9 +10,9 @@ pub struct IoResult {
     pub request: u64,
     /// Complete iterations of the load before this one.
     pub iteration: u32,
-    /// Its device in the load.
+    /// The index of its device in the load.
     pub device: DeviceId,
-    /// Its sector in the load.
+    /// Its sector in the load, before placement on the target.
     pub source_sector: Sector,
     /// Its sector on the target, after wrap-around or scaling, and widening.
     pub sector: Sector,

@@ -162,7 +162,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The extent of the rows.
+/// The times and sectors that the rows cover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Span {

@@ -120,7 +120,7 @@ impl Flags {
     /// A flush before the data (`F` before the operation).
     pub const PREFLUSH: Self = Self(16);
 
-    /// The union of two sets.
+    /// The flags of both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

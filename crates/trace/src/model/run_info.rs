@@ -47,7 +47,7 @@ fields! {
         options: OpenMap,
         /// The options that differ from their defaults, for people: by long name, values as typed.
         typed: OpenMap,
-        /// The targets.
+        /// The targets of the run, by index.
         targets: Vec<RunTarget>,
         /// The first of them; the only one in runs of earlier versions.
         target: RunTarget,
@@ -57,7 +57,7 @@ fields! {
         device_counters: Vec<DeviceCounters>,
         /// Mean requests in flight.
         mean_in_flight: f64,
-        /// The data of its writes.
+        /// What its writes wrote.
         data: RunData,
         /// Wall-clock time of virtual zero, in nanoseconds since 1970 UTC.
         started_unix_ns: i64,
@@ -65,7 +65,7 @@ fields! {
         started_monotonic_ns: i64,
         /// The changes that `--isolate` made to the machine, one sentence each.
         isolation: Vec<String>,
-        /// The name of the engine.
+        /// The engine that issued the requests, such as `io_uring`.
         engine: String,
         /// The wait mode of the issuing loop, as in `--wait`.
         wait: String,

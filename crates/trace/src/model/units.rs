@@ -44,7 +44,7 @@ impl Nanos {
         Self((secs * 1e9).round() as i64)
     }
 
-    /// The time in seconds.
+    /// The time in seconds, rounded to a double.
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / 1e9
     }

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn widened_requests_remain_widened_at_their_position_in_the_load() {
+    fn widened_requests_stay_widened_at_their_load_position() {
         let of =
             |at, sector, sectors| IoResult::of(&Request::new(Nanos(at), Op::Read, Sector(sector), Sectors(sectors)), 0);
         let records = vec![

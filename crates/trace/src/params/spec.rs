@@ -3,13 +3,13 @@
 /// A name with parameters: a transform of a load, a distribution of positions.
 #[derive(Debug)]
 pub struct Definition {
-    /// Its name.
+    /// The word that the phrase begins with.
     pub name: &'static str,
     /// One sentence without a full stop.
     pub about: &'static str,
     /// Further help; may be empty.
     pub details: &'static str,
-    /// Its parameters.
+    /// The parameters that may follow the name.
     pub params: &'static [ParamSpec],
     /// An example as typed.
     pub example: &'static str,
@@ -18,9 +18,9 @@ pub struct Definition {
 /// A parameter.
 #[derive(Debug)]
 pub struct ParamSpec {
-    /// Its name.
+    /// The key before `=`.
     pub name: &'static str,
-    /// The kind of its value.
+    /// What its value must be.
     pub takes: ParamType,
     /// Its value if it is not set.
     pub default: ParamDefault,

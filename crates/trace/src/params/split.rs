@@ -3,7 +3,7 @@
 /// A name and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phrase {
-    /// The name.
+    /// The word that the phrase begins with.
     pub name: String,
     /// Pairs `name=value`, in the order typed.
     pub settings: Vec<(String, String)>,

@@ -26,9 +26,9 @@ pub enum Takes {
 /// A key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its name.
+    /// The key in the text.
     pub name: &'static str,
-    /// The kind of its value.
+    /// What its value must be.
     pub takes: Takes,
     /// One sentence without a full stop.
     pub help: &'static str,

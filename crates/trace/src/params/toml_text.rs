@@ -13,7 +13,7 @@ use super::toml_keys::Key;
 pub struct Text<'a> {
     /// The name of its file, for errors.
     pub file: &'a str,
-    /// The whole text.
+    /// The whole text, for excerpts in errors.
     pub source: &'a str,
     /// The parameters; without them, `$` is a character as any other.
     pub set: Option<BTreeMap<String, String>>,

@@ -30,7 +30,6 @@ pub trait Source: Send {
 /// The zero of a trace's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zero {
-    /// The start of the trace.
     TraceStart,
     /// An arbitrary moment, such as boot: the first request becomes time zero.
     Arbitrary,
@@ -58,7 +57,6 @@ pub struct InOrder<S> {
 enum Epoch {
     /// The source's zero; the source may find its wall-clock time late.
     OfSource,
-    /// The load's zero.
     OfLoad,
 }
 

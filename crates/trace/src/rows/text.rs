@@ -33,7 +33,6 @@ pub struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The words of `line`.
     #[inline]
     pub fn of(line: &'a [u8]) -> Self {
         let (blanks, known) = blanks(line);

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text of any bytes.
+/// The text of any bytes, from which [`unescape`] restores them.
 pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     if !bytes.contains(&b'\\')
         && let Ok(text) = std::str::from_utf8(bytes)

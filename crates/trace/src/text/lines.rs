@@ -45,7 +45,7 @@ impl<R: Read> Lines<R> {
         Self { source, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0, at_end: false, number: 0 }
     }
 
-    /// The source.
+    /// The reader that the lines come from.
     pub fn source(&self) -> &R {
         &self.source
     }

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers() {
+    fn whole_numbers_fit_64_bits_and_have_no_sign() {
         assert_eq!(whole(b"18446744073709551615"), Ok(u64::MAX));
         assert_eq!(whole(b"18446744073709551616"), Err(NumberError::TooLarge));
         assert_eq!(whole(b"-1"), Err(NumberError::NotANumber));

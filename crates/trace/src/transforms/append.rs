@@ -46,7 +46,6 @@ struct Append {
     number: u64,
 }
 
-/// The load being read.
 struct Current {
     load: usize,
     /// Added to the times of its file.

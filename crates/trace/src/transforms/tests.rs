@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn slip_shifts_the_request_that_completes_a_number_and_those_behind_it(requests in requests(100, 1000), every in 1_usize..20, increase in 0_u64..100) {
+    fn slip_shifts_each_nth_request_and_all_behind_it(requests in requests(100, 1000), every in 1_usize..20, increase in 0_u64..100) {
         let mut model = requests.clone();
         let mut offset = 0;
         let mut counted = 0;
@@ -626,7 +626,7 @@ proptest! {
 }
 
 #[test]
-fn requests_moved_out_of_range_are_refused_with_number_and_setting() {
+fn requests_moved_out_of_range_are_refused_by_number() {
     let folder = tempfile::tempdir().unwrap();
     let file = written(&folder, "other.load.parquet", &[Request::new(Nanos(1 << 60), Op::Read, Sector(0), Sectors(8))]);
     let merge = format!("merge with={} offset=100000d", file.display());

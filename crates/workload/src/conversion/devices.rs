@@ -88,7 +88,6 @@ impl Region {
     }
 }
 
-/// The devices of all jobs.
 #[derive(Debug, Default)]
 pub struct Devices(Vec<Device>);
 

@@ -24,7 +24,7 @@ use crate::program::Program;
 /// A job file as a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conversion {
-    /// The text of the program.
+    /// The text of the program, in TOML.
     pub text: String,
     /// What each job means, a sentence each.
     pub meanings: Vec<String>,
@@ -74,7 +74,7 @@ impl fmt::Display for Ignored {
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The file's name.
+    /// The name of the job file.
     pub file: Arc<str>,
     /// From 1.
     pub line: u32,

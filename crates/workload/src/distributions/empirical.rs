@@ -62,7 +62,7 @@ impl Empirical {
         Ok(Self { points })
     }
 
-    /// The largest number.
+    /// The largest number that can be drawn.
     pub fn largest(&self) -> f64 {
         self.points.last().map_or(0.0, |(_, number)| *number)
     }

@@ -52,9 +52,9 @@ pub enum Event {
     Completed(Completed),
     /// A message.
     Message {
-        /// The sender.
+        /// The filament that sent it.
         from: FilamentId,
-        /// Its content.
+        /// The number that was sent.
         value: u64,
     },
 }
@@ -62,7 +62,7 @@ pub enum Event {
 /// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
-    /// The tag of the request.
+    /// The tag that the request was issued with.
     pub tag: u32,
     /// The number of the request in the run.
     pub request: u64,
@@ -77,7 +77,7 @@ pub struct Completed {
 pub struct Ask {
     /// Operation.
     pub op: Op,
-    /// Its flags.
+    /// Flags of the operation, such as FUA.
     pub flags: Flags,
     /// Device of the program, from 0.
     pub device: DeviceId,

@@ -19,7 +19,7 @@ pub struct Asked {
     pub stream: u16,
     /// The request whose completion made the filament ask for this one.
     pub cause: Option<u64>,
-    /// The request.
+    /// What the filament asked for.
     pub ask: Ask,
     /// To be returned with its completion; `None` if that wakes no filament.
     pub ticket: Option<Ticket>,

@@ -80,7 +80,7 @@ impl Runtime {
         self.is_without_device = true;
     }
 
-    /// The number of filaments.
+    /// How many filaments take part.
     pub fn filaments(&self) -> usize {
         self.filaments.len()
     }

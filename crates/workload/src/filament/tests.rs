@@ -72,7 +72,7 @@ fn on_a_device(mut runtime: Runtime) -> Vec<(Asked, Nanos)> {
 }
 
 #[test]
-fn open_filaments_keep_their_times_and_closed_ones_wait_for_completions() {
+fn open_filaments_keep_their_times_and_closed_ones_wait() {
     let mut runtime = Runtime::default();
     runtime.add(Box::new(Open { every: Nanos(MS / 2), left: 100 }), 0, Nanos::ZERO);
     // Twice as many as the device can serve: the delay grows.

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_timer_never_occurs_and_its_id_is_never_valid_again() {
+    fn a_cancelled_timer_and_its_id_never_come_back() {
         let (me, other) = (FilamentId(1), FilamentId(2));
         let mut timers = Timers::default();
         let first = timers.push(at(5), me, Due::Timer);

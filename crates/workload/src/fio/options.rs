@@ -356,7 +356,6 @@ pub static OPTIONS: &[JobOption] = &[
     ignored(&["initiator"], TARGET),
 ];
 
-/// The option of this name.
 pub(super) fn find(name: &str) -> Option<&'static JobOption> {
     let name = if name.starts_with("http_") { "http_*" } else { name };
     OPTIONS.iter().find(|option| option.names.contains(&name))

@@ -123,7 +123,9 @@ fn sizes(job: &Job) -> Result<[OfDirection; 3], String> {
 }
 
 /// Sizes as fio issues them: multiples of the least one, up to the largest one.
-fn bounded(split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<OfDirection, String> {
+fn bounded(mut split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<OfDirection, String> {
+    // In fio's order, in the place of a size that does not fit comes the next one that does.
+    split.sort_by(|(_, one), (_, other)| one.total_cmp(other));
     let drawn = || split.iter().filter(|(_, weight)| *weight > 0.0).map(|(size, _)| *size);
     // Those that are never drawn count as well.
     let all = || split.iter().map(|(size, _)| *size);

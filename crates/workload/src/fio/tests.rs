@@ -68,7 +68,7 @@ fn each_option_has_its_meaning() {
         ),
         ("rw=randread bssplit=4k/50:8k/50 percentage_random=30 size=1m", "positions = \"random-map random=30%\""),
         ("rw=randread bssplit=4k/50:8k/50 percentage_random=30 norandommap size=1m", "positions = \"runs random=30%\""),
-        ("rw=read bssplit=4k/70:64k size=1m", "sizes = \"4k:70,64k:30\""),
+        ("rw=read bssplit=4k/70:64k size=1m", "sizes = \"64k:30,4k:70\""),
         ("rw=randwrite bssplit=4k/100,8k/50:16k/50 size=1m norandommap", "sizes = \"8k:50,16k:50\""),
         ("rw=randread random_distribution=zipf:1.2 size=1m", "positions = \"zipf exponent=1.2 ranks=hashed\""),
         (
@@ -394,7 +394,7 @@ mod any_text {
 
     proptest! {
         #[test]
-        fn never_panics(text in "\\PC{0,200}") {
+        fn no_text_of_a_job_file_panics(text in "\\PC{0,200}") {
             _ = convert("job.fio", &text, &Outside::NOTHING).map(|conversion| conversion.program("job.fio"));
         }
 

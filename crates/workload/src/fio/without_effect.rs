@@ -156,7 +156,6 @@ mod tests {
             ("norandommap rw=randread random_distribution=zipf:1.2", "random_distribution has no map"),
             ("bs=8k bssplit=4k/50:8k/50", "bssplit has the sizes"),
             ("bs=8k bsrange=4k-8k", "bsrange has the sizes"),
-            ("bsrange=4k-8k bs=8k", "bsrange has the sizes"),
             ("bsrange=4k-8k bssplit=4k/50:8k/50", "bssplit comes later"),
             ("rate=,1m rw=read", "it is the rate of no direction"),
             ("rate_process=poisson", "the job has no rate"),
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_of_several_jobs_is_named_with_those_in_which_it_has_no_effect() {
+    fn an_option_is_named_with_the_jobs_it_has_no_effect_in() {
         let jobs = "[global]\nsize=1m\nrwmixread=70\n[a]\nrw=randrw\n[b]\nrw=read\n[c]\nrw=write\n";
         let ignored = converted(jobs).ignored;
         assert_eq!(

@@ -33,7 +33,6 @@ const CLOSE: f64 = 2.76;
 /// Arrivals that are drawn to compare a candidate, at most.
 const MOST_DRAWN: usize = 1_000_000;
 
-/// The measured times.
 struct Measured {
     times: Times,
     /// How often each value occurs.

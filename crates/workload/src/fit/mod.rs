@@ -24,9 +24,9 @@ use crate::program::{Layout, Program, Settings};
 /// A fitted program with its comparison.
 #[derive(Clone, Debug)]
 pub struct Fitted {
-    /// The text of the program.
+    /// The text of the program, in TOML.
     pub text: String,
-    /// Its streams.
+    /// The streams that were fitted, with all candidates.
     pub streams: Vec<FittedStream>,
     /// The program's load against the original.
     pub comparison: Comparison,

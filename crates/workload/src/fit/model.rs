@@ -3,7 +3,7 @@
 /// What a user can choose.
 #[derive(Clone, Debug)]
 pub struct Choices {
-    /// The name of the program.
+    /// The name that the program gets.
     pub name: String,
     /// What the program describes, for its text.
     pub of: String,
@@ -22,7 +22,7 @@ pub struct Choices {
 pub struct Candidate {
     /// The kind with its settings.
     pub text: String,
-    /// Its free parameters.
+    /// How many parameters were fitted: more count against it.
     pub parameters: usize,
     /// Akaike's information criterion; none if the kind has no likelihood.
     pub aic: Option<f64>,
@@ -36,7 +36,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The name of the kind.
+    /// The kind alone, without its settings.
     pub fn kind(&self) -> &str {
         self.text.split(' ').next().unwrap_or_default()
     }
@@ -45,7 +45,7 @@ impl Candidate {
 /// A stream that was fitted.
 #[derive(Clone, Debug)]
 pub struct FittedStream {
-    /// Its name.
+    /// The name of the stream in the program.
     pub name: String,
     /// Its requests in the load.
     pub requests: usize,

@@ -44,7 +44,7 @@ impl Sample {
         self.requests.push(Asked { at, sector, sectors, device, op: request.op, is_fua });
     }
 
-    /// The number of requests.
+    /// How many requests it holds.
     pub fn len(&self) -> usize {
         self.requests.len()
     }

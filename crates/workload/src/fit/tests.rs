@@ -120,14 +120,14 @@ fn chains_have_the_dispersion_that_independent_times_have_not() {
 }
 
 #[test]
-fn streams_are_counted() {
+fn the_number_of_sequential_streams_is_found() {
     let found = fitted("poisson rate=500", "streams count=6 run=3", |_| ());
     let streams = found.streams[0].positions.iter().find(|candidate| candidate.kind() == "streams").unwrap();
     assert_eq!(streams.text, "streams count=6 run=3");
 }
 
 #[test]
-fn a_stream_for_each_device_and_for_reads_with_places_of_their_own() {
+fn reads_with_places_of_their_own_get_their_own_stream() {
     let mut both = Sample::default();
     let (one, _) = sample("poisson rate=100", "sequential", |recipe| {
         (recipe.mix, recipe.requests) = ("write=1".parse().unwrap(), Some(3000));
@@ -202,7 +202,7 @@ fn statistics_have_their_known_values() {
 
 /// Fifty years between two requests: their windows are not counted one by one.
 #[test]
-fn a_long_gap_and_very_long_requests_need_no_memory_of_their_own() {
+fn long_gaps_and_long_requests_need_no_more_memory() {
     let mut sample = Sample::default();
     let tib = 1 << 31;
     for n in 0..2000_i64 {

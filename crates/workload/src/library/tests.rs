@@ -42,7 +42,7 @@ fn is_sequential(asked: &[Asked]) -> bool {
 }
 
 #[test]
-fn every_program_is_valid_has_the_name_of_its_file_and_makes_requests() {
+fn every_program_is_valid_named_as_its_file_and_not_idle() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name()).collect();
     files.sort();
@@ -119,7 +119,7 @@ fn a_transaction_of_tpcb_updates_three_rows_and_forces_the_log() {
 }
 
 #[test]
-fn spc1_has_the_intensities_mixes_and_regions_of_its_specification() {
+fn spc1_has_the_mixes_and_regions_of_its_specification() {
     let (bsu, seconds) = (20, 40.0);
     let settings = settings(bsu, &[]);
     let streams = by_stream("spc1", &settings, seconds);
@@ -154,7 +154,7 @@ fn spc1_has_the_intensities_mixes_and_regions_of_its_specification() {
 }
 
 #[test]
-fn the_log_of_log_and_data_is_forced_in_sequence_and_the_data_disks_are_alike() {
+fn log_and_data_forces_a_sequential_log_beside_equal_data() {
     let streams = by_stream("log-and-data", &settings(1, &[("rate", "200")]), 20.0);
     let log = &streams["log"];
     assert!(log.iter().all(|asked| (asked.ask.op, asked.ask.flags) == (Op::Write, Flags::FUA)) && is_sequential(log));
@@ -279,7 +279,7 @@ fn a_lookup_in_the_btree_descends_to_a_child_of_the_page_before() {
 }
 
 #[test]
-fn the_lsm_tree_writes_a_memtable_when_it_is_full_and_merges_a_level_when_that_is() {
+fn the_lsm_tree_writes_full_memtables_and_merges_full_levels() {
     let program = open("lsm").unwrap();
     let mut all: Vec<_> = on_a_device(&program, &settings(1, &[]), Nanos::from_secs(3.5));
     all.sort_by_key(|(asked, _)| asked.request);

@@ -57,20 +57,24 @@ fn inner(settings: &Settings) -> Result<Settings, String> {
     }
 }
 
-/// The space of a file.
-fn part(settings: &Settings, space: Space) -> Result<Space, String> {
-    let (count, largest) = (settings.count("count"), Sectors(space.largest * space.align));
-    let part = Sectors(space.span / count.max(1));
-    let smallest = Sectors(space.smallest);
-    Ok(Space::new(part, Sectors(space.align), largest.min(part).max(smallest))?.with_smallest(smallest))
+/// The files that the space has room for, and the space of each.
+fn parts(settings: &Settings, space: Space) -> Result<(u64, Space), String> {
+    let slots = (space.span / space.align).max(1);
+    let count = settings.count("count").min(slots / space.slots_of(Sectors(space.smallest))).max(1);
+    if count == 1 {
+        return Ok((1, space));
+    }
+    let part = Sectors(slots / count * space.align);
+    let (largest, smallest) = (Sectors(space.largest * space.align), Sectors(space.smallest));
+    let part = Space::new(part, Sectors(space.align), largest.min(part).max(smallest))?;
+    Ok((count, part.with_smallest(smallest)))
 }
 
 /// What they need in memory.
 pub(super) fn bytes(settings: &Settings, space: Space) -> u64 {
     const EACH: u64 = 100;
-    let of_file = inner(settings).ok().zip(part(settings, space).ok());
-    let of_file = of_file.map_or(0, |(inner, space)| super::bytes(&inner, space));
-    settings.count("count").saturating_mul(of_file + EACH)
+    let of_files = inner(settings).ok().zip(parts(settings, space).ok());
+    of_files.map_or(0, |(inner, (count, part))| count.saturating_mul(super::bytes(&inner, part).saturating_add(EACH)))
 }
 
 fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
@@ -78,35 +82,79 @@ fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positio
     if !(1..=MAX_FILES).contains(&count) || run == 0 {
         return Err(format!("files: set `count` from 1 to {MAX_FILES}, and `run` to at least 1"));
     }
-    let (inner, part) = (inner(settings)?, part(settings, space)?);
+    let (inner, (fitting, part)) = (inner(settings)?, parts(settings, space)?);
+    let notice = (fitting < count).then(|| {
+        format!("only {fitting} of {count} files: with more, no request would fit into a file's part of the space")
+    });
+    let count = fitting;
     let files = (0..count).map(|_| super::build(&inner, part, seed)).collect::<Result<Vec<_>, _>>()?;
-    let is_random = settings.text("order") == "random";
-    Ok(Box::new(Files { part: part.span, files, run, is_random, current: count as usize - 1, left: 0 }))
+    let left = if has_passes(&inner) { vec![part.span; count as usize] } else { Vec::new() };
+    Ok(Box::new(Files {
+        part,
+        files,
+        run,
+        is_random: settings.text("order") == "random",
+        current: count as usize - 1,
+        of_run: 0,
+        left,
+        done: 0,
+        notice,
+    }))
+}
+
+/// Whether such positions cover a file once, and then again.
+fn has_passes(inner: &Settings) -> bool {
+    match inner.name() {
+        "sequential" | "shuffled" => true,
+        "random-map" => inner.optional_count("length").is_none() && inner.number("random") >= 1.0,
+        _ => false,
+    }
 }
 
 struct Files {
-    /// The size of a file.
-    part: u64,
+    part: Space,
     files: Vec<Box<dyn Positions>>,
     run: u64,
     is_random: bool,
     current: usize,
     /// Requests left in the current run.
-    left: u64,
+    of_run: u64,
+    /// Sectors that are left of each file in this pass; empty if there are no passes.
+    left: Vec<u64>,
+    /// Files of which none is left.
+    done: usize,
+    notice: Option<String>,
 }
 
 impl Files {
-    /// The file of the next request, and where it begins.
-    fn choose(&mut self, rng: &mut Rng) -> (&mut dyn Positions, u64) {
-        if self.left == 0 {
-            self.left = self.run;
-            self.current = match self.is_random {
-                true => rng.random_range(0..self.files.len()),
-                false => (self.current + 1) % self.files.len(),
-            };
+    fn is_done(&self, file: usize) -> bool {
+        self.left.get(file).is_some_and(|left| *left < self.part.smallest)
+    }
+
+    /// The file of the next request. One that was covered waits for the others.
+    fn choose(&mut self, rng: &mut Rng) -> usize {
+        if self.done == self.files.len() {
+            self.left.fill(self.part.span);
+            self.done = 0;
         }
-        self.left -= 1;
-        (&mut *self.files[self.current], self.current as u64 * self.part)
+        if self.of_run == 0 || self.is_done(self.current) {
+            self.of_run = self.run;
+            let next = if self.is_random { rng.random_range(0..self.files.len()) } else { self.current + 1 };
+            let following = (next..next + self.files.len()).map(|file| file % self.files.len());
+            self.current = following.into_iter().find(|file| !self.is_done(*file)).unwrap_or(0);
+        }
+        self.of_run -= 1;
+        self.current
+    }
+
+    /// Where in the space a request is that has this place in its file.
+    fn placed(&mut self, (inside, sectors): (Sector, Sectors)) -> (Sector, Sectors) {
+        let was_done = self.is_done(self.current);
+        if let Some(left) = self.left.get_mut(self.current) {
+            *left = left.saturating_sub(sectors.0);
+        }
+        self.done += usize::from(!was_done && self.is_done(self.current));
+        (Sector(self.current as u64 * self.part.span + inside.0), sectors)
     }
 }
 
@@ -116,21 +164,19 @@ impl Positions for Files {
     }
 
     fn next_request(&mut self, sectors: Sectors, rng: &mut Rng) -> (Sector, Sectors) {
-        let sectors = sectors.min(Sectors(self.part));
-        let (file, begin) = self.choose(rng);
-        let (inside, sectors) = file.next_request(sectors, rng);
-        (Sector(begin + inside.0), sectors)
+        let file = self.choose(rng);
+        let found = self.files[file].next_request(sectors.min(Sectors(self.part.span)), rng);
+        self.placed(found)
     }
 
     fn next_fitting(&mut self, draw: &mut Draw<'_>, rng: &mut Rng) -> (Sector, Sectors) {
-        let part = Sectors(self.part);
-        let (file, begin) = self.choose(rng);
-        let (inside, sectors) = file.next_fitting(&mut |room| draw(room.min(part)), rng);
-        (Sector(begin + inside.0), sectors)
+        let (file, part) = (self.choose(rng), Sectors(self.part.span));
+        let found = self.files[file].next_fitting(&mut |room| draw(room.min(part)), rng);
+        self.placed(found)
     }
 
     fn notice(&self) -> Option<String> {
-        self.files.first().and_then(|file| file.notice())
+        self.notice.clone().or_else(|| self.files.first()?.notice())
     }
 }
 
@@ -157,12 +203,12 @@ mod tests {
     #[test]
     fn no_request_crosses_the_end_of_a_file() {
         for of in ["sequential", "uniform", "shuffled", "random-map", "zipf", "runs"] {
-            let mut files = build(&parse(&format!("files count=3 of={of}")).unwrap(), space(60, 60), 1).unwrap();
+            let mut files = build(&parse(&format!("files count=3 of={of}")).unwrap(), space(72, 60), 1).unwrap();
             let mut rng = <Rng as rand::SeedableRng>::seed_from_u64(5);
             for _ in 0..200 {
                 let (sector, sectors) =
                     files.next_fitting(&mut |room| [16, 8].map(Sectors).into_iter().find(|s| *s <= room), &mut rng);
-                assert!(sector.0 % 20 + sectors.0 <= 20 && sector.0 < 60, "{of}: {sector:?} {sectors:?}");
+                assert!(sector.0 % 24 + sectors.0 <= 24 && sector.0 < 72, "{of}: {sector:?} {sectors:?}");
             }
         }
     }

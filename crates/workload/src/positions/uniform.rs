@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_requests_reach_the_end_of_the_space_although_large_ones_do_not() {
+    fn small_requests_reach_the_end_that_large_ones_do_not() {
         let space = Space::new(Sectors(1000 * 8), Sectors(8), Sectors(900 * 8)).unwrap();
         let (mut uniform, mut rng) = (Uniform { space }, <Rng as rand::SeedableRng>::seed_from_u64(5));
         let mut last = |sectors| (0..10_000).map(|_| uniform.next(Sectors(sectors), &mut rng).0).max().unwrap();

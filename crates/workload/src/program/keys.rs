@@ -6,7 +6,7 @@ const fn key(name: &'static str, takes: Takes, help: &'static str) -> Key {
     Key::new(name, takes, help)
 }
 
-/// The keys of a program.
+/// The keys at the top of a program, outside of all tables.
 pub static PROGRAM: &[Key] = &[
     key("name", Takes::Text, "Name of the program").required(),
     key("about", Takes::Text, "One sentence about it").required(),
@@ -30,7 +30,7 @@ pub static DEVICE: &[Key] = &[
     key("per_scale", Takes::Flag, "Whether --scale multiplies the size (default false)"),
 ];
 
-/// The keys of a stream.
+/// The keys of a table `[[stream]]`.
 pub static STREAM: &[Key] = &[
     key("name", Takes::Text, "Name of the stream").required(),
     key(

@@ -32,7 +32,7 @@ impl Program {
         build::described(file, source)
     }
 
-    /// Its name.
+    /// The name that its text gives it.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -42,7 +42,7 @@ impl Program {
         &self.about
     }
 
-    /// Its text.
+    /// The text that it was parsed from.
     pub fn source(&self) -> &str {
         &self.source
     }

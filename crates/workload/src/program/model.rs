@@ -23,7 +23,7 @@ pub struct Program {
 /// A stream of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamInfo {
-    /// Its name.
+    /// The name of the stream.
     pub name: String,
     /// Instances at scale 1.
     pub instances: u64,

@@ -67,7 +67,6 @@ impl Scripted {
         script::add_to(script, runtime, Times { end: plan.end, stream }, starts)
     }
 
-    /// The largest request.
     pub fn largest(&self) -> Sectors {
         self.settings.largest
     }

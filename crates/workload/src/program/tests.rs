@@ -85,7 +85,7 @@ fn a_program_of_one_open_stream_asks_for_what_generate_writes() {
 }
 
 #[test]
-fn instances_and_streams_are_independent_and_depend_on_the_seed_alone() {
+fn instances_and_streams_depend_on_the_seed_alone() {
     let one = "[[stream]]\nname = \"a\"\narrivals = \"poisson rate=100\"\nop = \"read\"\ninstances = 3\n";
     let two = format!("{one}[[stream]]\nname = \"b\"\narrivals = \"poisson rate=100\"\nop = \"write\"\n");
     let (one, two) = (program(one), program(&two));
@@ -155,7 +155,7 @@ device = "log"
 "#;
 
 #[test]
-fn steps_of_a_transaction_wait_for_all_before_them_unless_they_are_issued_at_once() {
+fn a_step_waits_for_all_before_it_unless_issued_at_once() {
     let all = on_a_device(&program(TRANSACTION), &together(), Nanos::MAX);
     assert_eq!(all.len(), 15, "a transaction that has begun is finished");
     assert_eq!(millis(&all), [0, 1, 2, 2, 3, 4, 5, 6, 6, 7, 8, 9, 10, 10, 11]);
@@ -180,7 +180,7 @@ fn steps_of_a_transaction_wait_for_all_before_them_unless_they_are_issued_at_onc
 }
 
 #[test]
-fn transactions_of_an_open_stream_begin_at_their_arrivals_while_a_place_is_free() {
+fn open_transactions_begin_at_their_arrivals_within_the_depth() {
     let text = TRANSACTION.replace("closed = true", "arrivals = \"uniform rate=1k\"").replace("12", "500");
     let begins = |text: &str| -> Vec<i64> {
         let all = on_a_device(&program(text), &together(), Nanos::MAX);

@@ -13,7 +13,7 @@ pub const MOST_INSTANCES: u64 = 100_000;
 /// Requests, timers and messages of an instance at a time.
 pub const DEPTH: u32 = 64;
 
-/// The most of them.
+/// The most requests, timers and messages of an instance at a time.
 pub const MOST_DEPTH: u64 = 65_536;
 
 /// The largest request of a script that does not say otherwise.
@@ -22,7 +22,7 @@ pub const LARGEST: Sectors = Sectors(2048);
 /// A part of a device, where requests of a script go.
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
-    /// The device.
+    /// The device that it is on.
     pub device: DeviceId,
     /// The first sector of the first instance.
     pub first: u64,
@@ -35,7 +35,7 @@ pub struct Area {
 /// A device that the script may name.
 #[derive(Clone, Debug)]
 pub struct NamedDevice {
-    /// Its name.
+    /// The name that the script uses.
     pub name: String,
     /// All of it.
     pub area: Area,
@@ -53,7 +53,7 @@ pub struct Receiver {
 /// What a stream says about its script.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its area.
+    /// The region of the stream, where its requests go.
     pub area: Area,
     /// All devices.
     pub devices: Vec<NamedDevice>,
@@ -61,13 +61,13 @@ pub struct Settings {
     pub instances: u32,
     /// Requests, timers and messages of an instance at a time.
     pub depth: u32,
-    /// The largest request.
+    /// The largest request that the script may issue.
     pub largest: Sectors,
     /// Parameters of the program.
     pub set: BTreeMap<String, String>,
     /// The streams that are scripts.
     pub streams: BTreeMap<String, Receiver>,
-    /// The seed of the run.
+    /// The seed of all random numbers of the run.
     pub seed: u64,
 }
 
@@ -76,7 +76,7 @@ pub struct Settings {
 pub struct Times {
     /// From this time on an instance asks for nothing more.
     pub end: Nanos,
-    /// The stream's number.
+    /// The number of the stream, from 0.
     pub stream: u16,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// The name of every script in messages of Lua.
 pub(super) const CHUNK: &str = "script";
 
-/// The text of a script.
+/// A script in Lua, with what its error messages name.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Its file, for errors.
@@ -14,7 +14,7 @@ pub struct Source {
     pub stream: String,
     /// The line of the file on which it starts, from 1.
     pub first_line: usize,
-    /// The text.
+    /// The text in Lua.
     pub text: String,
 }
 

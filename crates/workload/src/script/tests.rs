@@ -57,7 +57,7 @@ end
 ";
 
 #[test]
-fn a_script_asks_at_completions_with_its_tag_the_latency_and_the_cause() {
+fn a_script_issues_at_completions_and_names_the_cause() {
     let all = on_device(CHASE, "region = \"1M\"", 0.0205);
     let mut expected = 0;
     assert_eq!(all.len(), 20);
@@ -69,7 +69,7 @@ fn a_script_asks_at_completions_with_its_tag_the_latency_and_the_cause() {
 }
 
 #[test]
-fn every_function_asks_for_its_operation_in_the_region_of_its_instance() {
+fn every_function_issues_its_operation_in_its_own_region() {
     let script = "
       local whole = device('target')
       function start()
@@ -95,7 +95,7 @@ fn every_function_asks_for_its_operation_in_the_region_of_its_instance() {
 }
 
 #[test]
-fn timers_come_at_their_times_with_their_tags_and_not_if_cancelled() {
+fn timers_come_in_time_with_their_tags_unless_cancelled() {
     let script = "
       local cancelled
       function start()
@@ -205,7 +205,7 @@ fn a_stream_starts_and_ends_at_its_times() {
 }
 
 #[test]
-fn what_cannot_be_a_script_is_refused_with_file_line_and_what_to_do() {
+fn an_invalid_script_is_refused_with_line_and_remedy() {
     let mut wrong = Vec::new();
     for (script, error) in [
         ("x = = 1\n", "p.toml:7: stream s: unexpected symbol near '='"),
@@ -244,7 +244,7 @@ fn what_cannot_be_a_script_is_refused_with_file_line_and_what_to_do() {
 }
 
 #[test]
-fn a_script_that_fails_ends_the_program_with_file_line_and_what_to_do() {
+fn a_failing_script_ends_the_program_with_line_and_remedy() {
     let mut wrong = Vec::new();
     let handler = |body: &str| format!("function start()\n{body}\nend\nfunction completion() end");
     for (body, error) in [

@@ -27,9 +27,7 @@ pub enum Event<'a> {
 pub struct RawCall {
     /// The number of the system call; [`URING`] and the opcode of a request of io_uring.
     pub number: u16,
-    /// The thread that made it.
     pub thread: u32,
-    /// Its process.
     pub process: u32,
     /// The thread that the call created, else 0.
     pub child: u32,
@@ -52,11 +50,9 @@ pub struct Path<'a> {
     pub is_of_request: bool,
     /// Whether it is the second path of its call.
     pub is_second: bool,
-    /// The thread of its call.
     pub thread: u32,
     /// When its call began.
     pub begin_ns: u64,
-    /// Its bytes.
     pub text: &'a [u8],
 }
 

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_a_signal_interrupted_has_a_duration_but_no_result() {
+    fn an_interrupted_call_has_a_duration_but_no_result() {
         let call = Join::new(0).call(&raw(libc::SYS_wait4 as u16, 7, -512)).unwrap();
         assert_eq!((call.duration, call.result, call.errno), (Some(Nanos(5)), None, 0));
     }

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn no_call_has_more_than_six_arguments_and_every_letter_is_known() {
+    fn no_call_has_over_six_arguments_and_each_letter_is_known() {
         for &kind in CallKind::ALL {
             let letters = layout(kind);
             assert!(letters.len() <= 6, "{}", kind.name());

@@ -81,7 +81,6 @@ pub fn numbers() -> impl Iterator<Item = (CallKind, usize)> {
     COMMON.iter().chain(NEW).chain(OLD).map(|&(kind, number)| (kind, usize::try_from(number).expect("a system call")))
 }
 
-/// The call of each number.
 pub fn kinds() -> [Option<CallKind>; NUMBERS] {
     let mut kinds = [None; NUMBERS];
     for (kind, number) in numbers() {

@@ -40,9 +40,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub struct Job {
     /// Its place in the schedule.
     pub slot: u32,
-    /// The call.
     pub action: Box<Action>,
-    /// Its descriptors.
     pub to: Descriptors,
     /// Descriptors to close along with it.
     pub closes: Vec<i32>,
@@ -55,7 +53,6 @@ pub struct Job {
 pub struct Completion {
     /// Its place in the schedule.
     pub slot: u32,
-    /// The call.
     pub action: Box<Action>,
     /// Times and result.
     pub issued: Issued,
@@ -76,7 +73,6 @@ pub struct Rules {
     pub history: usize,
     /// Whether calls are assumed to return what they returned in the trace.
     pub fake_io: bool,
-    /// The number of threads.
     pub workers: usize,
     /// Whether threads announce that they issue a call, because others wait for that.
     pub announces: bool,

@@ -5,7 +5,6 @@ use iosonar_trace::Nanos;
 /// When a call began and ended, in the replay and in the trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// Its number.
     pub number: u64,
     /// Its begin in the replay.
     pub begin: Nanos,
@@ -13,11 +12,8 @@ pub struct Times {
     pub end: Nanos,
     /// What the replayer itself had lost when it began, and when it ended.
     pub lost: [Nanos; 2],
-    /// Its begin in the trace.
     pub begin_in_trace: Nanos,
-    /// Its end in the trace.
     pub end_in_trace: Nanos,
-    /// Its thread.
     pub thread: u32,
 }
 

@@ -101,7 +101,6 @@ unsafe impl Sync for Crew {}
 pub struct CrewOptions {
     /// Ends the replay.
     pub stop: Arc<Stop>,
-    /// The clock of the run.
     pub clock: Monotonic,
     /// Where calls are issued.
     pub root: Root,
@@ -109,7 +108,6 @@ pub struct CrewOptions {
     pub arena: Arc<Arena>,
     /// How the leader waits.
     pub wait: Wait,
-    /// The number of threads.
     pub workers: usize,
     /// Decides which devices are opened; without it, no device node, socket or FIFO is.
     pub devices: Option<Arc<Devices>>,

@@ -25,7 +25,6 @@ const NONE: u32 = u32::MAX;
 /// A call and what it waits for.
 #[derive(Debug)]
 pub struct Slot {
-    /// The call.
     pub call: Box<Planned>,
     /// Predecessors for which it waits.
     waits: u32,
@@ -128,7 +127,6 @@ struct Edge {
 /// How trace times become times of the replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// The rule.
     pub timing: Timing,
     /// Multiplies times and gaps.
     pub factor: f64,

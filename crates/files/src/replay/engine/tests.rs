@@ -115,7 +115,7 @@ fn late(row: &Done) -> i64 {
 }
 
 #[test]
-fn what_is_late_after_a_stop_is_the_replayers_until_it_has_caught_up() {
+fn the_replayer_delays_calls_until_it_caught_up_after_a_stop() {
     // A second of a thread that is busy for a fifth of the time; the replayer stands still for a quarter of it.
     let (rows, lost) = replay(Timing::Exact, &chain(1000, MS, 200 * US), 4, &[(300 * MS, 550 * MS)]);
     assert_eq!(lost, 250 * MS);
@@ -139,7 +139,7 @@ fn a_slow_file_system_holds_calls_and_the_replayer_none() {
 }
 
 #[test]
-fn a_call_that_was_in_progress_in_a_stop_does_not_hold_those_after_it() {
+fn a_call_in_progress_in_a_stop_does_not_delay_later_ones() {
     // The stop begins while the file system executes call 300, and ends long after.
     let stop = (300 * MS + 100 * US, 550 * MS);
     let (rows, lost) = replay(Timing::Exact, &chain(1000, MS, 200 * US), 4, &[stop]);

@@ -44,9 +44,9 @@ const NOTICEABLE: Nanos = Nanos(100_000_000);
 /// A replay that has ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// The result.
+    /// The file of the result.
     pub output: PathBuf,
-    /// The closing statistics.
+    /// The statistics as the footer has them.
     pub statistics: Statistics,
     /// Warnings, those from before the replay first.
     pub warnings: Vec<String>,

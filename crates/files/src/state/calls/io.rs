@@ -102,7 +102,6 @@ impl State {
         self.names.object(object).map(|object| object.size).filter(|size| size.is_exact).map(|size| size.bytes)
     }
 
-    /// The call sets the size.
     pub(super) fn set_size(&mut self, object: ObjectId, bytes: u64) {
         if let Some(object) = self.names.object_mut(object) {
             object.size.bytes = bytes.min(i64::MAX as u64);

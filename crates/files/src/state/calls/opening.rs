@@ -10,7 +10,6 @@ use super::super::walk::{How, Shows, Walk};
 use crate::tree::Kind;
 use crate::{Call, CallKind, ObjectId, Resource, Skip};
 
-/// The flags of opening.
 #[derive(Clone, Copy)]
 struct Flags(u64);
 

@@ -25,7 +25,7 @@ fn lost(state: &State) -> Vec<String> {
 }
 
 #[test]
-fn all_descriptors_of_a_description_append_after_its_flags_changed() {
+fn all_descriptors_append_after_their_flags_changed() {
     let mut script = Script::new();
     script
         .call("open", open("/f", libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC, 3))

@@ -153,7 +153,7 @@ fn close_range_closes_marks_and_unshares() {
 }
 
 #[test]
-fn a_descriptor_exists_from_the_end_of_its_call_or_from_its_first_use() {
+fn a_descriptor_exists_from_its_call_end_or_first_use() {
     let mut script = Script::new();
     script.call("clone", clone(2, libc::CLONE_THREAD | libc::CLONE_FILES | libc::CLONE_FS));
     script.call("open", open("/f", libc::O_RDONLY, 3)).call_of(2, "read", io(3, 1, 1));
@@ -423,7 +423,7 @@ fn absolute_targets_of_symbolic_links_are_mapped() {
 }
 
 #[test]
-fn paths_from_a_directory_that_is_too_deep_are_not_replayed_elsewhere() {
+fn paths_from_too_deep_a_directory_do_not_lead_elsewhere() {
     let mut script = Script::new();
     let component = "d".repeat(200);
     let down = |call: &mut Call| call.path = Some(component.as_str().into());

@@ -63,7 +63,7 @@ fn on(path: &str) -> impl FnOnce(&mut Call) {
 }
 
 #[test]
-fn the_direct_predecessors_are_the_last_modifications_of_the_objects() {
+fn direct_predecessors_are_the_last_changes_of_the_objects() {
     let mut script = Script::new();
     script
         .call("mkdir", path("/dir_to_mk"))

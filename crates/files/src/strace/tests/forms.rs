@@ -65,7 +65,7 @@ fn the_same_call_in_every_form() {
 }
 
 #[test]
-fn arguments_of_calls() {
+fn each_call_keeps_its_arguments() {
     for (line, expected) in [
         (r#"open("/a", O_RDONLY) = 3"#, "open path=/a"),
         (r#"creat("/a", 0644) = 3"#, "creat path=/a mode=0o644"),

@@ -56,7 +56,7 @@ fn a_resumed_call_without_its_begin_is_a_bad_line() {
 }
 
 #[test]
-fn execve_of_another_thread_goes_on_under_the_number_of_the_process() {
+fn execve_of_another_thread_resumes_under_the_process_id() {
     for text in [
         "7 1.0 clone(child_stack=NULL, flags=CLONE_THREAD) = 8\n7 1.1 pause( <unfinished ...>\n\
          8 1.2 execve(\"/bin/a\", [\"a\"], NULL <unfinished ...>\n7 1.3 +++ superseded by execve in pid 8 +++\n\
@@ -97,7 +97,7 @@ fn output_of_several_processes_on_standard_error() {
 }
 
 #[test]
-fn processes_of_threads() {
+fn a_thread_belongs_to_the_process_that_cloned_it() {
     let (calls, _) = read(
         "7 1795464429.0 execve(\"/bin/a\", [\"a\"], NULL) = 0 <0.1>\n\
          7 1795464429.2 clone3({flags=CLONE_VM|CLONE_THREAD, exit_signal=0} <unfinished ...>\n\
@@ -111,7 +111,7 @@ fn processes_of_threads() {
 }
 
 #[test]
-fn a_call_that_spans_the_trace_holds_back_the_others_in_bounded_memory() {
+fn calls_behind_one_that_spans_the_trace_need_bounded_memory() {
     let mut text = "1 1795464429.000000 wait4(-1,  <unfinished ...>\n".to_owned();
     for number in 0..5000 {
         text += &format!("2 1795464430.{number:06} pread64(3</file{number}>, \"\", 1, {number}) = 0 <0.000001>\n");

@@ -12,9 +12,9 @@ use super::super::check::Problem;
 /// How to prepare.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The data of files.
+    /// The bytes that fill files.
     pub data: DataSpec,
-    /// The seed of the data.
+    /// The seed of these bytes: the same gives the same.
     pub seed: u64,
     /// Files get their size, but no data.
     pub is_sparse: bool,
@@ -84,7 +84,7 @@ impl Done {
 /// Why a root was not prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused.
+    /// A system call failed.
     #[error("{what}: {}", iosonar_trace::system_text(source))]
     System {
         /// What was tried.

@@ -93,7 +93,6 @@ impl NeedArgs {
         Ok(Needed { survey, plan, metadata, snapshot, roots })
     }
 
-    /// The root in messages.
     pub fn root_text(&self, needed: &Needed) -> String {
         let root = self.root.display();
         match needed.roots.len() {

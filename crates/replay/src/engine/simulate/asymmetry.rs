@@ -16,7 +16,6 @@ pub struct AsymmetrySettings {
 }
 
 impl AsymmetrySettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("read", Takes::Number, "Factor of the service time of reads (default 1)"),
         Key::new("write", Takes::Number, "Factor of the service time of writes and write-zeroes (default 1)"),

@@ -16,7 +16,6 @@ pub struct CollapseSettings {
 }
 
 impl CollapseSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("beyond", Takes::Number, "The highest number of requests in the device without a loss").required(),
         Key::new("growth", Takes::Number, "What each further request adds to the factor of the service time")

@@ -69,24 +69,24 @@ static RUN: &[Key] =
 pub enum ServiceSettings {
     /// The same for all requests.
     Constant {
-        /// The time.
+        /// The time of every request.
         time: Time,
     },
     /// Exponentially distributed.
     Exponential {
-        /// Its mean.
+        /// The mean of all times.
         mean: Time,
     },
     /// Log-normally distributed.
     Lognormal {
-        /// The median.
+        /// Half of all times are at most this.
         median: Time,
         /// Standard deviation of the natural logarithm.
         sigma: f64,
     },
     /// The latencies of an earlier run, by operation and size.
     Run {
-        /// The run.
+        /// The file of the run whose latencies are drawn.
         file: PathBuf,
     },
     /// Seek by distance, and rotation.
@@ -139,7 +139,7 @@ pub struct Description {
     pub servers: Option<Count>,
     /// Bytes per second of the medium for each server, in addition to the service time; unlimited unless set.
     pub transfer: Option<Speed>,
-    /// The service time.
+    /// How long a request occupies a server.
     pub service: ServiceSettings,
     /// Limits of requests or bytes per second.
     pub limit: Vec<LimitSettings>,

@@ -18,7 +18,6 @@ pub struct FirstWriteSettings {
 }
 
 impl FirstWriteSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("chunk", Takes::Number, "The unit of allocation").required(),
         Key::new("extra", Takes::Number, "The additional time for each chunk that is written for the first time")

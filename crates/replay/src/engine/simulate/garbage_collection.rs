@@ -14,12 +14,10 @@ pub struct GarbageCollectionSettings {
     pub after: Size,
     /// Bytes written from one to the next; as `after` unless set.
     pub every: Option<Size>,
-    /// Its duration.
     pub lasts: Period,
 }
 
 impl GarbageCollectionSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("after", Takes::Number, "Bytes written before the first one").required(),
         Key::new("every", Takes::Number, "Bytes written from one to the next (default: as after)"),

@@ -11,9 +11,9 @@ pub struct Arrival {
     pub at: Nanos,
     /// Identifies the request; the same in every run of the load.
     pub key: u64,
-    /// The operation.
+    /// Read, write, flush, discard or write of zeroes.
     pub op: Op,
-    /// Its flags.
+    /// Flags of the operation, such as FUA.
     pub flags: Flags,
     /// Position in bytes, below the size of the device.
     pub offset: u64,

@@ -24,7 +24,6 @@ pub struct LimitSettings {
 }
 
 impl LimitSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("iops", Takes::Number, "Requests per second"),
         Key::new("burst_requests", Takes::Number, "Requests that the bucket holds (default 1)"),

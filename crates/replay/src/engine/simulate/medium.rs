@@ -28,7 +28,6 @@ pub struct StripeSettings {
 }
 
 impl StripeSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new(
             "members",

@@ -13,7 +13,6 @@ use super::values::{Size, Speed, Time};
 /// Settings of a read cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadCacheSettings {
-    /// Its size.
     pub size: Size,
     /// The unit that is cached; 4 KiB unless set.
     pub block: Option<Size>,
@@ -34,7 +33,6 @@ impl ReadCacheSettings {
         self.block.map_or(4096, |block| block.0)
     }
 
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("size", Takes::Number, "Its size").required(),
         Key::new("block", Takes::Number, "The unit that is cached (default 4K)"),

@@ -13,7 +13,6 @@ use crate::engine::service::{mix, uniform};
 /// Settings of the seek.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeekSettings {
-    /// The shortest seek.
     pub shortest: Time,
     /// The seek over the whole device.
     pub longest: Time,
@@ -22,7 +21,6 @@ pub struct SeekSettings {
 }
 
 impl SeekSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("shortest", Takes::Number, "The shortest seek").required(),
         Key::new("longest", Takes::Number, "The seek over the whole device").required(),
@@ -77,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seek_grows_with_the_root_of_the_distance_and_sequential_access_needs_none() {
+    fn a_seek_grows_with_the_root_of_its_distance() {
         let settings =
             SeekSettings { shortest: Time(Nanos(1_000_000)), longest: Time(Nanos(9_000_000)), rpm: Factor(6e10) };
         let seek = Seek::new(&settings, 1 << 20, 1);

@@ -19,7 +19,7 @@ use crate::error::Result;
 pub enum Simulation {
     /// Service times and servers.
     Times {
-        /// The service times.
+        /// How long a request occupies a server.
         distribution: Distribution,
         /// Number of requests served concurrently; `None` is unlimited.
         servers: Option<u32>,

@@ -11,12 +11,10 @@ use super::values::Period;
 pub struct StallSettings {
     /// From the start of one stall to that of the next.
     pub every: Period,
-    /// Its duration.
     pub lasts: Period,
 }
 
 impl StallSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("every", Takes::Number, "From the start of one stall to that of the next").required(),
         Key::new("lasts", Takes::Number, "Its duration, shorter than every").required(),

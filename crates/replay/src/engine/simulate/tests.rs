@@ -35,7 +35,7 @@ fn completion_times(servers: &str) -> Vec<i64> {
 }
 
 #[test]
-fn requests_complete_after_their_service_time_and_queue_for_servers() {
+fn requests_queue_for_servers_and_take_their_service_time() {
     assert_eq!(completion_times(""), [2; 10]);
     assert_eq!(completion_times(" servers=20"), [2; 10]);
     assert_eq!(completion_times(" servers=1"), (1..=10).map(|n| n * 2).collect::<Vec<_>>());

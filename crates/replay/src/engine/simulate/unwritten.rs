@@ -18,7 +18,6 @@ pub struct UnwrittenSettings {
 }
 
 impl UnwrittenSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("chunk", Takes::Number, "The unit that a write fills").required(),
         Key::new("time", Takes::Number, "The time of a read of unwritten chunks").required(),
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_use_the_medium_once_their_chunk_is_written_and_until_it_is_discarded() {
+    fn only_reads_of_written_chunks_use_the_medium() {
         let settings = UnwrittenSettings { chunk: Size(8192), time: Time(Nanos(7)) };
         let mut law = Unwritten::new(&settings, 1 << 20);
         let mut answer = |op, block| pass(&mut law, &arrival(0, op, block)).answer;

@@ -13,7 +13,6 @@ use super::values::{Size, Speed, Time};
 /// Settings of a write-back cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WriteCacheSettings {
-    /// Its size.
     pub size: Size,
     /// The time of a write to it.
     pub time: Time,
@@ -27,7 +26,6 @@ pub struct WriteCacheSettings {
 }
 
 impl WriteCacheSettings {
-    /// Its keys.
     pub const KEYS: &[Key] = &[
         Key::new("size", Takes::Number, "Its size").required(),
         Key::new("time", Takes::Number, "The time of a write to it").required(),

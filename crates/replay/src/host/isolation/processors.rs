@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// The processors that this program may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processors {
-    /// The loop's processor.
+    /// The processor that only the loop uses.
     pub dedicated: usize,
     /// All others.
     pub others: Vec<usize>,

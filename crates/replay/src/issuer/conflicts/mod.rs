@@ -160,7 +160,7 @@ impl Tracker {
         self.released.len()
     }
 
-    /// The slot of one of them.
+    /// The slot of one of these requests; `index` is less than [`released`](Self::released).
     #[inline]
     pub fn released_at(&self, index: usize) -> u32 {
         self.released[index]

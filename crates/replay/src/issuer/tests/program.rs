@@ -77,7 +77,7 @@ fn run(runtime: Runtime, load: Vec<PreparedIo>, depth: usize) -> (Vec<IoResult>,
 }
 
 #[test]
-fn closed_filaments_issue_at_completions_and_after_their_think_times() {
+fn closed_filaments_issue_a_think_time_after_completions() {
     for (think, period) in [(0, 4), (3 * MS, 7)] {
         let mut runtime = Runtime::default();
         runtime.add(Box::new(Closed { think, left: 50 }), 5, Nanos::ZERO);
@@ -96,7 +96,7 @@ fn closed_filaments_issue_at_completions_and_after_their_think_times() {
 }
 
 #[test]
-fn open_filaments_and_a_load_keep_their_times_beside_closed_ones() {
+fn closed_filaments_do_not_shift_open_ones_or_a_load() {
     let mut runtime = Runtime::default();
     runtime.add(Box::new(Open { left: 100 }), 0, Nanos::ZERO);
     runtime.add(Box::new(Closed { think: 0, left: 25 }), 1, Nanos::ZERO);
@@ -111,7 +111,7 @@ fn open_filaments_and_a_load_keep_their_times_beside_closed_ones() {
 }
 
 #[test]
-fn an_open_program_that_overloads_the_device_gets_growing_delays_and_a_closed_one_none() {
+fn only_an_open_program_gets_growing_delays_in_an_overload() {
     let mut runtime = Runtime::default();
     runtime.add(Box::new(Open { left: 200 }), 0, Nanos::ZERO);
     // One at a time: 4 ms of service for each millisecond.

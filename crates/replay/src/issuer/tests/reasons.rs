@@ -134,7 +134,7 @@ fn a_burst_beyond_the_loop_is_the_loads_demand() {
 }
 
 #[test]
-fn all_requests_that_wait_for_depth_have_this_reason_in_each_way_of_waiting() {
+fn every_request_beyond_the_depth_has_delay_reason_depth() {
     let bursts = (0..10).flat_map(|burst| (0..15).map(move |i| (burst * 30 + (i - 7).max(0)) * MS)).collect();
     let world = World { times: bursts, ..World::every(0, 0, 10 * MS, 8) };
     for (mode, Outcomes { rows, verdict }) in world.in_each_mode() {
@@ -148,7 +148,7 @@ fn all_requests_that_wait_for_depth_have_this_reason_in_each_way_of_waiting() {
 }
 
 #[test]
-fn a_backlog_that_a_stall_of_the_replayer_made_is_the_replayers_at_each_depth() {
+fn a_backlog_from_a_stall_is_the_replayers_at_each_depth() {
     for depth in [1, 4, 64] {
         // The device takes a tenth and nine tenths of the time that it has.
         for latency in [MS / 10, depth as i64 * MS * 9 / 10] {
@@ -181,7 +181,7 @@ fn a_stall_is_the_replayers_wherever_in_the_loop_it_begins() {
 }
 
 #[test]
-fn a_device_that_is_too_slow_delays_requests_without_a_stall_and_the_replayer_adds_to_it_with_one() {
+fn only_with_a_stall_does_the_replayer_add_to_slow_devices() {
     for depth in [1, 4, 64] {
         let world = || World::every(1, 1500, depth as i64 * 2 * MS, depth);
         for (mode, found) in world().in_each_mode() {
@@ -198,7 +198,7 @@ fn a_device_that_is_too_slow_delays_requests_without_a_stall_and_the_replayer_ad
 }
 
 #[test]
-fn a_short_stall_does_not_make_the_rest_of_an_overloaded_run_the_replayers() {
+fn after_a_short_stall_an_overload_is_still_the_devices() {
     let world = World::every(1, 3000, 2 * MS, 1).with_stall(1000 * MS, 1004 * MS);
     for (mode, found) in world.in_each_mode() {
         assert!(found.verdict.faithful, "{mode}: {}", found.verdict.sentence);
@@ -225,7 +225,7 @@ fn overlaps_that_a_stall_of_the_replayer_made_are_the_replayers() {
 }
 
 #[test]
-fn a_closed_loop_that_did_not_run_for_a_part_of_its_time_was_not_faithful() {
+fn a_closed_loop_that_stalled_for_long_is_not_faithful() {
     // Two clients and a device of 5 ms take 2.5 s for a thousand requests, with as few late requests as there are clients.
     let world = || World::every(0, 1000, 5 * MS, 2);
     let closed = |world: World| {
@@ -273,7 +273,7 @@ impl Target for HandsOver {
 }
 
 #[test]
-fn a_request_is_issued_when_the_thread_that_it_was_handed_to_makes_the_call() {
+fn a_request_is_issued_when_its_thread_makes_the_call() {
     let time = Time::starting_at(-MS);
     let target = HandsOver(Mock::with_latency(time.clone(), Nanos(SERVICE + HAND_OVER)), time.clone());
     let load = (0..20).map(|i| write(i, i as i64 * 5 * MS, i * 8, 8)).collect();

@@ -279,7 +279,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
-    fn with_any_number_of_loops_conflicts_are_kept_apart_and_every_request_ends_once(
+    fn any_number_of_loops_keeps_conflicts_apart(
         setup in setups(), load in loads(),
     ) {
         let (rows, world) = setup.run(copy(&load));
@@ -321,7 +321,7 @@ proptest! {
     }
 
     #[test]
-    fn a_run_that_ends_early_in_any_way_ends_and_has_no_request_twice(
+    fn a_run_that_ends_early_has_no_request_twice(
         setup in setups(), load in loads(), way in 0_u8..3, when in 0_usize..60,
     ) {
         let setup = match way {
@@ -345,7 +345,7 @@ proptest! {
 }
 
 #[test]
-fn loops_end_in_time_while_requests_wait_for_others_that_were_not_issued() {
+fn loops_end_though_requests_wait_for_some_never_issued() {
     // Every request overlaps others, in all loops; much longer than the time.
     let load: Vec<_> = (0..4000).map(|i| write(i, 0, i % 7 * EXTENT / 2, 3 * EXTENT)).collect();
     for (seed, issuers) in (0..30).zip([2, 3, 8].into_iter().cycle()) {
@@ -357,7 +357,7 @@ fn loops_end_in_time_while_requests_wait_for_others_that_were_not_issued() {
 }
 
 #[test]
-fn a_request_that_conflicts_in_another_loop_is_marked_as_pushed_back() {
+fn a_conflict_in_another_loop_marks_a_request_as_pushed_back() {
     // Two loops: the first extent of a group belongs to one, the second to the other.
     let load = || vec![write(0, 0, EXTENT, 8), write(1, 0, EXTENT - 8, 16)];
     for seed in 0..20 {

@@ -18,7 +18,7 @@ pub enum DataSpec {
     Zero,
     /// A repeated pattern.
     Pattern {
-        /// Its bytes.
+        /// The bytes that are repeated, in hexadecimal digits.
         hex: Pattern,
     },
     /// Random bytes, or blocks that are partly random.

@@ -163,7 +163,7 @@ impl SharedRequests {
         self.at(state).stage.store(stage as u8, Ordering::Release);
     }
 
-    /// The stage of a request.
+    /// How far a shared request is.
     #[inline]
     pub fn stage(&self, state: u16) -> Stage {
         match self.at(state).stage.load(Ordering::Acquire) {
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_bounded_and_used_again_once_every_loop_has_released_them() {
+    fn a_state_is_used_again_once_every_loop_has_released_it() {
         let shared = SharedRequests::default();
         let taken: Vec<_> = (0..STATES as u32).map(|first| shared.open(first, 2).unwrap()).collect();
         assert!(taken.iter().copied().eq(0..STATES as u16));

@@ -36,7 +36,6 @@ struct Bench {
     discarded: Discarded,
 }
 
-/// The result of a run.
 struct RunResult {
     rows: Vec<IoResult>,
     findings: Vec<Finding>,
@@ -245,7 +244,7 @@ fn a_misdirected_write_is_found_where_nothing_was_written() {
 }
 
 #[test]
-fn the_final_pass_finds_unread_faults_and_paranoia_finds_them_immediately() {
+fn the_final_pass_finds_unread_faults_and_paranoia_at_once() {
     let load = [(0, W, 0, 16), (MS, W, 32, 8)];
     for fault in
         [Fault::LostWrite, Fault::TornWrite, Fault::TornSector, Fault::Misdirected(20), Fault::FlippedBit(3000)]

@@ -76,12 +76,10 @@ struct InFlight {
     memory: usize,
 }
 
-/// The store.
 pub struct Store<'a> {
     time: Time,
     arena: Arc<Arena>,
     plan: Box<dyn FnMut(&Io<'_>) -> Plan + 'a>,
-    /// Its content.
     pub disk: Vec<u8>,
     /// The content without faults.
     pub correct: Vec<u8>,

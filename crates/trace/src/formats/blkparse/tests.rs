@@ -25,7 +25,7 @@ Skips: 3 forward (17 -   0.1%)
 ";
 
 #[test]
-fn events_become_requests_and_skips_of_the_summary_are_lost_events() {
+fn skips_in_the_summary_are_lost_events() {
     let (rows, about) = load("blkparse", TEXT);
     assert_eq!(recognised_as(TEXT), "blkparse");
     assert_eq!(rows.len(), 3, "{:?}", about.notices);
@@ -95,7 +95,7 @@ Skips: 1 forward (2 -   0.1%)
 }
 
 #[test]
-fn driver_commands_and_zone_operations_are_counted_and_appends_are_writes() {
+fn appends_are_writes_and_other_zone_operations_are_counted() {
     let text = b"\
   8,0    0        1     0.000000000   697  I   N 36 (12 00 00 00 24 00) [smartctl]
   8,0    0        2     0.000000100   697  D   R 36 (12 00 00 00 24 00) [smartctl]

@@ -2,7 +2,6 @@
 
 use crate::model::request::Flags;
 
-/// The format's name.
 pub const NAME: &str = "blktrace";
 
 /// The number of records of a file that are kept sorted.

@@ -92,7 +92,6 @@ fn absent_parts(inputs: &[Input]) -> Vec<String> {
 /// The merged files of a trace.
 struct Trace {
     parts: Vec<Part>,
-    /// The newest time so far.
     newest: Nanos,
     /// Events out of time order.
     late: u64,

@@ -252,7 +252,7 @@ fn empty_files_of_other_cpus_count_as_given() {
 }
 
 #[test]
-fn files_of_a_trace_that_were_not_read_or_do_not_exist_are_named() {
+fn unread_and_missing_files_of_a_trace_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let path = |cpu: u32| directory.path().join(format!("sda.blktrace.{cpu}"));
     for cpu in [0, 2, 3] {

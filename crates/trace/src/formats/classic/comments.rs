@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn metadata_of_any_texts_is_read_back_from_lines_without_semicolons_and_errors(
+        fn any_metadata_is_read_back_from_lines_without_semicolons(
             texts in prop::collection::vec("(ERROR|;|\\\\|\"|\n|[ -~]|\\PC){0,3000}", 1..4),
             shuffled in any::<bool>(),
         ) {

@@ -1,6 +1,5 @@
 //! Text that is not rows.
 
-/// The format's name.
 pub const NAME: &str = "classic";
 
 /// Whether a line is a message of the replayer, which may be between rows.

@@ -31,7 +31,6 @@ pub enum Columns {
     Six,
 }
 
-/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind<'a> {
     Row(Row),

@@ -111,7 +111,7 @@ proptest! {
 }
 
 #[test]
-fn tools_that_look_for_semicolons_find_the_column_names_and_the_rows() {
+fn only_column_names_and_rows_have_semicolons() {
     let folder = Folder::new();
     let flush = IoResult { op: Op::Flush, sectors: Sectors(0), bytes_done: 0, ..row(2, 2) };
     let dropped = IoResult { issued: None, completed: None, bytes_done: 0, outcome: Outcome::Dropped, ..row(3, 3) };
@@ -137,7 +137,7 @@ fn tools_that_look_for_semicolons_find_the_column_names_and_the_rows() {
 }
 
 #[test]
-fn a_text_that_is_cut_anywhere_is_incomplete_and_without_a_verdict_but_still_fake() {
+fn a_text_cut_anywhere_is_incomplete_and_still_fake() {
     let folder = Folder::new();
     let mut metadata = metadata();
     metadata.run.as_mut().unwrap().fake = String::from("FAKE RESULT: of nothing").into();
@@ -153,7 +153,7 @@ fn a_text_that_is_cut_anywhere_is_incomplete_and_without_a_verdict_but_still_fak
 }
 
 #[test]
-fn texts_of_the_metadata_keep_their_spaces_wherever_a_comment_line_ends() {
+fn metadata_keeps_its_spaces_at_the_ends_of_comment_lines() {
     let folder = Folder::new();
     for shift in ["", "x"] {
         let mut metadata = metadata();
@@ -187,7 +187,7 @@ impl Folder {
 }
 
 #[test]
-fn a_text_whose_rows_were_changed_by_other_programs_has_no_verdict() {
+fn a_text_with_rows_changed_by_others_has_no_verdict() {
     let folder = Folder::new();
     let rows: Vec<_> = (0..9).map(|number| row(number, 9 - number as i64)).collect();
     let text = folder.text(&rows, &metadata());

@@ -142,7 +142,7 @@ fn a_result_is_read_as_a_run() {
 }
 
 #[test]
-fn a_result_without_closing_statistics_or_with_missing_rows_is_cut_short() {
+fn a_result_without_statistics_or_some_rows_is_cut_short() {
     let end = RESULT.find(" ended at").unwrap();
     for cut in [end, RESULT.find("-----").unwrap(), RESULT.find("0.000847797").unwrap() + 4] {
         assert!(!run(&RESULT.as_bytes()[..cut]).1.complete);
@@ -203,7 +203,7 @@ fn losses_of_a_load_are_reported() {
 }
 
 #[test]
-fn delay_and_duration_of_a_load_are_the_queueing_time_and_the_latency_of_the_original() {
+fn delay_and_duration_of_a_load_are_those_of_the_original() {
     let text = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration (guessed)\n\
                 0.5 ; 8 ; 8 ; R ; 0.0 ;   0.000250000\n\
                 # cannot find request 16:8:R at 0.6, faking a replacement\n\
@@ -220,7 +220,7 @@ fn delay_and_duration_of_a_load_are_the_queueing_time_and_the_latency_of_the_ori
 }
 
 #[test]
-fn queueing_times_before_the_times_of_a_load_have_no_place_in_the_text() {
+fn the_text_has_no_queueing_times_before_those_of_the_load() {
     let row = Request { queued: Some(Nanos(7)), latency: Some(Nanos(9)), ..request(5, Op::Read, 2, 3) };
     let mut metadata = Metadata::new(crate::Kind::Load, "x");
     let (text, loss) = written_load(&[row], &metadata);

@@ -5,7 +5,6 @@ use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use crate::error::Error;
 use crate::io::guarded::guarded;
 
-/// The format's name.
 pub const NAME: &str = "parquet";
 /// The first and the last bytes of a Parquet file.
 pub const MAGIC: &[u8] = b"PAR1";

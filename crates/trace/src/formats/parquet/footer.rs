@@ -122,7 +122,6 @@ impl Footer for Metadata {
 /// The key `kind` in the JSON of a footer.
 #[derive(serde::Deserialize)]
 pub struct KindInFooter {
-    /// The kind of the table.
     #[serde(default)]
     pub kind: String,
 }

@@ -16,7 +16,7 @@ pub trait Table: Sized + Send + 'static {
     type Footer: Footer;
     /// The kind of the table: one of [`Footer::KINDS`].
     const KIND: &'static str;
-    /// The columns.
+    /// The columns, in the order of the file.
     const COLUMNS: &'static [Column];
     /// What happens to rows that [`Table::read_cells`] refuses.
     const BAD_ROWS: BadRows;

@@ -64,7 +64,7 @@ fn a_kept_table_is_a_complete_file_at_any_time() {
 }
 
 #[test]
-fn rows_after_a_checkpoint_are_written_before_they_fill_the_memory() {
+fn rows_after_a_checkpoint_do_not_fill_the_memory() {
     let folder = tempfile::tempdir().unwrap();
     let hidden = || fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let about = Metadata { complete: false, ..Metadata::new(Kind::Load, "test") };

@@ -14,19 +14,16 @@ use crate::text::number::{NumberError, decimal, span, whole};
 
 /// A format of comma-separated columns.
 pub struct Dialect {
-    /// The name of the format.
     pub name: &'static str,
     /// The beginning of lines that are headings or comments.
     pub heading: &'static str,
     /// The columns, from the left; further columns are ignored.
     pub columns: &'static [Column],
-    /// The zero of the times.
     pub zero: Zero,
     /// The lower limit of plausible times, in nanoseconds: a column with smaller numbers is something else.
     pub earliest: i64,
 }
 
-/// The meaning of a column.
 #[derive(Clone, Copy)]
 pub enum Column {
     /// The time, as a decimal number in units of 10^n nanoseconds: 9 for seconds.
@@ -39,13 +36,10 @@ pub enum Column {
     Operation(&'static str, &'static str),
     /// The same, but blank for a request without a recorded response, whose operation is unknown.
     OperationOrBlank(&'static str, &'static str),
-    /// The position.
     Offset(Unit),
-    /// The length.
     Length(Unit),
     /// The host, a prefix of the device's name.
     Host,
-    /// The name of the device.
     Device,
     /// The name of the device, which must be a number.
     DeviceNumber,
@@ -150,7 +144,6 @@ impl Dialect {
     }
 }
 
-/// The accepted times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Times {
     /// Plausible times in the dialect's unit.

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn unnamed_devices_are_reported_only_in_formats_of_device_numbers() {
+    fn only_formats_with_device_numbers_report_unnamed_devices() {
         for (format, is_reported) in [("blkparse", true), ("blktrace", true), ("fio-iolog", false), ("spc", false)] {
             assert_eq!(names(format, &[""]).1.len(), usize::from(is_reported), "{format}");
         }

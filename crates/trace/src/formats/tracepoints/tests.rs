@@ -123,7 +123,7 @@ fn ftrace_may_print_the_thread_group_after_the_thread() {
 }
 
 #[test]
-fn driver_commands_and_zone_operations_are_counted_and_appends_are_writes() {
+fn appends_are_writes_and_other_zone_operations_are_counted() {
     let text = b"\
   smartctl   1 [000] 1.000000: block:block_rq_issue: 8,0 N 512 (85 08 0e 00 d0 00) 0 + 0 [smartctl]
   smartctl   1 [000] 1.000010: block:block_rq_complete: 8,0 N (85 08 0e 00 d0 00) 18446744073709551615 + 1 [0]
@@ -181,7 +181,7 @@ We lost 7 sockets
 }
 
 #[test]
-fn after_lost_events_a_completion_belongs_to_the_youngest_request() {
+fn after_lost_events_a_completion_is_of_the_youngest_request() {
     let text = b"\
 fio-1 [000] 10.000000000: block_rq_issue: 7,0 R 4096 () 100 + 8 [fio]
 Lost 1 events

@@ -69,11 +69,11 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The pass that detected it.
     pub pass: Pass,
-    /// The index of the target.
+    /// The index of the target in the run.
     pub target: u16,
-    /// The first sector.
+    /// The first wrong sector.
     pub sector: u64,
-    /// The number of sectors.
+    /// How many adjacent sectors are wrong.
     pub sectors: u64,
     /// The sequence number of the request whose data they should hold, if a request of this run wrote them.
     pub expected_sequence_number: Option<u64>,

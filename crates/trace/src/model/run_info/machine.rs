@@ -49,7 +49,7 @@ fields! {
 fields! {
     /// An idle state of a processor.
     IdleState {
-        /// Its name.
+        /// The state's name in sysfs.
         name: String,
         /// Exit latency, in µs.
         wakes_in_us: u64,

@@ -5,7 +5,7 @@ use super::field::fields;
 fields! {
     /// A program.
     RunProgram {
-        /// Its name.
+        /// The name that its text gives it.
         name: String,
         /// One sentence about it.
         about: String,
@@ -19,7 +19,7 @@ fields! {
 fields! {
     /// A stream of a program.
     RunStream {
-        /// Its name.
+        /// The name of the stream in the program.
         name: String,
         /// The number of its instances.
         instances: u64,

@@ -113,7 +113,7 @@ pub struct Skipped {
 /// the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceStatistics {
-    /// Its number in the load.
+    /// The index of the device in the load.
     pub device: u16,
     /// Its name in the load; empty if it has none.
     pub source: String,

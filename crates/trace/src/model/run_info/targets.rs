@@ -36,7 +36,7 @@ fields! {
     }
 }
 
-/// The kind of a target.
+/// What a target is to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -89,7 +89,7 @@ pub struct Queue {
 /// The file system of a target that is a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunMount {
-    /// Its mount point.
+    /// The directory on which it is mounted.
     pub place: String,
     /// Its type, such as `ext4`.
     pub file_system: String,

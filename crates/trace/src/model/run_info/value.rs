@@ -138,7 +138,7 @@ impl OpenMap {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// The number of values.
+    /// How many keys it has.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -96,7 +96,7 @@ impl Cause {
 /// The number of requests that were late for one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Late {
-    /// The cause.
+    /// Why these requests were late.
     pub cause: Cause,
     /// Requests more than 50 µs late.
     pub requests: u64,
@@ -107,11 +107,11 @@ pub struct Late {
 pub struct Moment {
     /// Its scheduled time, in seconds since virtual zero.
     pub at_s: f64,
-    /// Its number in the load.
+    /// The number of the request in the load.
     pub request: u64,
-    /// Its delay.
+    /// How late it was, in microseconds.
     pub late_us: f64,
-    /// The cause of its delay.
+    /// Why it was late.
     pub cause: Cause,
 }
 
@@ -126,7 +126,7 @@ pub struct Part {
     pub within_pct: Option<Within>,
 }
 
-/// The verdict.
+/// Whether the replay was faithful, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Whether at least 95 % of the requests not held back went out within 50 µs of their scheduled time.
@@ -152,6 +152,6 @@ pub struct Remedy {
     /// The change: an option to type, or an instruction.
     #[serde(rename = "try")]
     pub what: String,
-    /// Its cost.
+    /// What it costs, as a phrase.
     pub costs: String,
 }

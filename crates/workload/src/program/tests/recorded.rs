@@ -156,7 +156,7 @@ fn keys_that_a_load_does_not_have_are_refused() {
 }
 
 #[test]
-fn a_damaged_load_ends_the_program_after_the_requests_before_the_damage() {
+fn a_damaged_load_ends_the_program_at_the_damage() {
     let folder = Folder::new();
     let made: Vec<_> = (0..200_000).map(|n| request(n, 0, Op::Read, n as u64 * 7919 % 1_000_000 * 8, 8)).collect();
     folder.load("a.load.parquet", &["sda"], &made);
