@@ -106,11 +106,11 @@ def joined(stems: Sequence[str]) -> str:
     first = short(stems[0])
     if len(stems) == 1:
         return first
-    parts = [re.fullmatch(r"(.*?)(\d+)", stem) for stem in stems]
-    numbers = [int(part[2]) for part in parts if part]
-    fronts = {part[1] if part else "" for part in parts}
-    if len(fronts) == 1 and numbers == list(range(numbers[0], numbers[0] + len(stems))):
-        return f"{first}-{stems[-1][len(fronts.pop()) :]}"
+    parts = [part for stem in stems if (part := re.fullmatch(r"(.*?)(\d+)", stem))]
+    if len(parts) == len(stems) and len({part[1] for part in parts}) == 1:
+        numbers = [int(part[2]) for part in parts]
+        if numbers == list(range(numbers[0], numbers[0] + len(stems))):
+            return f"{first}-{parts[-1][2]}"
     return f"{first}-and-{len(stems) - 1}-more"
 
 
