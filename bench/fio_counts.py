@@ -53,7 +53,6 @@ BOUNDS = (
 """Sizes that bound each other, and odd ones. (fio 3.33 never ends if no size of bssplit fits in the last block of bsrange.)"""
 
 RANDOM = (
-    "bs=16kb bssplit=4k/10:64Ki/ size=100000 io_size=3m rw=randrw percentage_random=50",
     "bssplit=4k/50:16k/50 size=1m io_size=9m rw=randread percentage_random=30",
     "bssplit=4k/50:16k/50 size=1m rw=randread norandommap percentage_random=30",
     "bssplit=4k/50:16k/50 size=1m rw=randread:8",
@@ -61,7 +60,6 @@ RANDOM = (
     "bssplit=4k/50:16k/50 size=1m rw=randread ba=16k",
     "bsrange=4k-64k size=1m rw=randread norandommap nrfiles=3",
     "bsrange=4k-64k size=1m rw=randrw nrfiles=3 file_service_type=random",
-    "bsrange=4k-64k size=1m rw=read nrfiles=3 file_service_type=sequential",
     "bssplit=4k/50:16k/50 size=1m rw=randread random_distribution=zipf:1.2",
 )
 

@@ -1,8 +1,9 @@
-"""Checks dependencies: between packages against the table in ARCHITECTURE.md, between files for cycles.
+"""Checks dependencies: packages against the table in ARCHITECTURE.md, files for cycles, folders for pairs.
 
 A package is a crate, or a package or module of the Python half. The table under "Packages" in ARCHITECTURE.md lists
 each with the packages that it uses; this script compares it with the code (a crate can `use` no more than its
-Cargo.toml lists; Python packages are found by imports). Then it searches for files that import each other in a cycle.
+Cargo.toml lists; Python packages are found by imports).
+Then it searches for files that import each other in a cycle, and for folders that import each other.
 It prints every finding. Run it by `make dependencies`.
 """
 
@@ -24,6 +25,8 @@ DOCUMENT = "ARCHITECTURE.md"
 PYTHON_PACKAGE = PurePosixPath("python/iosonar")
 # A crate for tests; any other may use it, but only as a dev-dependency.
 TEST_CRATE = "crates/testing"
+# The entry of a folder declares and re-exports what is in it.
+ENTRIES = frozenset({"mod.rs", "lib.rs", "main.rs", "__init__.py"})
 
 Packages = dict[str, set[str]]
 """Each package's path, with the paths of the packages that it uses."""
@@ -136,6 +139,26 @@ def cycles(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
             return
 
 
+def pairs(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
+    """Each two folders, or a folder and a file, of the same folder that import each other, with two such imports."""
+    found: dict[tuple[PurePosixPath, str, str], tuple[Path, Path]] = {}
+    for source, target in imports:
+        here, there = PurePosixPath(source.relative_to(TOP)), PurePosixPath(target.relative_to(TOP))
+        folder = next(folder for folder in here.parents if there.is_relative_to(folder))
+        # `mod.rs` and `__init__.py` are the folder itself.
+        parts = [path.relative_to(folder).parts[0] for path in (here, there)]
+        if not ENTRIES.isdisjoint(parts):
+            continue
+        first, second = (part.removesuffix(".rs").removesuffix(".py") for part in parts)
+        if first != second:
+            found.setdefault((folder, first, second), (source, target))
+    for (folder, first, second), there in sorted(found.items()):
+        if first < second and (back := found.get((folder, second, first))):
+            inside = TOP / folder
+            ways = " and ".join(f"{a.relative_to(inside)} → {b.relative_to(inside)}" for a, b in (there, back))
+            yield f"{folder}: {first} and {second} import each other: {ways}"
+
+
 def findings(packages: Packages) -> Iterator[str]:
     """Every difference between the table and the code, and every cycle, one sentence each."""
     rust = sorted(TOP.glob("crates/*/src/**/*.rs"))
@@ -162,7 +185,9 @@ def findings(packages: Packages) -> Iterator[str]:
             yield f"{each.where}: {each.source} may not use {each.target}"
     for package, uses in packages.items():
         yield from (f"{package} does not use {other}, but the table lists it" for other in sorted(uses - used[package]))
-    yield from cycles(file_imports())
+    imports = list(file_imports())
+    yield from cycles(imports)
+    yield from pairs(imports)
 
 
 def main() -> int:
@@ -175,7 +200,7 @@ def main() -> int:
         print(f"\nThe table of packages is in {DOCUMENT}; a new dependency there is a design decision.")
         return 1
     edges = sum(map(len, packages.values()))
-    print(f"dependencies: {len(packages)} packages, {edges} dependencies, no cycle of packages or files")
+    print(f"dependencies: {len(packages)} packages, {edges} dependencies, no cycles and no pairs of folders")
     return 0
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 _UNSAFE = re.compile(
@@ -15,6 +17,9 @@ _UNSAFE = re.compile(
     "\ud800-\udfff]"  # bytes of a path that are not UTF-8, lone surrogates in JSON
 )
 _BREAKS = re.compile("[\t\n]")
+
+MAX_STEM_BYTES = 180
+"""A longer stem is shortened: with suffixes, a name may have at most 255 bytes."""
 
 
 def plain(text: str) -> str:
@@ -30,6 +35,34 @@ def lines(text: str) -> str:
 def shown(path: str | Path) -> str:
     """A path, escaped for printing."""
     return plain(os.fspath(path))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def short_name(stem: str) -> str:
+    """Shortens a stem to MAX_STEM_BYTES, with a hash."""
+    name = os.fsencode(stem)
+    if len(name) <= MAX_STEM_BYTES:
+        return stem
+    # Drops the rest of a character that was cut.
+    head = name[:MAX_STEM_BYTES].decode(errors="ignore")
+    return f"{head}~{hashlib.sha256(name).hexdigest()[:8]}"
+
+
+def joined_names(stems: Sequence[str]) -> str:
+    """One name for several: `old.1-3` for `old.1` to `old.3`, else `a-and-2-more`; shortened."""
+    first = short_name(stems[0])
+    if len(stems) == 1:
+        return first
+    parts = [part for stem in stems if (part := re.fullmatch(r"(.*?)(\d+)", stem))]
+    if len(parts) == len(stems) and len({part[1] for part in parts}) == 1:
+        numbers = [int(part[2]) for part in parts]
+        if numbers == list(range(numbers[0], numbers[0] + len(stems))):
+            return f"{first}-{parts[-1][2]}"
+    return f"{first}-and-{len(stems) - 1}-more"
 
 
 def _escaped(found: re.Match[str]) -> str:

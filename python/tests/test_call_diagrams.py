@@ -10,7 +10,8 @@ import pytest
 from call_factory import call, read, replayed, write_calls, write_calls_run
 from made_calls import DATABASE, LOG, TABLE, made_calls, made_replay
 
-from iosonar.diagrams.calls import CATALOGUE, CallOptions, CallStudy
+from iosonar.diagrams import Options
+from iosonar.diagrams.calls import CATALOGUE, CallStudy
 from iosonar.diagrams.calls.parts import bars, short_path
 from iosonar.errors import UserError
 from iosonar.figures.model import Cloud, Empty, Figure, Line, Steps
@@ -23,7 +24,7 @@ RUN = {"options": {"order": "conservative", "timing": "exact"}, "statistics": {"
 @contextmanager
 def opened(*paths: Path) -> Iterator[CallStudy]:
     with ExitStack() as stack:
-        yield CallStudy([stack.enter_context(open_calls(path)) for path in paths], CallOptions())
+        yield CallStudy([stack.enter_context(open_calls(path)) for path in paths], Options())
 
 
 def build(study: CallStudy, name: str) -> Figure | Empty:
@@ -169,11 +170,11 @@ def test_outdegrees_have_a_line_for_each_order(trace: Path, tmp_path: Path) -> N
     (tmp_path / "thread.tsv").write_text(head + "0\topen\t\n1\tread\t0\n")
     (tmp_path / "wrong.tsv").write_text("a\tb\n")
     with open_calls(trace) as calls:
-        both = CallOptions(graphs=(tmp_path / "fs.tsv", tmp_path / "thread.tsv"))
+        both = Options(graphs=(tmp_path / "fs.tsv", tmp_path / "thread.tsv"))
         rows = drawn(CallStudy([calls], both), "outdegree").legend.rows
         assert [(row.label, *row.cells) for row in rows] == [
             ("fs.tsv", "0", "0.889", "8"),
             ("thread.tsv", "0", "0.5", "1"),
         ]
         with pytest.raises(UserError, match="its last column is not"):
-            build(CallStudy([calls], CallOptions(graphs=(tmp_path / "wrong.tsv",))), "outdegree")
+            build(CallStudy([calls], Options(graphs=(tmp_path / "wrong.tsv",))), "outdegree")

@@ -38,7 +38,7 @@ def test_options_read_as_on_the_command_line() -> None:
         "data": {"dedupe_pct": 10, "filler": "deadbeef", "kind": "random", "random_pct": 75},
     }
     assert replay_options(DEFAULTS | changed) == (
-        "--order fs-dispatched --timing exact --factor 0.5 --start 60 --instances 4 --pool 8 --no-cache "
+        "--order fs-dispatched --timing exact --speedup 2 --start 60 --instances 4 --depth 8 --no-cache "
         "--no-verify-order --compressible 25 --dedupe 10"
     )
     assert "--threads trace" in replay_options(DEFAULTS | {"threads": "trace"})

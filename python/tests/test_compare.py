@@ -168,7 +168,7 @@ def test_a_group_compared_with_itself_has_no_difference(
 ) -> None:
     again = [run(tmp_path, f"c{n}", 1 + n / 500) for n in range(3)]
     words = (*runs["a"], "vs", *again, "--out", tmp_path, "--json")
-    assert compare(*words, "--fail-if", "p50 > +0%") == 0
+    assert compare(*words, "--fail-if", "p50 > +0%") == 4
     found = json.loads(capsys.readouterr().out)["comparisons"][0]
     assert found["pairing"] == "paired" and found["pairs"]["median_ratio"] == 1.0
     assert {each["finding"] for each in found["differences"]} == {"no difference shown"}

@@ -11,9 +11,9 @@ from test_report import report
 
 from iosonar.diagrams import CATALOGUE, Options, Study
 from iosonar.diagrams.devices import slow_devices
-from iosonar.diagrams.study import LATENCY
 from iosonar.errors import UsageError
 from iosonar.figures.model import Cloud, Empty, Figure, Line, Role, Steps
+from iosonar.study.requests import LATENCY
 from iosonar.table import devices_of, only_device, open_requests
 
 SLOW = 3
@@ -86,7 +86,7 @@ def test_the_targets_of_one_run_are_devices(tmp_path: Path) -> None:
         assert {each.device.name: each.latency.count for each in found.devices} == {"/dev/sdb": 3, "/dev/sdc": 6}
         only = only_device(requests, "sdc")
         assert only.table.count().to_pyarrow().as_py() == 6
-        assert [each["path"] for each in only.files[0].targets] == ["/dev/sdc"]
+        assert [each.path for each in only.files[0].targets] == ["/dev/sdc"]
 
 
 @pytest.mark.parametrize("name", ["host3:/dev/sdb", "host3:sdb", "leaf.host3"])

@@ -12,7 +12,6 @@ import pytest
 from conftest import OpenRun, OpenStudy
 from factory import MS, STATISTICS, US, S, run_row, write_run
 
-from iosonar.diagrams.notes import stated_fidelity
 from iosonar.quantities.address import DEVICES, parts, transfers
 from iosonar.quantities.density import Cells
 from iosonar.quantities.fidelity import fidelity
@@ -22,8 +21,11 @@ from iosonar.quantities.pairs import pairs
 from iosonar.quantities.progress import progress
 from iosonar.quantities.series import series_of
 from iosonar.quantities.span import Span, span
-from iosonar.report.verdict import verdict_of
+from iosonar.study.judgement import judgement_of
+from iosonar.study.runs import stated_fidelity
 from iosonar.table import open_requests
+from iosonar.table.footer import Statistics
+from iosonar.table.structure import structured
 
 NEVER: dict[str, Any] = {"issued_ns": None, "completed_ns": None}
 
@@ -61,7 +63,7 @@ def test_a_percentile_of_the_footer_does_not_exceed_the_maximum() -> None:
         {"verdict": {"faithful": True, "own": {"requests": 9, "delay_us": error, "within_pct": within}}},
     ]
     for statistics in stated:
-        found = stated_fidelity(statistics)
+        found = stated_fidelity(structured(Statistics, statistics))
         assert found is not None and found.p99_s == 0.44857
 
 
@@ -93,7 +95,7 @@ def test_zero_reads_are_a_share_of_reads(open_study: OpenStudy, zeros: int, grad
     # One of a hundred reads is good. Relative to all requests, two would be as well.
     rows = [run_row(n, scheduled=n * MS, op="read" if n < 100 else "write") for n in range(200)]
     with open_study(rows, run={"statistics": STATISTICS | {"zero_reads": zeros}}) as study:
-        assert verdict_of(study)["zero_reads"] == {"grade": grade, "requests": zeros}
+        assert judgement_of(study).as_json()["zero_reads"] == {"grade": grade, "requests": zeros}
 
 
 def test_requests_of_two_runs_are_paired_by_their_number(tmp_path: Path) -> None:

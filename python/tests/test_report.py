@@ -9,8 +9,8 @@ from made_run import made_run
 
 from iosonar.cli.report import app
 from iosonar.errors import UsageError
-from iosonar.report.pictures import joined
 from iosonar.table.engine import memory_bytes
+from iosonar.text import joined_names
 
 
 def report(*words: object) -> int:
@@ -186,4 +186,4 @@ def test_a_page_that_does_not_say_what_it_shows_is_kept(tmp_path: Path, capsys: 
     ],
 )
 def test_several_runs_have_a_name_that_says_which(stems: list[str], expected: str) -> None:
-    assert joined(stems) == expected
+    assert joined_names(stems) == expected

@@ -14,7 +14,7 @@ from iosonar.figures.model import Figure, NoteKind, Severity
 from iosonar.report.page import Summary, prose, render, tile_columns
 from iosonar.report.run_page import run_page
 from iosonar.report.selection import Selection
-from iosonar.report.verdict import verdict_of
+from iosonar.study.judgement import judgement_of
 from iosonar.table import open_requests
 
 MISSED: dict[str, Any] = {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 42, "100": 50}}}
@@ -270,7 +270,7 @@ def test_a_fake_result_is_never_called_faithful_or_checked(open_study: OpenStudy
     run = {"fake": "FAKE RESULT: simulated", "statistics": {"verdict": verdict, "zero_reads": 0}}
     with open_study(ROWS, run=run) as study:
         shown = summary(study)
-        verdict = verdict_of(study)
+        verdict = judgement_of(study).as_json()
     assert shown.banners[0].text == "Fake: simulated." and shown.banners[0].severity is Severity.BAD
     texts = [f"{banner.head} {banner.text}" for banner in (*shown.banners, *shown.checks, *shown.inconclusive)]
     assert not any("was faithful" in text or "only zeros" in text for text in texts)

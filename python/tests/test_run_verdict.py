@@ -12,7 +12,10 @@ from test_report import report
 
 from iosonar.diagrams.notes import common_notes
 from iosonar.figures.model import NoteKind
-from iosonar.report.verdict import Grade, counted, fails, verdict_of
+from iosonar.study.check import Check
+from iosonar.study.checks.outcomes import counted
+from iosonar.study.grades import Grade
+from iosonar.study.judgement import Judgement, judgement_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/verdict.json").read_text())
 
@@ -48,7 +51,7 @@ def test_each_part_of_a_verdict_has_its_grade_and_reason(
     open_study: OpenStudy, rows: list[dict[str, Any]], footer: dict[str, Any], part: str, grade: str
 ) -> None:
     with open_study([*GOOD, *rows], **footer) as study:
-        verdict = json.loads(json.dumps(verdict_of(study)))
+        verdict = json.loads(json.dumps(judgement_of(study).as_json()))
     jsonschema.validate(verdict, SCHEMA)
     assert verdict[part]["grade"] == grade
     assert verdict["grade"] == grade
@@ -61,9 +64,9 @@ def test_each_part_of_a_verdict_has_its_grade_and_reason(
 
 def test_an_unknown_value_has_no_grade(open_study: OpenStudy) -> None:
     with open_study(GOOD) as study:
-        assert verdict_of(study)["zero_reads"] == {"grade": None, "requests": None}
+        assert judgement_of(study).as_json()["zero_reads"] == {"grade": None, "requests": None}
     with open_study(GOOD, run={"statistics": STATISTICS | {"zero_reads": 0}}) as study:
-        assert verdict_of(study)["zero_reads"] == {"grade": Grade.GOOD, "requests": 0}
+        assert judgement_of(study).as_json()["zero_reads"] == {"grade": Grade.GOOD, "requests": 0}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,7 @@ def test_an_unknown_value_has_no_grade(open_study: OpenStudy) -> None:
 def test_without_a_target_nothing_wraps_around(open_study: OpenStudy, run: dict[str, Any]) -> None:
     run = {"statistics": STATISTICS | {"wrap_factor": 3.5e-9}} | run
     with open_study(GOOD, run=run) as study:
-        assert verdict_of(study)["wrap_around"] == {"grade": Grade.GOOD, "factor": None}
+        assert judgement_of(study).as_json()["wrap_around"] == {"grade": Grade.GOOD, "factor": None}
         assert not [note for note in common_notes(study) if note.kind is NoteKind.WRAP]
 
 
@@ -82,7 +85,7 @@ def test_numbers_agree_with_their_nouns(open_study: OpenStudy) -> None:
     assert counted(2000, "dropped") == "2,000 requests were dropped"
     assert counted(1, "failed") == "1 request failed"
     with open_study(GOOD, run={"statistics": STATISTICS | {"zero_reads": 1}}) as study:
-        assert verdict_of(study)["reasons"][0].startswith("5.0 % of the reads returned only zeros")
+        assert judgement_of(study).as_json()["reasons"][0].startswith("5.0 % of the reads returned only zeros")
 
 
 def test_a_run_that_was_not_faithful_names_remedies(open_study: OpenStudy) -> None:
@@ -93,17 +96,20 @@ def test_a_run_that_was_not_faithful_names_remedies(open_study: OpenStudy) -> No
     own = {"requests": 20, "within_pct": {"10": 50.0, "50": 60.0, "100": 70.0}, "delay_us": None}
     verdict = {"faithful": False, "sentence": "It was not.", "own": own, "remedies": remedies}
     with open_study(GOOD, run={"statistics": STATISTICS | {"verdict": verdict}}) as study:
-        reason = verdict_of(study)["reasons"][0]
+        reason = judgement_of(study).as_json()["reasons"][0]
     steps = "1. --isolate=priority (costs: other programs wait meanwhile), 2. --wait hybrid (costs: a little)"
     assert reason.endswith(f"95 % needed; try, in this order: {steps}")
     with open_study(GOOD, run={"statistics": STATISTICS | {"verdict": verdict | {"remedies": []}}}) as study:
-        assert verdict_of(study)["reasons"][0].endswith("needed")
+        assert judgement_of(study).as_json()["reasons"][0].endswith("needed")
 
 
 def test_fail_on_includes_worse_grades() -> None:
-    assert fails({"grade": Grade.BAD}, Grade.WARNING)
-    assert fails({"grade": Grade.WARNING}, Grade.WARNING)
-    assert not fails({"grade": Grade.WARNING}, Grade.BAD)
+    def fails(grade: Grade, limit: Grade) -> bool:
+        return Judgement((), "requests", 1, (Check("complete", grade),)).fails(limit)
+
+    assert fails(Grade.BAD, Grade.WARNING)
+    assert fails(Grade.WARNING, Grade.WARNING)
+    assert not fails(Grade.WARNING, Grade.BAD)
 
 
 def test_scripts_get_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

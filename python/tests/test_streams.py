@@ -14,11 +14,11 @@ from test_compare import compare
 from test_sql import sql
 
 from iosonar.diagrams import CATALOGUE, Options, Study
-from iosonar.diagrams.notes import wrap_factor
 from iosonar.figures.model import Empty, Figure, Role
 from iosonar.report.page import Page, Table
 from iosonar.report.run_page import run_page
 from iosonar.report.selection import Selection
+from iosonar.study.runs import wrap_factor
 from iosonar.table import Stream, open_requests, streams_of
 from iosonar.units import span
 

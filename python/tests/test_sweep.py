@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from factory import write_run
 
 from iosonar.errors import UsageError, UserError
 from iosonar.series import values
@@ -266,8 +267,7 @@ def test_all_points_wait_as_the_first_run_chose(closed: Path, tmp_path: Path, mo
         wait = "hybrid" if not calls else "spin"
         calls.append(list(words))
         run = {"options": {"wait": wait, "busy_poll": 200_000}, "statistics": {"requests": 1}}
-        schema = pyarrow.schema([]).with_metadata({"iosonar": json.dumps({"complete": True, "run": run})})
-        pyarrow.parquet.write_table(schema.empty_table(), words[-1])
+        write_run(Path(words[-1]), [], run=run)
         return 0, "", ""
 
     def waits(folder: str, depths: Sequence[int], *options: str) -> list[list[str]]:
@@ -288,21 +288,10 @@ def test_all_points_wait_as_the_first_run_chose(closed: Path, tmp_path: Path, mo
 def test_points_of_an_unfilled_target_are_named_and_no_knee(tmp_path: Path) -> None:
     def point(depth: int, zeros: int) -> Result:
         times = {"mean": 100.0, "p50": 100.0, "p99": 200.0}
-        run = {
-            "complete": True,
-            "run": {
-                "statistics": {
-                    "reads": 1000,
-                    "zero_reads": zeros,
-                    "iops": depth * 1000.0,
-                    "latency_us": times,
-                    "verdict": {"faithful": True},
-                }
-            },
-        }
-        path = tmp_path / f"{depth}.parquet"
-        schema = pyarrow.schema([]).with_metadata({"iosonar": json.dumps(run)})
-        pyarrow.parquet.write_table(schema.empty_table(), path)
+        verdict = {"faithful": True, "own": {"requests": 1000}}
+        counted = {"reads": 1000, "zero_reads": zeros, "iops": depth * 1000.0}
+        statistics = {"latency_us": times, "verdict": verdict, **counted}
+        path = write_run(tmp_path / f"{depth}.parquet", [], run={"statistics": statistics})
         found = read(path, Point(f"depth-{depth}", depth, ()))
         assert found is not None
         return found

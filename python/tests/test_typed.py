@@ -1,13 +1,14 @@
 """The page shows options as typed, even of runs of earlier versions."""
 
 from iosonar.report.typed import command_line, typed_options
+from iosonar.table.footer import RunInfo
 
 
 def test_typed_options_of_the_footer() -> None:
-    run = {
-        "typed": {"target": ["/dev/sdb"], "start": "10m", "asap": True, "isolate": ["workers", "awake"]},
-        "options": {"asap": True, "ahead_time": 1_000_000_000, "start": 600_000_000_000, "end": None},
-    }
+    run = RunInfo(
+        typed={"target": ["/dev/sdb"], "start": "10m", "asap": True, "isolate": ["workers", "awake"]},
+        options={"asap": True, "ahead_time": 1_000_000_000, "start": 600_000_000_000, "end": None},
+    )
     assert command_line(run) == "--start 10m --asap --isolate workers,awake"
 
 
@@ -27,9 +28,9 @@ def test_a_run_of_an_earlier_version_shows_no_internals() -> None:
         "edit": None,
     }
     expected = {"start": "600s", "ahead": "100", "grace": "0.5s", "buffers": "64", "no-sample": ""}
-    assert typed_options({"options": options}) == expected
+    assert typed_options(RunInfo(options=options)) == expected
 
 
 def test_options_of_a_classic_result_stay_as_they_are() -> None:
-    assert typed_options({"options": {"threads": "128", "speedup": "2"}}) == {"threads": "128", "speedup": "2"}
-    assert command_line({}) == ""
+    assert typed_options(RunInfo(options={"threads": "128", "speedup": "2"})) == {"threads": "128", "speedup": "2"}
+    assert command_line(RunInfo()) == ""

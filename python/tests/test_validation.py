@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from iosonar.cli import sql
 from iosonar.errors import UserError
 from iosonar.table import open_requests
+from iosonar.table.footer import RunInfo
 
 ROWS = [run_row(n, scheduled=n * MS, sector=8 * n, op="write" if n % 3 else "read") for n in range(6)]
 LOAD = [load_row(n * MS, sector=8 * n) for n in range(6)]
@@ -163,7 +164,7 @@ def test_null_in_the_footer_counts_as_missing(tmp_path: Path) -> None:
     run = {"options": None, "target": None, "machine": None, "statistics": None, "warnings": None}
     path = write_run(tmp_path / "a.parquet", ROWS, run=run, epoch_unix_ns=None)
     with open_requests([path]) as requests:
-        assert requests.files[0].run == {}
+        assert requests.files[0].run == RunInfo()
 
 
 @pytest.mark.parametrize(
@@ -252,7 +253,7 @@ def test_any_footer_is_accepted_or_refused(tmp_path: Path, key: str, value: Any,
     except UserError as error:
         assert "\n" not in str(error)
     else:
-        assert isinstance(found["devices"], list) and isinstance(found.get("run", {}), dict)
+        assert isinstance(found.devices, tuple) and isinstance(found.run, RunInfo)
 
 
 RUN: dict[str, Any] = {
@@ -295,10 +296,9 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @pytest.mark.parametrize("value", ODD_VALUES, ids=repr)
 @pytest.mark.parametrize("without", [(), ("typed",), ("targets",)], ids=str)
 def test_any_run_in_a_footer_is_shown_or_refused(value: Any, without: tuple[str, ...]) -> None:
-    from iosonar.diagrams.notes import stated_fidelity, stated_verdict, wrap_factor
     from iosonar.report.run_page import _facts
     from iosonar.report.settings import _settings_of
-    from iosonar.report.verdict import _remedies
+    from iosonar.study.runs import stated_fidelity, wrap_factor
     from iosonar.table import Kind, SourceFile
     from iosonar.table.footer import parse_footer
 
@@ -321,9 +321,7 @@ def test_any_run_in_a_footer_is_shown_or_refused(value: Any, without: tuple[str,
         file = SourceFile(Path("a"), Path("a"), Kind.REPLAY, found, 1, ())
         list(_facts([file]))
         dict(_settings_of(file))
-        _remedies(file)
-        stated_verdict(file)
-        stated_fidelity(file.run.get("statistics", {}))
+        stated_fidelity(file.run.statistics)
         wrap_factor(file)
         shown += 1
     assert shown

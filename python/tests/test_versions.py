@@ -18,6 +18,8 @@ from iosonar.diagrams.notes import common_notes
 from iosonar.figures.model import NoteKind
 from iosonar.report.typed import command_line
 from iosonar.table import open_requests
+from iosonar.table.footer import Statistics
+from iosonar.table.structure import structured
 
 INNER = pa.field("last_empty_poll_ns", pa.int64())
 ROWS: list[dict[str, Any]] = [
@@ -25,11 +27,6 @@ ROWS: list[dict[str, Any]] = [
     run_row(1, scheduled=MS, iteration=1, delay=3, delay_reason="completion_log", last_empty_poll_ns=None),
     run_row(2, scheduled=2 * MS, iteration=2, delay=7, delay_reason="depth", last_empty_poll_ns=8),
 ]
-VERDICT = {
-    "faithful": True,
-    "own": {"requests": 2, "within_pct": {"50": 99.0}, "delay_us": {"p99": 3.0}},
-    "late": [{"cause": "recorder", "requests": 1}],
-}
 
 
 def pair(folder: Path, rows: list[dict[str, Any]] | pa.Table = ROWS, **footer: Any) -> tuple[Path, Path]:
@@ -95,20 +92,14 @@ def test_statistics_of_version_1_are_read(tmp_path: Path) -> None:
         with open_requests([path]) as requests:
             found = common_notes(Study(requests, Options()))
             notes.append([note.text for note in found if note.kind is NoteKind.FIDELITY])
-            assert requests.files[0].run["statistics"] == statistics
+            assert requests.files[0].run.statistics == structured(Statistics, statistics)
     assert notes[0] == notes[1] and notes[0]
 
 
-def test_findings_and_causes_of_version_1_have_new_names(tmp_path: Path) -> None:
-    run = {
-        "findings": [{"expected_generation": 3, "found_generation": 2, "sector": 8}],
-        "statistics": {"verdict": VERDICT, "recorder_stalls": 1, "latency_intended_us": {"p50": 1.0}},
-    }
+def test_response_times_of_version_1_have_their_new_name(tmp_path: Path) -> None:
+    run = {"statistics": {"latency_intended_us": {"p50": 1.0}}}
     with open_requests([pair(tmp_path, run=run)[0]]) as requests:
-        found = requests.files[0].run
-    assert found["findings"] == [{"expected_sequence_number": 3, "found_sequence_number": 2, "sector": 8}]
-    assert found["statistics"]["verdict"]["late"] == [{"cause": "completion_log", "requests": 1}]
-    assert found["statistics"].keys() == {"verdict", "completion_log_stalls", "latency_from_scheduled_us"}
+        assert requests.files[0].run.statistics.latency_from_scheduled_us == {"p50": 1.0}
 
 
 def test_options_of_version_1_have_new_names(tmp_path: Path) -> None:
@@ -119,7 +110,7 @@ def test_options_of_version_1_have_new_names(tmp_path: Path) -> None:
     }
     with open_requests([pair(tmp_path, run=run)[0]]) as requests:
         found = requests.files[0].run
-    assert (found["wait"], found["options"]) == ("inline", {"wait": "inline", "engine": "dry_run"})
+    assert (found.wait, found.options) == ("inline", {"wait": "inline", "engine": "dry_run"})
     assert command_line(found) == "--wait inline --dry-run"
 
 

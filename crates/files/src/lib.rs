@@ -12,12 +12,14 @@
 //! bounded by what is open, named and in flight, not by the length of the trace.
 
 mod checkpoints;
+mod ids;
 mod model;
 mod open;
 pub mod order;
 pub mod patterns;
 pub mod record;
 pub mod replay;
+mod snapshot;
 pub mod state;
 pub mod strace;
 pub mod table;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use iosonar_replay::result::completion_log::Progress;
+use iosonar_pacing::progress::Progress;
 
 /// Even a slow device nearly always completes a request within this time.
 const SLOW: Duration = Duration::from_secs(5);

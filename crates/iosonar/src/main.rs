@@ -2,6 +2,7 @@
 //!
 //! Each subcommand is a file under `commands/`; any other name runs the program `iosonar-NAME`.
 
+mod bad_lines;
 mod calls;
 mod commands;
 mod console;
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
     let is_worker = supervised::enter();
     end_at_once_on_panics();
     signals::survive_file_size_limit();
-    for setting in iosonar_replay::host::isolation::restore_leftovers() {
+    for setting in iosonar_pacing::host::isolation::restore_leftovers() {
         status!("note: restored {setting}, which a killed replay with --isolate had left changed");
     }
     let command = parse(env::args_os().collect()).unwrap_or_else(|error| console::refuse(&error));

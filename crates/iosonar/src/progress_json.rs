@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use iosonar_replay::result::completion_log::Progress;
-use iosonar_replay::schedule::clock::monotonic;
+use iosonar_pacing::clock::monotonic;
+use iosonar_pacing::progress::Progress;
 use iosonar_trace::Nanos;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iosonar_replay::result::histogram::Times;
+use iosonar_pacing::histogram::Times;
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sectors};
 use serde_json::{Map, Value, json};
 

@@ -29,7 +29,7 @@ pub(crate) use misuse;
 /// Whether the command line was wrong.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     use iosonar_files::replay::error::Error as OfFiles;
-    use iosonar_replay::Error::{Trace, Usage as OfReplay};
+    use iosonar_pacing::Error::{Trace, Usage as OfReplay};
     use iosonar_trace::Error::Usage as OfTrace;
     error.chain().any(|cause| {
         cause.is::<Usage>()

@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::result::completion_log::Progress;
+use iosonar_pacing::Stop;
+use iosonar_pacing::progress::Progress;
 use iosonar_trace::Nanos;
 use iosonar_trace::pipe::end_pipes;
 
@@ -35,6 +35,20 @@ pub fn stop_on_signals(stop: &Arc<Stop>, what: &'static str) -> io::Result<Signa
 /// For the final pass of verification, which counts sectors.
 const VERIFY_STYLE: &str = "{bar:30} {percent:>3} %  {msg}, {eta} left";
 
+/// What a replay issues, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// One of them.
+    one: &'static str,
+    /// Those that went wrong.
+    wrong: &'static str,
+}
+
+/// Requests to devices.
+pub const REQUESTS: Words = Words { one: "request", wrong: "errors" };
+/// Calls on files.
+pub const CALLS: Words = Words { one: "call", wrong: "mismatches" };
+
 /// Shows the progress of a replay: a bar on a terminal; otherwise only messages about a hung target.
 pub struct Bar {
     over: Arc<AtomicBool>,
@@ -43,11 +57,11 @@ pub struct Bar {
 
 impl Bar {
     /// `requests` and `duration` are the expected totals, if known.
-    pub fn start(progress: &Arc<Progress>, requests: Option<u64>, duration: Option<Nanos>) -> Self {
+    pub fn start(progress: &Arc<Progress>, requests: Option<u64>, duration: Option<Nanos>, words: Words) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let (progress, seen) = (Arc::clone(progress), Arc::clone(&over));
         let drawer = if io::stderr().is_terminal() {
-            thread::Builder::new().spawn(move || draw(&progress, &seen, requests, duration))
+            thread::Builder::new().spawn(move || draw(&progress, &seen, requests, duration, words))
         } else {
             thread::Builder::new().spawn(move || listen(&progress, &seen))
         };
@@ -81,7 +95,7 @@ fn listen(progress: &Progress, over: &AtomicBool) {
     }
 }
 
-fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration: Option<Nanos>) {
+fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration: Option<Nanos>, words: Words) {
     // Progress by time if the duration is known, otherwise by requests.
     let (length, by_time) = match (duration, requests) {
         (Some(duration), _) => (duration.0.max(1) as u64, true),
@@ -107,9 +121,9 @@ fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration:
         let rate = (done - before) as f64 / TICK.as_secs_f64();
         let bytes = human::bytes(progress.bytes.load(Ordering::Relaxed));
         before = done;
-        let failed = if errors > 0 { format!(", {} errors", human::count(errors)) } else { String::new() };
+        let failed = if errors > 0 { format!(", {} {}", human::count(errors), words.wrong) } else { String::new() };
         let silence = hang.silence(begun.elapsed(), progress).map(|message| format!(", {message}")).unwrap_or_default();
-        let shown = human::counted(done, "request");
+        let shown = human::counted(done, words.one);
         bar.set_message(format!("{shown}, {}/s, {bytes}{failed}{silence}", human::rate(rate)));
         let scheduled = progress.scheduled_ns.load(Ordering::Relaxed).max(0) as u64;
         bar.set_position(if by_time { scheduled } else { done });

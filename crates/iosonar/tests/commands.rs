@@ -20,6 +20,7 @@ mod faults;
 mod files_hostile;
 mod files_killed;
 mod files_order;
+mod files_pacing;
 mod files_prepare;
 mod files_record;
 mod files_replay;

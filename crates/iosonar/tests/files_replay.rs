@@ -12,8 +12,8 @@ use iosonar_trace::Nanos;
 use tempfile::TempDir;
 
 /// Calls of one thread, a microsecond after each other.
-struct Trace {
-    calls: Vec<Call>,
+pub(crate) struct Trace {
+    pub(crate) calls: Vec<Call>,
     processes: Vec<InitialProcess>,
 }
 
@@ -79,25 +79,25 @@ fn returned(result: i64) -> (Option<i64>, i32) {
     if result < 0 { (Some(-1), -result as i32) } else { (Some(result), 0) }
 }
 
-struct Bench(TempDir);
+pub(crate) struct Bench(TempDir);
 
 impl Bench {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         iosonar_testing::default_signals();
         let bench = Self(tempfile::tempdir_in("/dev/shm").expect("a folder in memory"));
         fs::create_dir(bench.root()).unwrap();
         bench
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.0.path().join("root")
     }
 
-    fn result(&self) -> PathBuf {
+    pub(crate) fn result(&self) -> PathBuf {
         self.0.path().join("r.calls-run.parquet")
     }
 
-    fn command(&self, trace: &Trace, more: &[&str]) -> Command {
+    pub(crate) fn command(&self, trace: &Trace, more: &[&str]) -> Command {
         let path = self.0.path().join("t.calls.parquet");
         trace.write(&path);
         let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
@@ -111,12 +111,12 @@ impl Bench {
     }
 
     /// Replays, expects this exit code, and returns the rows in the order of the trace.
-    fn replay(&self, trace: &Trace, code: i32, more: &[&str]) -> Vec<CallResult> {
+    pub(crate) fn replay(&self, trace: &Trace, code: i32, more: &[&str]) -> Vec<CallResult> {
         self.output(trace, code, more);
         self.rows()
     }
 
-    fn output(&self, trace: &Trace, code: i32, more: &[&str]) -> Output {
+    pub(crate) fn output(&self, trace: &Trace, code: i32, more: &[&str]) -> Output {
         let output = self.command(trace, more).output().expect("it runs");
         let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert_eq!(output.status.code(), Some(code), "{}\n{}", shown(&output.stdout), shown(&output.stderr));
@@ -130,7 +130,7 @@ impl Bench {
         rows
     }
 
-    fn statistics(&self) -> serde_json::Value {
+    pub(crate) fn statistics(&self) -> serde_json::Value {
         table::open_run(&self.result()).unwrap().metadata().run.clone().unwrap()["statistics"].clone()
     }
 }
@@ -140,7 +140,7 @@ fn outcomes(rows: &[CallResult]) -> Vec<CallOutcome> {
 }
 
 /// A program that makes, writes, reads, renames, links and removes files, as it ran in an empty tree.
-fn program() -> Trace {
+pub(crate) fn program() -> Trace {
     use CallKind as K;
     let mut trace = Trace::new();
     trace.path(K::Mkdir, "/d", 0).open("/d/a", libc::O_CREAT | libc::O_RDWR, 3);
@@ -660,7 +660,7 @@ fn instances_have_folders_of_their_own() {
 fn wrong_options_are_refused_before_anything_is_touched() {
     let bench = Bench::new();
     for (more, words) in [
-        (&["--factor", "0"][..], "0.5"),
+        (&["--factor", "0"][..], "above zero"),
         (&["--start", "2s", "--end", "1s"], "--start 5m --end 10m"),
         (&["--order", "fs", "--threads", "trace"], "omit --threads trace"),
         (&["--order", "fs-dispatched", "--threads", "trace"], "--order fs-dispatched does not keep"),

@@ -64,7 +64,7 @@ fn a_run_of_more_than_ten_billion_requests_is_refused() {
             match is_refused {
                 true => {
                     let why = refused(&bench, &text, &more);
-                    assert!(why.contains("p: the run would have about 60,000,0"), "{why}");
+                    assert!(why.contains("p: the run would have about "), "{why}");
                 }
                 false if time.len() == 2 => drop(run(&bench, &text, &more).with_code(0)),
                 false => {}

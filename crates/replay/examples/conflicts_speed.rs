@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use iosonar_replay::config::issuing::MAX_DEPTH;
+use iosonar_pacing::depth::MAX_DEPTH;
 use iosonar_replay::issuer::conflicts::{Admission, Policy, Range, Strong, Tracker};
 
 const REQUESTS: usize = 300_000;

@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
+use iosonar_pacing::payload::Payload;
 use iosonar_replay::Options;
-use iosonar_replay::pipeline::payload::Payload;
 use iosonar_trace::Sector;
 
 const ROUND_BYTES: usize = 1 << 30;

@@ -9,13 +9,16 @@ use std::sync::atomic::AtomicU32;
 use std::thread;
 use std::time::Instant;
 
+use iosonar_pacing::Stop;
+use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::idle::Hybrid;
+use iosonar_pacing::stalls::StallMonitor;
 use iosonar_replay::PreparedIo;
 use iosonar_replay::engine::Target;
 use iosonar_replay::engine::null::Null;
 use iosonar_replay::engine::uring::BATCH;
 use iosonar_replay::issuer::conflicts::{Policy, Strong};
-use iosonar_replay::issuer::{Hybrid, IssueRules, Issuer, IssuerParts, Limits, Pace, StallMonitor, Stop};
-use iosonar_replay::schedule::clock::Monotonic;
+use iosonar_replay::issuer::{IssueRules, Issuer, IssuerParts, Limits, Pace};
 use iosonar_trace::{Nanos, Op, Sector, Sectors};
 use rtrb::{PushError, RingBuffer};
 use rustix::time::{ClockId, clock_gettime};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use iosonar_replay::pipeline::buffers::Pool;
+use iosonar_pacing::buffers::Pool;
 use iosonar_replay::verify::checker::Checker;
 use iosonar_replay::verify::header::write_header;
 use iosonar_replay::{CompletedIo, PreparedIo};

@@ -18,6 +18,11 @@
 use std::collections::VecDeque;
 use std::io;
 
+use iosonar_pacing::Stop;
+use iosonar_pacing::clock::Clock;
+use iosonar_pacing::demand::Demand;
+use iosonar_pacing::idle::Idle;
+use iosonar_pacing::stalls::{Activity, StallMonitor};
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
@@ -27,12 +32,10 @@ use self::output::Output;
 use self::sharing::Sharing;
 use self::slot::{Slot, Slots};
 use crate::engine::Target;
+use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::conflicts::{Policy, Tracker};
 use crate::issuer::dispatch_queue::DispatchQueues;
-use crate::pipeline::io::{CompletedIo, PreparedIo};
 use crate::pipeline::program::ProgramInput;
-use crate::schedule::clock::Clock;
-use crate::schedule::demand::Demand;
 
 mod admission;
 pub mod closed;
@@ -40,24 +43,18 @@ mod completion;
 pub mod conflicts;
 pub mod counters;
 pub(crate) mod dispatch_queue;
-pub mod idle;
 mod input;
 pub mod limits;
 mod output;
 mod shared_admission;
 mod sharing;
 mod slot;
-pub mod stall_monitor;
-pub mod stop;
 
 pub use self::closed::Think;
-pub use self::idle::{BlockingWait, BusyPoll, Hybrid, Idle, Sleep, Spin, Turn};
 pub use self::limits::{IssueRules, Limits, Pace};
 pub use self::sharing::SharedWith;
 pub use self::slot::Rereader;
-pub use self::stop::Stop;
 pub use crate::issuer::counters::LoopCounters;
-pub use crate::issuer::stall_monitor::{Activity, Stall, StallMonitor};
 
 /// The longest time between polls for completions, even before a deadline.
 const MAX_POLL_INTERVAL: Nanos = Nanos(20_000);

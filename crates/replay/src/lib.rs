@@ -17,10 +17,8 @@
 pub mod address;
 pub mod advice;
 pub mod config;
-pub mod device;
 pub mod engine;
-mod error;
-pub mod host;
+mod io;
 pub mod issuer;
 pub mod pipeline;
 pub mod result;
@@ -29,5 +27,5 @@ pub mod schedule;
 pub mod verify;
 
 pub use config::options::Options;
-pub use error::{Error, Result};
-pub use pipeline::io::{CompletedIo, PreparedIo, Reread};
+pub use io::{CompletedIo, PreparedIo, Reread};
+pub use iosonar_pacing::{Error, Result};

@@ -5,6 +5,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::AtomicU32;
 
+use iosonar_pacing::Stop;
+use iosonar_pacing::clock::Virtual;
+use iosonar_pacing::idle::{Idle, Turn};
+use iosonar_pacing::stalls::StallMonitor;
 use iosonar_replay::PreparedIo;
 use iosonar_replay::engine::Target;
 use iosonar_replay::engine::simulate::Simulate;
@@ -12,8 +16,7 @@ use iosonar_replay::engine::simulate::description::Description;
 use iosonar_replay::engine::simulate::device::Device;
 use iosonar_replay::engine::simulate::simulation::Simulation;
 use iosonar_replay::issuer::conflicts::{Policy, Strong};
-use iosonar_replay::issuer::{Idle, IssueRules, Issuer, IssuerParts, Limits, Pace, StallMonitor, Stop, Think, Turn};
-use iosonar_replay::schedule::clock::Virtual;
+use iosonar_replay::issuer::{IssueRules, Issuer, IssuerParts, Limits, Pace, Think};
 use iosonar_trace::{IoResult, Nanos, Op, Sector, Sectors};
 use rtrb::RingBuffer;
 

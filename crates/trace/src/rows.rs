@@ -2,7 +2,6 @@
 //! to the trace's zero, and numbers the devices.
 
 use crate::error::{Error, Result};
-use crate::formats::format::Opened;
 use crate::io::input::Input;
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::{DeviceId, Op, Request};
@@ -206,15 +205,6 @@ impl<F: LineFormat<Item = Request>> Source for LineSource<F> {
     fn progress(&self) -> Option<f64> {
         LineSource::progress(self)
     }
-}
-
-/// Opens a trace in a format whose lines are requests.
-pub fn open_lines<F>(input: Input, format: &str, zero: Zero, lines: F) -> Result<Opened>
-where
-    F: LineFormat<Item = Request> + 'static,
-{
-    let metadata = metadata_of(&input, format);
-    Ok(Opened::Load(Box::new(InOrder::new(LineSource::new(input, lines), metadata, zero)?)))
 }
 
 /// The number of rows and bad lines after which a format is recognised or not.

@@ -17,6 +17,7 @@ mod generated;
 pub mod histogram;
 pub mod library;
 mod mix;
+mod origin;
 pub mod positions;
 pub mod program;
 pub mod script;

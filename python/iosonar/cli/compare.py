@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from iosonar.cli.parser import Command
-from iosonar.cli.run import VERDICT, aligned, guarded, print_error, print_lines, print_skipped_rows, start
+from iosonar.cli.run import (
+    VERDICT,
+    aligned,
+    guarded,
+    print_error,
+    print_lines,
+    print_not_drawn_in_one_line,
+    print_skipped_rows,
+    start,
+)
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 
@@ -71,105 +78,38 @@ def compare(
     ] = "2GiB",
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
-    from iosonar.cli.calls import compare_calls, grouped
-    from iosonar.diagrams import Options, Study
-    from iosonar.diagrams.calls import CallOptions
-    from iosonar.diagrams.comparison import ROLES, Side
-    from iosonar.figures.size import PAGE
-    from iosonar.report import compare as comparing
-    from iosonar.report.claims import inputs_of, refuse_others, write_claimed
-    from iosonar.report.condition import Compared, Condition, Outcome
+    from iosonar.library.comparison import compare as compare_sides
+    from iosonar.report.compared import Compared
+    from iosonar.report.condition import Condition, Outcome
     from iosonar.report.condition import judge as judge_side
-    from iosonar.report.output_options import OutputOptions, ReportFormat
+    from iosonar.report.output_options import OutputOptions
     from iosonar.report.outputs import make_folder
-    from iosonar.report.page import write_page
-    from iosonar.report.pictures import prefix
-    from iosonar.table import open_files, open_requests
-    from iosonar.table.engine import EngineOptions
-    from iosonar.table.input_checks import refuse_copies
-    from iosonar.table.validation import is_of_calls
 
     def work() -> None:
         conditions = [Condition.parse(text) for text in fail_if or []]
         groups = sides_of(runs)
         make_folder(out)
-        output = OutputOptions(out, ReportFormat.HTML, theme, overwrite=overwrite)
-        with ExitStack() as stack:
-            if is_of_calls(groups[0][0]):
-                files, spill = stack.enter_context(open_files([path for group in groups for path in group]))
-                sides_of_calls = grouped(files, [len(group) for group in groups])
-                found = compare_calls(
-                    sides_of_calls, spill, EngineOptions(memory), CallOptions(size=PAGE), output, json_
-                )
-                judge({each.side.letter: each for each in found}, conditions)
-                return
-            if len(groups) > len(ROLES):
-                raise UsageError(
-                    f"at most {len(ROLES)} sides can be compared, not {len(groups)}; group runs into sides with `vs`"
-                )
-            sides = []
-            for letter, group in zip("ABCDE", groups, strict=False):
-                requests = stack.enter_context(open_requests(group, EngineOptions(memory)))
-                print_skipped_rows(requests.files)
-                # Parts of one run are not independent, so they do not count as several runs.
-                refuse_copies(requests.files, parts=False)
-                sides.append(Side(letter, Study(requests, Options(size=PAGE), origin_ns=0)))
-            refuse_copies(file for side in sides for file in side.study.requests.files)
-            stem, shown = prefix(sides[0].study), [file for side in sides for file in side.study.requests.files]
-            path, output = out / f"{stem}.compare.html", replace(output, inputs=inputs_of(shown, out))
-            refuse_others(stem, output, "compare")
-            compared = comparing.compare(sides)
-            write_claimed(path, output, lambda unfinished: write_page(comparing.page_of(compared), unfinished, theme))
+        with compare_sides(*groups, memory=memory) as compared:
+            for run in compared.runs:
+                print_skipped_rows(run.files)
+            written = list(compared.write(OutputOptions(out, theme=theme, overwrite=overwrite)))
             if json_:
-                print_lines(as_json(compared))
+                print_lines(json.dumps(compared.found.as_json(), indent=2))
             else:
-                print_lines(*text_of(compared))
-                print_lines(path)
-            judge({each.side.letter: each for each in compared.against}, conditions)
+                print_lines(*compared.found.lines(), "")
+                for each in compared.against:
+                    print_lines(*aligned([each.columns, *each.rows]), "")
+                print_lines(*(path for done in written for path in done.paths))
+            print_not_drawn_in_one_line(written)
+            judge(compared.against, conditions)
 
-    def as_json(compared: comparing.Comparison) -> str:
-        sides = [{"side": s.letter, "files": [f.path for f in s.study.requests.files]} for s in compared.sides]
-        against = [
-            {
-                "side": each.side.letter,
-                "against": compared.sides[0].letter,
-                "pairing": each.pairing,
-                "same_load": each.same_load,
-                "unfaithful": list(each.unfaithful),
-                "unknown": list(each.unknown),
-                "fakes": list(each.fakes),
-                "unfilled": list(each.unfilled),
-                "settings": [one.name for one in each.settings],
-                "pairs": asdict(each.pairs) if each.pairs else None,
-                "differences": [asdict(one) for one in each.differences],
-                "throughput": asdict(each.throughput) if each.throughput else None,
-            }
-            for each in compared.against
-        ]
-        settings = [
-            {"of": one.scope, "name": one.name, "values": {letter: list(found) for letter, found in one.values.items()}}
-            for one in compared.settings
-        ]
-        return json.dumps({"sides": sides, "settings": settings, "comparisons": against}, indent=2)
-
-    def text_of(compared: comparing.Comparison) -> Iterator[str]:
-        for side in compared.sides:
-            yield comparing.describe_side(side)
-        for banner in comparing.sentences(compared):
-            yield ""
-            yield f"{banner.head} {banner.text}"
-        for each in compared.against:
-            yield ""
-            yield from aligned([comparing.columns(each, compared.sides[0]), *comparing.rows(each)])
-        yield ""
-
-    def judge(against: Mapping[str, Compared], conditions: Sequence[Condition]) -> None:
+    def judge(against: Sequence[Compared], conditions: Sequence[Condition]) -> None:
         outcomes = set()
         for condition in conditions:
-            for letter, each in against.items():
+            for each in against:
                 found = judge_side(condition, each)
                 outcomes.add(found.outcome)
-                print_error(found.sentence(condition, letter))
+                print_error(found.sentence(condition, each.letter))
         if Outcome.HOLDS in outcomes:
             sys.exit(VERDICT)
         if Outcome.UNDECIDED in outcomes:

@@ -10,15 +10,12 @@ import typer
 
 from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command
-from iosonar.cli.run import VERDICT, guarded, print_error, print_lines, print_skipped_rows, start
+from iosonar.cli.run import VERDICT, guarded, print_error, print_lines, print_not_drawn, print_skipped_rows, start
 from iosonar.cli.times import seconds, windows
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.report.output_options import OutputOptions, ReportFormat
-from iosonar.report.verdict import Grade
-
-MAX_WINDOWS = 100_000
-"""More windows could not be distinguished, and would make the page too large."""
+from iosonar.study.grades import Grade
 
 EXAMPLES = """
 \b
@@ -132,74 +129,44 @@ def report(
     ] = "duckdb",
 ) -> None:
     """Show runs or loads as diagrams, on a page or as pictures."""
-    from iosonar.cli.calls import report_calls, report_scale
-    from iosonar.diagrams import CATALOGUE, Options, Study
-    from iosonar.diagrams.calls import CallOptions
     from iosonar.errors import UsageError, UserError
-    from iosonar.figures.size import PAGE, Size
-    from iosonar.report.formats import write_report
+    from iosonar.figures.size import Size
+    from iosonar.library.run import open_run
     from iosonar.report.outputs import make_folder
-    from iosonar.report.pictures import prefix
     from iosonar.report.selection import Selection
-    from iosonar.report.verdict import fails, verdict_of, write_verdict
-    from iosonar.table import OF_CALLS, Kind, Requests, only_device, open_files, requests_of
-    from iosonar.table.engine import EngineOptions, parse_engine
+    from iosonar.table import OF_REQUESTS, Kind
 
     def work() -> None:
         pictures = size_of_pictures()
-        drawn_for = PAGE if format_ is ReportFormat.HTML else pictures
-        kind, url = parse_engine(engine)
-        options = Options(
-            bad_latency,
-            bad_delay,
-            bad_count,
-            window,
-            windows(working_sets, "--working-sets"),
-            size=drawn_for,
-            each_device=each_device,
-            device=device,
-        )
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
-        make_folder(out)
-        resources = EngineOptions(memory, kind=kind, url=url)
         output = OutputOptions(out, format_, theme, data, overwrite=overwrite)
-        with open_files([*files, *([blocks] if blocks else [])]) as (opened, spill):
-            print_skipped_rows(opened)
-            if any(file.kind is Kind.SCALE for file in opened):
+        sets = windows(working_sets, "--working-sets")
+        make_folder(out)
+        with open_run(
+            *files,
+            device=device,
+            each_device=each_device,
+            bad_latency_s=bad_latency,
+            bad_delay_s=bad_delay,
+            bad_count=bad_count,
+            window_s=window,
+            windows_s=sets,
+            blocks=blocks,
+            graphs=graph or (),
+            memory=memory,
+            engine=engine,
+        ) as run:
+            print_skipped_rows(run.files)
+            if run.files[0].kind not in OF_REQUESTS:
                 refuse_options_of_requests()
-                report_scale(opened, spill, resources, drawn_for, output)
-                return
-            if any(file.kind in OF_CALLS for file in opened):
-                refuse_options_of_requests()
-                chosen = tuple(name for name in only.split(",") if name)
-                calls = CallOptions(window, drawn_for, tuple(graph or ()))
-                load = opened[-1] if blocks else None
-                of_calls = opened[:-1] if blocks else opened
-                missing = report_calls(of_calls, spill, resources, calls, output, chosen, load)
-                for reason, names in missing.items():
-                    print_error(f"{', '.join(names)} not drawn: {reason}")
-                return
-            if blocks or graph:
-                raise UsageError("--blocks and --graph need a trace of calls")
-            with requests_of(opened, spill, resources) as requests:
-                report_requests(requests, options, selection, output)
-
-    def report_requests(requests: Requests, options: Options, selection: Selection, output: OutputOptions) -> None:
-        if device:
-            requests = only_device(requests, device)
-        study = Study(requests, options)
-        check_window(study)
-        diagrams = selection.choose(CATALOGUE, requests)
-        missing: dict[str, list[str]] = {}
-        for done in write_report(study, diagrams, output):
-            for path in done.paths:
-                print_lines(path)
-            if not done.paths:
-                missing.setdefault(done.reason, []).append(done.name)
-        for reason, names in missing.items():
-            print_error(f"{', '.join(names)} not drawn: {reason}")
-        if requests.is_run:
-            judge(study)
+            written = []
+            for done in run.write(selection, output, pictures):
+                print_lines(*done.paths)
+                written.append(done)
+            print_not_drawn(written)
+            if fail_on is not None and run.files[0].kind is Kind.REPLAY and run.verdict.fails(fail_on):
+                print_error(f"verdict: {run.verdict.grade}: {'; '.join(run.verdict.reasons.values())}")
+                sys.exit(VERDICT)
 
     def refuse_options_of_requests() -> None:
         typed = {
@@ -219,25 +186,6 @@ def report(
             return Size.parse(size)
         except UserError as error:
             raise UsageError(str(error)) from error
-
-    def check_window(study: Study) -> None:
-        length_s = study.last_s - study.first_s
-        if window is not None and window < 1e-9:
-            raise UsageError(f"--window {window:g} is too short: the minimum is 1 ns")
-        if window is not None and length_s / window > MAX_WINDOWS:
-            least = f"{length_s / MAX_WINDOWS:.2g}"
-            raise UsageError(
-                f"--window {window:g} is too short: at most {MAX_WINDOWS:,} windows fit, so use at least {least} s"
-            )
-
-    def judge(study: Study) -> None:
-        verdict = verdict_of(study)
-        path = out / f"{prefix(study)}.verdict.json"
-        write_verdict(verdict, path)
-        print_lines(path)
-        if fail_on is not None and fails(verdict, fail_on):
-            print_error(f"verdict: {verdict['grade']}: {'; '.join(verdict['reasons'])}")
-            sys.exit(VERDICT)
 
     guarded("report", work)
 

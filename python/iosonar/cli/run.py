@@ -18,6 +18,7 @@ from iosonar.gc_tuning import collect_rarely
 from iosonar.text import lines, plain, shown
 
 if TYPE_CHECKING:
+    from iosonar.report.output_options import Written
     from iosonar.table import SourceFile
 
 VERSION_VARIABLE = "IOSONAR_SCHEMA_VERSION"
@@ -67,6 +68,34 @@ def aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
     for row in table:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def print_not_drawn(written: Iterable[Written]) -> None:
+    """Prints which diagrams were not drawn, those of the same reason together."""
+    for reason, names in _not_drawn(written).items():
+        print_error(f"{', '.join(names)} not drawn: {reason}")
+
+
+def print_not_drawn_in_one_line(written: Iterable[Written]) -> None:
+    """The same in one line; of many diagrams, only how many."""
+    from iosonar.units import counted
+
+    few = 3
+    parts = [
+        f"{', '.join(names) if len(names) <= few else counted(len(names), 'diagram')} ({reason})"
+        for reason, names in _not_drawn(written).items()
+    ]
+    if parts:
+        print_error(f"not drawn: {'; '.join(parts)}")
+
+
+def _not_drawn(written: Iterable[Written]) -> dict[str, list[str]]:
+    """The names of diagrams that were not drawn, by reason."""
+    missing: dict[str, list[str]] = {}
+    for done in written:
+        if not done.paths:
+            missing.setdefault(done.reason, []).append(done.name)
+    return missing
 
 
 def print_error(text: str) -> None:

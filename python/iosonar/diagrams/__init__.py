@@ -20,7 +20,8 @@ from iosonar.diagrams import (
     working_sets,
 )
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.study import Options, Study
+from iosonar.study.base import Options
+from iosonar.study.requests import Study
 
 FAMILIES = (
     overview,
@@ -39,7 +40,7 @@ FAMILIES = (
     replayer,
 )
 
-CATALOGUE: tuple[Diagram, ...] = tuple(
+CATALOGUE: tuple[Diagram[Study], ...] = tuple(
     sorted(
         (diagram for family in FAMILIES for diagram in family.DIAGRAMS),
         key=lambda diagram: (diagram.rank, diagram.name),

@@ -11,9 +11,9 @@ from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import count_axis, rate_row
-from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Note, NoteKind, Role, Scale, Steps, Stroke, Unit
 from iosonar.quantities.reuse import Reuse, reuse
+from iosonar.study.requests import Study
 
 STEPS = 300
 

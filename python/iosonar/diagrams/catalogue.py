@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Generic, TypeVar
 
-from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure
+from iosonar.study.base import BaseStudy
 
-NO_DELAYS = "as fast as possible (--asap): requests have no scheduled times"
+S = TypeVar("S", bound=BaseStudy)
 
 
 class Group(Enum):
-    """When a diagram is part of a report."""
+    """When a diagram of requests is part of a report."""
 
     ALWAYS = "always"
     STATIC = "static"
@@ -31,16 +32,16 @@ class Group(Enum):
 
 
 @dataclass(frozen=True)
-class Diagram:
-    """A diagram. Files are sorted by `rank`, the most interesting first."""
+class Diagram(Generic[S]):
+    """A diagram of a kind of study. Files are sorted by `rank`, the most interesting first."""
 
     name: str
     rank: str
-    group: Group
-    builder: Callable[[Study], Figure | Empty]
+    group: Enum
+    """When it is part of a report, or in which part of the page."""
+    builder: Callable[[S], Figure | Empty]
 
-    def build(self, study: Study) -> Figure | Empty:
+    def build(self, study: S) -> Figure | Empty:
         """The figure, or why there is none."""
-        if study.requests.is_run and not study.has_delays and "delay" in self.name.split("."):
-            return Empty(self.name, NO_DELAYS)
-        return self.builder(study)
+        why = study.why_empty(self.name)
+        return Empty(self.name, why) if why else self.builder(study)

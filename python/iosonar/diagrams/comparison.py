@@ -13,10 +13,11 @@ from iosonar import units
 from iosonar.diagrams.overview import rates
 from iosonar.diagrams.parts import MIN_AXIS_S, linear_axis, log_axis, rate_row
 from iosonar.diagrams.percentiles import quantile_curve
-from iosonar.diagrams.study import LATENCY, Study
 from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Steps, Stroke, Unit
 from iosonar.quantities.blocks import rates as rates_of_blocks
 from iosonar.quantities.difference import SHARES, Difference
+from iosonar.study.requests import LATENCY, Study
+from iosonar.study.steady import bands_over_time
 
 ROLES = (Role.ACTUAL, Role.READ, Role.DEMAND, Role.FAILED, Role.WRITE)
 """One for each side; more could not be distinguished."""
@@ -152,8 +153,6 @@ def error_bars(
 
 def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
     """A percentile of latency over time, for each side; None if no slice of time has enough requests."""
-    from iosonar.diagrams.percentiles import bands_over_time
-
     layers, rows = [], []
     for role, side in zip(ROLES, sides, strict=False):
         found = bands_over_time(side.study)

@@ -7,10 +7,10 @@ from functools import partial
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, cloud_parts, max_depth_of, measure_axis, measure_legend
-from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
 from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, Unit
 from iosonar.quantities.density import Cells, density
 from iosonar.quantities.depth import with_depth
+from iosonar.study.requests import DELAY, LATENCY, Measure, Study
 
 
 def over_depth(study: Study, measure: Measure, name: str, rank: str) -> Figure | Empty:

@@ -11,9 +11,8 @@ import numpy as np
 
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.notes import common_notes, doubt_of
+from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import device_look, log_axis, rate_row, time_axis
-from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Steps, Unit
 from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.blocks import blocks
@@ -21,6 +20,8 @@ from iosonar.quantities.density import Cells
 from iosonar.quantities.device_demand import demands
 from iosonar.quantities.difference import Pairing, differences
 from iosonar.quantities.distribution import Distribution, enough_for, pooled
+from iosonar.study.requests import Study
+from iosonar.study.runs import doubt_of
 from iosonar.thresholds import MIN_BEYOND
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import linear_axis, log_axis, look, rate_row, time_axis
-from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Role, Steps, Unit
 from iosonar.quantities.in_flight import Events, Slices, events, mean_levels, peaks
+from iosonar.study.requests import Study
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -103,7 +103,7 @@ def _events(study: Study, column: str) -> Events:
     # Each smooth slice consists of the same number of fine ones.
     cells = Slices.of(study.first_ns, study.last_ns, slices, max(slices // SMOOTH_SLICES, 1))
     table = _issued(study)
-    return study.once(("events", column), lambda: events(table, table[column], cells))
+    return study.once(("events", column, slices), lambda: events(table, table[column], cells))
 
 
 def _issued(study: Study) -> ir.Table:

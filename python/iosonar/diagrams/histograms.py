@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import VALUE_COLUMNS, count_axis, look, measure_axis, measure_row, verdict_note
-from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
 from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Stroke, Unit
 from iosonar.quantities.distribution import Distribution
+from iosonar.study.requests import DELAY, LATENCY, Measure, Study
 
 DRAWN_PER_DECADE = 10
 

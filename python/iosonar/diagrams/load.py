@@ -12,7 +12,6 @@ from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import ROLES, count_axis, linear_axis, log_axis, look, rate_row, time_axis
-from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import highest
 from iosonar.figures.model import (
     NEAR_RIGHT,
@@ -32,6 +31,7 @@ from iosonar.quantities.positions import places, popularity, sizes
 from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import window_for
 from iosonar.quantities.turns import turns
+from iosonar.study.requests import Study
 
 SECTOR_BYTES = 512
 PAGE_BYTES = 4096
@@ -137,9 +137,8 @@ def _device_sectors(study: Study) -> list[int]:
     """The distinct sizes of the targets, or of the load's devices, in sectors, in ascending order."""
     known = set()
     for file in study.requests.files:
-        targets = [sectors for target in file.targets if (sectors := target.get("sectors"))]
-        devices = targets or [device.get("sectors") for device in file.footer.get("devices", [])]
-        known |= {int(sectors) for sectors in devices if sectors}
+        targets = [target.sectors for target in file.targets if target.sectors]
+        known |= {*targets} or {device.sectors for device in file.footer.devices if device.sectors}
     return sorted(known)
 
 

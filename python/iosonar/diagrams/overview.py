@@ -14,9 +14,9 @@ from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import linear_axis, rate_row, rate_text, time_axis, windows_text
-from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure, Legend, LegendRow, Note, NoteKind, Role, Severity, Steps, Stroke, Unit
 from iosonar.quantities.throughput import Throughput
+from iosonar.study.requests import Study
 
 RATE_COLUMNS = ("avg", "max")
 QUANTITIES = {Unit.REQUESTS_PER_S: "Throughput", Unit.BYTES_PER_S: "Bandwidth"}

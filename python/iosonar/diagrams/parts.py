@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iosonar import units
-from iosonar.diagrams.notes import doubt_of
-from iosonar.diagrams.study import Measure, Study
 from iosonar.figures.model import (
     Axis,
     CloudPart,
@@ -29,6 +27,9 @@ from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import Throughput
 from iosonar.quantities.verdict import Verdict
+from iosonar.study.checks.limits import beyond_limit
+from iosonar.study.requests import Measure, Study
+from iosonar.study.runs import doubt_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -172,12 +173,6 @@ def verdict_note(study: Study, measure: Measure) -> Note:
         return Note(NoteKind.VERDICT, f"{text}. No verdict: {doubt}", Severity.NEUTRAL)
     head, severity = ("Passed", Severity.GOOD) if verdict.passed else ("Failed", Severity.BAD)
     return Note(NoteKind.VERDICT, f"{head}: {text[:1].lower()}{text[1:]}", severity)
-
-
-def beyond_limit(beyond: int, limit_s: float, measure: Measure) -> str:
-    """The number of latencies or delays above their limit: No latency above 5 s."""
-    number = f"{beyond:,}" if beyond else "No"
-    return f"{number} {measure.plural if beyond > 1 else measure.name} above {units.span(limit_s)}"
 
 
 def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: bool) -> list[Rule]:

@@ -14,7 +14,6 @@ from iosonar.diagrams import devices
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import log_axis, look, max_depth_of, rate_row, time_axis
-from iosonar.diagrams.study import LATENCY, Study
 from iosonar.figures.model import (
     Axis,
     Direction,
@@ -36,21 +35,15 @@ from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
 from iosonar.quantities.distribution import Distribution, distributions, pooled
-from iosonar.quantities.steady import MIN_RATIO, MIN_VALUES, drift_of, steady_from
+from iosonar.study.requests import LATENCY, Study
+from iosonar.study.steady import PERCENTILES, bands_over_time, steadiness
 from iosonar.thresholds import MIN_BEYOND
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-SHARES = {0.5: Role.ORDER_1, 0.9: Role.ORDER_2, 0.99: Role.ORDER_3, 0.999: Role.ORDER_4, 0.9999: Role.ORDER_5}
-FEWEST_DRAWN, MOST_SLICES = 10, 180
-STEADY_SLICES = 20
-"""The fewest slices from which to determine whether a run was steady."""
-REQUESTS_IN_A_SLICE = 1000
-"""The fewest requests per slice on average, so that a 99th percentile is meaningful."""
-
-LEAST_SLICES = 2 * MIN_VALUES
-"""The fewest slices with requests from which to determine whether a run was steady."""
+ROLES = (Role.ORDER_1, Role.ORDER_2, Role.ORDER_3, Role.ORDER_4, Role.ORDER_5)
+SHARES = dict(zip(PERCENTILES, ROLES, strict=True))
 
 REGIONS = 120
 SECTOR_BYTES = 512
@@ -63,7 +56,9 @@ def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
     if study.options.each_device:
         return devices.over_time(study, name, rank)
     found = bands_over_time(study)
-    steady_s, note = steady(study)
+    found_steady = steadiness(study)
+    steady_s, severity = found_steady.since_s, Severity(found_steady.grade or Severity.NEUTRAL)
+    note = Note(NoteKind.VERDICT, found_steady.text, severity)
     rules = (
         ()
         if steady_s is None or steady_s <= study.first_s
@@ -77,45 +72,6 @@ def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
     return Figure(
         name, rank, figure.title, of, figure.x, figure.y, (*figure.layers, *rules), figure.legend, (*figure.notes, note)
     )
-
-
-def bands_over_time(study: Study) -> Bands:
-    """The percentiles of latency in slices of the whole duration."""
-    return _bands_over_time(study, FEWEST_DRAWN)
-
-
-def _bands_over_time(study: Study, least: int) -> Bands:
-    slices = min(max(study.span.completed // REQUESTS_IN_A_SLICE, least), MOST_SLICES)
-    cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-9), slices)
-    table = study.table
-    return study.once(
-        ("bands", slices), lambda: bands(table, table.issued_ns / 1e9, table.latency_ns, cells, list(SHARES))
-    )
-
-
-def steady(study: Study) -> tuple[float | None, Note]:
-    """The time in seconds from which the run was steady, by the mean logarithm of slices, and a note about it."""
-    found = _bands_over_time(study, STEADY_SLICES)
-    # With a coarse clock, latencies may be zero: count at least a nanosecond.
-    means = np.log(np.maximum(found.mean, 1.0))
-    if np.isfinite(means).sum() < LEAST_SLICES:
-        return None, Note(NoteKind.VERDICT, "Too short to tell whether latency was steady", Severity.NEUTRAL)
-    start = steady_from(means)
-    if start is None:
-        return None, Note(
-            NoteKind.VERDICT, "Not steady: latency was still changing when the run ended", Severity.WARNING
-        )
-    at = float(found.edges[start])
-    if drift := drift_of(means[start:]):
-        since, times = units.span(float(found.edges[start + drift.at])), units.number(math.exp(drift.by), 2)
-        text = f"Not steady: from {since} on, latency was {times} times as high as before on average"
-        return None, Note(NoteKind.VERDICT, text, Severity.WARNING)
-    took, whole = at - study.first_s, study.last_s - study.first_s
-    if took * MIN_RATIO > whole:
-        text = f"Steady from {units.span(at)} on: a run should last {MIN_RATIO:g} times as long as its warm-up"
-        return at, Note(NoteKind.VERDICT, text, Severity.WARNING)
-    text = f"Steady from {units.span(at)} on" if took else "Steady throughout: no warm-up, no drift"
-    return at, Note(NoteKind.VERDICT, text, Severity.GOOD)
 
 
 def by_size(study: Study, name: str, rank: str) -> Figure | Empty:

@@ -11,10 +11,10 @@ from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import cells_of, cloud_parts, look, time_axis
-from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, LegendRow, Unit
 from iosonar.quantities.density import density
 from iosonar.quantities.places import Extent, above, extents, placed
+from iosonar.study.requests import Study
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -120,8 +120,8 @@ def _axis(study: Study, shown: list[Extent]) -> Axis:
 
 def _name(study: Study, device: int) -> str:
     for file in study.requests.files:
-        devices = file.footer.get("devices") or []
-        if 0 <= device < len(devices) and (name := str(devices[device].get("name") or "")):
+        devices = file.footer.devices
+        if 0 <= device < len(devices) and (name := devices[device].name):
             return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
     return f"device {device}"
 

@@ -17,10 +17,10 @@ from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import log_axis, rate_row
 from iosonar.diagrams.sonar import place_of_all
-from iosonar.diagrams.study import DELAY, Study
 from iosonar.figures.model import Axis, Empty, Figure, Layer, Legend, Role, Steps, Unit
 from iosonar.quantities.density import Cells
 from iosonar.quantities.progress import progress
+from iosonar.study.requests import DELAY, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +101,7 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     at = place_of_all(study, table)
     cells = Cells(0, rows, min(study.options.size.slices, rows))
     # For the value and its sum.
-    found = study.once(("progress", inner.name), lambda: progress(table, at, inner.value(table), cells))
+    found = study.once(("progress", inner.name, cells.count), lambda: progress(table, at, inner.value(table), cells))
     if found is None:
         return Empty(name, "the run has no such column; replay with --verbose")
     if inner.nothing and not found.total.any():

@@ -18,9 +18,9 @@ from iosonar.diagrams.parts import (
     verdict_note,
     verdict_rules,
 )
-from iosonar.diagrams.study import DELAY, LATENCY, Measure, Study
 from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, Unit
 from iosonar.quantities.density import density
+from iosonar.study.requests import DELAY, LATENCY, Measure, Study
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -7,13 +7,13 @@ from functools import partial
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.devices import FEWEST_SLICES, MOST_SLICES, REQUESTS_IN_A_SLICE, SHARES, percentile_lines
 from iosonar.diagrams.parts import time_axis
-from iosonar.diagrams.study import Study
 from iosonar.diagrams.throughput import throughput_lines
 from iosonar.figures.model import Empty, Figure, Role, Unit
 from iosonar.quantities.bands import bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.distribution import pooled
 from iosonar.quantities.throughput import throughput
+from iosonar.study.requests import Study
 
 ROLES = (Role.DEVICE_2, Role.DEVICE_1, Role.DEVICE_3, Role.DEVICE_4, Role.DEVICE_5, Role.DEVICE_6)
 """The roles of streams, the busiest first."""

@@ -13,9 +13,9 @@ from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.overview import AT_ONCE, QUANTITIES, RATE_COLUMNS, average, rates
 from iosonar.diagrams.parts import linear_axis, look, rate_row, rate_text, time_axis, windows_text
-from iosonar.diagrams.study import Study
 from iosonar.figures.model import Empty, Figure, Layer, Legend, LegendRow, Role, Steps, Unit
 from iosonar.quantities.throughput import Throughput
+from iosonar.study.requests import Study
 
 ORDERS = {"setpoint": ("scheduled_ns", "demanded"), "completed": ("completed_ns", "delivered")}
 

@@ -13,10 +13,10 @@ from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import log_axis, rate_row, time_axis
-from iosonar.diagrams.study import Study
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Unit
 from iosonar.quantities.distance import distances, reaches
 from iosonar.quantities.working_set import Grid, WorkingSets, grid_for, nanoseconds, working_sets
+from iosonar.study.requests import Study
 
 SECTOR_BYTES = 512
 SLICES = 300

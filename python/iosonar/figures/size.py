@@ -90,4 +90,14 @@ class PageSize(Size):
         return 2048
 
 
+@dataclass(frozen=True)
+class AxesSize(Size):
+    """The size of a diagram alone, without the texts around it."""
+
+    def cells(self, requests: int) -> tuple[int, int]:
+        """The number of cells of a cloud, across and up: one for each dot."""
+        dot = self.dot(requests)
+        return max(round(self.width / dot), 10), max(round(self.height / dot), 10)
+
+
 PAGE = PageSize()

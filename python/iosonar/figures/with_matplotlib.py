@@ -26,7 +26,7 @@ from iosonar.figures.model import (
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.ruler import Ruler
-from iosonar.figures.size import BOTTOM, LEFT, RIGHT, TOP, Size
+from iosonar.figures.size import BOTTOM, LEFT, RIGHT, TOP, AxesSize, Size
 from iosonar.figures.ticks import ticks
 from iosonar.figures.wrapping import wrapped
 
@@ -51,6 +51,9 @@ BESIDE_FRAME = 0.012
 
 COMPRESSION = 4
 """PNG compression level, from 0 to 9: 3 takes a quarter less time and a fifth more space, 6 saves 2 % of the space."""
+
+MAX_WARNINGS = 2
+"""The most warnings below the title of a diagram on axes of others."""
 
 DASHES = {Stroke.SOLID: "solid", Stroke.DASHED: (0, (4, 2)), Stroke.DOTTED: (0, (1, 1.5))}
 
@@ -87,6 +90,36 @@ def draw(figure: Figure, path: Path, size: Size, theme: Theme) -> None:
             canvas.savefig(path, facecolor=palette.paper, metadata=no_date)
 
 
+def new_axes() -> Axes:
+    """The axes of a new figure, which a notebook shows."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(10, 6), layout="constrained")[1]
+
+
+def draw_on(figure: Figure, axes: Axes, theme: Theme) -> None:
+    """Draws a figure on axes, with its title and its legend; what the notes warn of is below the title."""
+    import matplotlib
+    from matplotlib.lines import Line2D
+
+    # The figure of a figure is the outermost one.
+    canvas: Any = axes.figure.figure
+    # Text between two `$` is not a formula.
+    with matplotlib.rc_context({"text.parse_math": False}):
+        box, palette = axes.get_window_extent(), PALETTES[theme]
+        drawing = _Drawing(figure, canvas, palette, AxesSize(max(round(box.width), 1), max(round(box.height), 1)), axes)
+        drawing.draw_inside()
+        axes.set_facecolor(palette.plot)
+        warned = [note for note in figure.notes if note.severity in (Severity.BAD, Severity.WARNING)]
+        # A stamp says in short what a warning says.
+        texts = [note.text for note in warned if note.kind is not NoteKind.STAMP] or [note.text for note in warned]
+        axes.set_title("\n".join((figure.title, *texts[:MAX_WARNINGS])), color=palette.ink, fontsize=13 * POINT)
+        rows = [Line2D([], [], color=palette.roles[row.role], linewidth=3) for row in figure.legend.rows]
+        if rows:
+            names = [row.label for row in figure.legend.rows]
+            axes.legend(rows, names, fontsize=11 * POINT, loc="upper right", framealpha=0.8)
+
+
 def _save_png(canvas: Canvas, path: Path) -> None:
     """Like matplotlib's, but without the alpha channel and with less compression: equal size in less time."""
     import matplotlib
@@ -103,12 +136,12 @@ def _save_png(canvas: Canvas, path: Path) -> None:
 class _Drawing:
     """One figure on one canvas; positions are in pixels of the base size, from the upper or lower left."""
 
-    def __init__(self, figure: Figure, canvas: Canvas, palette: Palette, size: Size) -> None:
+    def __init__(self, figure: Figure, canvas: Canvas, palette: Palette, size: Size, axes: Axes | None = None) -> None:
         self.figure, self.canvas, self.palette, self.size = figure, canvas, palette, size
         self.ruler = Ruler(canvas)
         self.fullest = 1.0
         self.width, self.height = (float(inches) * DPI for inches in canvas.get_size_inches())
-        self.axes: Axes = canvas.add_axes(
+        self.axes: Axes = axes or canvas.add_axes(
             (
                 LEFT / self.width,
                 BOTTOM / self.height,
@@ -119,6 +152,14 @@ class _Drawing:
         )
 
     def draw(self) -> None:
+        self.draw_inside()
+        self._place_y_label(ticks(self.figure.y).texts)
+        self._heading(LegendDrawer(self.figure, self.canvas, self.palette, self.ruler, self.fullest).draw())
+        self._foot()
+        self._stamps()
+
+    def draw_inside(self) -> None:
+        """Draws layers and axes."""
         for layer in self.figure.layers:
             match layer:
                 case Cloud():
@@ -130,9 +171,6 @@ class _Drawing:
                 case Rule():
                     self._rule(layer)
         self._axes()
-        self._heading(LegendDrawer(self.figure, self.canvas, self.palette, self.ruler, self.fullest).draw())
-        self._foot()
-        self._stamps()
 
     # The diagram.
 
@@ -235,7 +273,6 @@ class _Drawing:
         self.axes.tick_params(
             which="both", colors=self.palette.soft_ink, labelcolor=self.palette.ink, labelsize=12 * POINT
         )
-        self._place_y_label(ticks(self.figure.y).texts)
         self.axes.tick_params(which="major", length=5 * POINT, width=POINT)
         self.axes.tick_params(which="minor", length=3 * POINT, width=0.8 * POINT)
         self.axes.grid(which="major", color=self.palette.grid, linewidth=POINT)

@@ -21,6 +21,9 @@ class Outcomes:
         return sum(self.by_outcome.get(outcome, 0) for outcome in outcomes)
 
 
+FAILED = ("error", "short", "corrupt", "unfinished")
+"""Outcomes of requests that were submitted, and did not complete as they should."""
+
 SKIPPED = ("dropped", "beyond_end", "unaligned", "too_large", "unsupported", "excluded")
 """Outcomes of requests that were never submitted to the target."""
 

@@ -9,15 +9,15 @@ from typing import Any
 from iosonar.table import Kind, SourceFile
 
 _POOL = 64
-_VALUES = ("instances", "map", "ignore", "tree_from", "cwd", "wait")
+_VALUES = ("instances", "map", "ignore", "tree_from", "cwd", "wait", "perturb")
 _FLAGS = ("fake_io", "special_files", "unprepared")
-_TIMES = ("extra_delay", "start", "end")
+_TIMES = ("extra_delay", "start", "end", "for")
 _CACHE = {"drop": "--drop-caches", "none": "--no-cache"}
 _DEFAULTS = {"instances": 1, "extra_delay": 0}
 
 
 def replay_options(options: Mapping[str, Any]) -> str:
-    """Order and timing, and all options that differ from their defaults: --order fs --timing asap --pool 8."""
+    """Order and timing, and all options that differ from their defaults: --order fs --timing asap --depth 8."""
     return " ".join(_words(options))
 
 
@@ -25,8 +25,10 @@ def _words(options: Mapping[str, Any]) -> Iterator[str]:
     for name in ("order", "timing"):
         if value := options.get(name):
             yield f"--{name} {str(value).replace('_', '-')}"
-    if (factor := options.get("factor", 1)) != 1:
-        yield f"--factor {factor:g}"
+    # Results of version 0.1 have only the factor.
+    speedup = options.get("speedup") or 1 / options.get("factor", 1)
+    if speedup != 1:
+        yield f"--speedup {speedup:g}"
     for name in _TIMES:
         if (value := options.get(name)) is not None and value != _DEFAULTS.get(name):
             yield f"--{name.replace('_', '-')} {value / 1e9:.9g}"
@@ -37,7 +39,7 @@ def _words(options: Mapping[str, Any]) -> Iterator[str]:
     if threads == "trace":
         yield "--threads trace"
     elif isinstance(threads, dict) and threads.get("pool") != _POOL:
-        yield f"--pool {threads.get('pool')}"
+        yield f"--depth {threads.get('pool')}"
     if cache := _CACHE.get(str(options.get("cache"))):
         yield cache
     yield from (f"--{name.replace('_', '-')}" for name in _FLAGS if options.get(name))
@@ -57,9 +59,8 @@ def other_traces(files: Sequence[SourceFile]) -> list[str]:
     """A sentence if the files are of different traces, by the names of the traces."""
     names: dict[str, list[str]] = {}
     for file in files:
-        trace = file.path if file.kind is Kind.CALLS else file.run.get("trace")
-        if trace:
-            names.setdefault(Path(str(trace)).name, []).append(file.name)
+        if trace := file.path if file.kind is Kind.CALLS else file.run.trace:
+            names.setdefault(Path(trace).name, []).append(file.name)
     if len(names) < 2:
         return []
     of = "; ".join(f"{', '.join(dict.fromkeys(each))} of {trace}" for trace, each in names.items())

@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from iosonar import units
-from iosonar.diagrams.calls import CallSide, CallStudy, Part
+from iosonar.diagrams.calls import CallDiagram, CallSide, CallStudy
 from iosonar.diagrams.calls.parts import by_strace, short_path
-from iosonar.diagrams.notes import FAITHFUL, lost_changes, stated_verdict
-from iosonar.figures.model import Empty, Figure, Severity
+from iosonar.figures.model import Severity
 from iosonar.quantities.calls.access import count_patterns
 from iosonar.quantities.calls.by_file import largest_files
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
-from iosonar.quantities.calls.scaling import JobTimes
 from iosonar.quantities.distribution import enough_for
 from iosonar.report.calls_options import other_traces, replay_options
-from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
-from iosonar.table import SourceFile
+from iosonar.report.page import Banner, Page, Summary, Table, Tile
+from iosonar.report.run_page import machine_facts
+from iosonar.report.sections import page_of, times_row
+from iosonar.study.judgement import judgement_of_calls
 
-SECTIONS: dict[Part, tuple[str, str]] = {
-    Part.TIME: (
+SECTIONS = {
+    "time": (
         "Over time",
         "All diagrams over time are linked: zoom one and the others follow; the cursor marks the same moment in all.",
     ),
-    Part.FILES: (
+    "files": (
         "Files",
         "Where in the largest files calls read and wrote, and how the bytes are spread over files. `docs/files.md` "
         "defines the names of the patterns.",
     ),
-    Part.BLOCKS: (
+    "blocks": (
         "Block devices",
         "A request belongs to the call that its process was making. The kernel writes most data back later, in threads "
         "of its own: those requests belong to no call.",
     ),
-    Part.RESPONSE: ("Response times", "From the begin of a call to its end."),
-    Part.MIX: ("Mix", "Which calls, and which threads made them."),
-    Part.ORDER: ("Order", "The time between calls, and how many calls wait for another."),
-    Part.FIDELITY: (
+    "response": ("Response times", "From the begin of a call to its end."),
+    "mix": ("Mix", "Which calls, and which threads made them."),
+    "order": ("Order", "The time between calls, and how many calls wait for another."),
+    "fidelity": (
         "Fidelity of the replay",
         "Delay is issue time minus scheduled time. Only calls that were not held back judge the replay.",
     ),
@@ -67,19 +67,12 @@ KINDS = {
 """Outcomes in words."""
 
 
-def calls_page(study: CallStudy, found: Mapping[Part, Sequence[Figure | Empty]]) -> Page:
-    """The page with these figures."""
-    empty = tuple(each for figures in found.values() for each in figures if isinstance(each, Empty))
-    tables = _tables(study)
-    sections = []
-    for part, words in SECTIONS.items():
-        figures = tuple(each for each in found.get(part, ()) if isinstance(each, Figure))
-        if figures or tables.get(part):
-            sections.append(Section(part.value, *words, figures, tables.get(part, ())))
-    return Page(_summary(study), tuple(sections), empty)
+def calls_page(study: CallStudy, diagrams: Sequence[CallDiagram]) -> Page:
+    """Builds the diagrams and the summary."""
+    return page_of(study, diagrams, _header(study), SECTIONS, lambda diagram: str(diagram.group.value), _tables(study))
 
 
-def _summary(study: CallStudy) -> Summary:
+def _header(study: CallStudy) -> Summary:
     first = study.first
     single = study.is_single
     files = [side.calls.file for side in study.sides]
@@ -133,53 +126,9 @@ def _lead(study: CallStudy) -> Iterator[str]:
 
 def _banners(side: CallSide, *, named: bool) -> Iterator[Banner]:
     name = f"{side.name}: " if named else ""
-    if not side.calls.file.complete:
-        yield Banner(Severity.WARNING, f"{name}the file was cut short.", "Incomplete:")
-    counts = side.calls.file.footer.get("counts") or {}
-    if lost := counts.get("lost_events"):
-        yield Banner(Severity.WARNING, f"{name}the recorder lost {lost:,} events.", "Losses:")
-    if bad := counts.get("bad_lines"):
-        yield Banner(Severity.WARNING, f"{name}{units.counted(bad, 'line')} could not be understood.", "Losses:")
-    if not side.is_run:
-        return
-    extent, errors = side.extent, side.issue_errors
-    if extent.mismatches:
-        share = units.percent(extent.mismatches / max(extent.calls, 1))
-        text = f"{name}{units.counted(extent.mismatches, 'call')} ({share}) had another result than in the original."
-        yield Banner(Severity.WARNING, text, "Mismatches:")
-    if lost := lost_changes(side.calls.file):
-        yield Banner(Severity.WARNING, f"{name}{lost}.", "Not replayed:")
-    elif extent.calls and not extent.mismatches:
-        yield Banner(Severity.GOOD, f"{name}all calls had the results of the original.", "Results:")
-    yield from _order(side, name)
-    verdict = stated_verdict(side.calls.file)
-    if sentence := verdict.get("sentence"):
-        yield Banner(Severity.GOOD if verdict["faithful"] else Severity.BAD, f"{name}{sentence}")
-    elif errors.free.count and (side.calls.file.option("timing") or "exact") == "exact":
-        text = (
-            f"{name}of the calls that were not held back, {units.percent(errors.within[25])} were issued within 25 µs "
-            f"of their time, {units.percent(errors.within[50])} within 50 µs."
-        )
-        severity = Severity.GOOD if errors.within[50] >= FAITHFUL else Severity.BAD
-        yield Banner(severity, text, "Faithful:" if severity is Severity.GOOD else "NOT faithful:")
-
-
-def _order(side: CallSide, name: str) -> Iterator[Banner]:
-    """Whether the run proved that it kept its order."""
-    proof = (side.calls.file.run.get("statistics") or {}).get("order")
-    if not isinstance(proof, dict):
-        return
-    pairs, violations = int(proof.get("pairs", 0)), int(proof.get("violations", 0)) + int(proof.get("missing", 0))
-    if violations:
-        text = f"{name}{units.counted(violations, 'call')} too early or missing: this is an error of the replayer."
-        yield Banner(Severity.BAD, text, "Order NOT kept:")
-    elif pairs:
-        share = units.percent(float(proof.get("reorderable_share", 0)))
-        text = (
-            f"{name}proven for {units.counted(pairs, 'pair')} of calls. {share} of the calls need not follow the call "
-            "before them in the trace."
-        )
-        yield Banner(Severity.GOOD, text, "Order kept:")
+    for check in judgement_of_calls(side).checks:
+        if check.sentence and check.grade:
+            yield Banner(Severity(check.grade), f"{name}{check.sentence}", check.head)
 
 
 def _tiles(side: CallSide) -> Iterator[Tile]:
@@ -245,17 +194,17 @@ def _beside(study: CallStudy) -> Table:
     return Table("Side by side", ("", *names), tuple(rows))
 
 
-def _tables(study: CallStudy) -> dict[Part, tuple[Table, ...]]:
+def _tables(study: CallStudy) -> dict[str, tuple[Table, ...]]:
     if not study.is_single:
         runs = [_outcomes(side, f"Outcomes of {side.name}") for side in study.runs]
-        return {Part.FIDELITY: tuple(table for table in runs if table.rows)}
+        return {"fidelity": tuple(table for table in runs if table.rows)}
     side = study.first
     found = {
-        Part.MIX: (_mix(side), _threads(side)),
-        Part.FILES: (_patterns(side), _files(side)),
-        Part.RESPONSE: (_responses(side),),
-        Part.BLOCKS: (_requests(study),),
-        Part.FIDELITY: (_outcomes(side, "Outcomes"),) if side.is_run else (),
+        "mix": (_mix(side), _threads(side)),
+        "files": (_patterns(side), _files(side)),
+        "response": (_responses(side),),
+        "blocks": (_requests(study),),
+        "fidelity": (_outcomes(side, "Outcomes"),) if side.is_run else (),
     }
     return {part: kept for part, tables in found.items() if (kept := tuple(table for table in tables if table.rows))}
 
@@ -288,17 +237,8 @@ def _threads(side: CallSide) -> Table:
 def _responses(side: CallSide) -> Table:
     names = [each.of for each in side.mix[:LISTED_CALLS]]
     found = by_call(side.table, names) if names else {}
-    rows = tuple(
-        (
-            name,
-            f"{found[name].count:,}",
-            units.span(found[name].mean / 1e9),
-            *(units.span(found[name].percentile(share) / 1e9) for share in (0.5, 0.9, 0.99, 0.999)),
-            units.span(found[name].maximum / 1e9),
-        )
-        for name in names
-        if name in found
-    )
+    shares = (0.5, 0.9, 0.99, 0.999)
+    rows = tuple(times_row(name, found[name], shares) for name in names if name in found)
     return Table("Response time by call", ("call", "calls", "avg", "p50", "p90", "p99", "p99.9", "max"), rows)
 
 
@@ -368,48 +308,15 @@ def _facts(study: CallStudy) -> Iterator[tuple[str, str]]:
     for side in study.sides:
         file = side.calls.file
         yield "File", file.path
-        if command := file.footer.get("command"):
-            yield "Command", " ".join(command)
-        if recorder := file.footer.get("recorder"):
-            yield "Recorder", str(recorder)
-        if trace := file.run.get("trace") or file.option("trace"):
+        if file.footer.command:
+            yield "Command", " ".join(file.footer.command)
+        if file.footer.recorder:
+            yield "Recorder", file.footer.recorder
+        if trace := file.run.trace or file.option("trace"):
             yield "Trace", str(trace)
-        root = file.run.get("root")
-        if isinstance(root, dict):
-            mount = root.get("mount") or {}
-            system = f" ({mount['file_system']})" if mount.get("file_system") else ""
-            yield "Root", f"{root.get('path', '')}{system}"
-        machine = file.run.get("machine")
-        if isinstance(machine, dict):
-            for key, name in (("hostname", "Machine"), ("kernel", "Kernel"), ("processor", "Processor")):
-                if machine.get(key):
-                    yield name, str(machine[key])
-        if options := replay_options(file.run.get("options") or {}):
+        if root := file.run.root:
+            yield "Root", f"{root.path}{f' ({root.mount.file_system})' if root.mount.file_system else ''}"
+        yield from machine_facts(file.run.machine)
+        if options := replay_options(file.run.options):
             yield "Options", options
-        yield from (("Notice", notice) for notice in file.footer.get("notices", [])[:5])
-
-
-def scaling_page(file: SourceFile, figure: Figure, times: Sequence[JobTimes]) -> Page:
-    """The page of an experiment with several instances."""
-    mean = {(each.what, each.instances): each.mean for each in times}
-    rows = tuple(
-        (
-            str(number),
-            *(units.span(mean[key]) if (key := (what, number)) in mean else "–" for what in WHAT),
-            _ratio(mean, number),
-        )
-        for number in sorted({each.instances for each in times})
-    )
-    table = Table("Mean time of an instance", ("instances", *WHAT, "replay against program"), rows)
-    return Page(
-        Summary(title=file.name, short=file.name, tables=(table,), facts=(("File", file.path),), about="Files"),
-        (Section("scale", "Scaling", "Each instance does the same work on files of its own.", (figure,)),),
-    )
-
-
-WHAT = ("program", "replay")
-
-
-def _ratio(mean: Mapping[tuple[str, int], float], number: int) -> str:
-    program, replay = (mean.get((what, number)) for what in WHAT)
-    return units.change(replay / program - 1) if program and replay is not None else "–"
+        yield from (("Notice", notice) for notice in file.footer.notices[:5])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
-from iosonar.diagrams.notes import NOT_KNOWN, decisive, fidelity_of, grade_of, unfilled
-from iosonar.diagrams.study import LATENCY
 from iosonar.errors import UserError
 from iosonar.figures.model import Severity
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
     MIN_RUNS,
     SHARES,
-    THROUGHPUT,
     Difference,
     Finding,
     Pairing,
@@ -29,9 +26,17 @@ from iosonar.quantities.difference import (
     runs_to_decide,
 )
 from iosonar.quantities.pairs import Pairs, pairs
-from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile
+from iosonar.report.claims import inputs_of, refuse_others, write_claimed
+from iosonar.report.compared import Compared, Comparison, change_text, deciding, metric_of
+from iosonar.report.output_options import OutputOptions, Written
+from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
 from iosonar.report.settings import Scope, Setting, differing
-from iosonar.table import Kind, SourceFile, has_closed_stream, program_name, programs_of
+from iosonar.study.grades import Grade
+from iosonar.study.requests import LATENCY
+from iosonar.study.runs import RunJudgement, runs_of
+from iosonar.table import Kind, SourceFile, has_closed_stream, programs_of
+from iosonar.table.footer import Extent
+from iosonar.text import listed
 
 OUTSIDE_STORAGE = (Scope.MACHINE, Scope.OPTION)
 """Settings outside the storage. If they differ, they may explain the difference in latency."""
@@ -46,29 +51,28 @@ LOAD_OPTIONS = ("asap", "closed", "reads_only")
 
 
 @dataclass(frozen=True)
-class SideComparison:
+class SideComparison(Compared):
     """The comparison of one side with the first."""
 
     side: Side
-    differences: list[Difference]
-    throughput: RateDifference | None
-    pairing: Pairing
     pairs: Pairs | None
-    same_load: bool
-    unfaithful: tuple[str, ...]
-    """Runs of either side that were not faithful: their latencies say nothing about the storage."""
-    unknown: tuple[str, ...]
-    """Runs of either side that may have been unfaithful."""
-    fakes: tuple[str, ...]
-    """Runs of either side that did no I/O."""
-    unfilled: tuple[str, ...] = ()
-    """Runs of either side whose target was not filled, as their reads show."""
     settings: tuple[Setting, ...] = ()
     """Settings that differ between the runs of both sides."""
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why a difference may not come from the storage, as clauses."""
+        names = [setting.name for setting in self.settings if setting.scope in OUTSIDE_STORAGE]
+        return [*super().doubts, *([f"the runs differ in {', '.join(names)}"] if names else [])]
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers for programs; null in place of what is not known."""
+        settings = [one.name for one in self.settings]
+        return super().as_json() | {"settings": settings, "pairs": asdict(self.pairs) if self.pairs else None}
+
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison(Comparison):
     """All sides, and the comparison of each with the first."""
 
     sides: tuple[Side, ...]
@@ -76,8 +80,34 @@ class Comparison:
     settings: tuple[Setting, ...] = ()
     """Settings that differ between the runs."""
 
+    def lines(self) -> Iterator[str]:
+        """What was found, as sentences."""
+        for side in self.sides:
+            yield describe_side(side)
+        for banner in sentences(self):
+            yield ""
+            yield f"{banner.head} {banner.text}"
 
-def compare(sides: Sequence[Side]) -> Comparison:
+    def as_json(self) -> dict[str, Any]:
+        """What was found, for programs."""
+        sides = [{"side": side.letter, "files": [file.path for file in side.study.files]} for side in self.sides]
+        settings = [
+            {"of": one.scope, "name": one.name, "values": {letter: list(found) for letter, found in one.values.items()}}
+            for one in self.settings
+        ]
+        return {"sides": sides, "settings": settings, "comparisons": [each.as_json() for each in self.against]}
+
+    def write(self, options: OutputOptions) -> Iterator[Written]:
+        """Writes the page."""
+        stem, files = self.sides[0].study.stem, [file for side in self.sides for file in side.study.files]
+        options = replace(options, inputs=inputs_of(files, options.folder))
+        refuse_others(stem, options, "compare")
+        path = options.folder / f"{stem}.compare.html"
+        write_claimed(path, options, lambda unfinished: write_page(page_of(self), unfinished, options.theme))
+        yield Written("page", (path,))
+
+
+def compare(sides: Sequence[Side]) -> RunComparison:
     """Compares each side with the first."""
     refuse_loads(sides)
     for side in sides:
@@ -96,17 +126,29 @@ def compare(sides: Sequence[Side]) -> Comparison:
         found = [_exact(one, first, side) for one in differences(cut[first.letter], cut[side.letter], pairing)]
         throughput = rate_difference(rates_of[first.letter], rates_of[side.letter], pairing)
         runs = [found for each in (first, side) for found in _unfaithful_runs(each)]
-        unfaithful = tuple(run for run, grade in runs if grade[0] is Severity.BAD)
-        unknown = tuple(run for run, grade in runs if grade == NOT_KNOWN)
+        unfaithful = tuple(name for name, run in runs if run.grade is Grade.BAD)
+        unknown = tuple(name for name, run in runs if run.unknown)
         fakes = tuple(name for each in (first, side) for name, _ in _fake_runs(each))
         zeros = tuple(text for each in (first, side) for text in _unfilled(each))
         own_settings = tuple(setting for setting in settings if setting.differs(first.letter, side.letter))
         against.append(
             SideComparison(
-                side, found, throughput, pairing, matched, same_load, unfaithful, unknown, fakes, zeros, own_settings
+                first.letter,
+                side.letter,
+                found,
+                throughput,
+                pairing,
+                same_load,
+                unfaithful,
+                unknown,
+                fakes,
+                zeros,
+                side,
+                matched,
+                own_settings,
             )
         )
-    return Comparison(tuple(sides), tuple(against), settings)
+    return RunComparison(tuple(sides), tuple(against), settings)
 
 
 def refuse_loads(sides: Sequence[Side]) -> None:
@@ -153,18 +195,17 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
     def loads(side: Side) -> set[tuple[str, ...]]:
         found = set()
         for file in side.study.requests.files:
-            options = file.run.get("options") or {}
-            span = dict(file.footer.get("span") or {})
+            span, counts = file.footer.span, file.footer.counts
             if has_closed_stream(file):
                 # The storage determines how many requests closed streams ask for, and when.
                 found.add(("program", *_program(file)))
                 continue
-            if options.get("closed"):
+            if file.option("closed"):
                 # In a closed loop the storage determines the times.
-                span = {name: span[name] for name in span if not name.endswith("_ns")}
-            ways = [str(options.get(name) or "") for name in ("speedup", *LOAD_OPTIONS)]
+                span = replace(span, first_ns=None, last_ns=None)
+            ways = [str(file.option(name) or "") for name in ("speedup", *LOAD_OPTIONS)]
             ways += _program(file)
-            found.add((str(span), str(file.footer.get("counts")), *ways) if span else ())
+            found.add((str(span), str(counts), *ways) if span != Extent() else ())
         return found
 
     same = loads(a) == loads(b) and len(loads(a)) == 1 and loads(a) != {()}
@@ -176,7 +217,7 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
 
 def _unlike_loads(a: Side, b: Side) -> str:
     """Why two sides did not replay the same load, as far as it is known."""
-    widened = [{_widened(file) for file in side.study.requests.files} for side in (a, b)]
+    widened = [{file.run.statistics.widened for file in side.study.requests.files} for side in (a, b)]
     if widened[0] == widened[1] and len(widened[0]) == 1:
         return "the runs did not all replay the same load in the same way, or their files do not tell"
     counts = [
@@ -189,19 +230,12 @@ def _unlike_loads(a: Side, b: Side) -> str:
     )
 
 
-def _widened(file: SourceFile) -> int:
-    """The number of requests that were widened to the blocks of the target."""
-    return int((file.run.get("statistics") or {}).get("widened") or 0)
-
-
 def _program(file: SourceFile) -> list[str]:
     """What determines the requests of the run's program: its name and text, its parameters, and its duration."""
-    if not program_name(file):
+    if not file.run.program or not file.program:
         return []
     values = (file.option(name) for name in ("set", "scale", "seed", "for"))
-    text = str((file.run.get("program") or {}).get("text") or "")
-    load = str(file.run.get("load") or "")
-    return [program_name(file), text, load, *(str(value or "") for value in values)]
+    return [file.program, file.run.program.text, file.run.load, *(str(value or "") for value in values)]
 
 
 def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
@@ -218,11 +252,11 @@ def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
 def describe_side(side: Side) -> str:
     """The name of a side, and its numbers of runs and requests."""
     programs = programs_of(side.study.requests.files)
-    of = f" of {_and(programs)}" if programs else ""
+    of = f" of {listed(programs)}" if programs else ""
     return f"{side.name}: {units.counted(side.runs, 'run')}{of}, {units.requests(side.study.span.requests)}"
 
 
-def sentences(compared: Comparison) -> Iterator[Banner]:
+def sentences(compared: RunComparison) -> Iterator[Banner]:
     """The findings as sentences, after doubts about the runs."""
     for side in compared.sides:
         names: dict[str, list[str]] = {}
@@ -230,7 +264,7 @@ def sentences(compared: Comparison) -> Iterator[Banner]:
             names.setdefault(why, []).append(name)
         for why, of in names.items():
             yield Banner(
-                Severity.BAD, f"{why}.", f"{_and(of)} {'are fake results' if len(of) > 1 else 'is a fake result'}:"
+                Severity.BAD, f"{why}.", f"{listed(of)} {'are fake results' if len(of) > 1 else 'is a fake result'}:"
             )
     if zeros := [text for side in compared.sides for text in _unfilled(side)]:
         text = (
@@ -278,50 +312,40 @@ def sentences(compared: Comparison) -> Iterator[Banner]:
 
 def _programs(side: Side) -> str:
     """The programs of a side: tpcb and spc1."""
-    return _and(programs_of(side.study.requests.files)) or "no program"
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return listed(programs_of(side.study.requests.files)) or "no program"
 
 
 def _fake_runs(side: Side) -> Iterator[tuple[str, str]]:
     """The runs of a side that did no I/O, with the reason from their footers."""
     for file in side.study.requests.files:
-        if fake := file.run.get("fake"):
-            yield f"{file.name} of {side.letter}", str(fake).removeprefix("FAKE RESULT: ")
+        if file.fake:
+            yield f"{file.name} of {side.letter}", file.fake
 
 
 def _unfilled(side: Side) -> tuple[str, ...]:
     """A phrase for each run of a side whose target was not filled."""
-    return tuple(f"{text} ({side.letter})" for text in unfilled(side.study))
+    return tuple(f"{run.unfilled} ({side.letter})" for run in runs_of(side.study) if run.unfilled)
 
 
-def _unfaithful_runs(side: Side) -> Iterator[tuple[str, tuple[Severity, str]]]:
-    """The runs of a side that were not faithful, or of which that is unknown, with their grade."""
-    for index, file in enumerate(side.study.requests.files):
-        found = fidelity_of(side.study, index, file)
-        if found is None or file.option("asap"):
-            continue
-        grade = grade_of(found)
-        if found.unknown:
-            yield f"{file.name} of {side.letter} ({found.unknown})", grade
-        elif found.requests and grade[0] is not Severity.GOOD:
-            yield f"{file.name} of {side.letter} ({decisive(found)})", grade
+def _unfaithful_runs(side: Side) -> Iterator[tuple[str, RunJudgement]]:
+    """The runs of a side that were not faithful, or of which that is unknown, by name."""
+    for run in runs_of(side.study):
+        if run.unknown or run.grade in (Grade.WARNING, Grade.BAD):
+            yield f"{run.file.name} of {side.letter} ({run.unknown or run.decisive})", run
 
 
 def _fidelity(sides: Sequence[Side]) -> Iterator[Banner]:
     """The runs that were not faithful, the worst grade first; one sentence for each grade."""
-    by_grade: dict[tuple[Severity, str], list[str]] = {}
+    by_words: dict[tuple[Severity, str], list[str]] = {}
     for side in sides:
-        for run, grade in _unfaithful_runs(side):
-            by_grade.setdefault(grade, []).append(run)
-    for (severity, words), runs in sorted(by_grade.items(), key=lambda each: each[0][0] is not Severity.BAD):
+        for name, run in _unfaithful_runs(side):
+            by_words.setdefault((Severity(run.grade or Grade.WARNING), run.words), []).append(name)
+    for (severity, words), runs in sorted(by_words.items(), key=lambda each: each[0][0] is not Severity.BAD):
         text = f"{', '.join(runs)}. The difference may come from the replay, not from the storage."
         yield Banner(severity, text, f"Replay {words}:")
 
 
-def _settings(compared: Comparison) -> Iterator[Banner]:
+def _settings(compared: RunComparison) -> Iterator[Banner]:
     """Settings that differ: within each side, then between the sides."""
     letters = [side.letter for side in compared.sides]
     for letter in letters:
@@ -356,88 +380,18 @@ def _claims(each: SideComparison, first: Side) -> Banner:
         return Banner(Severity.NEUTRAL, f"no significant difference.{hint}", head)
     rest = [metric_of(one) for one in by[Finding.NONE]]
     more = f"; no significant difference at {', '.join(rest)}" if rest else ""
-    if doubts := doubts_of(each):
+    if doubts := each.doubts:
         text = f"measured {'; '.join(claims)}{more}. No verdict on the storage: {' and '.join(doubts)}."
         return Banner(Severity.WARNING, text, head)
     severity = Severity.BAD if by[Finding.SLOWER] else Severity.GOOD
     return Banner(severity, f"{'; '.join(claims)}{more}.{hint}", head)
 
 
-def deciding(one: Difference | RateDifference, limit: float = 0.0) -> str:
-    """What narrows an interval that has the limit in it."""
-    runs = runs_to_decide(one, limit)
-    if runs is None:
-        return "the change is too close to the limit for more runs to decide it"
-    return f"about {runs} runs per side would decide it, or longer runs"
-
-
-def doubts_of(each: SideComparison) -> list[str]:
-    """Reasons why a difference may not come from the storage."""
-    return [
-        *(["a result is fake"] if each.fakes else []),
-        *(["reads returned only zeros"] if each.unfilled else []),
-        *(["a replay was not faithful"] if each.unfaithful else []),
-        *(["it is not known whether a replay was faithful"] if each.unknown else []),
-        *([] if each.same_load else ["the loads differ"]),
-        *([f"the runs differ in {', '.join(names)}"] if (names := _doubtful(each)) else []),
-    ]
-
-
-def _doubtful(each: SideComparison) -> list[str]:
-    """Settings outside the storage that differ."""
-    return [setting.name for setting in each.settings if setting.scope in OUTSIDE_STORAGE]
-
-
-def metric_of(one: Difference | RateDifference) -> str:
-    """The name of the metric, as in conditions."""
-    return one.metric if isinstance(one, Difference) else THROUGHPUT
-
-
-def change_text(change: float) -> str:
-    """A relative change, for people: +12.3 %."""
-    return units.change(change)
-
-
-def rows(each: SideComparison) -> tuple[tuple[str, ...], ...]:
-    """The table rows of one comparison."""
-    return rows_of(each.differences, each.throughput, "IO/s")
-
-
-def rows_of(found: Sequence[Difference], rate: RateDifference | None, unit: str) -> tuple[tuple[str, ...], ...]:
-    """The table rows of differences; `unit` is that of the throughput."""
-    values: list[tuple[Difference | RateDifference, str, str]] = [
-        (one, units.span(one.a_ns / 1e9), units.span(one.b_ns / 1e9)) for one in found
-    ]
-    if rate:
-        values.append((rate, f"{units.count(rate.a_per_s)} {unit}", f"{units.count(rate.b_per_s)} {unit}"))
-    return tuple(
-        (
-            metric_of(one),
-            a,
-            b,
-            change_text(one.change),
-            f"{change_text(one.low)} … {change_text(one.high)}",
-            str(one.finding),
-        )
-        for one, a, b in values
-    )
-
-
-def columns(each: SideComparison, first: Side) -> tuple[str, ...]:
-    """The header of these rows."""
-    return columns_of(first.letter, each.side.letter)
-
-
-def columns_of(first: str, other: str) -> tuple[str, ...]:
-    """The header of the rows of these sides."""
-    return ("", first, other, "change", "95 % interval", "finding")
-
-
-def page_of(compared: Comparison) -> Page:
+def page_of(compared: RunComparison) -> Page:
     """The page of a comparison."""
     sides, first = compared.sides, compared.sides[0]
     tables = tuple(
-        Table(f"{each.side.letter} against {first.letter}, {PAIRINGS[each.pairing]}", columns(each, first), rows(each))
+        Table(f"{each.side.letter} against {first.letter}, {PAIRINGS[each.pairing]}", each.columns, each.rows)
         for each in compared.against
     )
     drawn = [each for each in (changes({a.side.letter: a.differences for a in compared.against}, sides),) if each]

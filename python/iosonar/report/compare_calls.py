@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iosonar import units
-from iosonar.diagrams.calls.study import zero_of
-from iosonar.diagrams.notes import is_by_strace, lost_changes, stated_verdict
-from iosonar.errors import UserError
+from iosonar.diagrams.calls import CATALOGUE
+from iosonar.errors import UsageError, UserError
+from iosonar.figures.size import PAGE
 from iosonar.quantities.blocks import Blocks, blocks, rates
-from iosonar.quantities.difference import Difference, Pairing, RateDifference, differences, rate_difference
+from iosonar.quantities.difference import Pairing, differences, rate_difference
 from iosonar.report.calls_options import other_traces
+from iosonar.report.compared import Compared, Comparison
+from iosonar.report.formats import write_report
+from iosonar.report.output_options import OutputOptions, Written
+from iosonar.study.base import Options
+from iosonar.study.calls import RUN_ROLES, CallStudy, lost_changes, zero_of
 from iosonar.table import Kind, SourceFile, calls_of
 from iosonar.table.calls import Calls
 from iosonar.table.engine import EngineOptions
@@ -26,7 +31,7 @@ from iosonar.table.engine import EngineOptions
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-SAME_LOAD = ("order", "timing", "factor", "extra_delay", "start", "end", "instances", "threads")
+SAME_LOAD = ("order", "timing", "factor", "extra_delay", "start", "end", "instances", "threads", "perturb")
 """Options that change what is issued, and when."""
 
 
@@ -44,23 +49,21 @@ class CallsSide:
     @property
     def unfaithful(self) -> tuple[str, ...]:
         """Its runs that say that they were not faithful."""
-        return tuple(
-            f"{file.name} of {self.letter}" for file in self.files if stated_verdict(file).get("faithful") is False
-        )
+        verdicts = ((file, file.run.statistics.verdict) for file in self.files)
+        return tuple(f"{file.name} of {self.letter}" for file, found in verdicts if found and not found.faithful)
 
     @property
     def fakes(self) -> tuple[str, ...]:
         """Its runs that issued no calls."""
-        return tuple(f"{file.name} of {self.letter}" for file in self.files if file.run.get("fake"))
+        return tuple(f"{file.name} of {self.letter}" for file in self.files if file.fake)
 
     @cached_property
     def loads(self) -> set[tuple[str, ...]]:
         """What its runs replayed, and how; an empty entry for a trace."""
         found = set()
         for file in self.files:
-            options = file.run.get("options") or {}
-            trace = str(file.run.get("trace") or "")
-            found.add((trace, *(str(options.get(name)) for name in SAME_LOAD)) if trace else ())
+            trace = file.run.trace
+            found.add((trace, *(str(file.option(name)) for name in SAME_LOAD)) if trace else ())
         return found
 
     @property
@@ -71,8 +74,8 @@ class CallsSide:
     @property
     def traces(self) -> set[str]:
         """The names of the traces that it is, or that its runs replayed."""
-        paths = (file.path if file.kind is Kind.CALLS else file.run.get("trace") for file in self.files)
-        return {Path(str(path)).name for path in paths if path}
+        paths = (file.path if file.kind is Kind.CALLS else file.run.trace for file in self.files)
+        return {Path(path).name for path in paths if path}
 
     @property
     def keeps_times(self) -> bool:
@@ -81,33 +84,15 @@ class CallsSide:
 
 
 @dataclass(frozen=True)
-class CallsComparison:
+class CallsComparison(Compared):
     """The comparison of one side with the first."""
 
     first: CallsSide
     side: CallsSide
-    differences: list[Difference]
-    throughput: RateDifference | None
-    pairing: Pairing
-    same_load: bool
     left_out: int = 0
     """Calls of the first side, a trace, that the runs of the other side did not make: they are not compared."""
-    unfilled: tuple[str, ...] = ()
 
-    @property
-    def unfaithful(self) -> tuple[str, ...]:
-        """Runs of either side that were not faithful."""
-        return self.first.unfaithful + self.side.unfaithful
-
-    @property
-    def unknown(self) -> tuple[str, ...]:
-        """A run of calls always says whether it was faithful."""
-        return ()
-
-    @property
-    def fakes(self) -> tuple[str, ...]:
-        """Runs of either side that issued no calls."""
-        return self.first.fakes + self.side.fakes
+    unit = "calls/s"
 
     @property
     def is_original(self) -> bool:
@@ -119,10 +104,43 @@ class CallsComparison:
         """Why the times of the two sides cannot be compared; empty if they can."""
         return why_incomparable(self.first, self.side)
 
+    def as_json(self) -> dict[str, Any]:
+        """The numbers for programs; null in place of what is not known."""
+        return super().as_json() | {"left_out": self.left_out, "incomparable": self.incomparable}
+
+
+@dataclass(frozen=True)
+class ComparisonOfCalls(Comparison):
+    """All sides, and the comparison of each with the first."""
+
+    sides: tuple[CallsSide, ...]
+    against: tuple[CallsComparison, ...]
+    study: CallStudy
+    """The first file of each side."""
+
+    def lines(self) -> Iterator[str]:
+        """What was found, as sentences."""
+        yield from (describe_side(side) for side in self.sides)
+        for each in self.against:
+            yield from doubts(each)
+
+    def as_json(self) -> dict[str, Any]:
+        """What was found, for programs."""
+        sides = [
+            {"side": side.letter, "files": [file.path for file in side.files], "calls": side.calls}
+            | {"mismatches": side.mismatches}
+            for side in self.sides
+        ]
+        return {"sides": sides, "comparisons": [each.as_json() for each in self.against]}
+
+    def write(self, options: OutputOptions) -> Iterator[Written]:
+        """Writes the page."""
+        return write_report(self.study, CATALOGUE, options)
+
 
 def why_incomparable(first: CallsSide, side: CallsSide) -> str:
     """Why the times of two sides cannot be compared: strace, which took those of one, slowed its calls down."""
-    slowed = [each.is_trace and is_by_strace(each.files[0]) for each in (first, side)]
+    slowed = [each.is_trace and each.files[0].is_by_strace for each in (first, side)]
     if slowed[0] == slowed[1]:
         return ""
     file = (first if slowed[0] else side).files[0]
@@ -130,22 +148,29 @@ def why_incomparable(first: CallsSide, side: CallsSide) -> str:
 
 
 def compare_calls(
-    groups: Sequence[Sequence[SourceFile]], spill: Path, engine: EngineOptions
-) -> tuple[list[CallsSide], list[CallsComparison]]:
-    """Compares each group of files with the first."""
-    with ExitStack() as stack:
-        sides: list[CallsSide] = []
-        originals: list[Calls] = []
-        for letter, group in zip("ABCDEF", groups, strict=False):
-            if len(group) > 1 and any(file.kind is Kind.CALLS for file in group):
-                raise UserError("a trace is a side of its own: separate it from the runs with vs")
-            opened = [
-                stack.enter_context(calls_of(file, spill.with_name(f"{spill.name}-{letter}{number}"), engine))
-                for number, file in enumerate(group)
-            ]
-            sides.append(_side(letter, group, opened))
-            originals = originals or (opened if group[0].kind is Kind.CALLS else [])
-        return sides, [_against(_beside(sides[0], side, originals), side, sides[0].calls) for side in sides[1:]]
+    groups: Sequence[Sequence[SourceFile]], spill: Path, engine: EngineOptions, stack: ExitStack
+) -> ComparisonOfCalls:
+    """Compares each group of files with the first; the page can be written until the stack unwinds."""
+    runs = [group for group in groups if group[0].kind is not Kind.CALLS]
+    if len(runs) > len(RUN_ROLES):
+        raise UsageError(f"at most {len(RUN_ROLES)} sides with runs of calls can be compared, not {len(runs)}; use vs")
+    # A trace is the original.
+    groups = sorted(groups, key=lambda group: group[0].kind is not Kind.CALLS)
+    sides: list[CallsSide] = []
+    originals: list[Calls] = []
+    drawn: list[Calls] = []
+    for letter, group in zip("ABCDEF", groups, strict=False):
+        if len(group) > 1 and any(file.kind is Kind.CALLS for file in group):
+            raise UserError("a trace is a side of its own: separate it from the runs with vs")
+        opened = [
+            stack.enter_context(calls_of(file, spill.with_name(f"{spill.name}-{letter}{number}"), engine))
+            for number, file in enumerate(group)
+        ]
+        sides.append(_side(letter, group, opened))
+        drawn.append(opened[0])
+        originals = originals or (opened if group[0].kind is Kind.CALLS else [])
+    against = [_against(_beside(sides[0], side, originals), side, sides[0].calls) for side in sides[1:]]
+    return ComparisonOfCalls(tuple(sides), tuple(against), CallStudy(drawn, Options(size=PAGE)))
 
 
 def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls], zero_ns: int | None = None) -> CallsSide:
@@ -192,7 +217,22 @@ def _against(first: CallsSide, side: CallsSide, calls: int) -> CallsComparison:
     if why_incomparable(first, side):
         found = [one.without_finding() for one in found]
         throughput = throughput.without_finding() if throughput else None
-    return CallsComparison(first, side, found, throughput, pairing, same_load, calls - first.calls)
+    return CallsComparison(
+        first.letter,
+        side.letter,
+        found,
+        throughput,
+        pairing,
+        same_load,
+        first.unfaithful + side.unfaithful,
+        # A run of calls always says whether it was faithful.
+        (),
+        first.fakes + side.fakes,
+        (),
+        first,
+        side,
+        calls - first.calls,
+    )
 
 
 def _as_results(table: ir.Table) -> ir.Table:
@@ -233,8 +273,3 @@ def doubts(each: CallsComparison) -> list[str]:
     if not each.same_load and not each.is_original:
         found.append(f"{pair}: they are not replays of the same trace in the same order and timing")
     return found
-
-
-def numbers(one: Difference | RateDifference) -> dict[str, object]:
-    """The fields of a difference; null in place of what is not known."""
-    return {name: None if value != value else value for name, value in asdict(one).items()}

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
 
 from iosonar.errors import UsageError
-from iosonar.quantities.difference import (
-    METRICS,
-    MIN_RUNS,
-    THROUGHPUT,
-    Difference,
-    Finding,
-    RateDifference,
-)
-from iosonar.report.compare import change_text, deciding, metric_of
+from iosonar.quantities.difference import METRICS, MIN_RUNS, THROUGHPUT, Difference, Finding, RateDifference
+from iosonar.report.compared import Compared, change_text, deciding, metric_of
 from iosonar.report.grammar import LimitUnit, parse
 from iosonar.units import counted
 
@@ -50,38 +42,6 @@ class Condition:
         return change > self.limit if self.above else change < self.limit
 
 
-class Compared(Protocol):
-    """The comparison of one side with the first: of runs, or of runs of calls."""
-
-    @property
-    def differences(self) -> list[Difference]:
-        """The differences in latency."""
-
-    @property
-    def throughput(self) -> RateDifference | None:
-        """The difference in throughput."""
-
-    @property
-    def same_load(self) -> bool:
-        """Whether all runs replayed the same load in the same way."""
-
-    @property
-    def unfaithful(self) -> tuple[str, ...]:
-        """Runs of either side that were not faithful."""
-
-    @property
-    def unknown(self) -> tuple[str, ...]:
-        """Runs of either side of which that is not known."""
-
-    @property
-    def fakes(self) -> tuple[str, ...]:
-        """Runs of either side that did no I/O."""
-
-    @property
-    def unfilled(self) -> tuple[str, ...]:
-        """Runs of either side whose target was not filled, as their reads show."""
-
-
 class Outcome(Enum):
     """The outcome of a condition."""
 
@@ -107,9 +67,7 @@ class Judgement:
 
 def judge(condition: Condition, each: Compared) -> Judgement:
     """Compares the interval of a side's change with the condition's limit."""
-    one: Difference | RateDifference | None = next(
-        (one for one in (*each.differences, each.throughput) if one and metric_of(one) == condition.metric), None
-    )
+    one = next((one for one in each.all if metric_of(one) == condition.metric), None)
     why = _undecided(condition, each, one)
     if one is None or why:
         return Judgement(Outcome.UNDECIDED, why)

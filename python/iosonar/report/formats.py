@@ -1,36 +1,53 @@
-"""Writes a report as a page or as pictures."""
+"""Writes a report as a page or as pictures, whatever the rows are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from iosonar.diagrams import Diagram, Study
+from iosonar.diagrams.calls import CallStudy
 from iosonar.report.claims import inputs_of, refuse_others, write_claimed
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
-from iosonar.report.pictures import prefix, write_data, write_pictures
+from iosonar.report.pictures import Set, write_data, write_figures
+from iosonar.study.base import BaseStudy
+
+if TYPE_CHECKING:
+    from iosonar.report.page import Page
 
 
-def write_report(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
+def write_report(study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions) -> Iterator[Written]:
     """Yields the files of each diagram as they are written."""
-    options = replace(options, inputs=inputs_of(study.requests.files, options.folder))
-    refuse_others(prefix(study), options)
+    stem = study.stem
+    options = replace(options, inputs=inputs_of(study.inputs, options.folder))
+    refuse_others(stem, options, study.page)
     if options.format is ReportFormat.HTML:
         return _write_page(study, diagrams, options)
-    return write_pictures(study, diagrams, options)
+    builds = {diagram.name: partial(diagram.build, study) for diagram in diagrams}
+    return write_figures(Set(stem, study.options.size), builds, options)
 
 
-def _write_page(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
+def _write_page(study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions) -> Iterator[Written]:
     from iosonar.report.page import write_page
-    from iosonar.report.run_page import run_page
 
-    page = run_page(study, diagrams)
-    path = options.folder / f"{prefix(study)}.report.html"
+    page = page_builder(study)(study, diagrams)
+    path = options.folder / f"{study.stem}.{study.page}.html"
     write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
     yield Written("page", (path,))
     for section in page.sections:
         for figure in section.figures:
-            if paths := tuple(write_data(prefix(study), figure, options)):
+            if paths := tuple(write_data(study.stem, figure, options)):
                 yield Written(figure.name, paths)
     for empty in page.empty:
         yield Written(empty.name, (), empty.reason)
+
+
+def page_builder(study: BaseStudy) -> Callable[[Any, Sequence[Diagram[Any]]], Page]:
+    """What builds the page of a study."""
+    from iosonar.report.calls_page import calls_page
+    from iosonar.report.run_page import run_page
+    from iosonar.report.scaling_page import scaling_page
+
+    return run_page if isinstance(study, Study) else calls_page if isinstance(study, CallStudy) else scaling_page

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from iosonar.diagrams import Diagram, Study
 from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
@@ -21,9 +17,6 @@ from iosonar.report.claims import write_claimed
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.outputs import write_whole
 from iosonar.report.render_pool import Draw, RenderPool
-
-MAX_STEM_BYTES = 180
-"""A longer stem is shortened: with suffixes, a name may have at most 255 bytes."""
 
 MAX_PENDING = 8
 """The most figures that wait to be drawn."""
@@ -38,12 +31,6 @@ class Set:
 
     stem: str
     size: Size
-
-
-def write_pictures(study: Study, diagrams: Sequence[Diagram], options: OutputOptions) -> Iterator[Written]:
-    """Draws the diagrams of a study. Yields the result of each."""
-    builds = {diagram.name: partial(diagram.build, study) for diagram in diagrams}
-    return write_figures(Set(prefix(study), study.options.size), builds, options)
 
 
 def write_figures(pictures: Set, builds: Mapping[str, Build], options: OutputOptions) -> Iterator[Written]:
@@ -90,35 +77,3 @@ def write_data(stem: str, figure: Figure, options: OutputOptions) -> Iterator[Pa
         path = options.folder / f"{stem}.{figure.rank}.{figure.name}.{options.data}"
         write_whole(path, partial(write_numbers, figure, format_=options.data))
         yield path
-
-
-def prefix(study: Study) -> str:
-    """The common start of a report's file names: the name of the first file or of a series, and the devices."""
-    name = joined([file.output_stem for file in study.requests.files])
-    if study.options.device:
-        device = re.sub(r"[^\w.+-]", "_", study.options.device.removeprefix("/dev/"))
-        name = short(f"{name}.{device}")
-    return f"{name}.each-device" if study.options.each_device else name
-
-
-def joined(stems: Sequence[str]) -> str:
-    """One name for several: `old.1-3` for `old.1` to `old.3`, else `a-and-2-more`."""
-    first = short(stems[0])
-    if len(stems) == 1:
-        return first
-    parts = [part for stem in stems if (part := re.fullmatch(r"(.*?)(\d+)", stem))]
-    if len(parts) == len(stems) and len({part[1] for part in parts}) == 1:
-        numbers = [int(part[2]) for part in parts]
-        if numbers == list(range(numbers[0], numbers[0] + len(stems))):
-            return f"{first}-{parts[-1][2]}"
-    return f"{first}-and-{len(stems) - 1}-more"
-
-
-def short(stem: str) -> str:
-    """Shortens a stem to MAX_STEM_BYTES, with a hash."""
-    name = os.fsencode(stem)
-    if len(name) <= MAX_STEM_BYTES:
-        return stem
-    # Drops the rest of a character that was cut.
-    head = name[:MAX_STEM_BYTES].decode(errors="ignore")
-    return f"{head}~{hashlib.sha256(name).hexdigest()[:8]}"

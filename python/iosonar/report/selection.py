@@ -5,10 +5,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from iosonar.diagrams import Diagram, Group
+from iosonar.diagrams import CATALOGUE, Diagram, Group, Study
+from iosonar.diagrams.calls import CATALOGUE as OF_CALLS
+from iosonar.diagrams.calls import CallStudy
+from iosonar.diagrams.calls.scaling import DIAGRAMS as OF_SCALING
 from iosonar.errors import UsageError
+from iosonar.study.base import BaseStudy
 from iosonar.table import Kind, Requests, devices_of, streams_of
+
+S = TypeVar("S", bound=BaseStudy)
 
 
 @dataclass(frozen=True)
@@ -20,10 +27,10 @@ class Selection:
     verbose: bool = False
     only: tuple[str, ...] = ()
 
-    def choose(self, catalogue: Sequence[Diagram], requests: Requests) -> list[Diagram]:
+    def choose(self, catalogue: Sequence[Diagram[Study]], requests: Requests) -> list[Diagram[Study]]:
         """The selected diagrams of the catalogue, for these requests."""
         if self.only:
-            return self._named(catalogue)
+            return named(catalogue, self.only)
         groups = {Group.ALWAYS, Group.BOTH}
         kinds = {file.kind for file in requests.files}
         if self.static or Kind.LOAD in kinds:
@@ -38,16 +45,26 @@ class Selection:
             groups.add(Group.VERBOSE)
         return [diagram for diagram in catalogue if diagram.group in groups]
 
-    def _named(self, catalogue: Sequence[Diagram]) -> list[Diagram]:
-        for name in self.only:
-            if not any(_is_named(diagram, name) for diagram in catalogue):
-                names = [diagram.name for diagram in catalogue]
-                near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-                hint = f"did you mean {' or '.join(near)}?" if near else f"the diagrams are {', '.join(names)}"
-                raise UsageError(f"no diagram is called {name!r}; {hint}")
-        return [diagram for diagram in catalogue if any(_is_named(diagram, name) for name in self.only)]
+
+def diagrams_of(study: BaseStudy, selection: Selection) -> Sequence[Diagram[Any]]:
+    """The selected diagrams for a study. Raises UsageError if a name is unknown."""
+    if isinstance(study, Study):
+        return selection.choose(CATALOGUE, study.requests)
+    of_calls: Sequence[Diagram[Any]] = OF_CALLS if isinstance(study, CallStudy) else OF_SCALING
+    return named(of_calls, selection.only) if selection.only else of_calls
 
 
-def _is_named(diagram: Diagram, name: str) -> bool:
+def named(catalogue: Sequence[Diagram[S]], only: Sequence[str]) -> list[Diagram[S]]:
+    """The diagrams of these names or families. Raises UsageError if a name is unknown."""
+    for name in only:
+        if not any(_is_named(diagram, name) for diagram in catalogue):
+            names = [diagram.name for diagram in catalogue]
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"the diagrams are {', '.join(names)}"
+            raise UsageError(f"no diagram is called {name!r}; {hint}")
+    return [diagram for diagram in catalogue if any(_is_named(diagram, name) for name in only)]
+
+
+def _is_named(diagram: Diagram[Any], name: str) -> bool:
     """Whether the diagram has that name or belongs to that family."""
     return diagram.name == name or diagram.name.startswith(f"{name}.")

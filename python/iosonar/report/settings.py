@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -12,7 +12,8 @@ from typing import Any
 from iosonar import units
 from iosonar.diagrams.comparison import Side
 from iosonar.report.typed import typed_options
-from iosonar.table import SourceFile, has_closed_stream, program_name
+from iosonar.table import SourceFile, has_closed_stream
+from iosonar.table.footer import Queue, Target
 from iosonar.text import plain
 
 DEFAULT = "default"
@@ -89,22 +90,21 @@ def _settings_of(file: SourceFile) -> Iterator[tuple[tuple[Scope, str], str]]:
 
 def _raw_settings(file: SourceFile) -> Iterator[tuple[tuple[Scope, str], Any]]:
     run, footer = file.run, file.footer
-    if load := run.get("load"):
-        yield (Scope.LOAD, "load"), PurePath(str(load)).name
-    if name := program_name(file):
-        yield (Scope.LOAD, "program"), name
-        yield (Scope.LOAD, "text of the program"), _digest(str((run.get("program") or {}).get("text") or ""))
+    if run.load:
+        yield (Scope.LOAD, "load"), PurePath(run.load).name
+    if run.program and file.program:
+        yield (Scope.LOAD, "program"), file.program
+        yield (Scope.LOAD, "text of the program"), _digest(run.program.text)
     if not has_closed_stream(file):
         # Of closed streams, the storage determines the number of requests.
-        yield (Scope.LOAD, "requests"), _number((footer.get("counts") or {}).get("requests"))
+        yield (Scope.LOAD, "requests"), _number(footer.counts.requests)
     yield from _settings_of_targets(file.targets)
-    machine = run.get("machine") or {}
     for key, name in MACHINE.items():
-        yield (Scope.MACHINE, name), machine.get(key)
-    if memory := machine.get("memory_kib"):
-        yield (Scope.MACHINE, "memory"), units.binary_bytes(float(memory) * 1024)
+        yield (Scope.MACHINE, name), getattr(run.machine, key)
+    if run.machine.memory_kib:
+        yield (Scope.MACHINE, "memory"), units.binary_bytes(run.machine.memory_kib * 1024)
     options = {name: value or "on" for name, value in typed_options(run).items() if name not in IRRELEVANT_OPTIONS}
-    if run.get("wait") == "spin":
+    if run.wait == "spin":
         # Such a loop never sleeps.
         options.pop("busy-poll", None)
     elif isinstance(poll := file.option("busy_poll"), int):
@@ -113,9 +113,9 @@ def _raw_settings(file: SourceFile) -> Iterator[tuple[tuple[Scope, str], Any]]:
     for name, value in options.items():
         yield (Scope.OPTION, f"--{name}"), value
     # The choice of the replay if nothing was typed.
-    for key in ("engine", "wait"):
-        if key not in options and run.get(key):
-            yield (Scope.OPTION, f"--{key}"), str(run[key])
+    for key, chosen in (("engine", run.engine), ("wait", run.wait)):
+        if key not in options and chosen:
+            yield (Scope.OPTION, f"--{key}"), chosen
 
 
 MACHINE = {
@@ -132,23 +132,30 @@ MACHINE = {
 }
 
 
-def _settings_of_targets(targets: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[Scope, str], Any]]:
-    def each(value: Any) -> str:
+def _settings_of_targets(targets: Sequence[Target]) -> Iterator[tuple[tuple[Scope, str], Any]]:
+    def each(value: Callable[[Target], Any]) -> str:
         return ", ".join(str(value(target)) for target in targets if value(target) not in (None, ""))
 
-    yield (Scope.TARGET, "target"), each(lambda target: target.get("path"))
-    yield (Scope.TARGET, "kind of target"), each(lambda target: target.get("kind"))
-    yield (Scope.TARGET, "disk"), each(lambda target: target.get("disk"))
-    yield (
-        (Scope.TARGET, "size of the target"),
-        each(
-            lambda target: units.binary_bytes(float(target["sectors"]) * SECTOR_BYTES) if target.get("sectors") else ""
-        ),
-    )
-    yield (Scope.TARGET, "logical block"), each(lambda target: target.get("logical_block_bytes"))
-    for key, name in (("scheduler", "scheduler"), ("write_cache", "write cache"), ("wbt_lat_usec", "wbt_lat_usec")):
-        yield (Scope.TARGET, name), each(lambda target, key=key: (target.get("queue") or target).get(key))
-    yield (Scope.TARGET, "file system"), each(lambda target: (target.get("mount") or {}).get("file_system"))
+    for name, value in OF_TARGETS.items():
+        yield (Scope.TARGET, name), each(value)
+
+
+OF_TARGETS: Mapping[str, Callable[[Target], Any]] = {
+    "target": lambda target: target.path,
+    "kind of target": lambda target: target.kind,
+    "disk": lambda target: target.disk,
+    "size of the target": lambda target: target.sectors and units.binary_bytes(float(target.sectors) * SECTOR_BYTES),
+    "logical block": lambda target: target.logical_block_bytes,
+    "scheduler": lambda target: _queue(target).scheduler,
+    "write cache": lambda target: _queue(target).write_cache,
+    "wbt_lat_usec": lambda target: target.queue and target.queue.wbt_lat_usec,
+    "file system": lambda target: target.mount.file_system,
+}
+
+
+def _queue(target: Target) -> Target | Queue:
+    """What has the settings of the block layer: earlier versions wrote them beside the target's size."""
+    return target if not target.queue or target.queue == Queue() else target.queue
 
 
 def _digest(text: str) -> str:
@@ -156,5 +163,5 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:8] if text else ""
 
 
-def _number(value: Any) -> str | None:
-    return f"{value:,}" if isinstance(value, int) else None
+def _number(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from iosonar.table.footer import RunInfo
+
 DEFAULTS: Mapping[str, Any] = {
     "fit": "wrap",
     "speedup": 1.0,
@@ -34,15 +36,13 @@ _TIMES = ("ahead", "grace", "output_offset", "for")
 _SIZES = ("buffers", "verify_memory")
 
 
-def typed_options(run: Mapping[str, Any]) -> dict[str, str]:
+def typed_options(run: RunInfo) -> dict[str, str]:
     """The options that differ from their defaults: long names with values, empty for a flag."""
-    typed = run.get("typed")
-    if not isinstance(typed, dict):
-        typed = _from_effective_options(run.get("options") or {})
+    typed = run.typed if isinstance(run.typed, dict) else _from_effective_options(run.options)
     return {name: _text(value) for name, value in typed.items() if name not in LISTED_ELSEWHERE}
 
 
-def command_line(run: Mapping[str, Any]) -> str:
+def command_line(run: RunInfo) -> str:
     """The same as one line: --asap --depth 64."""
     return " ".join(f"--{name} {value}".rstrip() for name, value in typed_options(run).items())
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from iosonar import SCHEMA_VERSION
 from iosonar.errors import UserError
 from iosonar.series.plan import Point
-from iosonar.text import plain, shown
+from iosonar.table.footer import RunInfo, parse_footer
+from iosonar.text import shown
 from iosonar.thresholds import is_unfilled
 
 NEARLY = 0.9
@@ -79,60 +79,54 @@ def read(path: Path, point: Point) -> Result | None:
     try:
         with path.open("rb") as file:
             metadata = pyarrow.parquet.read_schema(file).metadata or {}
-        footer = json.loads(metadata[b"iosonar"])
+        footer = parse_footer(metadata[b"iosonar"], SCHEMA_VERSION)
     except FileNotFoundError:
         return None
-    except (pa.ArrowInvalid, KeyError, ValueError):
+    except (pa.ArrowInvalid, KeyError, UserError):
         return None
     except OSError as error:
         raise UserError(f"cannot read {shown(path)}: {error.strerror or error}") from error
-    if not footer.get("complete"):
-        return None
-    run = footer.get("run") or {}
-    return _result(run, run.get("statistics") or {}, point)
+    return _result(footer.run, point) if footer.complete else None
 
 
-def _result(run: dict[str, Any], statistics: dict[str, Any], point: Point) -> Result:
-    response = statistics.get("latency_from_scheduled_us") or statistics.get("latency_us") or {}
-    latency = statistics.get("latency_us") or {}
-    verdict = statistics.get("verdict") or {}
-    failed = sum(int(statistics.get(key) or 0) for key in ("errors", "short", "unfinished"))
+def _result(run: RunInfo, point: Point) -> Result:
+    found = run.statistics
+    latency = found.latency_us
+    response = found.latency_from_scheduled_us or latency
     return Result(
         name=point.name,
         value=point.value,
-        requests=int(statistics.get("requests") or 0),
-        rate=_number(statistics.get("iops")),
-        response_mean_s=_number(response.get("mean")) / 1e6,
-        response_median_s=_number(response.get("p50")) / 1e6,
-        response_p99_s=_number(response.get("p99")) / 1e6,
-        latency_mean_s=_number(latency.get("mean")) / 1e6,
-        latency_p99_s=_number(latency.get("p99")) / 1e6,
-        mean_in_flight=_number(run.get("mean_in_flight")),
-        faithful=bool(verdict.get("faithful")),
-        failed=failed,
-        fake=plain(str(run.get("fake") or "")).removeprefix("FAKE RESULT: "),
+        requests=found.requests or 0,
+        rate=math.nan if found.iops is None else found.iops,
+        response_mean_s=_seconds(response, "mean"),
+        response_median_s=_seconds(response, "p50"),
+        response_p99_s=_seconds(response, "p99"),
+        latency_mean_s=_seconds(latency, "mean"),
+        latency_p99_s=_seconds(latency, "p99"),
+        mean_in_flight=math.nan if run.mean_in_flight is None else run.mean_in_flight,
+        faithful=bool(found.verdict and found.verdict.faithful),
+        failed=found.errors + found.short + found.unfinished,
+        fake=run.fake.removeprefix("FAKE RESULT: "),
         fills_depth=_fills_depth(run),
-        warnings=tuple(plain(str(each)) for each in run.get("warnings") or []),
-        unfilled=is_unfilled(int(statistics.get("zero_reads") or 0), int(statistics.get("reads") or 0)),
+        warnings=run.warnings,
+        unfilled=is_unfilled(found.zero_reads or 0, found.reads),
         waiting=tuple(_waiting(run)),
     )
 
 
-def _waiting(run: dict[str, Any]) -> Iterator[str]:
+def _waiting(run: RunInfo) -> Iterator[str]:
     """How a run waited, as options."""
-    options = run.get("options") or {}
-    if options.get("virtual_time"):
+    if run.options.get("virtual_time"):
         return
-    if isinstance(wait := options.get("wait"), str):
+    if isinstance(wait := run.options.get("wait"), str):
         yield f"--wait={wait}"
-    if isinstance(poll := options.get("busy_poll"), int):
+    if isinstance(poll := run.options.get("busy_poll"), int):
         yield f"--busy-poll={poll}ns"
 
 
-def _fills_depth(run: dict[str, Any]) -> bool:
-    depth, mean = (run.get("options") or {}).get("depth"), run.get("mean_in_flight")
-    return bool(depth and mean) and float(mean or 0) >= NEARLY * float(depth or 0)
+def _fills_depth(run: RunInfo) -> bool:
+    return (run.mean_in_flight or 0.0) >= NEARLY * float(run.options.get("depth") or math.inf)
 
 
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
+def _seconds(quantiles: Mapping[str, float], name: str) -> float:
+    return quantiles.get(name, math.nan) / 1e6

@@ -9,9 +9,7 @@ from iosonar.table.streams import (
     asks_by_itself,
     has_closed_stream,
     is_of_program_alone,
-    program_name,
     programs_of,
-    stated_streams,
     streams_of,
 )
 
@@ -34,9 +32,7 @@ __all__ = [
     "open_calls",
     "open_files",
     "open_requests",
-    "program_name",
     "programs_of",
     "requests_of",
-    "stated_streams",
     "streams_of",
 ]

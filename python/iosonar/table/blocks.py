@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
 from iosonar.table.calls import Calls
@@ -57,13 +57,11 @@ def blocks_beside(calls: Calls, load: SourceFile) -> Blocks:
 
 def _zero_ns(file: SourceFile, other: SourceFile) -> int:
     """When the times of a file are zero: on CLOCK_MONOTONIC if both files know it, else by the wall clock."""
-    epoch = file.footer.get("epoch_unix_ns")
-    clocks: dict[str, Any] | None = file.footer.get("clocks")
-    if epoch is None and clocks is not None:
-        epoch = clocks["unix_ns"]
+    clocks = file.footer.clocks
+    epoch = clocks.unix_ns if file.footer.epoch_unix_ns is None and clocks else file.footer.epoch_unix_ns
     if epoch is None:
         raise UsageError(f"{file.path} does not say when it was recorded (epoch_unix_ns in its footer)")
-    if clocks is None or not other.footer.get("clocks"):
-        return int(epoch)
+    if clocks is None or other.footer.clocks is None:
+        return epoch
     # The wall clock may be set between the recordings.
-    return int(epoch) - int(clocks["unix_ns"]) + int(clocks["monotonic_ns"])
+    return epoch - clocks.unix_ns + clocks.monotonic_ns

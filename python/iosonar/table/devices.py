@@ -6,9 +6,10 @@ import difflib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
+from iosonar.table.footer import Target
 from iosonar.table.requests import Requests
 from iosonar.table.source import SourceFile
 from iosonar.text import plain
@@ -28,7 +29,7 @@ class Device:
     name: str
     source: int
     of_load: tuple[int, ...] | None
-    targets: tuple[dict[str, Any], ...]
+    targets: tuple[Target, ...]
 
     def rows(self, table: ir.Table) -> ir.BooleanValue:
         """Whether a request of the table went to this device."""
@@ -73,8 +74,8 @@ def only_device(requests: Requests, name: str) -> Requests:
     for device in chosen:
         if device.of_load is not None:
             index = kept.index(device.source)
-            run = {**files[index].run, "targets": list(device.targets), "target": device.targets[0]}
-            files[index] = replace(files[index], footer={**files[index].footer, "run": run})
+            run = replace(files[index].run, targets=device.targets, target=device.targets[0])
+            files[index] = replace(files[index], footer=replace(files[index].footer, run=run))
     rows = chosen[0].rows(table)
     for device in chosen[1:]:
         rows |= device.rows(table)
@@ -84,25 +85,24 @@ def only_device(requests: Requests, name: str) -> Requests:
 
 
 def _devices(index: int, file: SourceFile) -> list[Device]:
-    host = str((file.run.get("machine") or {}).get("hostname") or "")
-    targets = [target for target in file.targets if target.get("path") and target.get("kind") != "none"]
+    host = file.run.machine.hostname
+    targets = [target for target in file.targets if target.path and target.is_real]
     if not targets:
         # A run without I/O, or a table of another program: the file is all that is known.
-        return [Device(file.name, index, None, tuple(file.targets))]
+        return [Device(file.name, index, None, file.targets)]
 
-    def named(target: dict[str, Any]) -> str:
-        path = str(target["path"])
-        return f"{host}:{path}" if host else path
+    def named(target: Target) -> str:
+        return f"{host}:{target.path}" if host else target.path
 
     if len(targets) == 1:
         return [Device(named(targets[0]), index, None, (targets[0],))]
-    of_load = range(max(len(file.footer.get("devices") or []), 1))
-    mapped = {source for target in targets for source in target.get("sources") or []}
+    of_load = range(max(len(file.footer.devices), 1))
+    mapped = {source for target in targets for source in target.sources}
     rest = tuple(source for source in of_load if source not in mapped)
     found = []
     for target in targets:
-        own = tuple(target.get("sources") or ())
-        own = (*own, *rest) if target.get("others") or (not mapped and target is targets[0]) else own
+        own = target.sources
+        own = (*own, *rest) if target.others or (not mapped and target is targets[0]) else own
         if own:
             found.append(Device(named(target), index, own, (target,)))
     return found
@@ -110,10 +110,9 @@ def _devices(index: int, file: SourceFile) -> list[Device]:
 
 def _names(device: Device, file: SourceFile) -> set[str]:
     """The names by which a device can be chosen."""
-    names = {device.name, file.name}
+    names, host = {device.name, file.name}, file.run.machine.hostname
     for target in device.targets:
-        path = str(target.get("path") or "")
-        host = str((file.run.get("machine") or {}).get("hostname") or "")
+        path = target.path
         last = path.rsplit("/", 1)[-1]
         names |= {path, last, f"{host}:{path}", f"{host}:{last}", path.removeprefix("/dev/")}
     return names - {""}

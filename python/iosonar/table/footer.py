@@ -1,13 +1,18 @@
-"""Parses the footer's JSON object and checks its types against docs/schema.md."""
+"""The footer of a file, as docs/schema.md describes it: what the rows are of, and how a run was made.
+
+Every number, text and list has a default for footers that lack it. Texts are escaped for printing.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 from iosonar.errors import UserError
+from iosonar.table.kind import OF_REQUESTS, Kind
+from iosonar.table.structure import Keys, Range, WrongError, structured
 from iosonar.table.versions import rename_footer
 from iosonar.text import plain
 
@@ -15,22 +20,279 @@ MAX_DEPTH = 100
 """The deepest nesting of JSON values."""
 
 I64 = 2**63 - 1
-U64 = 2**64 - 1
 LAST_SECOND_NS = 253_402_300_799 * 10**9
 """The last second of the year 9999, the last that a date can represent."""
 
-Check = Callable[[Any, str], None]
-"""Raises _WrongError if the value is wrong. The second argument is the path of the value."""
+Time = Annotated[int, Range(-I64 - 1, I64)]
+"""Nanoseconds from the zero of the table, before it if negative."""
+
+OPTIONS = Keys({"speedup": float, "window": Mapping[str, Time]})
+QUANTILES = Keys(dict.fromkeys(("mean", "p50", "p90", "p98", "p99", "p999", "max"), float))
 
 
-class _WrongError(Exception):
-    pass
+@dataclass(frozen=True)
+class Source:
+    """Where the rows came from: the name of the format, the path, and free text before the rows."""
+
+    format: str = ""
+    path: str = ""
+    preamble: str = ""
 
 
-def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
-    """The footer's object, with all texts escaped for printing, and without keys whose value is null.
+@dataclass(frozen=True)
+class TraceDevice:
+    """A device of the trace: its name, empty if it has none, and its size in sectors of 512 bytes."""
 
-    Keys of an earlier version get the names of this one, but `schema_version` keeps its value.
+    name: str
+    sectors: int | None = None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of rows, and of what was lost."""
+
+    requests: int | None = None
+    reads: int = 0
+    writes: int = 0
+    others: int = 0
+    bad_lines: int = 0
+    time_jumps: int = 0
+    lost_events: int = 0
+    unmatched: int = 0
+    calls: int | None = None
+    unfinished: int = 0
+    uring: int = 0
+    other_calls: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The extent of the rows in time, and of requests in sectors of 512 bytes."""
+
+    first_ns: Time | None = None
+    last_ns: Time | None = None
+    max_end_sector: int | None = None
+    max_sectors: int | None = None
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """Two clocks of a machine at the same moment."""
+
+    unix_ns: Time
+    monotonic_ns: Time
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The block layer's settings of a device."""
+
+    scheduler: str = ""
+    write_cache: str = ""
+    wbt_lat_usec: int | None = None
+
+
+@dataclass(frozen=True)
+class Mount:
+    """The mount that a file is on."""
+
+    file_system: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target of a run; `sectors` is its size in sectors of 512 bytes, None if it has none or it is not known."""
+
+    path: str = ""
+    kind: str = ""
+    sectors: int | None = None
+    logical_block_bytes: int | None = None
+    scheduler: str = ""
+    write_cache: str = ""
+    disk: str = ""
+    queue: Queue | None = None
+    mount: Mount = field(default_factory=Mount)
+    sources: tuple[int, ...] = ()
+    """The devices of the load whose requests went to it."""
+    others: bool = False
+    """Whether the requests of all other devices went to it, too."""
+
+    @property
+    def is_real(self) -> bool:
+        """Whether there is a target at all."""
+        return self.kind != "none"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine of a run."""
+
+    hostname: str = ""
+    kernel: str = ""
+    kernel_command_line: Any = ""
+    processor: str = ""
+    cpus: Any = None
+    cpus_isolated: Any = None
+    memory_kib: float | None = None
+    governor: Any = None
+    virtualisation: Any = None
+    clock_source: Any = None
+    transparent_hugepages: Any = None
+
+
+@dataclass(frozen=True)
+class StatedStream:
+    """A stream of a program; `open` streams do not wait for completions."""
+
+    name: str = ""
+    instances: int = 0
+    open: bool = True
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that made requests: its name, what it is, its text, and its streams."""
+
+    name: str = ""
+    about: str = ""
+    text: str = ""
+    streams: tuple[StatedStream, ...] = ()
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What to try after a run that was not faithful, and what it costs."""
+
+    attempt: str = field(metadata={"key": "try"})
+    costs: str
+
+    @property
+    def words(self) -> str:
+        """Both, for people."""
+        return f"{self.attempt} (costs: {self.costs})"
+
+
+@dataclass(frozen=True)
+class Own:
+    """The requests that nothing but the replayer could delay."""
+
+    requests: int
+    within_pct: Mapping[str, float] = field(default_factory=dict)
+    """Percentage of them that were late by at most that many µs."""
+    delay_us: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StatedVerdict:
+    """A run's own verdict: whether it kept the times."""
+
+    faithful: bool
+    own: Own | None = None
+    sentence: str = ""
+    remedies: tuple[Remedy, ...] = ()
+
+
+@dataclass(frozen=True)
+class OrderProof:
+    """Whether a run of calls kept its order: pairs of calls that were checked, and those that were in the wrong one."""
+
+    pairs: int = 0
+    violations: int = 0
+    missing: int = 0
+    reorderable_share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The closing statistics of a run."""
+
+    requests: int | None = None
+    reads: int = 0
+    errors: int = 0
+    short: int = 0
+    unfinished: int = 0
+    widened: int = 0
+    zero_reads: int | None = None
+    wrap_factor: float | None = None
+    iops: float | None = None
+    verdict: StatedVerdict | None = None
+    within_pct: Mapping[str, float] = field(default_factory=dict)
+    within_not_held_back_pct: Mapping[str, float] = field(default_factory=dict)
+    delay_us: Annotated[Mapping[str, Any], QUANTILES] = field(default_factory=dict)
+    delay_not_held_back_us: Annotated[Mapping[str, Any], QUANTILES] = field(default_factory=dict)
+    latency_us: Annotated[Mapping[str, Any], QUANTILES] = field(default_factory=dict)
+    latency_from_scheduled_us: Annotated[Mapping[str, Any], QUANTILES] = field(default_factory=dict)
+    order: OrderProof | None = None
+    changes_not_replayed: Mapping[str, int] = field(default_factory=dict)
+    """Of a run of calls: calls that change files and that it did not repeat, by what they do."""
+    outdegree: Mapping[str, int] = field(default_factory=dict)
+    """Of a run of calls: the number of calls for which so many calls waited."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """The directory below which a run of calls found its files."""
+
+    path: str = ""
+    mount: Mount = field(default_factory=Mount)
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """How a run was made, and what it counted."""
+
+    load: str = ""
+    program: Program | None = None
+    trace: str = ""
+    """The trace of a run of calls."""
+    trace_zero_ns: Time | None = None
+    root: Root | None = None
+    options: Annotated[Mapping[str, Any], OPTIONS] = field(default_factory=dict)
+    """All options, by their long names with `_` for `-`."""
+    typed: Any = None
+    """The options that were typed, by their long names."""
+    target: Target | None = None
+    """The first of the targets; the only one in runs of earlier versions."""
+    targets: tuple[Target, ...] = ()
+    machine: Machine = field(default_factory=Machine)
+    engine: str = ""
+    wait: str = ""
+    fake: str = ""
+    """Why the result is fake; empty for a real one."""
+    warnings: tuple[str, ...] = ()
+    started_unix_ns: Annotated[int, Range(0, LAST_SECOND_NS)] | None = None
+    mean_in_flight: float | None = None
+    statistics: Statistics = field(default_factory=Statistics)
+
+
+@dataclass(frozen=True)
+class Footer:
+    """The whole footer. `schema_version` is that of the file, also if its keys have the names of a later one."""
+
+    schema_version: Annotated[int, Range(0, 2**32 - 1)]
+    kind: Kind
+    source: Source = field(default_factory=Source)
+    recorder: str = ""
+    command: tuple[str, ...] = ()
+    devices: tuple[TraceDevice, ...] = ()
+    counts: Counts = field(default_factory=Counts)
+    span: Extent = field(default_factory=Extent)
+    complete: bool = True
+    epoch_unix_ns: Time | None = None
+    clocks: Clocks | None = None
+    notices: tuple[str, ...] = ()
+    run: RunInfo = field(default_factory=RunInfo)
+
+
+KEPT = {Kind.TREE: ("schema_version", "kind"), Kind.SCALE: ("schema_version", "kind", "complete")}
+"""The keys that are read of tables of other kinds than requests and calls."""
+
+REQUIRED = ("source", "devices", "counts", "span", "complete")
+"""The keys that the footer of a load or a run has."""
+
+
+def parse_footer(text: bytes, reads_version: int) -> Footer:
+    """The footer. Keys of an earlier version get the names of this one, and null counts as missing.
 
     Raises UserError if the footer is wrong.
     """
@@ -48,19 +310,31 @@ def parse_footer(text: bytes, reads_version: int) -> dict[str, Any]:
                 rename_footer(found)
             kind = found.get("kind")
             # Any JSON value may stand here.
-            if isinstance(kind, str) and kind in _FOOTERS_OF_CALLS:
-                _FOOTERS_OF_CALLS[kind](found, "")
-                return found
-        _FOOTER(found, "")
-    except (_WrongError, ValueError, RecursionError) as error:
+            if isinstance(kind, str) and kind in KEPT:
+                found = {name: value for name, value in found.items() if name in KEPT[Kind(kind)]}
+        footer = structured(Footer, found)
+        if footer.kind in OF_REQUESTS:
+            _require_all(found, footer)
+    except (WrongError, ValueError, RecursionError) as error:
         why = plain(str(error)) or "nested too deeply"
         raise UserError(f"the `iosonar` object in its footer does not conform to docs/schema.md: {why}") from error
-    result: dict[str, Any] = found
-    return result
+    return footer
+
+
+def _require_all(found: Mapping[str, Any], footer: Footer) -> None:
+    """Refuses a footer of requests that lacks what footers of calls may lack."""
+    missing = [name for name in REQUIRED if name not in found]
+    if not missing and "format" not in found["source"]:
+        missing.append("source.format")
+    verdict = footer.run.statistics.verdict
+    if verdict is not None and verdict.own is None:
+        missing.append("run.statistics.verdict.own")
+    if missing:
+        raise WrongError(f"{missing[0]} is missing")
 
 
 def _refuse_constant(text: str) -> Any:
-    raise _WrongError(f"{text} is not a number")
+    raise WrongError(f"{text} is not a number")
 
 
 def _escaped(value: Any, depth: int = 0) -> Any:
@@ -73,195 +347,3 @@ def _escaped(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict):
         return {plain(key): _escaped(each, depth + 1) for key, each in value.items() if each is not None}
     return value
-
-
-def _require(is_right: bool, expected: str, where: str) -> None:
-    if not is_right:
-        raise _WrongError(f"{where or 'it'} is not {expected}")
-
-
-def _text(value: Any, where: str) -> None:
-    _require(isinstance(value, str), "a string", where)
-
-
-def _boolean(value: Any, where: str) -> None:
-    _require(isinstance(value, bool), "true or false", where)
-
-
-def _integer(low: int, high: int) -> Check:
-    def check(value: Any, where: str) -> None:
-        _require(type(value) is int and low <= value <= high, f"an integer from {low} to {high}", where)
-
-    return check
-
-
-def _number(value: Any, where: str) -> None:
-    is_right = type(value) in (int, float) and abs(value) <= 1e300 and math.isfinite(value) and value >= 0
-    _require(is_right, "a finite number of 0 or more", where)
-
-
-def _percentile(value: Any, where: str) -> None:
-    """A number, or null: too few times were above it."""
-    if value is not None:
-        _number(value, where)
-
-
-def _one_of(*names: str) -> Check:
-    def check(value: Any, where: str) -> None:
-        _require(value in names, f"one of {', '.join(names)}", where)
-
-    return check
-
-
-def _list(of: Check) -> Check:
-    def check(value: Any, where: str) -> None:
-        _require(isinstance(value, list), "a list", where)
-        for place, each in enumerate(value):
-            of(each, f"{where}[{place}]")
-
-    return check
-
-
-def _object(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """An object with those keys; other keys may have any value."""
-
-    def check(value: Any, where: str) -> None:
-        _require(isinstance(value, dict), "an object", where)
-        stem = f"{where}." if where else ""
-        for name, of in required.items():
-            if name not in value:
-                raise _WrongError(f"{stem}{name} is missing")
-            of(value[name], f"{stem}{name}")
-        for name, of in (optional or {}).items():
-            if name in value:
-                of(value[name], f"{stem}{name}")
-
-    return check
-
-
-def _values(of: Check) -> Check:
-    """An object whose values all pass the check."""
-
-    def check(value: Any, where: str) -> None:
-        _require(isinstance(value, dict), "an object", where)
-        for name, each in value.items():
-            of(each, f"{where}.{name}")
-
-    return check
-
-
-_COUNT = _integer(0, U64)
-_TIME = _integer(-I64 - 1, I64)
-_ERROR = _object({}, dict.fromkeys(("p50", "p90", "p98", "p99", "p999", "max"), _percentile))
-_TARGET = _object(
-    {},
-    {
-        "path": _text,
-        "kind": _text,
-        "sectors": _COUNT,
-        "scheduler": _text,
-        "logical_block_bytes": _COUNT,
-        "queue": _object({}),
-        "mount": _object({}),
-    },
-)
-_VERDICT = _object(
-    {
-        "faithful": _boolean,
-        "own": _object({"requests": _COUNT}, {"within_pct": _values(_number), "delay_us": _values(_percentile)}),
-    },
-    {"sentence": _text, "remedies": _list(_object({"try": _text, "costs": _text}))},
-)
-_STATISTICS = _object(
-    {},
-    {
-        "requests": _COUNT,
-        "wrap_factor": _number,
-        "zero_reads": _COUNT,
-        "verdict": _VERDICT,
-        "within_pct": _values(_number),
-        "within_not_held_back_pct": _values(_number),
-        "delay_us": _ERROR,
-        "delay_not_held_back_us": _ERROR,
-    },
-)
-_RUN = _object(
-    {},
-    {
-        "load": _text,
-        "program": _object(
-            {},
-            {
-                "name": _text,
-                "about": _text,
-                "streams": _list(_object({}, {"name": _text, "instances": _COUNT, "open": _boolean})),
-            },
-        ),
-        "options": _object({}, {"speedup": _number, "window": _values(_TIME)}),
-        "target": _TARGET,
-        "targets": _list(_TARGET),
-        "machine": _object({}, {"hostname": _text, "kernel": _text, "processor": _text, "memory_kib": _number}),
-        "engine": _text,
-        "fake": _text,
-        "warnings": _list(_text),
-        "started_unix_ns": _integer(0, LAST_SECOND_NS),
-        "statistics": _STATISTICS,
-    },
-)
-_FOOTER = _object(
-    {
-        "schema_version": _integer(0, 2**32 - 1),
-        "kind": _one_of("load", "replay", "calls", "calls_run", "tree", "scale"),
-        "source": _object({"format": _text}, {"path": _text, "preamble": _text}),
-        "devices": _list(_object({"name": _text}, {"sectors": _COUNT})),
-        "counts": _object(
-            {},
-            dict.fromkeys(
-                ("requests", "reads", "writes", "others", "bad_lines", "time_jumps", "lost_events", "unmatched"), _COUNT
-            ),
-        ),
-        "span": _object({}, {"first_ns": _TIME, "last_ns": _TIME, "max_end_sector": _COUNT, "max_sectors": _COUNT}),
-        "complete": _boolean,
-    },
-    {
-        "epoch_unix_ns": _TIME,
-        "clocks": _object({"unix_ns": _TIME, "monotonic_ns": _TIME}),
-        "request_time": _one_of("asked", "issued"),
-        "notices": _list(_text),
-        "run": _RUN,
-    },
-)
-
-_OF_ANY_KIND: dict[str, Check] = {"schema_version": _integer(0, 2**32 - 1), "kind": _text}
-_OF_CALLS: dict[str, Check] = {
-    "source": _object({}, {"format": _text, "path": _text}),
-    "recorder": _text,
-    "command": _list(_text),
-    "processes": _list(_object({}, {"process": _COUNT, "cwd": _text})),
-    "clocks": _object({"unix_ns": _TIME, "monotonic_ns": _TIME}),
-    "epoch_unix_ns": _TIME,
-    "counts": _object(
-        {},
-        {
-            **dict.fromkeys(("calls", "unfinished", "uring", "bad_lines", "lost_events"), _COUNT),
-            "other_calls": _values(_COUNT),
-        },
-    ),
-    "span": _object({}, {"first_ns": _TIME, "last_ns": _TIME}),
-    "complete": _boolean,
-    "notices": _list(_text),
-    "run": _object(
-        {},
-        {
-            "options": _object({}),
-            "fake": _text,
-            "statistics": _object({}, {"verdict": _object({"faithful": _boolean}, {"sentence": _text})}),
-        },
-    ),
-}
-_FOOTERS_OF_CALLS: Mapping[str, Check] = {
-    "calls": _object(_OF_ANY_KIND, _OF_CALLS),
-    "calls_run": _object(_OF_ANY_KIND, _OF_CALLS),
-    "tree": _object(_OF_ANY_KIND),
-    "scale": _object(_OF_ANY_KIND, {"counts": _object({}), "complete": _boolean}),
-}

@@ -16,8 +16,8 @@ def refuse_copies(files: Iterable[SourceFile], parts: bool = True) -> None:
     seen: dict[object, SourceFile] = {}
     for file in files:
         keys: list[object] = [file.given.resolve()]
-        if started := file.run.get("started_unix_ns"):
-            extent = (str(file.footer.get("span")), str(file.footer.get("counts"))) if parts else ()
+        if started := file.run.started_unix_ns:
+            extent = (str(file.footer.span), str(file.footer.counts)) if parts else ()
             keys.append((started, *extent))
         for key in keys:
             if (other := seen.setdefault(key, file)) is not file:

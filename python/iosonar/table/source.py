@@ -3,42 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from iosonar.table.footer import Footer, Program, RunInfo, StatedStream, Target
+from iosonar.table.kind import OF_CALLS, OF_REQUESTS, Kind
 from iosonar.text import plain, shown
 
+__all__ = ["OF_CALLS", "OF_REQUESTS", "Kind", "SourceFile"]
+
 SUFFIXES = (".gz", ".zst", ".parquet", ".load", ".replay", ".calls", ".calls-run", ".tree", ".scale", ".txt")
-
-
-class Kind(StrEnum):
-    """The footer's `kind`: requests (a load or a run), calls to files (a trace or a run), and what belongs to calls."""
-
-    LOAD = "load"
-    REPLAY = "replay"
-    CALLS = "calls"
-    CALLS_RUN = "calls_run"
-    TREE = "tree"
-    SCALE = "scale"
-
-    @property
-    def words(self) -> str:
-        """The kind with its article, for people."""
-        return _WORDS[self]
-
-
-_WORDS = {
-    Kind.LOAD: "a load",
-    Kind.REPLAY: "a run",
-    Kind.CALLS: "a trace of calls",
-    Kind.CALLS_RUN: "a run of calls",
-    Kind.TREE: "a snapshot of a tree",
-    Kind.SCALE: "a table of several instances",
-}
-
-OF_REQUESTS = (Kind.LOAD, Kind.REPLAY)
-OF_CALLS = (Kind.CALLS, Kind.CALLS_RUN)
 
 
 @dataclass(frozen=True)
@@ -46,14 +20,13 @@ class SourceFile:
     """A file of one of the kinds.
 
     `given` is the path that the user named. `parquet` is the path that is read: a descriptor of the same file, or of a
-    temporary conversion. `footer` is the JSON object in docs/schema.md, with types checked and texts escaped for
-    printing. `columns` have the names in the file, of its `version`.
+    temporary conversion. `columns` have the names in the file, of its `version`.
     """
 
     given: Path
     parquet: Path
     kind: Kind
-    footer: dict[str, Any]
+    footer: Footer
     rows: int
     columns: tuple[str, ...]
     skipped_rows: tuple[str, ...] = ()
@@ -83,27 +56,46 @@ class SourceFile:
         return shown(self.given)
 
     @property
-    def run(self) -> dict[str, Any]:
-        """The footer's `run`: options, machine, target and statistics; empty without it."""
-        return self.footer.get("run") or {}
+    def run(self) -> RunInfo:
+        """How the run was made: options, machine, target and statistics; all of them empty for a load."""
+        return self.footer.run
+
+    @property
+    def fake(self) -> str:
+        """Why the result is fake, as a clause; empty for a real one."""
+        return self.run.fake.removeprefix("FAKE RESULT: ")
 
     def option(self, name: str) -> Any:
         """The value of an option of the run, by its name in the footer; None where it is not known."""
-        return (self.run.get("options") or {}).get(name)
+        return self.run.options.get(name)
 
     @property
-    def targets(self) -> list[dict[str, Any]]:
+    def targets(self) -> tuple[Target, ...]:
         """The targets of the run. A run with one target, or of an earlier version, has only `target`."""
-        several = self.run.get("targets")
-        one = self.run.get("target")
-        return list(several) if several else [one] if one else []
+        return self.run.targets or ((self.run.target,) if self.run.target else ())
+
+    @property
+    def program(self) -> str:
+        """The name of the program that made requests of the run; empty without one."""
+        program = self.run.program or Program()
+        return program.name or ("" if program == Program() else "without a name")
+
+    @property
+    def streams(self) -> tuple[StatedStream, ...]:
+        """The streams of the run's program, in the footer's order."""
+        return self.run.program.streams if self.run.program else ()
 
     @property
     def version(self) -> int:
         """The schema version, which determines the column names."""
-        return int(self.footer["schema_version"])
+        return self.footer.schema_version
 
     @property
     def complete(self) -> bool:
         """Whether neither the file nor its source was cut short."""
-        return bool(self.footer.get("complete", True))
+        return self.footer.complete
+
+    @property
+    def is_by_strace(self) -> bool:
+        """Whether strace took the times of a trace of calls, or of the trace of a run: it slows each call down."""
+        return "strace" in (self.footer.source.format, self.footer.recorder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iosonar.table.source import SourceFile
 
@@ -41,33 +41,22 @@ class Stream:
 
 def programs_of(files: Sequence[SourceFile]) -> tuple[str, ...]:
     """The names of the programs that made requests, each once."""
-    return tuple(dict.fromkeys(name for file in files if (name := program_name(file))))
-
-
-def program_name(file: SourceFile) -> str:
-    """The name of the program that made requests of the run; empty without one."""
-    program = file.run.get("program")
-    return str(program.get("name") or "without a name") if program else ""
+    return tuple(dict.fromkeys(file.program for file in files if file.program))
 
 
 def is_of_program_alone(file: SourceFile) -> bool:
     """Whether a program made all requests of the run."""
-    return bool(program_name(file)) and not file.run.get("load")
+    return bool(file.program) and not file.run.load
 
 
 def asks_by_itself(file: SourceFile) -> bool:
     """Whether any request has a time that does not depend on completions: of a load, or of an open stream."""
-    return not is_of_program_alone(file) or any(stream.get("open", True) for stream in stated_streams(file))
+    return not is_of_program_alone(file) or any(stream.open for stream in file.streams)
 
 
 def has_closed_stream(file: SourceFile) -> bool:
     """Whether requests of a program waited for completions, so that the storage determined their times."""
-    return any(not stream.get("open", True) for stream in stated_streams(file))
-
-
-def stated_streams(file: SourceFile) -> list[dict[str, Any]]:
-    """The streams of the run's program, in the footer's order."""
-    return list((file.run.get("program") or {}).get("streams") or [])
+    return any(not stream.open for stream in file.streams)
 
 
 def streams_of(files: Sequence[SourceFile]) -> tuple[Stream, ...]:
@@ -77,13 +66,13 @@ def streams_of(files: Sequence[SourceFile]) -> tuple[Stream, ...]:
     """
     found: dict[tuple[str, str], Stream] = {}
     for source, file in enumerate(files):
-        for number, stated in enumerate(stated_streams(file)):
-            key = (program_name(file), str(stated.get("name") or f"stream {number}"))
+        for number, stated in enumerate(file.streams):
+            key = (file.program, stated.name or f"stream {number}")
             known = found.get(key)
             found[key] = Stream(
                 key[1],
-                (known.instances if known else 0) + int(stated.get("instances") or 0),
-                bool(stated.get("open", True)),
+                (known.instances if known else 0) + stated.instances,
+                stated.open,
                 (*(known.members if known else ()), (source, number)),
             )
     names = Counter(name for _, name in found)

@@ -6,10 +6,10 @@ skip the same rows and print the same messages.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from iosonar.table.columns import Column, columns_in, have_plain_types, missing,
 from iosonar.table.convert import convert
 from iosonar.table.footer import parse_footer
 from iosonar.table.opened import copy_of_pipe, open_file, set_display_name, with_given_names
-from iosonar.table.source import OF_CALLS, Kind, SourceFile
+from iosonar.table.source import SourceFile
 from iosonar.table.values import invalid_values
 from iosonar.table.versions import stored_name
 from iosonar.text import plain, shown
@@ -63,19 +63,6 @@ def open_validated(given: Path, folder: Path, stack: ExitStack) -> SourceFile:
     return _with_skipped_rows(file) if is_parquet else file
 
 
-def is_of_calls(given: Path) -> bool:
-    """Whether a file's footer says that it holds calls. False for any file that cannot be read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with given.open("rb") as file:
-            footer = json.loads((pq.read_metadata(file).metadata or {}).get(FOOTER_KEY, b"{}"))
-    except (pa.ArrowException, OSError, ValueError, RecursionError):
-        return False
-    return isinstance(footer, dict) and footer.get("kind") in OF_CALLS
-
-
 def _is_parquet(opened: Path, given: Path) -> bool:
     try:
         with opened.open("rb") as file:
@@ -107,8 +94,7 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
         footer = parse_footer(footer_text, SCHEMA_VERSION)
     except UserError as error:
         raise UserError(f"{shown(given)}: {error}") from error
-    kind = Kind(footer["kind"])
-    known = columns_in(kind, footer["schema_version"])
+    known = columns_in(footer.kind, footer.schema_version)
     if absent := missing(known, names):
         problems = ", ".join(f"its column {name} is missing" for name in absent)
         raise UserError(f"{shown(given)}: {problems};  docs/schema.md lists the columns")
@@ -118,7 +104,7 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
         return _table(given, _with_unique_names(opened, given, folder, stack), folder, stack)
     if problem := _find_invalid_values(known, metadata, opened):
         raise _NeedsConversionError(problem)
-    return SourceFile(given, opened, kind, footer, metadata.num_rows, tuple(names))
+    return SourceFile(given, opened, footer.kind, footer, metadata.num_rows, tuple(names))
 
 
 def _read_metadata(opened: Path) -> pq.FileMetaData:
@@ -175,12 +161,12 @@ def _with_unique_names(opened: Path, given: Path, folder: Path, stack: ExitStack
 
 
 def _with_skipped_rows(file: SourceFile) -> SourceFile:
-    skipped = [notice for notice in file.footer.get("notices", []) if notice.startswith("row ")]
-    total = file.footer["counts"].get("bad_lines", 0)
+    skipped = [notice for notice in file.footer.notices if notice.startswith("row ")]
+    total = file.footer.counts.bad_lines
     messages = skipped[:MAX_LISTED_ROWS]
     if total > MAX_LISTED_ROWS:
         messages.append(f"skipped {total:,} rows in all")
-    return SourceFile(file.given, file.parquet, file.kind, file.footer, file.rows, file.columns, tuple(messages))
+    return replace(file, skipped_rows=tuple(messages))
 
 
 _numbers = count()

@@ -12,7 +12,6 @@ from iosonar.table.columns import ROW_NUMBER, unique_names
 from iosonar.table.embedded import quoted, scan, text
 from iosonar.table.requests import BACKLOG, COLUMNS, OWN_REASONS, UNKNOWN_REASON, known_columns
 from iosonar.table.source import OF_REQUESTS, Kind, SourceFile
-from iosonar.table.streams import program_name, stated_streams
 from iosonar.table.versions import stored_name, stored_sql
 
 if TYPE_CHECKING:
@@ -112,18 +111,16 @@ def _select(file: SourceFile, index: int, *, with_loads: bool) -> str:
 
 
 def _stream_name(file: SourceFile) -> str:
-    names = [
-        f"WHEN {number} THEN {text(str(stream.get('name', '')))}" for number, stream in enumerate(stated_streams(file))
-    ]
+    names = [f"WHEN {number} THEN {text(stream.name)}" for number, stream in enumerate(file.streams)]
     return f"CASE stream {' '.join(names)} END" if names else "NULL::VARCHAR"
 
 
 def _view_of_streams(files: Sequence[SourceFile]) -> str:
     rows = [
-        f"({source}::INTEGER, {number}::INTEGER, {text(program_name(file))}, {text(str(stream.get('name', '')))}, "
-        f"{int(stream.get('instances') or 0)}::BIGINT, {bool(stream.get('open', True))})"
+        f"({source}::INTEGER, {number}::INTEGER, {text(file.program)}, {text(stream.name)}, "
+        f"{stream.instances}::BIGINT, {stream.open})"
         for source, file in enumerate(files)
-        for number, stream in enumerate(stated_streams(file))
+        for number, stream in enumerate(file.streams)
     ]
     # Without a row, VALUES has no types.
     none = "(NULL::INTEGER, NULL::INTEGER, NULL::VARCHAR, NULL::VARCHAR, NULL::BIGINT, NULL::BOOLEAN)"

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use iosonar_replay::pipeline::buffers::Buffer;
+use iosonar_pacing::buffers::Buffer;
 
 use crate::record::umask_in;
 use crate::state::own_descriptor;

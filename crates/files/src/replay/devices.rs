@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use iosonar_replay::device::{Access, Device};
+use iosonar_device::{Access, Device};
 use rustix::fs::makedev;
 
 use super::error::Result;
@@ -111,7 +111,7 @@ fn judge(asked: &Receiver<Question>, force: bool) {
         let found = known.entry((rdev, writes)).or_insert_with(|| {
             let path = format!("/proc/self/fd/{}", node.as_raw_fd());
             Device::open(Path::new(&path), if writes { access } else { Access::Read }).map_err(|error| match error {
-                iosonar_replay::Error::Unsafe { reason, .. } => reason,
+                iosonar_pacing::Error::Unsafe { reason, .. } => reason,
                 other => other.to_string(),
             })
         });

@@ -14,7 +14,7 @@ pub enum Error {
     Trace(#[from] iosonar_trace::Error),
     /// The machinery that is shared with the replay of requests failed.
     #[error(transparent)]
-    Replay(#[from] iosonar_replay::Error),
+    Replay(#[from] iosonar_pacing::Error),
     /// A system call failed.
     #[error("{what}: {}", iosonar_trace::system_text(source))]
     System {

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
 
-use iosonar_replay::pipeline::buffers::Arena;
+use iosonar_pacing::buffers::Arena;
 
 use super::action::{Action, MAX_BYTES};
 use super::controls::Argument;

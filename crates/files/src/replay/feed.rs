@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::pipeline::buffers::{Buffer, Pool};
-use iosonar_replay::pipeline::payload::{Payload, Written};
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::{Buffer, Pool};
+use iosonar_pacing::payload::{Payload, Written};
 use rtrb::{Consumer, Producer};
 
 use super::error::Result;

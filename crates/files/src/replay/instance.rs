@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::pipeline::buffers::{Arena, Buffer, Pool};
-use iosonar_replay::pipeline::payload::{DataSpec, Payload, Written};
-use iosonar_replay::schedule::clock::Monotonic;
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::{Arena, Buffer, Pool};
+use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::host::isolation::Isolation;
+use iosonar_pacing::payload::{DataSpec, Payload, Written};
+use iosonar_pacing::progress::Progress;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -39,6 +41,10 @@ pub struct InstanceOptions {
     /// Whether pages of a file are dropped when it is opened.
     pub no_cache: bool,
     pub share: Share,
+    /// Gives its threads priority.
+    pub isolation: Option<Arc<Isolation>>,
+    /// Shows how many calls are in flight.
+    pub progress: Arc<Progress>,
     /// Ends the replay.
     pub stop: Arc<Stop>,
 }
@@ -118,7 +124,7 @@ impl Instance {
     /// If threads are missing.
     pub fn start(
         reading: Reading,
-        root: &Root,
+        (root, number): (&Root, usize),
         descriptors: DescriptorTable,
         clock: Monotonic,
         heartbeat: &Arc<Heartbeat>,
@@ -139,6 +145,9 @@ impl Instance {
             devices: devices.clone(),
             no_cache,
             heartbeat: Arc::clone(heartbeat),
+            isolation: options.isolation.clone(),
+            progress: Arc::clone(&options.progress),
+            number,
         };
         let crew = Arc::new(Crew::new(core, crew_options));
         let workers = (0..rules.workers as u32)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use iosonar_replay::issuer::Stop;
+use iosonar_pacing::Stop;
 
 /// How often a lock is tried, at first and in the long run.
 const TRIES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(500));

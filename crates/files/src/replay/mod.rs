@@ -29,6 +29,5 @@ mod timed;
 
 pub use options::{Cache, Options, Threads, Timing};
 pub use prescan::Prescan;
-pub use recorder::Progress;
 pub use run::{Finished, Prepared};
 pub use statistics::{Instance as InstanceStatistics, Mismatch, Statistics};

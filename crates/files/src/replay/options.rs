@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::pipeline::payload::DataSpec;
+use iosonar_pacing::options::PacingOptions;
+use iosonar_pacing::payload::DataSpec;
 use iosonar_trace::Nanos;
 use serde::Serialize;
 
@@ -101,8 +101,9 @@ pub struct Options {
     pub force: bool,
     /// The bytes that writes write.
     pub data: DataSpec,
-    /// How to wait for the time of a call; `None` chooses.
-    pub wait: Option<Wait>,
+    /// When and how calls are issued, as for requests. The speed-up is in `factor`, the depth in `threads`, too.
+    #[serde(flatten)]
+    pub pacing: PacingOptions,
     /// Whether the order is proven from the result.
     pub verify_order: bool,
 }

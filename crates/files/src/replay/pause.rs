@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use iosonar_replay::pipeline::backoff::Backoff;
+use iosonar_pacing::backoff::Backoff;
 
 /// Without times to keep, a stage sleeps so shortly that its queue neither fills nor empties meanwhile.
 const SHORT: Duration = Duration::from_millis(1);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iosonar_replay::issuer::Stop;
+use iosonar_pacing::Stop;
 use iosonar_trace::Nanos;
 
 use super::error::{Error, Result};

@@ -1,9 +1,10 @@
 //! The stage after the engine: counts finished calls and writes them to the result.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use iosonar_replay::issuer::Stop;
+use iosonar_pacing::Stop;
+use iosonar_pacing::progress::Progress;
 use iosonar_trace::Result;
 
 use super::instance::Results;
@@ -11,17 +12,6 @@ use super::pause::Pause;
 use super::statistics::Counter;
 use crate::checkpoints::Checkpoints;
 use crate::{Metadata, ResultWriter};
-
-/// Progress of a replay, for other threads.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Rows so far.
-    pub calls: AtomicU64,
-    /// Issued calls whose result differs from the original's.
-    pub mismatches: AtomicU64,
-    /// Scheduled time of the last row, in ns since virtual zero.
-    pub scheduled_ns: AtomicI64,
-}
 
 /// Takes finished calls of all instances.
 pub struct Recorder {
@@ -76,15 +66,20 @@ impl Recorder {
                             self.stop.drain();
                         }
                     }
+                    if let Some(issued) = row.issued.filter(|_| self.keeps_times) {
+                        self.progress.add_delay(issued - row.scheduled);
+                    }
                     self.progress.scheduled_ns.store(row.scheduled.0, Ordering::Relaxed);
                     done.call.record.path = row.path.take();
                     // If there is no room, the memory is freed.
                     let _ = self.from[instance].recorded.push(done.call);
                 }
             }
-            self.progress.calls.store(self.counter.calls(), Ordering::Relaxed);
+            self.progress.requests.store(self.counter.calls(), Ordering::Relaxed);
             if found > 0 {
-                self.progress.mismatches.store(self.counter.mismatches(), Ordering::Relaxed);
+                self.progress.completed.store(self.counter.issued(), Ordering::Relaxed);
+                self.progress.bytes.store(self.counter.bytes(), Ordering::Relaxed);
+                self.progress.errors.store(self.counter.mismatches(), Ordering::Relaxed);
             } else if ended {
                 return Recorded { writer: self.writer, counter: self.counter, outcome };
             }

@@ -1,7 +1,7 @@
 //! What the instances of a replay share: memory for calls that are read ahead, for the data of their writes, and for calls that
 //! have completed. A single instance gets so much that no processor ever waits for another; a thousand get little each.
 
-use iosonar_replay::pipeline::buffers::Pages;
+use iosonar_pacing::buffers::Pages;
 use iosonar_trace::human;
 
 use super::error::{Error, Result};

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iosonar_replay::issuer::{Activity, Stall};
-use iosonar_replay::result::fidelity::{FAITHFUL_PCT, Fidelity, Words};
-use iosonar_replay::result::histogram::Times;
-use iosonar_trace::run_info::{Quantiles, Verdict, Within};
-use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, Request, Sector, Sectors, human};
+use iosonar_pacing::fidelity::{Delay, FAITHFUL_PCT, Fidelity, Words};
+use iosonar_pacing::histogram::{Ratios, Times};
+use iosonar_pacing::stalls::{Activity, Stall};
+use iosonar_trace::run_info::{Cause, Quantiles, Verdict, Within};
+use iosonar_trace::{Nanos, human};
 use serde::Serialize;
 
 use super::outcome::is_other_listing;
@@ -15,8 +15,6 @@ use crate::{CallKind, CallOutcome, CallResult, Family, HeldBy, verify};
 
 /// The most kinds of mismatches in the statistics; the table has all.
 const KINDS: usize = 100;
-/// A ratio in a distribution of times: a hundredth of a percent is a nanosecond, so that µs are percent × 10.
-const RATIO: f64 = 1e6;
 
 /// The closing statistics of a replay of calls.
 #[derive(Clone, Debug, Serialize)]
@@ -153,7 +151,7 @@ pub struct Counter {
     response: Times,
     original_response: Times,
     issue_error: Times,
-    compute_time_error: Times,
+    compute_time_error: Ratios,
     below_10_pct: u64,
     held: BTreeMap<&'static str, u64>,
     release_to_issue: Times,
@@ -180,7 +178,7 @@ impl Counter {
             response: Times::new(),
             original_response: Times::new(),
             issue_error: Times::new(),
-            compute_time_error: Times::new(),
+            compute_time_error: Ratios::default(),
             below_10_pct: 0,
             held: BTreeMap::new(),
             release_to_issue: Times::new(),
@@ -199,6 +197,16 @@ impl Counter {
     /// Issued calls whose result differs from the original's.
     pub fn mismatches(&self) -> u64 {
         self.kinds.values().map(|(calls, ..)| calls).sum()
+    }
+
+    /// Calls that were issued so far.
+    pub fn issued(&self) -> u64 {
+        self.issued
+    }
+
+    /// Bytes that they read and wrote.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.iter().sum()
     }
 
     /// Rows so far.
@@ -250,18 +258,18 @@ impl Counter {
 
     fn add_times(&mut self, row: &CallResult, issued: Nanos) {
         let error = issued - row.scheduled;
-        let delay_reason = match row.held_by {
-            _ if self.is_perturbed => DelayReason::Perturbed,
-            HeldBy::None | HeldBy::Replayer => DelayReason::None,
-            HeldBy::Input => DelayReason::Input,
-            HeldBy::Predecessor | HeldBy::Thread => DelayReason::Order,
-            HeldBy::Pool => DelayReason::Depth,
+        let cause = match row.held_by {
+            _ if self.is_perturbed => Some(Cause::Perturbed),
+            HeldBy::None | HeldBy::Replayer => None,
+            HeldBy::Input => Some(Cause::Input),
+            HeldBy::Predecessor | HeldBy::Thread => Some(Cause::Order),
+            HeldBy::Pool => Some(Cause::Depth),
         };
         if row.held_by.is_replayer() {
             self.issue_error.add(error);
             if let Some(gap) = row.gap.filter(|gap| *gap > Nanos::ZERO) {
                 let ratio = error.0 as f64 / gap.0 as f64;
-                self.compute_time_error.add(Nanos((ratio * RATIO) as i64));
+                self.compute_time_error.add(ratio);
                 self.below_10_pct += u64::from(ratio < 0.1);
             }
         }
@@ -275,17 +283,9 @@ impl Counter {
             let stall = Stall { from: row.scheduled, to: issued, activity: Activity::Waiting };
             self.fidelity.add_stall(0, stall);
         }
-        // The verdict is that of the replay of requests.
-        self.fidelity.add(
-            &IoResult {
-                issued: Some(issued),
-                completed: row.completed,
-                outcome: Outcome::Ok,
-                delay_reason,
-                ..IoResult::of(&Request::new(row.scheduled, Op::Read, Sector(0), Sectors(1)), row.call)
-            },
-            0,
-        );
+        let is_own = matches!(cause, None | Some(Cause::Input));
+        let (number, scheduled) = (row.call, row.scheduled);
+        self.fidelity.add(&Delay { number, scheduled, issued, is_own, cause, has_company: false }, 0);
     }
 
     /// Whether the times were kept, with a sentence about results that differ: they limit what the times say.
@@ -374,7 +374,7 @@ impl Counter {
             original_response_us: self.original_response.quantiles(),
             issue_error_us: self.issue_error.quantiles(),
             within_pct: self.issue_error.within(),
-            compute_time_error_pct: self.compute_time_error.quantiles().map(|q| q.map(|us| us / 10.0)),
+            compute_time_error_pct: self.compute_time_error.percents(),
             compute_time_error_below_10_pct: (gaps > 0).then(|| 100.0 * self.below_10_pct as f64 / gaps as f64),
             held: self.held.clone(),
             release_to_issue_us: self.release_to_issue.quantiles(),

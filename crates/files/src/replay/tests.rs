@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use iosonar_replay::pipeline::buffers::Pool;
-use iosonar_replay::schedule::clock::Monotonic;
+use iosonar_pacing::buffers::Pool;
+use iosonar_pacing::clock::Monotonic;
 use iosonar_trace::Nanos;
 use proptest::prelude::*;
 
@@ -164,7 +164,7 @@ fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> B
 }
 
 fn schedule(timing: Timing, factor: f64) -> Schedule {
-    Schedule::new(Pace { timing, factor, extra_delay: Nanos::ZERO }, 0, 1 << 18)
+    Schedule::new(Pace { timing, factor, extra_delay: Nanos::ZERO, perturb: None, seed: 1 }, 0, 1 << 18)
 }
 
 #[test]

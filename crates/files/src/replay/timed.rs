@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use iosonar_replay::schedule::clock::{Clock, Monotonic};
+use iosonar_pacing::clock::{Clock, Monotonic};
 use iosonar_trace::Nanos;
 
 /// What came of a call.

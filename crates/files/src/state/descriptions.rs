@@ -1,6 +1,6 @@
 //! Open file descriptions: what descriptors refer to.
 
-use super::ids::IdMap;
+use crate::ids::IdMap;
 use crate::{DescriptionId, Name, ObjectId, Skip};
 
 /// An open file description.

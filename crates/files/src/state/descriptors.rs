@@ -3,14 +3,14 @@
 use super::OpenDescription;
 use super::State;
 use super::descriptions::Description;
-use super::ids::IdMap;
 use super::names::ROOT;
 use super::paths::is_of_kernel;
 use super::pending::Binding;
 use super::processes::{Slot, TableId, Thread, TooMany};
 use super::step::Step;
 use super::walk::{How, Shows};
-use crate::tree::Kind;
+use crate::ids::IdMap;
+use crate::snapshot::Kind;
 use crate::{Call, DescriptionId, InitialProcess, Name, Resource, Skip};
 
 /// Flags that opening again must not have.

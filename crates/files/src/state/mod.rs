@@ -9,7 +9,6 @@ mod calls;
 mod counts;
 mod descriptions;
 mod descriptors;
-pub(crate) mod ids;
 mod ignore;
 mod map;
 mod names;
@@ -31,14 +30,15 @@ pub use map::PathMap;
 pub use needs::{First, Need, NeedId, Needs};
 pub(crate) use paths::is_of_kernel;
 
-use crate::tree::Tree;
-use crate::{Call, DescriptionId, Metadata, Name, ObjectId, Resolved, Skip};
 use descriptions::Descriptions;
-use ids::IdSet;
 use names::{Names, ROOT};
 use pending::Pending;
 use processes::Processes;
 use step::Step;
+
+use crate::ids::IdSet;
+use crate::snapshot::Tree;
+use crate::{Call, DescriptionId, Metadata, Name, ObjectId, Resolved, Skip};
 
 /// What to assume about a trace, and which of its calls to replay.
 #[derive(Clone, Debug, Default)]

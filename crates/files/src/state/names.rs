@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::ids::{IdMap, IdSet, found_object, name_id};
 use super::needs::{First, NeedId, Needs};
-use crate::tree::{EntryId, Kind, Tree};
+use crate::ids::{IdMap, IdSet, found_object, name_id};
+use crate::snapshot::{EntryId, Kind, Tree};
 use crate::{Name, NameId, ObjectId};
 
 pub(super) const ROOT: ObjectId = ObjectId(0);

@@ -1,7 +1,7 @@
 //! What the tree must be like before the trace starts, as far as the trace shows it.
 
-use super::ids::{IdMap, name_id};
-use crate::tree::Kind;
+use crate::ids::{IdMap, name_id};
+use crate::snapshot::Kind;
 use crate::{NameId, ObjectId};
 
 /// A name in the tree as it was before the trace.

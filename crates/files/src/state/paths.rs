@@ -4,7 +4,7 @@ use super::State;
 use super::names::{Names, ROOT, UNKNOWN};
 use super::step::Step;
 use super::walk::{How, Lost, Shows, Walk};
-use crate::tree::Kind;
+use crate::snapshot::Kind;
 use crate::{AT_FDCWD, Call, CallKind, Name, ObjectId, Resource, Skip};
 
 impl Names {

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use foldhash::fast::FixedState;
 use iosonar_trace::Nanos;
 
-use super::ids::IdMap;
 use super::processes::{Slot, TableId};
+use crate::ids::IdMap;
 
 /// Descriptors that a call makes.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ids::IdMap;
+use crate::ids::IdMap;
 use crate::{DescriptionId, ObjectId};
 
 /// A table of descriptors.

@@ -1,9 +1,9 @@
 //! From a path to the object that it names, as the kernel walks it.
 
-use super::ids::{found_object, name_id};
 use super::names::{Lookup, Names, PATH_MAX, ROOT, UNKNOWN};
 use super::needs::{First, NeedId};
-use crate::tree::Kind;
+use crate::ids::{found_object, name_id};
+use crate::snapshot::Kind;
 use crate::{NameId, ObjectId};
 
 /// As the kernel: more symbolic links on a path are a loop.

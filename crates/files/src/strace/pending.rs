@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::Call;
-use crate::state::ids::IdMap;
+use crate::ids::IdMap;
 
 /// Calls in flight.
 #[derive(Default)]

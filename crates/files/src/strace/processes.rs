@@ -1,6 +1,6 @@
 //! Which thread belongs to which process.
 
-use crate::state::ids::IdMap;
+use crate::ids::IdMap;
 use crate::{Call, CallKind};
 
 const CLONE_THREAD: u64 = 0x1_0000;

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use iosonar_trace::{Error, Result};
 use rustix::fs::{SeekFrom, seek};
 
-use super::entry::{Entry, EntryId, Kind, Tree};
 use super::mounts::{is_in_kernel, kernel_places};
+use crate::snapshot::{Entry, EntryId, Kind, Tree};
 
 /// More holes of a file are not kept.
 const MAX_HOLES: usize = 100_000;

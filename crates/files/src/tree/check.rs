@@ -6,8 +6,8 @@ use std::io;
 use iosonar_trace::{human, system_text};
 
 use super::confined::{Confined, Status};
-use super::entry::Kind;
 use super::plan::{Item, Must, Plan};
+use crate::snapshot::Kind;
 
 /// What is wrong with a path.
 #[derive(Clone, Debug, PartialEq, Eq)]

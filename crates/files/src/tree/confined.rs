@@ -11,7 +11,7 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::entry::Kind;
+use crate::snapshot::Kind;
 
 /// What a path is.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::entry::{Entry, EntryId, Kind, Tree};
+use crate::snapshot::{Entry, EntryId, Kind, Tree};
 use crate::state::{First, Needs, is_of_kernel};
 
 /// Symbolic links that are followed for a path, as in the kernel.

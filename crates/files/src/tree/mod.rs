@@ -11,8 +11,8 @@ mod capture;
 mod check;
 mod confined;
 mod elsewhere;
-mod entry;
 mod mounts;
+mod outcome;
 mod place;
 mod plan;
 mod prepare;
@@ -25,12 +25,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+pub use crate::snapshot::{Entry, EntryId, Kind, Tree};
 pub use check::{Difference, Problem, differences};
 pub use confined::{Confined, Status};
-pub use entry::{Entry, EntryId, Kind, Tree};
+pub use outcome::{Done, Error as PrepareError, Settings};
 pub use place::{RootPath, make_directory};
 pub use plan::{Attributes, Item, Must, Plan};
-pub use prepare::{Done, Error as PrepareError, Settings, prepare};
+pub use prepare::prepare;
 pub use survey::{Survey, survey};
 
 /// The snapshot that belongs to a trace: `NAME.tree.parquet` beside `NAME.calls.parquet`.

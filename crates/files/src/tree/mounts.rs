@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use iosonar_replay::device::mounts::{Mount, all};
+use iosonar_device::mounts::{Mount, all};
 use rustix::fs::{fstat, fstatfs, stat};
 
 /// File systems whose files are those of the kernel, wherever they are mounted. Links in `proc` lead out of any root; names in
@@ -145,7 +145,7 @@ mod tests {
     use std::fs::File;
     use std::os::fd::AsFd;
 
-    use iosonar_replay::device::mounts::parse;
+    use iosonar_device::mounts::parse;
 
     use super::*;
 

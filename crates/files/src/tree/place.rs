@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags, mkdirat, open};
 
 use super::confined::Confined;
 use super::mounts::{is_in_kernel, unfit};
-use super::prepare::outcome::Error;
+use super::outcome::Error;
 
 /// The path of a root: a directory that the user names, or that of an instance in it.
 #[derive(Clone, Debug)]

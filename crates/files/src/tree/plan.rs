@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as MapEntry;
 
-use super::entry::{Kind, Tree};
+use crate::snapshot::{Kind, Tree};
 use crate::state::{First, Ignore, Needs, PathMap, is_of_kernel};
 
 /// Whether a path must exist.

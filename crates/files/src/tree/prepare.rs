@@ -2,17 +2,15 @@
 
 mod make;
 mod mark;
-pub(super) mod outcome;
 mod reset;
 
 use iosonar_trace::human;
 
 use super::check::{Difference, Problem, differences};
 use super::confined::Confined;
+use super::outcome::{Conflicts, Done, Error, Settings, system};
 use super::place::RootPath;
 use super::plan::{Must, Plan};
-use outcome::{Conflicts, system};
-pub use outcome::{Done, Error, Settings};
 
 /// Makes what is missing below the directory, which is created if it does not exist. `each` is called with the number of
 /// bytes written so far, for each path and each MiB.

@@ -10,8 +10,8 @@ use iosonar_trace::input::Input;
 use iosonar_trace::output::Output;
 use iosonar_trace::{Error, Result};
 
-use super::entry::{Entry, EntryId, Kind, Tree};
 use crate::Metadata;
+use crate::snapshot::{Entry, EntryId, Kind, Tree};
 
 /// A row.
 struct Row {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use iosonar_replay::pipeline::payload::DataSpec;
+use iosonar_pacing::payload::DataSpec;
 
 use super::*;
 use crate::state::{Ignore, Needs, PathMap};

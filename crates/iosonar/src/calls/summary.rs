@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use iosonar_files::{Call, CallKind, CallOutcome, CallResult, Family, HeldBy, Name};
-use iosonar_replay::result::histogram::Times;
+use iosonar_pacing::histogram::Times;
 use iosonar_trace::Nanos;
 use serde_json::{Map, Value, json};
 

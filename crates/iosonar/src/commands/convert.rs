@@ -9,7 +9,7 @@ use iosonar_trace::input::Input;
 use iosonar_trace::params::did_you_mean;
 use iosonar_trace::{Kind, Metadata, Options, path_text};
 
-use super::info::source_bad_lines_of;
+use crate::bad_lines::source_bad_lines_of;
 use crate::console::status;
 use crate::{calls, human, written};
 

@@ -12,6 +12,7 @@ use iosonar_trace::input::Input;
 use iosonar_trace::{Metadata, Nanos, OpenedFile, Reader};
 use serde_json::{Map, Value, json};
 
+use crate::bad_lines::source_bad_lines_of;
 use crate::calls;
 use crate::commands::convert::{Reading, described};
 use crate::console;
@@ -110,22 +111,6 @@ fn read<Row>(what: &str, mut rows: Box<dyn Reader<Row>>, mut look: impl FnMut(&R
     }
     progress.finish();
     Ok(rows.metadata().clone())
-}
-
-/// Bad lines of the file's source, if its header counts them; further bad rows are damage of the file itself. In a table of
-/// another producer, opening it counted the bad rows.
-pub fn source_bad_lines<Row>(rows: &dyn Reader<Row>, name: &str) -> Option<u64> {
-    let metadata = rows.metadata();
-    let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
-    rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
-}
-
-/// The same for a load or a run.
-pub fn source_bad_lines_of(rows: &Opened, name: &str) -> Option<u64> {
-    match rows {
-        Opened::Load(rows) => source_bad_lines(rows.as_ref(), name),
-        Opened::Run(rows) => source_bad_lines(rows.as_ref(), name),
-    }
 }
 
 fn of_file(file: &OpenedFile, name: &str, paths: &[PathBuf]) -> Map<String, Value> {

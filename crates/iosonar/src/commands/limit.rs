@@ -9,7 +9,7 @@ use iosonar_trace::params::parse_positive_duration;
 use iosonar_trace::{DelayReason, Metadata, Nanos, Opened, path_text};
 use serde_json::json;
 
-use super::info::source_bad_lines;
+use crate::bad_lines::source_bad_lines;
 use crate::console::{answer_json_line, out, status};
 use crate::human;
 

@@ -38,7 +38,7 @@ pub fn marked_target(path: &Path, bytes: u64) {
     fs::write(path, vec![1; bytes as usize]).expect("a file");
     let file = File::open(path).expect("just written");
     file.sync_all().expect("fsync");
-    iosonar_replay::device::content::mark(&file);
+    iosonar_device::content::mark(&file);
 }
 
 /// A folder in memory for a test's loads, targets and results.

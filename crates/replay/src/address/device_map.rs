@@ -6,10 +6,9 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::{DeviceId, path_text};
 use serde::{Serialize, Serializer};
-
-use crate::error::{Error, Result};
 
 /// A `--target`: `DEV`, or `SRC=DEV`.
 #[derive(Clone, Debug, PartialEq, Eq)]

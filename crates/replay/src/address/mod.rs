@@ -1,5 +1,4 @@
 //! The target of each request, and its position there.
 
 pub mod device_map;
-pub mod placement;
 pub mod router;

@@ -1,11 +1,41 @@
 //! Routes requests: chooses the target of each request and its position there.
 
+use clap::ValueEnum;
+use iosonar_device::capabilities::Capabilities;
+use iosonar_device::geometry::{Align, Geometry};
 use iosonar_trace::{DeviceId, Op, Outcome, Request, Sector, Sectors};
+use serde::{Deserialize, Serialize};
 
 use crate::address::device_map::DeviceMap;
-use crate::address::placement::{Fit, Geometry};
-use crate::config::target::Rules;
-use crate::device::capabilities::Capabilities;
+
+/// What to do where the load reaches beyond its target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Fit {
+    /// Wrap around to the start: the sector modulo the target's size
+    #[default]
+    Wrap,
+    /// Scale all positions so that the load's device (if its size is unknown, up to its highest sector) fills the target
+    Scale,
+    /// Leave out requests that do not fit on the target, and count them
+    Clip,
+    /// Refuse the load
+    Reject,
+}
+
+/// How requests map to a target.
+#[derive(Clone, Copy, Debug, Default, clap::Args, Serialize)]
+pub struct Rules {
+    /// What to do with requests beyond the end of the target
+    #[arg(long, value_enum, default_value_t)]
+    pub fit: Fit,
+    /// What to do with requests not aligned to the target's logical blocks
+    #[arg(long, value_enum, default_value_t)]
+    pub align: Align,
+    /// Replay only the reads, and count the rest: writes nothing, so the target may hold data and be in use
+    #[arg(long, conflicts_with = "force")]
+    pub reads_only: bool,
+}
 
 /// Where a request is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use iosonar_trace::human;
 use iosonar_trace::run_info::{DeviceCounters, Statistics};
 
 use crate::address::device_map::device_label;
-use crate::address::placement::Fit;
+use crate::address::router::Fit;
 use crate::advice::remedies::OtherIo;
 use crate::config::options::Options;
 use crate::pipeline::prepare::PrepareStats;
@@ -58,7 +58,7 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
         !prepare_stats.load_complete,
         "the load itself is incomplete: its recording or conversion was cut short".into(),
     );
-    warn_if(options.time.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.time.speedup));
+    warn_if(options.pacing.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.pacing.speedup));
     warn_if(
         s.dropped as f64 > 0.05 * s.requests as f64,
         "more than 5 % of the requests were dropped; use --conflicts partial or ordering to keep them".into(),
@@ -144,11 +144,11 @@ fn received(completed: u64, counters: &DeviceCounters, factor: f64) -> Option<Ot
 
 #[cfg(test)]
 mod tests {
+    use iosonar_device::geometry::Geometry;
     use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sector, Sectors};
 
     use super::*;
     use crate::address::device_map::DeviceMap;
-    use crate::address::placement::Geometry;
     use crate::issuer::LoopCounters;
     use crate::result::statistics::{Counter, StatisticsInputs};
 

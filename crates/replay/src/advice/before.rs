@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
+use iosonar_device::sample::Sampled;
 use iosonar_trace::SECTOR_BYTES;
 use iosonar_trace::human::{block, percent};
 use iosonar_trace::run_info::Queue;
-
-use crate::device::sample::Sampled;
 
 /// From this share of zeros on, a target seems to have never-written areas.
 pub const NOTABLE_ZERO_SHARE: f64 = 0.02;

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
+use iosonar_pacing::demand::Burst;
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::host::isolation::IsolationPart;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::run_info::{Cause, Remedy, Verdict};
 use iosonar_trace::{Nanos, human};
 
-use crate::config::issuing::Wait;
 use crate::config::options::Options;
-use crate::host::contention::Contention;
-use crate::host::isolation::IsolationPart;
-use crate::schedule::demand::Burst;
 
 /// Facts about run and machine.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ pub struct Facts<'a> {
 /// Remedies, the most promising first; none for a run that was faithful or perturbed on purpose.
 pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
     let options = facts.options;
-    if verdict.faithful || options.modes.fake().is_some() {
+    if verdict.faithful || options.pacing.fake().is_some() {
         return Vec::new();
     }
     let mut causes: Vec<_> = verdict.late.iter().filter(|late| !late.cause.is_due_to_device()).collect();
@@ -56,8 +56,8 @@ pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
             }
         }
     }
-    if options.time.speedup > 1.0 && options.keeps_times() {
-        found.push(remedy(format!("a smaller --speedup than {}", options.time.speedup), "the run takes longer"));
+    if options.pacing.speedup > 1.0 && options.keeps_times() {
+        found.push(remedy(format!("a smaller --speedup than {}", options.pacing.speedup), "the run takes longer"));
     }
     if let Some(other_io) = facts.other_io {
         found.insert(0, other_io.remedy());
@@ -145,7 +145,7 @@ fn for_burst(burst: &Burst, facts: &Facts<'_>) -> Vec<Remedy> {
             "another recording",
         ));
     }
-    let of_load = |at: Nanos| (options.time.window.start.as_secs() + at.as_secs() * options.time.speedup) * 1e3;
+    let of_load = |at: Nanos| (options.time.window.start.as_secs() + at.as_secs() * options.pacing.speedup) * 1e3;
     let (rest, costs) = if burst.from.as_secs() < facts.elapsed_s / 2.0 {
         (format!("--start {:.3}, after the burst", (of_load(burst.to).floor() + 1.0) / 1e3), "what is before it")
     } else {
@@ -161,7 +161,7 @@ fn for_burst(burst: &Burst, facts: &Facts<'_>) -> Vec<Remedy> {
 fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
     let Facts { options, contention, processors, stolen_pct, .. } = *facts;
     let mut found = Vec::new();
-    if !options.issuing.has_priority() && processors > 1 {
+    if !options.pacing.has_priority() && processors > 1 {
         found.push(remedy(
             format!("--isolate=priority, which gives the loop priority over other programs{}", root_note(facts)),
             "other programs wait during the run",
@@ -253,7 +253,7 @@ fn for_late_input(options: &Options) -> Vec<Remedy> {
 
 /// `--isolate`, if the run was without it.
 fn isolation(facts: &Facts<'_>) -> Option<Remedy> {
-    let is_missing = facts.processors > 1 && !facts.options.issuing.isolate.contains(&IsolationPart::Processors);
+    let is_missing = facts.processors > 1 && !facts.options.pacing.isolate.contains(&IsolationPart::Processors);
     is_missing.then(|| {
         remedy(
             format!(
@@ -271,8 +271,9 @@ fn root_note(facts: &Facts<'_>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use iosonar_trace::run_info::{Late, Part as Share};
+
+    use super::*;
 
     fn verdict(late: &[(Cause, u64)]) -> Verdict {
         let none = Share { requests: 0, delay_us: None, within_pct: None };

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use iosonar_device::node::Node;
+use iosonar_device::safety::layer_nodes;
+use iosonar_pacing::{Error, Result};
+
 use crate::config::options::Options;
-use crate::device::node::Node;
-use crate::device::safety::layer_nodes;
-use crate::error::{Error, Result};
 use crate::result::journal;
 
 /// A file of the run.

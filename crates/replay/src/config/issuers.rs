@@ -1,11 +1,12 @@
 //! What `--issuers` can be combined with, and how many issuing loops the machine has processors for.
 
+use iosonar_pacing::depth::DepthScope;
+use iosonar_pacing::host::isolation::IsolationPart;
+use iosonar_pacing::wait::Wait;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::human;
 
-use crate::config::issuing::{DepthScope, Wait};
 use crate::config::options::Options;
-use crate::error::{Error, Result};
-use crate::host::isolation::IsolationPart;
 use crate::issuer::conflicts::Policy;
 
 /// Parts of the isolation that are for the only loop.
@@ -37,18 +38,18 @@ pub fn check(options: &Options) -> Result<()> {
              --conflicts partial, which keeps overlapping requests in order",
         ),
         (
-            issuing.wait == Some(Wait::Inline),
+            options.pacing.wait == Some(Wait::Inline),
             "with --wait inline the only issuing loop prepares and records requests: omit --issuers, or use another --wait",
         ),
         (
-            issuing.isolate.iter().any(|part| FOR_ONE_LOOP.contains(part)),
+            options.pacing.isolate.iter().any(|part| FOR_ONE_LOOP.contains(part)),
             "--isolate has one processor for one issuing loop: omit --issuers, or use --isolate=priority,awake",
         ),
     ];
     if let Some((_, why)) = needs_one.into_iter().find(|(is_needed, _)| *is_needed) {
         return Err(Error::Usage(why.into()));
     }
-    let (depth, issuers) = (issuing.depth, issuing.issuers);
+    let (depth, issuers) = (options.pacing.depth, issuing.issuers);
     if depth.requests < issuers && depth.scope == DepthScope::All {
         return Err(Error::Usage(format!(
             "each of {issuers} issuing loops needs a request in flight: use --depth {issuers} or more, or at most --issuers {}",
@@ -63,7 +64,7 @@ pub fn check(options: &Options) -> Result<()> {
 /// kernel's work for the device: see bench/results/issuers.md.
 pub fn limit(options: &mut Options, processors: usize, has_deadlines: bool) -> Option<String> {
     let (issuers, most) = (options.issuing.issuers, processors.saturating_sub(1).max(1));
-    if issuers <= most || !has_deadlines || options.issuing.wait.is_some() {
+    if issuers <= most || !has_deadlines || options.pacing.wait.is_some() {
         return None;
     }
     options.issuing.issuers = most;

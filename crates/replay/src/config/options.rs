@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use iosonar_pacing::depth::MAX_DEPTH;
+use iosonar_pacing::options::PacingOptions;
+use iosonar_pacing::payload::DataSpec;
+use iosonar_pacing::start::Start;
+use iosonar_trace::Nanos;
 use iosonar_trace::run_info::OpenMap;
 use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
 
-use crate::config::issuing::{IssueOptions, MAX_DEPTH};
-use crate::config::method::{FAKE, Method};
+use crate::config::issuing::IssueOptions;
 use crate::config::modes::ModeOptions;
 use crate::config::overlaps::OverlapOptions;
 use crate::config::program::ProgramOptions;
@@ -21,8 +25,8 @@ use crate::config::target::TargetOptions;
 use crate::config::time::TimeOptions;
 use crate::config::typed::typed_options;
 use crate::config::verification::VerifyOptions;
+use crate::engine::method::{FAKE, Method};
 use crate::issuer::closed::Think;
-use crate::pipeline::payload::DataSpec;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};
 
@@ -31,6 +35,8 @@ const NO_LOAD: &str = "none";
 
 /// All options of a replay. Serialised, they are `run.options` of the footer.
 #[derive(Clone, Debug, Args, Serialize)]
+// Called `threads` up to version 0.1.
+#[command(mut_arg("depth", |depth| depth.alias("threads")))]
 pub struct Options {
     /// The options as typed. Must be the first field, as the others remove their values from the matches.
     #[command(flatten)]
@@ -38,7 +44,7 @@ pub struct Options {
     pub typed: TypedOptions,
     /// The load, in any format that `iosonar convert` reads; `-` is standard input
     #[arg(default_value = NO_LOAD, hide_default_value = true, required_unless_present_any = ["calibrate", "program"])]
-    #[serde(serialize_with = "crate::config::path_text::serialize")]
+    #[serde(serialize_with = "iosonar_pacing::path_text::serialize")]
     pub load: PathBuf,
     /// Transform the load first, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=128k'
     #[arg(long, value_name = "PIPELINE", value_parser = transforms::parse)]
@@ -46,16 +52,20 @@ pub struct Options {
     /// The result: NAME.replay.parquet, or NAME.replay.gz for blkreplay's text
     #[arg(long, short, value_name = "FILE")]
     #[arg(default_value = "none", hide_default_value = true, required_unless_present = "calibrate")]
-    #[serde(serialize_with = "crate::config::path_text::serialize")]
+    #[serde(serialize_with = "iosonar_pacing::path_text::serialize")]
     pub output: PathBuf,
     /// Targets, and how requests map to them.
     #[command(flatten)]
     #[serde(flatten)]
     pub target: TargetOptions,
-    /// Window and speed-up.
+    /// The window.
     #[command(flatten)]
     #[serde(flatten)]
     pub time: TimeOptions,
+    /// When and how requests are issued.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub pacing: PacingOptions,
     /// Loops, closed loops and perturbation.
     #[command(flatten)]
     #[serde(flatten)]
@@ -149,20 +159,32 @@ impl Options {
 
     /// Whether requests are issued at the times of the load.
     pub fn keeps_times(&self) -> bool {
-        !self.time.asap && self.modes.closed.is_none()
+        !self.pacing.asap && self.modes.closed.is_none()
     }
 
     /// Whether requests have deadlines: times of the load, or the end of a think time.
     pub fn has_deadlines(&self) -> bool {
-        !self.time.asap && self.modes.closed != Some(Think::Never)
+        !self.pacing.asap && self.modes.closed != Some(Think::Never)
     }
 
     /// Raises the depth to what a program has in flight at a time, unless the command line limits it.
     pub fn fit_depth(&mut self, at_once: u64) {
         if !["depth", "bottleneck"].into_iter().any(|name| self.typed.is_given(name)) {
             let at_once = at_once.min(MAX_DEPTH as u64) as usize;
-            self.issuing.depth.requests = self.issuing.depth.requests.max(at_once);
+            self.pacing.depth.requests = self.pacing.depth.requests.max(at_once);
         }
+    }
+
+    /// Reduces the depth to `--bottleneck`.
+    pub fn apply_bottleneck(&mut self) {
+        if self.issuing.bottleneck > 0 {
+            self.pacing.depth.requests = self.pacing.depth.requests.min(self.issuing.bottleneck);
+        }
+    }
+
+    /// When the run starts.
+    pub fn start(&self) -> Start<'_> {
+        Start { file: self.issuing.start_file.as_deref(), ..self.pacing.start(self.issuing.grace) }
     }
 
     /// Whether there is a load; a program may run without one.
@@ -184,13 +206,17 @@ impl Options {
 
     /// The requests of all iterations, with the times at which the options issue them.
     pub fn schedule<'a>(&self, iterations: Iterations<'a>) -> Schedule<'a> {
-        let times = TimeMap::new(self.time.speedup, !self.has_deadlines());
-        self.modes.applied_to(Schedule::new(iterations, times))
+        let times = TimeMap::new(self.pacing.speedup, !self.has_deadlines());
+        let schedule = Schedule::new(iterations, times).until(self.pacing.run_for.unwrap_or(Nanos::MAX));
+        match self.pacing.perturb {
+            Some(how) => schedule.perturbed(how, self.pacing.seed),
+            None => schedule,
+        }
     }
 
     /// Why the result says nothing about a device, as a sentence for the footer and every picture; `None` for a real one.
     pub fn fake(&self) -> Option<String> {
-        match (self.method.fake(), self.modes.fake()) {
+        match (self.method.fake(), self.pacing.fake()) {
             (Some(method), Some(mode)) => Some(format!("{method}; {mode}")),
             (None, Some(mode)) => Some(format!("{FAKE}{mode}")),
             (method, None) => method,

@@ -4,7 +4,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::address::device_map::Mapping;
-use crate::address::placement::{Align, Fit};
+use crate::address::router::Rules;
 
 /// The targets, and how requests map to them.
 #[derive(Clone, Debug, clap::Args, Serialize)]
@@ -29,18 +29,4 @@ pub struct TargetOptions {
     /// Overwrite a target with a file system, LVM, RAID or partitions, or a file with data
     #[arg(long)]
     pub force: bool,
-}
-
-/// How requests map to a target.
-#[derive(Clone, Copy, Debug, Default, clap::Args, Serialize)]
-pub struct Rules {
-    /// What to do with requests beyond the end of the target
-    #[arg(long, value_enum, default_value_t)]
-    pub fit: Fit,
-    /// What to do with requests not aligned to the target's logical blocks
-    #[arg(long, value_enum, default_value_t)]
-    pub align: Align,
-    /// Replay only the reads, and count the rest: writes nothing, so the target may hold data and be in use
-    #[arg(long, conflicts_with = "force")]
-    pub reads_only: bool,
 }

@@ -1,10 +1,10 @@
 //! Options for the window of the load and its speed.
 
+use iosonar_pacing::args_as;
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{parse_duration, parse_positive};
+use iosonar_trace::params::parse_duration;
 use serde::Serialize;
 
-use super::args_as::args_as;
 use crate::schedule::Window;
 
 /// Window and speed-up.
@@ -15,13 +15,6 @@ pub struct TimeOptions {
     #[command(flatten)]
     #[serde(flatten)]
     pub window: Window,
-    /// Divide all times of the load by this: 10, 0.5
-    #[arg(long, value_name = "F", default_value = "1", value_parser = parse_positive, allow_hyphen_values = true)]
-    #[arg(conflicts_with = "asap")]
-    pub speedup: f64,
-    /// Issue requests as fast as --depth allows, regardless of their scheduled times
-    #[arg(long)]
-    pub asap: bool,
 }
 
 #[derive(clap::Args)]

@@ -1,20 +1,20 @@
 //! Validates the options before anything is opened for writing: ranges, contradictions, and files that must differ.
 
-use std::fs::{self, Metadata};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
+use iosonar_device::node::Node;
+use iosonar_device::node::is_same_file;
+use iosonar_pacing::depth::{DepthScope, MAX_DEPTH};
+use iosonar_pacing::wait::Wait;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::output::try_create;
 use iosonar_trace::transforms::Pipeline;
 use iosonar_trace::{Nanos, format_for};
 
-use crate::address::placement::Fit;
+use crate::address::router::Fit;
 use crate::config::input_files;
 use crate::config::issuers;
-use crate::config::issuing::{DepthScope, MAX_DEPTH, Wait};
 use crate::config::options::Options;
-use crate::device::node::Node;
-use crate::error::{Error, Result};
 use crate::issuer::closed::Think;
 use crate::schedule::Window;
 use crate::verify::Verify;
@@ -27,19 +27,19 @@ pub fn check(options: &Options) -> Result<()> {
         return refuse("name the device or file to replay on with --target".into());
     }
     let max_depth = MAX_DEPTH / targets.max(1);
-    if options.issuing.depth.scope == DepthScope::Each && options.issuing.depth.requests > max_depth {
+    if options.pacing.depth.scope == DepthScope::Each && options.pacing.depth.requests > max_depth {
         return refuse(format!(
             "--depth must be between 1 and {max_depth} for each of {targets} targets, for example 64"
         ));
     }
-    if options.issuing.depth.scope == DepthScope::Each && options.issuing.bottleneck > 0 {
+    if options.pacing.depth.scope == DepthScope::Each && options.issuing.bottleneck > 0 {
         return refuse("--bottleneck limits all targets together: use --depth N instead of each=N, or omit it".into());
     }
     let window = options.time.window;
     if window.start >= window.end {
         return refuse("the window is empty: --end must be after --start, for example --start 5m --end 10m".into());
     }
-    let ends_by_time = options.modes.run_for.is_some() && options.keeps_times();
+    let ends_by_time = options.pacing.run_for.is_some() && options.keeps_times();
     if options.edit.as_ref().is_some_and(Pipeline::is_endless) && window.end == Nanos::MAX && !ends_by_time {
         return refuse("--edit makes an endless load: limit it with --duration".into());
     }
@@ -65,14 +65,14 @@ fn check_modes(options: &Options) -> Result<()> {
     if options.modes.loops && options.is_piped() {
         return refuse("--loop cannot reread a pipe: give a file as the load".into());
     }
-    if options.issuing.wait == Some(Wait::Inline) && options.is_piped() {
+    if options.pacing.wait == Some(Wait::Inline) && options.is_piped() {
         return refuse(
             "--wait inline reads the load in the replay loop, and a pipe would block it: use another --wait, or give a file \
              as the load"
                 .into(),
         );
     }
-    if options.modes.closed == Some(Think::Never) && options.time.speedup != 1.0 {
+    if options.modes.closed == Some(Think::Never) && options.pacing.speedup != 1.0 {
         return refuse(
             "--speedup changes the times of the load, but --closed=no-think ignores them: omit one of them".into(),
         );
@@ -95,9 +95,9 @@ fn check_program(options: &Options) -> Result<()> {
     }
     let modes = &options.modes;
     let contradictions = [
-        ("--asap", options.time.asap),
+        ("--asap", options.pacing.asap),
         ("--closed", modes.closed.is_some()),
-        ("--perturb", modes.perturb.is_some()),
+        ("--perturb", options.pacing.perturb.is_some()),
         ("--verify", options.verification.verify != Verify::Off),
     ];
     if let Some((option, _)) = contradictions.iter().find(|(_, is_set)| *is_set) {
@@ -116,7 +116,7 @@ fn check_program(options: &Options) -> Result<()> {
         ("--edit", options.edit.is_some()),
         ("--loop", modes.loops),
         ("--start, --end and --duration", options.time.window != Window::default()),
-        ("--speedup", options.time.speedup != 1.0),
+        ("--speedup", options.pacing.speedup != 1.0),
     ];
     match of_load.iter().find(|(_, is_set)| *is_set) {
         Some((option, _)) => refuse(format!("{option} is for a load, and there is none: omit it")),
@@ -167,19 +167,6 @@ pub fn check_format(output: &Path) -> Result<()> {
         "{}: unknown format: the name must end in .replay.parquet, or in .replay.gz for blkreplay's text",
         output.display()
     ))
-}
-
-/// Whether two paths name the same file or device.
-pub fn is_same_file(first: &Path, second: &Path) -> bool {
-    let metadata = (fs::metadata(first), fs::metadata(second));
-    matches!(metadata, (Ok(first), Ok(second)) if identity(&first) == identity(&second))
-}
-
-fn identity(metadata: &Metadata) -> (bool, u64, u64) {
-    match metadata.file_type().is_block_device() {
-        true => (true, metadata.rdev(), 0),
-        false => (false, metadata.dev(), metadata.ino()),
-    }
 }
 
 fn refuse(text: String) -> Result<()> {

@@ -1,11 +1,13 @@
 //! Chooses how the loop waits, without `--wait`.
 
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::host::processors;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::{Nanos, human};
 
-use crate::config::issuing::{IssueOptions, Wait, WaitChoice};
+use crate::config::issuing::WaitChoice;
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
-use crate::host::contention::Contention;
 use crate::verify::Verify;
 
 /// From this many requests per second on, with two processors, other threads delay the loop more than doing their work inline:
@@ -37,7 +39,7 @@ impl Options {
 
     /// How the loop waits.
     pub fn wait(&self) -> Wait {
-        self.issuing.wait.unwrap_or_else(|| self.best_wait(processors(), Expected::default()).0)
+        self.pacing.wait.unwrap_or_else(|| self.best_wait(processors(), Expected::default()).0)
     }
 
     /// How long the loop polls for completions before it sleeps.
@@ -49,8 +51,8 @@ impl Options {
     /// `--busy-poll` or that run does. Returns the reason for the former.
     pub fn resolve_wait(&mut self, expected: Expected<'_>) -> String {
         if let Some(WaitChoice { wait, busy_poll }) = self.issuing.kept_wait {
-            let reason = if self.issuing.wait.is_some() { SET } else { "as in the first run of the series" };
-            self.issuing.wait.get_or_insert(wait);
+            let reason = if self.pacing.wait.is_some() { SET } else { "as in the first run of the series" };
+            self.pacing.wait.get_or_insert(wait);
             self.issuing.busy_poll.get_or_insert(busy_poll);
             return reason.into();
         }
@@ -64,7 +66,7 @@ impl Options {
 
     /// Whether contention for the processors decides how the loop waits.
     pub fn needs_contention(&self, has_deadlines: bool) -> bool {
-        let IssueOptions { wait, busy_poll, .. } = self.issuing;
+        let (wait, busy_poll) = (self.pacing.wait, self.issuing.busy_poll);
         let may_poll = !matches!(wait, Some(Wait::Spin | Wait::Sleep)) && self.has_use_for_polling();
         !self.method.virtual_time && ((wait.is_none() && has_deadlines) || (busy_poll.is_none() && may_poll))
     }
@@ -85,11 +87,11 @@ impl Options {
     }
 
     fn choose_wait(&mut self, expected: Expected<'_>) -> String {
-        if self.issuing.wait.is_some() {
+        if self.pacing.wait.is_some() {
             return SET.into();
         }
         let (wait, reason) = self.best_wait(processors(), expected);
-        self.issuing.wait = Some(wait);
+        self.pacing.wait = Some(wait);
         reason
     }
 
@@ -106,7 +108,7 @@ impl Options {
     fn best_wait(&self, processors: usize, expected: Expected<'_>) -> (Wait, String) {
         let Expected { rate, contention, only_completions } = expected;
         let has_deadlines = self.has_deadlines() && !only_completions;
-        let preempting = contention.filter(|contention| contention.is_oversubscribed() && !self.issuing.has_priority());
+        let preempting = contention.filter(|contention| contention.is_oversubscribed() && !self.pacing.has_priority());
         let wait = self.wait_for(processors, rate, has_deadlines, preempting.is_some());
         let reason = match (wait, preempting) {
             (_, _) if self.method.virtual_time => "time is virtual".into(),
@@ -148,15 +150,10 @@ impl Options {
     /// can be in flight, and fewer buffers stay in the processor's cache.
     pub fn queue_capacity(&self) -> usize {
         match self.wait() {
-            Wait::Inline if !self.keeps_times() => self.issuing.ahead.min(self.issuing.depth.requests.max(BATCH)),
+            Wait::Inline if !self.keeps_times() => self.issuing.ahead.min(self.pacing.depth.requests.max(BATCH)),
             _ => self.issuing.ahead,
         }
     }
-}
-
-/// Processors that this program may use.
-pub fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]
@@ -203,7 +200,7 @@ mod tests {
         assert_eq!(piped.best_wait(2, Expected::default()).0, Wait::Hybrid);
         let mut resolved = Options::of("a -t b -o c");
         resolved.resolve_wait(Expected::default());
-        assert_eq!(resolved.issuing.wait, Some(resolved.best_wait(processors(), Expected::default()).0));
+        assert_eq!(resolved.pacing.wait, Some(resolved.best_wait(processors(), Expected::default()).0));
         assert_eq!(resolved.resolve_wait(Expected::default()), "set with --wait");
         assert_eq!(Options::of("a -t b -o c --asap --wait sleep").wait(), Wait::Sleep);
     }

@@ -6,10 +6,10 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 
+use iosonar_pacing::buffers::Arena;
 use iosonar_trace::{Flags, Op};
 
 use super::Io;
-use crate::pipeline::buffers::Arena;
 
 /// `BLKDISCARD` of linux/fs.h.
 const BLKDISCARD: libc::Ioctl = libc::_IO(0x12, 119);

@@ -3,6 +3,9 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use iosonar_pacing::buffers::Arena;
+use iosonar_pacing::clock::{Clock, Monotonic};
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::Nanos;
 
 use super::Target;
@@ -10,10 +13,7 @@ use super::null::Null;
 use super::simulate::Simulate;
 use super::threads::{MAX_THREADS, Threads};
 use super::uring::{self, Uring};
-use crate::config::method::{Engine, Method, RingOptions};
-use crate::error::{Error, Result};
-use crate::pipeline::buffers::Arena;
-use crate::schedule::clock::{Clock, Monotonic};
+use crate::engine::method::{Engine, Method, RingOptions};
 
 impl Method {
     /// Sets up the engine, in the thread that will use it: one of `issuers`, which share `--workers`. `seed` determines the

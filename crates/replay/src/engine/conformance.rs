@@ -5,6 +5,8 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
+use iosonar_pacing::buffers::{Arena, Buffer, Pool};
+use iosonar_pacing::clock::{Monotonic, monotonic};
 use iosonar_trace::{Flags, Nanos, Op};
 
 use super::null::Null;
@@ -14,9 +16,7 @@ use super::simulate::device::Device;
 use super::threads::Threads;
 use super::uring::Uring;
 use super::{Io, Target};
-use crate::config::method::RingOptions;
-use crate::pipeline::buffers::{Arena, Buffer, Pool};
-use crate::schedule::clock::{Monotonic, monotonic};
+use crate::engine::method::RingOptions;
 
 const MIB: u64 = 1 << 20;
 const SLOTS: usize = 64;

@@ -1,6 +1,6 @@
 //! A target with simulated time: it completes each request after a given latency, in order of completion, and can fail.
 //!
-//! Clock and target share a time that advances only by [`Mock::wait`](Target::wait) and with each reading of the clock, so
+//! Clock and target share a time that advances only by [`Mock::wait`](Waiter::wait) and with each reading of the clock, so
 //! that scheduling, push-back and statistics are exact and deterministic.
 
 use std::cell::Cell;
@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
+use iosonar_pacing::clock::Clock;
+use iosonar_pacing::idle::Waiter;
+use iosonar_pacing::idle::{Idle, Turn};
 use iosonar_trace::Nanos;
 
 use super::{Completion, Io, Target};
-use crate::issuer::{Idle, Turn};
-use crate::schedule::clock::Clock;
 
 /// The time in nanoseconds that a mock target and its clock share.
 #[derive(Clone, Debug, Default)]
@@ -118,7 +119,9 @@ impl Target for Mock {
         let first = self.in_flight.first_entry()?;
         (first.key().0.0 <= self.time.get()).then(|| first.remove())
     }
+}
 
+impl Waiter for Mock {
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         let until = self.time.get().saturating_add(timeout.0);
         let next = self.in_flight.keys().next().map_or(until, |(at, _)| at.0.min(until));

@@ -2,15 +2,16 @@
 
 use std::io;
 
+use iosonar_pacing::buffers::Buffer;
+use iosonar_pacing::idle::Waiter;
 use iosonar_trace::{Flags, Nanos, Op};
-
-use crate::pipeline::buffers::Buffer;
 
 mod calls;
 pub mod choice;
 #[cfg(test)]
 mod conformance;
 mod discards;
+pub mod method;
 pub mod mock;
 pub mod null;
 pub mod service;
@@ -50,8 +51,8 @@ pub struct Completion {
     pub issued: Option<Nanos>,
 }
 
-/// An engine: performs I/O asynchronously.
-pub trait Target {
+/// An engine: performs I/O asynchronously. [`Waiter::wait`] waits for a completion.
+pub trait Target: Waiter {
     /// Adds a request to the next submission. It is not issued before [`Target::submit`].
     fn stage(&mut self, io: Io<'_>);
 
@@ -60,9 +61,6 @@ pub trait Target {
 
     /// Returns a completion, if there is any. Cheap and non-blocking.
     fn reap(&mut self) -> Option<Completion>;
-
-    /// Waits for a completion, at most `timeout`.
-    fn wait(&mut self, timeout: Nanos) -> io::Result<()>;
 
     /// Warnings about the setup and about the run so far. Called before and after the run.
     fn warnings(&self) -> Vec<String> {
@@ -84,11 +82,13 @@ impl Target for Box<dyn Target> {
         (**self).reap()
     }
 
-    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
-        (**self).wait(timeout)
-    }
-
     fn warnings(&self) -> Vec<String> {
         (**self).warnings()
+    }
+}
+
+impl Waiter for Box<dyn Target> {
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+        (**self).wait(timeout)
     }
 }

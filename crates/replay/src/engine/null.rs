@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
+use iosonar_pacing::idle::Waiter;
 use iosonar_trace::Nanos;
 
 use super::{Completion, Io, Target};
@@ -39,7 +40,9 @@ impl Target for Null {
     fn reap(&mut self) -> Option<Completion> {
         if self.completed.len() > self.staged { self.completed.pop_front() } else { None }
     }
+}
 
+impl Waiter for Null {
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         if self.completed.len() == self.staged {
             std::thread::sleep(Duration::from_nanos(timeout.0.max(0) as u64));

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hdrhistogram::Histogram;
+use iosonar_pacing::histogram::full_range;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::params::{format_time, parse_time};
 use iosonar_trace::{IoResult, Nanos, Op, Opened};
-
-use crate::error::{Error, Result};
-use crate::result::histogram::full_range;
 
 /// Distribution of the service times.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,12 +7,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
+use iosonar_pacing::clock::Clock;
+use iosonar_pacing::idle::Waiter;
 use iosonar_trace::Nanos;
 
 use self::device::Device;
 use self::law::Arrival;
 use super::{Completion, Io, Target};
-use crate::schedule::clock::Clock;
 
 mod asymmetry;
 mod collapse;
@@ -81,7 +82,9 @@ impl<C: Clock> Target for Simulate<C> {
         }
         self.in_flight.pop().map(|Reverse((_, _, slot, result))| Completion { slot, result, issued: None })
     }
+}
 
+impl<C: Clock> Waiter for Simulate<C> {
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         let next = self.in_flight.peek().map(|Reverse((at, ..))| *at - self.clock.now());
         match next {

@@ -21,13 +21,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
+use iosonar_pacing::buffers::Arena;
+use iosonar_pacing::clock::monotonic;
+use iosonar_pacing::idle::Waiter;
 use iosonar_trace::Nanos;
 use rustix::thread::futex;
 
 use super::calls::{Call, OpenTarget};
 use super::{Completion, Io, Target};
-use crate::pipeline::buffers::Arena;
-use crate::schedule::clock::monotonic;
 
 /// Maximum number of threads, unless `--workers` gives another.
 pub const MAX_THREADS: usize = 512;
@@ -180,13 +181,6 @@ impl Target for Threads {
         Some(completion)
     }
 
-    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
-        if self.received.is_none() {
-            self.received = self.completions.recv_timeout(Duration::from_nanos(timeout.0.max(0) as u64)).ok();
-        }
-        Ok(())
-    }
-
     fn warnings(&self) -> Vec<String> {
         let mut all = Vec::new();
         let spawn_error = self.shared.spawn_error.load(Ordering::Relaxed);
@@ -205,6 +199,15 @@ impl Target for Threads {
             ));
         }
         all
+    }
+}
+
+impl Waiter for Threads {
+    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
+        if self.received.is_none() {
+            self.received = self.completions.recv_timeout(Duration::from_nanos(timeout.0.max(0) as u64)).ok();
+        }
+        Ok(())
     }
 }
 

@@ -15,14 +15,15 @@ use std::sync::Arc;
 
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
+use iosonar_pacing::buffers::Arena;
+use iosonar_pacing::idle::Waiter;
 use iosonar_trace::{Flags, Nanos, Op};
 
 use super::calls::OpenTarget;
 use super::discards::{self, DiscardMethod};
 use super::threads::Threads;
 use super::{Completion, Io, Target};
-use crate::config::method::RingOptions;
-use crate::pipeline::buffers::Arena;
+use crate::engine::method::RingOptions;
 
 /// Maximum number of requests per submission.
 pub const BATCH: usize = 32;
@@ -343,6 +344,12 @@ impl Target for Uring {
         })
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+}
+
+impl Waiter for Uring {
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         if let Some(helper) = self.helper.as_mut().filter(|_| self.in_flight == self.helper_in_flight) {
             return helper.wait(timeout);
@@ -357,9 +364,5 @@ impl Target for Uring {
             Err(e) if !matches!(e.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => Err(e),
             _ => Ok(()),
         }
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
     }
 }

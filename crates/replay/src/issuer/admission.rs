@@ -1,17 +1,17 @@
 //! From the input to the target: issues due requests as depth and conflicts allow.
 
+use iosonar_pacing::clock::Clock;
+use iosonar_pacing::idle::Idle;
 use iosonar_trace::{DelayReason, Flags, IoResult, Nanos, Op, Outcome};
 
 use super::Issuer;
-use super::idle::Idle;
 use super::shared_admission::Decision;
 use super::slot::Slot;
 use crate::engine::{Io, Target};
+use crate::io::PreparedIo;
+use crate::io::Share;
 use crate::issuer::conflicts::{Admission, Policy, Range};
 use crate::issuer::dispatch_queue::DispatchQueue;
-use crate::pipeline::io::PreparedIo;
-use crate::pipeline::sharding::Share;
-use crate::schedule::clock::Clock;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Moves due requests from the input to the dispatch queues, so that they count as waiting.

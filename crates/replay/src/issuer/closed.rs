@@ -14,7 +14,7 @@ use iosonar_trace::Nanos;
 use rtrb::Consumer;
 use serde::Serialize;
 
-use crate::pipeline::io::PreparedIo;
+use crate::io::PreparedIo;
 
 /// Whether clients pause between their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]

@@ -1,14 +1,14 @@
 //! From the target to the output: records completions, frees slots and depth, and passes requests to the completion log.
 
+use iosonar_pacing::clock::Clock;
+use iosonar_pacing::idle::Idle;
+use iosonar_pacing::stalls::Activity;
 use iosonar_trace::Nanos;
 
-use super::idle::Idle;
 use super::slot::Slot;
 use super::{Issuer, REAP_BATCH};
 use crate::engine::{Completion, Target};
-use crate::issuer::stall_monitor::Activity;
-use crate::pipeline::io::CompletedIo;
-use crate::schedule::clock::Clock;
+use crate::io::CompletedIo;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Reaps completions, until a deadline is near, or at most [`REAP_BATCH`] if they free slots for due requests. Returns

@@ -1,9 +1,9 @@
 //! Counters of the issuing loop.
 
+use iosonar_pacing::demand::Burst;
 use iosonar_trace::Nanos;
 
 use crate::pipeline::program::EarlyEnd;
-use crate::schedule::demand::Burst;
 
 /// The loop's counters at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
+use iosonar_pacing::ideal::{Hold, Places};
 use iosonar_trace::{DelayReason, Nanos};
 
 use super::slot::Held;
-use crate::pipeline::io::PreparedIo;
-use crate::pipeline::sharding::Share;
-use crate::schedule::ideal::{Hold, Places};
+use crate::io::PreparedIo;
+use crate::io::Share;
 
 /// The due requests that share a depth. A full queue holds only its own requests.
 #[derive(Debug)]

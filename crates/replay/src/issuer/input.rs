@@ -3,7 +3,7 @@
 use iosonar_trace::Nanos;
 use rtrb::Consumer;
 
-use crate::pipeline::io::PreparedIo;
+use crate::io::PreparedIo;
 
 /// The queue of prepared requests, and its first request.
 pub(super) struct Input {

@@ -2,7 +2,7 @@
 
 use rtrb::{Producer, PushError};
 
-use crate::pipeline::io::CompletedIo;
+use crate::io::CompletedIo;
 
 /// The queue to the completion log.
 pub(super) struct Output {

@@ -8,19 +8,19 @@
 //! The owner's row is in the output before guards learn that it has completed, so that the completion log sees it before the
 //! rows of requests that waited for it.
 
+use iosonar_pacing::clock::Clock;
+use iosonar_pacing::ideal::Hold;
+use iosonar_pacing::idle::Idle;
 use iosonar_trace::{DelayReason, IoResult};
 
 use super::Issuer;
 use super::dispatch_queue::DispatchQueue;
-use super::idle::Idle;
 use super::sharing::{Guard, Sharing};
 use super::slot::{Held, Slot};
 use crate::engine::Target;
+use crate::io::{Role, Share};
 use crate::issuer::conflicts::{Admission, Policy, Range};
 use crate::pipeline::sharding::shared::{Met, Stage};
-use crate::pipeline::sharding::{Role, Share};
-use crate::schedule::clock::Clock;
-use crate::schedule::ideal::Hold;
 
 /// Whether the owner of a shared request may be issued, with `--conflicts drop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use iosonar_trace::Nanos;
 
+use crate::io::Share;
+use crate::pipeline::sharding::SharedRequests;
 use crate::pipeline::sharding::shared::{Met, Stage};
-use crate::pipeline::sharding::{Share, SharedRequests};
 
 /// How long a loop waits at most for another one before it looks again. Longer than [`Hybrid`](super::Hybrid) spins, so that
 /// a processor is free for the other loop.

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use iosonar_pacing::buffers::{Arena, Buffer};
+use iosonar_pacing::ideal::{Hold, is_late_by_replayer};
 use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
-
 use iosonar_workload::filament::Ticket;
 
 use super::limits::Pace;
-use crate::pipeline::buffers::{Arena, Buffer};
-use crate::pipeline::io::{PreparedIo, Reread};
-use crate::pipeline::sharding::Share;
-use crate::schedule::ideal::{Hold, is_late_by_replayer};
+use crate::io::Share;
+use crate::io::{PreparedIo, Reread};
 use crate::verify::header;
 
 /// What held back a request in its queue, other than an overlap.
@@ -51,7 +50,7 @@ pub(super) struct Slot {
     pub overlap: Hold,
     /// When an ideal replayer would have issued it.
     ideal: Nanos,
-    /// See [`CompletedIo::is_late_by_load`](crate::pipeline::io::CompletedIo::is_late_by_load).
+    /// See [`CompletedIo::is_late_by_load`](crate::io::CompletedIo::is_late_by_load).
     pub is_late_by_load: bool,
     /// See [`StallMonitor::blind`](super::StallMonitor::blind): at its issue.
     blind: Nanos,

@@ -5,6 +5,9 @@ use std::sync::atomic::AtomicU32;
 use std::thread;
 use std::time::Duration;
 
+use iosonar_pacing::buffers::{Buffer, Pool};
+use iosonar_pacing::idle::{Sleep, Waiter};
+use iosonar_pacing::stalls::Scheduler;
 use iosonar_trace::{DelayReason, DeviceId, Flags, IoResult, Op, Outcome, Sector, Sectors};
 use proptest::prelude::*;
 use rtrb::RingBuffer;
@@ -12,10 +15,8 @@ use rtrb::RingBuffer;
 use super::*;
 use crate::engine::mock::{Mock, Responder, SkipToNextEvent, Time};
 use crate::engine::{Completion, Io};
+use crate::io::testing::write;
 use crate::issuer::conflicts::Strong;
-use crate::issuer::stall_monitor::Scheduler;
-use crate::pipeline::buffers::{Buffer, Pool};
-use crate::pipeline::io::testing::write;
 
 mod closed;
 mod program;
@@ -355,6 +356,9 @@ impl Target for Failing {
     fn reap(&mut self) -> Option<Completion> {
         self.0.reap()
     }
+}
+
+impl Waiter for Failing {
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         self.0.wait(timeout)
     }

@@ -1,11 +1,6 @@
 //! Preparation ahead of the loop: requests, buffers and data.
 
 pub mod ahead;
-pub mod backoff;
-pub mod buffers;
-pub(crate) mod inline_stages;
-pub(crate) mod io;
-pub mod payload;
 pub(crate) mod prefetch;
 pub mod prepare;
 pub mod program;

@@ -7,10 +7,9 @@ use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::{Metadata, Reader, Request};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
-
-use crate::error::{Error, Result};
 
 /// Requests per batch, and batches in the queue: some 50 MB. While this thread works, the kernel serves the device on the
 /// loop's processor, so requests read before the start cost nothing during the run.

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use iosonar_pacing::Result;
+use iosonar_pacing::Stop;
+use iosonar_pacing::backoff::Backoff;
+use iosonar_pacing::buffers::{Arena, Buffer, Pool};
+use iosonar_pacing::clock::Clock;
+use iosonar_pacing::payload::{Payload, Written, build_time};
 use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Sector};
 use rtrb::Consumer;
 
 use crate::address::router::{Routed, Routes};
-use crate::config::options::Options;
-use crate::error::Result;
-use crate::issuer::Stop;
-use crate::pipeline::backoff::Backoff;
-use crate::pipeline::buffers::{Arena, Buffer, Pool};
-use crate::pipeline::io::PreparedIo;
-use crate::pipeline::payload::{Payload, Written, build_time};
+use crate::io::PreparedIo;
 use crate::pipeline::program::Refill;
 use crate::pipeline::sharding::Outputs;
-use crate::schedule::clock::Clock;
 use crate::schedule::iterations::NumberedRequest;
 use crate::schedule::time_map::{Schedule, Scheduled};
 use crate::verify::block::is_sequence_number;
@@ -36,15 +35,6 @@ pub struct PrepareConfig {
     pub ahead: Nanos,
     /// The run's random number, if sectors get headers for verification.
     pub write_header: Option<u64>,
-}
-
-impl PrepareConfig {
-    /// From the options.
-    pub fn of(options: &Options, routes: Routes, write_header: Option<u64>) -> Self {
-        // In virtual time, preparation takes no time.
-        let ahead = if options.method.virtual_time { Nanos(i64::MAX / 4) } else { options.issuing.ahead_time };
-        Self { routes, has_data: options.method.has_device(), ahead, write_header }
-    }
 }
 
 /// Inputs of the stage.

@@ -5,16 +5,16 @@
 
 use std::fmt;
 
+use iosonar_pacing::buffers::{Buffer, Pool, UNIT_BYTES};
+use iosonar_pacing::payload::{Payload, build_time};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, human};
 use iosonar_workload::filament::{Asked, Overrun, Runtime, Ticket};
 use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::address::router::{Routed, Routes};
+use crate::io::{Origin, PreparedIo};
 use crate::pipeline::ahead::Ahead;
-use crate::pipeline::buffers::{Buffer, Pool, UNIT_BYTES};
-use crate::pipeline::io::{Origin, PreparedIo};
-use crate::pipeline::payload::{Payload, build_time};
 use crate::verify::block::is_sequence_number;
 
 /// How soon the loop looks again for a buffer.
@@ -286,10 +286,10 @@ fn order_of(bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use iosonar_pacing::payload::DataSpec;
     use iosonar_trace::Sectors;
 
     use super::*;
-    use crate::pipeline::payload::DataSpec;
 
     #[test]
     fn buffers_are_supplied_by_size_and_those_of_writes_have_data() {

@@ -3,114 +3,28 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::Thread;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use iosonar_pacing::Stop;
+use iosonar_pacing::backoff::Backoff;
+use iosonar_pacing::buffers::{Arena, Buffer};
+use iosonar_pacing::progress::Progress;
+use iosonar_pacing::stalls::Stall;
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use rtrb::{Consumer, Producer};
 
-use crate::issuer::{Stall, Stop};
-use crate::pipeline::backoff::Backoff;
-use crate::pipeline::buffers::{Arena, Buffer};
-use crate::pipeline::io::CompletedIo;
-use crate::result::fidelity::Issue;
-use crate::result::in_flight::InFlight;
+use crate::io::CompletedIo;
+use crate::result::delays::Issue;
 use crate::result::journal::JournalWriter;
 use crate::result::merge::Completions;
 use crate::result::statistics::Counter;
 use crate::result::zeroed::Zeroed;
-use crate::schedule::clock::Monotonic;
 use crate::verify::checker::Checker;
-use crate::verify::final_pass::FinalPassProgress;
 
 /// A killed program loses at most the rows of this time.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
-
-/// Progress of the run, for other threads.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Virtual zero on the monotonic clock, in ns; 0 while the run is being prepared. With `--start-at`, an estimate until
-    /// shortly before it.
-    pub zero_ns: AtomicI64,
-    /// Whether all is prepared and the start time is not yet known.
-    pub is_ready: AtomicBool,
-    /// Whether the last request has completed.
-    pub is_finishing: AtomicBool,
-    /// The longest delay of a completed request since the last reading with [`Progress::take_longest_delay`]; negative if
-    /// there is none.
-    longest_delay_ns: LongestDelay,
-    /// Unparked when the run begins another stage.
-    pub observer: OnceLock<Thread>,
-    /// Rows so far, skipped requests included.
-    pub requests: AtomicU64,
-    /// Bytes that they moved.
-    pub bytes: AtomicU64,
-    /// Requests that failed or read corrupt data.
-    pub errors: AtomicU64,
-    /// Scheduled time of the last row, in ns since virtual zero.
-    pub scheduled_ns: AtomicI64,
-    /// Requests that the target completed.
-    pub completed: AtomicU64,
-    /// Requests in flight.
-    pub in_flight: InFlight,
-    /// Sectors that the final pass has to check; 0 before it.
-    pub to_verify: AtomicU64,
-    /// Sectors that it has checked, or could not read.
-    pub verified: AtomicU64,
-    /// Sectors with wrong data.
-    pub mismatches: AtomicU64,
-}
-
-/// In ns; negative without a delay.
-#[derive(Debug)]
-struct LongestDelay(AtomicI64);
-
-impl Default for LongestDelay {
-    fn default() -> Self {
-        Self(AtomicI64::new(-1))
-    }
-}
-
-impl Progress {
-    /// Sets virtual zero.
-    pub fn set_zero(&self, clock: Monotonic) {
-        if self.zero_ns.swap(clock.zero_ns(), Ordering::Relaxed) == 0 {
-            self.wake_observer();
-        }
-    }
-
-    /// Begins to wait for the start time.
-    pub fn set_ready(&self) {
-        self.is_ready.store(true, Ordering::Relaxed);
-        self.wake_observer();
-    }
-
-    /// Ends the stage in which requests are issued.
-    pub fn set_finishing(&self) {
-        self.is_finishing.store(true, Ordering::Relaxed);
-        self.wake_observer();
-    }
-
-    fn wake_observer(&self) {
-        if let Some(observer) = self.observer.get() {
-            observer.unpark();
-        }
-    }
-
-    /// The longest delay of the requests that completed since the last call.
-    pub fn take_longest_delay(&self) -> Option<Nanos> {
-        Some(Nanos(self.longest_delay_ns.0.swap(-1, Ordering::Relaxed))).filter(|delay| *delay >= Nanos::ZERO)
-    }
-
-    /// Updates the progress of the final pass.
-    pub fn set_final_pass(&self, pass: &FinalPassProgress) {
-        self.verified.store(pass.checked + pass.errors, Ordering::Relaxed);
-        self.mismatches.store(pass.mismatches, Ordering::Relaxed);
-        self.to_verify.store(pass.known, Ordering::Relaxed);
-    }
-}
 
 /// What the completion log returns.
 pub struct CompletionLogOutput {
@@ -218,7 +132,7 @@ impl<'a> CompletionLog<'a> {
             self.update_progress(scheduled);
         }
         if let Some(delay) = longest_delay {
-            self.progress.longest_delay_ns.0.fetch_max(delay.0, Ordering::Relaxed);
+            self.progress.add_delay(delay);
         }
         if self.flushed.elapsed() > FLUSH_INTERVAL {
             let outcome = self.journal.flush();

@@ -18,23 +18,21 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::human;
 use iosonar_trace::output::becomes_free;
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
-use rustix::io::Errno;
-
 use iosonar_trace::{
     DelayReason, DeviceId, Flags, FooterError, IoResult, Metadata, Nanos, Op, Outcome, Sector, Sectors,
 };
-
-use crate::error::{Error, Result};
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::io::Errno;
 
 /// Name and version. Increment the version if the layout of an entry changes.
 const MAGIC: [u8; 8] = *b"iosonar\x03";
 /// Entries of version 2 lack stream and cause; journals of other versions are refused.
 const ENTRY_BYTES_OF_VERSION_2: usize = 100;
 /// The magic without its version.
-pub const NAME: &[u8] = b"iosonar";
+pub use iosonar_device::content::MAGIC as NAME;
 /// Size of an entry.
 pub const ENTRY_BYTES: usize = 106;
 /// The most bytes of a row in the result. Space for the result is reserved together with the journal's.

@@ -8,11 +8,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use iosonar_pacing::clock::{Clock, Monotonic};
 use iosonar_trace::Nanos;
 use rtrb::Consumer;
 
-use crate::pipeline::io::CompletedIo;
-use crate::schedule::clock::{Clock, Monotonic};
+use crate::io::CompletedIo;
 
 /// Rows that completed this shortly before a round are left for the next one: a loop may not have pushed those of this time
 /// yet.
@@ -143,7 +143,7 @@ mod tests {
     use rtrb::{Producer, RingBuffer};
 
     use super::*;
-    use crate::pipeline::io::testing::write;
+    use crate::io::testing::write;
 
     struct At(Cell<i64>);
 

@@ -1,9 +1,7 @@
 //! Records a run: its journal, its statistics, and the verdict on its fidelity.
 
 pub mod completion_log;
-pub mod fidelity;
-pub mod histogram;
-pub mod in_flight;
+pub(crate) mod delays;
 pub mod journal;
 pub mod merge;
 pub mod statistics;

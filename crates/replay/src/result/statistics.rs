@@ -4,14 +4,15 @@ mod devices;
 mod drift;
 mod inputs;
 
+use iosonar_pacing::fidelity::{Beside, Fidelity, of_closed_loop};
+use iosonar_pacing::histogram::Times;
 use iosonar_trace::run_info::{Skipped, Statistics, Verdict};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 
 use self::devices::Devices;
 use self::drift::Drift;
 use crate::advice::remedies::OtherIo;
-use crate::result::fidelity::{Beside, Fidelity, Issue, of_closed_loop};
-use crate::result::histogram::Times;
+use crate::result::delays::{Issue, delay_of};
 
 pub use self::inputs::StatisticsInputs;
 
@@ -79,7 +80,10 @@ impl Counter {
         self.pushed_back += u64::from(record.pushed_back);
         self.widened += u64::from(record.widened);
         self.bytes += record.bytes_done;
-        self.fidelity.add(record, issue);
+        let Issue { issuer, is_late_by_load } = issue.into();
+        if let Some(delay) = delay_of(record, is_late_by_load) {
+            self.fidelity.add(&delay, issuer);
+        }
         if let Some(delay) = record.delay() {
             self.delay.add(delay);
             if record.is_not_held_back() {

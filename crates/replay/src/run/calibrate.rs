@@ -3,6 +3,18 @@
 use std::sync::Arc;
 use std::thread;
 
+use iosonar_device::geometry::Geometry;
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::{Pool, UNIT_BYTES};
+use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::fidelity::FAITHFUL_PCT;
+use iosonar_pacing::host::isolation::Isolation;
+use iosonar_pacing::idle::{Hybrid, Idle, Sleep, Spin};
+use iosonar_pacing::payload::Payload;
+use iosonar_pacing::progress::Progress;
+use iosonar_pacing::stalls::StallMonitor;
+use iosonar_pacing::wait::Wait;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{Verdict, Within};
 use iosonar_trace::{Kind, Metadata, Nanos, Op, Reader, Request, Sector, Sectors};
 use rand_core::{Rng, SeedableRng};
@@ -12,27 +24,19 @@ use serde::Serialize;
 
 use super::queues::STALLS;
 use crate::address::device_map::DeviceMap;
-use crate::address::placement::Geometry;
 use crate::address::router::Routes;
-use crate::config::issuing::Wait;
+use crate::address::router::Rules;
 use crate::config::options::Options;
-use crate::config::target::Rules;
 use crate::engine::null::Null;
-use crate::error::{Error, Result};
-use crate::host::isolation::Isolation;
-use crate::issuer::{Hybrid, Idle, IssueRules, Issuer, IssuerParts, Limits, Sleep, Spin, StallMonitor, Stop};
-use crate::pipeline::buffers::{Pool, UNIT_BYTES};
-use crate::pipeline::inline_stages::{InlineIdle, InlineStages};
-use crate::pipeline::io::{CompletedIo, PreparedIo};
-use crate::pipeline::payload::Payload;
+use crate::io::{CompletedIo, PreparedIo};
+use crate::issuer::{Issuer, IssuerParts};
 use crate::pipeline::prepare::{PrepareConfig, PrepareInputs, Preparer};
-use crate::result::completion_log::{CompletionLog, Progress};
-use crate::result::fidelity::FAITHFUL_PCT;
+use crate::result::completion_log::CompletionLog;
 use crate::result::journal::JournalWriter;
+use crate::run::inline_stages::{InlineIdle, InlineStages};
 use crate::run::issuer_thread::{WAKE_MARGIN, lock_memory};
 use crate::run::stages::spawn_stage;
 use crate::schedule::Window;
-use crate::schedule::clock::Monotonic;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};
 
@@ -102,7 +106,7 @@ pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64
 /// Replays Poisson arrivals (4 KiB, 70 % reads) at `rate` requests per second, with the depth, waiting and queues of
 /// `options`. Journals to an unnamed temporary file.
 pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
-    let limits = Limits::of(options, 1);
+    let limits = options.limits(1);
     let pool = Pool::new(options.issuing.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
     let (prepared_sender, prepared_receiver) = RingBuffer::new(options.queue_capacity());
@@ -171,7 +175,7 @@ fn issue<I: Idle<Null>>(
     options: &Options,
     stop: &Stop,
 ) -> (I, std::io::Result<()>) {
-    let rules = IssueRules::of(options, 1);
+    let rules = options.rules(1);
     let target = Null::new(rules.limits.slots());
     let (rereader, program) = (None, None);
     let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader, program };
@@ -259,7 +263,7 @@ mod tests {
         let mut options = Options::of("--calibrate");
         options.issuing.grace = Nanos(1_000_000);
         for wait in [Wait::Spin, Wait::Hybrid, Wait::Sleep] {
-            options.issuing.wait = Some(wait);
+            options.pacing.wait = Some(wait);
             let step = measure(5e3, 0.2, &options, None, &Stop::default()).unwrap();
             assert_eq!(step.verdict.own.requests + step.verdict.device.requests, 1000, "{wait:?}");
             assert!(step.within_pct.is_sorted(), "{step:?}");

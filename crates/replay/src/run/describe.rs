@@ -1,5 +1,9 @@
 //! What the footer says about a run before it starts.
 
+use iosonar_device::Device;
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::host::isolation::Isolation;
+use iosonar_pacing::host::machine;
 use iosonar_trace::run_info::{OpenMap, RunData};
 use iosonar_trace::{self as trace, Kind, Metadata, RunInfo, path_text};
 
@@ -7,10 +11,6 @@ use super::program::Placed;
 use super::targets;
 use crate::address::device_map::DeviceMap;
 use crate::config::options::Options;
-use crate::device::Device;
-use crate::host::contention::Contention;
-use crate::host::isolation::Isolation;
-use crate::host::machine;
 
 /// A run that is described.
 pub struct Described<'a> {

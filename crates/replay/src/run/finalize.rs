@@ -2,6 +2,10 @@
 
 use std::path::Path;
 
+use iosonar_device::unsupported_operations;
+use iosonar_device::{self, Device};
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{DeviceCounters, RunStatistics};
 use iosonar_trace::{IoResult, Metadata, Nanos, create_run, human};
 
@@ -12,10 +16,6 @@ use crate::advice;
 use crate::advice::remedies::{Facts, remedies};
 use crate::config::options::Options;
 use crate::config::validation::check_format;
-use crate::device::unsupported_operations;
-use crate::device::{self, Device};
-use crate::error::{Error, Result};
-use crate::host::contention::Contention;
 use crate::issuer::{LoopCounters, Pace};
 use crate::pipeline::prepare::{PrepareStats, raise_extent};
 use crate::result::completion_log::CompletionLogOutput;
@@ -97,7 +97,7 @@ pub fn finalize(
         loop_counters: &loop_result.counters,
         map,
         targets: &targets,
-        is_timed: Pace::of(options) != Pace::AsFastAsPossible,
+        is_timed: options.pace() != Pace::AsFastAsPossible,
         waits_for_completions: options.modes.closed.is_some() || options.program.program.is_some(),
         is_complete: metadata.complete,
         other_io: other_io.as_ref(),
@@ -108,7 +108,7 @@ pub fn finalize(
         statistics.zero_reads = 0;
     }
     if let Some(verdict) = &mut statistics.verdict {
-        let of_file = devices.iter().enumerate().find(|(_, device)| device.kind == device::Kind::File);
+        let of_file = devices.iter().enumerate().find(|(_, device)| device.kind == iosonar_device::Kind::File);
         let file = of_file.map(|(_, device)| device);
         verdict.remedies = remedies(
             verdict,
@@ -148,7 +148,7 @@ pub fn finalize(
     if let [counters] = &device_counters[..]
         && options.verification.verify < Verify::Paranoia
     {
-        let is_file = devices.iter().all(|device| device.kind == device::Kind::File);
+        let is_file = devices.iter().all(|device| device.kind == iosonar_device::Kind::File);
         warnings.extend(advice::device_counters(&statistics, counters, is_file));
     }
     // The names of a text load's devices are known only once it has been read.

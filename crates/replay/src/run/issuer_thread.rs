@@ -4,28 +4,29 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, mpsc};
 
+use iosonar_device::geometry::Geometry;
+use iosonar_pacing::Result;
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::{Arena, Pool};
+use iosonar_pacing::clock::{Clock, Monotonic, Virtual};
+use iosonar_pacing::host::isolation::{Isolation, request_short_time_slice};
+use iosonar_pacing::idle::{BlockingWait, BusyPoll, Hybrid, Idle, Sleep, Spin};
+use iosonar_pacing::progress::Progress;
+use iosonar_pacing::stalls::StallMonitor;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
-use crate::address::placement::Geometry;
-use crate::config::issuing::Wait;
-use crate::config::method::Engine;
 use crate::config::options::Options;
 use crate::engine::Target;
 use crate::engine::choice::Chosen;
-use crate::error::Result;
-use crate::host::isolation::{Isolation, request_short_time_slice};
-use crate::issuer::{
-    BlockingWait, BusyPoll, Hybrid, Idle, IssueRules, Issuer, IssuerParts, LoopCounters, Rereader, SharedWith, Sleep,
-    Spin, StallMonitor, Stop,
-};
-use crate::pipeline::buffers::{Arena, Pool};
-use crate::pipeline::inline_stages::{InlineIdle, InlineStages, VirtualIdle};
-use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::engine::method::Engine;
+use crate::io::{CompletedIo, PreparedIo};
+use crate::issuer::{IssueRules, Issuer, IssuerParts, LoopCounters, Rereader, SharedWith};
 use crate::pipeline::prepare::PrepareOutcome;
 use crate::pipeline::program::ProgramInput;
-use crate::result::completion_log::{CompletionLogOutput, Progress};
-use crate::schedule::clock::{Clock, Monotonic, Virtual};
+use crate::result::completion_log::CompletionLogOutput;
+use crate::run::inline_stages::{InlineIdle, InlineStages, VirtualIdle};
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
 use crate::verify::final_pass::{FinalPass, FinalPassOutcome};
@@ -107,7 +108,7 @@ impl<'a> IssuerThread<'a> {
         start: &mpsc::Receiver<Start<'a>>,
         end: &EndChannels,
     ) -> Result<Option<FinalPassOutcome>> {
-        let (slots, seed) = (self.rules.limits.slots(), self.options.modes.seed);
+        let (slots, seed) = (self.rules.limits.slots(), self.options.pacing.seed);
         if let Some(clock) = self.virtual_clock.take() {
             let target = self.options.method.simulated(clock.clone(), slots, seed)?;
             let _ = ready.send(LoopReady { engine: Engine::Simulate, warnings: Vec::new() });
@@ -188,8 +189,9 @@ impl<'a> IssuerThread<'a> {
         let _ = end.result.send(LoopResult { counters, outcome, warnings, inline_results });
         let (mut checker, mut pool) = end.final_pass.recv().ok()?;
         let pass = FinalPass::new(&mut checker, &mut pool, geometries);
-        let (reached, warning) =
-            pass.run(&mut target, &final_clock, stop, &|reached| progress.set_final_pass(&reached));
+        let (reached, warning) = pass.run(&mut target, &final_clock, stop, &|reached| {
+            progress.set_final_pass(reached.checked + reached.errors, reached.mismatches, reached.known);
+        });
         Some(FinalPassOutcome { checker, progress: reached, warning })
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
+use iosonar_pacing::Result;
+use iosonar_pacing::clock::{Monotonic, Virtual};
+
 use super::issuer_thread::{EndChannels, FinalPassInput, IssuerThread, LoopReady, LoopResult, Start};
 use super::stages::spawn_with_result;
-use crate::error::Result;
-use crate::pipeline::inline_stages::InlineStages;
-use crate::schedule::clock::{Monotonic, Virtual};
+use crate::run::inline_stages::InlineStages;
 use crate::verify::final_pass::FinalPassOutcome;
 
 /// The loops of a run. Dropping them before their start ends their threads.

@@ -5,6 +5,7 @@ pub mod calibrate;
 mod describe;
 pub(crate) mod finalize;
 mod finished;
+pub(crate) mod inline_stages;
 pub(crate) mod issuer_thread;
 mod loops;
 #[cfg(test)]
@@ -13,44 +14,47 @@ pub(crate) mod prescan;
 mod program;
 mod queues;
 pub(crate) mod stages;
-mod start;
 mod targets;
 pub(crate) mod warnings;
 
 use std::sync::Arc;
 use std::thread;
 
+use iosonar_device::Device;
+use iosonar_device::discarded::Discarded;
+use iosonar_device::meter::Meter;
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::Pool;
+use iosonar_pacing::clock::{Monotonic, Virtual, wall, wall_offset};
+use iosonar_pacing::host::contention::{Contention, StealMeter};
+use iosonar_pacing::host::isolation::Isolation;
+use iosonar_pacing::host::processors;
+use iosonar_pacing::payload::Payload;
+use iosonar_pacing::progress::Progress;
+use iosonar_pacing::stalls::StallMonitor;
+use iosonar_pacing::start;
+use iosonar_pacing::wait::Wait;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::RunProgram;
 use iosonar_trace::{Metadata, Nanos, Reader, Request, RunInfo};
 use iosonar_workload::program::Program;
 
 use crate::address::device_map::DeviceMap;
 use crate::config::issuers;
-use crate::config::issuing::Wait;
 use crate::config::options::Options;
 use crate::config::validation as checks;
-use crate::config::wait_choice::{Expected, processors};
-use crate::device::Device;
-use crate::device::discarded::Discarded;
-use crate::device::meter::Meter;
-use crate::error::{Error, Result};
-use crate::host::contention::{Contention, StealMeter};
-use crate::host::isolation::Isolation;
-use crate::issuer::{IssueRules, StallMonitor, Stop};
-use crate::pipeline::buffers::Pool;
-use crate::pipeline::inline_stages::InlineStages;
-use crate::pipeline::payload::Payload;
-use crate::pipeline::prepare::{PrepareConfig, PrepareInputs, PrepareOutcome, Preparer};
-use crate::result::completion_log::{CompletionLog, Progress};
+use crate::config::wait_choice::Expected;
+use crate::pipeline::prepare::{PrepareInputs, PrepareOutcome, Preparer};
+use crate::result::completion_log::CompletionLog;
 use crate::result::journal;
 use crate::result::journal::JournalWriter;
 use crate::run::describe::Described;
 use crate::run::finalize::{StageResults, finalize};
+use crate::run::inline_stages::InlineStages;
 use crate::run::issuer_thread::IssuerThread;
 use crate::run::loops::Loops;
 use crate::run::program::Placed;
 use crate::run::stages::spawn_stage;
-use crate::schedule::clock::{Monotonic, Virtual, wall, wall_offset};
 use crate::schedule::iterations::{Iterations, Reopen};
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
@@ -94,8 +98,8 @@ impl Prepared {
 
     fn prepare(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
-        start::check(&options.issuing)?;
-        options.issuing.apply_bottleneck();
+        start::check(options.start())?;
+        options.apply_bottleneck();
         let program = program::open(&options)?;
         let of_program = program.as_ref().map_or_else(Vec::new, Program::warnings);
         let prescan = prescan::scan(&options, stop)?;
@@ -123,8 +127,8 @@ impl Prepared {
         let pool = Pool::new(queues::buffer_bytes(&options, prescan.as_ref(), demand, devices.len()))?;
         // A new seed for each run, so that it does not write the same data as an earlier run. In virtual time nothing is
         // written, and all runs have the same result.
-        let seed = if options.method.virtual_time { options.modes.seed } else { wall().0 as u64 };
-        let isolation = match options.issuing.isolate.as_slice() {
+        let seed = if options.method.virtual_time { options.pacing.seed } else { wall().0 as u64 };
+        let isolation = match options.pacing.isolate.as_slice() {
             [] => None,
             parts => Some(Isolation::apply(parts)?),
         };
@@ -202,7 +206,7 @@ impl Prepared {
 
     /// How many rows the result will have, if that is known.
     pub fn expected_rows(&self) -> Option<u64> {
-        let ends = !self.options.modes.loops || (self.options.modes.run_for.is_some() && self.options.keeps_times());
+        let ends = !self.options.modes.loops || (self.options.pacing.run_for.is_some() && self.options.keeps_times());
         self.prescan.as_ref().filter(|_| ends).map(|prescan| prescan.expected_rows(&self.options))
     }
 
@@ -231,7 +235,7 @@ impl Prepared {
         if self.options.method.virtual_time {
             return None;
         }
-        self.prescan.as_ref().and_then(|prescan| prescan.duration(&self.options)).or(self.options.modes.run_for)
+        self.prescan.as_ref().and_then(|prescan| prescan.duration(&self.options)).or(self.options.pacing.run_for)
     }
 
     /// Why the loop waits as it does between requests, as a phrase.
@@ -248,7 +252,7 @@ impl Prepared {
     pub fn run(mut self, progress: &Progress) -> Result<Finished> {
         let (options, shared_stop) = (&self.options.clone(), &Arc::clone(&self.stop));
         let (stop, isolation): (&Stop, _) = (shared_stop, self.isolation.take());
-        let rules = IssueRules::of(options, self.devices.len());
+        let rules = options.rules(self.devices.len());
         let (mut ends, loop_ends) = queues::connect(options, &rules, self.devices.len(), &self.pool);
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
@@ -285,7 +289,7 @@ impl Prepared {
             let ready = loops.ready()?;
             self.warnings.extend(ready.warnings);
             self.run_info().engine = ready.engine.name().to_owned().into();
-            let clock = start::clock(&options.issuing, stop, progress)?;
+            let clock = start::clock(options.start(), stop, progress)?;
             progress.set_zero(clock);
             self.record_start(clock);
             self.mark_targets();
@@ -295,14 +299,17 @@ impl Prepared {
             // If this fails, writing entries fails as well, and the completion log reports it.
             let _ = self.journal.rewrite_header(&self.metadata);
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
-            let checker = run.map(|run| Checker::of(options, run).with_discards(discarded));
+            let checker = run.map(|run| {
+                Checker::new(run, options.verification.verify_memory, options.overlaps.may_overlap())
+                    .with_discards(discarded)
+            });
             let (completed, arena) = (ends.take_completed(clock), Arc::clone(self.pool.arena()));
             let completion_log =
                 CompletionLog::new(completed, ends.stalls, ends.to_return, arena, self.journal, stop, progress)
                     .with_checker(checker)
                     .with_targets(geometries.iter().filter(|_| options.method.does_io()).map(|each| each.sectors));
             let routes = targets::routes(options, self.prescan.as_ref(), &self.devices, &self.map);
-            let config = PrepareConfig::of(options, routes, run);
+            let config = options.preparation(routes, run);
             let reopen: Option<Reopen<'_>> = options
                 .modes
                 .loops

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use iosonar_pacing::Stop;
+use iosonar_pacing::wait::Wait;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::transforms::{IsOver, until};
 use iosonar_trace::{Device, Kind, Metadata, Nanos, Op, Reader, Request, Span, open_load, period};
 use iosonar_workload::filament::{self, Runtime};
 
-use crate::address::placement::Fit;
-use crate::config::issuing::Wait;
+use crate::address::router::Fit;
 use crate::config::options::Options;
-use crate::error::{Error, Result};
-use crate::issuer::Stop;
 use crate::pipeline::prefetch::PrefetchReader;
 use crate::pipeline::prepare::raise_extent;
 use crate::schedule::Window;
@@ -47,17 +47,17 @@ impl Prescan {
     pub fn duration(&self, options: &Options) -> Option<Nanos> {
         let load_time = self.span.last_ns.saturating_sub(self.span.first_ns);
         let load_time = (options.keeps_times() && !options.modes.loops)
-            .then(|| Nanos((load_time as f64 / options.time.speedup) as i64));
-        let last = match (load_time, options.modes.run_for) {
+            .then(|| Nanos((load_time as f64 / options.pacing.speedup) as i64));
+        let last = match (load_time, options.pacing.run_for) {
             (Some(load_time), Some(run_for)) => Some(load_time.min(run_for)),
             (load_time, run_for) => load_time.or(run_for),
         };
-        last.map(|last| options.modes.perturb.map_or(last, |perturb| perturb.mean_deadline(last)))
+        last.map(|last| options.pacing.perturb.map_or(last, |perturb| perturb.mean_deadline(last)))
     }
 
     /// Refuses a load with times that the run cannot have.
     fn checked(self, options: &Options) -> Result<Self> {
-        if options.modes.run_for.is_none() && self.duration(options) == Some(Nanos::MAX) {
+        if options.pacing.run_for.is_none() && self.duration(options) == Some(Nanos::MAX) {
             return Err(too_late("the last request"));
         }
         Ok(self)
@@ -71,11 +71,11 @@ impl Prescan {
 
     /// The most rows that the run can have; if it loops without an end, those of one iteration.
     pub fn expected_rows(&self, options: &Options) -> u64 {
-        let (true, true, Some(run_for)) = (options.modes.loops, options.keeps_times(), options.modes.run_for) else {
+        let (true, true, Some(run_for)) = (options.modes.loops, options.keeps_times(), options.pacing.run_for) else {
             return self.requests;
         };
         let (first, last) = (Nanos(self.span.first_ns), Nanos(self.span.last_ns));
-        let iteration = period(self.requests, first, last).0 as f64 / options.time.speedup;
+        let iteration = period(self.requests, first, last).0 as f64 / options.pacing.speedup;
         let iterations = (run_for.0 as f64 / iteration).ceil().max(1.0);
         (self.requests as f64 * iterations) as u64
     }
@@ -116,10 +116,10 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     let mut reader = open(options, stop)?;
     let needs_device_extents = matches!(options.target.rules.fit, Fit::Scale | Fit::Reject);
     let load_time_limit = options
-        .modes
+        .pacing
         .run_for
         .filter(|_| options.keeps_times())
-        .map(|run_for| Nanos((run_for.0 as f64 * options.time.speedup) as i64));
+        .map(|run_for| Nanos((run_for.0 as f64 * options.pacing.speedup) as i64));
     let metadata = reader.metadata();
     let is_whole = window == Window::default() && load_time_limit.is_none_or(|limit| limit >= duration(metadata));
     // A footer has the length of the longest request, but not its operation.

@@ -1,5 +1,8 @@
 //! The program of a run: opens it, and lays its devices on the targets.
 
+use iosonar_device::Device;
+use iosonar_pacing::buffers::Pool;
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{RunProgram, RunStream};
 use iosonar_trace::{self as trace, DeviceId, Nanos, SECTOR_BYTES, Sectors};
 use iosonar_workload::filament::Runtime;
@@ -7,15 +10,12 @@ use iosonar_workload::library;
 use iosonar_workload::program::{Demand, Layout, Program, Settings};
 
 use crate::address::device_map::DeviceMap;
-use crate::address::placement::Fit;
+use crate::address::router::Fit;
 use crate::address::router::Routes;
+use crate::address::router::Rules;
 use crate::config::options::Options;
-use crate::config::target::Rules;
-use crate::device::Device;
 use crate::engine::simulate::simulation::Simulation;
-use crate::error::{Error, Result};
 use crate::pipeline::ahead::{Ahead, AheadStage};
-use crate::pipeline::buffers::Pool;
 use crate::pipeline::program::{ProgramInput, Refill, supply};
 
 /// The size of the target where nothing says how large it is: 100 GiB.
@@ -41,7 +41,7 @@ impl Placed {
     /// The program as the loop takes it, what refills its supply of buffers, if its requests have data, and what runs ahead.
     pub fn start(self, options: &Options, pool: &Pool) -> (Box<ProgramInput>, Option<Refill>, Option<AheadStage>) {
         let Self { runtime, ahead, demand, routes, .. } = self;
-        let until = options.modes.run_for.unwrap_or(Nanos::MAX);
+        let until = options.pacing.run_for.unwrap_or(Nanos::MAX);
         let has_data = options.method.has_device() && (demand.reads || demand.writes);
         let (refill, supply) = has_data.then(|| supply(&demand, pool.largest())).unzip();
         let (ahead, stage) = ahead.map(|runtime| Ahead::of(runtime, until)).unzip();
@@ -54,7 +54,7 @@ pub fn open(options: &Options) -> Result<Option<Program>> {
     let Some(name) = &options.program.program else { return Ok(None) };
     let program = library::open(name).map_err(Error::Usage)?;
     if let Some(endless) = program.streams().iter().find(|stream| !stream.ends)
-        && options.modes.run_for.is_none()
+        && options.pacing.run_for.is_none()
     {
         return Err(Error::Usage(format!(
             "stream {} of {} does not end: say how long the program runs, for example --for 10m",
@@ -78,9 +78,9 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
         false if options.method.has_device() => Layout::Together(Sectors(targets[0].geometry.sectors)),
         false => Layout::Together(size_without_device(options)),
     };
-    let (seed, scale) = (options.modes.seed, options.program.scale);
+    let (seed, scale) = (options.pacing.seed, options.program.scale);
     let settings = Settings { seed, scale, set: options.program.parameters(), layout };
-    program.check_length(&settings, options.modes.run_for.unwrap_or(Nanos::MAX)).map_err(Error::Usage)?;
+    program.check_length(&settings, options.pacing.run_for.unwrap_or(Nanos::MAX)).map_err(Error::Usage)?;
     let map = if has_names { map.clone() } else { DeviceMap::all_to_first() };
     // In virtual time one thread does everything, so that all runs are the same.
     let runtimes = match options.method.virtual_time {

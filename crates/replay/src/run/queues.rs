@@ -10,18 +10,19 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use iosonar_pacing::buffers::{Buffer, Pool, UNIT_BYTES};
+use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::stalls::Stall;
 use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::config::options::Options;
+use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::conflicts::Policy;
-use crate::issuer::{IssueRules, Limits, SharedWith, Stall};
-use crate::pipeline::buffers::{Buffer, Pool, UNIT_BYTES};
-use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::issuer::{IssueRules, SharedWith};
 use crate::pipeline::sharding::{Outputs, Shards, SharedRequests};
 use crate::result::merge::{Completions, Merge};
 use crate::run::prescan::Prescan;
-use crate::schedule::clock::Monotonic;
 use crate::verify::Verify;
 
 /// Capacity of the queue of stalls from a loop to the completion log.
@@ -96,7 +97,7 @@ impl StageEnds {
 
 /// Memory for the requests of closed streams that may be in flight, beside the half of it that is kept ready.
 pub fn bytes_at_once(options: &Options, demand: &Demand) -> u64 {
-    let at_once = demand.closed_at_once.min(options.issuing.depth.requests as u64);
+    let at_once = demand.closed_at_once.min(options.pacing.depth.requests as u64);
     let largest = (demand.largest.bytes() + 2 * UNIT_BYTES).next_power_of_two();
     largest.saturating_mul(at_once).saturating_mul(2)
 }
@@ -116,6 +117,6 @@ pub fn buffer_bytes(options: &Options, prescan: Option<&Prescan>, demand: Option
     let Some(prescan) = prescan else { return options.issuing.buffers };
     // Widening adds at most a block at each end.
     let largest = (prescan.longest_transfer * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
-    let at_once = ((Limits::of(options, targets).slots() + options.issuing.ahead) * options.issuing.issuers) as u64;
+    let at_once = ((options.limits(targets).slots() + options.issuing.ahead) * options.issuing.issuers) as u64;
     options.issuing.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use iosonar_pacing::{Error, Result};
 
 /// How long to retry when the system refuses a thread: threads that have just ended count against the limit until the kernel
 /// has released them.

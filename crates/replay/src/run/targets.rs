@@ -2,21 +2,22 @@
 
 use std::path::PathBuf;
 
+use iosonar_device::geometry::Geometry;
+use iosonar_device::node::is_same_file;
+use iosonar_device::{Access, Device, Mode};
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::human::block;
 use iosonar_trace::run_info::RunTarget;
 use iosonar_trace::{self as trace, DeviceId, RunInfo, SECTOR_BYTES};
 
 use super::Prescan;
 use crate::address::device_map::{DeviceMap, Mapping, device_label, resolve};
-use crate::address::placement::{Fit, Geometry};
+use crate::address::router::Fit;
 use crate::address::router::Routes;
+use crate::address::router::Rules;
 use crate::config::input_files;
-use crate::config::method::Method;
 use crate::config::options::Options;
-use crate::config::target::Rules;
-use crate::config::validation::is_same_file;
-use crate::device::{Access, Device, Mode};
-use crate::error::{Error, Result};
+use crate::engine::method::Method;
 
 /// Opens each target once, even if it is given several times: devices of the load that share a target can overlap there.
 /// `load_devices` are the devices known so far; `are_all` tells whether the load has no others.

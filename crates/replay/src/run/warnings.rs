@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
+use iosonar_device::Device;
+use iosonar_device::queue::queue_of;
+use iosonar_device::sample::{Bounds, Sampled, sample};
+use iosonar_device::sysfs;
+use iosonar_pacing::clock::wall;
+use iosonar_pacing::depth::MAX_DEPTH;
 use iosonar_trace::{DeviceId, Metadata, SECTOR_BYTES, human};
 use iosonar_workload::program::Demand;
 
 use super::Prescan;
 use super::queues::bytes_at_once;
 use crate::address::device_map::DeviceMap;
-use crate::address::placement::Fit;
+use crate::address::router::Fit;
 use crate::advice::before::{self, LoadExtent};
-use crate::config::issuing::MAX_DEPTH;
 use crate::config::options::Options;
-use crate::device::Device;
-use crate::device::queue::queue_of;
-use crate::device::sample::{Bounds, Sampled, sample};
-use crate::device::sysfs;
-use crate::schedule::clock::wall;
 
 /// Few enough reads for any device, and enough to find a never-written area of a few percent.
 const SAMPLES: Bounds = Bounds { samples: 512, time: Duration::from_millis(500) };
@@ -42,7 +42,7 @@ pub fn before(
                 device.path.display()
             ));
         }
-        if options.modes.repeat > 1 && options.method.does_io() && writes {
+        if options.pacing.repeat > 1 && options.method.does_io() && writes {
             warnings.push(before::repeated(&device.path));
         }
         if let Some(rdev) = device.disk() {
@@ -74,7 +74,7 @@ pub fn memory(demand: &Demand) -> Option<String> {
 
 /// A closed program whose requests do not all fit in the depth.
 pub fn depth(options: &Options, demand: &Demand) -> Option<String> {
-    let depth = options.issuing.depth.requests as u64;
+    let depth = options.pacing.depth.requests as u64;
     let limit = if options.issuing.bottleneck as u64 == depth { "--bottleneck" } else { "--depth" };
     let remedy = match depth == MAX_DEPTH as u64 {
         true => "have fewer at a time in the program".to_owned(),

@@ -3,9 +3,9 @@
 //! Time continues from iteration to iteration: the next one starts one mean inter-arrival time after the last request, as
 //! in the transform `repeat`. Each iteration opens the load again, so that nothing is kept in memory.
 
+use iosonar_pacing::Result;
 use iosonar_trace::{Metadata, Nanos, Reader, Request, period};
 
-use crate::error::Result;
 use crate::schedule::window::Window;
 
 /// Opens the load again.

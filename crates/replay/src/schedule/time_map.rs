@@ -1,10 +1,10 @@
 //! From times of the load to times of the run.
 
+use iosonar_pacing::perturb::{Perturb, Perturbed};
+use iosonar_pacing::{Error, Result};
 use iosonar_trace::{Metadata, Nanos};
 
-use crate::error::{Error, Result};
 use crate::schedule::iterations::{Iterations, NumberedRequest};
-use crate::schedule::perturb::{Perturb, Perturbed};
 
 /// A request with its times.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,16 +6,15 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use iosonar_device::discarded::Discarded;
+use iosonar_pacing::buffers::Arena;
 use iosonar_trace::run_info::{FindingKind, Pass};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, SECTOR_BYTES};
 
 use super::block::{Content, Judgement, Span};
 use super::findings::{Findings, finding, kind_of};
 use super::header::{Found, inspect};
-use crate::config::options::Options;
-use crate::device::discarded::Discarded;
-use crate::pipeline::buffers::Arena;
-use crate::pipeline::io::{CompletedIo, Reread};
+use crate::io::{CompletedIo, Reread};
 use crate::verify::expected_state::{ExpectedState, SectorRange, WriteEffect, block_start, blocks};
 use crate::verify::watermark::CompletionWatermark;
 
@@ -88,11 +87,6 @@ struct ReadCheck<'a> {
 }
 
 impl Checker {
-    /// For a run with this random number, from the options.
-    pub fn of(options: &Options, run: u64) -> Self {
-        Self::new(run, options.verification.verify_memory, options.overlaps.may_overlap())
-    }
-
     /// For a run with this random number, within a memory limit.
     pub fn new(run: u64, limit_bytes: u64, may_overlap: bool) -> Self {
         Self {

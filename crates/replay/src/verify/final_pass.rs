@@ -2,19 +2,18 @@
 
 use std::io;
 
-use iosonar_trace::{Flags, Nanos, Op, SECTOR_BYTES};
-
+use iosonar_device::geometry::Geometry;
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::{Buffer, Pool};
+use iosonar_pacing::clock::Clock;
 use iosonar_trace::run_info::{FindingKind, Pass};
+use iosonar_trace::{Flags, Nanos, Op, SECTOR_BYTES};
 
 use super::block::{BLOCK_SECTORS, Span};
 use super::checker::Checker;
 use super::findings::finding;
 use super::header::{Found, poison};
-use crate::address::placement::Geometry;
 use crate::engine::{Io, Target};
-use crate::issuer::Stop;
-use crate::pipeline::buffers::{Buffer, Pool};
-use crate::schedule::clock::Clock;
 use crate::verify::expected_state::{SectorRange, block_start};
 
 /// Reads in flight.

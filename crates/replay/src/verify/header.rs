@@ -20,7 +20,7 @@
 
 use iosonar_trace::SECTOR_BYTES;
 
-use crate::pipeline::io::PreparedIo;
+use crate::io::PreparedIo;
 
 /// Size of the header, at the start of the sector.
 pub const HEADER_BYTES: usize = 64;
@@ -155,7 +155,7 @@ pub fn inspect(sector: &[u8], run: u64, target: u16, at: u64) -> Found {
 pub fn new_run() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     // The standard library seeds this from the system's randomness.
-    RandomState::new().hash_one(crate::schedule::clock::wall().0)
+    RandomState::new().hash_one(iosonar_pacing::clock::wall().0)
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@
 //! so it cannot be converted to a load.
 
 use crate::formats::format::{Format, TestedWith};
+use crate::formats::support::lines::open_lines;
 use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Comm, Flags, Op, Request};
 use crate::model::rwbs;
 use crate::model::rwbs::NotARequest;
 use crate::model::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
-use crate::rows::{Context, LineFormat, Parsed, Zero, began, open_lines, recognise_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Zero, began, recognise_lines, words};
 use crate::text::human;
 use crate::text::number::{decimal, span, whole};
 

@@ -3,9 +3,10 @@
 //! Time and duration are in seconds, position and length in sectors. Source: the program's description.
 
 use crate::formats::format::{Format, TestedWith};
+use crate::formats::support::lines::open_lines;
 use crate::model::request::{Op, Request};
 use crate::model::units::Nanos;
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, recognise_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Zero, recognise_lines, words};
 use crate::text::number::{decimal, span, whole};
 
 /// The entry in [`FORMATS`](super::FORMATS).

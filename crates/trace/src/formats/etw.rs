@@ -7,11 +7,10 @@
 //! header.
 
 use crate::formats::format::{Format, TestedWith};
+use crate::formats::support::lines::open_lines;
 use crate::model::request::{Comm, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
-use crate::rows::{
-    Context, LineFormat, Parsed, Zero, began, lost_events, open_lines, recognise_lines, separated, whole_lines,
-};
+use crate::rows::{Context, LineFormat, Parsed, Zero, began, lost_events, recognise_lines, separated, whole_lines};
 use crate::text::number::{decimal, span, whole, whole_or_hex};
 
 /// The entry in [`FORMATS`](super::FORMATS).

@@ -12,6 +12,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::formats::format::{Format, TestedWith};
+use crate::formats::support::lines::open_lines;
 use crate::formats::support::losses::{Losses, Property, lost_properties, pieces};
 use crate::formats::support::numbering::Names;
 use crate::io::output::Output;
@@ -19,7 +20,7 @@ use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::metadata::{Device, Metadata};
 use crate::model::request::{Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
-use crate::rows::{Context, LineFormat, Parsed, Zero, open_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, Zero, words};
 use crate::text::human;
 use crate::text::number::whole;
 

@@ -13,13 +13,12 @@
 //! The file does not show which latency it has either. Logs of bandwidth and IOPS have the same columns.
 
 use crate::formats::format::{Format, Opened, TestedWith};
+use crate::formats::support::lines::open_lines;
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
 use crate::model::units::Nanos;
-use crate::rows::{
-    Context, LineFormat, Parsed, Zero, began, first_row, open_lines, recognise_lines, separated, whole_lines,
-};
+use crate::rows::{Context, LineFormat, Parsed, Zero, began, first_row, recognise_lines, separated, whole_lines};
 use crate::text::human;
 use crate::text::number::{whole, whole_or_hex};
 

@@ -4,9 +4,10 @@
 //! hash of the content, or one per sector. Sources: the README of the traces and published lines.
 
 use crate::formats::format::{Format, TestedWith};
+use crate::formats::support::lines::open_lines;
 use crate::model::request::{Comm, Op, Request};
 use crate::model::units::Nanos;
-use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, open_lines, recognise_lines, words};
+use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, recognise_lines, words};
 use crate::text::number::whole;
 
 /// The entry in [`FORMATS`](super::FORMATS).

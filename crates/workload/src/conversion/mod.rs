@@ -3,13 +3,12 @@
 mod devices;
 mod group;
 pub mod options;
-pub(crate) mod origin;
 mod sizes;
 mod writer;
 
+pub(crate) use crate::origin::{Origin, Origins};
 pub(crate) use devices::{Devices, Extent, Region, is_raw_device};
 pub(crate) use group::{Group, weighted};
-pub(crate) use origin::{Origin, Origins};
 pub(crate) use sizes::{Sizes, bytes_text};
 pub(crate) use writer::{ProgramText, StreamText, Table};
 
@@ -48,7 +47,7 @@ impl Conversion {
     /// # Errors
     /// If the text is not a program: the job file asks for what no program can do.
     pub fn program(&self, file: &str) -> Result<Program, String> {
-        let program = Program::parse(&origin::program_name(file), &self.text);
+        let program = Program::parse(&crate::origin::program_name(file), &self.text);
         let program = program.map_err(|why| self.origins.located(why))?;
         Ok(program.with_remarks(self.remarks()).with_origins(self.origins.clone()))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::origin::{Origin, Origins};
+use crate::origin::{Origin, Origins};
 
 /// Keys with their values, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

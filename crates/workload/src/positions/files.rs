@@ -4,7 +4,12 @@ use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Sett
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
-use super::{Draw, Kind, Positions, Space};
+use super::kind::{Kind, Positions, build_one_of, parse_one_of};
+use super::space::{Draw, Space};
+use super::{
+    hotspots, measured, normal, random_map, random_walk, runs, self_similar, sequential, shuffled, streams, strided,
+    uniform, zipf,
+};
 use crate::Rng;
 
 pub static KIND: Kind = Kind {
@@ -47,14 +52,26 @@ pub static KIND: Kind = Kind {
 /// More than any job has; takes about 100 megabytes.
 const MAX_FILES: u64 = 1_000_000;
 
+/// Kinds of positions in a file.
+static INNER: &[&Kind] = &[
+    &uniform::KIND,
+    &shuffled::KIND,
+    &random_map::KIND,
+    &sequential::KIND,
+    &strided::KIND,
+    &zipf::KIND,
+    &self_similar::KIND,
+    &hotspots::KIND,
+    &normal::KIND,
+    &random_walk::KIND,
+    &runs::KIND,
+    &streams::KIND,
+    &measured::KIND,
+];
+
 /// The positions in each file.
 fn inner(settings: &Settings) -> Result<Settings, String> {
-    let inner = super::parse(settings.text("of"))?;
-    if inner.name() == KIND.form.name {
-        Err("files: `of` is positions in a file, not files again".into())
-    } else {
-        Ok(inner)
-    }
+    parse_one_of(INNER, settings.text("of")).map_err(|error| format!("files: `of`: {error}"))
 }
 
 /// The files that the space has room for, and the space of each.
@@ -74,7 +91,10 @@ fn parts(settings: &Settings, space: Space) -> Result<(u64, Space), String> {
 pub(super) fn bytes(settings: &Settings, space: Space) -> u64 {
     const EACH: u64 = 100;
     let of_files = inner(settings).ok().zip(parts(settings, space).ok());
-    of_files.map_or(0, |(inner, (count, part))| count.saturating_mul(super::bytes(&inner, part).saturating_add(EACH)))
+    of_files.map_or(0, |(inner, (count, part))| {
+        let map = if inner.name() == random_map::KIND.form.name { random_map::bytes(part) } else { 0 };
+        count.saturating_mul(map.saturating_add(EACH))
+    })
 }
 
 fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
@@ -87,7 +107,7 @@ fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positio
         format!("only {fitting} of {count} files: with more, no request would fit into a file's part of the space")
     });
     let count = fitting;
-    let files = (0..count).map(|_| super::build(&inner, part, seed)).collect::<Result<Vec<_>, _>>()?;
+    let files = (0..count).map(|_| build_one_of(INNER, &inner, part, seed)).collect::<Result<Vec<_>, _>>()?;
     let left = if has_passes(&inner) { vec![part.span; count as usize] } else { Vec::new() };
     Ok(Box::new(Files {
         part,

@@ -1,9 +1,9 @@
 //! Kinds of positions.
 
-use iosonar_trace::params::{Definition, Settings};
+use iosonar_trace::params::{Definition, Settings, did_you_mean, split};
 use iosonar_trace::{Sector, Sectors};
 
-use super::space::Space;
+use super::space::{Draw, Space};
 use crate::Rng;
 
 /// A kind of positions.
@@ -16,8 +16,26 @@ pub struct Kind {
 /// Creates the positions for a space; the number is the seed of the load.
 pub(super) type Build = fn(&Settings, Space, u64) -> Result<Box<dyn Positions>, String>;
 
-/// Draws a size of at most this length; `None` if all sizes are longer.
-pub(crate) type Draw<'a> = dyn FnMut(Sectors) -> Option<Sectors> + 'a;
+/// Parses the name and settings of one of these kinds.
+pub(super) fn parse_one_of(kinds: &[&'static Kind], text: &str) -> Result<Settings, String> {
+    let [phrase] = &split(text)?[..] else { return Err("name one kind of positions".into()) };
+    let names = kinds.iter().map(|kind| kind.form.name);
+    let kind = kinds.iter().find(|kind| kind.form.name == phrase.name);
+    let kind =
+        kind.ok_or_else(|| format!("unknown positions {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
+    Settings::new(&kind.form, &phrase.settings)
+}
+
+/// Builds the positions of one of these kinds.
+pub(super) fn build_one_of(
+    kinds: &[&'static Kind],
+    settings: &Settings,
+    space: Space,
+    seed: u64,
+) -> Result<Box<dyn Positions>, String> {
+    let kind = kinds.iter().find(|kind| kind.form.name == settings.name());
+    (kind.ok_or_else(|| format!("{} are no positions", settings.name()))?.build)(settings, space, seed)
+}
 
 /// An endless sequence of positions.
 pub trait Positions: Send {

@@ -18,12 +18,12 @@ mod strided;
 mod uniform;
 mod zipf;
 
-pub(crate) use kind::Draw;
 pub use kind::{Kind, Positions};
 pub(crate) use measured::{MOST_BACK, Touched, shift};
+pub(crate) use space::Draw;
 pub use space::Space;
 
-use iosonar_trace::params::{Settings, did_you_mean, split};
+use iosonar_trace::params::Settings;
 
 /// Every kind of positions.
 pub static KINDS: &[&Kind] = &[
@@ -48,17 +48,11 @@ pub static KINDS: &[&Kind] = &[
 /// # Errors
 /// If the kind is unknown, or a setting is invalid.
 pub fn parse(text: &str) -> Result<Settings, String> {
-    let [phrase] = &split(text)?[..] else { return Err("name one kind of positions".into()) };
-    let names = KINDS.iter().map(|kind| kind.form.name);
-    let kind = KINDS.iter().find(|kind| kind.form.name == phrase.name);
-    let kind =
-        kind.ok_or_else(|| format!("unknown positions {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
-    Settings::new(&kind.form, &phrase.settings)
+    kind::parse_one_of(KINDS, text)
 }
 
 pub(crate) fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
-    let kind = KINDS.iter().find(|kind| kind.form.name == settings.name());
-    (kind.ok_or_else(|| format!("{} are no positions", settings.name()))?.build)(settings, space, seed)
+    kind::build_one_of(KINDS, settings, space, seed)
 }
 
 /// What positions of this kind need in memory beside a constant part.

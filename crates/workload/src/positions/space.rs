@@ -2,7 +2,8 @@
 
 use iosonar_trace::{Sector, Sectors};
 
-use super::Draw;
+/// Draws a size of at most this length; `None` if all sizes are longer.
+pub(crate) type Draw<'a> = dyn FnMut(Sectors) -> Option<Sectors> + 'a;
 
 /// The slots at which requests may start: multiples of the alignment.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,7 @@ pub struct Program {
     pub(super) loads: super::recorded::Loads,
     pub(super) remarks: Vec<String>,
     /// Where its streams come from, if it was converted.
-    pub(super) origins: crate::conversion::origin::Origins,
+    pub(super) origins: crate::origin::Origins,
 }
 
 /// A stream of a program.

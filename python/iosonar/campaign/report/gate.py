@@ -14,7 +14,7 @@ from iosonar.campaign.report.results import SHARES, Fidelity, LeafResult, read_r
 from iosonar.errors import UsageError
 from iosonar.report.grammar import LimitUnit, Parsed, parse
 from iosonar.report.outputs import write_whole
-from iosonar.report.verdict import Grade
+from iosonar.study.grades import Grade
 from iosonar.text import plain
 
 HOLDS = 3

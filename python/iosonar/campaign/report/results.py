@@ -14,13 +14,13 @@ from iosonar.campaign import state, tree
 from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
-from iosonar.diagrams.notes import decisive, fidelity_of, grade_of, not_known
-from iosonar.diagrams.study import DELAY, LATENCY
 from iosonar.errors import UserError
-from iosonar.figures.model import Severity
 from iosonar.quantities.distribution import enough_for
-from iosonar.quantities.outcomes import outcomes
-from iosonar.report.verdict import Grade, verdict_of
+from iosonar.study.grades import Grade
+from iosonar.study.judgement import judgement_of
+from iosonar.study.requests import DELAY, LATENCY
+from iosonar.study.runs import runs_of
+from iosonar.study.summary import summary_of
 from iosonar.table import open_requests
 from iosonar.text import plain, shown
 from iosonar.thresholds import is_unfilled
@@ -176,7 +176,7 @@ def _measured(files: Sequence[Path]) -> dict[str, Any]:
         unfilled = _unfilled(study)
         if unfilled and fidelity is Fidelity.FAITHFUL:
             fidelity = Fidelity.UNFILLED
-        begins = [file.run["started_unix_ns"] / 1e9 for file in requests.files if file.run.get("started_unix_ns")]
+        begins = [at / 1e9 for file in requests.files if (at := file.run.started_unix_ns)]
         several = len(study.devices) > 1
         return {
             "started": min(begins, default=math.nan),
@@ -184,7 +184,7 @@ def _measured(files: Sequence[Path]) -> dict[str, Any]:
             "fidelity": str(fidelity),
             "doubt": "; ".join(text for text in (doubt, unfilled) if text),
             "unfilled": unfilled,
-            "grade": str(verdict_of(study)["grade"]),
+            "grade": str(judgement_of(study).grade),
             "devices": [vars(device) for device in _devices(study)],
             "slow": slow_devices(study) if several else [],
         }
@@ -222,43 +222,32 @@ def _metrics(study: Study) -> Iterator[tuple[str, float]]:
                 yield prefix + name, max(values.quantile(share) / 1e9, least)
         yield f"{prefix}mean", max(values.mean / 1e9, least)
         yield f"{prefix}max", max(values.maximum / 1e9, least)
-    span = study.span
-    first = span.first_scheduled_s or 0.0
-    took, asked = (span.last_completed_s or first) - first, (span.last_scheduled_s or first) - first
-    if took > 0:
-        yield "iops", span.completed / took
-        if study.has_demand and asked > 0:
-            yield "throughput", min(span.completed / took / (span.requests / asked), 1.0)
-    found = study.once("outcomes", lambda: outcomes(study.requests.table))
-    yield "errors", float(found.of("error", "short", "corrupt", "unfinished"))
-    yield "dropped", float(found.of("dropped"))
-    yield "requests", float(span.requests)
+    found = summary_of(study)
+    if found.seconds > 0:
+        yield "iops", found.rate_per_s
+        if math.isfinite(found.achieved):
+            yield "throughput", found.achieved
+    yield "errors", float(found.failed)
+    yield "dropped", float(found.dropped)
+    yield "requests", float(found.rows)
 
 
 def _fidelity(study: Study) -> tuple[Fidelity, str]:
     """The worst fidelity of the files, with the reason."""
-    for file in study.requests.files:
-        if file.run.get("fake"):
-            return Fidelity.FAKE, f"FAKE: {str(file.run['fake']).removeprefix('FAKE RESULT: ')}"
-    unknown = ""
-    for index, file in enumerate(study.requests.files):
-        found = fidelity_of(study, index, file)
-        if found is None or file.option("asap"):
-            continue
-        if found.unknown:
-            unknown = unknown or not_known(file.name, found)
-            continue
-        severity, words = grade_of(found)
-        if found.requests and severity is Severity.BAD:
-            of = f" of {file.name}" if len(study.requests.files) > 1 else ""
-            return Fidelity.UNFAITHFUL, f"the replay{of} was {words}: {decisive(found)}"
+    runs = runs_of(study)
+    if fake := next((run.file.fake for run in runs if run.file.fake), ""):
+        return Fidelity.FAKE, f"FAKE: {fake}"
+    for run in runs:
+        if run.grade is Grade.BAD:
+            of = f" of {run.file.name}" if len(runs) > 1 else ""
+            return Fidelity.UNFAITHFUL, f"the replay{of} was {run.words}: {run.decisive}"
+    unknown = next((run.not_known for run in runs if run.unknown), "")
     return (Fidelity.UNKNOWN, unknown) if unknown else (Fidelity.FAITHFUL, "")
 
 
 def _unfilled(study: Study) -> str:
     """What the reads say about a target that was never filled; empty if they found data, or if that is not known."""
-    zeros = verdict_of(study)["zero_reads"]["requests"] or 0
-    reads = study.once("outcomes", lambda: outcomes(study.requests.table)).by_op.get("read", 0)
+    zeros, reads = int(judgement_of(study)["zero_reads"].values["requests"] or 0), summary_of(study).reads
     if not is_unfilled(zeros, reads):
         return ""
     return f"{zeros:,} of {units.counted(reads, 'read')} returned only zeros: {NOT_FILLED}"

@@ -2,7 +2,7 @@
 
 from iosonar.diagrams.calls import blocks, fidelity, files, graph, mix, response, timeline
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
-from iosonar.diagrams.calls.study import CallOptions, CallSide, CallStudy
+from iosonar.study.calls import CallSide, CallStudy
 
 FAMILIES = (timeline, mix, response, files, blocks, graph, fidelity)
 
@@ -14,4 +14,4 @@ CATALOGUE: tuple[CallDiagram, ...] = tuple(
 )
 """All diagrams of calls, the most interesting first."""
 
-__all__ = ["CATALOGUE", "CallDiagram", "CallOptions", "CallSide", "CallStudy", "Part"]
+__all__ = ["CATALOGUE", "CallDiagram", "CallSide", "CallStudy", "Part"]

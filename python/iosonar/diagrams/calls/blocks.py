@@ -9,9 +9,9 @@ import numpy as np
 from iosonar import units
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
 from iosonar.diagrams.calls.parts import bars, category_axis, figure, info, short_path
-from iosonar.diagrams.calls.study import CallStudy
 from iosonar.diagrams.parts import linear_axis
 from iosonar.figures.model import Empty, Figure, Legend, LegendRow, Role, Steps, Unit
+from iosonar.study.calls import CallStudy
 
 SHOWN = 8
 NAME_LENGTH = 16

@@ -1,16 +1,14 @@
-"""The definition of a diagram of calls: a name, a rank, the part of the page, and a function that builds its figure."""
+"""Diagrams of calls: the parts of a page that they are in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum
 
-from iosonar.diagrams.calls.study import CallStudy
-from iosonar.figures.model import Empty, Figure
+from iosonar.diagrams.catalogue import Diagram
+from iosonar.study.calls import CallStudy
 
 
-class Part(StrEnum):
+class Part(Enum):
     """The parts of a page."""
 
     TIME = "time"
@@ -22,17 +20,4 @@ class Part(StrEnum):
     FIDELITY = "fidelity"
 
 
-@dataclass(frozen=True)
-class CallDiagram:
-    """A diagram. Files are sorted by `rank`, the most interesting first."""
-
-    name: str
-    rank: str
-    part: Part
-    builder: Callable[[CallStudy], Figure | Empty]
-
-    def build(self, study: CallStudy) -> Figure | Empty:
-        """The figure, or why there is none."""
-        if not study.calls:
-            return Empty(self.name, "no calls in the file")
-        return self.builder(study)
+CallDiagram = Diagram[CallStudy]

@@ -8,9 +8,9 @@ from functools import partial
 from iosonar import units
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
 from iosonar.diagrams.calls.parts import LEAST_S, Curve, curves, figure, info, share_axis
-from iosonar.diagrams.calls.study import CallSide, CallStudy
 from iosonar.figures.model import Direction, Empty, Figure, Legend, Role, Rule, Unit
 from iosonar.quantities.calls.fidelity import RATIO_UNIT, compute_time_errors
+from iosonar.study.calls import CallSide, CallStudy
 
 NO_RUN = "not a run"
 NO_TIMES = "with asap timing, calls have no times to keep"

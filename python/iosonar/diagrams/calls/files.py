@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from iosonar import units
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
 from iosonar.diagrams.calls.parts import ONE_SIDE, ROLES, figure, info, short_path, time_axis
-from iosonar.diagrams.calls.study import MAX_FILES, CallStudy
 from iosonar.diagrams.parts import cells_of, count_axis, log_axis
 from iosonar.figures.model import (
     Axis,
@@ -32,6 +31,7 @@ from iosonar.quantities.calls.access import accesses
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.density import density
 from iosonar.quantities.distribution import distributions
+from iosonar.study.calls import MAX_FILES, CallStudy
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from iosonar import units
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
 from iosonar.diagrams.calls.parts import LEAST_S, Curve, curves, figure, info, share_axis
-from iosonar.diagrams.calls.study import RUN_ROLES, CallStudy
 from iosonar.errors import UserError
 from iosonar.figures.model import Axis, Empty, Figure, Legend, LegendRow, Role, Scale, Steps, Stroke, Unit
 from iosonar.quantities.calls.gaps import ARRIVAL, THINK, gaps
 from iosonar.quantities.calls.outdegree import Outdegrees, of_histogram, of_order
+from iosonar.study.calls import RUN_ROLES, CallStudy
 from iosonar.text import plain, shown
 
 LEAST_DEGREE = 0.6
@@ -77,8 +77,7 @@ def outdegree(study: CallStudy, name: str, rank: str) -> Figure | Empty:
 def _degrees(study: CallStudy) -> Iterator[tuple[Role, str, Outdegrees]]:
     """The outdegrees of runs that state them, and of the graphs that the user named."""
     for side in study.sides:
-        histogram = (side.calls.file.run.get("statistics") or {}).get("outdegree")
-        if isinstance(histogram, dict) and histogram:
+        if histogram := side.calls.file.run.statistics.outdegree:
             yield Role.ACTUAL if study.is_single else side.role, side.name, of_histogram(histogram)
     for role, path in zip(RUN_ROLES, study.options.graphs, strict=False):
         try:

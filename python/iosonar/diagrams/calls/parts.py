@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.diagrams.calls.study import CallStudy
-from iosonar.diagrams.notes import is_by_strace
 from iosonar.diagrams.parts import MIN_AXIS_S, log_axis
 from iosonar.figures.model import Axis, Figure, Layer, Legend, LegendRow, Line, Note, NoteKind, Role, Stroke, Unit
 from iosonar.quantities.calls.response import ecdf
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.distribution import Distribution
+from iosonar.study.calls import CallStudy
 
 ROLES = {
     CallSeries.READ: Role.READ,
@@ -141,9 +140,9 @@ def figure(
 def by_strace(study: CallStudy) -> str:
     """A sentence if the study shows times of a replay beside those of a trace that strace recorded; else empty."""
     first = study.first.calls.file
-    if not any(side.is_run for side in study.sides) or not is_by_strace(first):
+    if not any(side.is_run for side in study.sides) or not first.is_by_strace:
         return ""
-    trace = Path(str(first.run.get("trace") or first.name)).name if study.first.is_run else first.name
+    trace = Path(first.run.trace or first.name).name if study.first.is_run else first.name
     return f"strace took the times of the original, {trace}, and slowed its calls down"
 
 
@@ -156,7 +155,7 @@ def _warnings(study: CallStudy) -> tuple[Note, ...]:
         for side in study.sides
         if not side.calls.file.complete
     ]
-    lost = [(side, int((side.calls.file.footer.get("counts") or {}).get("lost_events", 0))) for side in study.sides]
+    lost = [(side, side.calls.file.footer.counts.lost_events) for side in study.sides]
     found += [
         Note(NoteKind.WARNING, f"{side.calls.file.name}: the recorder lost {events:,} events", Severity.WARNING)
         for side, events in lost
@@ -164,5 +163,5 @@ def _warnings(study: CallStudy) -> tuple[Note, ...]:
     ]
     if slowed := by_strace(study):
         found.append(Note(NoteKind.WARNING, f"{slowed}: not comparable with those of the replay", Severity.WARNING))
-    stamps = [str(fake) for side in study.sides if (fake := side.calls.file.run.get("fake"))]
+    stamps = [fake for side in study.sides if (fake := side.calls.file.run.fake)]
     return (*found, *(Note(NoteKind.STAMP, text, Severity.WARNING) for text in stamps))

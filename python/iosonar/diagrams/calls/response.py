@@ -20,7 +20,6 @@ from iosonar.diagrams.calls.parts import (
     info,
     share_axis,
 )
-from iosonar.diagrams.calls.study import CallSide, CallStudy
 from iosonar.diagrams.parts import log_axis
 from iosonar.figures.model import Axis, Cloud, CloudPart, Empty, Figure, Legend, LegendRow, Role, Steps, Stroke, Unit
 from iosonar.quantities.bands import Bands, bands
@@ -28,6 +27,7 @@ from iosonar.quantities.calls.response import by_call, with_concurrency
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.density import Cells, density
 from iosonar.quantities.distribution import Distribution
+from iosonar.study.calls import CallSide, CallStudy
 from iosonar.thresholds import MIN_BEYOND
 
 SHOWN_CALLS = 10

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from iosonar import units
+from iosonar.diagrams.calls.catalogue import Part
+from iosonar.diagrams.catalogue import Diagram
 from iosonar.diagrams.parts import linear_axis
 from iosonar.figures.model import (
     Axis,
@@ -23,6 +25,7 @@ from iosonar.figures.model import (
     Unit,
 )
 from iosonar.quantities.calls.scaling import JobTimes
+from iosonar.study.scaling import ScaleStudy
 
 NAME, RANK = "scale", "f16"
 LOOKS = {"program": (Role.ALL, "Program"), "replay": (Role.ACTUAL, "Replay")}
@@ -74,3 +77,11 @@ def _ranges(found: Sequence[JobTimes], x: np.ndarray) -> tuple[np.ndarray, np.nd
         xs += [left, right, at, at, left, right, np.nan]
         ys += [low, low, low, high, high, high, np.nan]
     return np.array(xs), np.array(ys)
+
+
+def scale(study: ScaleStudy) -> Figure | Empty:
+    """The curve of an experiment."""
+    return scaling_curve(study.times, study.file.name)
+
+
+DIAGRAMS = (Diagram(NAME, RANK, Part.TIME, scale),)

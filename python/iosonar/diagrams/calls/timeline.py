@@ -9,11 +9,11 @@ import numpy as np
 from iosonar import units
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
 from iosonar.diagrams.calls.parts import LEAST_S, ONE_SIDE, ROLES, figure, info, time_axis
-from iosonar.diagrams.calls.study import CallSide, CallStudy
 from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, linear_axis, log_axis, measure_row
 from iosonar.figures.model import Cloud, CloudPart, Empty, Figure, Legend, LegendRow, Role, Steps, Stroke, Unit
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.density import density
+from iosonar.study.calls import CallSide, CallStudy
 
 COLUMNS = ("calls", *VALUE_COLUMNS[1:])
 

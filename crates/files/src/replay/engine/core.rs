@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use iosonar_replay::pipeline::buffers::Buffer;
+use iosonar_pacing::buffers::Buffer;
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 

@@ -23,11 +23,14 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::issuer::idle::{Hybrid, Idle, Sleep, Spin, Waiter};
-use iosonar_replay::pipeline::buffers::Arena;
-use iosonar_replay::schedule::clock::{Clock, Monotonic};
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::Arena;
+use iosonar_pacing::clock::{Clock, Monotonic};
+use iosonar_pacing::host::isolation::Isolation;
+use iosonar_pacing::idle::{Hybrid, Idle, Sleep, Spin, Waiter};
+use iosonar_pacing::in_flight::MAX_LOOPS;
+use iosonar_pacing::progress::Progress;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 
 use super::core::{Completion, Core, Find, Job};
@@ -89,6 +92,10 @@ pub struct Crew {
     max_in_flight: AtomicU32,
     lost_ns: AtomicI64,
     heartbeat: Arc<Heartbeat>,
+    isolation: Option<Arc<Isolation>>,
+    progress: Arc<Progress>,
+    /// Its place in the numbers in flight; instances beyond the last share one.
+    number: usize,
     error: Mutex<Option<io::Error>>,
 }
 
@@ -115,12 +122,31 @@ pub struct CrewOptions {
     pub no_cache: bool,
     /// Knows when the process stood still.
     pub heartbeat: Arc<Heartbeat>,
+    /// Gives the threads priority.
+    pub isolation: Option<Arc<Isolation>>,
+    /// Shows how many calls are in flight.
+    pub progress: Arc<Progress>,
+    /// The number of the instance.
+    pub number: usize,
 }
 
 impl Crew {
     /// A crew that has not begun.
     pub fn new(core: Core, options: CrewOptions) -> Self {
-        let CrewOptions { stop, clock, root, arena, wait, workers, devices, no_cache, heartbeat } = options;
+        let CrewOptions {
+            stop,
+            clock,
+            root,
+            arena,
+            wait,
+            workers,
+            devices,
+            no_cache,
+            heartbeat,
+            isolation,
+            progress,
+            number,
+        } = options;
         let announces = core.rules().announces;
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -149,6 +175,9 @@ impl Crew {
             max_in_flight: AtomicU32::new(0),
             lost_ns: AtomicI64::new(0),
             heartbeat,
+            isolation,
+            progress,
+            number: number.min(MAX_LOOPS - 1),
             error: Mutex::new(None),
         }
     }
@@ -158,6 +187,9 @@ impl Crew {
         let _ = self.threads[me as usize].set(thread::current());
         // SAFETY: about this thread alone: it wakes up on time.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        if let Some(isolation) = &self.isolation {
+            isolation.enter();
+        }
         if let Err(error) = self.root.enter() {
             self.fail(error);
             return;
@@ -222,7 +254,9 @@ impl Crew {
             if core.awaits_issue() {
                 core.hear(now, |thread| self.announced(thread));
             }
-            match core.find(me, now) {
+            let found = core.find(me, now);
+            self.progress.in_flight.of(self.number).store(core.in_flight() as u32, Ordering::Relaxed);
+            match found {
                 Find::Job(job) => {
                     self.issued[me as usize].store(NOT_ISSUED, Ordering::Relaxed);
                     self.leave_to_others(core, me, &job, now);

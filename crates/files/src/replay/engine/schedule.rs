@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use iosonar_pacing::perturb::Perturb;
 use iosonar_trace::Nanos;
 
 use super::history::{History, Times};
@@ -89,7 +90,7 @@ impl Slot {
         if pace.timing != Timing::Exact {
             return Nanos::ZERO;
         }
-        let due = self.scheduled.max(self.explained.0) + pace.extra_delay;
+        let due = self.scheduled.max(self.explained.0) + pace.delay(self.call.number, self.scheduled);
         (issued - due).max(Nanos::ZERO)
     }
 
@@ -132,9 +133,22 @@ pub struct Pace {
     pub factor: f64,
     /// Added to the time of each call.
     pub extra_delay: Nanos,
+    /// Delays calls on purpose.
+    pub perturb: Option<Perturb>,
+    /// The seed of random delays.
+    pub seed: u64,
 }
 
 impl Pace {
+    /// How much later than scheduled a call is issued on purpose.
+    #[inline]
+    pub fn delay(&self, number: u64, scheduled: Nanos) -> Nanos {
+        match self.perturb {
+            None => self.extra_delay,
+            Some(perturb) => self.extra_delay + perturb.delay_of(number, scheduled, self.seed),
+        }
+    }
+
     /// A time or span of the trace in the replay.
     pub fn scaled(&self, time: Nanos) -> Nanos {
         if self.factor == 1.0 { time } else { Nanos((time.0 as f64 * self.factor).round() as i64) }
@@ -253,7 +267,7 @@ impl Schedule {
             self.release(slot, now);
             let added = self.slots[slot as usize].as_mut().expect("just added");
             if self.pace.timing.has_times()
-                && added.scheduled + self.pace.extra_delay < now
+                && added.scheduled + self.pace.delay(added.call.number, added.scheduled) < now
                 && added.held_by == HeldBy::None
             {
                 added.held_by = HeldBy::Input;
@@ -352,7 +366,10 @@ impl Schedule {
             Timing::Exact | Timing::Asap if is_left_out => Nanos(i64::MIN),
             Timing::Asap if extra_delay == Nanos::ZERO => Nanos(i64::MIN),
             _ if is_left_out => entry.scheduled,
-            _ => entry.scheduled.max(released.unwrap_or(Nanos(i64::MIN))) + extra_delay,
+            _ => {
+                let delay = self.pace.delay(entry.call.number, entry.scheduled);
+                entry.scheduled.max(released.unwrap_or(Nanos(i64::MIN))) + delay
+            }
         };
         entry.ready = if due.0 == i64::MIN { now } else { due };
         self.ready.push(Reverse(Ready { due: due.0, number: entry.call.number, slot }));

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use iosonar_replay::result::fidelity::LATE;
+use iosonar_pacing::fidelity::LATE;
 use iosonar_trace::Nanos;
 
 /// When a thread or a predecessor is free, and when it would be if the replayer had lost no time.

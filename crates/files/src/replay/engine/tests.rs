@@ -68,7 +68,7 @@ fn replay(timing: Timing, calls: &[Given], workers: usize, stops: &[(i64, i64)])
     let (buffers, _returned) = RingBuffer::new(1);
     (0..).zip(calls).for_each(|(number, &given)| to.push(planned(number, given)).unwrap());
     drop(to);
-    let pace = Pace { timing, factor: 1.0, extra_delay: Nanos::ZERO };
+    let pace = Pace { timing, factor: 1.0, extra_delay: Nanos::ZERO, perturb: None, seed: 1 };
     let rules = Rules { pace, ahead: 1024, history: 1 << 18, fake_io: false, workers, announces: false };
     let ways = Ways { input, output, buffers, floor: Arc::new(AtomicU64::new(0)) };
     let mut core = Core::new(rules, 0, DescriptorTable::default(), ways);

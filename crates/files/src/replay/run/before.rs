@@ -1,8 +1,8 @@
 //! What is chosen and said before a replay, from what the prescan found.
 
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::config::wait_choice::processors;
-use iosonar_replay::host::contention::Contention;
+use iosonar_pacing::host::contention::Contention;
+use iosonar_pacing::host::processors;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::human::agreed;
 
 use crate::Name;
@@ -15,7 +15,7 @@ use crate::tree::{Confined, Plan, Problem, Tree, differences};
 
 /// How to wait for the time of a call, and why.
 pub fn choose_wait(options: &Options) -> (Wait, String) {
-    if let Some(wait) = options.wait {
+    if let Some(wait) = options.pacing.wait {
         return (wait, "set with --wait".into());
     }
     let contention = if options.timing.has_times() { Contention::sample_unless_preferred() } else { None };
@@ -44,7 +44,7 @@ pub fn warnings(prescan: &Prescan, options: &Options) -> Vec<String> {
     warn_if(deleted > 0, agreed(deleted as u64, what));
     warn_if(
         options.factor != 1.0 && options.timing.has_times(),
-        format!("a factor of {} changes the load", options.factor),
+        format!("a speed-up of {} changes the load", 1.0 / options.factor),
     );
     warnings
 }

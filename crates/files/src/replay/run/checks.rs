@@ -3,11 +3,15 @@
 use std::fs;
 use std::path::Path;
 
+use iosonar_pacing::depth::DepthScope;
+use iosonar_pacing::host::isolation::IsolationPart;
+use iosonar_pacing::start as pacing_start;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use iosonar_trace::output::try_create;
 
 use crate::replay::error::{Error, Result};
-use crate::replay::options::{Cache, Options, Threads};
+use crate::replay::options::{Cache, Options, Threads, Timing};
 
 /// The most threads of a trace that get threads of their own.
 const MOST_THREADS: usize = 4096;
@@ -15,9 +19,7 @@ const MOST_THREADS: usize = 4096;
 /// Checks the options and the names of trace and result.
 pub fn check(options: &Options) -> Result<()> {
     let usage = |text: &str| Err(Error::Usage(text.into()));
-    if !(options.factor.is_finite() && options.factor > 0.0) {
-        return usage("--factor must be above 0, for example 0.5");
-    }
+    check_pacing(options)?;
     if options.start.zip(options.end).is_some_and(|(start, end)| end <= start) {
         return usage("the window is empty: --end must be after --start, for example --start 5m --end 10m");
     }
@@ -29,8 +31,8 @@ pub fn check(options: &Options) -> Result<()> {
             let order = options.order;
             return usage(&format!("--order {order} does not keep the order of threads: omit --threads trace"));
         }
-        Threads::Pool(0) => return usage("--pool must be at least 1, for example 64"),
-        Threads::Pool(more) if more > MOST_THREADS => return usage("--pool must be at most 4096, for example 64"),
+        Threads::Pool(0) => return usage("--depth must be at least 1, for example 64"),
+        Threads::Pool(more) if more > MOST_THREADS => return usage("--depth must be at most 4096, for example 64"),
         Threads::Pool(_) | Threads::Trace => {}
     }
     if options.instances == 0 {
@@ -46,6 +48,39 @@ pub fn check(options: &Options) -> Result<()> {
     }
 }
 
+/// Parts of the isolation that are for a single thread that issues.
+const FOR_ONE_THREAD: [IsolationPart; 3] =
+    [IsolationPart::Processors, IsolationPart::Workers, IsolationPart::Interrupts];
+
+/// Checks what requests and calls have in common, where calls have less.
+fn check_pacing(options: &Options) -> Result<()> {
+    let Options { pacing, timing, .. } = options;
+    let refused = [
+        (
+            pacing.depth.scope == DepthScope::Each,
+            "--depth each=N is for several targets, and all calls are issued below one root: use --depth N",
+        ),
+        (
+            pacing.wait == Some(Wait::Inline),
+            "--wait inline is for requests: other threads read and record calls; use --wait spin",
+        ),
+        (
+            pacing.isolate.iter().any(|part| FOR_ONE_THREAD.contains(part)),
+            "--isolate has one processor for one thread, and many threads issue calls: use --isolate=priority,awake",
+        ),
+        (
+            pacing.run_for.is_some() && *timing != Timing::Exact,
+            "--for counts the scheduled times of calls, which only --timing exact has: choose calls with --start and --end",
+        ),
+        (
+            pacing.perturb.is_some() && !timing.has_times(),
+            "--perturb changes issue times, and as fast as possible there are none to change: omit one of them",
+        ),
+    ];
+    pacing_start::check(pacing.start(Nanos::ZERO))?;
+    refused.iter().find(|(is_refused, _)| *is_refused).map_or(Ok(()), |(_, why)| Err(Error::Usage((*why).into())))
+}
+
 fn check_output(options: &Options) -> Result<()> {
     let shown = options.output.display();
     if !options.output.as_os_str().as_encoded_bytes().ends_with(b".calls-run.parquet") {
@@ -59,7 +94,7 @@ fn check_output(options: &Options) -> Result<()> {
         )));
     }
     if let Ok(meta) = options.output.metadata() {
-        if iosonar_replay::config::validation::is_same_file(&options.output, &options.trace) {
+        if iosonar_device::node::is_same_file(&options.output, &options.trace) {
             return Err(Error::Usage(format!(
                 "{shown} is the trace, which the result would replace; choose another --output"
             )));

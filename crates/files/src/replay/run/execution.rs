@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use iosonar_replay::host::contention::StealMeter;
-use iosonar_replay::schedule::clock::{Clock, Monotonic, wall, wall_offset};
+use iosonar_pacing::clock::{Clock, wall, wall_offset};
+use iosonar_pacing::host::contention::StealMeter;
+use iosonar_pacing::progress::Progress;
+use iosonar_pacing::start;
 use iosonar_trace::run_info::Written;
 use iosonar_trace::{Nanos, human};
 use serde_json::json;
@@ -26,7 +28,7 @@ use crate::replay::instance::{Instance, InstanceOptions, Reading};
 use crate::replay::limits::raise_descriptors;
 use crate::replay::options::{Cache, Threads, Timing};
 use crate::replay::prescan::scan;
-use crate::replay::recorder::{Progress, Recorder};
+use crate::replay::recorder::Recorder;
 use crate::replay::share::Share;
 use crate::replay::source::TraceSource;
 use crate::replay::statistics::{Counter, Engine, Statistics};
@@ -70,7 +72,7 @@ impl Prepared {
         let devices = (self.options.special_files && !self.options.fake_io)
             .then(|| Devices::new(self.options.force).map(Arc::new))
             .transpose()?;
-        let options = InstanceOptions { devices: devices.clone(), ..self.instance_options(seed) };
+        let options = InstanceOptions { devices: devices.clone(), ..self.instance_options(seed, progress) };
         for number in 0..self.options.instances {
             let root = &self.roots[number as usize];
             let open = if self.map.has_instances() && number > 0 {
@@ -97,19 +99,22 @@ impl Prepared {
             thread::sleep(LOOK);
         }
         let steal_meter = StealMeter::start();
-        let clock = Monotonic::starting_in(GRACE);
+        let clock = start::clock(self.options.pacing.start(GRACE), &self.stop, progress)?;
+        progress.set_zero(clock);
         let heartbeat = Arc::new(Heartbeat::new(clock.now()));
         let started_unix_ns = wall_offset().0 + clock.zero_ns();
-        for ((ahead, descriptors), root) in reading.into_iter().zip(&self.roots) {
+        for ((ahead, descriptors), root) in reading.into_iter().zip(self.roots.iter().zip(0..)) {
             let (instance, done) = Instance::start(ahead, root, descriptors, clock, &heartbeat, &options)
                 .inspect_err(|_| self.stop.abort())?;
             instances.push(instance);
             heartbeat.beat(clock.now());
             from.push(done);
         }
-        let counter = Counter::new(keeps_times, self.options.extra_delay != Nanos::ZERO, self.options.instances)
-            .without(&self.prescan.lost);
-        let fake = self.options.fake_io.then(|| "FAKE RESULT: no call was issued (--fake-io)".to_owned());
+        let is_perturbed = self.options.extra_delay != Nanos::ZERO || self.options.pacing.perturb.is_some();
+        let counter = Counter::new(keeps_times, is_perturbed, self.options.instances).without(&self.prescan.lost);
+        let unissued = self.options.fake_io.then(|| "no call was issued (--fake-io)".to_owned());
+        let fake: Vec<_> = unissued.into_iter().chain(self.options.pacing.fake()).collect();
+        let fake = (!fake.is_empty()).then(|| format!("FAKE RESULT: {}", fake.join("; ")));
         let data = |written| json!({ "what": self.options.data.to_string(), "seed": seed, "written": written });
         let mut about = About { clock, started_unix_ns, stolen_pct: None, data: data(None) };
         let recorder = Recorder {
@@ -147,6 +152,7 @@ impl Prepared {
             }
         }
         let recorded = recorder.join().expect("the recorder does not panic");
+        progress.set_finishing();
         recorded.outcome?;
         if lacks_descriptors && failed.is_none() {
             let limit = limit.map_or("no limit".into(), |limit| limit.to_string());
@@ -190,7 +196,7 @@ impl Prepared {
         Ok(Finished { output: self.options.output, statistics, warnings })
     }
 
-    fn instance_options(&self, seed: u64) -> InstanceOptions {
+    fn instance_options(&self, seed: u64, progress: &Arc<Progress>) -> InstanceOptions {
         let share = Share::of(self.options.instances);
         let ahead = match (self.options.timing, self.options.order) {
             // If a call waits, all later ones do.
@@ -213,6 +219,8 @@ impl Prepared {
             devices: None,
             share,
             no_cache: self.options.cache == Cache::None,
+            isolation: self.isolation.clone(),
+            progress: Arc::clone(progress),
             stop: Arc::clone(&self.stop),
         }
     }

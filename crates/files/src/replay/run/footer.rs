@@ -1,8 +1,8 @@
 //! The footer of a run.
 
-use iosonar_replay::device::mounts;
-use iosonar_replay::host::machine;
-use iosonar_replay::schedule::clock::Monotonic;
+use iosonar_device::mounts;
+use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::host::machine;
 use iosonar_trace::{Span, path_text};
 use serde_json::{Value, json};
 

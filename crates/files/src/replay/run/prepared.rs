@@ -3,9 +3,10 @@
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::host::machine::available_memory;
-use iosonar_replay::issuer::Stop;
+use iosonar_pacing::Stop;
+use iosonar_pacing::host::isolation::Isolation;
+use iosonar_pacing::host::machine::available_memory;
+use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 
 use super::before::{choose_wait, compare_roots, warnings};
@@ -34,6 +35,8 @@ pub struct Prepared {
     pub(super) wait_reason: String,
     pub(super) warnings: Vec<String>,
     pub(super) source: Metadata,
+    /// Undone when dropped.
+    pub(super) isolation: Option<Arc<Isolation>>,
 }
 
 impl Prepared {
@@ -66,11 +69,18 @@ impl Prepared {
             wait_reason: String::new(),
             warnings: Vec::new(),
             source: Metadata::default(),
+            isolation: None,
             options,
         };
         let mut trace = prepared.trace(0)?;
         prepared.source = trace.reader().metadata().clone();
         prepared.prescan = scan(&mut trace, prepared.window(), stop)?;
+        if let Some(run_for) = prepared.options.pacing.run_for {
+            let end = prepared.prescan.zero + Nanos((run_for.0 as f64 / prepared.options.factor) as i64);
+            prepared.options.end = Some(prepared.options.end.map_or(end, |given| given.min(end)));
+            trace = prepared.trace(0)?;
+            prepared.prescan = scan(&mut trace, prepared.window(), stop)?;
+        }
         Share::check(prepared.options.instances, prepared.prescan.calls, available_memory())?;
         (prepared.wait, prepared.wait_reason) = choose_wait(&prepared.options);
         prepared.warnings = warnings(&prepared.prescan, &prepared.options);
@@ -79,7 +89,15 @@ impl Prepared {
             let differ = compare_roots(options, roots, needs, tree.as_deref(), map, ignore)?;
             prepared.warnings.extend(differ);
         }
+        if !prepared.options.pacing.isolate.is_empty() {
+            prepared.isolation = Some(Arc::new(Isolation::apply(&prepared.options.pacing.isolate)?));
+        }
         Ok(prepared)
+    }
+
+    /// What --isolate changed on the machine, one sentence for each part.
+    pub fn isolation(&self) -> &[String] {
+        self.isolation.as_ref().map_or(&[], |isolation| isolation.changes())
     }
 
     /// What the prescan found.
@@ -108,8 +126,8 @@ impl Prepared {
     }
 
     pub(super) fn pace(&self) -> Pace {
-        let Options { timing, factor, extra_delay, .. } = self.options;
-        Pace { timing, factor, extra_delay }
+        let Options { timing, factor, extra_delay, ref pacing, .. } = self.options;
+        Pace { timing, factor, extra_delay, perturb: pacing.perturb, seed: pacing.seed }
     }
 
     pub(super) fn trace(&self, instance: u32) -> Result<Trace> {

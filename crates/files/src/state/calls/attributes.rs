@@ -5,7 +5,7 @@ use super::super::paths::shows;
 use super::super::step::Step;
 use super::super::walk::{How, Shows};
 use super::making::own_descriptor;
-use crate::tree::Kind;
+use crate::snapshot::Kind;
 use crate::{AT_FDCWD, CallKind, ObjectId, Resource};
 
 /// `AT_SYMLINK_FOLLOW`, for calls that do not follow by default.

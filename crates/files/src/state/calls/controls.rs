@@ -4,7 +4,7 @@ use super::super::State;
 use super::super::step::Step;
 use super::io::end_of;
 use crate::model::ioctl::{Effect, FICLONE, FICLONERANGE, FIDEDUPERANGE, effect};
-use crate::tree::Kind;
+use crate::snapshot::Kind;
 use crate::{CallKind, Lost, Recorder, Resource, Skip};
 
 /// What `F_SETFL` changes: of the other flags the kernel takes no notice.

@@ -4,7 +4,7 @@ use super::super::State;
 use super::super::paths::shows;
 use super::super::step::Step;
 use super::super::walk::How;
-use crate::tree::Kind;
+use crate::snapshot::Kind;
 use crate::{CallKind, DescriptionId, ObjectId, Resource};
 
 const RWF_APPEND: i32 = 0x10;

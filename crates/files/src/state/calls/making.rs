@@ -5,7 +5,7 @@ use super::super::needs::First;
 use super::super::paths::{shows, shows_of_new};
 use super::super::step::Step;
 use super::super::walk::{How, Shows, Walk};
-use crate::tree::Kind;
+use crate::snapshot::Kind;
 use crate::{CallKind, Name, ObjectId, Resource, Skip};
 
 impl State {

@@ -7,7 +7,7 @@ use super::super::paths::{resolving, shows, shows_of_new};
 use super::super::processes::Slot;
 use super::super::step::Step;
 use super::super::walk::{How, Shows, Walk};
-use crate::tree::Kind;
+use crate::snapshot::Kind;
 use crate::{Call, CallKind, ObjectId, Resource, Skip};
 
 #[derive(Clone, Copy)]

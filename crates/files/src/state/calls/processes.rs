@@ -1,13 +1,13 @@
 //! Calls that make, change and end processes and threads.
 
 use super::super::State;
-use super::super::ids::IdMap;
 use super::super::names::{ROOT, UNKNOWN};
 use super::super::paths::shows;
 use super::super::processes::{Ended, Thread};
 use super::super::step::Step;
 use super::super::walk::How;
-use crate::tree::Kind;
+use crate::ids::IdMap;
+use crate::snapshot::Kind;
 use crate::{CallKind, Skip};
 
 impl State {

@@ -16,7 +16,7 @@ use rustix::io::{Errno, dup, pread, pwrite, read, write};
 use super::super::names::{Lookup, ROOT};
 use super::super::walk::{How, Shows};
 use super::super::{Options, State};
-use crate::tree::Kind;
+use crate::snapshot::Kind;
 use crate::{AT_FDCWD, Call, CallKind, Metadata, Name, ObjectId};
 
 /// A call to execute: what it is, and what its arguments derive from.

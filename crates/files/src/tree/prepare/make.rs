@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use iosonar_replay::pipeline::payload::Payload;
+use iosonar_pacing::payload::Payload;
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid, chownat, fchmod, fchown, fstat, ftruncate,
     futimens, linkat, mkdirat, mknodat, openat, symlinkat, syncfs, unlinkat, utimensat,
@@ -12,9 +12,9 @@ use rustix::io::{Errno, pwrite};
 
 use super::super::check::{Difference, Problem, problem};
 use super::super::confined::{Confined, Status};
-use super::super::entry::Kind;
+use super::super::outcome::{Done, Error, Settings, show, system};
 use super::super::plan::{Attributes, Item, Must, Plan};
-use super::outcome::{Done, Error, Settings, show, system};
+use crate::snapshot::Kind;
 
 /// Bytes written at once.
 const CHUNK: usize = 1 << 20;

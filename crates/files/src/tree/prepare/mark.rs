@@ -9,8 +9,8 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, StatxFlags, XattrFlags, fgetxattr, 
 use rustix::io::{Errno, read, write};
 
 use super::super::confined::Confined;
+use super::super::outcome::{Error, system};
 use super::super::place::RootPath;
-use super::outcome::{Error, system};
 
 /// An extended attribute of the directory.
 const ATTRIBUTE: &str = "user.iosonar.root";

@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, statat, unlinkat};
 
 use super::super::confined::Confined;
-use super::super::entry::Kind;
+use super::super::outcome::{Done, Error, Settings, show, system};
 use super::super::plan::{Must, Plan};
 use super::mark;
-use super::outcome::{Done, Error, Settings, show, system};
+use crate::snapshot::Kind;
 
 /// Directories that the kernel or `mkfs` makes in a file system, and our mark.
 const KEPT: [&[u8]; 2] = [b"/lost+found", b"/.iosonar-root"];

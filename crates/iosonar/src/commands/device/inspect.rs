@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use iosonar_device::Kind;
+use iosonar_device::inspect::{Inspection, inspect};
+use iosonar_device::sample::{Bounds, Sampled};
 use iosonar_replay::advice::before;
-use iosonar_replay::device::Kind;
-use iosonar_replay::device::inspect::{Inspection, inspect};
-use iosonar_replay::device::sample::{Bounds, Sampled};
 use iosonar_trace::params::whole_number;
 use iosonar_trace::run_info::Queue;
 

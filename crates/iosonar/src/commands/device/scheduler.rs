@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use iosonar_replay::device::{mounts, sysfs};
+use iosonar_device::{mounts, sysfs};
 
 use crate::console::out;
 

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use iosonar_device::passes::{Slurp, ZERO_UNIT_BYTES};
+use iosonar_device::readable::{ReadFrom, Readable};
+use iosonar_device::sweep::{self, Progress, Swept, sweep};
 use iosonar_replay::advice::before;
-use iosonar_replay::device::passes::{Slurp, ZERO_UNIT_BYTES};
-use iosonar_replay::device::readable::{ReadFrom, Readable};
-use iosonar_replay::device::sweep::{self, Progress, Swept, sweep};
 use iosonar_trace::{SECTOR_BYTES, path_text};
 use serde_json::json;
 

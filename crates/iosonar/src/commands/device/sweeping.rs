@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use iosonar_replay::device::sweep::{Progress, Swept};
+use iosonar_device::sweep::{Progress, Swept};
 
 use crate::console::status;
 use crate::signals::{SignalHandler, on_signal};

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use iosonar_replay::device::passes::Wipe;
-use iosonar_replay::device::sweep::{self, Progress, Swept, sweep};
-use iosonar_replay::device::{Access, Device, Kind};
-use iosonar_replay::schedule::clock;
+use iosonar_device::passes::Wipe;
+use iosonar_device::sweep::{self, Progress, Swept, sweep};
+use iosonar_device::{Access, Device, Kind};
+use iosonar_pacing::clock;
 use iosonar_trace::SECTOR_BYTES;
 
 use super::sweeping;

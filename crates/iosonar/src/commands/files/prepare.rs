@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use iosonar_files::tree::{Done, RootPath, Settings, prepare};
-use iosonar_replay::pipeline::payload::DataSpec;
+use iosonar_pacing::payload::DataSpec;
 use serde_json::json;
 
 use super::needs::{NeedArgs, Needed};

@@ -3,25 +3,26 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressStyle};
+use clap::Arg;
 use iosonar_files::list_of_lost;
 use iosonar_files::order::Policy;
-use iosonar_files::replay::{Cache, Mismatch, Options, Prepared, Progress, Statistics, Threads, Timing};
+use iosonar_files::replay::{Cache, Mismatch, Options, Prepared, Statistics, Threads, Timing};
 use iosonar_files::strace::errno_name;
-use iosonar_replay::config::issuing::Wait;
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::pipeline::payload::DataSpec;
+use iosonar_pacing::Stop;
+use iosonar_pacing::options::PacingOptions;
+use iosonar_pacing::payload::DataSpec;
+use iosonar_pacing::progress::Progress;
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_positive, whole_number};
 use iosonar_trace::run_info::{Quantiles, Within};
 
 use super::reason::reason;
+use crate::commands::replay::ProgressFormat;
+use crate::commands::replay::repeat;
 use crate::console::{answer_json, out, status};
+use crate::progress_json::Lines;
 use crate::{exit, human, watch};
 
 /// Replay the calls of a trace below a folder, in a stated order at a stated time
@@ -29,12 +30,14 @@ use crate::{exit, human, watch};
 /// CHANGES FILES below the root: it makes, writes, renames and removes them as the original did. Nothing outside of the root
 /// is touched: no `..` and no symbolic link leads out of it.
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    mut_args(pacing_of_calls),
+    after_help = "\
 Examples:
   iosonar files replay tar.calls.parquet --root /mnt/test --output tar.calls-run.parquet
                                           at the times of the trace, each call after those that had
                                           ended before it began
-  iosonar files replay db.calls.parquet --root /mnt/test -o fast.calls-run.parquet --timing asap
+  iosonar files replay db.calls.parquet --root /mnt/test -o fast.calls-run.parquet --asap
   iosonar files replay db.calls.parquet --root /mnt/test -o r.calls-run.parquet --order resource
                                           calls on different files may overlap that did not then
   iosonar files replay db.calls.parquet --root /mnt/test -o cold.calls-run.parquet --drop-caches
@@ -46,7 +49,8 @@ Examples:
 `iosonar files prepare tar.calls.parquet --root /mnt/test` creates what the trace needs.
 
 Exit codes: 0 success, 1 failure, 2 wrong command line, 4 the result of a call differs from the
-original's, 5 the replay was cut short (the result has all calls until then).")]
+original's, 5 the replay was cut short (the result has all calls until then)."
+)]
 pub struct Args {
     /// The trace: NAME.calls.parquet, or text of strace
     trace: PathBuf,
@@ -65,10 +69,12 @@ pub struct Args {
     /// When calls are issued
     #[arg(long, value_enum, value_name = "WHEN", default_value = "exact", help_heading = "Order and time")]
     timing: TimingArg,
-    /// Multiply all times and gaps of the trace by this: 0.5 replays twice as fast
-    #[arg(long, value_name = "F", default_value = "1", value_parser = parse_positive, help_heading = "Order and time")]
-    #[arg(allow_hyphen_values = true)]
-    factor: f64,
+    /// Multiplies all times and gaps of the trace. Was the name of the speed-up, divided, up to version 0.1.
+    #[arg(long, value_name = "F", hide = true, value_parser = parse_positive, allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["speedup", "asap"])]
+    factor: Option<f64>,
+    #[command(flatten)]
+    pacing: PacingOptions,
     /// Issue each call this much later
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration, help_heading = "Order and time")]
     #[arg(allow_hyphen_values = true)]
@@ -116,14 +122,6 @@ pub struct Args {
     /// Threads that issue calls
     #[arg(long, value_enum, value_name = "WHICH", default_value = "pool", help_heading = "Issuing")]
     threads: ThreadsArg,
-    /// The most threads of the pool, and so the most calls at the same time
-    #[arg(long, value_name = "N", default_value = "64", help_heading = "Issuing")]
-    #[arg(value_parser = whole_number::<usize>(1..=4096), allow_hyphen_values = true)]
-    pool: usize,
-    /// How to wait for the time of a call [default: spin; hybrid with one processor, or if other programs need more
-    /// processors than there are]
-    #[arg(long, value_enum, help_heading = "Issuing")]
-    wait: Option<WaitArg>,
     /// Replay even if files that the trace needs are missing below the root: calls on them fail
     #[arg(long, help_heading = "Files")]
     unprepared: bool,
@@ -135,6 +133,9 @@ pub struct Args {
     /// Print the closing statistics as a JSON object
     #[arg(long)]
     json: bool,
+    /// How to show progress on standard error
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
+    progress: ProgressFormat,
 }
 
 /// The value of `--order`.
@@ -157,7 +158,8 @@ enum OrderArg {
 enum TimingArg {
     /// At their time in the trace, or as soon as the order allows
     Exact,
-    /// As soon as the order allows
+    /// As soon as the order allows: --asap
+    #[value(hide = true)]
     Asap,
     /// After the same gap from the end of the latest predecessor as in the trace
     Diff,
@@ -174,50 +176,83 @@ enum ThreadsArg {
     Trace,
 }
 
-/// The value of `--wait`.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum WaitArg {
-    /// Busy-wait: precise, occupies a processor
-    Spin,
-    /// Sleep until shortly before the scheduled time, then spin
-    Hybrid,
-    /// Sleep until the scheduled time: late by the wake-up latency
-    Sleep,
+/// The options of pacing, in the words of calls.
+fn pacing_of_calls(option: Arg) -> Arg {
+    match option.get_id().as_str() {
+        "speedup" => option.help("Divide all times and gaps of the trace by this: 10, 0.5").help_heading(TIME),
+        "asap" => {
+            let help = "Issue calls as soon as the order allows, regardless of their times";
+            option.help(help).conflicts_with_all(["timing", "speedup"]).help_heading(TIME)
+        }
+        "run_for" => {
+            option.help("Replay only calls scheduled within this time of the run: 90, 10m, 2h").help_heading(TIME)
+        }
+        "perturb" => option.help(
+            "Degrade the issue times on purpose, to see the effect: quantize=10ms delays each call to the next multiple of \
+             10 ms, delay=1ms delays it by a random time with a mean of 1 ms (uniform from 0 to 2 ms)",
+        ),
+        "seed" => option.help("Random seed of --perturb delay"),
+        "repeat" => option.help(
+            "Run the replay this many times, with numbered results (tar.1.calls-run.parquet, …), to see the variance between \
+             runs. Later runs find the files as the earlier ones left them; `iosonar files prepare --reset` restores them",
+        ),
+        "depth" => option
+            .help("Queue depth: the most calls that are executed at the same time, each in a thread (1 to 4096)")
+            .alias("pool")
+            .value_name("N")
+            .default_value("64"),
+        "wait" => option.help(
+            "How to wait for the time of a call [default: spin; hybrid with one processor, or if other programs need more \
+             processors than there are]",
+        ),
+        "isolate" => option
+            .help(
+                "Give the threads that issue calls priority over other programs, keep idle processors awake, or only what \
+                 is listed, and restore the settings at the end (needs root)",
+            )
+            .default_missing_value("priority,awake"),
+        _ => option,
+    }
 }
+
+const TIME: &str = "Order and time";
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let json = self.json;
+        let (json, format) = (self.json, self.progress);
+        let runs = each(self.options())?;
         let stop = Arc::new(Stop::default());
         let _handler = watch::stop_on_signals(&stop, "calls").context("cannot handle signals")?;
-        let prepared = Prepared::new(self.options(), &stop)?;
-        for warning in prepared.warnings() {
-            status!("warning: {warning}");
+        let (times, mut all) = (runs.len(), Vec::new());
+        for (options, number) in runs.into_iter().zip(1..) {
+            if times > 1 {
+                status!("run {number} of {times}");
+            }
+            all.push(once(options, &stop, json, format)?);
+            if stop.is_requested() {
+                break;
+            }
         }
-        let printed = prepared.warnings().len();
-        let progress = Arc::new(Progress::default());
-        let bar = Bar::start(&progress, prepared.expected_rows(), prepared.duration());
-        let finished = prepared.run(&progress);
-        bar.finish();
-        let finished = finished?;
-        for warning in finished.warnings.iter().skip(printed) {
-            status!("warning: {warning}");
+        match all.as_slice() {
+            [only] if json && times == 1 => answer_json(only)?,
+            all if json => answer_json(&all)?,
+            _ => {}
         }
-        let statistics = &finished.statistics;
-        if json {
-            answer_json(statistics)?;
-        } else {
-            print(statistics);
-            out!("result           {}", finished.output.display());
+        if times > all.len() {
+            status!("{} of {times} runs not started", times - all.len());
         }
-        Ok(match statistics {
-            _ if !statistics.complete => ExitCode::from(exit::CUT_SHORT),
-            _ if statistics.mismatches > 0 => ExitCode::from(exit::REQUESTS_FAILED),
+        Ok(match all.as_slice() {
+            all if all.len() < times || all.iter().any(|run| !run.complete) => ExitCode::from(exit::CUT_SHORT),
+            all if all.iter().any(|run| run.mismatches > 0) => ExitCode::from(exit::REQUESTS_FAILED),
             _ => ExitCode::SUCCESS,
         })
     }
 
     fn options(self) -> Options {
+        let mut pacing = self.pacing;
+        if let Some(factor) = self.factor {
+            pacing.speedup = 1.0 / factor;
+        }
         Options {
             trace: self.trace,
             root: self.root,
@@ -231,12 +266,13 @@ impl Args {
                 OrderArg::Resource => Policy::Resource,
             },
             timing: match self.timing {
+                _ if pacing.asap => Timing::Asap,
                 TimingArg::Exact => Timing::Exact,
                 TimingArg::Asap => Timing::Asap,
                 TimingArg::Diff => Timing::Diff,
                 TimingArg::Begin => Timing::Begin,
             },
-            factor: self.factor,
+            factor: self.factor.unwrap_or(1.0 / pacing.speedup),
             extra_delay: self.extra_delay,
             start: self.start,
             end: self.end,
@@ -246,7 +282,7 @@ impl Args {
             tree_from: self.tree_from,
             cwd: self.cwd,
             threads: match self.threads {
-                ThreadsArg::Pool => Threads::Pool(self.pool),
+                ThreadsArg::Pool => Threads::Pool(pacing.depth.requests),
                 ThreadsArg::Trace => Threads::Trace,
             },
             cache: match (self.drop_caches, self.no_cache) {
@@ -259,14 +295,48 @@ impl Args {
             special_files: self.special_files,
             force: self.force,
             data: self.data,
-            wait: self.wait.map(|wait| match wait {
-                WaitArg::Spin => Wait::Spin,
-                WaitArg::Hybrid => Wait::Hybrid,
-                WaitArg::Sleep => Wait::Sleep,
-            }),
+            pacing,
             verify_order: !self.no_verify_order,
         }
     }
+}
+
+/// The options of each run. One run keeps the result's name, several number it.
+fn each(options: Options) -> Result<Vec<Options>> {
+    let outputs = repeat::outputs(&options.output, options.pacing.repeat, options.overwrite)?;
+    Ok(outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect())
+}
+
+fn once(options: Options, stop: &Arc<Stop>, json: bool, format: ProgressFormat) -> Result<Statistics> {
+    let progress = Arc::new(Progress::default());
+    let lines = (format == ProgressFormat::Json).then(|| Lines::start(&progress, options.timing.has_times()));
+    let prepared = Prepared::new(options, stop)?;
+    for warning in prepared.warnings() {
+        status!("warning: {warning}");
+    }
+    for change in prepared.isolation() {
+        status!("isolation: {change}");
+    }
+    let printed = prepared.warnings().len();
+    if let Some(lines) = &lines {
+        lines.expect(prepared.duration());
+    }
+    let (rows, duration) = (Some(prepared.expected_rows()), prepared.duration());
+    let bar = lines.is_none().then(|| watch::Bar::start(&progress, rows, duration, watch::CALLS));
+    let finished = prepared.run(&progress);
+    drop(lines);
+    if let Some(bar) = bar {
+        bar.finish();
+    }
+    let finished = finished?;
+    for warning in finished.warnings.iter().skip(printed) {
+        status!("warning: {warning}");
+    }
+    if !json {
+        print(&finished.statistics);
+        out!("result           {}", finished.output.display());
+    }
+    Ok(finished.statistics)
 }
 
 /// Kinds of mismatches to print; the result has more.
@@ -381,53 +451,4 @@ fn quantiles(q: &Quantiles) -> String {
 fn within(w: &Within) -> String {
     let [a, b, c, d] = [w.us10, w.us25, w.us50, w.us100].map(|pct| human::percent(pct / 100.0));
     format!("10 µs {a}, 25 µs {b}, 50 µs {c}, 100 µs {d}")
-}
-
-/// Interval between updates.
-const TICK: Duration = Duration::from_millis(250);
-
-/// A progress bar on standard error, if that is a terminal.
-struct Bar {
-    over: Arc<AtomicBool>,
-    drawer: Option<thread::JoinHandle<()>>,
-}
-
-impl Bar {
-    fn start(progress: &Arc<Progress>, calls: u64, duration: Option<Nanos>) -> Self {
-        let over = Arc::new(AtomicBool::new(false));
-        let (progress, seen) = (Arc::clone(progress), Arc::clone(&over));
-        let is_shown = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        let draw = move || draw(&progress, &seen, calls, duration);
-        // If the thread cannot start, run without one.
-        let drawer = if is_shown { thread::Builder::new().spawn(draw).ok() } else { None };
-        Self { over, drawer }
-    }
-
-    fn finish(self) {
-        self.over.store(true, Ordering::Relaxed);
-        if let Some(drawer) = self.drawer {
-            drawer.thread().unpark();
-            // A failed bar does not affect the replay.
-            let _ = drawer.join();
-        }
-    }
-}
-
-fn draw(progress: &Progress, over: &AtomicBool, calls: u64, duration: Option<Nanos>) {
-    let length = duration.map_or(calls, |duration| duration.0.max(1) as u64);
-    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}, {eta} left").expect("a valid template");
-    let bar = ProgressBar::new(length).with_style(style);
-    let mut before = 0;
-    while !over.load(Ordering::Relaxed) {
-        let done = progress.calls.load(Ordering::Relaxed);
-        let wrong = progress.mismatches.load(Ordering::Relaxed);
-        let rate = (done - before) as f64 / TICK.as_secs_f64();
-        before = done;
-        let differ = if wrong > 0 { format!(", {} mismatches", human::count(wrong)) } else { String::new() };
-        bar.set_message(format!("{}, {}/s{differ}", human::counted(done, "call"), human::rate(rate)));
-        let scheduled = progress.scheduled_ns.load(Ordering::Relaxed).max(0) as u64;
-        bar.set_position(if duration.is_some() { scheduled } else { done });
-        thread::park_timeout(TICK);
-    }
-    bar.finish_and_clear();
 }

@@ -35,7 +35,7 @@ Examples:
   iosonar files scale db.calls.parquet --root /mnt/test --output db.scale.parquet \\
     --setup 'tar -xf start.tar -C {root}' --program './job.sh {root}/srv/db'
   iosonar files scale tar.calls.parquet --root /mnt/test --output tar.scale.parquet \\
-    -- --timing asap --no-cache           options of files replay
+    -- --asap --no-cache                  options of files replay
 
 In COMMAND, {root} is the folder of the instance: the file /home/u/x of the trace is
 {root}/home/u/x. {instance} is the number of the instance, from 0. The folders are
@@ -126,7 +126,7 @@ impl Args {
         let instances = folders.instances;
         let root = if instances == 1 { folders.of(0) } else { folders.top.clone() };
         command.arg(&self.trace).arg("--root").arg(root).args(&self.replay);
-        if !self.replay.iter().any(|word| word.starts_with("--timing")) {
+        if !self.replay.iter().any(|word| word.starts_with("--timing") || word == "--asap") {
             command.args(["--timing", "diff"]);
         }
         command.args(["--instances", &instances.to_string(), "--json", "--output"]);

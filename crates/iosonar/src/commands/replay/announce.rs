@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use iosonar_device::Device;
 use iosonar_replay::address::device_map::device_label;
-use iosonar_replay::device::Device;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::{DeviceId, SECTOR_BYTES};
 

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use iosonar_pacing::Stop;
+use iosonar_pacing::fidelity::FAITHFUL_PCT;
+use iosonar_pacing::host::isolation::Isolation;
 use iosonar_replay::config::options::Options;
-use iosonar_replay::host::isolation::Isolation;
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::result::fidelity::FAITHFUL_PCT;
 use iosonar_replay::run::calibrate::{Step, measure, search};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
     let isolation =
-        if options.issuing.isolate.is_empty() { None } else { Some(Isolation::apply(&options.issuing.isolate)?) };
+        if options.pacing.isolate.is_empty() { None } else { Some(Isolation::apply(&options.pacing.isolate)?) };
     for change in isolation.iter().flat_map(Isolation::changes) {
         status!("isolation: {change}");
     }

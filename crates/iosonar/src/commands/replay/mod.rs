@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use iosonar_pacing::Stop;
+use iosonar_pacing::progress::Progress;
 use iosonar_replay::config::options::Options;
-use iosonar_replay::issuer::Stop;
-use iosonar_replay::result::completion_log::Progress;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::run_info::Statistics;
 use iosonar_workload::library;
@@ -129,7 +129,7 @@ fn once(
     format: ProgressFormat,
     series: &mut repeat::Series,
 ) -> Result<Statistics> {
-    let is_alone = options.modes.repeat == 1;
+    let is_alone = options.pacing.repeat == 1;
     let progress = Arc::new(Progress::default());
     let lines = (format == ProgressFormat::Json).then(|| Lines::start(&progress, options.has_deadlines()));
     options.issuing.kept_wait = series.wait;
@@ -140,7 +140,9 @@ fn once(
     if let Some(lines) = &lines {
         lines.expect(prepared.duration());
     }
-    let bar = lines.is_none().then(|| watch::Bar::start(&progress, prepared.expected_rows(), prepared.duration()));
+    let bar = lines
+        .is_none()
+        .then(|| watch::Bar::start(&progress, prepared.expected_rows(), prepared.duration(), watch::REQUESTS));
     let finished = prepared.run(&progress)?;
     drop(lines);
     if let Some(bar) = bar {

@@ -15,25 +15,34 @@ use crate::human;
 use crate::usage::misuse;
 
 /// Endings of results' names, the longest first.
-const ENDINGS: [&str; 4] = [".replay.parquet", ".replay.gz", ".replay.zst", ".replay"];
+const ENDINGS: [&str; 5] = [".calls-run.parquet", ".replay.parquet", ".replay.gz", ".replay.zst", ".replay"];
 
 /// The options of each run. One run keeps the result's name, several number it.
 pub fn each(options: Options) -> Result<Vec<Options>> {
-    let times = options.modes.repeat;
+    let times = options.pacing.repeat;
     if times == 1 {
         return Ok(vec![options]);
     }
     if options.is_piped() {
         misuse!("--repeat cannot reread a pipe: name a file as the load");
     }
-    let outputs = names(&options.output, times);
-    // Fail before the first run, not hours later.
-    if let Some(existing) = outputs.iter().find(|output| output.exists() && !options.result.overwrite) {
-        bail!("{} exists; name other results with --output, or replace them with --overwrite", existing.display());
-    }
+    let outputs = outputs(&options.output, times, options.result.overwrite)?;
     let runs: Vec<_> = outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect();
     runs.iter().try_for_each(checks::check)?;
     Ok(runs)
+}
+
+/// The result of each run. One run keeps the name, several number it.
+pub fn outputs(output: &Path, times: u32, overwrite: bool) -> Result<Vec<PathBuf>> {
+    if times == 1 {
+        return Ok(vec![output.to_owned()]);
+    }
+    let outputs = names(output, times);
+    // Fail before the first run, not hours later.
+    if let Some(existing) = outputs.iter().find(|output| output.exists() && !overwrite) {
+        bail!("{} exists; name other results with --output, or replace them with --overwrite", existing.display());
+    }
+    Ok(outputs)
 }
 
 /// `sdb.replay.parquet` three times is `sdb.1.replay.parquet` to `sdb.3.replay.parquet`.

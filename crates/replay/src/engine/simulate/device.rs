@@ -10,6 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use iosonar_pacing::Result;
 use iosonar_trace::Nanos;
 
 use super::asymmetry::Asymmetry;
@@ -26,7 +27,6 @@ use super::stall::Stall;
 use super::unwritten::Unwritten;
 use super::write_cache::WriteCache;
 use crate::engine::service::{Distribution, ServiceTimes};
-use crate::error::Result;
 
 /// Computes when requests complete.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use iosonar_pacing::Result;
 use iosonar_trace::params::{did_you_mean, parse_count};
 use iosonar_trace::{small_file, system_text};
 use serde::{Serialize, Serializer};
@@ -12,7 +13,6 @@ use super::description::Description;
 use super::device::Device;
 use super::presets::PRESETS;
 use crate::engine::service::Distribution;
-use crate::error::Result;
 
 /// The simulated device of `--simulate`.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,12 +1,12 @@
 //! The engine with simulated devices, without the loop.
 
+use iosonar_pacing::clock::Virtual;
 use iosonar_trace::{Flags, Op};
 
 use super::presets::PRESETS;
 use super::simulation::Simulation;
 use super::*;
 use crate::engine::mock::Time;
-use crate::schedule::clock::Virtual;
 
 fn read(slot: u32, key: u64, block: u64) -> Io<'static> {
     Io { slot, key, target: 0, op: Op::Read, flags: Flags::NONE, offset: block * 4096, length: 4096, buffer: None }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use iosonar_device::geometry::Geometry;
 use iosonar_workload::filament::{Ask, Asks, Event, Filament, Overrun, Runtime};
 
 use super::*;
 use crate::address::device_map::DeviceMap;
-use crate::address::placement::Geometry;
 use crate::address::router::Routes;
-use crate::config::target::Rules;
+use crate::address::router::Rules;
 use crate::pipeline::program::{EarlyEnd, ProgramInput};
 
 fn ask(sector: u64, op: Op) -> Ask {

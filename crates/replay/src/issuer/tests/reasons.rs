@@ -1,11 +1,13 @@
 //! Reasons of delays: the same in each way of waiting, and a stall of the replayer is never the device's.
 
+use iosonar_pacing::fidelity::{Beside, Fidelity, LATE, of_closed_loop};
+use iosonar_pacing::idle::{BlockingWait, Hybrid, Sleep, Spin, Turn, Waiter};
 use iosonar_trace::run_info::{Cause, Verdict};
 
 use super::*;
-use crate::result::fidelity::{Beside, Fidelity, Issue, LATE, of_closed_loop};
+use crate::result::delays::delay_of;
 
-/// As [`VirtualIdle`](crate::pipeline::inline_stages::VirtualIdle) without other stages.
+/// As [`VirtualIdle`](crate::run::inline_stages::VirtualIdle) without other stages.
 struct VirtualTime;
 
 impl<T: Target> Idle<T> for VirtualTime {
@@ -76,9 +78,8 @@ impl World {
         assert_eq!(done.len(), self.times.len());
         let mut fidelity = Fidelity::default();
         std::iter::from_fn(|| stalled.pop().ok()).for_each(|stall| fidelity.add_stall(0, stall));
-        for done in &done {
-            fidelity.add(&done.record, Issue { issuer: 0, is_late_by_load: done.is_late_by_load });
-        }
+        let delays = done.iter().filter_map(|done| delay_of(&done.record, done.is_late_by_load));
+        delays.for_each(|delay| fidelity.add(&delay, 0));
         let rows = by_request(done.into_iter().map(|done| done.record).collect());
         let mut verdict = fidelity.verdict_of(true, &Beside { burst: counters.burst, other_io: None }).unwrap();
         if pace != Pace::Timed {
@@ -266,7 +267,9 @@ impl Target for HandsOver {
         let completion = self.0.reap()?;
         Some(Completion { issued: Some(self.1.now() - Nanos(SERVICE)), ..completion })
     }
+}
 
+impl Waiter for HandsOver {
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         self.0.wait(timeout)
     }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::idle::{Turn, Waiter};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -11,7 +13,6 @@ use super::*;
 use crate::issuer::SharedWith;
 use crate::issuer::conflicts::Range;
 use crate::pipeline::sharding::{Outputs, Shards, SharedRequests};
-use crate::schedule::clock::Monotonic;
 
 /// The ends of extents are multiples of this.
 const EXTENT: u64 = 8192;
@@ -79,7 +80,9 @@ impl Target for AnyOrder {
         self.world.lock().unwrap().in_flight.remove(&request);
         Some(Completion { slot, result, issued: None })
     }
+}
 
+impl Waiter for AnyOrder {
     fn wait(&mut self, _: Nanos) -> io::Result<()> {
         thread::yield_now();
         Ok(())

@@ -19,5 +19,5 @@ pub mod shards;
 pub mod shared;
 
 pub use outputs::Outputs;
-pub use shards::{MAX_ISSUERS, Shards};
-pub use shared::{Role, Share, SharedRequests};
+pub use shards::Shards;
+pub use shared::SharedRequests;

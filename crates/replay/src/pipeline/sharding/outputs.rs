@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rtrb::{Producer, PushError};
 
 use super::shards::Shards;
-use super::shared::{Role, Share, SharedRequests};
-use crate::pipeline::io::PreparedIo;
+use super::shared::SharedRequests;
+use crate::io::PreparedIo;
+use crate::io::{Role, Share};
 
 /// Passes each request to its loop, and guards of shared requests to the others. All queues keep the order.
 pub enum Outputs {

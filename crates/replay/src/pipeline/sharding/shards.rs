@@ -1,16 +1,15 @@
 //! Which loop issues a request.
 
-use crate::pipeline::io::PreparedIo;
+use iosonar_pacing::in_flight::MAX_LOOPS;
 
-/// The highest number of loops: a set of loops is a `u64`.
-pub const MAX_ISSUERS: usize = 64;
+use crate::io::PreparedIo;
 
 /// Extents of 4 MiB, as log2 of sectors: long enough that few requests cross an end, as 0.1 % of those of 4 KiB and 3 % of
 /// those of 128 KiB, and short enough that all loops have requests of a sequential load that is prepared 4096 requests
 /// ahead.
 const EXTENT_BITS: u32 = 13;
 
-/// A set of loops.
+/// A set of loops: a bit for each of [`MAX_LOOPS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopSet(u64);
 
@@ -54,7 +53,7 @@ pub enum Shards {
 impl Shards {
     /// The division for this many loops: by target, unless there are fewer targets than loops.
     pub fn new(issuers: usize, targets: usize) -> Self {
-        debug_assert!((1..=MAX_ISSUERS).contains(&issuers));
+        debug_assert!((1..=MAX_LOOPS).contains(&issuers));
         if targets >= issuers { Self::ByTarget { issuers } } else { Self::ByExtent { issuers } }
     }
 
@@ -85,7 +84,7 @@ impl Shards {
         let (first, last) = (io.sector.0 >> EXTENT_BITS, (io.sector.0 + io.sectors.0.max(1) - 1) >> EXTENT_BITS);
         // Each group of as many extents as there are loops has an extent of every loop.
         if last - first >= 2 * issuers as u64 {
-            return LoopSet(u64::MAX >> (MAX_ISSUERS - issuers));
+            return LoopSet(u64::MAX >> (MAX_LOOPS - issuers));
         }
         LoopSet((first..=last).fold(0, |set, extent| set | 1 << loop_of(issuers, io.target, extent)))
     }
@@ -106,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pipeline::io::testing::write;
+    use crate::io::testing::write;
 
     const EXTENT: u64 = 1 << EXTENT_BITS;
 

@@ -17,36 +17,6 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 /// Shared requests that can be on their way or in flight at a time. Preparation waits for more.
 const STATES: usize = 1024;
 
-/// The part of a loop in a shared request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Issues it.
-    Owner,
-    /// Keeps conflicting requests of its loop apart from it.
-    Guard,
-    /// A guard that has agreed and holds the head of its queue.
-    AgreedGuard,
-}
-
-/// A loop's side of a shared request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// Index of its state.
-    pub state: u16,
-    /// The part of this loop.
-    pub role: Role,
-    /// The loop that issues it.
-    pub owner: u8,
-}
-
-impl Share {
-    /// Whether it is never issued by this loop.
-    #[inline]
-    pub fn is_guard(&self) -> bool {
-        self.role != Role::Owner
-    }
-}
-
 /// What held a guard back, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Met(u32);

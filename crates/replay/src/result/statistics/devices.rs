@@ -1,10 +1,10 @@
 //! Statistics of each device of the load.
 
+use iosonar_pacing::histogram::Times;
 use iosonar_trace::run_info::DeviceStatistics;
 use iosonar_trace::{DeviceId, IoResult, Outcome};
 
 use super::inputs::StatisticsInputs;
-use crate::result::histogram::Times;
 
 /// Counts the rows of one device.
 #[derive(Clone, Debug)]

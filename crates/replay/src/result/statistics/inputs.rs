@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use iosonar_device::geometry::Geometry;
 use iosonar_trace::DeviceId;
 
 use crate::address::device_map::DeviceMap;
-use crate::address::placement::Geometry;
 use crate::advice::remedies::OtherIo;
 use crate::issuer::LoopCounters;
 use crate::pipeline::prepare::PrepareStats;

@@ -3,6 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+use iosonar_device::discarded::Discarded;
+use iosonar_device::geometry::Geometry;
+use iosonar_pacing::Stop;
+use iosonar_pacing::buffers::Pool;
+use iosonar_pacing::stalls::StallMonitor;
 use iosonar_trace::run_info::{Finding, FindingKind, Pass};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use proptest::prelude::*;
@@ -10,14 +15,11 @@ use rtrb::RingBuffer;
 
 use super::load::write;
 use super::store::{Fault, Plan, Store};
-use crate::address::placement::Geometry;
-use crate::device::discarded::Discarded;
 use crate::engine::Io;
 use crate::engine::mock::{SkipToNextEvent, Time};
+use crate::io::PreparedIo;
 use crate::issuer::conflicts::{Policy, Strong};
-use crate::issuer::{IssueRules, Issuer, IssuerParts, Limits, Pace, Rereader, StallMonitor, Stop};
-use crate::pipeline::buffers::Pool;
-use crate::pipeline::io::PreparedIo;
+use crate::issuer::{IssueRules, Issuer, IssuerParts, Limits, Pace, Rereader};
 use crate::verify::Verify;
 use crate::verify::checker::Checker;
 use crate::verify::final_pass::{FinalPass, FinalPassProgress};

@@ -2,7 +2,7 @@
 
 use iosonar_trace::{Nanos, Op, Sector, Sectors};
 
-use crate::pipeline::io::PreparedIo;
+use crate::io::PreparedIo;
 
 /// A write with deadline 0.
 pub fn write(sequence_number: u64, sector: u64, sectors: u64) -> PreparedIo {

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use iosonar_pacing::buffers::Arena;
+use iosonar_pacing::clock::Clock;
+use iosonar_pacing::idle::Waiter;
 use iosonar_trace::{Nanos, Op};
 
 use crate::engine::mock::Time;
 use crate::engine::{Completion, Io, Target};
-use crate::pipeline::buffers::Arena;
-use crate::schedule::clock::Clock;
 
 /// How the store performs a request.
 #[derive(Clone, Debug)]
@@ -236,7 +237,9 @@ impl Target for Store<'_> {
         self.end(&in_flight);
         Some(completion)
     }
+}
 
+impl Waiter for Store<'_> {
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
         let until = self.time.now().0 + timeout.0;
         let next = self.in_flight.keys().next().map_or(until, |(at, _)| (*at).min(until));

@@ -1,11 +1,11 @@
 //! The checker with arbitrary overlaps, compared with the definition of the allowed content.
 
+use iosonar_pacing::buffers::Pool;
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use proptest::prelude::*;
 
 use super::load::write;
-use crate::pipeline::buffers::Pool;
-use crate::pipeline::io::{CompletedIo, PreparedIo};
+use crate::io::{CompletedIo, PreparedIo};
 use crate::verify::checker::Checker;
 use crate::verify::header::write_header;
 

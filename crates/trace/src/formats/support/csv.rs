@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 
 use crate::formats::format::Opened;
+use crate::formats::support::lines::open_lines;
 use crate::io::input::Input;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
 use crate::model::units::{Nanos, SECTOR_BYTES};
-use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, open_lines, recognise_lines, separated};
+use crate::rows::{Context, LineFormat, Parsed, TOO_FAR, TOO_LATE, Zero, recognise_lines, separated};
 use crate::text::human;
 use crate::text::number::{NumberError, decimal, span, whole};
 

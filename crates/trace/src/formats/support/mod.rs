@@ -6,6 +6,7 @@ pub(crate) mod arbitrary;
 pub(crate) mod check;
 pub(crate) mod csv;
 pub(crate) mod left_out;
+pub(crate) mod lines;
 pub(crate) mod losses;
 pub(crate) mod numbering;
 pub(crate) mod request_events;

@@ -1,0 +1,203 @@
+"""Compares runs, of requests or of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iosonar.diagrams.comparison import ROLES, Side, changes, curves
+from iosonar.errors import UsageError
+from iosonar.figures.palette import Theme
+from iosonar.figures.size import PAGE
+from iosonar.library.frames import Frames
+from iosonar.library.run import AnyPath, Run, open_run
+from iosonar.report.compare import RunComparison
+from iosonar.report.compare import compare as compare_runs
+from iosonar.report.compare_calls import compare_calls
+from iosonar.report.compared import Compared, metric_of, numbers
+from iosonar.report.compared import Comparison as Found
+from iosonar.report.condition import Condition, Outcome, judge
+from iosonar.report.output_options import OutputOptions, Written
+from iosonar.study.base import Options
+from iosonar.study.requests import Study
+from iosonar.table import OF_CALLS, OF_REQUESTS
+from iosonar.table.engine import EngineOptions
+from iosonar.table.input_checks import refuse_copies
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.axes import Axes
+
+LETTERS = "ABCDEF"
+
+AnySide = Run | AnyPath | Sequence[AnyPath]
+
+
+def compare(*sides: AnySide, memory: str = "2GiB") -> Comparison:
+    """Compares runs: changes of latency and throughput with 95 % confidence intervals.
+
+    A difference is claimed only with at least three runs on each side.
+
+    Args:
+        sides: Two or more sides; each is a path, several paths of repeated runs, or an open `Run`.
+        memory: The limit of memory for each side, such as `2GiB`.
+
+    Returns:
+        A `Comparison`; close it, or use it in a `with` statement.
+
+    Raises:
+        UserError: A file cannot be read, is no run, or is named twice.
+        UsageError: There are fewer than two sides, too many, or sides of different kinds.
+    """
+    if len(sides) < 2:
+        raise UsageError("compare needs two sides")
+    with ExitStack() as stack:
+        runs = [_opened(side, memory, stack) for side in sides]
+        kinds = OF_CALLS if runs[0].files[0].kind in OF_CALLS else OF_REQUESTS
+        files = [file for run in runs for file in run.files]
+        if other := next((file for file in files if file.kind not in kinds), None):
+            what = "calls" if kinds is OF_CALLS else "requests"
+            raise UsageError(f"{other.path} is {other.kind.words}, not of {what}: make a separate report of it")
+        for run in runs:
+            # Parts of one run are not independent, so they do not count as several runs of a side.
+            refuse_copies(run.files, parts=False)
+        refuse_copies(files)
+        if kinds is OF_CALLS:
+            found: Found = compare_calls([run.files for run in runs], runs[0].spill, EngineOptions(memory), stack)
+        else:
+            found = compare_runs(_sides(runs))
+        return Comparison(runs, found, stack.pop_all())
+
+
+def _opened(side: AnySide, memory: str, stack: ExitStack) -> Run:
+    if isinstance(side, Run):
+        return side
+    paths = [side] if isinstance(side, str | PathLike) else side
+    return stack.enter_context(open_run(*paths, memory=memory))
+
+
+def _sides(runs: Sequence[Run]) -> list[Side]:
+    if len(runs) > len(ROLES):
+        raise UsageError(
+            f"at most {len(ROLES)} sides can be compared, not {len(runs)}; group runs into sides with `vs`"
+        )
+    studies = [run.study for run in runs]
+    return [
+        Side(letter, Study(study.requests, Options(size=PAGE), origin_ns=0))
+        for letter, study in zip(LETTERS, studies, strict=False)
+        if isinstance(study, Study)
+    ]
+
+
+class Comparison(Frames):
+    """Sides compared with the first, A. `iosonar.compare` makes it."""
+
+    def __init__(self, runs: Sequence[Run], found: Found, stack: ExitStack) -> None:
+        self.runs = tuple(runs)
+        self.found = found
+        super().__init__(stack)
+
+    @property
+    def against(self) -> tuple[Compared, ...]:
+        """Each other side against the first: its letter, `differences`, `throughput` and `doubts`.
+
+        Times of differences are in nanoseconds, changes are shares: 0.1 is 10 % more.
+        """
+        return tuple(self.found.against)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, as `iosonar compare` prints it."""
+        return tuple(line for line in self.found.lines() if line)
+
+    def to_arrow(self, *columns: str) -> pa.Table:
+        """A row for each metric of each side; only these columns, if any is named.
+
+        The columns are `side`, `against`, `metric`, `a` and `b` (seconds; of throughput, per second), `change`, `low`
+        and `high` (the 95 % interval; 0.1 is 10 % more) and `finding`.
+        """
+        import pyarrow as pa
+
+        rows = [_row(each, one) for each in self.against for one in each.all]
+        table = pa.Table.from_pylist(rows)
+        return table.select(list(columns)) if columns else table
+
+    def holds(self, condition: str) -> dict[str, str]:
+        """Whether a condition such as `p99 > +10%` holds, for each side by its letter, as with `--fail-if`.
+
+        Returns `holds`, `does not hold`, or why that is undecided. Raises UsageError if it is no condition.
+        """
+        parsed = Condition.parse(condition)
+        outcomes = {each.letter: judge(parsed, each) for each in self.against}
+        return {
+            letter: one.outcome.value + (f": {one.why}" if one.outcome is Outcome.UNDECIDED else "")
+            for letter, one in outcomes.items()
+        }
+
+    def draw(self, name: str = "compare.latency", ax: Axes | None = None, theme: str = "light") -> Axes:
+        """Draws the distributions of latency (`compare.latency`), or their changes (`compare.change`).
+
+        Args:
+            name: The name of the diagram.
+            ax: Axes of a matplotlib figure; without, new ones.
+            theme: `light` or `dark`.
+
+        Raises:
+            UsageError: There is no diagram of that name, or the rows are calls.
+        """
+        from iosonar.figures.with_matplotlib import draw_on, new_axes
+
+        drawn = {}
+        if isinstance(self.found, RunComparison):
+            of = {each.letter: each.differences for each in self.against}
+            figures = (curves(self.found.sides), changes(of, self.found.sides))
+            drawn = {figure.name: figure for figure in figures if figure}
+        if name not in drawn:
+            raise UsageError(f"no diagram is called {name!r}; the diagrams are {', '.join(drawn) or 'on the page'}")
+        axes = ax or new_axes()
+        draw_on(drawn[name], axes, Theme(theme))
+        return axes
+
+    def report(self, directory: AnyPath = ".", *, theme: str | None = None, overwrite: bool = False) -> list[Path]:
+        """Writes the page that `iosonar compare` writes.
+
+        Args:
+            directory: Where to; it must exist.
+            theme: `light` or `dark`; by default the browser's.
+            overwrite: Replace a page of other runs that has the same name.
+
+        Returns:
+            The paths of all files.
+
+        Raises:
+            UserError: A file cannot be written, or is of other inputs.
+        """
+        options = OutputOptions(Path(directory), theme=Theme(theme) if theme else None, overwrite=overwrite)
+        return [path for done in self.write(options) for path in done.paths]
+
+    def write(self, options: OutputOptions) -> Iterator[Written]:
+        """Writes the page. Yields its files, and diagrams that are not drawn with the reason."""
+        return self.found.write(options)
+
+    def _repr_html_(self) -> str:
+        """The differences as tables, for notebooks."""
+        sentences = "".join(f"<p>{escape(text)}</p>" for text in self.sentences)
+        return sentences + "".join(_html(each) for each in self.against)
+
+
+def _row(each: Compared, one: Any) -> dict[str, Any]:
+    found = numbers(one)
+    a, b = (one.a_ns / 1e9, one.b_ns / 1e9) if "a_ns" in found else (found.get("a_per_s"), found.get("b_per_s"))
+    change = {name: found[name] for name in ("change", "low", "high")}
+    sides = {"side": each.letter, "against": each.first_letter, "metric": metric_of(one)}
+    return {**sides, "a": a, "b": b, **change, "finding": str(one.finding)}
+
+
+def _html(each: Compared) -> str:
+    head = "".join(f"<th>{escape(text)}</th>" for text in each.columns)
+    rows = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in each.rows)
+    return f"<table><tr>{head}</tr>{rows}</table>"

@@ -1,0 +1,302 @@
+"""A load, a run, or calls to files as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iosonar import units
+from iosonar.errors import UserError
+from iosonar.figures.model import Empty, Figure
+from iosonar.figures.numbers import DataFormat
+from iosonar.figures.palette import Theme
+from iosonar.figures.size import PAGE, Size
+from iosonar.library.frames import Frames
+from iosonar.library.studies import check_files, study_of
+from iosonar.report.output_options import OutputOptions, ReportFormat, Written
+from iosonar.report.selection import Selection, diagrams_of
+from iosonar.study.base import BaseStudy, Options
+from iosonar.study.calls import CallStudy
+from iosonar.study.judgement import Judgement, judgement_of, judgement_of_calls
+from iosonar.study.requests import Study
+from iosonar.study.scaling import ScaleStudy
+from iosonar.study.summary import Summary, summary_of, summary_of_calls
+from iosonar.table import Kind, SourceFile, open_files
+from iosonar.table.engine import EngineOptions, parse_engine
+from iosonar.table.footer import Footer
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    from matplotlib.axes import Axes
+
+AnyPath = str | PathLike[str]
+
+
+def open_run(
+    *paths: AnyPath,
+    device: str = "",
+    each_device: bool = False,
+    bad_latency_s: float = 5.0,
+    bad_delay_s: float = 10.0,
+    bad_count: int = 1,
+    window_s: float | None = None,
+    windows_s: Sequence[float] = Options.windows_s,
+    blocks: AnyPath | None = None,
+    graphs: Sequence[AnyPath] = (),
+    memory: str = "2GiB",
+    engine: str = "duckdb",
+) -> Run:
+    """Opens a load, a run, a trace of calls or a run of calls, in any format that `iosonar info` knows.
+
+    Several files of requests are parts of one run, and one table. A trace of calls and runs of it stand side by side.
+
+    Args:
+        paths: The files.
+        device: Only this device, such as `sdb`, `/dev/sdb` or `HOST:/dev/sdb`.
+        each_device: Whether series of diagrams are devices instead of reads and writes.
+        bad_latency_s: The limit of latency in seconds: a longer one makes the verdict bad.
+        bad_delay_s: The same for delays.
+        bad_count: So many beyond a limit make the verdict bad.
+        window_s: The window of throughput in seconds; by default it depends on the duration.
+        windows_s: The windows of working sets in seconds; infinity is everything so far.
+        blocks: With a trace of calls: a recording of block devices made at the same time.
+        graphs: With calls: graphs of orders, as `iosonar files order --format tsv` writes them.
+        memory: The limit of memory, such as `2GiB`; what exceeds it spills to TMPDIR.
+        engine: `duckdb`, or `spark` or `spark=URL` for requests.
+
+    Returns:
+        A `Run`; close it, or use it in a `with` statement, to free memory and temporary files.
+
+    Raises:
+        UserError: A file cannot be read, is damaged or of another kind, or files are copies of one run.
+        UsageError: The files cannot be opened together, or an argument is wrong.
+    """
+    options = Options(
+        bad_latency_s,
+        bad_delay_s,
+        bad_count,
+        window_s,
+        tuple(windows_s),
+        each_device=each_device,
+        device=device,
+        graphs=tuple(map(Path, graphs)),
+    )
+    kind, url = parse_engine(engine)
+    resources = EngineOptions(memory, kind=kind, url=url)
+    with ExitStack() as stack:
+        named = [*map(Path, paths), *([Path(blocks)] if blocks else [])]
+        files, spill = stack.enter_context(open_files(named))
+        load = files[-1] if blocks else None
+        opened = files[:-1] if blocks else files
+        check_files(opened, options, load)
+        return Run(opened, spill, options, resources, load, stack.pop_all())
+
+
+class Run(Frames):
+    """Files opened together: requests of a load or of a run, or calls. `iosonar.open` makes it.
+
+    Nothing is computed before it is asked for, and everything once.
+    """
+
+    def __init__(
+        self,
+        files: tuple[SourceFile, ...],
+        spill: Path,
+        options: Options,
+        resources: EngineOptions,
+        blocks: SourceFile | None,
+        stack: ExitStack,
+    ) -> None:
+        self.files, self.spill = files, spill
+        self._opening = (options, resources, blocks)
+        self._stack = stack
+        super().__init__(stack)
+
+    @cached_property
+    def study(self) -> BaseStudy:
+        """What diagrams are drawn of. Raises UsageError if there is no such device or a window is too short."""
+        return study_of(self.files, self.spill, *self._opening, self._stack)
+
+    @property
+    def info(self) -> Footer:
+        """How the first file was made: load or trace, options, machine, targets and statistics.
+
+        Its fields are those of docs/schema.md, with times in nanoseconds and sizes of devices in sectors of 512 bytes;
+        what the file does not say is None, 0 or empty.
+        """
+        return self.files[0].footer
+
+    @property
+    def table(self) -> ir.Table:
+        """All rows as an Ibis table: the columns of docs/schema.md, and derived ones. Times are in nanoseconds.
+
+        Derived are, of requests: `source` (the number of the file), `place` (the row in it), `delay_ns`, `latency_ns`
+        and `not_held_back`; of calls: `family`, `bytes`, `has_failed` and `is_mismatch`.
+
+        Raises UserError for several files of calls, which have no common table.
+        """
+        study = self.study
+        if isinstance(study, Study):
+            return study.requests.table
+        if isinstance(study, CallStudy) and study.is_single:
+            return study.first.calls.table
+        if isinstance(study, ScaleStudy):
+            return study.table
+        raise UserError("several files of calls have no common table: open them one by one")
+
+    @property
+    def summary(self) -> Summary:
+        """The key numbers, in seconds, bytes and rates per second. Of several files of calls, those of the first.
+
+        Raises UserError for a table of several instances.
+        """
+        study = self.study
+        if isinstance(study, Study):
+            return summary_of(study)
+        if isinstance(study, CallStudy):
+            return summary_of_calls(study.first)
+        raise UserError(f"{self.files[0].path} is {self.files[0].kind.words}: it has no summary")
+
+    @property
+    def verdict(self) -> Judgement:
+        """Whether the run was good: `grade`, `reasons`, `doubt`, and all `checks`, as in NAME.verdict.json.
+
+        Of several files of calls, the verdict on the last. Raises UserError for a load, which has no results.
+        """
+        study = self.study
+        if isinstance(study, Study) and study.requests.is_run:
+            return judgement_of(study)
+        if isinstance(study, CallStudy):
+            return judgement_of_calls(study.sides[-1])
+        raise UserError(f"{self.files[0].path} is {self.files[0].kind.words}: there is no verdict on it")
+
+    @property
+    def diagrams(self) -> tuple[str, ...]:
+        """The names of all diagrams that can be drawn of such files, the most interesting first."""
+        selection = Selection(static=True, dynamic=True, verbose=True)
+        return tuple(diagram.name for diagram in diagrams_of(self.study, selection))
+
+    def figure(self, name: str, size: str | Size = "1200x800") -> Figure:
+        """A diagram as data: axes, layers, legend and notes.
+
+        Args:
+            name: The name of the diagram, as in `diagrams`.
+            size: The size in pixels for which it is computed, such as `1200x800`.
+
+        Raises:
+            UsageError: There is no diagram of that name.
+            UserError: There is nothing to draw; the message is the reason.
+        """
+        wanted = Size.parse(size) if isinstance(size, str) else size
+        (diagram, *_) = diagrams_of(self.study, Selection(only=(name,)))
+        found = diagram.build(self.study.sized(wanted))
+        if isinstance(found, Empty):
+            raise UserError(f"{found.name} not drawn: {found.reason}")
+        return found
+
+    def draw(self, name: str, ax: Axes | None = None, theme: str = "light") -> Axes:
+        """Draws a diagram on the axes of a matplotlib figure; without axes, on new ones.
+
+        Args:
+            name: The name of the diagram, as in `diagrams`.
+            ax: Where to draw.
+            theme: `light` or `dark`.
+
+        Returns:
+            The axes; both are in the unit of their label, times in seconds.
+
+        Raises:
+            UsageError: There is no diagram of that name.
+            UserError: There is nothing to draw; the message is the reason.
+        """
+        from iosonar.figures.with_matplotlib import draw_on, new_axes
+
+        figure = self.figure(name)
+        axes = ax or new_axes()
+        draw_on(figure, axes, Theme(theme))
+        return axes
+
+    def report(
+        self,
+        directory: AnyPath = ".",
+        format: str = "html",  # noqa: A002
+        *,
+        only: Sequence[str] = (),
+        static: bool = False,
+        dynamic: bool = False,
+        verbose: bool = False,
+        size: str = "1200x800",
+        theme: str | None = None,
+        data: str | None = None,
+        overwrite: bool = False,
+    ) -> list[Path]:
+        """Writes what `iosonar report` writes: a page, or a picture of each diagram, and the verdict on a run.
+
+        Args:
+            directory: Where to; it must exist.
+            format: `html` for a page, `png` or `svg` for pictures.
+            only: Names of diagrams or families; by default those that fit a load, or a run.
+            static: Add the diagrams of a load.
+            dynamic: Add the diagrams of a run.
+            verbose: Add the diagrams of the replayer.
+            size: The size of pictures in pixels, or `4k`.
+            theme: `light` or `dark`; by default light for pictures, the browser's for a page.
+            data: Also write the numbers of each diagram, as `csv` or `parquet`.
+            overwrite: Replace pages and pictures of other inputs that have the same names.
+
+        Returns:
+            The paths of all files.
+
+        Raises:
+            UsageError: There is no diagram of a name.
+            UserError: A file cannot be written, or is of other inputs.
+        """
+        output = OutputOptions(
+            Path(directory),
+            ReportFormat(format),
+            Theme(theme) if theme else None,
+            DataFormat(data) if data else None,
+            overwrite=overwrite,
+        )
+        selection = Selection(static, dynamic, verbose, tuple(only))
+        return [path for done in self.write(selection, output, Size.parse(size)) for path in done.paths]
+
+    def write(self, selection: Selection, output: OutputOptions, size: Size) -> Iterator[Written]:
+        """Writes a report. Yields the files of each diagram as they are written, or why it is not drawn."""
+        from iosonar.report.formats import write_report
+        from iosonar.report.verdict import write_verdict
+
+        study = self.study.sized(PAGE if output.format is ReportFormat.HTML else size)
+        yield from write_report(study, diagrams_of(study, selection), output)
+        if isinstance(study, Study) and study.requests.is_run:
+            path = output.folder / f"{study.stem}.verdict.json"
+            write_verdict(judgement_of(study), path)
+            yield Written("verdict", (path,))
+
+    def __repr__(self) -> str:
+        return f"<{self.files[0].kind.words} {', '.join(file.path for file in self.files)}>"
+
+    def _repr_html_(self) -> str:
+        """The key numbers and the verdict, for notebooks."""
+        names = ", ".join(file.name for file in self.files)
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._lines())
+        return f"<table><caption>{escape(names)}</caption>{rows}</table>"
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        yield "kind", self.files[0].kind.words
+        if not isinstance(self.study, Study | CallStudy):
+            return
+        found = self.summary
+        yield found.noun, f"{found.rows:,}"
+        yield "duration", units.span(found.seconds)
+        yield "rate", f"{units.count(found.rate_per_s)} {found.noun}/s, {units.transferred(found.bytes_per_s)}/s"
+        if found.latency.count:
+            times = (("p50", found.latency.p50_s), ("p99", found.latency.p99_s), ("max", found.latency.max_s))
+            yield "latency", ", ".join(f"{name} {units.span(value)}" for name, value in times)
+        if not {Kind.REPLAY, Kind.CALLS_RUN}.isdisjoint(file.kind for file in self.files):
+            yield "verdict", "; ".join((self.verdict.grade, *self.verdict.reasons.values()))

@@ -1,0 +1,136 @@
+"""The comparison of one side with the first, whatever the rows are: changes with confidence intervals, and doubts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from iosonar import units
+from iosonar.quantities.difference import THROUGHPUT, Difference, Pairing, RateDifference, runs_to_decide
+from iosonar.report.output_options import OutputOptions, Written
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One side against the first, by their letters. Runs of either side are named as `NAME of LETTER`."""
+
+    first_letter: str
+    letter: str
+    differences: list[Difference]
+    """Changes of the percentiles and of the mean of latency, or of response times."""
+    throughput: RateDifference | None
+    pairing: Pairing
+    same_load: bool
+    """Whether all runs replayed the same load in the same way."""
+    unfaithful: tuple[str, ...]
+    """Runs that were not faithful: their times say nothing about the storage."""
+    unknown: tuple[str, ...]
+    """Runs that may have been unfaithful."""
+    fakes: tuple[str, ...]
+    """Runs that did no I/O."""
+    unfilled: tuple[str, ...]
+    """Runs whose target was not filled, as their reads show."""
+
+    unit: ClassVar[str] = "IO/s"
+    """Of the throughput."""
+
+    @property
+    def all(self) -> list[Difference | RateDifference]:
+        """All differences; that of the throughput is the last."""
+        return [*self.differences, *([self.throughput] if self.throughput else [])]
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why a difference may not come from the storage, as clauses."""
+        return [
+            *(["a result is fake"] if self.fakes else []),
+            *(["reads returned only zeros"] if self.unfilled else []),
+            *(["a replay was not faithful"] if self.unfaithful else []),
+            *(["it is not known whether a replay was faithful"] if self.unknown else []),
+            *([] if self.same_load else ["the loads differ"]),
+        ]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The header of `rows`."""
+        return ("", self.first_letter, self.letter, "change", "95 % interval", "finding")
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """A row of texts for each difference."""
+        values: list[tuple[Difference | RateDifference, str, str]] = [
+            (one, units.span(one.a_ns / 1e9), units.span(one.b_ns / 1e9)) for one in self.differences
+        ]
+        if rate := self.throughput:
+            a_rate, b_rate = (f"{units.count(value)} {self.unit}" for value in (rate.a_per_s, rate.b_per_s))
+            values.append((rate, a_rate, b_rate))
+        return tuple(
+            (
+                metric_of(one),
+                a,
+                b,
+                change_text(one.change),
+                f"{change_text(one.low)} … {change_text(one.high)}",
+                str(one.finding),
+            )
+            for one, a, b in values
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers for programs; null in place of what is not known."""
+        return {
+            "side": self.letter,
+            "against": self.first_letter,
+            "pairing": self.pairing,
+            "same_load": self.same_load,
+            "unfaithful": list(self.unfaithful),
+            "unknown": list(self.unknown),
+            "fakes": list(self.fakes),
+            "unfilled": list(self.unfilled),
+            "differences": [numbers(one) for one in self.differences],
+            "throughput": numbers(self.throughput) if self.throughput else None,
+        }
+
+
+class Comparison(ABC):
+    """Several sides, each compared with the first."""
+
+    against: tuple[Compared, ...]
+    """The comparison of each other side with the first."""
+
+    @abstractmethod
+    def lines(self) -> Iterator[str]:
+        """What was found, as sentences."""
+
+    @abstractmethod
+    def as_json(self) -> dict[str, Any]:
+        """What was found, for programs."""
+
+    @abstractmethod
+    def write(self, options: OutputOptions) -> Iterator[Written]:
+        """Writes the page."""
+
+
+def metric_of(one: Difference | RateDifference) -> str:
+    """The name of the metric, as in conditions."""
+    return one.metric if isinstance(one, Difference) else THROUGHPUT
+
+
+def change_text(change: float) -> str:
+    """A relative change, for people: +12.3 %."""
+    return units.change(change)
+
+
+def deciding(one: Difference | RateDifference, limit: float = 0.0) -> str:
+    """What narrows an interval that has the limit in it."""
+    runs = runs_to_decide(one, limit)
+    if runs is None:
+        return "the change is too close to the limit for more runs to decide it"
+    return f"about {runs} runs per side would decide it, or longer runs"
+
+
+def numbers(one: Difference | RateDifference) -> dict[str, Any]:
+    """The fields of a difference; null in place of what is not known."""
+    return {name: None if value != value else value for name, value in asdict(one).items()}

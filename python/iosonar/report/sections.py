@@ -1,0 +1,53 @@
+"""Builds pages: draws the diagrams of a study, and puts each into its section."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from iosonar import units
+from iosonar.diagrams import Diagram
+from iosonar.figures.model import Empty, Figure
+from iosonar.quantities.distribution import Distribution
+from iosonar.report.page import Page, Section, Summary, Table
+from iosonar.study.base import BaseStudy
+
+S = TypeVar("S", bound=BaseStudy)
+
+
+def times_row(title: str, values: Distribution, shares: Iterable[float]) -> tuple[str, ...]:
+    """A row of a table of times: the number of values, their mean, these percentiles, and the maximum."""
+    spans = (values.mean, *(values.percentile(share) for share in shares), values.maximum)
+    return (title, f"{values.count:,}", *(units.span(each / 1e9) for each in spans))
+
+
+def page_of(
+    study: S,
+    diagrams: Sequence[Diagram[S]],
+    summary: Summary,
+    words: Mapping[str, tuple[str, str]],
+    section_of: Callable[[Diagram[S]], str],
+    tables: Mapping[str, tuple[Table, ...]],
+    story: Sequence[str] = (),
+) -> Page:
+    """The page. `words` has the sections in their order, each with its title and what it is about.
+
+    Diagrams that `story` names are in that order in their section.
+    """
+    figures: dict[str, list[Figure]] = {section: [] for section in words}
+    empty = []
+    for diagram in diagrams:
+        figure = diagram.build(study)
+        if isinstance(figure, Empty):
+            empty.append(figure)
+        else:
+            figures[section_of(diagram)].append(figure)
+    place = {name: number for number, name in enumerate(story)}
+    for found in figures.values():
+        found.sort(key=lambda figure: place.get(figure.name, len(place)))
+    sections = tuple(
+        Section(name, *words[name], tuple(found), tables.get(name, ()))
+        for name, found in figures.items()
+        if found or tables.get(name)
+    )
+    return Page(summary, sections, tuple(empty))

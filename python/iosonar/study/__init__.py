@@ -1,0 +1,1 @@
+"""A study: files opened together, with what diagrams and pages need of them computed once."""

@@ -1,0 +1,38 @@
+"""Whether latencies and delays stayed within their limits."""
+
+from __future__ import annotations
+
+from iosonar import units
+from iosonar.study.check import About, Check
+from iosonar.study.grades import Grade
+from iosonar.study.requests import DELAY, LATENCY, Measure, Study
+
+
+def bad_latency(study: Study) -> Check:
+    """Whether the storage was fast enough."""
+    return _within(study, LATENCY, is_shown=True)
+
+
+def bad_delay(study: Study) -> Check:
+    """Whether requests were issued soon enough."""
+    return _within(study, DELAY, is_shown=study.has_delays)
+
+
+def _within(study: Study, measure: Measure, *, is_shown: bool) -> Check:
+    found = study.verdict(measure)
+    reason = beyond_limit(found.beyond, found.limit_s, measure)
+    values = {
+        "limit_s": found.limit_s,
+        "beyond": found.beyond,
+        "first_at_s": None if found.first_at_s is None else found.first_at_s + study.origin_ns / 1e9,
+        "max_s": found.maximum_s,
+    }
+    sentence = f"{reason}; the maximum is {units.span(found.maximum_s)}" if is_shown else ""
+    grade = Grade.GOOD if found.passed else Grade.BAD
+    return Check(f"bad_{measure.name}", grade, values, reason, sentence, about=About.TIMES)
+
+
+def beyond_limit(beyond: int, limit_s: float, measure: Measure) -> str:
+    """The number of latencies or delays above their limit: No latency above 5 s."""
+    number = f"{beyond:,}" if beyond else "No"
+    return f"{number} {measure.plural if beyond > 1 else measure.name} above {units.span(limit_s)}"
