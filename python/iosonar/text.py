@@ -52,6 +52,19 @@ def short_name(stem: str) -> str:
     return f"{head}~{hashlib.sha256(name).hexdigest()[:8]}"
 
 
+def joined_names(stems: Sequence[str]) -> str:
+    """One name for several: `old.1-3` for `old.1` to `old.3`, else `a-and-2-more`; shortened."""
+    first = short_name(stems[0])
+    if len(stems) == 1:
+        return first
+    parts = [part for stem in stems if (part := re.fullmatch(r"(.*?)(\d+)", stem))]
+    if len(parts) == len(stems) and len({part[1] for part in parts}) == 1:
+        numbers = [int(part[2]) for part in parts]
+        if numbers == list(range(numbers[0], numbers[0] + len(stems))):
+            return f"{first}-{parts[-1][2]}"
+    return f"{first}-and-{len(stems) - 1}-more"
+
+
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
     if 0xDC80 <= code <= 0xDCFF:

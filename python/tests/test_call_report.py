@@ -65,7 +65,9 @@ def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: py
     printed = capsys.readouterr()
     assert "A (t): 1 trace, 10 calls" in printed.out
     assert "B against A: without 5 calls of A that the runs left out" in printed.out
-    assert "issue_error, compute_error not drawn: with asap timing, calls have no times to keep" in printed.err
+    # The numbers first; what is not drawn is one line.
+    assert printed.err.startswith("not drawn: ") and printed.err.count("\n") == 1
+    assert "issue_error, compute_error (with asap timing, calls have no times to keep)" in printed.err
     page = (tmp_path / "t.compare.html").read_text()
     assert "5 calls of t are left out here" in page
     assert "t: 5 calls of 1 thread on 1 path, recorded over 60" in page
@@ -91,7 +93,7 @@ def test_times_of_strace_and_of_a_replay_are_not_compared(
     assert compare(trace, run, "--out", tmp_path, "--fail-if", "p50 > +10%") == 4
     printed = capsys.readouterr()
     assert "B against A: strace took the times of t, and slowed its calls down: only their results" in printed.out
-    assert "not comparable" in printed.out and "-96.0 %" not in printed.out
+    assert "not comparable" in printed.out and "-9" not in printed.out.replace(str(tmp_path), "")
     assert "not replays of the same trace" not in printed.out
     assert "the times of the two sides cannot be compared" in printed.err
     page = (tmp_path / "t.compare.html").read_text()

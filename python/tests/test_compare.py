@@ -11,13 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from conftest import OpenStudy
 from factory import MS, STATISTICS, S, as_version_1, load_row, run_row, write_load, write_run
 from made_run import made_run
 
 from iosonar.cli.compare import app, sides_of
 from iosonar.diagrams import Options, Study
-from iosonar.diagrams.comparison import Side, delivered, error_bars, over_time
+from iosonar.diagrams.comparison import Side, changes, delivered, error_bars, over_time
 from iosonar.errors import UserError
+from iosonar.figures.model import Line, Steps
+from iosonar.quantities.difference import Difference, Finding
 from iosonar.quantities.distribution import distributions, pooled
 from iosonar.table import open_requests
 
@@ -78,13 +81,26 @@ def test_three_runs_per_side_allow_a_claim(
     # Bins are 0.23 % wide.
     assert re.search(r"slower at p50 \(\+(99\.[5-9]|100\.[0-5]) %\)", capsys.readouterr().out)
     conditions = ("p99 > +150%", "p50 < -10%", "p50 > +99.9%", "throughput < -10%")
-    assert compare(*words, *(word for text in conditions for word in ("--fail-if", text))) == 0
+    assert compare(*words, *(word for text in conditions for word in ("--fail-if", text))) == 4
     message = capsys.readouterr().err.splitlines()
     assert message[0].startswith("p99 > +150% does not hold for B: +") and "(95 % interval" in message[0]
     # The interval is compared with the limit of the condition: it excludes 0, but not this limit.
-    assert message[2].startswith("p50 > +99.9% is not shown for B: +")
+    assert message[2].startswith("p50 > +99.9% is undecided for B: +")
     # The storage kept up with the same load.
     assert "does not hold" in message[3]
+
+
+def test_a_condition_with_its_limit_in_the_interval_is_undecided(
+    runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (*runs["a"], "vs", *runs["b"], "--out", tmp_path, "--overwrite", "--fail-if", "p50 > +99.9%")
+    assert compare(*words) == 4
+    message = capsys.readouterr().err
+    assert re.search(
+        r"^p50 > \+99\.9% is undecided for B: \+\d+\.\d % \(95 % interval \+\d.* … \+1\d\d\.\d %\); ", message
+    )
+    assert "decide it" in message
+    assert compare(*words, "--fail-if", "p50 > +10%") == 3
 
 
 def test_with_another_load_there_is_no_verdict_on_the_storage(
@@ -152,7 +168,7 @@ def test_a_group_compared_with_itself_has_no_difference(
 ) -> None:
     again = [run(tmp_path, f"c{n}", 1 + n / 500) for n in range(3)]
     words = (*runs["a"], "vs", *again, "--out", tmp_path, "--json")
-    assert compare(*words, "--fail-if", "p50 > +0%") == 0
+    assert compare(*words, "--fail-if", "p50 > +0%") == 4
     found = json.loads(capsys.readouterr().out)["comparisons"][0]
     assert found["pairing"] == "paired" and found["pairs"]["median_ratio"] == 1.0
     assert {each["finding"] for each in found["differences"]} == {"no difference shown"}
@@ -299,7 +315,7 @@ def test_values_are_those_of_the_report(
 
 
 def test_intervals_are_bars_at_their_values() -> None:
-    x, y = error_bars(*(np.array(values) for values in ([2.0, 100.0], [5.0, 7.0], [4.0, 6.0], [6.0, 9.0])))
+    x, y = error_bars(np.array([2.0, 100.0]), np.array([5.0, 7.0]), np.array([4.0, 6.0]), np.array([6.0, 9.0]))
     # There is a gap between the bars.
     pieces = [
         part for part in np.split(np.column_stack([x, y]), np.flatnonzero(np.isnan(y))) if np.isfinite(part).any()
@@ -310,6 +326,28 @@ def test_intervals_are_bars_at_their_values() -> None:
     assert upright == [[4, 6], [6, 9]]
     across = {float(part[0, 1]) for part in spans if part[0, 0] != part[1, 0]}
     assert across == {4, 5, 6, 7, 9}
+
+
+def test_an_interval_far_beyond_the_others_ends_with_an_arrow(open_study: OpenStudy) -> None:
+    highs = {"p50": 0.406, "p90": 0.233, "p99": 2.897, "p99.9": 498.059}
+    found = [Difference(metric, 1, 1, 0.1, -0.5, high, Finding.NONE, 3) for metric, high in highs.items()]
+    with open_study([run_row(n, latency=MS) for n in range(10)]) as study:
+        sides = [Side(letter, study) for letter in "AB"]
+        figure = changes({"B": found}, sides)
+        assert figure
+        assert figure.y.high < 800
+        line = figure.layers[0]
+        assert isinstance(line, Line)
+        at_top = line.x[line.y == np.nanmax(line.y)]
+        assert at_top.min() == at_top.max() > 900, "its point"
+        assert "289.7" in f"{np.sort(np.unique(line.y[np.isfinite(line.y)]))}", "whole"
+
+
+def test_equal_throughputs_of_two_sides_are_both_visible(open_study: OpenStudy) -> None:
+    with open_study([run_row(n, scheduled=n * 100 * MS, latency=MS) for n in range(100)]) as study:
+        figure = delivered([Side(letter, study) for letter in "AB"])
+    strokes = [layer.stroke for layer in figure.layers if isinstance(layer, Steps)]
+    assert len(set(strokes)) == 2 and [row.stroke for row in figure.legend.rows] == strokes
 
 
 def test_fake_results_of_a_side_are_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from iosonar.quantities.blocks import BLOCKS, Blocks, of_values, quantiles
 from iosonar.quantities.blocks import rates as block_rates
-from iosonar.quantities.difference import Difference, Finding, Pairing, differences, rate_difference, welch
+from iosonar.quantities.difference import (
+    Difference,
+    Finding,
+    Pairing,
+    differences,
+    rate_difference,
+    runs_to_decide,
+    welch,
+)
 
 REQUESTS = 6000
 
@@ -35,6 +43,18 @@ def run(
 
 def of(found: list[Difference], metric: str) -> Difference:
     return next(each for each in found if each.metric == metric)
+
+
+def test_the_number_of_runs_that_would_decide_follows_the_width() -> None:
+    def needed(change: float, low: float, high: float, limit: float = 0.1) -> int | None:
+        return runs_to_decide(Difference("p99", 1e5, 1e5, change, low, high, Finding.NONE, 3), limit)
+
+    assert needed(0.30, 0.05, 0.60) == 4
+    assert needed(0.30, -0.20, 1.10) == 14
+    assert needed(-0.333, -0.886, 1.753) == 14
+    assert needed(0.096, -0.721, 2.897) is None
+    # On both sides of the limit.
+    assert needed(0.0, -0.3, 0.4) == needed(0.21, -0.1358, 0.7286) == 20
 
 
 def test_quantiles_are_those_of_the_sorted_values() -> None:

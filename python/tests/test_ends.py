@@ -174,7 +174,7 @@ def test_no_room_for_temporary_files(run: Path, tmp_path: Path, small_disk: Path
 def test_a_report_never_replaces_an_input(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a.replay.parquet", made_run(200, seconds=1))
     # The output for a diagram's data is an input of the report.
-    also = tmp_path / "a+1.g01.latency.realtime.parquet"
+    also = tmp_path / "a-and-1-more.g01.latency.realtime.parquet"
     other = write_run(tmp_path / "b.replay.parquet", made_run(200, seconds=1, seed=2))
     also.symlink_to(other)
     before = other.read_bytes()

@@ -158,7 +158,7 @@ def test_runs_are_compared(tmp_path: Path) -> None:
         found = {row["metric"]: row for row in compared.to_arrow().to_pylist()}
         assert found["p50"]["b"] == pytest.approx(0.002, rel=0.05) and found["p50"]["side"] == "B"
         assert "<table>" in compared._repr_html_()
-        assert [each.name for each in compared.report(tmp_path)] == ["a1+2.compare.html"]
+        assert [each.name for each in compared.report(tmp_path)] == ["a1-3.compare.html"]
     with pytest.raises(iosonar.UsageError, match="compare needs two sides"):
         iosonar.compare(tmp_path / "a1.replay.parquet")
 

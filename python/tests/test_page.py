@@ -80,6 +80,16 @@ def test_the_page_makes_no_network_requests(opened: Opened, written: Path) -> No
     assert any("Content Security Policy" in error for error in opened.errors)
 
 
+def test_the_first_drawing_is_complete_at_the_load_event(browser: Browser, written: Path) -> None:
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    page.add_init_script(
+        """addEventListener("load", () => { window.at_load = document.documentElement.dataset.ready; });"""
+    )
+    page.goto(written.as_uri(), timeout=90_000)
+    assert page.evaluate("window.at_load") == "yes"
+    page.context.close()
+
+
 def test_the_summary_describes_the_run(opened: Opened) -> None:
     banners = opened.page.locator(".banner").all_inner_texts()
     assert "Replay" in banners[0], "the replay's own fidelity comes first"

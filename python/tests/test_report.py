@@ -10,6 +10,7 @@ from made_run import made_run
 from iosonar.cli.report import app
 from iosonar.errors import UsageError
 from iosonar.table.engine import memory_bytes
+from iosonar.text import joined_names
 
 
 def report(*words: object) -> int:
@@ -172,3 +173,17 @@ def test_a_page_that_does_not_say_what_it_shows_is_kept(tmp_path: Path, capsys: 
     assert report(run, "--out", tmp_path) == 1
     assert page.read_text() == "mine" and not (tmp_path / "x.verdict.json").exists()
     assert "not known to be of this input" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("stems", "expected"),
+    [
+        (["old.1", "old.2", "old.3"], "old.1-3"),
+        (["run.08", "run.09", "run.10"], "run.08-10"),
+        (["old.1", "old.3"], "old.1-and-1-more"),
+        (["a", "b", "c"], "a-and-2-more"),
+        (["a"], "a"),
+    ],
+)
+def test_several_runs_have_a_name_that_says_which(stems: list[str], expected: str) -> None:
+    assert joined_names(stems) == expected

@@ -112,6 +112,28 @@ def test_not_faithful_is_stated_once(open_study: OpenStudy) -> None:
         assert summary(study).banners[-1].text == "The disk was busy; `iosonar x` shows why."
 
 
+def test_a_percentile_of_discards_says_so(open_study: OpenStudy) -> None:
+    rows = [run_row(n, scheduled=n * MS, latency=MS, op="write") for n in range(1900)]
+    rows += [run_row(n, scheduled=n * MS, latency=(20 + n % 10) * MS, op="discard") for n in range(1900, 2000)]
+    with open_study(rows) as study:
+        assert tile(summary(study), "Latency p99")[1] == "1 in 100 is slower, mostly flushes, discards"
+    with open_study([row | {"op": "write"} for row in rows]) as study:
+        assert tile(summary(study), "Latency p99")[1] == "1 in 100 is slower"
+
+
+def test_a_load_of_another_size_is_one_warning(open_study: OpenStudy) -> None:
+    beyond = "the load reaches up to 3 GiB, but the target has 1 GiB: requests beyond its end wrap around"
+    close = "the load reaches up to 11 MiB, but the target has 1 GiB: all requests are close together there"
+    for factor, warning, expected in [
+        (3.0, beyond, "The load spans 3 times"),
+        (0.0108, close, "The load reaches up to"),
+    ]:
+        run = {"statistics": STATISTICS | {"wrap_factor": factor}, "warnings": [warning]}
+        with open_study(ROWS, run=run) as study:
+            warnings = [each.text for each in summary(study).banners if each.severity is Severity.WARNING]
+        assert len(warnings) == 1 and warnings[0].startswith(expected), warnings
+
+
 def test_the_page_of_a_load_has_nothing_of_a_replay(tmp_path: Path) -> None:
     rows = [load_row(n * MS) | {"latency_ns": 2 * MS} for n in range(101)]
     import pyarrow as pa

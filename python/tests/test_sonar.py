@@ -124,7 +124,7 @@ def test_fake_and_cut_short_are_stamped(open_study: OpenStudy) -> None:
 
 @pytest.mark.parametrize(
     ("factor", "severity"),
-    [(15.161, Severity.WARNING), (1.0, Severity.NEUTRAL), (0.166, Severity.WARNING), (2.0, Severity.WARNING)],
+    [(15.161, Severity.WARNING), (1.0, Severity.NEUTRAL), (0.166, Severity.NEUTRAL), (2.0, Severity.WARNING)],
 )
 def test_the_wrap_around_factor_warns(open_study: OpenStudy, factor: float, severity: Severity) -> None:
     with open_study(ROWS, run={"statistics": STATISTICS | {"wrap_factor": factor}}) as study:

@@ -36,6 +36,12 @@ def test_results_are_printed_as_a_table(run: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == "op     n\n─────  ─\nread   2\nwrite  1\n"
 
 
+def test_requests_have_bytes_as_their_views_have(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT (SELECT sum(bytes) FROM requests) = (SELECT sum(bytes) FROM per_second) AS same"
+    assert sql(run, query) == 0
+    assert capsys.readouterr().out.split() == ["same", "────", "True"]
+
+
 @pytest.mark.parametrize(
     "value", ["TIMESTAMPTZ '2020-01-01 00:00:00+00'", "[TIMESTAMPTZ '2020-01-01 00:00:00+00']", "TIMETZ '01:02:03+01'"]
 )

@@ -61,6 +61,9 @@ pub fn for_people(s: &Statistics) -> String {
     let has_positions = s.wrap_factor > 0.0 && !(s.fake.is_some() && s.wrap_factor < 1e-6);
     line("wrap-around", if has_positions { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });
     line("latency", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
+    for (op, quantile) in slower_ops(s) {
+        line(&format!("  {}", op.replace('_', " ")), quantiles(quantile));
+    }
     line("  from scheduled", s.latency_from_scheduled_us.as_ref().map(quantiles).unwrap_or_default());
     line("delay", s.delay_us.as_ref().map(quantiles).unwrap_or_default());
     line("  within", s.within_pct.as_ref().map(within).unwrap_or_default());
@@ -94,6 +97,17 @@ pub fn remedies(s: &Statistics) -> String {
         writeln!(out, "{name:<17}{}", one_line(&text)).expect("writing to a string does not fail");
     }
     out
+}
+
+/// The latency of each operation, if flushes, discards or zeroing take longer than reads and writes: then the percentiles of
+/// all requests are theirs.
+fn slower_ops(s: &Statistics) -> impl Iterator<Item = (&String, &Quantiles)> {
+    let mean = |is_data| {
+        let of = s.latency_by_op_us.iter().filter(move |(op, _)| matches!(op.as_str(), "read" | "write") == is_data);
+        of.map(|(_, quantiles)| quantiles.mean).fold(0.0, f64::max)
+    };
+    let is_shown = mean(false) > mean(true) && mean(true) > 0.0;
+    s.latency_by_op_us.iter().filter(move |_| is_shown)
 }
 
 /// The name of a device of the load.

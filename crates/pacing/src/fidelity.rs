@@ -10,9 +10,10 @@
 use std::collections::VecDeque;
 
 use iosonar_trace::Nanos;
-use iosonar_trace::human::{count, percent};
+use iosonar_trace::human::{count, percent, span};
 use iosonar_trace::run_info::{Cause, Late, Moment, Part, Verdict};
 
+use crate::demand::Burst;
 use crate::histogram::Times;
 use crate::stalls::{Activity, Stall};
 
@@ -39,6 +40,15 @@ pub struct Words {
 impl Words {
     /// For requests to devices.
     pub const REQUESTS: Self = Self { plural: "requests", other: "The device itself" };
+}
+
+/// Causes of delays that are not in the rows.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// The burst of the load that is the farthest beyond the loop.
+    pub burst: Option<Burst>,
+    /// A clause about what other programs did to the disk.
+    pub other_io: Option<String>,
 }
 
 /// A request or call that was issued, and its delay.
@@ -163,6 +173,11 @@ impl Fidelity {
 
     /// The verdict; `None` if no request was issued.
     pub fn verdict(&self, is_complete: bool) -> Option<Verdict> {
+        self.verdict_of(is_complete, &Beside::default())
+    }
+
+    /// The same with causes that are not in the rows.
+    pub fn verdict_of(&self, is_complete: bool, beside: &Beside) -> Option<Verdict> {
         if self.own.count() + self.device.count() + self.perturbed == 0 {
             return None;
         }
@@ -175,12 +190,12 @@ impl Fidelity {
             .map(|cause| Late { cause, requests: self.late[cause as usize] })
             .filter(|late| late.requests > 0)
             .collect();
-        let sentence = self.sentence(is_complete, &own, &device, &late);
+        let sentence = self.sentence(is_complete, &own, &device, &late, beside);
         let (worst, remedies) = (self.worst.clone(), Vec::new());
         Some(Verdict { faithful, sentence, own, device, late, worst, remedies })
     }
 
-    fn sentence(&self, is_complete: bool, own: &Part, device: &Part, late: &[Late]) -> String {
+    fn sentence(&self, is_complete: bool, own: &Part, device: &Part, late: &[Late], beside: &Beside) -> String {
         let Words { plural, other } = self.words;
         let subject = if is_complete { "This replay" } else { "As far as it went, this replay" };
         let mut text = match &own.within_pct {
@@ -204,11 +219,18 @@ impl Fidelity {
                      scheduled time, less than {FAITHFUL_PCT:.0} %",
                     percent(within.us50 / 100.0)
                 );
+                if let Some(other_io) = &beside.other_io {
+                    text += &format!("; other programs used the disk: {other_io}");
+                }
                 let own = || late.iter().filter(|late| !late.cause.is_due_to_device());
                 if let Some(most) = own().max_by_key(|late| late.requests) {
                     let all: u64 = own().map(|late| late.requests).sum();
                     let (most_often, all) = (count(most.requests), count(all));
-                    text += &format!("; {most_often} of {all} late {plural} because {}", most.cause.phrase());
+                    let why = match &beside.burst {
+                        Some(burst) if most.cause == Cause::Burst => phrase(burst),
+                        _ => most.cause.phrase().to_owned(),
+                    };
+                    text += &format!("; {most_often} of {all} late {plural} because {why}");
                 }
                 text
             }
@@ -236,6 +258,27 @@ pub fn of_closed_loop(verdict: Verdict, blind: Nanos, elapsed: Nanos) -> Verdict
         percent(share)
     );
     Verdict { faithful: false, sentence, ..verdict }
+}
+
+/// The clause that follows "because".
+fn phrase(burst: &Burst) -> String {
+    let demand = if burst.to > burst.from {
+        format!(" within {}, {}/s", span((burst.to - burst.from).as_secs()), rounded(burst.demand()))
+    } else {
+        " at once".to_owned()
+    };
+    format!(
+        "the load asks for {} requests{demand}, at {:.3} s; this loop reaches about {}/s",
+        count(burst.requests),
+        burst.from.as_secs(),
+        rounded(burst.reached())
+    )
+}
+
+/// A rate with two digits.
+fn rounded(rate: f64) -> String {
+    let unit = 10_f64.powf((rate.log10().floor() - 1.0).max(0.0));
+    count(((rate / unit).round() * unit) as u64)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod args_as;
 pub mod backoff;
 pub mod buffers;
 pub mod clock;
+pub mod demand;
 pub mod depth;
 mod error;
 pub mod fidelity;

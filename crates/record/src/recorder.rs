@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iosonar_trace::output::CheckpointSchedule;
-use iosonar_trace::{Clocks, Device, Kind, Metadata, Request, RequestTime, Writer, WriterThread};
+use iosonar_trace::{Clocks, Device, Kind, Metadata, Request, RequestTime, Writer, WriterThread, human};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::device::{BlockDevice, Layer, refuse_overlaps};
@@ -226,7 +226,7 @@ impl Recorder {
         let counts = self.pairing.counts();
         let mut count = |number: u64, what: &str| {
             if number > 0 {
-                notices.push(format!("{number} {what}"));
+                notices.push(human::agreed(number, what));
             }
         };
         count(self.lost_events(), "events lost because the ring buffer was full: requests or completions are missing");

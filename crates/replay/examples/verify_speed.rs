@@ -49,6 +49,7 @@ fn main() {
                     record,
                     sequence_number,
                     issuer: 0,
+                    is_late_by_load: false,
                     target: 0,
                     admitted: sequence_number,
                     reread: None,

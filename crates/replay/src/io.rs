@@ -160,6 +160,8 @@ pub struct CompletedIo {
     pub sequence_number: u64,
     /// The number of the loop that issued it.
     pub issuer: u16,
+    /// Whether it was late because the load asks for more than the loop can issue ([`demand`](iosonar_pacing::demand)).
+    pub is_late_by_load: bool,
     /// Index of its target.
     pub target: u16,
     /// At least the highest sequence number admitted when this request completed: higher ones are issued later.

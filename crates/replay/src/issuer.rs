@@ -20,6 +20,7 @@ use std::io;
 
 use iosonar_pacing::Stop;
 use iosonar_pacing::clock::Clock;
+use iosonar_pacing::demand::Demand;
 use iosonar_pacing::idle::Idle;
 use iosonar_pacing::stalls::{Activity, StallMonitor};
 use iosonar_trace::Nanos;
@@ -75,6 +76,7 @@ pub struct Issuer<'a, T, C, I> {
     input: Input,
     output: Output,
     stall_monitor: StallMonitor<'a>,
+    demand: Demand,
     /// For a closed loop.
     clients: Option<Clients>,
     program: Option<Box<ProgramInput>>,
@@ -146,6 +148,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             input: Input::new(input),
             output: Output::new(output),
             stall_monitor,
+            demand: Demand::default(),
             clients,
             program,
             sharing: Sharing::default(),
@@ -177,6 +180,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         self.output_unfinished();
         self.sharing.end();
         self.counters.blind_time = self.stall_monitor.blind_in_flight();
+        self.counters.burst = self.demand.largest();
         self.counters.early_end = self.program.as_ref().and_then(|program| program.early_end());
         (self.counters, self.target, self.idle, outcome)
     }
@@ -212,6 +216,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
                 let found = self.reap_completions(now, left == Nanos::MAX);
                 if !found && !busy && left > I::DEADLINE_MARGIN {
                     self.stall_monitor.idle_for(now, left);
+                    self.demand.idles();
                     self.prefetch();
                     let turn = self.idle.idle(left, &mut self.target)?;
                     self.stall_monitor.waited(turn);
@@ -226,9 +231,14 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     fn submit(&mut self) -> io::Result<()> {
         let issued = self.clock.now();
         self.stall_monitor.record(issued, Activity::Choosing);
+        self.demand.issues(issued, self.staged.len());
         for i in 0..self.staged.len() {
             let (pace, blind) = (self.pace, self.stall_monitor.blind());
-            self.slots.get_mut(self.staged[i]).mark_issued(issued, pace, blind);
+            let slot = self.slots.get_mut(self.staged[i]);
+            slot.mark_issued(issued, pace, blind);
+            if pace == Pace::Timed && slot.reread.is_none() {
+                slot.is_late_by_load = self.demand.delays(slot.deadline(), issued);
+            }
         }
         let outcome = self.target.submit();
         let submitted = self.clock.now();
@@ -309,10 +319,19 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
     fn output_unfinished(&mut self) {
         for left in self.slots.drain() {
             // The kernel still owns the buffer of a request in flight, so it is not returned.
-            let Slot { sequence_number, target, record, .. } = left;
+            let Slot { sequence_number, target, record, is_late_by_load, .. } = left;
             let (issuer, admitted) = (self.sharing.issuer(), self.sharing.admitted(self.queues.admitted()));
             let reread = None;
-            self.output.push(CompletedIo { record, sequence_number, issuer, target, admitted, reread, buffer: None });
+            self.output.push(CompletedIo {
+                record,
+                sequence_number,
+                issuer,
+                is_late_by_load,
+                target,
+                admitted,
+                reread,
+                buffer: None,
+            });
         }
     }
 }

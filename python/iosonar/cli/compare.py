@@ -17,7 +17,7 @@ from iosonar.cli.run import (
     guarded,
     print_error,
     print_lines,
-    print_not_drawn,
+    print_not_drawn_in_one_line,
     print_skipped_rows,
     start,
 )
@@ -44,11 +44,12 @@ Examples:
 
 Without vs, each file is a side. A difference is claimed only with at least three runs per side.
 
-A condition holds if the whole 95 % interval of the change exceeds its limit. Its outcome is printed to stderr.
+A condition holds if the whole 95 % interval of the change is beyond its limit, and is undecided if the limit is in the
+interval. Its outcome is printed to stderr, with the number of runs that would decide it.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 no condition holds, but
-one is undecided: too few runs or requests, a replay that was not faithful or may not have been, or, for throughput,
-different loads.
+one is undecided: the limit is in the interval, too few runs or requests, a replay that was not faithful or may not have
+been, or, for throughput, different loads.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -99,7 +100,7 @@ def compare(
                 for each in compared.against:
                     print_lines(*aligned([each.columns, *each.rows]), "")
                 print_lines(*(path for done in written for path in done.paths))
-            print_not_drawn(written)
+            print_not_drawn_in_one_line(written)
             judge(compared.against, conditions)
 
     def judge(against: Sequence[Compared], conditions: Sequence[Condition]) -> None:

@@ -72,12 +72,30 @@ def aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def print_not_drawn(written: Iterable[Written]) -> None:
     """Prints which diagrams were not drawn, those of the same reason together."""
+    for reason, names in _not_drawn(written).items():
+        print_error(f"{', '.join(names)} not drawn: {reason}")
+
+
+def print_not_drawn_in_one_line(written: Iterable[Written]) -> None:
+    """The same in one line; of many diagrams, only how many."""
+    from iosonar.units import counted
+
+    few = 3
+    parts = [
+        f"{', '.join(names) if len(names) <= few else counted(len(names), 'diagram')} ({reason})"
+        for reason, names in _not_drawn(written).items()
+    ]
+    if parts:
+        print_error(f"not drawn: {'; '.join(parts)}")
+
+
+def _not_drawn(written: Iterable[Written]) -> dict[str, list[str]]:
+    """The names of diagrams that were not drawn, by reason."""
     missing: dict[str, list[str]] = {}
     for done in written:
         if not done.paths:
             missing.setdefault(done.reason, []).append(done.name)
-    for reason, names in missing.items():
-        print_error(f"{', '.join(names)} not drawn: {reason}")
+    return missing
 
 
 def print_error(text: str) -> None:

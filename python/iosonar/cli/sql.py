@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     import duckdb
 
 EXAMPLES = """
-The table `requests` has all rows and columns of all files, and six more columns: `source` (the number of the file),
-`place` (the row in its file), `delay_ns` (issue time - scheduled time), `latency_ns` (completion - issue time),
-`not_held_back` (neither the device nor --perturb held the request back) and `stream_name` (the name of its `stream`
-of a program). A load has its own columns, such as `at_ns`, and those of a run that are known. Views: `reads`, `writes`,
-`per_second` (totals for each second), `streams` (of programs) and `files`. Traces of calls are in `calls`, their runs
-in `calls_run`; see docs/reports.md. The dialect is DuckDB's. Queries are read-only and see only these files.
+The table `requests` has all rows and columns of all files, and seven more columns: `source` (the number of the file),
+`place` (the row in its file), `bytes` (its length), `delay_ns` (issue time - scheduled time), `latency_ns`
+(completion - issue time), `not_held_back` (neither the device nor --perturb held the request back) and `stream_name`
+(the name of its `stream` of a program). A load has its own columns, such as `at_ns`, and those of a run that are known.
+Views: `reads`, `writes`, `per_second` (totals for each second), `streams` (of programs) and `files`. Traces of calls
+are in `calls`, their runs in `calls_run`; see docs/reports.md. The dialect is DuckDB's. Queries are read-only and see
+only these files.
 
 \b
 Examples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from iosonar import units
 from iosonar.diagrams.overview import rates
 from iosonar.diagrams.parts import MIN_AXIS_S, linear_axis, log_axis, rate_row
 from iosonar.diagrams.percentiles import quantile_curve
-from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Steps, Unit
+from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Steps, Stroke, Unit
 from iosonar.quantities.blocks import rates as rates_of_blocks
 from iosonar.quantities.difference import SHARES, Difference
 from iosonar.study.requests import LATENCY, Study
@@ -21,8 +22,16 @@ from iosonar.study.steady import bands_over_time
 ROLES = (Role.ACTUAL, Role.READ, Role.DEMAND, Role.FAILED, Role.WRITE)
 """One for each side; more could not be distinguished."""
 
+STROKES = (Stroke.SOLID, Stroke.DASHED, Stroke.DOTTED, Stroke.DASHED, Stroke.DOTTED)
+"""Where the sides can be equal, so that none hides another."""
+
 BESIDE = 1.12
 """Factor between the bars of two sides."""
+
+Values = NDArray[np.float64]
+
+ARROW = 0.04
+"""The height of an arrow, as a share of the highest change drawn."""
 
 CAP = 1.03
 """Half the width of the line at a bar's end, as a factor."""
@@ -71,7 +80,7 @@ def curves(sides: Sequence[Side]) -> Figure:
 
 def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | None:
     """The change of each quantile, with its interval."""
-    layers: list[Line] = []
+    bars: list[tuple[Role, str, Values, Values, Values, Values]] = []
     rows: list[LegendRow] = []
     metrics: tuple[str, ...] = ()
     for role, side in zip(ROLES[1:], sides[1:], strict=False):
@@ -85,11 +94,13 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
         )
         # Bars of several sides are adjacent.
         x = x * BESIDE ** (len(rows) - (len(sides) - 2) / 2)
-        layers.append(Line(role, label, *error_bars(x, middle, low, high)))
+        bars.append((role, label, x, middle, low, high))
         rows.append(rate_row(role, label, tuple(units.change(each.change) for each in found)))
         metrics = metrics or tuple(each.metric for each in found)
-    if not layers:
+    if not bars:
         return None
+    top = _top([middle for _, _, _, middle, _, _ in bars], [high for *_, high in bars])
+    layers = [Line(role, label, *error_bars(x, middle, low, high, top)) for role, label, x, middle, low, high in bars]
     every = np.concatenate([line.y for line in layers])
     low_y, high_y = min(float(np.nanmin(every)), 0.0), max(float(np.nanmax(every)), 0.0)
     room = 0.08 * max(high_y - low_y, 1.0)
@@ -106,17 +117,34 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
     )
 
 
+def _top(middles: Sequence[NDArray[np.float64]], highs: Sequence[NDArray[np.float64]]) -> float:
+    """The highest change that is drawn: one wide interval does not flatten the others."""
+    middle, high = np.concatenate(middles), np.concatenate(highs)
+    top = max(100.0, 2 * float(np.median(np.abs(high))), 1.5 * float(middle.max()))
+    # Nearly all of an interval is as good as the whole.
+    return top if float(high.max()) > 1.5 * top else math.inf
+
+
 def error_bars(
-    x: NDArray[np.float64], middle: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+    x: NDArray[np.float64],
+    middle: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    top: float = math.inf,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Error bars on a logarithmic axis: the interval of each value, with a cross line at both limits and at the value.
 
-    As one line with gaps: nothing is known between the values, so nothing is drawn there.
+    As one line with gaps: nothing is known between the values, so nothing is drawn there. An interval beyond `top`
+    ends there with an arrow.
     """
     gap = np.full(len(x), np.nan)
+    end = np.minimum(high, top)
+    edge = np.where(high > top, end - ARROW * abs(top), end) if math.isfinite(top) else end
     strokes = [
-        (x, x, low, high),
-        *((x / width, x * width, at, at) for at, width in ((low, CAP), (middle, CAP**2), (high, CAP))),
+        (x, x, low, end),
+        *((x / width, x * width, at, at) for at, width in ((low, CAP), (middle, CAP**2))),
+        (x / CAP, x, edge, end),
+        (x, x * CAP, end, edge),
     ]
     xs = np.column_stack([part for left, right, _, _ in strokes for part in (left, right, gap)])
     ys = np.column_stack([part for _, _, one, two in strokes for part in (one, two, gap)])
@@ -149,15 +177,17 @@ def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
 
 def delivered(sides: Sequence[Side]) -> Figure:
     """Completed throughput over time, as a mean over the runs of a side."""
-    layers, rows = [], []
+    layers: list[Steps] = []
+    rows: list[LegendRow] = []
     for role, side in zip(ROLES, sides, strict=False):
         found = side.study.throughput("completed_ns")
         if not found.windows:
             continue
         total = np.sum(list(found.requests.values()), axis=0)
         y = rates(total, found) / side.runs
-        layers.append(Steps(role, side.name, found.edges_s, y, partial=found.windows - found.whole))
-        rows.append(rate_row(role, side.name, (units.count(_rate(side)),)))
+        stroke = STROKES[len(rows)]
+        layers.append(Steps(role, side.name, found.edges_s, y, stroke, partial=found.windows - found.whole))
+        rows.append(rate_row(role, side.name, (units.count(_rate(side)),), stroke))
     most = max((float(np.nanmax(layer.y)) for layer in layers if np.isfinite(layer.y).any()), default=0.0)
     return Figure(
         "compare.throughput",

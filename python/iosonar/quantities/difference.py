@@ -28,6 +28,8 @@ SEQUENCE = 3
 
 CONFIDENCE = 0.95
 MIN_RUNS = 3
+MOST_RUNS = 100
+"""More runs are not advised."""
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 MEAN = "mean"
 METRICS = (*SHARES, MEAN)
@@ -57,6 +59,8 @@ class Difference:
     low: float
     high: float
     finding: Finding
+    runs: int = 0
+    """Of the side with fewer."""
 
     def without_finding(self) -> Difference:
         """The two values, of sides that cannot be compared."""
@@ -73,6 +77,7 @@ class RateDifference:
     low: float
     high: float
     finding: Finding
+    runs: int = 0
 
     def without_finding(self) -> RateDifference:
         """The two values, of sides that cannot be compared."""
@@ -114,8 +119,9 @@ def differences(a: list[Blocks], b: list[Blocks], pairing: Pairing, seed: int = 
             low, high = min(low, near), max(high, far)
         offset = 0.0 if metric == MEAN else first_bin
         values = [float(10 ** (side[0, index] + offset)) for side in found]
-        finding = _finding(low, high, min(len(a), len(b)))
-        result.append(Difference(metric, values[0], values[1], 10**at - 1, 10**low - 1, 10**high - 1, finding))
+        fewer = min(len(a), len(b))
+        finding = _finding(low, high, fewer)
+        result.append(Difference(metric, values[0], values[1], 10**at - 1, 10**low - 1, 10**high - 1, finding, fewer))
     return result
 
 
@@ -147,7 +153,24 @@ def rate_difference(
         low, high = min(low, near), max(high, far)
     # A higher rate is faster, a higher latency slower.
     finding = _finding(-high, -low, runs)
-    return RateDifference(a_per_s, b_per_s, 10**at - 1, 10**low - 1, 10**high - 1, finding)
+    return RateDifference(a_per_s, b_per_s, 10**at - 1, 10**low - 1, 10**high - 1, finding, runs)
+
+
+def runs_to_decide(one: Difference | RateDifference, limit: float = 0.0) -> int | None:
+    """Runs per side after which the interval would no longer have `limit` in it; None if more than `MOST_RUNS`.
+
+    This assumes that the change stays as it is, and that the interval narrows as that of means of independent values.
+    """
+    from scipy.special import stdtrit
+
+    def reach(runs: int) -> float:
+        return float(stdtrit(2 * runs - 2, (1 + CONFIDENCE) / 2)) / math.sqrt(runs)
+
+    at, low, high, edge = (math.log1p(max(value, -0.999999)) for value in (one.change, one.low, one.high, limit))
+    now, distance = (high - at, edge - at) if edge > at else (at - low, at - edge)
+    runs = max(one.runs, MIN_RUNS)
+    needed = (more for more in range(runs + 1, MOST_RUNS + 1) if now * reach(more) / reach(runs) < distance)
+    return next(needed, None)
 
 
 def _draw(generator: np.random.Generator) -> NDArray[np.float64]:

@@ -69,6 +69,10 @@ class Distribution:
         index = int(np.searchsorted(cumulative, rank))
         return min(_highest(int(self.bins[index])), self.maximum)
 
+    def above(self, value: float) -> int:
+        """How many values are above one, as far as the bins tell."""
+        return sum(int(n) for place, n in zip(self.bins, self.counts, strict=True) if _highest(int(place)) > value)
+
     def percentile(self, share: float) -> float:
         """The same for a report: NaN if fewer than MIN_BEYOND values are above it."""
         return self.quantile(share) if enough_for(share, self.count) else math.nan

@@ -23,10 +23,11 @@ from iosonar.quantities.difference import (
     RateDifference,
     differences,
     rate_difference,
+    runs_to_decide,
 )
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.report.claims import inputs_of, refuse_others, write_claimed
-from iosonar.report.compared import Compared, Comparison, change_text, metric_of
+from iosonar.report.compared import Compared, Comparison, change_text, deciding, metric_of
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
 from iosonar.report.settings import Scope, Setting, differing
@@ -39,6 +40,11 @@ from iosonar.text import listed
 
 OUTSIDE_STORAGE = (Scope.MACHINE, Scope.OPTION)
 """Settings outside the storage. If they differ, they may explain the difference in latency."""
+
+TAIL = "p99"
+"""The percentile for which the number of runs is named that would show a difference."""
+
+PAIRINGS = {Pairing.PAIRED: "at the same times of the same load", Pairing.UNPAIRED: "not at the same times of a load"}
 
 LOAD_OPTIONS = ("asap", "closed", "reads_only")
 """Options that change the load while its requests stay the same."""
@@ -168,7 +174,7 @@ def _exact(one: Difference, a: Side, b: Side) -> Difference:
     finding = one.finding
     if finding is not Finding.TOO_FEW_RUNS:
         finding = Finding.SLOWER if low > 0 else Finding.FASTER if high < 0 else Finding.NONE
-    return Difference(one.metric, a_ns, b_ns, b_ns / a_ns - 1, low, high, finding)
+    return Difference(one.metric, a_ns, b_ns, b_ns / a_ns - 1, low, high, finding, one.runs)
 
 
 def _blocks(side: Side, low_ns: int, high_ns: int) -> list[Blocks]:
@@ -299,7 +305,7 @@ def sentences(compared: RunComparison) -> Iterator[Banner]:
                 Severity.NEUTRAL,
                 f"of the {each.pairs.requests:,} requests that completed on both sides, "
                 f"{units.percent(each.pairs.slower_share)} took longer in {each.side.letter}; "
-                f"the median change is {change}.",
+                f"the median change is {change}. That holds for these runs alone: runs of one side can differ as much.",
                 "Request by request:",
             )
 
@@ -368,22 +374,24 @@ def _claims(each: SideComparison, first: Side) -> Banner:
         for finding, word in ((Finding.SLOWER, "slower"), (Finding.FASTER, "faster"))
         if by[finding]
     ]
+    tail = next((one for one in by[Finding.NONE] if metric_of(one) == TAIL), None)
+    hint = f" For {TAIL}, {deciding(tail)}." if tail and runs_to_decide(tail) else ""
     if not claims:
-        return Banner(Severity.NEUTRAL, "no significant difference.", head)
+        return Banner(Severity.NEUTRAL, f"no significant difference.{hint}", head)
     rest = [metric_of(one) for one in by[Finding.NONE]]
     more = f"; no significant difference at {', '.join(rest)}" if rest else ""
     if doubts := each.doubts:
         text = f"measured {'; '.join(claims)}{more}. No verdict on the storage: {' and '.join(doubts)}."
         return Banner(Severity.WARNING, text, head)
     severity = Severity.BAD if by[Finding.SLOWER] else Severity.GOOD
-    return Banner(severity, f"{'; '.join(claims)}{more}.", head)
+    return Banner(severity, f"{'; '.join(claims)}{more}.{hint}", head)
 
 
 def page_of(compared: RunComparison) -> Page:
     """The page of a comparison."""
     sides, first = compared.sides, compared.sides[0]
     tables = tuple(
-        Table(f"{each.side.letter} against {first.letter}, {each.pairing}", each.columns, each.rows)
+        Table(f"{each.side.letter} against {first.letter}, {PAIRINGS[each.pairing]}", each.columns, each.rows)
         for each in compared.against
     )
     drawn = [each for each in (changes({a.side.letter: a.differences for a in compared.against}, sides),) if each]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from iosonar import units
-from iosonar.quantities.difference import THROUGHPUT, Difference, Pairing, RateDifference
+from iosonar.quantities.difference import THROUGHPUT, Difference, Pairing, RateDifference, runs_to_decide
 from iosonar.report.output_options import OutputOptions, Written
 
 
@@ -121,6 +121,14 @@ def metric_of(one: Difference | RateDifference) -> str:
 def change_text(change: float) -> str:
     """A relative change, for people: +12.3 %."""
     return units.change(change)
+
+
+def deciding(one: Difference | RateDifference, limit: float = 0.0) -> str:
+    """What narrows an interval that has the limit in it."""
+    runs = runs_to_decide(one, limit)
+    if runs is None:
+        return "the change is too close to the limit for more runs to decide it"
+    return f"about {runs} runs per side would decide it, or longer runs"
 
 
 def numbers(one: Difference | RateDifference) -> dict[str, Any]:

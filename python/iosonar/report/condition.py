@@ -7,7 +7,7 @@ from enum import Enum
 
 from iosonar.errors import UsageError
 from iosonar.quantities.difference import METRICS, MIN_RUNS, THROUGHPUT, Difference, Finding, RateDifference
-from iosonar.report.compared import Compared, change_text, metric_of
+from iosonar.report.compared import Compared, change_text, deciding, metric_of
 from iosonar.report.grammar import LimitUnit, parse
 from iosonar.units import counted
 
@@ -47,11 +47,10 @@ class Outcome(Enum):
 
     HOLDS = "holds"
     """The whole interval is beyond the limit."""
-    NOT_SHOWN = "is not shown"
-    """The limit is within the interval."""
     FAILS = "does not hold"
     """No part of the interval is beyond the limit."""
     UNDECIDED = "is undecided"
+    """The limit is within the interval, or the runs say nothing about it."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,12 @@ def judge(condition: Condition, each: Compared) -> Judgement:
     if one is None or why:
         return Judgement(Outcome.UNDECIDED, why)
     near, far = (one.low, one.high) if condition.above else (one.high, one.low)
-    outcome = Outcome.HOLDS if condition.met(near) else Outcome.NOT_SHOWN if condition.met(far) else Outcome.FAILS
-    return Judgement(
-        outcome, f"{change_text(one.change)} (95 % interval {change_text(one.low)} … {change_text(one.high)})"
-    )
+    why = f"{change_text(one.change)} (95 % interval {change_text(one.low)} … {change_text(one.high)})"
+    if condition.met(near):
+        return Judgement(Outcome.HOLDS, why)
+    if condition.met(far):
+        return Judgement(Outcome.UNDECIDED, f"{why}; {deciding(one, condition.limit)}")
+    return Judgement(Outcome.FAILS, why)
 
 
 def _undecided(condition: Condition, each: Compared, one: Difference | RateDifference | None) -> str:

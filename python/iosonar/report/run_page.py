@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePath
@@ -14,6 +15,7 @@ from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import look
 from iosonar.figures.model import NoteKind, Severity
 from iosonar.quantities.distribution import Distribution, enough_for, pooled
+from iosonar.quantities.series import Series
 from iosonar.report.page import Banner, Page, Summary, Table, Tile
 from iosonar.report.sections import page_of, times_row
 from iosonar.report.typed import command_line
@@ -35,6 +37,9 @@ FINE = "no request failed, and all latencies and delays are within their limits"
 
 ZERO_READS = "returned only zeros"
 """In a run's own warning of reads of areas that were never written."""
+
+WRAPS = re.compile(r"\bwrap(ped)? around")
+"""In a run's own warnings of a load that is larger than its target."""
 
 MAX_DEVICE_ROWS = 40
 """Rows in the table of devices."""
@@ -121,13 +126,14 @@ def _header(study: Study) -> Summary:
     files = study.requests.files
     run = study.requests.is_run
     judgement = judgement_of(study) if run else None
+    wraps = judgement is not None and judgement["wrap_around"].grade is Grade.WARNING
     noted = [
         Banner(note.severity, _sentence(note.text))
         for note in common_notes(study)
         # The wrap-around factor is among the reasons of the verdict.
         if note.kind is NoteKind.WARNING and note.severity is not Severity.NEUTRAL
-        # So are reads of zeros.
-        if not (run and ZERO_READS in note.text)
+        # So are reads of zeros, and a load that wraps around.
+        if not (run and (ZERO_READS in note.text or (wraps and WRAPS.search(note.text))))
     ]
     # What makes a result fake comes before what the replayer did.
     fakes = [banner for banner in noted if banner.severity is Severity.BAD]
@@ -311,14 +317,24 @@ def _tiles(study: Study) -> Iterator[Tile]:
         of, times = "Latency" if run else "Recorded latency", found.latency
         for label, value, more in (
             ("p50", times.p50_s, "half are faster"),
-            ("p99", times.p99_s, "1 in 100 is slower"),
-            ("p99.9", times.p999_s, "1 in 1,000 is slower"),
+            ("p99", times.p99_s, f"1 in 100 is slower{_mostly(study, 0.99)}"),
+            ("p99.9", times.p999_s, f"1 in 1,000 is slower{_mostly(study, 0.999)}"),
         ):
             yield Tile(f"{of} {label}", units.span(value), "too few requests" if math.isnan(value) else more)
         worst = study.verdict(LATENCY)
         yield Tile(f"{of}, max", units.span(worst.maximum_s), f"limit {units.span(worst.limit_s)}" if run else "")
     if found.delay and found.delay.count:
         yield Tile("Delay p99", units.span(found.delay.p99_s), f"max {units.span(found.delay.max_s)}")
+
+
+def _mostly(study: Study, share: float) -> str:
+    """Whether most of the latencies above a percentile are neither of reads nor of writes."""
+    if study.options.each_device:
+        return ""
+    limit_ns = study.pooled(LATENCY).quantile(share)
+    above = {series: each.above(limit_ns) for series, each in study.distribution(LATENCY).items()}
+    others = above.get(Series.OTHER, 0)
+    return f", mostly {Series.OTHER.title.lower()}" if len(above) > 1 and 2 * others > sum(above.values()) else ""
 
 
 def _shares(requests: int, reads: int, writes: int) -> str:

@@ -19,7 +19,7 @@ from iosonar.quantities.verdict import Verdict, verdict
 from iosonar.quantities.work import Work, demand, work
 from iosonar.study.base import BaseStudy, Options
 from iosonar.table import Device, Kind, Requests, SourceFile, Stream, asks_by_itself, devices_of, streams_of
-from iosonar.text import short_name
+from iosonar.text import joined_names, short_name
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -101,9 +101,8 @@ class Study(BaseStudy):
 
     @property
     def stem(self) -> str:
-        """The name of the first file, the number of others, and the devices."""
-        stem = short_name(self.files[0].output_stem)
-        name = stem if len(self.files) == 1 else f"{stem}+{len(self.files) - 1}"
+        """The name of the first file or of a series, and the devices."""
+        name = joined_names([file.output_stem for file in self.files])
         if self.options.device:
             device = re.sub(r"[^\w.+-]", "_", self.options.device.removeprefix("/dev/"))
             name = short_name(f"{name}.{device}")

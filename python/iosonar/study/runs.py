@@ -24,7 +24,7 @@ Runs have their own verdict by the same rule; this one is for runs without a ver
 ROUGHLY = 0.9
 """The same share within 100 µs causes only a warning, for runs without a verdict of their own."""
 
-WRAP_HIGH, WRAP_LOW = 2.0, 0.5
+WRAP_HIGH = 2.0
 NO_TARGET = ("simulate", "null")
 """Engines without a target: the size in the footers of their runs is none."""
 
@@ -202,5 +202,5 @@ def wrap_factor(file: SourceFile) -> float | None:
 
 
 def is_extreme(factor: float) -> bool:
-    """Whether a load spans much more than its target, or much less."""
-    return factor >= WRAP_HIGH or factor < WRAP_LOW
+    """Whether a load spans much more than its target."""
+    return factor >= WRAP_HIGH

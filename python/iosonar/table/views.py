@@ -50,6 +50,7 @@ STREAM_NAME = "stream_name"
 """A column with the name of a request's stream, from the footer."""
 
 DERIVED = {
+    "bytes": "sectors * 512",
     "delay_ns": "issued_ns - scheduled_ns",
     "latency_ns": "completed_ns - issued_ns",
     "not_held_back": f"issued_ns IS NOT NULL AND (coalesce(delay_reason, {text(UNKNOWN_REASON)}) = {text(BACKLOG)} "

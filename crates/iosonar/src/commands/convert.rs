@@ -15,16 +15,15 @@ use crate::written;
 /// .txt for blkreplay's text; .iolog for fio; .blktrace.0 for blkparse, btt and btreplay; .blkparse; .spc. Text may be
 /// compressed (.gz, .zst); Parquet compresses inside. Text of strace becomes a trace of calls, NAME.calls.parquet. `-` is standard input or output.
 #[derive(clap::Args)]
-#[command(override_usage = "iosonar convert [OPTIONS] <IN>... <OUT>", after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The load, trace or result of a replay to read
-    #[arg(value_name = "IN")]
-    input: PathBuf,
+    /// The load, trace or result of a replay to read; several files if a trace has them (blktrace, strace -ff)
+    #[arg(value_name = "IN", required = true, num_args = 1..)]
+    inputs: Vec<PathBuf>,
 
-    /// The file to write comes last; NAME.load… turns a run back into its load. Further input files of one trace (blktrace,
-    /// strace -ff) come before it
-    #[arg(value_name = "OUT", required = true)]
-    others: Vec<PathBuf>,
+    /// The file to write; NAME.load… turns a run back into its load
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
 
     #[command(flatten)]
     reading: Reading,
@@ -51,9 +50,7 @@ Warnings at the end list what the output format cannot hold. A file with its fin
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let mut inputs = vec![self.input];
-        inputs.extend(self.others);
-        let output = inputs.pop().expect("there is at least one of the others");
+        let Self { inputs, output, .. } = self;
         for input in &inputs {
             written::refuse_same_file(input, &output)?;
         }

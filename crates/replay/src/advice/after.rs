@@ -5,6 +5,7 @@ use iosonar_trace::run_info::{DeviceCounters, Statistics};
 
 use crate::address::device_map::device_label;
 use crate::address::router::Fit;
+use crate::advice::remedies::OtherIo;
 use crate::config::options::Options;
 use crate::pipeline::prepare::PrepareStats;
 
@@ -101,7 +102,7 @@ pub fn mean_in_flight(s: &Statistics) -> f64 {
 }
 
 /// Compares the disk's own counters with the replay: did its requests reach the disk as issued?
-pub fn device_counters(s: &Statistics, counters: &DeviceCounters) -> Vec<String> {
+pub fn device_counters(s: &Statistics, counters: &DeviceCounters, is_file: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let (in_flight, disk) = (mean_in_flight(s), &counters.disk);
     let in_disk = if s.elapsed_s > 0.0 { counters.busy_s / s.elapsed_s } else { 0.0 };
@@ -113,16 +114,32 @@ pub fn device_counters(s: &Statistics, counters: &DeviceCounters) -> Vec<String>
             human::rate(in_disk)
         ));
     }
-    let disk_requests = counters.requests + counters.merged;
-    if s.completed >= 100 && disk_requests as f64 > 1.5 * s.completed as f64 {
+    // A file system adds its own, and splits requests.
+    if let Some(all) = received(s.completed, counters, if is_file { OTHERS } else { 1.5 }) {
         warnings.push(format!(
-            "the disk {disk} received {} requests for {} of the replay: requests were split, a file system added its own, or \
-             other programs used the disk; `iosonar record --device /dev/{disk}` shows them",
-            human::count(disk_requests),
-            human::count(s.completed)
+            "{}: requests were split, or other programs used the disk; `iosonar record --device \
+             /dev/{disk}` shows them",
+            all.clause()
         ));
     }
     warnings
+}
+
+/// From this many requests for one of the replay on, others were not a file system's.
+const OTHERS: f64 = 4.0;
+
+/// Other programs used the disk: it received far more than a file system adds.
+pub fn other_io(completed: u64, counters: &[DeviceCounters]) -> Option<OtherIo> {
+    if let [counters] = counters { received(completed, counters, OTHERS) } else { None }
+}
+
+fn received(completed: u64, counters: &DeviceCounters, factor: f64) -> Option<OtherIo> {
+    let received = counters.requests + counters.merged;
+    (completed >= 100 && received as f64 > factor * completed as f64).then(|| OtherIo {
+        disk: counters.disk.clone(),
+        received,
+        replayed: completed,
+    })
 }
 
 #[cfg(test)]
@@ -161,6 +178,7 @@ mod tests {
             is_timed: false,
             waits_for_completions: false,
             is_complete: true,
+            other_io: None,
         })
     }
 
@@ -172,17 +190,26 @@ mod tests {
     fn warns_if_the_disk_had_far_fewer_requests_in_flight() {
         let deep = statistics(8);
         assert!((mean_in_flight(&deep) - 8.0).abs() < 0.01, "{}", mean_in_flight(&deep));
-        assert!(device_counters(&deep, &counters(1000, 7.5)).is_empty());
-        let warning = device_counters(&deep, &counters(1000, 1.0)).concat();
+        assert!(device_counters(&deep, &counters(1000, 7.5), false).is_empty());
+        let warning = device_counters(&deep, &counters(1000, 1.0), false).concat();
         assert!(warning.contains("had 8 requests in flight on average, but sda only 1:"), "{warning}");
-        assert!(device_counters(&statistics(1), &counters(1000, 0.1)).is_empty(), "depth of about one");
-        assert!(device_counters(&deep, &counters(0, 0.0)).is_empty(), "a disk without counters");
+        assert!(device_counters(&statistics(1), &counters(1000, 0.1), false).is_empty(), "depth of about one");
+        assert!(device_counters(&deep, &counters(0, 0.0), false).is_empty(), "a disk without counters");
+    }
+
+    #[test]
+    fn a_disk_with_far_more_requests_served_other_programs() {
+        assert_eq!(other_io(1000, &[counters(3900, 1.0)]), None, "a file system's own");
+        let found = other_io(6414, &[counters(62_192, 1.0)]).unwrap();
+        assert_eq!(found.clause(), "the disk sda received 62,192 requests for 6,414 of the replay");
+        assert_eq!(other_io(1000, &[]), None);
     }
 
     #[test]
     fn warns_if_the_disk_received_far_more_requests() {
-        assert!(device_counters(&statistics(1), &counters(1400, 1.0)).is_empty());
-        let warning = device_counters(&statistics(1), &counters(2000, 1.0)).concat();
+        assert!(device_counters(&statistics(1), &counters(1400, 1.0), false).is_empty());
+        let warning = device_counters(&statistics(1), &counters(2000, 1.0), false).concat();
         assert!(warning.contains("received 2,000 requests for 1,000 of the replay"), "{warning}");
+        assert!(device_counters(&statistics(1), &counters(2000, 1.0), true).is_empty(), "those of a journal");
     }
 }

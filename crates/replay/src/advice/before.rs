@@ -81,8 +81,9 @@ impl LoadExtent {
     }
 }
 
-/// A target of another size than the original changes the distances between requests.
-pub fn target_size(target_sectors: u64, extent: LoadExtent) -> Option<String> {
+/// A target of another size than the original changes the distances between requests. `is_dense`: they were moved close
+/// together on purpose.
+pub fn target_size(target_sectors: u64, extent: LoadExtent, is_dense: bool) -> Option<String> {
     let original_sectors = extent.sectors();
     let subject = match extent {
         LoadExtent::DeviceSize(_) => "the load came from a device of",
@@ -96,7 +97,7 @@ pub fn target_size(target_sectors: u64, extent: LoadExtent) -> Option<String> {
              better than they are; use a target of about the original's size"
         ));
     }
-    (original_sectors > 0 && factor < 0.5).then(|| {
+    (original_sectors > 0 && factor < 0.5 && !is_dense).then(|| {
         format!(
             "{sizes}: all requests are close together there, so disks seek less and caches look better than they are; \
              `--edit 'spread …'` (docs/transforms.md) or a smaller target is closer to the original"
@@ -205,14 +206,15 @@ mod tests {
             LoadExtent::DeviceSize(11 * gb),
             LoadExtent::AtLeast(0),
         ] {
-            assert_eq!(target_size(10 * gb, extent), None, "{extent:?}");
+            assert_eq!(target_size(10 * gb, extent, false), None, "{extent:?}");
         }
-        let warning = target_size(gb, LoadExtent::DeviceSize(32 * gb)).unwrap();
+        let warning = target_size(gb, LoadExtent::DeviceSize(32 * gb), true).unwrap();
         assert!(
             warning.contains("came from a device of 32 GiB, but the target has 1 GiB") && warning.contains("wrap"),
             "{warning}"
         );
-        let warning = target_size(100 * gb, LoadExtent::AtLeast(32 * gb)).unwrap();
+        let warning = target_size(100 * gb, LoadExtent::AtLeast(32 * gb), false).unwrap();
         assert!(warning.contains("reaches up to 32 GiB") && warning.contains("close together"), "{warning}");
+        assert_eq!(target_size(100 * gb, LoadExtent::AtLeast(32 * gb), true), None, "on purpose");
     }
 }

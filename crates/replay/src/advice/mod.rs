@@ -5,4 +5,4 @@ mod after;
 pub mod before;
 pub mod remedies;
 
-pub use after::{after, device_counters, mean_in_flight};
+pub use after::{after, device_counters, mean_in_flight, other_io};

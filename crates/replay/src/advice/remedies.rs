@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use iosonar_pacing::demand::Burst;
 use iosonar_pacing::host::contention::Contention;
 use iosonar_pacing::host::isolation::IsolationPart;
 use iosonar_pacing::wait::Wait;
-use iosonar_trace::human;
 use iosonar_trace::run_info::{Cause, Remedy, Verdict};
+use iosonar_trace::{Nanos, human};
 
 use crate::config::options::Options;
 
@@ -27,6 +28,12 @@ pub struct Facts<'a> {
     pub file: Option<&'a Path>,
     /// Whether that file was sparse before the run.
     pub has_holes: bool,
+    /// What its disk received beside the replay, if that is much.
+    pub other_io: Option<&'a OtherIo>,
+    /// The burst of the load that is the farthest beyond the loop.
+    pub burst: Option<Burst>,
+    /// The duration of the run.
+    pub elapsed_s: f64,
     /// Whether a disk is below that file, whose completions kernel workers of the file system handle.
     pub has_disk: bool,
 }
@@ -52,11 +59,19 @@ pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
     if options.pacing.speedup > 1.0 && options.keeps_times() {
         found.push(remedy(format!("a smaller --speedup than {}", options.pacing.speedup), "the run takes longer"));
     }
+    if let Some(other_io) = facts.other_io {
+        found.insert(0, other_io.remedy());
+    }
     if found.is_empty() {
         found.push(calibration());
     }
+    // What costs nothing is tried first.
+    found.sort_by_key(|remedy| remedy.costs != FREE);
     found
 }
+
+/// The costs of what can always be tried.
+const FREE: &str = "nothing";
 
 /// A target without a file system, whose part of each call takes time, and whose kernel workers preempt the loop.
 const BLOCK_DEVICE: &str =
@@ -70,6 +85,36 @@ fn calibration() -> Remedy {
     )
 }
 
+/// I/O of a disk beside that of the replay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherIo {
+    /// The disk.
+    pub disk: String,
+    /// The requests that it received.
+    pub received: u64,
+    /// Those of the replay.
+    pub replayed: u64,
+}
+
+impl OtherIo {
+    /// As a clause.
+    pub fn clause(&self) -> String {
+        let Self { disk, received, replayed } = self;
+        format!(
+            "the disk {disk} received {} requests for {} of the replay",
+            human::count(*received),
+            human::count(*replayed)
+        )
+    }
+
+    fn remedy(&self) -> Remedy {
+        remedy(
+            format!("wait until {0} is quiet: `iosonar record --device /dev/{0}` shows what uses it", self.disk),
+            FREE,
+        )
+    }
+}
+
 fn remedy(what: impl Into<String>, costs: &str) -> Remedy {
     Remedy { what: what.into(), costs: costs.into() }
 }
@@ -79,6 +124,7 @@ fn for_cause(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
         Cause::Descheduled | Cause::Backlog => for_preemption(facts),
         Cause::Submission => for_slow_submission(facts),
         Cause::Completions => isolation(facts).into_iter().collect(),
+        Cause::Burst if facts.burst.is_some() => facts.burst.iter().flat_map(|burst| for_burst(burst, facts)).collect(),
         Cause::Burst | Cause::Unknown => isolation(facts).into_iter().chain([calibration()]).collect(),
         Cause::Input => for_late_input(facts.options),
         Cause::CompletionLog => {
@@ -86,6 +132,30 @@ fn for_cause(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The load asks for more than any loop can issue.
+fn for_burst(burst: &Burst, facts: &Facts<'_>) -> Vec<Remedy> {
+    let options = facts.options;
+    let mut found = Vec::new();
+    if options.has_load() {
+        found.push(remedy(
+            "`sync` before the recording, if the page cache wrote back in the burst what programs had written before \
+             (docs/recording.md)",
+            "another recording",
+        ));
+    }
+    let of_load = |at: Nanos| (options.time.window.start.as_secs() + at.as_secs() * options.pacing.speedup) * 1e3;
+    let (rest, costs) = if burst.from.as_secs() < facts.elapsed_s / 2.0 {
+        (format!("--start {:.3}, after the burst", (of_load(burst.to).floor() + 1.0) / 1e3), "what is before it")
+    } else {
+        (format!("--end {:.3}, before the burst", of_load(burst.from).floor() / 1e3), "what is after it")
+    };
+    found.push(remedy(rest, &format!("{costs} is not replayed")));
+    if facts.processors >= 4 && options.issuing.issuers == 1 {
+        found.push(remedy("--issuers 2, so that two loops issue requests", "another processor"));
+    }
+    found
 }
 
 fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
@@ -104,7 +174,7 @@ fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
                 "stop other programs first: {} of their threads were running before the run (see `top`)",
                 human::rate(ready)
             ),
-            "nothing",
+            FREE,
         ));
     }
     match options.wait() {
@@ -232,6 +302,9 @@ mod tests {
             is_root: true,
             file,
             has_holes: false,
+            other_io: None,
+            burst: None,
+            elapsed_s: 10.0,
             has_disk: false,
         }
     }
@@ -257,8 +330,8 @@ mod tests {
         let late = [(Cause::Depth, 900), (Cause::Descheduled, 95), (Cause::Submission, 5)];
         let found = brief_remedies(&late, &Facts { contention: Some(&contention), stolen_pct: 4.0, ..facts(&options) });
         let expected = [
-            "--isolate=priority",
             "stop other programs first",
+            "--isolate=priority",
             "--wait hybrid",
             "--isolate",
             "a machine with dedicated processors",
@@ -269,6 +342,28 @@ mod tests {
         let whats: Vec<_> = alone.iter().map(|remedy| remedy.what.as_str()).collect();
         assert!(whats[0].starts_with("--isolate=priority") && whats[0].ends_with("(needs root)"), "{whats:?}");
         assert!(!whats.iter().any(|what| what.contains("hybrid") || what.contains("machine with")), "{whats:?}");
+    }
+
+    #[test]
+    fn a_burst_beyond_the_loop_is_left_out_or_not_recorded() {
+        let options = Options::of("a.parquet -t b -o c --wait spin --start 3 --speedup 2");
+        let burst = |from| Burst::of(Nanos(from), Nanos(from + 1_900_000), 1503, Nanos(2400));
+        let early = Facts { burst: Some(burst(1_409_400_000)), ..facts(&options) };
+        let found = brief_remedies(&[(Cause::Burst, 7)], &early);
+        let expected = ["`sync` before the recording", "--start 5.823", "a smaller --speedup than 2"];
+        assert_eq!(found, expected);
+        let late = Facts { burst: Some(burst(9_409_400_000)), ..early };
+        assert_eq!(brief_remedies(&[(Cause::Burst, 7)], &late)[1], "--end 21.818");
+    }
+
+    #[test]
+    fn other_io_of_the_disk_is_the_first_remedy() {
+        let options = options();
+        let contention = Contention { processors: 2, ready: 1.4, stolen_pct: 0.0 };
+        let other_io = OtherIo { disk: "vda".into(), received: 62_192, replayed: 6414 };
+        let facts = Facts { contention: Some(&contention), other_io: Some(&other_io), ..facts(&options) };
+        let found = brief_remedies(&[(Cause::Descheduled, 7)], &facts);
+        assert_eq!(found[..3], ["wait until vda is quiet", "stop other programs first", "--isolate=priority"]);
     }
 
     #[test]

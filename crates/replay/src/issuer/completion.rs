@@ -88,9 +88,18 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Passes a request to the completion log.
     #[inline]
     pub(super) fn output_completed(&mut self, slot: Slot) {
-        let Slot { buffer, sequence_number, target, record, reread, share, .. } = slot;
+        let Slot { buffer, sequence_number, target, record, reread, share, is_late_by_load, .. } = slot;
         let (issuer, admitted) = (self.sharing.issuer(), self.sharing.admitted(self.queues.admitted()));
-        self.output.push(CompletedIo { record, sequence_number, issuer, target, admitted, reread, buffer });
+        self.output.push(CompletedIo {
+            record,
+            sequence_number,
+            issuer,
+            is_late_by_load,
+            target,
+            admitted,
+            reread,
+            buffer,
+        });
         if let Some(share) = share {
             self.sharing.finish(share);
         }

@@ -1,5 +1,6 @@
 //! Counters of the issuing loop.
 
+use iosonar_pacing::demand::Burst;
 use iosonar_trace::Nanos;
 
 use crate::pipeline::program::EarlyEnd;
@@ -27,6 +28,8 @@ pub struct LoopCounters {
     pub blind_time: Nanos,
     /// Why a program ended early.
     pub early_end: Option<EarlyEnd>,
+    /// The burst of the load that is the farthest beyond the loop.
+    pub burst: Option<Burst>,
 }
 
 impl LoopCounters {
@@ -42,5 +45,6 @@ impl LoopCounters {
         self.slow_submission_time = self.slow_submission_time + other.slow_submission_time;
         self.blind_time = self.blind_time.max(other.blind_time);
         self.early_end = self.early_end.take().or_else(|| other.early_end.clone());
+        self.burst = [self.burst, other.burst].into_iter().flatten().reduce(Burst::larger);
     }
 }

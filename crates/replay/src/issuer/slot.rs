@@ -50,6 +50,8 @@ pub(super) struct Slot {
     pub overlap: Hold,
     /// When an ideal replayer would have issued it.
     ideal: Nanos,
+    /// See [`CompletedIo::is_late_by_load`](crate::io::CompletedIo::is_late_by_load).
+    pub is_late_by_load: bool,
     /// See [`StallMonitor::blind`](super::StallMonitor::blind): at its issue.
     blind: Nanos,
 }
@@ -62,7 +64,27 @@ impl Slot {
         let ticket = origin.and_then(|origin| origin.ticket);
         let (held, overlap) = (Held::NOTHING, Hold::NONE);
         let (ideal, blind, reread) = (deadline, Nanos::ZERO, None);
-        Self { buffer, sequence_number, target, record, ticket, reread, share, deadline, held, overlap, ideal, blind }
+        Self {
+            buffer,
+            sequence_number,
+            target,
+            record,
+            ticket,
+            reread,
+            share,
+            deadline,
+            held,
+            overlap,
+            ideal,
+            is_late_by_load: false,
+            blind,
+        }
+    }
+
+    /// When it was to be issued.
+    #[inline]
+    pub fn deadline(&self) -> Nanos {
+        self.deadline
     }
 
     /// Records the issue time. `blind` is the loop's blind time at the issue.

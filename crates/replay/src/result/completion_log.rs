@@ -16,6 +16,7 @@ use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use rtrb::{Consumer, Producer};
 
 use crate::io::CompletedIo;
+use crate::result::delays::Issue;
 use crate::result::journal::JournalWriter;
 use crate::result::merge::Completions;
 use crate::result::statistics::Counter;
@@ -52,8 +53,8 @@ pub struct CompletionLog<'a> {
     counter: Counter,
     checker: Option<Checker>,
     zeroed: Zeroed,
-    /// The loops of the rows that the checker holds.
-    issuers: VecDeque<u16>,
+    /// How the rows that the checker holds were issued.
+    issues: VecDeque<Issue>,
     failure: Option<io::Error>,
     /// Time of the last flush of the journal.
     flushed: Instant,
@@ -83,7 +84,7 @@ impl<'a> CompletionLog<'a> {
             counter,
             checker: None,
             zeroed: Zeroed::default(),
-            issuers: VecDeque::new(),
+            issues: VecDeque::new(),
             failure: None,
             flushed: Instant::now(),
         }
@@ -160,13 +161,14 @@ impl<'a> CompletionLog<'a> {
             self.counter.zero_reads += u64::from(is_unexplained);
         }
         self.zeroed.add(completed.target, record);
+        let issue = Issue { issuer: completed.issuer, is_late_by_load: completed.is_late_by_load };
         match &mut self.checker {
             Some(checker) => {
                 checker.add(&completed, &self.arena);
-                self.issuers.push_back(completed.issuer);
+                self.issues.push_back(issue);
                 self.write_decided_rows();
             }
-            None => self.write_row(&completed.record, completed.issuer),
+            None => self.write_row(&completed.record, issue),
         }
         if let Some(buffer) = completed.buffer {
             // Cannot be full, as it has room for all buffers. Fails only if the preparer has ended.
@@ -177,17 +179,18 @@ impl<'a> CompletionLog<'a> {
     /// Writes the rows whose verification is decided.
     fn write_decided_rows(&mut self) {
         while let Some(record) = self.checker.as_mut().and_then(Checker::decided) {
-            let issuer = self.issuers.pop_front().unwrap_or_default();
-            self.write_row(&record, issuer);
+            let issue = self.issues.pop_front().unwrap_or_default();
+            self.write_row(&record, issue);
         }
     }
 
-    fn write_row(&mut self, record: &IoResult, issuer: u16) {
+    fn write_row(&mut self, record: &IoResult, issue: Issue) {
+        let issuer = issue.issuer;
         // A loop reports a stall before the requests that it delayed.
         while let Ok(stall) = self.stalls[usize::from(issuer)].pop() {
             self.counter.fidelity.add_stall(issuer, stall);
         }
-        self.counter.add(record, issuer);
+        self.counter.add(record, issue);
         if self.failure.is_some() {
             self.counter.unrecorded += 1;
         } else {

@@ -4,14 +4,32 @@ use iosonar_pacing::fidelity::Delay;
 use iosonar_trace::run_info::Cause;
 use iosonar_trace::{DelayReason, IoResult};
 
-/// The delay of the request in a row; `None` if it was not issued.
-pub fn delay_of(record: &IoResult) -> Option<Delay> {
+/// How a request was issued.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Issue {
+    /// The loop.
+    pub issuer: u16,
+    /// See [`CompletedIo::is_late_by_load`](crate::io::CompletedIo::is_late_by_load).
+    pub is_late_by_load: bool,
+}
+
+impl From<u16> for Issue {
+    fn from(issuer: u16) -> Self {
+        Self { issuer, is_late_by_load: false }
+    }
+}
+
+/// The delay of the request in a row, of which `is_late_by_load` is as in [`Issue`]; `None` if it was not issued.
+pub fn delay_of(record: &IoResult, is_late_by_load: bool) -> Option<Delay> {
     Some(Delay {
         number: record.request,
         scheduled: record.scheduled,
         issued: record.issued?,
         is_own: record.is_not_held_back(),
-        cause: recorded_cause(record),
+        cause: match recorded_cause(record) {
+            None | Some(Cause::Backlog) if is_late_by_load => Some(Cause::Burst),
+            cause => cause,
+        },
         has_company: record.waiting > 0 || record.in_flight > 1,
     })
 }

@@ -162,6 +162,7 @@ mod tests {
             record,
             sequence_number: request + 1,
             issuer: 0,
+            is_late_by_load: false,
             target: 0,
             admitted: 0,
             reread: None,

@@ -4,14 +4,15 @@ mod devices;
 mod drift;
 mod inputs;
 
-use iosonar_pacing::fidelity::{Fidelity, of_closed_loop};
+use iosonar_pacing::fidelity::{Beside, Fidelity, of_closed_loop};
 use iosonar_pacing::histogram::Times;
 use iosonar_trace::run_info::{Skipped, Statistics, Verdict};
-use iosonar_trace::{IoResult, Nanos, Outcome};
+use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 
 use self::devices::Devices;
 use self::drift::Drift;
-use crate::result::delays::delay_of;
+use crate::advice::remedies::OtherIo;
+use crate::result::delays::{Issue, delay_of};
 
 pub use self::inputs::StatisticsInputs;
 
@@ -31,6 +32,7 @@ pub struct Counter {
     delay: Times,
     delay_not_held_back: Times,
     latency: Times,
+    latency_by_op: [Times; Op::ALL.len()],
     latency_from_scheduled: Times,
     drift: Drift,
     devices: Devices,
@@ -58,6 +60,7 @@ impl Counter {
             delay: Times::new(),
             delay_not_held_back: Times::new(),
             latency: Times::new(),
+            latency_by_op: std::array::from_fn(|_| Times::new()),
             latency_from_scheduled: Times::new(),
             drift: Drift::default(),
             devices: Devices::default(),
@@ -68,7 +71,7 @@ impl Counter {
     }
 
     /// Adds a row of a loop.
-    pub fn add(&mut self, record: &IoResult, issuer: u16) {
+    pub fn add(&mut self, record: &IoResult, issue: impl Into<Issue>) {
         self.devices.add(record);
         self.rows += 1;
         self.first = Some(self.first.unwrap_or(record.scheduled).min(record.scheduled));
@@ -77,7 +80,8 @@ impl Counter {
         self.pushed_back += u64::from(record.pushed_back);
         self.widened += u64::from(record.widened);
         self.bytes += record.bytes_done;
-        if let Some(delay) = delay_of(record) {
+        let Issue { issuer, is_late_by_load } = issue.into();
+        if let Some(delay) = delay_of(record, is_late_by_load) {
             self.fidelity.add(&delay, issuer);
         }
         if let Some(delay) = record.delay() {
@@ -91,6 +95,7 @@ impl Counter {
             self.completed += 1;
             self.last = self.last.max(completed);
             self.latency.add(latency);
+            self.latency_by_op[record.op as usize].add(latency);
             self.latency_from_scheduled.add(completed - record.scheduled);
         }
     }
@@ -111,7 +116,10 @@ impl Counter {
     }
 
     fn verdict(&self, inputs: &StatisticsInputs<'_>) -> Option<Verdict> {
-        let verdict = self.fidelity.verdict(inputs.is_complete)?;
+        let verdict = self.fidelity.verdict_of(
+            inputs.is_complete,
+            &Beside { burst: inputs.loop_counters.burst, other_io: inputs.other_io.map(OtherIo::clause) },
+        )?;
         Some(if inputs.waits_for_completions {
             of_closed_loop(verdict, inputs.loop_counters.blind_time, self.last)
         } else {
@@ -163,6 +171,10 @@ impl Counter {
             within_not_held_back_pct: self.delay_not_held_back.within().filter(|_| is_timed),
             drift_us_per_min: self.drift.us_per_min().filter(|_| is_timed),
             latency_us: self.latency.quantiles(),
+            latency_by_op_us: Op::ALL
+                .into_iter()
+                .filter_map(|op| Some((op.name().to_owned(), self.latency_by_op[op as usize].quantiles()?)))
+                .collect(),
             latency_from_scheduled_us: self.latency_from_scheduled.quantiles().filter(|_| is_timed),
             verdict: self.verdict(inputs).filter(|_| is_timed),
             slow_submissions: loop_counters.slow_submissions,

@@ -5,7 +5,6 @@ use std::path::Path;
 use iosonar_device::unsupported_operations;
 use iosonar_device::{self, Device};
 use iosonar_pacing::host::contention::Contention;
-use iosonar_pacing::host::processors;
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{DeviceCounters, RunStatistics};
 use iosonar_trace::{IoResult, Metadata, Nanos, create_run, human};
@@ -41,6 +40,8 @@ pub struct StageResults {
     pub warnings: Vec<String>,
     /// Contention for the processors before the run.
     pub contention: Option<Contention>,
+    /// Processors that the program may use without --isolate.
+    pub processors: usize,
     /// Percentage of processor time that the hypervisor stole during the run.
     pub stolen_pct: Option<f64>,
 }
@@ -62,6 +63,7 @@ pub fn finalize(
         device_counters,
         mut warnings,
         contention,
+        processors,
         stolen_pct,
     } = results;
     if let Err(error) = read_outcome {
@@ -89,6 +91,7 @@ pub fn finalize(
         prepare_stats.devices.clone_from(&metadata.devices);
     }
     let targets: Vec<_> = devices.iter().map(|device| (device.path.clone(), device.geometry)).collect();
+    let other_io = advice::other_io(log.counter.completed(), &device_counters);
     let mut statistics = log.counter.statistics(&StatisticsInputs {
         prepare_stats: &prepare_stats,
         loop_counters: &loop_result.counters,
@@ -97,6 +100,7 @@ pub fn finalize(
         is_timed: options.pace() != Pace::AsFastAsPossible,
         waits_for_completions: options.modes.closed.is_some() || options.program.program.is_some(),
         is_complete: metadata.complete,
+        other_io: other_io.as_ref(),
     });
     statistics.fake = options.fake();
     if !options.method.does_io() {
@@ -112,10 +116,13 @@ pub fn finalize(
                 options,
                 contention: contention.as_ref(),
                 stolen_pct: stolen_pct.unwrap_or(0.0),
-                processors: processors(),
+                processors,
                 is_root: rustix::process::geteuid().is_root(),
                 file: file.map(|device| device.path.as_path()),
                 has_holes: of_file.is_some_and(|(target, device)| device.had_holes(log.zeroed.bytes(target))),
+                other_io: other_io.as_ref(),
+                burst: loop_result.counters.burst,
+                elapsed_s: statistics.elapsed_s,
                 has_disk: file.is_some_and(|device| device.disk().is_some()),
             },
         );
@@ -141,7 +148,8 @@ pub fn finalize(
     if let [counters] = &device_counters[..]
         && options.verification.verify < Verify::Paranoia
     {
-        warnings.extend(advice::device_counters(&statistics, counters));
+        let is_file = devices.iter().all(|device| device.kind == iosonar_device::Kind::File);
+        warnings.extend(advice::device_counters(&statistics, counters, is_file));
     }
     // The names of a text load's devices are known only once it has been read.
     if prepare_stats.devices.len() >= metadata.devices.len() {
@@ -249,6 +257,7 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
         is_timed: !run.is_asap(),
         waits_for_completions: false,
         is_complete: false,
+        other_io: None,
     });
     statistics.fake = run.fake.text().map(str::to_owned);
     let mut warnings = vec![

@@ -84,6 +84,8 @@ pub struct Prepared {
     isolation: Option<Isolation>,
     wait_reason: String,
     contention: Option<Contention>,
+    /// Processors that the program may use without --isolate.
+    processors: usize,
 }
 
 impl Prepared {
@@ -103,7 +105,8 @@ impl Prepared {
         let prescan = prescan::scan(&options, stop)?;
         let only_completions = !options.has_load() && program.as_ref().is_some_and(|program| !program.has_timers());
         let has_deadlines = options.has_deadlines() && !only_completions && !options.method.virtual_time;
-        let fewer_issuers = issuers::limit(&mut options, processors(), has_deadlines);
+        let processors = processors();
+        let fewer_issuers = issuers::limit(&mut options, processors, has_deadlines);
         let contention =
             if options.needs_contention(has_deadlines) { Contention::sample_unless_preferred() } else { None };
         let rate = prescan.as_ref().and_then(|prescan| prescan.rate(&options));
@@ -171,6 +174,7 @@ impl Prepared {
             isolation,
             wait_reason,
             contention,
+            processors,
         })
     }
 
@@ -354,6 +358,7 @@ impl Prepared {
                 device_counters,
                 warnings: self.warnings,
                 contention: self.contention,
+                processors: self.processors,
                 stolen_pct: steal_meter.stolen_pct(),
             };
             finalize(options, &self.devices, &self.map, self.metadata, results)

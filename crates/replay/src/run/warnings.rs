@@ -53,7 +53,9 @@ pub fn before(
         }
         let extent = load_extent(options, map, target as u16, prescan, load);
         if options.target.rules.fit == Fit::Wrap {
-            warnings.extend(extent.and_then(|extent| before::target_size(device.geometry.sectors, extent)));
+            let is_dense = options.edit.as_ref().is_some_and(|edit| edit.has("dense"));
+            let warning = extent.and_then(|extent| before::target_size(device.geometry.sectors, extent, is_dense));
+            warnings.extend(warning);
         }
         if !options.target.no_sample && options.method.does_io() {
             warnings.extend(before::never_written(&device.path, &sample_target(device, extent)));

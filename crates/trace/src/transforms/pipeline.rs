@@ -119,6 +119,11 @@ impl<R: Transformed> Pipeline<R> {
         joining.flat_map(|(settings, _)| settings.list(merge::WITH.name)).map(Path::new)
     }
 
+    /// Whether it has the transform with this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.stages.iter().any(|(settings, _)| settings.name() == name)
+    }
+
     /// Whether the output never ends, even if the input does.
     pub fn is_endless(&self) -> bool {
         self.is_endless

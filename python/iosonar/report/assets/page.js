@@ -20,8 +20,23 @@
     }))))).then(() => {
       for (const figure of figures.values()) { figure.ready = true; repaint(figure); }
       root.dataset.ready = "yes";
+      frames(3).then(() => { drawn = true; });
     });
   }
+
+  // The load event waits for the first drawing, so that a screenshot or a print at that event has all of it: an image that is
+  // still loading delays the event, so each one is followed by another.
+  let drawn = !about.figures.length;
+  const PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=";
+  function hold() {
+    if (drawn || performance.now() > 60_000) return;
+    const image = new Image();
+    image.onload = image.onerror = hold;
+    image.src = PIXEL;
+  }
+
+  // After so many frames; a page in the background has none.
+  const frames = (n) => n ? Promise.race([new Promise(requestAnimationFrame), new Promise((done) => setTimeout(done, 200))]).then(() => frames(n - 1)) : Promise.resolve();
 
   function prepare(described) {
     const plot = find(described.name), box = document.getElementById(`figure-${described.name}`);
@@ -228,6 +243,7 @@
   document.getElementById("theme").addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; recolour(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   const wait = () => Bokeh.documents.length && about.figures.every((each) => Bokeh.index.find_one?.(find(each.name))) ? start() : setTimeout(wait, 20);
+  hold();
   if (about.figures.length) wait(); else root.dataset.ready = "yes";
   window.iosonar.figures = figures;
 })();

@@ -16,7 +16,7 @@ def wrap_around(study: Study) -> Check:
     factor = next(iter((*extreme, *factors)), None)
     if factor is None:
         return Check("wrap_around", Grade.GOOD, {"factor": None})
-    reason = f"the load spans {units.number(factor)} times the target's size"
+    reason = f"the load spans {units.number(factor)} times the target's size: use one of about the original's size"
     sentence = (
         f"The load spans {units.percent(factor)} of the target"
         if factor <= 1

@@ -1,8 +1,8 @@
 //! Reasons of delays: the same in each way of waiting, and a stall of the replayer is never the device's.
 
-use iosonar_pacing::fidelity::{Fidelity, LATE, of_closed_loop};
+use iosonar_pacing::fidelity::{Beside, Fidelity, LATE, of_closed_loop};
 use iosonar_pacing::idle::{BlockingWait, Hybrid, Sleep, Spin, Turn, Waiter};
-use iosonar_trace::run_info::Verdict;
+use iosonar_trace::run_info::{Cause, Verdict};
 
 use super::*;
 use crate::result::delays::delay_of;
@@ -74,12 +74,14 @@ impl World {
         };
         let (counters, _, _, outcome) = Issuer::new(parts).run();
         outcome.expect("a mock does not fail");
-        let rows = by_request(std::iter::from_fn(|| done.pop().ok()).map(|done| done.record).collect());
-        assert_eq!(rows.len(), self.times.len());
+        let done: Vec<_> = std::iter::from_fn(|| done.pop().ok()).collect();
+        assert_eq!(done.len(), self.times.len());
         let mut fidelity = Fidelity::default();
         std::iter::from_fn(|| stalled.pop().ok()).for_each(|stall| fidelity.add_stall(0, stall));
-        rows.iter().filter_map(delay_of).for_each(|delay| fidelity.add(&delay, 0));
-        let mut verdict = fidelity.verdict(true).unwrap();
+        let delays = done.iter().filter_map(|done| delay_of(&done.record, done.is_late_by_load));
+        delays.for_each(|delay| fidelity.add(&delay, 0));
+        let rows = by_request(done.into_iter().map(|done| done.record).collect());
+        let mut verdict = fidelity.verdict_of(true, &Beside { burst: counters.burst, other_io: None }).unwrap();
         if pace != Pace::Timed {
             let end = rows.iter().filter_map(|row| row.completed).max().unwrap();
             verdict = of_closed_loop(verdict, counters.blind_time, end);
@@ -113,6 +115,23 @@ impl Outcomes {
         let late = self.rows.iter().filter(move |row| row.delay().unwrap() > least);
         late.map(|row| (row.request, row.is_not_held_back()))
     }
+}
+
+#[test]
+fn a_burst_beyond_the_loop_is_the_loads_demand() {
+    let burst = (0..1503).map(|i| 1_409_400_000 + i * 1264);
+    let times = (0..100).map(|i| i * 10 * MS).chain(burst).collect();
+    // The loop takes 2.5 µs for each request, so that it is 1.9 ms late at the end.
+    let world = World { times, ..World::every(0, 0, 20 * MS, 4096) };
+    let Outcomes { verdict, .. } = world.run(Spin, 16_000);
+    assert!(!verdict.faithful && verdict.worst[0].cause == Cause::Burst, "{verdict:?}");
+    let why = "late requests because the load asks for 1,503 requests within 1.9 ms, 790,000/s, at 1.409 s; this loop reaches";
+    assert!(verdict.sentence.contains(why), "{}", verdict.sentence);
+    // The same number at the pace of the loop, with a stall.
+    let steady = (0..1503).map(|i| i * 4000).collect();
+    let world = World { times: steady, ..World::every(0, 0, MS / 10, 512) }.with_stall(2 * MS, 3 * MS);
+    let Outcomes { verdict, .. } = world.run(Spin, 4000);
+    assert!(!verdict.late.is_empty() && verdict.late.iter().all(|late| late.cause != Cause::Burst), "{verdict:?}");
 }
 
 #[test]

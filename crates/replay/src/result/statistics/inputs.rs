@@ -6,6 +6,7 @@ use iosonar_device::geometry::Geometry;
 use iosonar_trace::DeviceId;
 
 use crate::address::device_map::DeviceMap;
+use crate::advice::remedies::OtherIo;
 use crate::issuer::LoopCounters;
 use crate::pipeline::prepare::PrepareStats;
 
@@ -26,6 +27,8 @@ pub struct StatisticsInputs<'a> {
     pub waits_for_completions: bool,
     /// Whether the run reached its end.
     pub is_complete: bool,
+    /// What the disk received beside the replay, if that is much.
+    pub other_io: Option<&'a OtherIo>,
 }
 
 impl StatisticsInputs<'_> {

@@ -166,7 +166,16 @@ fn done(sequence_number: u64, event: &Event, history: &[Event], pool: &mut Pool)
         buffer
     });
     let admitted = history.iter().filter(|other| other.issued <= event.end()).count() as u64;
-    CompletedIo { record, sequence_number, issuer: 0, target: 0, admitted, reread: None, buffer }
+    CompletedIo {
+        record,
+        sequence_number,
+        issuer: 0,
+        is_late_by_load: false,
+        target: 0,
+        admitted,
+        reread: None,
+        buffer,
+    }
 }
 
 proptest! {

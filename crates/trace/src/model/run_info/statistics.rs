@@ -1,5 +1,7 @@
 //! The closing statistics of a run. `docs/schemas/replay-statistics.json` is their contract.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::times::{Quantiles, Within};
@@ -69,6 +71,9 @@ pub struct Statistics {
     pub drift_us_per_min: Option<f64>,
     /// From issue to completion.
     pub latency_us: Option<Quantiles>,
+    /// From issue to completion, by operation.
+    #[serde(default)]
+    pub latency_by_op_us: BTreeMap<String, Quantiles>,
     /// From the scheduled time to completion.
     pub latency_from_scheduled_us: Option<Quantiles>,
     /// Whether the replay was faithful, and why not; null with `--asap`, or if nothing was issued.
