@@ -153,7 +153,7 @@ const OLD_ENTRY: &str = "0700000000000000e803000000000000d0070000000000002823000
                          00000000000008000000000001000300000002000000010000000500000006000000fcffffff0000020001000403eb09b5a3";
 
 #[test]
-fn a_journal_of_version_1_becomes_a_run_of_version_2() {
+fn a_journal_of_version_1_becomes_a_run_of_version_3() {
     let folder = tempfile::tempdir().unwrap();
     let (path, output) = (folder.path().join("r.replay.parquet.journal"), folder.path().join("r.replay.parquet"));
     let mut text = serde_json::to_value(header()).unwrap();
@@ -166,7 +166,7 @@ fn a_journal_of_version_1_becomes_a_run_of_version_2() {
     fs::write(&path, whole).unwrap();
     recover(&path, &output).unwrap();
     let file = fs::read(&output).unwrap();
-    assert!(file.windows(18).any(|bytes| bytes == b"\"schema_version\":2"));
+    assert!(file.windows(18).any(|bytes| bytes == b"\"schema_version\":3"));
     let Opened::Run(mut run) = iosonar_trace::open(&output).unwrap() else { panic!("not a run") };
     let row = run.next().unwrap().unwrap();
     // `output_offset` of the header.
@@ -197,7 +197,7 @@ fn a_journal_of_version_1_becomes_a_run_of_version_2() {
 fn a_journal_of_a_newer_version_of_the_tables_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.replay.parquet.journal");
-    journal(&path, r#"{"schema_version": 3, "wholly": "different"}"#, &[entry()]);
+    journal(&path, r#"{"schema_version": 4, "wholly": "different"}"#, &[entry()]);
     let message = recover(&path, &folder.path().join("r.replay.parquet")).unwrap_err().to_string();
-    assert!(message.contains("has version 3 of the tables; this iosonar reads versions up to 2"), "{message}");
+    assert!(message.contains("has version 4 of the tables; this iosonar reads versions up to 3"), "{message}");
 }
