@@ -72,7 +72,7 @@ def test_the_other_half_must_have_the_same_schema_version(
 ) -> None:
     monkeypatch.setenv("IOSONAR_SCHEMA_VERSION", "4")
     assert report(run) == 1
-    assert "uses schema version 3" in capsys.readouterr().err
+    assert "use version 3" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

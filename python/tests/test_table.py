@@ -42,7 +42,7 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
 
 def test_another_version_is_refused(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a.parquet", [run_row()], schema_version=99)
-    message = "has version 99 of the tables; this iosonar reads versions up to 2: use a newer iosonar"
+    message = "has version 99 of the tables; this iosonar reads versions up to 3: use a newer iosonar"
     with pytest.raises(UserError, match=message), open_requests([path]):
         pass
 
