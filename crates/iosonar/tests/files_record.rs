@@ -208,6 +208,14 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
     if left_out(Need::Bpf) {
         return;
     }
+    // In a process of its own, without the children of other tests.
+    const ALONE: &str = "IOSONAR_TEST_RECORDS_ITSELF";
+    if std::env::var_os(ALONE).is_none() {
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        alone.args(["--exact", "files_record::a_running_process_is_recorded_with_its_requests_of_io_uring"]);
+        assert!(alone.env(ALONE, "1").status().unwrap().success());
+        return;
+    }
     iosonar_testing::default_signals();
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("t.calls.parquet");
