@@ -66,6 +66,15 @@ fn delays_of_hours_have_their_percentiles() {
 }
 
 #[test]
+fn virtual_time_passes_gaps_of_a_century() {
+    let bench = Bench::new();
+    let load = bench.load(&[(0.0, 8, 8, 'R'), (3e9, 16, 8, 'R'), (9e9, 24, 8, 'R')]);
+    let simulated = ["--simulate", "constant=1ms", "--virtual-time"];
+    let ran = bench.replay(&load, &bench.target(MIB), &simulated).with_code(0);
+    assert_eq!(ran.rows().len(), 3);
+}
+
+#[test]
 fn a_run_with_times_beyond_292_years_is_refused_or_incomplete() {
     let bench = Bench::new();
     let load = bench.load(&(0..100).map(|i| (i as f64, i * 8, 8, 'R')).collect::<Vec<_>>());

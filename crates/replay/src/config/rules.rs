@@ -30,7 +30,7 @@ impl Options {
     /// How requests are prepared; `write_header` is the run's random number, if sectors get headers for verification.
     pub fn preparation(&self, routes: Routes, write_header: Option<u64>) -> PrepareConfig {
         // In virtual time, preparation takes no time.
-        let ahead = if self.method.virtual_time { Nanos(i64::MAX / 4) } else { self.issuing.ahead_time };
+        let ahead = if self.method.virtual_time { Nanos::MAX } else { self.issuing.ahead_time };
         PrepareConfig { routes, has_data: self.method.has_device(), ahead, write_header }
     }
 
