@@ -290,10 +290,11 @@ def sentences(compared: RunComparison) -> Iterator[Banner]:
                 f"{each.side.letter} against {first.letter}, different loads:",
             )
         few = min(first.runs, each.side.runs)
+        which = "per side" if first.runs == each.side.runs else "of one side"
         if few < MIN_RUNS:
             yield Banner(
                 Severity.WARNING,
-                f"{units.counted(few, 'run')} per side cannot separate a difference of the storage from chance; use at "
+                f"{units.counted(few, 'run')} {which} cannot separate a difference of the storage from chance; use at "
                 f"least {MIN_RUNS} runs per side. The numbers below describe these runs only.",
                 f"{each.side.letter} against {first.letter}: no claim.",
             )
