@@ -6,7 +6,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-# The folder of the natural loads.
+# The directory of the natural loads.
 LOADS ?= ../shared/loads
 # The prefix of `make install` for the binary, its man pages and completions.
 PREFIX ?= /usr/local
@@ -51,7 +51,7 @@ install: build ## install the binary, its man pages and completions under PREFIX
 
 .PHONY: acceptance
 acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests that need the natural loads, and slow ones: make acceptance LOADS=DIR
-	@test -d "$(LOADS)" || { echo "no folder $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
+	@test -d "$(LOADS)" || { echo "no directory $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
 	IOSONAR_LOADS="$(abspath $(LOADS))" cargo test --locked --workspace --features acceptance --test 'acceptance*'
 	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m 'acceptance or slow' -n 2
 	$(MAKE) test-spark

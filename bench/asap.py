@@ -21,8 +21,8 @@ def main() -> None:
     p.add_argument("--depth", type=int, default=64), p.add_argument("--isolate")
     args = p.parse_args()
     rows = []
-    with bench(args.mib) as (folder, device):
-        load, output = folder / "asap.load.parquet", folder / "asap.replay.parquet"
+    with bench(args.mib) as (directory, device):
+        load, output = directory / "asap.load.parquet", directory / "asap.replay.parquet"
         duration = f"{args.requests / 100_000}s"
         shape = ["--rate", 100_000, "--duration", duration, "--size", "4k", "--span", f"{args.mib}M", "--reads", 0.7]
         sh(args.iosonar, "generate", "uniform", load, *shape)

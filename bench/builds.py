@@ -24,8 +24,8 @@ BUILDS = ("before", "after")
 BOUNDS = ("10", "50")
 
 
-def replay(args: argparse.Namespace, build: str, load: Path, device: str, folder: Path) -> list[str]:
-    run = folder / "run.replay.parquet"
+def replay(args: argparse.Namespace, build: str, load: Path, device: str, directory: Path) -> list[str]:
+    run = directory / "run.replay.parquet"
     words = (getattr(args, build), "replay", load, "--target", device, "--output", run, "--overwrite", "--json")
     return [str(word) for word in words]
 
@@ -40,23 +40,23 @@ def rounds(args: argparse.Namespace, name: str, measure: Callable[[str], dict]) 
     return seen
 
 
-def accuracy(args: argparse.Namespace, folder: Path, device: LoopDevice, rate: float) -> dict[str, list[dict]]:
-    load = poisson(args, rate, folder)
+def accuracy(args: argparse.Namespace, directory: Path, device: LoopDevice, rate: float) -> dict[str, list[dict]]:
+    load = poisson(args, rate, directory)
 
     def measure(build: str) -> dict:
-        judged = judge(args, load, device.path, replay(args, build, load, device.path, folder))
+        judged = judge(args, load, device.path, replay(args, build, load, device.path, directory))
         return {bound: judged["within_pct"][bound] for bound in BOUNDS} | {"missing": judged["missing"]}
 
     return rounds(args, f"Poisson {rate:.0f} IOPS", measure)
 
 
-def throughput(args: argparse.Namespace, folder: Path, device: LoopDevice) -> dict[str, list[dict]]:
-    load = folder / "asap.load.parquet"
+def throughput(args: argparse.Namespace, directory: Path, device: LoopDevice) -> dict[str, list[dict]]:
+    load = directory / "asap.load.parquet"
     shape = ("--size", "4k", "--span", f"{args.mib}M", "--reads", 0.7, "--requests", args.requests, "--duration", "1h")
     sh(args.before, "generate", "uniform", load, "--rate", 100_000, *shape)
 
     def measure(build: str) -> dict:
-        words = (*replay(args, build, load, device.path, folder), "--asap", "--depth", args.depth)
+        words = (*replay(args, build, load, device.path, directory), "--asap", "--depth", args.depth)
         iops = json.loads(sh(*words))["iops"]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         sh(*words, "--engine", "null")
@@ -81,9 +81,9 @@ def main() -> None:
     p.set_defaults(start=0, end=0)
     args = p.parse_args()
     rates = [float(rate) for rate in args.rates.split(",") if rate]
-    with bench(args.mib) as (folder, device):
-        accurate = {rate: accuracy(args, folder, device, rate) for rate in rates}
-        fast = throughput(args, folder, device) if args.requests else None
+    with bench(args.mib) as (directory, device):
+        accurate = {rate: accuracy(args, directory, device, rate) for rate in rates}
+        fast = throughput(args, directory, device) if args.requests else None
     print("| what | rounds | before | after | median of the rounds | least | most |")
     print("|---|---|---|---|---|---|---|")
     for rate, seen in accurate.items():

@@ -50,12 +50,12 @@ def main() -> None:
     args: argparse.Namespace = p.parse_args()
     ways = [(wait, time) for wait in WAITS for time in args.times.split(",")]
     results = []
-    with bench(args.mib) as (folder, device):
+    with bench(args.mib) as (directory, device):
         how = (
             "--target",
             device.path,
             "--output",
-            folder / "run.replay.parquet",
+            directory / "run.replay.parquet",
             "--overwrite",
             "--json",
             "--no-sample",

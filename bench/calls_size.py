@@ -1,6 +1,6 @@
 """How fast long traces of calls are read, written and ordered, and in how much memory.
 
-Generates text of strace with the given numbers of calls, and runs the commands on it.
+Generates strace text with the given numbers of calls, and runs the commands on it.
 """
 
 import argparse
@@ -75,20 +75,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", default="5000000,50000000", help="numbers of calls")
     parser.add_argument("--iosonar", default="target/release/iosonar")
-    parser.add_argument("--folder", default=None, help="for temporary files: 100 bytes for each call")
+    parser.add_argument("--directory", default=None, help="for temporary files: 100 bytes for each call")
     arguments = parser.parse_args()
     program = str(Path(arguments.iosonar).absolute())
     print("| calls | command | seconds | processor seconds | text MB/s of processor time | memory MiB |")
     print("|---|---|---|---|---|---|")
     for calls in map(int, arguments.calls.split(",")):
-        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-            text, table, edited = (f"{folder}/{name}" for name in ("t.strace", "t.calls.parquet", "e.calls.parquet"))
+        with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
+            text, table, edited = (f"{directory}/{name}" for name in ("t.strace", "t.calls.parquet", "e.calls.parquet"))
             with Path(text).open("w") as file:
                 file.writelines(lines(calls))
             size = Path(text).stat().st_size
-            root = Path(folder, "root")
+            root = Path(directory, "root")
             root.mkdir()
-            replay = ["files", "replay", table, "--root", str(root), "--output", f"{folder}/r.calls-run.parquet"]
+            replay = ["files", "replay", table, "--root", str(root), "--output", f"{directory}/r.calls-run.parquet"]
             for name, words in {
                 "info of text": ["info", text],
                 "convert": ["convert", text, table],

@@ -95,12 +95,12 @@ def measured(reads: Reads, events: ReadEvents, thinks: bool) -> dict:
     return found
 
 
-def pairs(args: argparse.Namespace, folder: Path, device: str, depth: int, think_us: float) -> dict[str, list[dict]]:
+def pairs(args: argparse.Namespace, directory: Path, device: str, depth: int, think_us: float) -> dict[str, list[dict]]:
     """Both programs in turns."""
-    program, run, rows = folder / "closed.toml", folder / "closed.replay.parquet", folder / "closed.rows"
+    program, run, rows = directory / "closed.toml", directory / "closed.replay.parquet", directory / "closed.rows"
     program.write_text(PROGRAM.format(depth=depth) + (THINK.format(think=think_us) if think_us else ""))
     own = (args.iosonar, "workload", "run", program, "--target", device, "--for", f"{args.seconds}s", "--output", run)
-    bare = (folder / "closed_loop", "spin", device, depth, args.seconds, 1, think_us, rows)
+    bare = (directory / "closed_loop", "spin", device, depth, args.seconds, 1, think_us, rows)
     commands: dict[str, tuple[tuple, Callable[[], Reads]]] = {
         "bare loop": (bare, lambda: of_bare(rows)),
         "iosonar": ((*own, "--overwrite", *args.options.split()), lambda: of_iosonar(run)),
@@ -152,11 +152,11 @@ def main() -> None:
     p.add_argument("--options", default="", help="further options of `iosonar workload run`")
     args = p.parse_args()
     results = []
-    with bench(args.mib) as (folder, device):
-        compile_c(folder, "closed_loop", "-luring", "-lm")
+    with bench(args.mib) as (directory, device):
+        compile_c(directory, "closed_loop", "-luring", "-lm")
         for think_us in (0, args.think):
             for depth in map(int, args.depths.split(",")):
-                runs = pairs(args, folder, device.path, depth, think_us)
+                runs = pairs(args, directory, device.path, depth, think_us)
                 results.append({"depth": depth, "think_us": think_us, "runs": runs})
     show(results)
     keep(args, results)

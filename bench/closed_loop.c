@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECTOR = 512, SIZE = 4096, NEAR_NS = 3000, MOST_DEPTH = 4096 };
+enum { SECTOR = 512, SIZE = 4096, NEAR_NS = 3000, MAX_DEPTH = 4096 };
 typedef struct { long cause, sector, ready, issued, completed; } row;
 
 static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
@@ -36,7 +36,7 @@ static int device;
 static atomic_long done, errors;
 
 /* Reads that wait for their time, the earliest first: a binary heap of (time, cause). */
-static struct { long at, cause; } heap[MOST_DEPTH + 1];
+static struct { long at, cause; } heap[MAX_DEPTH + 1];
 static long heap_count;
 
 static void push(long at, long cause) {
@@ -80,7 +80,7 @@ static row *by_ring(long depth, double seconds, long batch, int sleeps, long roo
   struct iovec whole = {buffer, SIZE};
   struct io_uring_cqe *cqe;
   row *rows = room ? malloc(room * sizeof *rows) : NULL;
-  if (io_uring_queue_init_params(MOST_DEPTH, &ring, &params) || io_uring_register_buffers(&ring, &whole, 1) ||
+  if (io_uring_queue_init_params(MAX_DEPTH, &ring, &params) || io_uring_register_buffers(&ring, &whole, 1) ||
       io_uring_register_files(&ring, &device, 1)) perror("set-up"), exit(2);
   if (rows) memset(rows, 0, room * sizeof *rows);
   mlockall(MCL_CURRENT);
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
   think_ns = argc > 6 ? atof(argv[6]) * 1e3 : 0;
   device = open(argv[2], O_RDONLY | O_DIRECT);
   if (device < 0) return perror(argv[2]), 2;
-  if (depth < 1 || depth > MOST_DEPTH || batch < 1) return fprintf(stderr, "a depth of 1 to %d\n", MOST_DEPTH), 2;
+  if (depth < 1 || depth > MAX_DEPTH || batch < 1) return fprintf(stderr, "a depth of 1 to %d\n", MAX_DEPTH), 2;
   places = lseek(device, 0, SEEK_END) / SIZE;
   long begin = now();
   row *rows = NULL;

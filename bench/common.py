@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: options, a folder, a fast device, loads and the judge."""
+"""Shared by the benchmarks: options, a directory, a fast device, loads and the judge."""
 
 import argparse
 import json
@@ -26,8 +26,8 @@ def options(about: str | None, *, mib: int = 2048) -> argparse.ArgumentParser:
 class LoopDevice:
     """A loop device with direct I/O over a file in memory: filled with data, or sparse with `gib` GiB."""
 
-    def __init__(self, folder: Path, mib: int, gib: int = 0) -> None:
-        self.file = folder / "disk"
+    def __init__(self, directory: Path, mib: int, gib: int = 0) -> None:
+        self.file = directory / "disk"
         with self.file.open("wb") as f:
             for _ in range(0 if gib else mib // 16):
                 f.write(os.urandom(16 << 20))
@@ -40,16 +40,16 @@ class LoopDevice:
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
-    """A temporary folder in memory."""
+def directory() -> Iterator[Path]:
+    """A temporary directory in memory."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="iosonar-bench-") as name:
         yield Path(name)
 
 
 @contextmanager
 def bench(mib: int, gib: int = 0) -> Iterator[tuple[Path, LoopDevice]]:
-    """A temporary folder in memory and a device in it."""
-    with folder() as place:
+    """A temporary directory in memory and a device in it."""
+    with directory() as place:
         device = LoopDevice(place, mib, gib)
         try:
             yield place, device
@@ -69,7 +69,7 @@ def poisson(args: argparse.Namespace, rate: float, place: Path) -> Path:
 
 
 def compiled(name: str, place: Path, *libraries: str) -> Path:
-    """A C program of this folder."""
+    """A C program of this directory."""
     sh("cc", "-O2", "-o", place / name, HERE / f"{name}.c", *libraries)
     return place / name
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Compares the time of converting traces to loads by iosonar, and by blkparse and awk, on the same trace, in turn.
 
-bench/convert.py --iosonar target/release/iosonar [--requests 1000000] [--rounds 3] [--folder DIR]
+bench/convert.py --iosonar target/release/iosonar [--requests 1000000] [--rounds 3] [--directory DIR]
 
 The trace is the natural load of PostgreSQL, repeated until it has the required number of requests, as blktrace's binary
 file and as blkparse's text. The time is that from a trace to a load with latencies. The usual way: blkparse prints the
 fields, awk matches completions with requests and prints rows of classic text in order of completion; for a load as the
 manual requires, NAME.load.gz, they are sorted and compressed. Wall-clock time is what a user waits for, processor time
-is the cost. The folder needs some 400 bytes for each request; traces that exist in DIR are reused.
+is the cost. The directory needs some 400 bytes for each request; traces that exist in DIR are reused.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def timed(command: str) -> Cost:
     return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6)
 
 
-def make(iosonar: Path, folder: Path, requests: int) -> tuple[Path, Path]:
+def make(iosonar: Path, directory: Path, requests: int) -> tuple[Path, Path]:
     """The same trace as blktrace's binary file and as blkparse's text."""
-    load = folder / f"trace-{requests}.load.parquet"
-    binary = folder / f"trace-{requests}.blktrace.0"
-    text = folder / f"trace-{requests}.blkparse"
+    load = directory / f"trace-{requests}.load.parquet"
+    binary = directory / f"trace-{requests}.blktrace.0"
+    text = directory / f"trace-{requests}.blkparse"
     rounds = max(1, round(requests / LOAD_REQUESTS))
     for output, command in (
         (load, [iosonar, "edit", LOAD, load, f"repeat times={rounds}"]),
@@ -83,10 +83,10 @@ def make(iosonar: Path, folder: Path, requests: int) -> tuple[Path, Path]:
     return binary, text
 
 
-def compare(iosonar: Path, folder: Path, requests: int, rounds: int) -> None:
+def compare(iosonar: Path, directory: Path, requests: int, rounds: int) -> None:
     """Measures and prints."""
-    binary, text = make(iosonar, folder, requests)
-    match, out = folder / "match.awk", folder / "out"
+    binary, text = make(iosonar, directory, requests)
+    match, out = directory / "match.awk", directory / "out"
     match.write_text(MATCH)
     # blkparse reads NAME.blktrace.0 if it is given NAME.
     fields = f"blkparse -q -i {str(binary).removesuffix('.blktrace.0')} -f '{FORMAT}'"
@@ -116,7 +116,7 @@ def compare(iosonar: Path, folder: Path, requests: int, rounds: int) -> None:
             factors = ", ".join(f"{factor:.1f}" for factor in faster) if index >= peers else ""
             size = f"{what}, {trace.stat().st_size / 1e6:.0f} MB"
             print(f"| {size} | {how} | {wall:.2f} s | {processor:.2f} s | {peak:.0f} MB | {factors} |")
-    for left in folder.glob("out.*"):
+    for left in directory.glob("out.*"):
         left.unlink()
 
 
@@ -126,11 +126,11 @@ def main() -> None:
     parser.add_argument("--iosonar", type=Path, required=True)
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--directory", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/dev/shm") as temporary:
-        folder = arguments.folder or Path(temporary)
-        compare(arguments.iosonar.resolve(), folder, arguments.requests, arguments.rounds)
+        directory = arguments.directory or Path(temporary)
+        compare(arguments.iosonar.resolve(), directory, arguments.requests, arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import json
 import math
 from pathlib import Path
 
-from common import folder, keep, options, sh
+from common import directory, keep, options, sh
 
 SPANS = (1, 100, 1000)
 """Working sets in GB."""
@@ -72,7 +72,7 @@ def main() -> None:
     p.add_argument("--seconds", type=int, default=30, help="time for each working set; a tenth for each depth")
     args = p.parse_args()
     results = {"spans": [], "depths": []}
-    with folder() as place:
+    with directory() as place:
         print("| disk | working set | published | ours |\n|---|---|---|---|")
         for name, (rpm, published) in DISKS.items():
             for span, expected in zip(SPANS, published, strict=True):

@@ -24,11 +24,11 @@ from common import LoopDevice, bench, compiled, judge, keep, options, poisson, s
 BOUNDS = ("10", "25", "50", "100")
 
 
-def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, folder: Path, rate: float) -> dict:
-    bare, floor = folder / "bare_loop", folder / "floor"
+def pairs(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, directory: Path, rate: float) -> dict:
+    bare, floor = directory / "bare_loop", directory / "floor"
     window = [str(args.start), str(args.end)] if args.end else []
     iosonar_window = ["--start", str(args.start), "--end", str(args.end)] if args.end else []
-    output = folder / "run.replay.parquet"
+    output = directory / "run.replay.parquet"
     iosonar = [
         args.iosonar,
         "replay",
@@ -81,14 +81,14 @@ def main() -> None:
     p.add_argument("--isolate", nargs="?", const=""), p.add_argument("--options", default="")
     args = p.parse_args()
     results = []
-    with bench(args.mib, args.gib) as (folder, device):
-        compiled("bare_loop", folder, "-luring"), compiled("floor", folder, "-lm")
+    with bench(args.mib, args.gib) as (directory, device):
+        compiled("bare_loop", directory, "-luring"), compiled("floor", directory, "-lm")
         if args.load:
-            results.append(pairs(args, args.load.name, args.load, device, folder, 10_000))
+            results.append(pairs(args, args.load.name, args.load, device, directory, 10_000))
         else:
             for rate in map(float, args.rates.split(",")):
-                load = poisson(args, rate, folder)
-                results.append(pairs(args, f"Poisson {rate:.0f} IOPS", load, device, folder, rate))
+                load = poisson(args, rate, directory)
+                results.append(pairs(args, f"Poisson {rate:.0f} IOPS", load, device, directory, rate))
     print("| load | pairs | within 10 µs: bare loop | iosonar | difference | isolated | difference ", end="")
     print("| within 50 µs: bare loop | iosonar | floor 10 / 50 µs | missing |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")

@@ -16,13 +16,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common import folder, keep, options, sh
+from common import directory, keep, options, sh
 
 BLOCK, BLOCKS = 512, 8192
 
 
 def write_trace(path: Path, calls: int) -> None:
-    """Text of strace: one thread reads at random offsets, a microsecond apart."""
+    """Strace text: one thread reads at random offsets, a microsecond apart."""
     choice = random.Random(1)
     with path.open("w") as text:
         text.write('7 1795464429.000000000 openat(AT_FDCWD, "/data", O_RDONLY) = 3 <0.000000500>\n')
@@ -53,7 +53,7 @@ def main() -> None:
     args = p.parse_args()
     programs = {"with": args.iosonar, "without": args.without.resolve()}
     results: dict[str, list] = {name: [] for name in programs}
-    with folder() as place:
+    with directory() as place:
         (place / "root").mkdir()
         (place / "root/data").write_bytes(bytes(BLOCK * BLOCKS))
         write_trace(place / "t.strace", args.calls)

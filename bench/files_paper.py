@@ -4,8 +4,8 @@
     bench/files_paper.py [--rounds 3] [--seconds 4] [--trace FILE] [--iosonar PATH] [--json FILE]
 
 The paper: T. E. Pereira, L. Sampaio, F. V. Brasileiro, "On the accuracy of trace replay methods for file system
-evaluation": figures 6 to 10 and table III. The workload has bursts of calls by eight threads of which two make most; it is recorded with eBPF on a folder in
-memory and on ext4, and replayed with each order and timing in a folder that is prepared anew. Each statement of the paper
+evaluation": figures 6 to 10 and table III. The workload has bursts of calls by eight threads of which two make most; it is recorded with eBPF on a directory in
+memory and on ext4, and replayed with each order and timing in a directory that is prepared anew. Each statement of the paper
 is printed with its numbers, confirmed or contradicted. Needs root.
 """
 
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from common import folder, keep, options, sh
+from common import directory, keep, options, sh
 
 ORDERS = ("conservative", "fs", "fs-dispatched")
 GRAPHS = ("conservative", "fs")  # fs-dispatched has the graph of fs.
@@ -68,7 +68,7 @@ threads = [threading.Thread(target=work, args=(me,)) for me in range(8)]
 
 @contextmanager
 def ext4(place: Path) -> Iterator[Path]:
-    """A folder on a new ext4 over a loop device."""
+    """A directory on a new ext4 over a loop device."""
     image, at = place / "disk", place / "ext4"
     with image.open("wb") as f:
         f.truncate(1 << 30)
@@ -90,7 +90,7 @@ def record(iosonar: str, work: Path, trace: Path, seconds: float) -> None:
 
 
 class Replays:
-    """Replays of a trace, each in a folder that is prepared anew."""
+    """Replays of a trace, each in a directory that is prepared anew."""
 
     def __init__(self, iosonar: str, trace: Path, below: Path) -> None:
         self.iosonar, self.trace, self.below = iosonar, trace, below
@@ -268,7 +268,7 @@ def main() -> None:
     p.add_argument("--trace", type=Path, action="append", default=[], help="another trace for table III")
     args = p.parse_args()
     results: dict[str, dict] = {}
-    with folder() as place, ext4(place) as disk:
+    with directory() as place, ext4(place) as disk:
         for name, below in (("tmpfs", place / "memory"), ("ext4", disk / "work")):
             below.mkdir()
             trace = place / f"{name}.calls.parquet"

@@ -19,7 +19,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import folder, keep, sh
+from common import directory, keep, sh
 
 WAYS = ("bare", "ebpf", "strace")
 PR_SET_CHILD_SUBREAPER = 36
@@ -104,7 +104,7 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|")
     results = {}
-    with folder() as place:
+    with directory() as place:
         program, file = place / "calls_loop", place / "data"
         sh("cc", "-O2", "-o", program, Path(__file__).with_name("calls_loop.c"))
         for rate in arguments.rates:

@@ -13,7 +13,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from common import folder, keep, options, sh
+from common import directory, keep, options, sh
 
 QUEUED = 16_000
 # Calls per second, threads.
@@ -27,7 +27,7 @@ def main() -> None:
     p.add_argument("--calls", type=int, default=2_000_000)
     args = p.parse_args()
     results: dict[str, list] = {"loop": [], "asap": [], "fake": [], "engine": [], "errors": []}
-    with folder() as place:
+    with directory() as place:
         root = place / "root"
         root.mkdir()
         (root / "data").write_bytes(bytes(4 << 20))

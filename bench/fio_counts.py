@@ -74,17 +74,17 @@ def rows() -> Iterator[str]:
     yield from RANDOM
 
 
-def counts(options: str, folder: Path) -> list[tuple[int, int]]:
+def counts(options: str, directory: Path) -> list[tuple[int, int]]:
     """Requests and bytes of each run."""
-    job = folder / "job.fio"
-    lines = ["[a]", "ioengine=psync", "randrepeat=0", f"directory={folder}", f"numjobs={RUNS}", *options.split()]
+    job = directory / "job.fio"
+    lines = ["[a]", "ioengine=psync", "randrepeat=0", f"directory={directory}", f"numjobs={RUNS}", *options.split()]
     job.write_text("\n".join([*lines, ""]))
     done = subprocess.run(["fio", "--output-format=json", job], check=True, capture_output=True, text=True)
     jobs = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
     found = [
         tuple(sum(each[way][key] for way in ("read", "write")) for key in ("total_ios", "io_bytes")) for each in jobs
     ]
-    for path in folder.iterdir():
+    for path in directory.iterdir():
         path.unlink()
     return [(requests, size) for requests, size in found]
 
@@ -92,9 +92,9 @@ def counts(options: str, folder: Path) -> list[tuple[int, int]]:
 def main() -> int:
     version = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True).stdout.strip()
     print(f"# What {version} makes of jobs: options, requests (mean, deviation), bytes (mean). By bench/fio_counts.py.")
-    with tempfile.TemporaryDirectory(prefix="iosonar-fio-", dir="/dev/shm") as folder:
+    with tempfile.TemporaryDirectory(prefix="iosonar-fio-", dir="/dev/shm") as directory:
         for options in rows():
-            found = counts(options, Path(folder))
+            found = counts(options, Path(directory))
             requests, sizes = zip(*found, strict=True)
             print(
                 options,

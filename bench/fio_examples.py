@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Converts the example jobs of fio to programs, and counts those that are converted or refused.
 
-    bench/fio_examples.py [--folder DIR] [--iosonar PATH] [--json FILE]
+    bench/fio_examples.py [--directory DIR] [--iosonar PATH] [--json FILE]
 
 DIR has fio's examples: by default /usr/share/doc/fio/examples, of the package fio or fio-examples. Each example must be
 converted, or refused with a line that names an option or what is missing. Environment variables that an example needs
@@ -43,13 +43,13 @@ def convert(iosonar: str, example: Path) -> dict:
 
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--folder", type=Path, default=Path("/usr/share/doc/fio/examples"))
+    p.add_argument("--directory", type=Path, default=Path("/usr/share/doc/fio/examples"))
     p.add_argument("--iosonar", default="iosonar")
     p.add_argument("--json", type=Path)
     args = p.parse_args()
-    examples = sorted(args.folder.glob("*.fio"))
+    examples = sorted(args.directory.glob("*.fio"))
     if not examples:
-        print(f"{args.folder} has no examples; install fio-examples, or name a folder", file=sys.stderr)
+        print(f"{args.directory} has no examples; install fio-examples, or name a directory", file=sys.stderr)
         return 1
     rows = [convert(args.iosonar, example) for example in examples]
     if args.json:

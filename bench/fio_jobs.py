@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from common import folder, sh
+from common import directory, sh
 
 Request = tuple[float, str, int, int]  # seconds, operation, byte, bytes
 
@@ -144,7 +144,7 @@ def main() -> int:
     )
     print("|" + "---|" * 12, flush=True)
     result = []
-    with folder() as place:
+    with directory() as place:
         for job in sorted(args.jobs.glob("*.fio")):
             has_rate = re.search(r"(?m)^rate", job.read_text()) is not None
             peer, own = of_fio(job, place), of_iosonar(args, job, place)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fits programs to loads, and prints how much the programs' loads differ.
 
-    bench/fit_natural.py FOLDER [--seeds 1,2,3] [--iosonar PATH] [--json FILE]
+    bench/fit_natural.py DIRECTORY [--seeds 1,2,3] [--iosonar PATH] [--json FILE]
 
-FOLDER has loads in any format that iosonar reads. Each is fitted by `iosonar workload fit`; the table has the median of
+DIRECTORY has loads in any format that iosonar reads. Each is fitted by `iosonar workload fit`; the table has the median of
 each difference over the seeds, and beside it the same for the best kinds with few parameters (`--arrivals` and
 `--positions` without hidden-markov and measured), which tells what these two kinds are worth.
 """
@@ -13,7 +13,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from common import folder, keep, options, sh
+from common import directory, keep, options, sh
 
 SIMPLE = (("poisson", "uniform"), ("lognormal", "zipf"), ("on-off", "streams"))
 
@@ -41,11 +41,11 @@ def simple(iosonar: str, load: Path, place: Path) -> dict | None:
 
 def main() -> int:
     parser = options(__doc__)
-    parser.add_argument("folder", type=Path), parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("directory", type=Path), parser.add_argument("--seeds", default="1,2,3")
     args = parser.parse_args()
     results = {}
-    with folder() as place:
-        for load in sorted(args.folder.iterdir()):
+    with directory() as place:
+        for load in sorted(args.directory.iterdir()):
             runs = [fitted(args.iosonar, load, place, "--seed", seed) for seed in args.seeds.split(",")]
             plain = simple(args.iosonar, load, place)
             results[load.name] = {"fits": runs, "simple": plain}

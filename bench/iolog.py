@@ -53,8 +53,8 @@ def iosonar_latency_us(args: argparse.Namespace, result: Path) -> dict[str, floa
     return {key: latency[key] for key in ("mean", "p50", "p99")}
 
 
-def compare(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, folder: Path) -> dict:
-    iolog, report, result = folder / "poisson.iolog", folder / "fio.json", folder / "run.replay.parquet"
+def compare(args: argparse.Namespace, name: str, load: Path, device: LoopDevice, directory: Path) -> dict:
+    iolog, report, result = directory / "poisson.iolog", directory / "fio.json", directory / "run.replay.parquet"
     sh(args.iosonar, "convert", load, iolog)
     own = [args.iosonar, "replay", str(load), "--target", device.path, "--output", str(result), "--overwrite"]
     turns = {"fio": fio_command(args, iolog, device.path, report), "iosonar": own}
@@ -93,10 +93,10 @@ def main() -> None:
     p.set_defaults(start=0, end=0)
     args = p.parse_args()
     results = []
-    with bench(args.mib) as (folder, device):
+    with bench(args.mib) as (directory, device):
         for rate in map(float, args.rates.split(",")):
-            load = poisson(args, rate, folder)
-            results.append(compare(args, f"Poisson {rate:.0f} IOPS", load, device, folder))
+            load = poisson(args, rate, directory)
+            results.append(compare(args, f"Poisson {rate:.0f} IOPS", load, device, directory))
     print("fio:", sh("fio", "--version").strip())
     print("fio command:", *fio_command(args, Path("LOAD.iolog"), "DEVICE", Path("FILE")))
     print(

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECTOR = 512, BUFFER = 4 << 20, MOST_THREADS = 4096 };
+enum { SECTOR = 512, BUFFER = 4 << 20, MAX_THREADS = 4096 };
 typedef struct { long at, sector; unsigned bytes; char op; } request;
 typedef struct { sem_t wake; long request; } worker;
 
@@ -24,8 +24,8 @@ static request *load;
 static long count, begin;
 static int device, uses_select;
 static atomic_long next, errors;
-static worker workers[MOST_THREADS];
-static int waiting[MOST_THREADS], waiting_count;
+static worker workers[MAX_THREADS];
+static int waiting[MAX_THREADS], waiting_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
   long threads = argc > 4 ? atol(argv[4]) : 64;
   uses_select = !strcmp(argv[1], "select");
   if (!watches_clock && !uses_select && strcmp(argv[1], "sleep")) return fprintf(stderr, "select, sleep or clock\n"), 2;
-  if (threads < 1 || threads > MOST_THREADS) return fprintf(stderr, "1 to %d threads\n", MOST_THREADS), 2;
+  if (threads < 1 || threads > MAX_THREADS) return fprintf(stderr, "1 to %d threads\n", MAX_THREADS), 2;
   read_load(argv[2]);
   device = open(argv[3], O_RDWR | O_DIRECT);
   if (device < 0) return perror(argv[3]), 2;

@@ -13,7 +13,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from common import folder, keep, options, sh
+from common import directory, keep, options, sh
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     p.add_argument("--loop", type=Path), p.add_argument("--depth", type=int, default=512)
     args = p.parse_args()
     rows: dict[str, list[float]] = {}
-    with folder() as place:
+    with directory() as place:
         load, output, target = place / "null.load.parquet", place / "null.replay.parquet", place / "target"
         shape = ["--rate", 1_000_000, "--requests", args.requests, "--size", "4k", "--span", "64G", "--reads", 0.7]
         sh(args.iosonar, "generate", "uniform", load, *shape)

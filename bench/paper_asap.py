@@ -25,9 +25,9 @@ BATCH = 8
 """Completions that a bare loop takes before it submits: more than one saves calls, too many leave the device idle."""
 
 
-def commands(args: argparse.Namespace, folder: Path, device: str, depth: int) -> dict[str, list]:
-    run, load = folder / "run.replay.parquet", folder / "asap.load.parquet"
-    bare, how = folder / "closed_loop", ("--target", device, "--output", run, "--overwrite", "--json")
+def commands(args: argparse.Namespace, directory: Path, device: str, depth: int) -> dict[str, list]:
+    run, load = directory / "run.replay.parquet", directory / "asap.load.parquet"
+    bare, how = directory / "closed_loop", ("--target", device, "--output", run, "--overwrite", "--json")
     found = {
         name: [bare, mode, device, depth, args.seconds, BATCH]
         for name, mode in zip(BARE, ("spin", "sleep", "pread"), strict=True)
@@ -51,9 +51,9 @@ def main() -> None:
     p.add_argument("--depths", default="1,4,16,64")
     args = p.parse_args()
     results = []
-    with bench(args.mib) as (folder, device):
-        compile_c(folder, "closed_loop", "-luring", "-lm")
-        load = folder / "asap.load.parquet"
+    with bench(args.mib) as (directory, device):
+        compile_c(directory, "closed_loop", "-luring", "-lm")
+        load = directory / "asap.load.parquet"
         shape = ("--size", "4k", "--span", f"{args.mib}M", "--reads", 1)
         requests = round(300_000 * args.seconds)
         sh(
@@ -70,7 +70,7 @@ def main() -> None:
             *shape,
         )
         for depth in map(int, args.depths.split(",")):
-            programs = commands(args, folder, device.path, depth)
+            programs = commands(args, directory, device.path, depth)
             seen: dict[str, list[float]] = {name: [] for name in programs}
             for n in range(args.rounds):
                 for name in turns(list(programs), n):

@@ -73,17 +73,17 @@ def rounds(args: argparse.Namespace, name: str, load: Path, device: str, program
     return {program: medians(rows) | {"rounds": rows} for program, rows in seen.items()}
 
 
-def figures_4_to_6(args: argparse.Namespace, folder: Path, device: LoopDevice) -> list[dict]:
+def figures_4_to_6(args: argparse.Namespace, directory: Path, device: LoopDevice) -> list[dict]:
     results = []
     for name in args.loads.split(","):
-        original = generate(args, folder, name)
+        original = generate(args, directory, name)
         for speed in map(int, args.speeds.split(",")):
             load = original
             if speed != 1:
-                load = folder / f"{name}-{speed}.load"
+                load = directory / f"{name}-{speed}.load"
                 sh(args.iosonar, "edit", original, load, f"scale time={1 / speed}", "--overwrite")
             files: Load = readable(args, load)
-            programs = commands(args, folder, files, device.path)
+            programs = commands(args, directory, files, device.path)
             found = rounds(args, f"{name} × {speed}", files.text, device.path, programs)
             results.append({"load": name, "speed": speed, "programs": found})
     head("load", "program", *COLUMNS)
@@ -97,11 +97,11 @@ def figures_4_to_6(args: argparse.Namespace, folder: Path, device: LoopDevice) -
     return results
 
 
-def figure_7(args: argparse.Namespace, folder: Path, device: LoopDevice) -> list[dict]:
-    bare, run = compiled("bare_loop", folder, "-luring"), folder / "run.replay.parquet"
+def figure_7(args: argparse.Namespace, directory: Path, device: LoopDevice) -> list[dict]:
+    bare, run = compiled("bare_loop", directory, "-luring"), directory / "run.replay.parquet"
     results = []
     for rate in map(int, args.rates.split(",")):
-        load, seconds = folder / f"even-{rate}.load", min(args.seconds_at_rate, EVENTS_MOST / rate)
+        load, seconds = directory / f"even-{rate}.load", min(args.seconds_at_rate, EVENTS_MOST / rate)
         how = ("--size", "4k", "--duration", f"{seconds}s", "--span", f"{args.mib}M", "--overwrite")
         sh(args.iosonar, "generate", "uniform", load, "--rate", rate, *how)
         own = (args.iosonar, "replay", load, "--target", device.path, "--output", run, "--overwrite", "--json")
@@ -127,11 +127,11 @@ def main() -> None:
     p.add_argument("--rates", default="1000,5000,10000,20000,50000,100000,150000,200000,300000")
     args = p.parse_args()
     results = {}
-    with bench(args.mib) as (folder, device):
+    with bench(args.mib) as (directory, device):
         if args.speeds:
-            results["figures_4_to_6"] = figures_4_to_6(args, folder, device)
+            results["figures_4_to_6"] = figures_4_to_6(args, directory, device)
         if args.rates:
-            results["figure_7"] = figure_7(args, folder, device)
+            results["figure_7"] = figure_7(args, directory, device)
     keep(args, results)
 
 

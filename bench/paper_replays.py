@@ -73,9 +73,9 @@ def record(args: argparse.Namespace, device: str, output: Path, command: list[st
     sh(args.iosonar, "record", "--device", device, "--output", output, "--", *command)
 
 
-def run_program(args: argparse.Namespace, folder: Path, device: str, output: Path) -> tuple[Path, Times]:
+def run_program(args: argparse.Namespace, directory: Path, device: str, output: Path) -> tuple[Path, Times]:
     """A recording of the program, without what was read before it began."""
-    run, cut = folder / "program.replay.parquet", output.with_name(f"cut-{output.name}")
+    run, cut = directory / "program.replay.parquet", output.with_name(f"cut-{output.name}")
     how = ("--target", device, "--output", run, "--for", f"{args.seconds}s", "--overwrite")
     record(args, device, output, [args.iosonar, "workload", "run", *PROGRAM, *map(str, how)])
     wanted = asked(run)
@@ -120,15 +120,15 @@ def measured(times: Times, original: Times, reference: np.ndarray) -> dict:
 
 
 def replays(
-    args: argparse.Namespace, folder: Path, device: LoopDevice, load: Path, name: str
+    args: argparse.Namespace, directory: Path, device: LoopDevice, load: Path, name: str
 ) -> dict[str, list[Times]]:
     """The replays of a load by each program, in turns."""
     wanted = asked(load)
-    programs = commands(args, folder, readable(args, load), device.path)
+    programs = commands(args, directory, readable(args, load), device.path)
     seen: dict[str, list[Times]] = {program: [] for program in programs}
     for n in range(args.rounds):
         for program in turns(list(programs), n):
-            recording = folder / "replay.load.parquet"
+            recording = directory / "replay.load.parquet"
             record(args, device.path, recording, programs[program])
             seen[program].append(replayed(recording, wanted))
         print(f"{name} round {n + 1}", file=sys.stderr, flush=True)
@@ -200,10 +200,10 @@ def main() -> None:
     p.add_argument("--picture", type=Path, help="draw the burstiness of harp-like and of its replay into this file")
     args = p.parse_args()
     results = {}
-    with bench(args.mib) as (folder, device):
-        load, original = run_program(args, folder, device.path, folder / "program.load.parquet")
-        _, again = run_program(args, folder, device.path, folder / "again.load.parquet")
-        seen = replays(args, folder, device, load, "tpcb")
+    with bench(args.mib) as (directory, device):
+        load, original = run_program(args, directory, device.path, directory / "program.load.parquet")
+        _, again = run_program(args, directory, device.path, directory / "again.load.parquet")
+        seen = replays(args, directory, device, load, "tpcb")
         found = {"tpcb": measured(original, original, original.response)}
         found["tpcb again"] = measured(again, original, original.response)
         for program, runs in seen.items():
@@ -212,12 +212,12 @@ def main() -> None:
         show_responses(found, "tpcb"), show_bursts(found)
         results["tpcb"] = found
 
-        text = generate(args, folder, "harp-like")
-        load = folder / "harp-like.load.parquet"
+        text = generate(args, directory, "harp-like")
+        load = directory / "harp-like.load.parquet"
         sh(args.iosonar, "convert", text, load, "--overwrite")
         at = rows(load, "at_ns")[0]
         original = Times(at - at[0])
-        seen = replays(args, folder, device, load, "harp-like")
+        seen = replays(args, directory, device, load, "harp-like")
         reference = sorted(seen["iosonar"], key=lambda run: statistics.fmean(run.response))[args.rounds // 2]
         found = {"the load": measured(original, original, reference.response)}
         for program, runs in seen.items():

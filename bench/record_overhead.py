@@ -60,8 +60,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2)
     arguments = parser.parse_args()
 
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        image, output = Path(folder, "image"), Path(folder, "out.load.parquet")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        image, output = Path(directory, "image"), Path(directory, "out.load.parquet")
         image.write_bytes(b"\xa5" * DEVICE_BYTES)
         losetup = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
         device = subprocess.run(losetup, check=True, capture_output=True, text=True).stdout.strip()

@@ -38,10 +38,10 @@ def options_of_replayers(p: argparse.ArgumentParser) -> None:
     p.set_defaults(engine="io_uring", depth=64, start=0, end=0)
 
 
-def generate(args: argparse.Namespace, folder: Path, name: str) -> Path:
+def generate(args: argparse.Namespace, directory: Path, name: str) -> Path:
     """A load of this name, as text."""
     kind, *shape = LOADS[name]
-    load = folder / f"{name}.load"
+    load = directory / f"{name}.load"
     how = ("--duration", f"{args.seconds}s", "--span", f"{args.mib}M", "--overwrite")
     sh(args.iosonar, "generate", kind, load, *shape, *how)
     return load
@@ -56,21 +56,21 @@ def readable(args: argparse.Namespace, load: Path) -> Load:
     return Load(text, iolog)
 
 
-def compile_c(folder: Path, name: str, *libraries: str) -> Path:
-    """A program of this folder."""
-    program = folder / name
+def compile_c(directory: Path, name: str, *libraries: str) -> Path:
+    """A program of this directory."""
+    program = directory / name
     sh("cc", "-O2", "-pthread", "-o", program, HERE / f"{name}.c", *libraries)
     return program
 
 
-def commands(args: argparse.Namespace, folder: Path, load: Load, device: str) -> dict[str, list[str]]:
+def commands(args: argparse.Namespace, directory: Path, load: Load, device: str) -> dict[str, list[str]]:
     """The command of each replayer for a load."""
-    naive, run = folder / "naive_replay", folder / "run.replay.parquet"
+    naive, run = directory / "naive_replay", directory / "run.replay.parquet"
     if not naive.exists():
-        compile_c(folder, "naive_replay")
+        compile_c(directory, "naive_replay")
     own = (args.iosonar, "replay", load.text, "--target", device, "--output", run, "--overwrite", "--json")
     simple = {name: (naive, mode, load.text, device, args.threads) for name, mode in SIMPLE.items()}
-    fio = {"fio": fio_command(args, load.iolog, device, folder / "fio.json")}
+    fio = {"fio": fio_command(args, load.iolog, device, directory / "fio.json")}
     return {name: [str(word) for word in words] for name, words in (simple | fio | {"iosonar": own}).items()}
 
 

@@ -2,10 +2,10 @@
 """Measures the cost of reports: all pictures of synthetic runs of 10 thousand to 100 million requests, the page of the
 smallest, and an SQL query.
 
-    bench/report.py [--rows 10000,10000000] [--processors 0,1] [--memory 2GiB] [--folder /tmp/made] [--report PROGRAM]
+    bench/report.py [--rows 10000,10000000] [--processors 0,1] [--memory 2GiB] [--directory /tmp/made] [--report PROGRAM]
         [--sql PROGRAM]
 
-bench/make_result.py makes the runs; they are kept in the folder. Times are those from start to end of the program.
+bench/make_result.py makes the runs; they are kept in the directory. Times are those from start to end of the program.
 Memory is the peak of the program and its drawing processes together, each page counted once (PSS).
 """
 
@@ -23,15 +23,15 @@ HERE = Path(__file__).parent
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--rows", default="10000,10000000"), p.add_argument("--memory", default="2GiB")
-    p.add_argument("--processors", default="0,1"), p.add_argument("--folder", type=Path, default=Path("/tmp/made"))
+    p.add_argument("--processors", default="0,1"), p.add_argument("--directory", type=Path, default=Path("/tmp/made"))
     p.add_argument("--report", default="iosonar-report"), p.add_argument("--page-up-to", type=int, default=1_000_000)
     p.add_argument("--sql", default="iosonar-sql")
     args = p.parse_args()
     os.sched_setaffinity(0, {int(number) for number in args.processors.split(",")})
-    args.folder.mkdir(exist_ok=True)
+    args.directory.mkdir(exist_ok=True)
     print("| requests | what | files | wall, s | processor, s | most memory, MiB |\n|---|---|---|---|---|---|")
     for rows in map(int, args.rows.split(",")):
-        run = args.folder / f"{rows}.replay.parquet"
+        run = args.directory / f"{rows}.replay.parquet"
         if not run.exists():
             subprocess.run([sys.executable, HERE / "make_result.py", run, str(rows)], check=True)
         for what in ("png", "html") if rows <= args.page_up_to else ("png",):

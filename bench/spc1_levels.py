@@ -10,7 +10,7 @@ import json
 import math
 from pathlib import Path
 
-from common import folder, keep, options, sh
+from common import directory, keep, options, sh
 
 LEVELS = (10, 50, 80, 90, 95, 100)
 
@@ -156,10 +156,10 @@ def main() -> None:
     p = options(__doc__)
     p.add_argument("--simulate", default="sata-ssd"), p.add_argument("--bsu", type=int, default=1040)
     p.add_argument("--seconds", type=int, default=6), p.add_argument("--warmup", type=int, default=1)
-    p.add_argument("--keep", type=Path, help="keep the runs in this folder")
+    p.add_argument("--keep", type=Path, help="keep the runs in this directory")
     p.add_argument("--picture", type=Path, help="draw the latencies into this file")
     args = p.parse_args()
-    with folder() as temporary:
+    with directory() as temporary:
         place = args.keep or temporary
         levels = []
         print("level  BSU  demanded    arrived      mean       p50       p99")

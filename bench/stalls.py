@@ -131,7 +131,7 @@ def row(what: str, stall: str, kernel: dict, verdict: dict) -> dict:
 
 
 def calls(place: Path, seconds: int) -> Path:
-    """Text of strace: one thread that reads 4 KiB each millisecond, with O_DIRECT."""
+    """Strace text: one thread that reads 4 KiB each millisecond, with O_DIRECT."""
     lines = ['100 1000.000000 openat(AT_FDCWD, "/m/data", O_RDONLY|O_DIRECT) = 3 <0.000010>']
     for i in range(seconds * 1_000_000 // PERIOD_US):
         at = 1_000_100_000 + i * PERIOD_US

@@ -20,13 +20,13 @@ class Recording:
             raise SystemExit(f"{device} is no block device")
         self.filter = f"dev == {(os.major(number) << 20) | os.minor(number)}"
         self.events, self.buffer_kib = events, buffer_kib
-        self.folder = TRACEFS / "instances" / f"iosonar_bench_{os.getpid()}"
+        self.directory = TRACEFS / "instances" / f"iosonar_bench_{os.getpid()}"
 
     def _set(self, name: str, value: object) -> None:
-        (self.folder / name).write_text(str(value))
+        (self.directory / name).write_text(str(value))
 
     def __enter__(self) -> "Recording":
-        self.folder.mkdir()
+        self.directory.mkdir()
         self._set("tracing_on", 0), self._set("buffer_size_kb", self.buffer_kib), self._set("trace_clock", "mono")
         for event in self.events:
             self._set(f"events/block/{event}/filter", self.filter), self._set(f"events/block/{event}/enable", 1)
@@ -37,16 +37,16 @@ class Recording:
         """Ends the recording; fails if events were lost."""
         self._set("tracing_on", 0)
         lost = re.compile(r"^(?:overrun|dropped events): ([1-9]\d*)", re.MULTILINE)
-        if any(lost.search(each.read_text()) for each in self.folder.glob("per_cpu/cpu*/stats")):
+        if any(lost.search(each.read_text()) for each in self.directory.glob("per_cpu/cpu*/stats")):
             raise SystemExit("the kernel's buffer overran: measure for a shorter time")
 
     def lines(self) -> Iterator[str]:
         """What was recorded, in the order of time."""
-        with (self.folder / "trace").open() as lines:
+        with (self.directory / "trace").open() as lines:
             yield from lines
 
     def __exit__(self, *failed: object) -> None:
         self._set("tracing_on", 0)
         for event in self.events:
             self._set(f"events/block/{event}/enable", 0)
-        self.folder.rmdir()
+        self.directory.rmdir()

@@ -63,14 +63,14 @@ def main() -> None:
     p.add_argument("--seconds", type=float, default=4)
     args = p.parse_args()
     seen: dict[str, list[dict[str, float]]] = {}
-    with bench(args.mib) as (folder, device):
+    with bench(args.mib) as (directory, device):
         for rate in map(int, args.rates.split(",")):
-            load = folder / f"{rate}.load.parquet"
+            load = directory / f"{rate}.load.parquet"
             shape = ["--rate", rate, "--duration", f"{args.seconds}s", "--size", "4k", "--reads", "0.7"]
             sh(args.iosonar, "generate", "poisson", load, *shape, "--span", f"{args.mib}M")
             for n in range(args.rounds):
                 for way in (*WAYS, ONE):
-                    row = replay(args, load, device.path, folder / "run.replay.parquet", way)
+                    row = replay(args, load, device.path, directory / "run.replay.parquet", way)
                     seen.setdefault(f"{rate}/s | {way}", []).append(row)
                 print(f"{rate} requests/s, round {n + 1} of {args.rounds}", file=sys.stderr, flush=True)
     print("| rate | `--wait` | within 10 µs | 50 µs | 100 µs | median late | 99 % late | processors taken |")

@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import folder, sh
+from common import directory, sh
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 
@@ -50,7 +50,7 @@ def main() -> None:
     args = p.parse_args()
     for name in args.program or PROGRAMS:
         picture = PROGRAMS[name]
-        with folder() as place:
+        with directory() as place:
             run = place / f"{name}.replay.parquet"
             how = ("--simulate", picture.device, "--virtual-time", "--for", f"{picture.seconds}s", "--output", run)
             sh(args.iosonar, "workload", "run", name, *picture.settings, *how)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-FOLDER = Path(__file__).parent / "seeds" / "parquet"
+DIRECTORY = Path(__file__).parent / "seeds" / "parquet"
 ROWS = 40
 
 NUMBERS = ["at_ns", "sector", "sectors", "latency_ns"]
@@ -51,7 +51,7 @@ def main() -> None:
         }.items():
             if set(options) & set(NUMBERS):
                 options = {"use_dictionary": False, "column_encoding": options}
-            path = FOLDER / f"{name}-pages-{version}.parquet"
+            path = DIRECTORY / f"{name}-pages-{version}.parquet"
             pq.write_table(table(), path, **(plain | {"data_page_version": version} | options))
 
 

@@ -55,10 +55,10 @@ def targets() -> list[str]:
 
 
 def build() -> Path:
-    """Builds the programs and returns their folder."""
+    """Builds the programs and returns their directory."""
     subprocess.run(["cargo", "fuzz", "build", "-s", "none"], cwd=HERE, check=True)
-    [folder] = {program.parent for program in HERE.glob("target/*/release/recognise")}
-    return folder
+    [directory] = {program.parent for program in HERE.glob("target/*/release/recognise")}
+    return directory
 
 
 def lower_priority() -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records the loads of this folder anew: sudo loads/record.sh [NAME…]
+# Records the loads of this directory anew: sudo loads/record.sh [NAME…]
 #
 # Each runs real programs on a fresh file system on a loop device of its own, with nothing of it in the page cache, and
 # records the device meanwhile. Needs root, PostgreSQL, sqlite3, git, mkfs.ext4, mkfs.xfs, and iosonar: the program that

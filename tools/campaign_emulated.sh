@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a campaign with LVM, iSCSI, scheduler, wipe and graph on disks of the kernel, in an emulated machine, and checks that
-# the results exist and that all is as before. tools/campaign_emulated.sh BIN [OUT]: BIN is the folder of the programs
+# the results exist and that all is as before. tools/campaign_emulated.sh BIN [OUT]: BIN is the directory of the programs
 # iosonar and vng; OUT, if given, gets the campaign. Takes ten minutes; needs neither root nor KVM.
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
@@ -51,7 +51,7 @@ CONF
 inside() {
     local bin=$1 out=$2 sources=$3 disks before after leaf failed=0
     export PATH="$bin:$PATH" HOME=/root MPLCONFIGDIR=/tmp/matplotlib LVM_SUPPRESS_FD_WARNINGS=1
-    # The folders of this machine's /tmp are visible in the emulated one.
+    # The directories of this machine's /tmp are visible in the emulated one.
     export TMPDIR=/tmp/campaign-temporary
     mkdir "$TMPDIR"
     # The list of fonts takes a minute to make.

@@ -1,9 +1,9 @@
-"""Checks dependencies: packages against the table in ARCHITECTURE.md, files for cycles, folders for pairs.
+"""Checks dependencies: packages against the table in ARCHITECTURE.md, files for cycles, directories for pairs.
 
 A package is a crate, or a package or module of the Python half. The table under "Packages" in ARCHITECTURE.md lists
 each with the packages that it uses; this script compares it with the code (a crate can `use` no more than its
 Cargo.toml lists; Python packages are found by imports).
-Then it searches for files that import each other in a cycle, and for folders that import each other.
+Then it searches for files that import each other in a cycle, and for directories that import each other.
 It prints every finding. Run it by `make dependencies`.
 """
 
@@ -25,7 +25,7 @@ DOCUMENT = "ARCHITECTURE.md"
 PYTHON_PACKAGE = PurePosixPath("python/iosonar")
 # A crate for tests; any other may use it, but only as a dev-dependency.
 TEST_CRATE = "crates/testing"
-# The entry of a folder declares and re-exports what is in it.
+# The entry of a directory declares and re-exports what is in it.
 ENTRIES = frozenset({"mod.rs", "lib.rs", "main.rs", "__init__.py"})
 
 Packages = dict[str, set[str]]
@@ -140,23 +140,23 @@ def cycles(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
 
 
 def pairs(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
-    """Each two folders, or a folder and a file, of the same folder that import each other, with two such imports."""
+    """Each two directories, or a directory and a file, of the same directory that import each other, with two such imports."""
     found: dict[tuple[PurePosixPath, str, str], tuple[Path, Path]] = {}
     for source, target in imports:
         here, there = PurePosixPath(source.relative_to(TOP)), PurePosixPath(target.relative_to(TOP))
-        folder = next(folder for folder in here.parents if there.is_relative_to(folder))
-        # `mod.rs` and `__init__.py` are the folder itself.
-        parts = [path.relative_to(folder).parts[0] for path in (here, there)]
+        directory = next(directory for directory in here.parents if there.is_relative_to(directory))
+        # `mod.rs` and `__init__.py` are the directory itself.
+        parts = [path.relative_to(directory).parts[0] for path in (here, there)]
         if not ENTRIES.isdisjoint(parts):
             continue
         first, second = (part.removesuffix(".rs").removesuffix(".py") for part in parts)
         if first != second:
-            found.setdefault((folder, first, second), (source, target))
-    for (folder, first, second), forth in sorted(found.items()):
-        if first < second and (back := found.get((folder, second, first))):
-            inside = TOP / folder
+            found.setdefault((directory, first, second), (source, target))
+    for (directory, first, second), forth in sorted(found.items()):
+        if first < second and (back := found.get((directory, second, first))):
+            inside = TOP / directory
             ways = " and ".join(f"{a.relative_to(inside)} → {b.relative_to(inside)}" for a, b in (forth, back))
-            yield f"{folder}: {first} and {second} import each other: {ways}"
+            yield f"{directory}: {first} and {second} import each other: {ways}"
 
 
 def findings(packages: Packages) -> Iterator[str]:
@@ -200,7 +200,7 @@ def main() -> int:
         print(f"\nThe table of packages is in {DOCUMENT}; a new dependency there is a design decision.")
         return 1
     edges = sum(map(len, packages.values()))
-    print(f"dependencies: {len(packages)} packages, {edges} dependencies, no cycles and no pairs of folders")
+    print(f"dependencies: {len(packages)} packages, {edges} dependencies, no cycles and no pairs of directories")
     return 0
 
 

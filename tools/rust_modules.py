@@ -50,11 +50,11 @@ def crate_of(root: Path) -> Crate:
 
 def _add(crate: Crate, name: tuple[str, ...], file: Path) -> None:
     crate[name] = Module(name, file)
-    folder = file.parent if file.stem in {"lib", "main", "mod"} else file.with_suffix("")
+    directory = file.parent if file.stem in {"lib", "main", "mod"} else file.with_suffix("")
     for match in MODULE.finditer(_code(file)):
         if "test" in match[1]:
             continue
-        places = (folder / f"{match[2]}.rs", folder / match[2] / "mod.rs")
+        places = (directory / f"{match[2]}.rs", directory / match[2] / "mod.rs")
         found = next((place for place in places if place.exists()), None)
         if found:
             _add(crate, (*name, match[2]), found)

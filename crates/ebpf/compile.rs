@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// A program, and the command that needs it.
 pub struct Program {
-    /// Its source, `FOLDER/NAME.bpf.c`. The object is `NAME.bpf.o`.
+    /// Its source, `DIRECTORY/NAME.bpf.c`. The object is `NAME.bpf.o`.
     pub source: &'static str,
     /// A file that the source includes.
     pub header: &'static str,
@@ -44,13 +44,13 @@ impl Program {
     /// If clang is installed, a compile error fails the build; leaving the recorder out would hide the error.
     fn compile(&self, clang: &str, processor: &str) {
         let name = Path::new(self.source).with_extension("o");
-        let folder = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+        let directory = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
         let status = Command::new(clang)
             // v2 is the oldest instruction set that the programs need; -g emits the type information (BTF).
             .args(["-O2", "-g", "-target", "bpf", "-mcpu=v2", "-Wall", "-Wextra", "-Werror"])
             .arg(format!("-D__TARGET_ARCH_{processor}"))
             .args(["-c", self.source, "-o"])
-            .arg(folder.join(name.file_name().expect("a file")))
+            .arg(directory.join(name.file_name().expect("a file")))
             .status()
             .expect("clang printed its targets before");
         assert!(status.success(), "{clang} cannot compile {}", self.source);
@@ -65,12 +65,12 @@ impl Program {
 }
 
 /// Lets cargo run the build script again when clang is installed, replaced or removed: a build without it would else remain
-/// one. Until it is installed, the folders of `PATH` are watched.
+/// one. Until it is installed, the directories of `PATH` are watched.
 fn watch(clang: &str) {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_dir()).collect();
+    let directories: Vec<PathBuf> = env::split_paths(&path).filter(|directory| directory.is_dir()).collect();
     let is_path = clang.contains('/');
-    let found = folders.iter().map(|folder| folder.join(clang)).find(|file| file.is_file());
+    let found = directories.iter().map(|directory| directory.join(clang)).find(|file| file.is_file());
     match found {
         // A file that does not exist makes cargo run the script each time.
         _ if is_path => println!("cargo::rerun-if-changed={clang}"),
@@ -78,10 +78,10 @@ fn watch(clang: &str) {
         None => {
             println!("cargo::rerun-if-env-changed=PATH");
             let mut watched = BTreeSet::new();
-            for folder in folders {
-                let folder = folder.canonicalize().unwrap_or(folder);
-                if watched.insert(folder.clone()) {
-                    println!("cargo::rerun-if-changed={}", folder.display());
+            for directory in directories {
+                let directory = directory.canonicalize().unwrap_or(directory);
+                if watched.insert(directory.clone()) {
+                    println!("cargo::rerun-if-changed={}", directory.display());
                 }
             }
         }

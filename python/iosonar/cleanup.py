@@ -1,4 +1,4 @@
-"""Removes temporary folders, unfinished files and child processes, however the program ends."""
+"""Removes temporary directories, unfinished files and child processes, however the program ends."""
 
 from __future__ import annotations
 

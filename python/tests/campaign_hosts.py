@@ -38,25 +38,25 @@ class EmulatedHost:
     address: str
     link: str
     """This machine's end of the link."""
-    folder: Path
+    directory: Path
     devices: list[Path] = field(default_factory=list)
     sshd: subprocess.Popen[bytes] | None = None
 
     @property
     def temporary(self) -> Path:
         """TMPDIR of the host."""
-        return self.folder / "tmp"
+        return self.directory / "tmp"
 
     @property
     def programs(self) -> Path:
-        """The first folder of the host's PATH."""
-        return self.folder / "bin"
+        """The first directory of the host's PATH."""
+        return self.directory / "bin"
 
     def start_sshd(self) -> None:
         """Starts the host's sshd and waits until it accepts connections."""
-        log = self.folder / "sshd.log"
+        log = self.directory / "sshd.log"
         words = ["nsenter", f"--net=/run/netns/{self.namespace}", "--", _program("sshd"), "-D", "-E", str(log)]
-        self.sshd = subprocess.Popen([*words, "-f", str(self.folder / "sshd_config")], start_new_session=True)
+        self.sshd = subprocess.Popen([*words, "-f", str(self.directory / "sshd_config")], start_new_session=True)
         for _ in range(1000):
             with contextlib.suppress(OSError), socket.create_connection((self.address, 22), timeout=1):
                 return
@@ -120,7 +120,7 @@ class EmulatedHost:
 class EmulatedHosts:
     """Several hosts, and the configuration that leads ssh to them."""
 
-    folder: Path
+    directory: Path
     config: Path
     hosts: dict[str, EmulatedHost] = field(default_factory=dict)
 
@@ -170,17 +170,17 @@ def emulated_hosts(count: int = 3, device_bytes: int = 64 << 20, devices: int = 
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
         pytest.fail(NEEDS)
     with contextlib.ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="iosonar-hosts-", dir="/dev/shm"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        # sshd's own folder; a service that runs sshd has made it already.
+        directory = Path(tempfile.mkdtemp(prefix="iosonar-hosts-", dir="/dev/shm"))
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        # sshd's own directory; a service that runs sshd has made it already.
         Path("/run/sshd").mkdir(exist_ok=True)
-        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "controller", "-f", str(folder / "key"))
-        made = EmulatedHosts(folder, folder / "ssh_config")
+        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "controller", "-f", str(directory / "key"))
+        made = EmulatedHosts(directory, directory / "ssh_config")
         for number, name in enumerate(NAMES[:count]):
-            host = _network(stack, number, name, folder / name)
+            host = _network(stack, number, name, directory / name)
             made.hosts[name] = host
             _loop_devices(stack, host, devices, device_bytes)
-            _configure_sshd(host, folder / "key.pub")
+            _configure_sshd(host, directory / "key.pub")
             stack.callback(_end, host)
             host.start_sshd()
         _configure_ssh(made)
@@ -194,8 +194,8 @@ def ended(run: RemoteRun) -> RunStatus:
     return status
 
 
-def _network(stack: contextlib.ExitStack, number: int, name: str, folder: Path) -> EmulatedHost:
-    folder.mkdir()
+def _network(stack: contextlib.ExitStack, number: int, name: str, directory: Path) -> EmulatedHost:
+    directory.mkdir()
     # 198.18.0.0/15 is for tests of networks; each process has 64 addresses, each host four.
     base = (198 << 24) + (18 << 16) + (os.getpid() % 2048) * 64 + number * 4
     ours, theirs = (".".join(str((base + last) >> shift & 255) for shift in (24, 16, 8, 0)) for last in (1, 2))
@@ -212,12 +212,12 @@ def _network(stack: contextlib.ExitStack, number: int, name: str, folder: Path) 
         ["link", "set", "lo", "up"],
     ):
         _run("ip", "-n", namespace, *words)
-    return EmulatedHost(name, namespace, theirs, link, folder)
+    return EmulatedHost(name, namespace, theirs, link, directory)
 
 
 def _loop_devices(stack: contextlib.ExitStack, host: EmulatedHost, count: int, bytes_: int) -> None:
     for number in range(count):
-        backing = host.folder / f"disk{number}"
+        backing = host.directory / f"disk{number}"
         backing.touch()
         os.truncate(backing, bytes_)
         device = _run("losetup", "--find", "--show", "--direct-io=on", str(backing)).strip()
@@ -226,17 +226,17 @@ def _loop_devices(stack: contextlib.ExitStack, host: EmulatedHost, count: int, b
 
 
 def _configure_sshd(host: EmulatedHost, public_key: Path) -> None:
-    for path in (host.temporary, host.programs, host.folder / "home"):
+    for path in (host.temporary, host.programs, host.directory / "home"):
         path.mkdir()
-    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", host.name, "-f", str(host.folder / "host_key"))
-    shutil.copy(public_key, host.folder / "authorized_keys")
+    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", host.name, "-f", str(host.directory / "host_key"))
+    shutil.copy(public_key, host.directory / "authorized_keys")
     search = f"{host.programs}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    (host.folder / "sshd_config").write_text(
+    (host.directory / "sshd_config").write_text(
         f"""
 ListenAddress {host.address}
 ListenAddress 127.0.0.1
-HostKey {host.folder}/host_key
-AuthorizedKeysFile {host.folder}/authorized_keys
+HostKey {host.directory}/host_key
+AuthorizedKeysFile {host.directory}/authorized_keys
 PidFile none
 UsePAM no
 StrictModes no
@@ -246,7 +246,7 @@ KbdInteractiveAuthentication no
 PermitUserRC no
 PrintMotd no
 UseDNS no
-SetEnv HOME={host.folder}/home TMPDIR={host.temporary} PATH={search}
+SetEnv HOME={host.directory}/home TMPDIR={host.temporary} PATH={search}
 Subsystem sftp internal-sftp
 """
     )
@@ -255,18 +255,18 @@ Subsystem sftp internal-sftp
 def _configure_ssh(made: EmulatedHosts) -> None:
     known, blocks = [], []
     for host in made.hosts.values():
-        known.append(f"{host.address} {(host.folder / 'host_key.pub').read_text()}")
+        known.append(f"{host.address} {(host.directory / 'host_key.pub').read_text()}")
         blocks.append(f"Host {host.name}\n    HostName {host.address}\n")
-    (made.folder / "known_hosts").write_text("".join(known))
+    (made.directory / "known_hosts").write_text("".join(known))
     made.config.write_text(
         "".join(blocks)
         + f"""
 Host *
     User root
-    IdentityFile {made.folder}/key
+    IdentityFile {made.directory}/key
     IdentitiesOnly yes
     IdentityAgent none
-    UserKnownHostsFile {made.folder}/known_hosts
+    UserKnownHostsFile {made.directory}/known_hosts
     GlobalKnownHostsFile /dev/null
     StrictHostKeyChecking yes
 """

@@ -174,9 +174,9 @@ def make_tree(top: Path, hosts: EmulatedHosts, depths: tuple[str, ...]) -> None:
 def run(times: int, seed: int, depths: tuple[str, ...] = ("004", "064")) -> Trial:
     """Kills a campaign that often; checks after each kill and at the end."""
     chance = random.Random(seed)
-    with emulated_hosts() as hosts, tempfile.TemporaryDirectory(prefix="iosonar-kills.") as folder:
-        during = block_layer(hosts.folder)
-        trial = Trial(Path(folder) / "top", hosts, Path(folder) / "tmp")
+    with emulated_hosts() as hosts, tempfile.TemporaryDirectory(prefix="iosonar-kills.") as directory:
+        during = block_layer(hosts.directory)
+        trial = Trial(Path(directory) / "top", hosts, Path(directory) / "tmp")
         trial.temporary.mkdir()
         trial.top.mkdir()
         make_tree(trial.top, hosts, depths)
@@ -191,16 +191,16 @@ def run(times: int, seed: int, depths: tuple[str, ...] = ("004", "064")) -> Tria
                 break
         assert trial.check_leaves()
         trial.check_end()
-        assert block_layer(hosts.folder) == during
-    assert block_layer(hosts.folder) == ([], [])
+        assert block_layer(hosts.directory) == during
+    assert block_layer(hosts.directory) == ([], [])
     return trial
 
 
-def block_layer(folder: Path) -> tuple[list[str], list[str]]:
-    """The loop devices over files of a folder, and the mounts in it."""
+def block_layer(directory: Path) -> tuple[list[str], list[str]]:
+    """The loop devices over files of a directory, and the mounts in it."""
     files = [path.read_text().strip() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
     mounts = Path("/proc/self/mounts").read_text().splitlines()
-    return sorted(file for file in files if str(folder) in file), [line for line in mounts if str(folder) in line]
+    return sorted(file for file in files if str(directory) in file), [line for line in mounts if str(directory) in line]
 
 
 if __name__ == "__main__":

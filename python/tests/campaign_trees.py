@@ -29,14 +29,14 @@ NO_PROXY = dict.fromkeys(("http_proxy", "https_proxy", "ftp_proxy", "HTTP_PROXY"
 @functools.cache
 def load_bytes(seconds: float = 2.0) -> bytes:
     """A load with 40 requests each second."""
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "made.load.gz"
+    with tempfile.TemporaryDirectory() as directory:
+        target = Path(directory) / "made.load.gz"
         iosonar("generate", "uniform", target, "--rate", 40, "--duration", seconds, "--span", "2M")
         return target.read_bytes()
 
 
 class Campaign:
-    """A tree with confs. `tmp` is the folder for temporary files of its runs."""
+    """A tree with confs. `tmp` is the directory for temporary files of its runs."""
 
     def __init__(self, top: Path, **variables: object):
         self.top = top = top.absolute()
@@ -66,22 +66,22 @@ class Campaign:
         os.truncate(path, DEVICE_BYTES)
         return path
 
-    def conf(self, name: str, text: str = "", folder: str = ".") -> Path:
+    def conf(self, name: str, text: str = "", directory: str = ".") -> Path:
         """Writes a conf."""
-        path = self.top / folder / f"{name}.conf"
+        path = self.top / directory / f"{name}.conf"
         path.write_text(text)
         return path
 
     def leaf(self, path: str, text: str | None = None) -> Path:
         """Makes a directory, and a conf for each of its components that has none; `text` is that of the last."""
-        folder = self.top / path
-        folder.mkdir(parents=True)
+        directory = self.top / path
+        directory.mkdir(parents=True)
         for name in Path(path).parts:
             if not (self.top / f"{name}.conf").exists():
                 self.conf(name)
         if text is not None:
             self.conf(Path(path).name, text)
-        return folder
+        return directory
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment of its programs."""
@@ -134,15 +134,15 @@ class Campaign:
 
 
 def processes_of(tmp: Path) -> list[str]:
-    """The processes whose environment names a folder of temporary files."""
+    """The processes whose environment names a directory of temporary files."""
     mark = f"TMPDIR={tmp}".encode()
     found = []
-    for folder in Path("/proc").glob("[0-9]*"):
+    for directory in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (folder / "environ").read_bytes().split(b"\0"):
-                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if mark in (directory / "environ").read_bytes().split(b"\0"):
+                words = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 if words:
-                    found.append(f"{folder.name}: {words}")
+                    found.append(f"{directory.name}: {words}")
         except OSError:
             continue
     return found

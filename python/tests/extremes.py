@@ -24,7 +24,7 @@ LAST = 2**54 - 1
 """Sectors of the largest possible device, 8 EiB."""
 
 LONGEST = 2**31
-MOST_POINTS = 150_000
+MAX_POINTS = 150_000
 """The most points of a line: the size of a figure must not grow with a number in the file."""
 
 
@@ -118,13 +118,13 @@ def assert_sane(figure: Figure) -> None:
     for layer in figure.layers:
         match layer:
             case Steps():
-                assert len(layer.edges) == len(layer.y) + 1 <= MOST_POINTS
+                assert len(layer.edges) == len(layer.y) + 1 <= MAX_POINTS
                 assert np.isfinite(layer.edges).all() and not np.isinf(layer.y).any()
                 # A last window may have no width.
                 assert (np.diff(layer.edges[:-1]) > 0).all() and layer.edges[-1] >= layer.edges[-2]
                 assert_within(layer.y, figure.y)
             case Line():
-                assert len(layer.x) == len(layer.y) <= MOST_POINTS
+                assert len(layer.x) == len(layer.y) <= MAX_POINTS
                 assert np.isfinite(layer.x).all() and not np.isinf(layer.y).any()
                 assert (np.diff(layer.x) >= 0).all()
                 assert_within(layer.y, figure.y)
@@ -146,7 +146,7 @@ def assert_within(y: np.ndarray[Any, Any], axis: Axis) -> None:
     assert axis.scale is Scale.LOG or (known >= axis.low - abs(axis.low) * 1e-6).all(), (known.min(), axis)
 
 
-def main(folder: Path, bytes_of_memory: int) -> None:
+def main(directory: Path, bytes_of_memory: int) -> None:
     """Checks all tables in a process with limited memory; prints its peak after each, in MiB."""
     from iosonar.figures.with_bokeh import Plots
 
@@ -154,8 +154,8 @@ def main(folder: Path, bytes_of_memory: int) -> None:
     device = {"run": {"target": {"path": "/dev/x", "kind": "block", "sectors": LAST}}}
     plots = Plots()
     for name, rows in RUNS.items():
-        run = write_run(folder / f"{name}.replay.parquet", rows, **device)
-        load = write_load(folder / f"{name}.load.parquet", load_of(rows), devices=[{"name": "", "sectors": LAST}])
+        run = write_run(directory / f"{name}.replay.parquet", rows, **device)
+        load = write_load(directory / f"{name}.load.parquet", load_of(rows), devices=[{"name": "", "sectors": LAST}])
         seen = [check([path], plots.draw) for path in ([run, load] if name in LOADS else [run])]
         print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10:5} {seen} {name}", flush=True)
 

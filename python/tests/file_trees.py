@@ -26,9 +26,9 @@ def entries(top: Path) -> dict[str, tuple[object, ...]]:
     """
     found: dict[str, tuple[object, ...]] = {}
     first_names: dict[tuple[int, int], str] = {}
-    for where, folders, files in os.walk(top):
-        folders.sort()
-        for name in sorted(folders + files):
+    for where, directories, files in os.walk(top):
+        directories.sort()
+        for name in sorted(directories + files):
             path = Path(where, name)
             status = path.lstat()
             kind = KINDS.get(stat.S_IFMT(status.st_mode))

@@ -12,8 +12,8 @@ STORY = ("latency.realtime", "position.realtime", "latency.flying", "overview.th
 """The first diagrams of the page."""
 
 
-def page_of_a_run(folder: Path) -> Path:
+def page_of_a_run(directory: Path) -> Path:
     """Writes the page of a synthetic run."""
-    run = write_run(folder / "db.replay.parquet", made_run(3000, seconds=10))
-    assert report(run, "--out", folder) == 0
-    return folder / "db.report.html"
+    run = write_run(directory / "db.replay.parquet", made_run(3000, seconds=10))
+    assert report(run, "--out", directory) == 0
+    return directory / "db.report.html"

@@ -26,45 +26,45 @@ COMPARED = ("path", "path2", "fd", "fd2", "length", "offset", "flags", "mode", "
 
 @dataclass(frozen=True)
 class Recording:
-    """A program's trace, and the folder as the program left it."""
+    """A program's trace, and the directory as the program left it."""
 
-    folder: Path
+    directory: Path
     trace: Path
 
 
 @contextmanager
-def work_folder() -> Iterator[Path]:
-    """A folder that all users can enter, as PostgreSQL does not run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="iosonar-programs-", dir="/dev/shm"))
-    folder.chmod(0o755)
+def work_directory() -> Iterator[Path]:
+    """A directory that all users can enter, as PostgreSQL does not run as root."""
+    directory = Path(tempfile.mkdtemp(prefix="iosonar-programs-", dir="/dev/shm"))
+    directory.chmod(0o755)
     try:
-        yield folder
+        yield directory
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
 
 
 def record_both(program: str, below: Path) -> tuple[Recording, Path]:
     """Records a program with strace, and both of them with eBPF: the recording by strace, and the trace by eBPF."""
-    folder, trace, around = _set_up(program, below / "both")
-    inner = [BINARY, "files", "record", "--with", "strace", "--tree", folder, "--output", trace]
+    directory, trace, around = _set_up(program, below / "both")
+    inner = [BINARY, "files", "record", "--with", "strace", "--tree", directory, "--output", trace]
     outer = [BINARY, "files", "record", "--with", "ebpf", "--output", around]
-    run(*outer, "--", *inner, "--", SCRIPTS / f"{program}.sh", "run", folder)
-    return Recording(folder, trace), around
+    run(*outer, "--", *inner, "--", SCRIPTS / f"{program}.sh", "run", directory)
+    return Recording(directory, trace), around
 
 
 def record_by_ebpf(program: str, below: Path) -> Recording:
     """Records a program at its own speed."""
-    folder, trace, _ = _set_up(program, below / "ebpf")
-    words = [BINARY, "files", "record", "--with", "ebpf", "--tree", folder, "--output", trace]
-    run(*words, "--", SCRIPTS / f"{program}.sh", "run", folder)
-    return Recording(folder, trace)
+    directory, trace, _ = _set_up(program, below / "ebpf")
+    words = [BINARY, "files", "record", "--with", "ebpf", "--tree", directory, "--output", trace]
+    run(*words, "--", SCRIPTS / f"{program}.sh", "run", directory)
+    return Recording(directory, trace)
 
 
 def _set_up(program: str, below: Path) -> tuple[Path, Path, Path]:
-    folder = below / program
-    folder.mkdir(parents=True)
-    run(SCRIPTS / f"{program}.sh", "setup", folder)
-    return folder, below / f"{program}.calls.parquet", below / f"{program}-around.calls.parquet"
+    directory = below / program
+    directory.mkdir(parents=True)
+    run(SCRIPTS / f"{program}.sh", "setup", directory)
+    return directory, below / f"{program}.calls.parquet", below / f"{program}-around.calls.parquet"
 
 
 def run(*words: object, codes: tuple[int, ...] = (0,)) -> str:

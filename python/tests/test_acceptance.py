@@ -1,4 +1,4 @@
-"""The natural loads from file to pictures; `make acceptance` sets their folder."""
+"""The natural loads from file to pictures; `make acceptance` sets their directory."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LOADS = [("linux-mysql", 80_794, 7_187, 73_607), ("windows-mssql", 42_976, 2_528
 
 def natural(name: str) -> Path:
     """A natural load's file."""
-    folder = os.environ.get("IOSONAR_LOADS")
-    if folder is None:
-        pytest.fail("IOSONAR_LOADS must name the folder of the natural loads: run `make acceptance LOADS=DIR`")
-    return Path(folder) / f"{name}.load.gz"
+    directory = os.environ.get("IOSONAR_LOADS")
+    if directory is None:
+        pytest.fail("IOSONAR_LOADS must name the directory of the natural loads: run `make acceptance LOADS=DIR`")
+    return Path(directory) / f"{name}.load.gz"
 
 
 @pytest.mark.parametrize("name", [load[0] for load in LOADS])

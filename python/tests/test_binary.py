@@ -22,8 +22,8 @@ from iosonar.table import open_requests
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A short artificial load, replayed on a file: the result, and the printed statistics."""
-    folder = tmp_path_factory.mktemp("replay")
-    load, target, run = folder / "a.load.parquet", folder / "target", folder / "a.replay.parquet"
+    directory = tmp_path_factory.mktemp("replay")
+    load, target, run = directory / "a.load.parquet", directory / "target", directory / "a.replay.parquet"
     target.write_bytes(bytes(8 << 20))
     iosonar("generate", "poisson", load, "--rate", 500, "--duration", "1s", "--span", "8M")
     return run, replay(load, target, run)

@@ -188,13 +188,13 @@ def test_wrong_sets_of_files_are_refused_with_a_reason(
 @pytest.fixture(scope="module")
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     """Three replays of a trace, three of the same, and three that are 1.5 times as slow."""
-    folder = tmp_path_factory.mktemp("repeated")
+    directory = tmp_path_factory.mktemp("repeated")
     calls = made_calls(5)
     footer = {"trace": "t.calls.parquet", "options": {"order": "conservative", "timing": "exact"}}
     return {
         side: [
             write_calls_run(
-                folder / f"{side}{number}.calls-run.parquet",
+                directory / f"{side}{number}.calls-run.parquet",
                 made_replay(calls, slower, seed),
                 run=footer | {"started_unix_ns": seed},
             )

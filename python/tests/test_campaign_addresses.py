@@ -115,7 +115,7 @@ def test_an_address_that_does_not_exist_is_an_error(server: Server, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["%2e%2e", "..%2f..%2fevil", "$(touch%20CANARY);`id`", "%00", "-x"])
-def test_an_odd_name_stays_in_its_folder(server: Server, tmp_path: Path, name: str) -> None:
+def test_an_odd_name_stays_in_its_directory(server: Server, tmp_path: Path, name: str) -> None:
     (found,) = inputs.find(f"{server.address}/{name}", [])
     assert found.parent.parent == tmp_path / "cache/iosonar/loads"
     assert found.read_text().startswith("content of ")

@@ -74,7 +74,7 @@ def test_siblings_differ_in_one_variable() -> None:
     assert before(replace(changed(strong="1"), earlier=[cousin])) == []
 
 
-def test_a_full_temporary_folder_is_named() -> None:
+def test_a_full_temporary_directory_is_named() -> None:
     (warning,) = before(replace(GOOD, free_bytes={"a": 1 << 30, "b": 9 << 30}))
     assert warning.startswith("a: only 1.0 GiB are free")
 

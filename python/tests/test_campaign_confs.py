@@ -112,8 +112,8 @@ def test_an_enabled_module_without_a_conf_is_off_with_a_warning(top: Path) -> No
 
 def test_a_conf_is_looked_up_from_the_leaf_upwards(top: Path) -> None:
     (top / "a/b").mkdir(parents=True)
-    for folder in (".", "a", "a/b"):
-        write(top / folder / "b.conf", f"threads={folder}")
+    for directory in (".", "a", "a/b"):
+        write(top / directory / "b.conf", f"threads={directory}")
     write(top.parent / "a.conf", "strong=2")
     with loaded(top, "a/b") as shell:
         assert (shell.scalar("threads"), shell.scalar("strong")) == ("a/b", "2")
@@ -145,7 +145,7 @@ def test_a_missing_conf_of_the_path_is_an_error_that_names_it(top: Path) -> None
         pass
 
 
-def test_a_missing_folder_of_user_modules_is_an_error(top: Path) -> None:
+def test_a_missing_directory_of_user_modules_is_an_error(top: Path) -> None:
     write(top / "user_modules.conf", "user_module_dir=nowhere")
     with pytest.raises(UserError, match=r"user_modules\.conf: user_module_dir: no directory .*nowhere"), loaded(top):
         pass

@@ -43,11 +43,11 @@ def shell(script: str, cwd: Path, **variables: str) -> str:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temporary folder of its own, in which nothing may be left."""
-    folder = tmp_path / "tmp"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    return folder
+    """A temporary directory of its own, in which nothing may be left."""
+    directory = tmp_path / "tmp"
+    directory.mkdir()
+    monkeypatch.setenv("TMPDIR", str(directory))
+    return directory
 
 
 @pytest.mark.slow

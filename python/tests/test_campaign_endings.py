@@ -47,13 +47,13 @@ def when_running(campaign: Campaign, leaf: str, signal_to: str, number: int) -> 
     if signal_to == "shell":
         os.kill(shell, number)
         return
-    for folder in Path("/proc").glob("[0-9]*"):
+    for directory in Path("/proc").glob("[0-9]*"):
         try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
+            words = (directory / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
         if words[1:2] == [b"replay"] and os.fsencode(campaign.device) in words:
-            os.kill(int(folder.name), number)
+            os.kill(int(directory.name), number)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_command_has_its_input_its_outputs_and_its_code(hosts: Hosts) -> None:
 
 
 def test_words_of_a_login_shell_are_not_taken_for_output(hosts: Hosts, emulated: EmulatedHosts, tmp_path: Path) -> None:
-    (emulated["a"].folder / "home/.bashrc").write_text("echo welcome to $HOSTNAME; echo out of order >&2\n")
+    (emulated["a"].directory / "home/.bashrc").write_text("echo welcome to $HOSTNAME; echo out of order >&2\n")
     host = hosts.get("a")
     done = host.run(["echo", "word"])
     assert (done.out, done.err) == (b"word\n", b"")
@@ -61,8 +61,8 @@ def test_words_of_a_login_shell_are_not_taken_for_output(hosts: Hosts, emulated:
 def test_a_command_that_takes_too_long_is_ended_on_its_host(hosts: Hosts) -> None:
     for name in ("a", "localhost"):
         with pytest.raises(HostError, match=rf"^{name}: the command did not end within 0.3 s"):
-            hosts.get(name).script("echo $$ >$1; sleep 1000 & wait", f"{hosts.get(name).folder}/pid", timeout=0.3)
-        pid = int(hosts.get(name).run(["cat", f"{hosts.get(name).folder}/pid"]).out)
+            hosts.get(name).script("echo $$ >$1; sleep 1000 & wait", f"{hosts.get(name).directory}/pid", timeout=0.3)
+        pid = int(hosts.get(name).run(["cat", f"{hosts.get(name).directory}/pid"]).out)
         assert not is_alive(Path(f"/proc/{pid}"))
 
 
@@ -111,7 +111,7 @@ def test_names_of_files_and_runs_with_metacharacters_do_nothing(hosts: Hosts, tm
     source.write_bytes(b"load")
     host = hosts.get("a")
     remote = host.put(source, source.name)
-    assert remote == f"{host.folder}/files/{source.name}"
+    assert remote == f"{host.directory}/files/{source.name}"
     host.get(remote, tmp_path / f"back {source.name}")
     assert (tmp_path / f"back {source.name}").read_bytes() == b"load"
     for name in ("a/b", "..", ".hidden", "", "x" * 300):
@@ -123,17 +123,17 @@ def test_names_of_files_and_runs_with_metacharacters_do_nothing(hosts: Hosts, tm
 
 
 def test_a_pattern_is_matched_and_not_evaluated(hosts: Hosts, emulated: EmulatedHosts) -> None:
-    folder = emulated["a"].folder / "expand"
-    folder.mkdir()
+    directory = emulated["a"].directory / "expand"
+    directory.mkdir()
     for name in ("b 1", "b2", "a\nb", "$(touch x)"):
-        (folder / name).touch()
+        (directory / name).touch()
     host = hosts.get("a")
-    assert host.expand(f"{folder}/b*") == [f"{folder}/b 1", f"{folder}/b2"]
-    assert host.expand(f"{folder}/a*") == [f"{folder}/a\nb"]
-    assert host.expand(f"{folder}/$(touch x)") == [f"{folder}/$(touch x)"]
-    assert host.expand(f"{folder}/[0-9]*") == []
-    assert host.expand(f"{folder}/{{b2,a}}") == []
-    assert len(list(folder.iterdir())) == 4
+    assert host.expand(f"{directory}/b*") == [f"{directory}/b 1", f"{directory}/b2"]
+    assert host.expand(f"{directory}/a*") == [f"{directory}/a\nb"]
+    assert host.expand(f"{directory}/$(touch x)") == [f"{directory}/$(touch x)"]
+    assert host.expand(f"{directory}/[0-9]*") == []
+    assert host.expand(f"{directory}/{{b2,a}}") == []
+    assert len(list(directory.iterdir())) == 4
 
 
 # Files
@@ -185,7 +185,7 @@ def test_a_corrupted_transfer_is_an_error_and_leaves_no_file(
     with pytest.raises(HostError, match=r"^a: the copy of .*source.parquet differed twice"):
         host.put(source, "after")
     assert not target.exists()
-    assert [path.name for path in Path(host.folder, "files").iterdir()] == ["before"]
+    assert [path.name for path in Path(host.directory, "files").iterdir()] == ["before"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source.parquet", "undo"]
 
 
@@ -198,11 +198,11 @@ def test_only_what_is_not_compressed_is_compressed_on_the_way(
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
         remote[name] = host.put(tmp_path / name, name)
-    fake(emulated, "a", "gzip", f'echo used >>{emulated["a"].folder}/used; exec /bin/gzip "$@"')
+    fake(emulated, "a", "gzip", f'echo used >>{emulated["a"].directory}/used; exec /bin/gzip "$@"')
     for name, content in contents.items():
         host.get(remote[name], tmp_path / "back")
         assert (tmp_path / "back").read_bytes() == content
-    assert (emulated["a"].folder / "used").read_text() == "used\n"
+    assert (emulated["a"].directory / "used").read_text() == "used\n"
 
 
 def test_a_file_that_is_missing_is_named(hosts: Hosts, tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_the_program_is_brought_where_another_version_is(hosts: Hosts, emulated:
     fake(emulated, "a", "iosonar", "echo iosonar 0.1")
     fake(emulated, "b", "iosonar", "")
     (emulated["b"].programs / "iosonar").write_bytes(own.read_bytes())
-    assert hosts.get("a").program() == f"{hosts.get('a').folder}/files/iosonar"
+    assert hosts.get("a").program() == f"{hosts.get('a').directory}/files/iosonar"
     assert hosts.get("a").run([hosts.get("a").program(), "--version"]).text == "iosonar 1.2.3\n"
     assert hosts.get("b").program() == str(emulated["b"].programs / "iosonar")
 
@@ -261,12 +261,12 @@ def test_an_architecture_without_a_program_is_named(
 
 
 def test_a_missing_program_of_the_system_is_named(undo: Undo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "bin"
-    folder.mkdir()
+    directory = tmp_path / "bin"
+    directory.mkdir()
     for program in ("sh", *session.NEEDED.split()):
         if program not in ("setsid", "sha256sum"):
-            (folder / program).symlink_to(f"/usr/bin/{program}")
-    monkeypatch.setenv("PATH", str(folder))
+            (directory / program).symlink_to(f"/usr/bin/{program}")
+    monkeypatch.setenv("PATH", str(directory))
     with (
         Hosts(undo) as hosts,
         pytest.raises(HostError, match=r"^localhost: setsid, sha256sum is missing there; install"),
@@ -326,22 +326,22 @@ def test_bash_as_the_shell_of_the_system_is_enough(
 def test_temporary_directories_may_have_blanks_and_quotes(
     undo: Undo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "a b'c\"d$(id) *"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
+    directory = tmp_path / "a b'c\"d$(id) *"
+    directory.mkdir()
+    monkeypatch.setenv("TMPDIR", str(directory))
     with Hosts(undo) as hosts:
         host = hosts.get("localhost")
-        assert host.folder.startswith(f"{folder}/iosonar-campaign.")
+        assert host.directory.startswith(f"{directory}/iosonar-campaign.")
         words = [*host.shell_words(), host.shell_prefix() + "'echo word'"]
         assert subprocess.run(words, capture_output=True, check=True).stdout == b"word\n"
         run = host.start(["sleep", "1000"], "run")
         assert run.poll().state == "running"
-    assert list(folder.iterdir()) == []
+    assert list(directory.iterdir()) == []
 
 
 def test_a_host_that_allows_one_session_for_a_connection_is_used(hosts: Hosts, emulated: EmulatedHosts) -> None:
     emulated["a"].stop_sshd()
-    with (emulated["a"].folder / "sshd_config").open("a") as config:
+    with (emulated["a"].directory / "sshd_config").open("a") as config:
         config.write("MaxSessions 1\n")
     emulated["a"].start_sshd()
     assert hosts.get("a").run(["echo", "word"]).text == "word\n"

@@ -47,8 +47,8 @@ def add(campaign: Campaign, leaf: str, variable: str, value: str) -> None:
 
 
 def assert_no_canary(campaign: Campaign) -> None:
-    for folder in (campaign.top.parent, Path.cwd(), Path("/tmp")):
-        assert list(folder.glob("CANARY*")) == []
+    for directory in (campaign.top.parent, Path.cwd(), Path("/tmp")):
+        assert list(directory.glob("CANARY*")) == []
     assert list(campaign.top.rglob("CANARY*")) == []
 
 

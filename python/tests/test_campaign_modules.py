@@ -36,11 +36,11 @@ class Ended:
 class Campaign:
     """A campaign of one leaf, on loop devices."""
 
-    def __init__(self, folder: Path, devices: list[Path]):
-        self.top = top = folder / "top"
+    def __init__(self, directory: Path, devices: list[Path]):
+        self.top = top = directory / "top"
         self.devices = devices
-        self.programs = folder / "programs"
-        self.calls = folder / "calls"
+        self.programs = directory / "programs"
+        self.calls = directory / "calls"
         top.mkdir()
         self.programs.mkdir()
         self.calls.touch()

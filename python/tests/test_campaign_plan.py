@@ -40,12 +40,12 @@ def devices(shell: Shell, hosts: str, patterns: str = "", **variables: object) -
     return plan.devices(shell, no_expansion)
 
 
-def instances(shell: Shell, folder: Path, pairs: list[tuple[str, str]], **variables: object) -> list[Instance]:
+def instances(shell: Shell, directory: Path, pairs: list[tuple[str, str]], **variables: object) -> list[Instance]:
     set_all(shell, **variables)
     shell.set("replay_host", [host for host, _ in pairs])
     shell.set("replay_device", [device for _, device in pairs])
     shell.set("replay_device_orig", [device for _, device in pairs])
-    return plan.instances(shell, [folder / "leaf", folder])
+    return plan.instances(shell, [directory / "leaf", directory])
 
 
 def options(shell: Shell, **variables: object) -> str:
@@ -171,11 +171,11 @@ def test_loads_are_looked_for_in_the_leaf_and_then_at_the_top(shell: Shell, tmp_
     assert shown == ["leaf/y1.gz", "leaf/y2.gz", "z.gz", "x.load.gz", "y3.gz", "z.gz"]
 
 
-def test_special_characters_in_the_folder_are_no_pattern(tmp_path: Path) -> None:
-    folder = tmp_path / "[ab]*"
-    folder.mkdir()
-    (folder / "y.gz").touch()
-    assert inputs.find("*.gz", [folder]) == [folder / "y.gz"]
+def test_special_characters_in_the_directory_are_no_pattern(tmp_path: Path) -> None:
+    directory = tmp_path / "[ab]*"
+    directory.mkdir()
+    (directory / "y.gz").touch()
+    assert inputs.find("*.gz", [directory]) == [directory / "y.gz"]
 
 
 def test_a_pattern_that_matches_no_file_is_an_error(tmp_path: Path) -> None:

@@ -254,8 +254,8 @@ def test_levels_are_sorted_by_number() -> None:
 
 def leaf(top: Path, place: Place, latency_us: float, number: int, requests: int = 1100, **run: Any) -> None:
     """A leaf with a run on each of two hosts."""
-    folder = top.joinpath(*place.path)
-    folder.mkdir(parents=True)
+    directory = top.joinpath(*place.path)
+    directory.mkdir(parents=True)
     random = np.random.default_rng(number)
     for host in range(2):
         latency = random.lognormal(math.log(latency_us), 0.4, requests)
@@ -264,11 +264,11 @@ def leaf(top: Path, place: Place, latency_us: float, number: int, requests: int 
             for n, value in enumerate(latency)
         ]
         machine = {"hostname": f"host{host}"}
-        write_run(folder / f"X.host{host}.replay.parquet", rows, run={"machine": machine, **run})
+        write_run(directory / f"X.host{host}.replay.parquet", rows, run={"machine": machine, **run})
     variables = dict(place.variables)
     begin = 1.7e9 + number * 60
     state.write(
-        folder,
+        directory,
         LeafState(
             "/".join(place.path), "done", started=begin, ended=begin + 30, path=[*place.path], variables=variables
         ),

@@ -98,7 +98,7 @@ def test_a_host_that_stays_away_is_an_error_after_the_timeout(
 
 def test_a_command_that_may_have_begun_is_not_begun_again(hosts: Hosts, emulated: EmulatedHosts) -> None:
     host = hosts.get("a")
-    count = f"{host.folder}/count"
+    count = f"{host.directory}/count"
     killer = threading.Timer(0.5, emulated.kill_ssh, ("a",))
     killer.start()
     with pytest.raises(ConnectionLostError) as error:
@@ -120,7 +120,7 @@ def test_a_killed_run_is_lost_with_the_reason(hosts: Hosts, emulated: EmulatedHo
 def test_what_is_left_of_a_lost_run_is_ended(hosts: Hosts, emulated: EmulatedHosts) -> None:
     host = hosts.get("a")
     run = host.start(["sleep", "1000"], "sleep")
-    leader = int(Path(run.folder, "pid").read_text().split()[0])
+    leader = int(Path(run.directory, "pid").read_text().split()[0])
     os.kill(leader, signal.SIGKILL)
     assert ended(run).state == "lost"
     while any(Path(f"/proc/{pid}/comm").read_text() == "sleep\n" for pid in emulated["a"].processes()):
@@ -130,9 +130,9 @@ def test_what_is_left_of_a_lost_run_is_ended(hosts: Hosts, emulated: EmulatedHos
 def test_a_run_before_a_restart_of_the_host_is_lost(hosts: Hosts, emulated: EmulatedHosts) -> None:
     host = hosts.get("a")
     run = host.start(["sleep", "1000"], "run")
-    leader, started, _ = Path(run.folder, "pid").read_text().split()
+    leader, started, _ = Path(run.directory, "pid").read_text().split()
     emulated["a"].kill_processes()
-    Path(run.folder, "pid").write_text(f"{leader} {started} another-boot\n")
+    Path(run.directory, "pid").write_text(f"{leader} {started} another-boot\n")
     assert run.poll().reason == "the host was restarted"
 
 
@@ -144,8 +144,8 @@ def test_a_host_whose_temporary_files_are_gone_is_used_again(
     (tmp_path / "file").write_bytes(b"content")
     host.put(tmp_path / "file", "file")
     emulated["a"].kill_processes()
-    subprocess.run(["rm", "-rf", host.folder], check=True)
-    assert run.poll().reason == "its folder on the host is gone; the host was restarted, or the folder was removed"
+    subprocess.run(["rm", "-rf", host.directory], check=True)
+    assert run.poll().reason == "its directory on the host is gone; the host was restarted, or the directory was removed"
     assert [note for note in notes if "is gone" in note]
     assert host.run(["cat", host.put(tmp_path / "file", "file")]).out == b"content"
 
@@ -180,13 +180,13 @@ def test_closing_ends_all_that_runs_and_removes_all(hosts: Hosts, emulated: Emul
         except UserError as error:
             errors.append(error)
 
-    folders = [hosts.get(name).folder for name in ("a", "b", "localhost")]
+    directories = [hosts.get(name).directory for name in ("a", "b", "localhost")]
     for name in ("a", "b", "localhost"):
         hosts.get(name).start(["sh", "-c", "sleep 1000 & setsid sleep 0; wait"], "run")
     threads = [threading.Thread(target=wait, args=(name,)) for name in ("a", "b", "localhost")]
     for thread in threads:
         thread.start()
-    while not all(list(Path(folder, "calls").glob("*/pid")) for folder in folders):
+    while not all(list(Path(directory, "calls").glob("*/pid")) for directory in directories):
         time.sleep(0.01)
     host = hosts.get("a")
     assert hosts.close_all() == []
@@ -194,7 +194,7 @@ def test_closing_ends_all_that_runs_and_removes_all(hosts: Hosts, emulated: Emul
         thread.join()
     assert sorted(type(error).__name__ for error in errors) == ["ConnectionLostError"] * 3
     assert emulated.leftovers() == []
-    assert not any(Path(folder).exists() for folder in folders)
+    assert not any(Path(directory).exists() for directory in directories)
     assert undo.entries() == []
     assert emulated.ssh_processes() == []
     with pytest.raises(ConnectionLostError, match="the connection is closed"):
@@ -228,28 +228,28 @@ CONTROLLER = """
         hosts.get(name).start(["sh", "-c", "sleep 1000 & sleep 1001"], "run")
         words = [*hosts.get(name).shell_words(), hosts.get(name).shell_prefix() + "'sleep 1002'"]
         threading.Thread(target=hosts.get(name).run, args=(["sleep", "1003"],), kwargs={"timeout": None}).start()
-    print(*(hosts.get(name).folder for name in ("a", "b", "localhost")), flush=True)
+    print(*(hosts.get(name).directory for name in ("a", "b", "localhost")), flush=True)
     import time; time.sleep(1000)
 """
 
 
 def test_the_journal_undoes_what_a_killed_controller_left(emulated: EmulatedHosts, undo: Undo) -> None:
-    words = [sys.executable, "-c", textwrap.dedent(CONTROLLER), str(undo.folder)]
+    words = [sys.executable, "-c", textwrap.dedent(CONTROLLER), str(undo.directory)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as controller:
         assert controller.stdout
-        folders = controller.stdout.readline().split()
-        while not all(list(Path(folder, "calls").glob("*/pid")) for folder in folders):
+        directories = controller.stdout.readline().split()
+        while not all(list(Path(directory, "calls").glob("*/pid")) for directory in directories):
             time.sleep(0.01)
         controller.kill()
     assert len(emulated["a"].leftovers()) > 1
     sockets = [Path(entry.what.split()[3]) for entry in undo.entries() if "sockets" in entry.what]
-    assert len(folders) == 3
+    assert len(directories) == 3
     assert [path.exists() for path in sockets] == [True]
     with Hosts(undo) as hosts:
         assert undo.run_all(hosts.undo) == []
     assert emulated.leftovers() == []
     assert undo.entries() == []
-    assert not any(Path(folder).exists() for folder in folders)
+    assert not any(Path(directory).exists() for directory in directories)
     assert not any(path.exists() for path in sockets)
     for _ in range(500):
         if not emulated.ssh_processes():
@@ -266,19 +266,19 @@ INTERRUPTED = """
     with Hosts(Undo(Path(sys.argv[1]))) as hosts:
         for name in ("a", "b"):
             hosts.get(name).start(["sleep", "1000"], "run")
-        print(hosts.get("a").folder, flush=True)
+        print(hosts.get("a").directory, flush=True)
         hosts.get("a").run(["sleep", "1001"], timeout=None)
 """
 
 
 def test_ctrl_c_at_the_terminal_ends_and_removes_all(emulated: EmulatedHosts, undo: Undo) -> None:
-    words = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(undo.folder)]
+    words = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(undo.directory)]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     ) as controller:
         assert controller.stdout
-        folder = Path(controller.stdout.readline().strip())
-        while not list(folder.glob("calls/*/pid")):
+        directory = Path(controller.stdout.readline().strip())
+        while not list(directory.glob("calls/*/pid")):
             time.sleep(0.01)
         # Every process of the terminal's foreground gets it.
         os.killpg(controller.pid, signal.SIGINT)
@@ -288,7 +288,7 @@ def test_ctrl_c_at_the_terminal_ends_and_removes_all(emulated: EmulatedHosts, un
 
 
 @pytest.mark.parametrize(
-    "folder",
+    "directory",
     [
         "/",
         "/tmp",
@@ -301,23 +301,23 @@ def test_ctrl_c_at_the_terminal_ends_and_removes_all(emulated: EmulatedHosts, un
         "/tmp/iosonar-campaign.12345678/x",
     ],
 )
-def test_the_command_that_removes_a_folder_refuses_others(folder: str) -> None:
-    done = subprocess.run(["bash", "-c", removal(folder)], capture_output=True, text=True, check=False)
+def test_the_command_that_removes_a_directory_refuses_others(directory: str) -> None:
+    done = subprocess.run(["bash", "-c", removal(directory)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "is not a temporary folder of a campaign" in done.stderr
+    assert "is not a temporary directory of a campaign" in done.stderr
 
 
 def test_removing_a_directory_twice_spares_what_a_link_names(tmp_path: Path) -> None:
-    folder, other = tmp_path / "iosonar-campaign.0a1b2c3d", tmp_path / "other"
+    directory, other = tmp_path / "iosonar-campaign.0a1b2c3d", tmp_path / "other"
     other.mkdir()
     (other / "file").touch()
-    folder.mkdir()
-    (folder / "link").symlink_to(other)
+    directory.mkdir()
+    (directory / "link").symlink_to(other)
     for _ in range(2):
-        subprocess.run(["bash", "-c", removal(str(folder))], check=True)
-        assert not folder.exists()
-    folder.symlink_to(other)
-    done = subprocess.run(["bash", "-c", removal(str(folder))], capture_output=True, text=True, check=False)
+        subprocess.run(["bash", "-c", removal(str(directory))], check=True)
+        assert not directory.exists()
+    directory.symlink_to(other)
+    done = subprocess.run(["bash", "-c", removal(str(directory))], capture_output=True, text=True, check=False)
     assert (done.returncode, "symbolic link" in done.stderr) == (1, True)
     assert (other / "file").exists()
 
@@ -326,7 +326,7 @@ def test_removing_a_directory_twice_spares_what_a_link_names(tmp_path: Path) -> 
 
 
 def test_a_host_key_that_differs_is_refused_in_the_words_of_ssh(emulated: EmulatedHosts, undo: Undo) -> None:
-    known = emulated.folder / "known_hosts"
+    known = emulated.directory / "known_hosts"
     keys = dict(zip("ab", (line.split(" ", 1) for line in known.read_text().splitlines()), strict=False))
     known.write_text(f"{keys['a'][0]} {keys['b'][1]}\n")
     with Hosts(undo) as hosts:
@@ -351,14 +351,14 @@ def test_a_host_that_cannot_be_reached_is_an_error_at_once(emulated: EmulatedHos
 
 
 def test_a_login_that_needs_a_password_is_an_error(emulated: EmulatedHosts, undo: Undo) -> None:
-    (emulated["a"].folder / "authorized_keys").write_text("")
+    (emulated["a"].directory / "authorized_keys").write_text("")
     with Hosts(undo) as hosts, pytest.raises(HostError, match=r"^a: cannot connect: .*Permission denied \(publickey\)"):
         hosts.get("a").run(["true"])
 
 
 def test_a_login_shell_that_runs_no_commands_is_an_error(emulated: EmulatedHosts, undo: Undo) -> None:
     emulated["a"].stop_sshd()
-    with (emulated["a"].folder / "sshd_config").open("a") as config:
+    with (emulated["a"].directory / "sshd_config").open("a") as config:
         config.write("ForceCommand /bin/false\n")
     emulated["a"].start_sshd()
     with Hosts(undo) as hosts, pytest.raises(HostError, match=r"^a: cannot connect: the host runs no commands; change"):
@@ -370,4 +370,4 @@ def test_a_jump_host_of_the_configuration_is_used(emulated: EmulatedHosts, hosts
     address = emulated["b"].address
     alias = f"Host inner\n    HostName 127.0.0.1\n    HostKeyAlias {address}\n    ProxyJump b\n"
     emulated.config.write_text(alias + emulated.config.read_text())
-    assert hosts.get("root@inner").folder.startswith(f"{emulated['b'].temporary}/")
+    assert hosts.get("root@inner").directory.startswith(f"{emulated['b'].temporary}/")

@@ -78,7 +78,7 @@ def test_a_top_without_directories_is_a_leaf(tmp_path: Path) -> None:
     make(tmp_path, ".campaign/undo", "failed-1.old")
     found = leaves(tmp_path)
     assert [leaf.path for leaf in found] == [()]
-    assert found[0].folder == tmp_path
+    assert found[0].directory == tmp_path
 
 
 def test_the_smaller_prio_runs_first_then_the_path_decides(tmp_path: Path) -> None:
@@ -103,10 +103,10 @@ def test_an_unreadable_directory_is_no_error(tmp_path: Path, monkeypatch: pytest
     make(tmp_path, "a/1", "b")
     scan = os.scandir
 
-    def refuse(folder: Path) -> object:
-        if folder.name == "a":
+    def refuse(directory: Path) -> object:
+        if directory.name == "a":
             raise PermissionError
-        return scan(folder)
+        return scan(directory)
 
     monkeypatch.setattr("os.scandir", refuse)
     assert names(tmp_path) == ["b"]

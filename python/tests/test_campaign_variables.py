@@ -11,13 +11,13 @@ from binary import TOP
 from iosonar import campaign
 from iosonar.campaign.plan import WITHOUT_MEANING, options
 
-FOLDER = Path(campaign.__file__).parent
+DIRECTORY = Path(campaign.__file__).parent
 REFERENCE = (TOP / "docs/campaign.md").read_text()
-CONF = (FOLDER / "defaults/default-main.conf").read_text()
+CONF = (DIRECTORY / "defaults/default-main.conf").read_text()
 DOCUMENTED = set(re.findall(r"(?m)^#?([a-z_]+)=", CONF))
 OF_MODULES = {
     name
-    for conf in FOLDER.glob("defaults/default-*.conf")
+    for conf in DIRECTORY.glob("defaults/default-*.conf")
     for name in re.findall(r"(?m)^#?([a-z_]+)=", conf.read_text())
     if conf.name != "default-main.conf"
 }
@@ -35,7 +35,7 @@ OTHERS = {
 def read() -> set[str]:
     """The names of scalar variables that the Python half reads."""
     found: set[str] = set()
-    for path in FOLDER.glob("*.py"):
+    for path in DIRECTORY.glob("*.py"):
         text = path.read_text()
         found |= set(re.findall(r"(?:scalar|number|integer|_choice)\((?:(?:self\.)?_?shell, )?\"([a-z_]+)\"", text))
         found |= set(re.findall(r"\(\"(output_add_[a-z]+)\"", text))
@@ -48,7 +48,7 @@ def test_each_variable_that_is_read_is_documented() -> None:
 
 
 def test_each_documented_variable_is_read() -> None:
-    source = "".join(path.read_text() for path in FOLDER.glob("*.py"))
+    source = "".join(path.read_text() for path in DIRECTORY.glob("*.py"))
     assert {name for name in DOCUMENTED if f'"{name}"' not in source} == set()
 
 
@@ -60,7 +60,7 @@ def test_the_reference_has_each_variable() -> None:
     assert {name for name in DOCUMENTED | set(WITHOUT_MEANING) if f"`{name}`" not in REFERENCE} == set()
 
 
-@pytest.mark.parametrize("conf", sorted(FOLDER.glob("defaults/default-*.conf")), ids=lambda conf: conf.stem)
+@pytest.mark.parametrize("conf", sorted(DIRECTORY.glob("defaults/default-*.conf")), ids=lambda conf: conf.stem)
 def test_the_reference_has_each_module_and_its_variables(conf: Path) -> None:
     module = conf.stem.removeprefix("default-")
     if module == "main":
@@ -76,7 +76,7 @@ def test_the_reference_has_each_module_and_its_variables(conf: Path) -> None:
 
 def test_the_reference_has_each_function_that_modules_may_call() -> None:
     session = (
-        (FOLDER / "session.sh").read_text().partition("what confs and modules may use")[2].partition("the loop")[0]
+        (DIRECTORY / "session.sh").read_text().partition("what confs and modules may use")[2].partition("the loop")[0]
     )
     names = set(re.findall(r"(?m)^([a-z_]+)\(\) \{$", session)) - {
         "on_all_devices",

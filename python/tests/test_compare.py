@@ -34,21 +34,21 @@ def compare(*words: object) -> int:
     return int(ended.value.code or 0)
 
 
-def run(folder: Path, name: str, slower: float, **footer: Any) -> Path:
+def run(directory: Path, name: str, slower: float, **footer: Any) -> Path:
     """A run of a fixed load; only the latencies differ."""
     table = made_run(3000, seconds=10)
     latency = pc.subtract(table["completed_ns"], table["issued_ns"])
     completed = pc.add(table["issued_ns"], pc.round(pc.multiply(latency, slower)).cast(pa.int64()))
     table = table.set_column(table.schema.get_field_index("completed_ns"), "completed_ns", completed)
-    return write_run(folder / f"{name}.replay.parquet", table, **({"span": SPAN} | footer))
+    return write_run(directory / f"{name}.replay.parquet", table, **({"span": SPAN} | footer))
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     """Three runs of each of two experiments; b is half as fast as a."""
-    folder = tmp_path_factory.mktemp("runs")
+    directory = tmp_path_factory.mktemp("runs")
     return {
-        side: [run(folder, f"{side}{n}", slower * (1 + n / 500)) for n in range(3)]
+        side: [run(directory, f"{side}{n}", slower * (1 + n / 500)) for n in range(3)]
         for side, slower in (("a", 1.0), ("b", 2.0))
     }
 

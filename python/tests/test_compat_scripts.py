@@ -37,7 +37,7 @@ Row = tuple[float, int, int, str]
 
 
 def run(name: str, *words: object, cwd: Path, status: int = 0, **variables: object) -> subprocess.CompletedProcess[str]:
-    """Runs a script in a folder, with additional environment variables."""
+    """Runs a script in a directory, with additional environment variables."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -47,7 +47,7 @@ def run(name: str, *words: object, cwd: Path, status: int = 0, **variables: obje
     words_ = [str(SCRIPTS / name), *map(str, words)]
     done = subprocess.run(words_, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stderr
-    assert not list(cwd.glob("iosonar-compat.*")), "a temporary folder is left"
+    assert not list(cwd.glob("iosonar-compat.*")), "a temporary directory is left"
     return done
 
 
@@ -228,15 +228,15 @@ def numbers(path: Path) -> list[int]:
 def test_derived_loads_take_the_busiest_snippets_in_turn(tmp_path: Path) -> None:
     write_load(tmp_path / "web.1.load.gz", snippets())
     done = run("create_derived_load.sh", "web.1.load.gz", cwd=tmp_path, split_list="001 002 008")
-    folder = tmp_path / "web.derived.split.001"
+    directory = tmp_path / "web.derived.split.001"
     # The last, partial snippet is dropped.
-    assert numbers(folder / "web.derived.000.of.1.load.gz") == [1, 3, 2, 0, 4]
-    folder = tmp_path / "web.derived.split.002"
-    assert numbers(folder / "web.derived.000.of.2.load.gz") == [1, 2, 4]
-    assert numbers(folder / "web.derived.001.of.2.load.gz") == [3, 0]
-    folder = tmp_path / "web.derived.split.008"
-    assert sorted(path.name for path in folder.iterdir()) == [f"web.derived.00{i}.of.8.load.gz" for i in range(5)]
-    assert [numbers(path)[0] for path in sorted(folder.iterdir())] == [1, 3, 2, 0, 4]
+    assert numbers(directory / "web.derived.000.of.1.load.gz") == [1, 3, 2, 0, 4]
+    directory = tmp_path / "web.derived.split.002"
+    assert numbers(directory / "web.derived.000.of.2.load.gz") == [1, 2, 4]
+    assert numbers(directory / "web.derived.001.of.2.load.gz") == [3, 0]
+    directory = tmp_path / "web.derived.split.008"
+    assert sorted(path.name for path in directory.iterdir()) == [f"web.derived.00{i}.of.8.load.gz" for i in range(5)]
+    assert [numbers(path)[0] for path in sorted(directory.iterdir())] == [1, 3, 2, 0, 4]
     # The rates are reported.
     assert "5 snippets of 300 s, as IOPS@SECOND: 0.0167@300 0.0133@900" in done.stderr
 
@@ -313,7 +313,7 @@ def test_an_overload_is_measured_from_the_first_late_request(tmp_path: Path) -> 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """A folder with results of one run on two hosts."""
+    """A directory with results of one run on two hosts."""
     text = RESULT_HEAD
     text += "".join(f"{0.01 * i:.9f} ; {8 * i} ; 8 ; {'RW'[i % 2]} ; 0.0001 ; 0.001\n" for i in range(300))
     for host in ("a", "b"):
@@ -321,8 +321,8 @@ def results(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def pictures(folder: Path, ending: str = "png") -> set[str]:
-    return {path.name for path in folder.glob(f"*.{ending}")}
+def pictures(directory: Path, ending: str = "png") -> set[str]:
+    return {path.name for path in directory.glob(f"*.{ending}")}
 
 
 def test_pictures_have_the_names_of_the_reference(results: Path) -> None:

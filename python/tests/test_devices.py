@@ -24,7 +24,7 @@ def target(path: str) -> dict[str, object]:
     return {"path": path, "kind": "block", "sectors": 4194304}
 
 
-def runs(folder: Path, hosts: int = 6, requests: int = 1200) -> list[Path]:
+def runs(directory: Path, hosts: int = 6, requests: int = 1200) -> list[Path]:
     """A run of each host; one device is four times as slow."""
     found = []
     for host in range(hosts):
@@ -34,7 +34,7 @@ def runs(folder: Path, hosts: int = 6, requests: int = 1200) -> list[Path]:
             for n in range(requests)
         ]
         run = {"target": target("/dev/sdb"), "machine": {"hostname": f"host{host}"}}
-        found.append(write_run(folder / f"leaf.host{host}.replay.parquet", rows, run=run))
+        found.append(write_run(directory / f"leaf.host{host}.replay.parquet", rows, run=run))
     return found
 
 
@@ -160,13 +160,13 @@ def test_the_page_of_one_device_has_no_section_of_devices(tmp_path: Path) -> Non
     assert 'id="devices"' not in page
 
 
-def two(folder: Path, *, at: int = 0, every: int = S // 100, **run: object) -> list[Path]:
+def two(directory: Path, *, at: int = 0, every: int = S // 100, **run: object) -> list[Path]:
     """A run of two devices: the second is four times as slow, with requests from `at` on."""
     found = []
     for host, (latency, start, gap) in enumerate([(MS, 0, S // 100), (4 * MS, at, every)]):
         rows = [run_row(n, scheduled=start + n * gap, latency=latency + n % 7, sector=n * 8) for n in range(1200)]
         about = {"target": target("/dev/sdb"), "machine": {"hostname": f"host{host}"}, **run}
-        found.append(write_run(folder / f"leaf.host{host}.replay.parquet", rows, run=about))
+        found.append(write_run(directory / f"leaf.host{host}.replay.parquet", rows, run=about))
     return found
 
 

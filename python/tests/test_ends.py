@@ -23,9 +23,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("run") / "a.replay.parquet", made_run(20_000, seconds=10))
 
 
-def started(name: str, folder: Path, *words: object, **more: object) -> subprocess.Popen[bytes]:
-    (folder / "tmp").mkdir(exist_ok=True)
-    environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PYTHONPATH": os.pathsep.join(sys.path)}
+def started(name: str, directory: Path, *words: object, **more: object) -> subprocess.Popen[bytes]:
+    (directory / "tmp").mkdir(exist_ok=True)
+    environment = os.environ | {"TMPDIR": str(directory / "tmp"), "PYTHONPATH": os.pathsep.join(sys.path)}
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
     command = [sys.executable, "-c", PROGRAM.format(name), *map(str, words)]
     return subprocess.Popen(command, env=environment, **streams)  # type: ignore[call-overload, no-any-return]
@@ -127,11 +127,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("skipped because of IOSONAR_WITHOUT: needs root")
     if os.geteuid() != 0:
         pytest.fail("this test needs root, to mount; skip such tests with IOSONAR_WITHOUT=root")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "iosonar-test", folder], check=True)
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    directory = tmp_path / "small"
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "iosonar-test", directory], check=True)
+    yield directory
+    subprocess.run(["umount", directory], check=True)
 
 
 @pytest.mark.parametrize("read_only", [True, False])
@@ -144,7 +144,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ("compare", ("--out", "{}")),
     ],
 )
-def test_a_folder_that_cannot_be_written(
+def test_a_directory_that_cannot_be_written(
     run: Path, tmp_path: Path, small_disk: Path, name: str, words: tuple[str, ...], read_only: bool
 ) -> None:
     if read_only:
@@ -205,7 +205,7 @@ def test_help_and_usage_on_a_full_disk_have_their_exit_codes(name: str, tmp_path
 
 
 @pytest.mark.parametrize("limit", [6, 7, 8, 10])
-def test_few_file_descriptors_leave_no_temporary_folder(run: Path, tmp_path: Path, limit: int) -> None:
+def test_few_file_descriptors_leave_no_temporary_directory(run: Path, tmp_path: Path, limit: int) -> None:
     words = [run, run, "--out", tmp_path / "out"]
     process = started("compare", tmp_path, *words, preexec_fn=lambda: setrlimit(RLIMIT_NOFILE, (limit, limit)))
     _, message = process.communicate()

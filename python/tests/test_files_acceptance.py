@@ -22,7 +22,7 @@ from recorded_programs import (
     record_both,
     record_by_ebpf,
     run,
-    work_folder,
+    work_directory,
 )
 
 pytestmark = pytest.mark.slow
@@ -81,8 +81,8 @@ def differing_without_overlap(trace: Path, result: Path, kinds: list[dict[str, A
 
 @pytest.fixture(scope="module")
 def recordings() -> Iterator[Recordings]:
-    with work_folder() as folder:
-        yield Recordings(folder)
+    with work_directory() as directory:
+        yield Recordings(directory)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -107,5 +107,5 @@ def test_a_replay_has_the_results_and_the_tree_of_the_program(
         unexplained = [each for each in found["mismatch_kinds"] if not is_explained(each)]
         assert not unexplained or differing_without_overlap(recording.trace, result, unexplained) == []
         assert found["order"]["violations"] == 0 and found["order"]["pairs"] > 0
-        replayed = root / os.path.relpath(recording.folder, "/")
-        assert differences(recording.folder, replayed) == []
+        replayed = root / os.path.relpath(recording.directory, "/")
+        assert differences(recording.directory, replayed) == []

@@ -1,4 +1,4 @@
-"""A full temporary folder: a one-line error with a remedy, and no incomplete picture."""
+"""A full temporary directory: a one-line error with a remedy, and no incomplete picture."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from iosonar.table import embedded
 
 @pytest.fixture
 def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file system of 2 MiB as the temporary folder."""
+    """A file system of 2 MiB as the temporary directory."""
     if "root" in os.environ.get("IOSONAR_WITHOUT", "").split(","):
         pytest.skip("skipped because of IOSONAR_WITHOUT: needs root")
     if os.geteuid() != 0:
         pytest.fail("this test needs root, to mount a small file system; skip such tests with IOSONAR_WITHOUT=root")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "iosonar-test", folder], check=True)
-    monkeypatch.setenv("TMPDIR", str(folder))
+    directory = tmp_path / "small"
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "iosonar-test", directory], check=True)
+    monkeypatch.setenv("TMPDIR", str(directory))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    yield directory
+    subprocess.run(["umount", directory], check=True)
 
 
 @pytest.mark.parametrize("kept_on_disk", [True, False])

@@ -27,8 +27,8 @@ GIB = 1 << 21
 
 
 @contextmanager
-def load(folder: Path, rows: list[dict[str, object]], **footer: object) -> Iterator[Requests]:
-    with open_requests([write_load(folder / "a.load.parquet", rows, **footer)]) as requests:
+def load(directory: Path, rows: list[dict[str, object]], **footer: object) -> Iterator[Requests]:
+    with open_requests([write_load(directory / "a.load.parquet", rows, **footer)]) as requests:
         yield requests
 
 

@@ -36,7 +36,7 @@ ODD = [
     *("s3:x", "file:x", "<b>bold", "a;b", "(x)", "-dash", "--help", "_hidden", ".dot", "x" * 230),
     *("op=zebra", "outcome=error", "$USER", "%s%n", "{0}", "a|b", "`id`", "!x"),
 ]
-FOLDERS = ["op=zebra", "outcome=error", "st*r", "a$x^$b", "10:30", "[ab]", "new\nline", "http:", "\udcff"]
+DIRECTORIES = ["op=zebra", "outcome=error", "st*r", "a$x^$b", "10:30", "[ab]", "new\nline", "http:", "\udcff"]
 
 
 def ended(app: Callable[..., Any], *words: object) -> int:
@@ -45,12 +45,12 @@ def ended(app: Callable[..., Any], *words: object) -> int:
     return int(end.value.code or 0)
 
 
-def written(folder: Path, name: str, rows: list[dict[str, Any]] = ROWS) -> Path:
+def written(directory: Path, name: str, rows: list[dict[str, Any]] = ROWS) -> Path:
     """The run with an odd name, beside one that the name would match as a pattern."""
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     for other in ("stXr", "whXt", "a", "b", "q"):
-        write_run(folder / f"{other}.replay.parquet", BAD_ROWS)
-    return write_run(folder / f"{name}.replay.parquet", rows)
+        write_run(directory / f"{other}.replay.parquet", BAD_ROWS)
+    return write_run(directory / f"{name}.replay.parquet", rows)
 
 
 def answer(capsys: pytest.CaptureFixture[str], path: Path) -> object:
@@ -80,9 +80,9 @@ def test_sql_reads_the_named_file(
     assert out.stat().st_size > 0
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_folders_do_not_become_columns(tmp_path: Path, folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer(capsys, written(tmp_path / folder, "run")) == EXPECTED
+@pytest.mark.parametrize("directory", DIRECTORIES)
+def test_directories_do_not_become_columns(tmp_path: Path, directory: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(capsys, written(tmp_path / directory, "run")) == EXPECTED
 
 
 DRAWN = [
@@ -139,7 +139,7 @@ def test_runs_with_odd_names_are_compared(tmp_path: Path, name: str, capsys: pyt
     assert "30 requests" in message and "\x1b" not in message
 
 
-def test_the_folder_for_temporary_files_may_be_odd(
+def test_the_directory_for_temporary_files_may_be_odd(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import tempfile

@@ -27,8 +27,8 @@ def build(study: Study, name: str) -> Figure | Empty:
     return next(diagram for diagram in CATALOGUE if diagram.name == name).build(study)
 
 
-def load(folder: Path, rows: list[dict[str, object]], **footer: object) -> Path:
-    return write_load(folder / "made.load.parquet", rows, **footer)
+def load(directory: Path, rows: list[dict[str, object]], **footer: object) -> Path:
+    return write_load(directory / "made.load.parquet", rows, **footer)
 
 
 def test_each_request_is_at_its_time_and_position(open_study: OpenStudy) -> None:

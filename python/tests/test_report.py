@@ -75,7 +75,7 @@ def test_the_other_half_must_have_the_same_schema_version(
     assert "use version 3" in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_written_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_that_cannot_be_written_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(run, "--out", "/proc/none") == 1
     assert capsys.readouterr().err.startswith("iosonar report: ")
 

@@ -30,8 +30,8 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def found(load: Path, folder: Path, times: str, repeats: int = 1, model: str = "constant=1ms servers=1") -> list[Row]:
-    with opened(folder, plan(Sensitivity(load, times, repeats, (), model, True, ()))) as series:
+def found(load: Path, directory: Path, times: str, repeats: int = 1, model: str = "constant=1ms servers=1") -> list[Row]:
+    with opened(directory, plan(Sensitivity(load, times, repeats, (), model, True, ()))) as series:
         return rows(run(series, lambda _: None))
 
 
@@ -48,13 +48,13 @@ def test_quantised_requests_queue_as_they_arrive_at_once(load: Path, tmp_path: P
 
 
 def test_a_device_without_a_queue_does_not_feel_a_delay(load: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "b.sensitivity"
-    exact, _, delayed = found(load, folder, "20ms", model="constant=1ms")
+    directory = tmp_path / "b.sensitivity"
+    exact, _, delayed = found(load, directory, "20ms", model="constant=1ms")
     assert delayed.how is How.DELAY and exact.ratio_in_flight == 1
     assert delayed.ratio_mean == pytest.approx(1, rel=1e-3)
-    words = json.loads((folder / "series.json").read_text())["points"][2]["words"]
+    words = json.loads((directory / "series.json").read_text())["points"][2]["words"]
     assert words == ["--perturb", "delay=10ms", "--seed", "1"]
-    with opened(folder, plan(Sensitivity(load, "20ms", 1, (), "constant=1ms", True, ()))) as series:
+    with opened(directory, plan(Sensitivity(load, "20ms", 1, (), "constant=1ms", True, ()))) as series:
         result = read(series.result(series.plan.points[2]), series.plan.points[2])
     assert result is not None
     # The mean of a uniform delay up to 20 ms is 10 ms.
@@ -62,22 +62,22 @@ def test_a_device_without_a_queue_does_not_feel_a_delay(load: Path, tmp_path: Pa
 
 
 def test_repeats_have_other_seeds_and_are_added(load: Path, tmp_path: Path) -> None:
-    folder, model = tmp_path / "c.sensitivity", "exponential=1ms"
-    first = found(load, folder, "10ms", model=model)
-    before = (folder / "exact.1.replay.parquet").stat().st_mtime_ns
-    second = found(load, folder, "10ms", repeats=2, model=model)
+    directory, model = tmp_path / "c.sensitivity", "exponential=1ms"
+    first = found(load, directory, "10ms", model=model)
+    before = (directory / "exact.1.replay.parquet").stat().st_mtime_ns
+    second = found(load, directory, "10ms", repeats=2, model=model)
     assert [row.runs for row in first] == [1, 1, 1] and [row.runs for row in second] == [2, 2, 2]
     assert first[0].response_mean_s != second[0].response_mean_s
-    assert (folder / "exact.1.replay.parquet").stat().st_mtime_ns == before
+    assert (directory / "exact.1.replay.parquet").stat().st_mtime_ns == before
     with pytest.raises(UserError, match=r"device was .* is .*constant=1ms"):
-        found(load, folder, "10ms", model="constant=1ms")
+        found(load, directory, "10ms", model="constant=1ms")
 
 
 def test_the_command_writes_tables_pictures_and_a_page(load: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "d.sensitivity"
+    directory = tmp_path / "d.sensitivity"
     words = [str(load), "--simulate", "constant=1ms servers=1", "--virtual-time", "--times", "10us,100ms", "--json"]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words, "--output", folder], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, *words, "--output", directory], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     printed: dict[str, Any] = json.loads(done.stdout)
@@ -85,7 +85,7 @@ def test_the_command_writes_tables_pictures_and_a_page(load: Path, tmp_path: Pat
         *("exact", "quantize-10us", "quantize-100ms", "delay-10us", "delay-100ms")
     ]
     assert "simulated" in printed["fake"][0] and "perturb" not in printed["fake"][0]
-    names = {path.name for path in folder.iterdir()}
+    names = {path.name for path in directory.iterdir()}
     assert {"d.g01.sensitivity.response.png", "d.g02.sensitivity.in-flight.png", "d.report.html"} <= names
     assert {"d.points.csv", "d.points.parquet", "exact.1.replay.parquet"} <= names
 

@@ -62,8 +62,8 @@ def test_the_schema_refuses_what_the_program_refuses(text: str, tmp_path: Path) 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Half a minute of load on the device, in virtual time."""
-    folder = tmp_path_factory.mktemp("simulated")
-    load, device, run = folder / "a.load.parquet", folder / "d.toml", folder / "a.replay.parquet"
+    directory = tmp_path_factory.mktemp("simulated")
+    load, device, run = directory / "a.load.parquet", directory / "d.toml", directory / "a.replay.parquet"
     device.write_text(DEVICE)
     iosonar("generate", "uniform", load, "--rate", 500, "--duration", "30s", "--span", "1G", "--reads", 0.6)
     iosonar("replay", load, "--simulate", device, "--virtual-time", "--output", run, "--depth", 4096)

@@ -43,21 +43,21 @@ PATIENCE_S = 120
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A master and its workers on this machine; its URL."""
-    folder = tmp_path_factory.mktemp("cluster")
-    (folder / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 2\nspark.executor.memory 512m\n")
+    directory = tmp_path_factory.mktemp("cluster")
+    (directory / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 2\nspark.executor.memory 512m\n")
     environment = pytest.MonkeyPatch()
-    environment.setenv("SPARK_CONF_DIR", str(folder))
+    environment.setenv("SPARK_CONF_DIR", str(directory))
     environment.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url = f"spark://127.0.0.1:{port}"
     host = ("--host", "127.0.0.1", "--webui-port", "0")
-    with started(folder / "master", "master.Master", *host, "--port", port) as master:
+    with started(directory / "master", "master.Master", *host, "--port", port) as master:
         wait_for(master, r"New state: ALIVE", 1)
         with (
-            started(folder / "a", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", folder / "a", url),
-            started(folder / "b", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", folder / "b", url),
+            started(directory / "a", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", directory / "a", url),
+            started(directory / "b", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", directory / "b", url),
         ):
             wait_for(master, r"Registering worker", WORKERS)
             yield url
@@ -65,12 +65,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def started(folder: Path, what: str, *words: object) -> Iterator[Path]:
+def started(directory: Path, what: str, *words: object) -> Iterator[Path]:
     """Runs a part of the cluster; yields its log."""
     import pyspark
 
-    folder.mkdir()
-    log = folder / "log"
+    directory.mkdir()
+    log = directory / "log"
     program = Path(pyspark.__file__).parent / "bin" / "spark-class"
     with log.open("wb") as file:
         process = subprocess.Popen(
@@ -90,7 +90,7 @@ def wait_for(log: Path, text: str, times: int) -> None:
         time.sleep(0.1)
 
 
-def made(folder: Path, name: str, seed: int, rows: int) -> Path:
+def made(directory: Path, name: str, seed: int, rows: int) -> Path:
     """A run with all kinds of values, in order of completion."""
     chance = np.random.default_rng(seed)
     scheduled = np.sort(chance.integers(0, 40_000_000_000, rows))
@@ -129,7 +129,7 @@ def made(folder: Path, name: str, seed: int, rows: int) -> Path:
     columns["cause"] = pa.array(np.arange(rows) - 1, mask=(chance.random(rows) < 0.5) | (seed > 1))
     table = pa.table(columns, schema=pa.schema([*RUN_SCHEMA, *inner, *streams]))
     footer = {"run": {"program": PROGRAM}} if seed == 1 else {}
-    return write_run(folder / f"{name}.replay.parquet", table.take(np.argsort(completed, kind="stable")), **footer)
+    return write_run(directory / f"{name}.replay.parquet", table.take(np.argsort(completed, kind="stable")), **footer)
 
 
 def figures(requests: Requests) -> dict[str, Figure | Empty]:

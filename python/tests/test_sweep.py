@@ -61,11 +61,11 @@ def command(*words: object) -> list[str]:
 
 
 def swept(
-    program: Path, vary: Vary, asked: Sequence[int], folder: Path, simulate: str, duration: str = "1s"
+    program: Path, vary: Vary, asked: Sequence[int], directory: Path, simulate: str, duration: str = "1s"
 ) -> dict[str, Any]:
     """The points of a sweep in virtual time, without pictures."""
     asked_for = Sweep(str(program), vary, asked, None, (), simulate, True, duration, ())
-    with opened(folder, plan(asked_for)) as series:
+    with opened(directory, plan(asked_for)) as series:
         return as_json(vary, sorted(run(series, lambda _: None), key=lambda each: each.value))
 
 
@@ -91,8 +91,8 @@ def closed(tmp_path: Path) -> Path:
 
 
 def test_closed_throughput_grows_with_depth_up_to_the_servers(closed: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "four.sweep"
-    found = printed(closed, "--depth", "1..16", *FOUR_SERVERS, "--for", "2s", "--output", folder)
+    directory = tmp_path / "four.sweep"
+    found = printed(closed, "--depth", "1..16", *FOUR_SERVERS, "--for", "2s", "--output", directory)
     assert [point["depth"] for point in found["points"]] == [1, 2, 4, 8, 16]
     for point in found["points"]:
         assert point["requests_per_s"] == pytest.approx(min(point["depth"], 4) * 1000, rel=0.01)
@@ -100,22 +100,22 @@ def test_closed_throughput_grows_with_depth_up_to_the_servers(closed: Path, tmp_
         assert point["in_flight_counted"] == pytest.approx(point["depth"], rel=0.01)
         assert point["faithful"] and point["fake"]
     assert found["knee"] == found["optimum"] == found["best"] == "depth-4"
-    names = {path.name for path in folder.iterdir()}
+    names = {path.name for path in directory.iterdir()}
     assert {
         "four.g01.sweep.curve.png",
         "four.g02.sweep.throughput.png",
         "four.report.html",
         "depth-16.replay.parquet",
     } <= names
-    assert "2 s for each point" in (folder / "four.report.html").read_text()
-    table = pyarrow.parquet.read_table(folder / "four.points.parquet")
+    assert "2 s for each point" in (directory / "four.report.html").read_text()
+    table = pyarrow.parquet.read_table(directory / "four.points.parquet")
     assert table["requests_per_s"].to_pylist() == [point["requests_per_s"] for point in found["points"]]
-    assert pyarrow.csv.read_csv(folder / "four.points.csv").num_rows == 5
+    assert pyarrow.csv.read_csv(directory / "four.points.csv").num_rows == 5
 
 
 def test_each_depth_of_a_sweep_reaches_the_device(closed: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "deep.sweep"
-    found = swept(closed, Vary.DEPTH, [256, 2048], folder, "constant=10ms servers=4096", "200ms")
+    directory = tmp_path / "deep.sweep"
+    found = swept(closed, Vary.DEPTH, [256, 2048], directory, "constant=10ms servers=4096", "200ms")
     assert [round(point["requests_per_s"], -2) for point in found["points"]] == [25_600, 204_800]
     assert found["best"] == "depth-2048"
 
@@ -174,59 +174,59 @@ def test_a_working_set_is_read_one_request_at_a_time(closed: Path, tmp_path: Pat
 
 
 def test_finished_points_are_kept_and_values_add_points(closed: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "a.sweep"
-    swept(closed, Vary.DEPTH, [1, 4], folder, MODEL)
+    directory = tmp_path / "a.sweep"
+    swept(closed, Vary.DEPTH, [1, 4], directory, MODEL)
     run = tmp_path / "a.sweep" / "depth-4.replay.parquet"
     before = run.stat().st_mtime_ns, run.read_bytes()
     (tmp_path / "a.sweep" / "depth-1.replay.parquet").write_bytes(run.read_bytes()[:1000])
-    found = swept(closed, Vary.DEPTH, [2], folder, MODEL)
+    found = swept(closed, Vary.DEPTH, [2], directory, MODEL)
     assert [point["requests_per_s"] for point in found["points"]] == pytest.approx([1000, 2000, 4000], rel=0.01)
     assert (run.stat().st_mtime_ns, run.read_bytes()) == before
 
 
 def test_a_killed_sweep_goes_on_where_it_was(closed: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "killed.sweep"
-    words = (closed, "--simulate", "constant=1ms", "--for", "1s", "--depth", "1,2,3", "--output", folder)
+    directory = tmp_path / "killed.sweep"
+    words = (closed, "--simulate", "constant=1ms", "--for", "1s", "--depth", "1,2,3", "--output", directory)
     process = subprocess.Popen(command(*words), start_new_session=True, stderr=subprocess.DEVNULL)
-    while not (folder / "depth-2.replay.parquet.journal").exists():
+    while not (directory / "depth-2.replay.parquet.journal").exists():
         assert process.poll() is None
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    first = (folder / "depth-1.replay.parquet").stat().st_mtime_ns
-    assert not (folder / "depth-2.replay.parquet").exists()
+    first = (directory / "depth-1.replay.parquet").stat().st_mtime_ns
+    assert not (directory / "depth-2.replay.parquet").exists()
     found = printed(*words)
     assert [point["depth"] for point in found["points"]] == [1, 2, 3]
-    assert (folder / "depth-1.replay.parquet").stat().st_mtime_ns == first
-    assert not list(folder.glob("*.journal"))
+    assert (directory / "depth-1.replay.parquet").stat().st_mtime_ns == first
+    assert not list(directory.glob("*.journal"))
 
 
 def test_a_terminated_sweep_stops_its_run(closed: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "ended.sweep"
-    words = (closed, "--simulate", "constant=1ms", "--for", "60s", "--depth", "1", "--output", folder)
+    directory = tmp_path / "ended.sweep"
+    words = (closed, "--simulate", "constant=1ms", "--for", "60s", "--depth", "1", "--output", directory)
     process = subprocess.Popen(command(*words), stderr=subprocess.DEVNULL)
-    while not (folder / "depth-1.replay.parquet.journal").exists():
+    while not (directory / "depth-1.replay.parquet.journal").exists():
         assert process.poll() is None
         time.sleep(0.02)
     second = refused(*words)
     assert "still going on" in second
     process.terminate()
     assert process.wait(30) == 128 + signal.SIGTERM
-    assert not list(folder.glob("*.journal"))
+    assert not list(directory.glob("*.journal"))
 
 
 def test_other_settings_are_refused(closed: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "a.sweep"
-    swept(closed, Vary.DEPTH, [1], folder, MODEL)
+    directory = tmp_path / "a.sweep"
+    swept(closed, Vary.DEPTH, [1], directory, MODEL)
     with pytest.raises(UserError, match="for was 1s, is 2s"):
-        swept(closed, Vary.DEPTH, [1], folder, MODEL, "2s")
+        swept(closed, Vary.DEPTH, [1], directory, MODEL, "2s")
     with pytest.raises(UserError, match=r"device was .*servers=4 --virtual-time, is .*servers=8"):
-        swept(closed, Vary.DEPTH, [1], folder, "constant=1ms servers=8")
+        swept(closed, Vary.DEPTH, [1], directory, "constant=1ms servers=8")
     with pytest.raises(UserError, match="parameter was depth, is span"):
-        swept(closed, Vary.SPAN, [4096], folder, MODEL)
+        swept(closed, Vary.SPAN, [4096], directory, MODEL)
     closed.write_text(CLOSED.replace("Uniform reads", "Reads"))
     with pytest.raises(UserError, match="content of the program was"):
-        swept(closed, Vary.DEPTH, [1], folder, MODEL)
+        swept(closed, Vary.DEPTH, [1], directory, MODEL)
 
 
 def test_wrong_command_lines_say_what_is_wrong(closed: Path, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_wrong_command_lines_say_what_is_wrong(closed: Path, tmp_path: Path) -> 
     assert "must end in .sweep" in refused(closed, "--depth", 1, *FOUR_SERVERS, "--output", tmp_path / "a")
     (tmp_path / "b.sweep").mkdir()
     (tmp_path / "b.sweep" / "mine").touch()
-    assert "is not the folder of a series" in refused(
+    assert "is not the directory of a series" in refused(
         closed, "--depth", 1, *FOUR_SERVERS, "--output", tmp_path / "b.sweep"
     )
 
@@ -270,10 +270,10 @@ def test_all_points_wait_as_the_first_run_chose(closed: Path, tmp_path: Path, mo
         write_run(Path(words[-1]), [], run=run)
         return 0, "", ""
 
-    def waits(folder: str, depths: Sequence[int], *options: str) -> list[list[str]]:
+    def waits(directory: str, depths: Sequence[int], *options: str) -> list[list[str]]:
         calls.clear()
         asked = Sweep(str(closed), Vary.DEPTH, depths, None, ("x.img",), None, False, "1s", options)
-        with opened(tmp_path / folder, plan(asked)) as series, monkeypatch.context() as patched:
+        with opened(tmp_path / directory, plan(asked)) as series, monkeypatch.context() as patched:
             patched.setattr("iosonar.series.binary.call", call)
             run(series, lambda _: None)
         return [[word for word in words if word.startswith(("--wait", "--busy-poll"))] for words in calls]

@@ -34,8 +34,8 @@ def program(main: Any, name: str, words: Sequence[object], monkeypatch: pytest.M
         return int(end.code or 0)
 
 
-def verdict(folder: Path) -> dict[str, Any]:
-    (path,) = folder.glob("*.verdict.json")
+def verdict(directory: Path) -> dict[str, Any]:
+    (path,) = directory.glob("*.verdict.json")
     found: dict[str, Any] = json.loads(path.read_text())
     jsonschema.validate(found, SCHEMA)
     return found
@@ -79,17 +79,17 @@ def test_text_has_the_pages_verdicts_and_pictures_of_parquet(
 ) -> None:
     found = []
     for kind in ("replay.gz", "replay.parquet"):
-        folder = tmp_path / kind
-        folder.mkdir()
-        iosonar("convert", overloaded, folder / f"same.{kind}")
-        monkeypatch.chdir(folder)
+        directory = tmp_path / kind
+        directory.mkdir()
+        iosonar("convert", overloaded, directory / f"same.{kind}")
+        monkeypatch.chdir(directory)
         assert program(report, "report", [f"same.{kind}", "--format", "svg", "--verbose"], monkeypatch) == 0
         assert program(report, "report", [f"same.{kind}"], monkeypatch) == 0
-        judged = verdict(folder)
+        judged = verdict(directory)
         judged.pop("files")
-        page = next(folder.glob("*.html")).read_text().replace(kind, "KIND")
+        page = next(directory.glob("*.html")).read_text().replace(kind, "KIND")
         page = re.sub(r'<div id="[^"]*" data-root-id="[^"]*"', "<div", page[: page.index("<script")])
-        found.append((judged, sorted(path.name for path in folder.glob("*.svg")), page))
+        found.append((judged, sorted(path.name for path in directory.glob("*.svg")), page))
     assert found[0] == found[1]
     assert any("submit_lag" in name for name in found[0][1]), "the columns of --verbose are there"
 
@@ -183,12 +183,12 @@ def test_a_fake_result_in_text_stays_fake_even_if_it_is_cut(
 ) -> None:
     iosonar("convert", overloaded, tmp_path / "x.replay")
     text = (tmp_path / "x.replay").read_text()
-    folder = tmp_path / "cut"
-    folder.mkdir()
-    (folder / "x.replay").write_text(text[: len(text) // 2])
-    monkeypatch.chdir(folder)
+    directory = tmp_path / "cut"
+    directory.mkdir()
+    (directory / "x.replay").write_text(text[: len(text) // 2])
+    monkeypatch.chdir(directory)
     program(report, "report", ["x.replay"], monkeypatch)
-    judged = verdict(folder)
+    judged = verdict(directory)
     assert (judged["real"]["real"], judged["complete"]["complete"], judged["fidelity"]) == (
         False,
         False,

@@ -32,10 +32,10 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def pair(folder: Path, rows: list[dict[str, Any]] | pa.Table = ROWS, **footer: Any) -> tuple[Path, Path]:
+def pair(directory: Path, rows: list[dict[str, Any]] | pa.Table = ROWS, **footer: Any) -> tuple[Path, Path]:
     """The same run in version 1 and in version 2."""
     table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows, schema=RUN_SCHEMA.append(INNER))
-    old, new = (write_run(folder / f"v{version}.replay.parquet", table, **footer) for version in (1, 2))
+    old, new = (write_run(directory / f"v{version}.replay.parquet", table, **footer) for version in (1, 2))
     return as_version_1(old), new
 
 

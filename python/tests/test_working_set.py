@@ -33,9 +33,9 @@ def touched(requests: list[tuple[int, int, int]], end: int, window: float) -> se
     }
 
 
-def write(folder: Path, requests: list[tuple[int, int, int]]) -> Path:
+def write(directory: Path, requests: list[tuple[int, int, int]]) -> Path:
     rows = [load_row(at * S, sector=first, sectors=length) for at, first, length in sorted(requests)]
-    return write_load(folder / "a.load.parquet", rows)
+    return write_load(directory / "a.load.parquet", rows)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

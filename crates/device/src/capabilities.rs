@@ -48,6 +48,6 @@ impl Capabilities {
 
 /// A nameless file on the same file system.
 fn probe_file(beside: &Path) -> rustix::io::Result<OwnedFd> {
-    let folder = beside.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
-    rustix::fs::open(&folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)
+    let directory = beside.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
+    rustix::fs::open(&directory, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)
 }

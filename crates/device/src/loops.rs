@@ -39,12 +39,12 @@ pub fn all() -> Vec<Loop> {
     entries.filter_map(|entry| one(&entry.path())).collect()
 }
 
-fn one(folder: &Path) -> Option<Loop> {
-    let read = |attribute: &str| fs::read_to_string(folder.join(attribute)).ok();
+fn one(directory: &Path) -> Option<Loop> {
+    let read = |attribute: &str| fs::read_to_string(directory.join(attribute)).ok();
     // Only configured devices have this.
     let backing_path = read("loop/backing_file")?.trim_end_matches('\n').to_owned();
     let rdev = sysfs::number(&read("dev")?)?;
-    let name = folder.file_name()?.to_string_lossy().into_owned();
+    let name = directory.file_name()?.to_string_lossy().into_owned();
     let number = |attribute: &str| read(attribute).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
     let device = Path::new("/dev").join(&name);
     let backing = retry(|| loop_status(&device, rdev)).or_else(|| Node::at(Path::new(&backing_path)));

@@ -48,7 +48,7 @@ impl Meter {
 }
 
 fn counters(rdev: u64) -> Option<Counters> {
-    parse(&fs::read_to_string(sysfs::folder(rdev).join("stat")).ok()?)
+    parse(&fs::read_to_string(sysfs::directory(rdev).join("stat")).ok()?)
 }
 
 /// The fields of the kernel's Documentation/block/stat.rst. Older kernels lack discards and flushes.

@@ -41,15 +41,15 @@ pub(super) fn advice(path: &Path) -> String {
 fn is_below_dev(path: &Path) -> bool {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     // Resolve the deepest existing directory.
-    let existing = whole.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
-    whole.starts_with("/dev") || existing.is_some_and(|folder| folder.starts_with("/dev"))
+    let existing = whole.ancestors().skip(1).find_map(|directory| directory.canonicalize().ok());
+    whole.starts_with("/dev") || existing.is_some_and(|directory| directory.starts_with("/dev"))
 }
 
 /// Block devices with similar names in the same directory.
 fn alike(path: &Path) -> Vec<String> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
     let name = name.to_string_lossy();
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     // Links as well: those in /dev/disk/by-id are devices.
     let is_device = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| meta.file_type().is_block_device());
     let mut rated: Vec<(f64, PathBuf)> = entries

@@ -82,7 +82,7 @@ impl Mount {
 
     /// The block device that stores it, if any.
     pub fn device(&self) -> Option<u64> {
-        if sysfs::folder(self.number).exists() { Some(self.number) } else { self.source_rdev() }
+        if sysfs::directory(self.number).exists() { Some(self.number) } else { self.source_rdev() }
     }
 
     fn source_rdev(&self) -> Option<u64> {

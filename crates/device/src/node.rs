@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn a_handle_ignores_later_changes_of_its_path() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
         fs::write(path("one"), "one").unwrap();
         fs::write(path("other"), "other").unwrap();
         symlink(path("one"), path("link")).unwrap();
@@ -139,6 +139,6 @@ mod tests {
         assert_eq!(text, "one");
         assert_eq!(handle.real_path().unwrap(), path("one").canonicalize().unwrap());
         assert_eq!(Some(handle.node), Node::at(&path("one")));
-        assert!(Handle::new(folder.path()).is_err(), "a directory is refused");
+        assert!(Handle::new(directory.path()).is_err(), "a directory is refused");
     }
 }

@@ -17,7 +17,7 @@ pub const CHUNK_BYTES: u64 = 1 << 20;
 /// Sizes of the pieces of a failed chunk, then of a failed piece.
 const SMALLER: [u64; 2] = [64 << 10, 4 << 10];
 /// Failures listed with their position; more are only counted.
-const MOST_FAILURES: usize = 10_000;
+const MAX_FAILURES: usize = 10_000;
 
 /// The work on each chunk; one instance per thread.
 pub trait Pass: Send {
@@ -70,7 +70,7 @@ pub struct Swept<P> {
     pub bytes: u64,
     /// Bytes failed.
     pub failed_bytes: u64,
-    /// Failed ranges, adjacent ones with the same error joined; at most [`MOST_FAILURES`] before joining.
+    /// Failed ranges, adjacent ones with the same error joined; at most [`MAX_FAILURES`] before joining.
     pub failures: Vec<Failure>,
     /// The error that ended it early: the device is full or gone.
     pub fatal: Option<io::Error>,
@@ -220,7 +220,7 @@ impl Common<'_> {
     fn fail(&self, at: u64, bytes: u64, error: &io::Error) {
         self.progress.failed.fetch_add(bytes, Ordering::Relaxed);
         let mut log = self.log.lock().expect("no worker panics");
-        if log.failures.len() < MOST_FAILURES {
+        if log.failures.len() < MAX_FAILURES {
             log.failures.push(Failure { at, bytes, error: error.to_string() });
         }
     }

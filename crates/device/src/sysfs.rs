@@ -8,13 +8,13 @@ use iosonar_trace::SECTOR_BYTES;
 use rustix::fs::{major, minor};
 
 /// The device's directory.
-pub fn folder(rdev: u64) -> PathBuf {
+pub fn directory(rdev: u64) -> PathBuf {
     format!("/sys/dev/block/{}:{}", major(rdev), minor(rdev)).into()
 }
 
 /// The directory of the whole disk; a partition's has no queue.
 pub fn disk(rdev: u64) -> PathBuf {
-    let own = folder(rdev);
+    let own = directory(rdev);
     if own.join("partition").exists() { own.canonicalize().unwrap_or(own).join("..") } else { own }
 }
 
@@ -36,7 +36,7 @@ pub fn disk_numbers(rdev: u64) -> Option<String> {
 
 /// An attribute of the device.
 pub fn read(rdev: u64, attribute: &str) -> Option<String> {
-    fs::read_to_string(folder(rdev).join(attribute)).ok().map(|s| s.trim().to_owned())
+    fs::read_to_string(directory(rdev).join(attribute)).ok().map(|s| s.trim().to_owned())
 }
 
 /// An attribute of the queue.
@@ -47,7 +47,7 @@ pub fn queue(rdev: u64, attribute: &str) -> Option<String> {
 /// Size in bytes.
 pub fn bytes(rdev: u64) -> Result<u64> {
     let sectors: u64 = read(rdev, "size").and_then(|s| s.parse().ok()).ok_or_else(|| {
-        let what = format!("{}/size is missing; is /sys mounted?", folder(rdev).display());
+        let what = format!("{}/size is missing; is /sys mounted?", directory(rdev).display());
         Error::system(what, std::io::ErrorKind::NotFound.into())
     })?;
     Ok(sectors * SECTOR_BYTES)

@@ -21,12 +21,12 @@ impl Default for Tree {
 impl Tree {
     /// Name of a device, such as `nvme0n1p3`.
     pub fn name(&self, rdev: u64) -> Option<String> {
-        Some(self.folder(rdev).canonicalize().ok()?.file_name()?.to_string_lossy().into_owned())
+        Some(self.directory(rdev).canonicalize().ok()?.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Location of a partition: device number of its disk, start and length in bytes; `None` for a whole disk.
     pub fn place_on_disk(&self, rdev: u64) -> Option<(u64, u64, u64)> {
-        let own = self.folder(rdev).canonicalize().ok().filter(|own| own.join("partition").exists())?;
+        let own = self.directory(rdev).canonicalize().ok().filter(|own| own.join("partition").exists())?;
         let bytes = |attribute: &str| {
             let sectors: u64 = fs::read_to_string(own.join(attribute)).ok()?.trim().parse().ok()?;
             Some(sectors.saturating_mul(SECTOR_BYTES))
@@ -36,35 +36,35 @@ impl Tree {
 
     /// Numbers and names of the members of LVM, RAID or the like.
     pub fn members(&self, rdev: u64) -> Vec<(u64, String)> {
-        let folder = self.folder(rdev).join("slaves");
-        names(&folder).into_iter().filter_map(|name| Some((number_in(&folder.join(&name))?, name))).collect()
+        let directory = self.directory(rdev).join("slaves");
+        names(&directory).into_iter().filter_map(|name| Some((number_in(&directory.join(&name))?, name))).collect()
     }
 
     /// Names of the devices built on it.
     pub fn holders(&self, rdev: u64) -> Vec<String> {
-        names(&self.folder(rdev).join("holders"))
+        names(&self.directory(rdev).join("holders"))
     }
 
     /// Numbers and names of its partitions.
     pub fn partitions(&self, rdev: u64) -> Vec<(u64, String)> {
-        let own = self.folder(rdev);
+        let own = self.directory(rdev);
         let partitions = names(&own).into_iter().filter(|name| own.join(name).join("partition").exists());
         partitions.filter_map(|name| Some((number_in(&own.join(&name))?, name))).collect()
     }
 
-    fn folder(&self, rdev: u64) -> PathBuf {
+    fn directory(&self, rdev: u64) -> PathBuf {
         self.0.join(format!("{}:{}", major(rdev), minor(rdev)))
     }
 }
 
 /// The device number in a device's directory.
-fn number_in(folder: &Path) -> Option<u64> {
-    number(&fs::read_to_string(folder.join("dev")).ok()?)
+fn number_in(directory: &Path) -> Option<u64> {
+    number(&fs::read_to_string(directory.join("dev")).ok()?)
 }
 
 /// Sorted, because sysfs has no order.
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
@@ -83,25 +83,25 @@ pub mod fake {
 
     /// Devices are added to its directory.
     pub struct Fake {
-        folder: TempDir,
+        directory: TempDir,
     }
 
     impl Fake {
         /// Without devices.
         pub fn empty() -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            fs::create_dir_all(folder.path().join("dev/block")).unwrap();
-            Self { folder }
+            let directory = tempfile::tempdir().unwrap();
+            fs::create_dir_all(directory.path().join("dev/block")).unwrap();
+            Self { directory }
         }
 
         /// The tree over the fake.
         pub fn tree(&self) -> Tree {
-            Tree(self.folder.path().join("dev/block"))
+            Tree(self.directory.path().join("dev/block"))
         }
 
         /// Adds a whole device with these members.
         pub fn disk(&self, name: &str, (major, minor): (u32, u32), members: &[&Path]) -> (u64, PathBuf) {
-            let made = self.device(&self.folder.path().join("devices").join(name), (major, minor), 1 << 20);
+            let made = self.device(&self.directory.path().join("devices").join(name), (major, minor), 1 << 20);
             for member in members {
                 symlink(member, made.1.join("slaves").join(member.file_name().unwrap())).unwrap();
                 symlink(&made.1, member.join("holders").join(name)).unwrap();
@@ -119,14 +119,14 @@ pub mod fake {
             made
         }
 
-        fn device(&self, folder: &Path, (major, minor): (u32, u32), sectors: u64) -> (u64, PathBuf) {
+        fn device(&self, directory: &Path, (major, minor): (u32, u32), sectors: u64) -> (u64, PathBuf) {
             for part in ["slaves", "holders"] {
-                fs::create_dir_all(folder.join(part)).unwrap();
+                fs::create_dir_all(directory.join(part)).unwrap();
             }
-            fs::write(folder.join("dev"), format!("{major}:{minor}\n")).unwrap();
-            fs::write(folder.join("size"), format!("{sectors}\n")).unwrap();
-            symlink(folder, self.folder.path().join(format!("dev/block/{major}:{minor}"))).unwrap();
-            (makedev(major, minor), folder.to_owned())
+            fs::write(directory.join("dev"), format!("{major}:{minor}\n")).unwrap();
+            fs::write(directory.join("size"), format!("{sectors}\n")).unwrap();
+            symlink(directory, self.directory.path().join(format!("dev/block/{major}:{minor}"))).unwrap();
+            (makedev(major, minor), directory.to_owned())
         }
     }
 }

@@ -21,7 +21,7 @@ const MAIN: &str = "fn main() { println!(\"{}\", cfg!(has_bpf)); }";
 /// A program on this process's `PATH`.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
 /// Builds the package and returns whether it has the eBPF program.

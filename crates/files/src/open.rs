@@ -16,7 +16,7 @@ pub enum FileKind {
     Calls,
     /// A table of the results of a run.
     CallsRun,
-    /// Text of strace.
+    /// Strace text.
     Strace,
 }
 
@@ -46,7 +46,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn Reader<Call>>>
         let problem = match input.damage() {
             Some(damage) => damage.to_owned(),
             None if input.head().is_empty() => "it is empty: there is no trace in it".to_owned(),
-            None => "neither a table of calls (NAME.calls.parquet) nor text of strace".to_owned(),
+            None => "neither a table of calls (NAME.calls.parquet) nor strace text".to_owned(),
         };
         return Err(Error::format(path, problem));
     }
@@ -91,7 +91,7 @@ fn kind_of_table(file: &TableFile<Metadata>) -> Option<FileKind> {
 
 /// A file of this crate that is open.
 pub enum Opened {
-    /// Calls, from a table or from text of strace.
+    /// Calls, from a table or from strace text.
     Calls(FileKind, Box<dyn Reader<Call>>),
     /// The results of a run.
     Run(Box<dyn Reader<CallResult>>),

@@ -62,11 +62,11 @@ pub fn is_of_python(name: &OsStr) -> bool {
 pub fn find(name: &OsStr) -> Option<PathBuf> {
     let mut file = OsString::from("iosonar-");
     file.push(name);
-    folders().into_iter().map(|folder| folder.join(&file)).find(|file| is_executable(file))
+    directories().into_iter().map(|directory| directory.join(&file)).find(|file| is_executable(file))
 }
 
 /// The binary's own directory comes first: sudo drops a virtual environment from `PATH`.
-fn folders() -> Vec<PathBuf> {
+fn directories() -> Vec<PathBuf> {
     let own = env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from));
     let path = env::var_os("PATH").unwrap_or_default();
     own.into_iter().chain(env::split_paths(&path)).collect()
@@ -168,8 +168,8 @@ pub fn list(joined: Command) -> Command {
 /// All external programs, each with the path that would be run.
 fn all() -> BTreeMap<OsString, PathBuf> {
     let mut found = BTreeMap::new();
-    for folder in folders() {
-        for entry in folder.read_dir().into_iter().flatten().flatten() {
+    for directory in directories() {
+        for entry in directory.read_dir().into_iter().flatten().flatten() {
             let file = entry.file_name();
             let Some(name) = file.as_bytes().strip_prefix(b"iosonar-").filter(|name| !name.is_empty()) else {
                 continue;

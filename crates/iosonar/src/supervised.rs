@@ -185,22 +185,23 @@ impl Waits {
     /// Threads that have slept without a context switch for at least `least`.
     fn look(&mut self, worker: Pid, least: Duration) -> Option<Hang> {
         let now = Instant::now();
-        let folders = fs::read_dir(format!("/proc/{}/task", worker.as_raw_nonzero())).into_iter().flatten().flatten();
+        let directories =
+            fs::read_dir(format!("/proc/{}/task", worker.as_raw_nonzero())).into_iter().flatten().flatten();
         let mut waits = HashMap::new();
         let mut long = Vec::new();
-        for folder in folders.filter_map(|entry| entry.path().into_os_string().into_string().ok()) {
-            if state(&format!("{folder}/stat")) != Some('D') {
+        for directory in directories.filter_map(|entry| entry.path().into_os_string().into_string().ok()) {
+            if state(&format!("{directory}/stat")) != Some('D') {
                 continue;
             }
-            let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
+            let status = fs::read_to_string(format!("{directory}/status")).unwrap_or_default();
             // Unchanged as long as the thread has not run.
             let switches: String = status.lines().filter(|line| line.contains("ctxt_switches")).collect();
-            let before = self.0.get(&folder).filter(|(then, _)| *then == switches);
+            let before = self.0.get(&directory).filter(|(then, _)| *then == switches);
             if before.is_some_and(|(_, since)| now - *since >= least) {
-                long.push(folder.clone());
+                long.push(directory.clone());
             }
             let since = before.map_or(now, |(_, since)| *since);
-            waits.insert(folder, (switches, since));
+            waits.insert(directory, (switches, since));
         }
         self.0 = waits;
         let first = long.iter().min()?;

@@ -14,8 +14,8 @@ fn read(path: &Path) -> (Vec<Request>, Metadata) {
     (rows, reader.metadata().clone())
 }
 
-fn convert(folder: &TempDir, from: &Path, to: &str) -> std::path::PathBuf {
-    let to = folder.path().join(to);
+fn convert(directory: &TempDir, from: &Path, to: &str) -> std::path::PathBuf {
+    let to = directory.path().join(to);
     assert_cmd::Command::new(env!("CARGO_BIN_EXE_iosonar")).arg("convert").arg(from).arg(&to).assert().success();
     to
 }
@@ -29,10 +29,10 @@ fn check(name: &str, rows: u64, max_end_sector: u64) {
     assert!(metadata.complete, "{:?}", metadata.notices);
     assert!(metadata.source.preamble.starts_with("Copyright Thomas Schoebel-Theuer"));
 
-    let folder = tempfile::tempdir().unwrap();
-    let parquet = convert(&folder, &path, "x.load.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let parquet = convert(&directory, &path, "x.load.parquet");
     assert_eq!(read(&parquet), (original.clone(), metadata.clone()));
-    let text = convert(&folder, &parquet, "x.load.gz");
+    let text = convert(&directory, &parquet, "x.load.gz");
     let (again, of_text) = read(&text);
     assert_eq!(again, original);
     assert_eq!(of_text.source.preamble, metadata.source.preamble);

@@ -26,8 +26,8 @@ fn all(mut reader: impl AsMut<dyn Reader<Call>>) -> (Vec<Call>, Metadata) {
 
 /// The recordings of a shell script by eBPF and by strace.
 fn record(script: &str) -> (Vec<Call>, Vec<Call>, Metadata) {
-    let folder = tempfile::tempdir().unwrap();
-    let [trace, text] = ["both.calls.parquet", "both.strace"].map(|name| folder.path().join(name));
+    let directory = tempfile::tempdir().unwrap();
+    let [trace, text] = ["both.calls.parquet", "both.strace"].map(|name| directory.path().join(name));
     let output = Command::new(env!("CARGO_BIN_EXE_iosonar"))
         .args(["files", "record", "--with", "ebpf", "--buffer", "64M", "--output"])
         .arg(&trace)
@@ -36,8 +36,8 @@ fn record(script: &str) -> (Vec<Call>, Vec<Call>, Metadata) {
         .arg(&text)
         .args(["sh", "-e", "-c", script])
         .env("TRANSACTIONS", "50")
-        .current_dir(folder.path())
-        .env("HOME", folder.path())
+        .current_dir(directory.path())
+        .env("HOME", directory.path())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -147,8 +147,8 @@ fn shells_with_pipes_and_redirections_agree() {
 /// A program of `python/tests/file_programs`.
 fn assert_program_agrees(name: &str, at_least: usize) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../python/tests/file_programs/{name}.sh"));
-    let folder = tempfile::tempdir().unwrap();
-    let words = |verb: &str| format!("bash {} {verb} {}", script.display(), folder.path().display());
+    let directory = tempfile::tempdir().unwrap();
+    let words = |verb: &str| format!("bash {} {verb} {}", script.display(), directory.path().display());
     let setup = Command::new("sh").args(["-c", &words("setup")]).output().unwrap();
     assert!(setup.status.success(), "{}", String::from_utf8_lossy(&setup.stderr));
     assert_agreement(&words("run"), at_least);

@@ -15,20 +15,20 @@ const TEXT: &str = "\
 100 1700000000.500000 close(3) = 0 <0.000001>
 ";
 
-fn iosonar(folder: &Path, words: &[&str]) -> (bool, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(folder).args(words).output().unwrap();
+fn iosonar(directory: &Path, words: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(directory).args(words).output().unwrap();
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
     (output.status.success(), text)
 }
 
-fn ok(folder: &Path, words: &[&str]) -> String {
-    let (is_ok, text) = iosonar(folder, words);
+fn ok(directory: &Path, words: &[&str]) -> String {
+    let (is_ok, text) = iosonar(directory, words);
     assert!(is_ok, "{words:?}: {text}");
     text
 }
 
-fn refused(folder: &Path, words: &[&str]) -> String {
-    let (is_ok, text) = iosonar(folder, words);
+fn refused(directory: &Path, words: &[&str]) -> String {
+    let (is_ok, text) = iosonar(directory, words);
     assert!(!is_ok, "{words:?}: {text}");
     text
 }
@@ -38,28 +38,28 @@ fn calls(path: &Path) -> Vec<Call> {
     std::iter::from_fn(|| reader.next().unwrap()).collect()
 }
 
-fn folder_with_text() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("x.strace"), TEXT).unwrap();
-    folder
+fn directory_with_text() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("x.strace"), TEXT).unwrap();
+    directory
 }
 
 #[test]
 fn text_of_strace_becomes_a_table_that_info_describes() {
-    let folder = folder_with_text();
-    let folder = folder.path();
-    let said = ok(folder, &["convert", "x.strace", "x.calls.parquet", "--cwd", "/home/u"]);
+    let directory = directory_with_text();
+    let directory = directory.path();
+    let said = ok(directory, &["convert", "x.strace", "x.calls.parquet", "--cwd", "/home/u"]);
     assert!(said.contains("x.calls.parquet: 5 calls over 500 ms"), "{said}");
-    assert_eq!(calls(&folder.join("x.calls.parquet")), calls(&folder.join("x.strace")));
+    assert_eq!(calls(&directory.join("x.calls.parquet")), calls(&directory.join("x.strace")));
     for file in ["x.calls.parquet", "x.strace"] {
-        let said = ok(folder, &["info", file]);
+        let said = ok(directory, &["info", file]);
         for part in
             ["calls       5, of 3 kinds", "failed      1 (20.0 %): ENOENT 1", "data        4.2 kB read, 0 B written"]
         {
             assert!(said.contains(part), "{file}: {part}\n{said}");
         }
     }
-    let json = ok(folder, &["info", "x.calls.parquet", "--json"]);
+    let json = ok(directory, &["info", "x.calls.parquet", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["files"]["most_bytes"][0]["file"], "/home/u/in.txt");
     assert_eq!(
@@ -71,11 +71,11 @@ fn text_of_strace_becomes_a_table_that_info_describes() {
 
 #[test]
 fn info_takes_what_a_pipe_brings() {
-    let folder = folder_with_text();
-    let folder = folder.path();
-    ok(folder, &["convert", "x.strace", "x.calls.parquet"]);
-    fs::write(folder.join("x.load"), "0.000000000 ; 8 ; 16 ; R\n0.500000000 ; 800 ; 8 ; W\n").unwrap();
-    ok(folder, &["convert", "x.load", "x.load.parquet"]);
+    let directory = directory_with_text();
+    let directory = directory.path();
+    ok(directory, &["convert", "x.strace", "x.calls.parquet"]);
+    fs::write(directory.join("x.load"), "0.000000000 ; 8 ; 16 ; R\n0.500000000 ; 800 ; 8 ; W\n").unwrap();
+    ok(directory, &["convert", "x.load", "x.load.parquet"]);
     for (file, part) in [
         ("x.strace", "calls       5, of 3 kinds"),
         ("x.calls.parquet", "calls       5, of 3 kinds"),
@@ -83,7 +83,7 @@ fn info_takes_what_a_pipe_brings() {
         ("x.load.parquet", "requests    2"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-        let output = command.args(["info", "-"]).pipe_stdin(folder.join(file)).unwrap().output().unwrap();
+        let output = command.args(["info", "-"]).pipe_stdin(directory.join(file)).unwrap().output().unwrap();
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         assert!(output.status.success() && text.contains(part), "{file}: {text}");
     }
@@ -91,34 +91,35 @@ fn info_takes_what_a_pipe_brings() {
 
 #[test]
 fn a_trace_is_selected_mapped_and_anonymised() {
-    let folder = folder_with_text();
-    let folder = folder.path();
-    ok(folder, &["convert", "x.strace", "x.calls.parquet", "--cwd", "/home/u"]);
+    let directory = directory_with_text();
+    let directory = directory.path();
+    ok(directory, &["convert", "x.strace", "x.calls.parquet", "--cwd", "/home/u"]);
     ok(
-        folder,
+        directory,
         &["edit", "x.calls.parquet", "file.calls.parquet", "select path=/home/u/in.txt | map old=/etc new=/srv"],
     );
-    let found = calls(&folder.join("file.calls.parquet"));
+    let found = calls(&directory.join("file.calls.parquet"));
     let kinds: Vec<CallKind> = found.iter().map(|call| call.kind).collect();
     assert_eq!(kinds, [CallKind::Openat, CallKind::Read, CallKind::Read, CallKind::Close]);
-    let said = ok(folder, &["edit", "x.calls.parquet", "anon.calls.parquet", "select family=open | anonymise key=k"]);
+    let said =
+        ok(directory, &["edit", "x.calls.parquet", "anon.calls.parquet", "select family=open | anonymise key=k"]);
     assert!(said.contains("anon.calls.parquet: 2 calls"), "{said}");
-    let said = ok(folder, &["info", "anon.calls.parquet", "--json"]);
+    let said = ok(directory, &["info", "anon.calls.parquet", "--json"]);
     assert!(
         !said.contains("in.txt") && !said.contains("/home/u") && said.contains("select | anonymise key=…"),
         "{said}"
     );
-    let said = refused(folder, &["edit", "x.calls.parquet", "y.calls.parquet", "slip"]);
+    let said = refused(directory, &["edit", "x.calls.parquet", "y.calls.parquet", "slip"]);
     assert!(said.contains("x.calls.parquet is a trace of calls: unknown transform of calls `slip`"), "{said}");
-    let said = refused(folder, &["edit", "x.calls.parquet", "y.calls.parquet", "select callz=1"]);
+    let said = refused(directory, &["edit", "x.calls.parquet", "y.calls.parquet", "select callz=1"]);
     assert!(said.contains("of a trace of calls: select has no setting `callz`; did you mean call?"), "{said}");
 }
 
 #[test]
 fn wrong_uses_are_explained() {
-    let folder = folder_with_text();
-    let folder = folder.path();
-    ok(folder, &["convert", "x.strace", "x.calls.parquet"]);
+    let directory = directory_with_text();
+    let directory = directory.path();
+    ok(directory, &["convert", "x.strace", "x.calls.parquet"]);
     for (words, expected) in [
         (
             &["convert", "x.strace", "x.load.parquet"][..],
@@ -131,25 +132,25 @@ fn wrong_uses_are_explained() {
             "a trace of calls to files, not a load of requests",
         ),
     ] {
-        let said = refused(folder, words);
+        let said = refused(directory, words);
         assert!(said.contains(expected), "{words:?}: {said}");
     }
 }
 
 #[test]
 fn what_was_recorded_before_the_end_is_recovered() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
     let about = Metadata { complete: false, ..Metadata::new("calls", "record") };
-    let mut writer = table::create(&folder.join("a.calls.parquet"), &about).unwrap();
+    let mut writer = table::create(&directory.join("a.calls.parquet"), &about).unwrap();
     for second in 0..3 {
         writer.write(&Call::new(Nanos(second), 7, CallKind::Getcwd)).unwrap();
     }
     writer.checkpoint(&about).unwrap();
     writer.write(&Call::new(Nanos(9), 7, CallKind::Getcwd)).unwrap();
     drop(writer);
-    let hidden = fs::read_dir(folder).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
-    let said = ok(folder, &["recover", &hidden]);
+    let hidden = fs::read_dir(directory).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
+    let said = ok(directory, &["recover", &hidden]);
     assert!(said.contains("a.calls.parquet: 3 calls before it was cut short"), "{said}");
-    assert!(ok(folder, &["info", "a.calls.parquet"]).contains("NO: cut short"));
+    assert!(ok(directory, &["info", "a.calls.parquet"]).contains("NO: cut short"));
 }

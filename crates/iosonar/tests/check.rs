@@ -54,8 +54,8 @@ fn a_complete_recording_passes_and_a_lost_request_is_found() {
     let at = Nanos(start.elapsed().as_nanos() as i64);
     direct.flush();
     rows.push(issued(Op::Flush, 0, 0, at));
-    let folder = recording.keep();
-    let (run, seen) = (folder.path().join("a.replay.parquet"), folder.path().join("a.load.parquet"));
+    let directory = recording.keep();
+    let (run, seen) = (directory.path().join("a.replay.parquet"), directory.path().join("a.load.parquet"));
     write_run(&run, &rows);
     let (run, seen) = (run.to_string_lossy().into_owned(), seen.to_string_lossy().into_owned());
 
@@ -91,8 +91,8 @@ fn a_recorded_load_replays_completely_on_another_device() {
     let load = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../loads/git.load.parquet");
     let device = LoopDevice::new(512 << 20);
     let target = device.path().to_string_lossy().into_owned();
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
     let (run, seen) = (file("git.replay.parquet"), file("seen.load.parquet"));
     let program = env!("CARGO_BIN_EXE_iosonar");
     let replay = [program, "replay", &load.to_string_lossy(), "--target", &target, "--output", &run, "--speedup", "10"];
@@ -114,8 +114,8 @@ fn a_recording_of_another_run_of_the_same_load_does_not_pass() {
     }
     let device = LoopDevice::new(64 << 20);
     let target = device.path().to_string_lossy().into_owned();
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
     let (load, first, second, seen) =
         (file("a.load.parquet"), file("1.replay.parquet"), file("2.replay.parquet"), file("seen.load.parquet"));
     let (unseen, unsampled) = (file("0.replay.parquet"), file("unsampled.load.parquet"));
@@ -186,8 +186,8 @@ fn a_missing_flush_of_the_replay_is_found() {
     }
     let device = LoopDevice::new(64 << 20);
     let target = device.path().to_string_lossy().into_owned();
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
     let (load, run, seen, again) =
         (file("a.load.parquet"), file("a.replay.parquet"), file("seen.load.parquet"), file("again.load.parquet"));
     write_flushed_load(Path::new(&load));
@@ -228,8 +228,8 @@ fn a_missing_flush_of_the_replay_is_found() {
 
 #[test]
 fn swapped_files_are_refused_with_the_right_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("a.replay.parquet").to_string_lossy().into_owned();
+    let directory = tempfile::tempdir().unwrap();
+    let run = directory.path().join("a.replay.parquet").to_string_lossy().into_owned();
     write_run(Path::new(&run), &[issued(Op::Read, 0, 8, Nanos(0))]);
     let found = iosonar(&["check", &run, &run]);
     assert_eq!(found.status.code(), Some(1));
@@ -239,12 +239,12 @@ fn swapped_files_are_refused_with_the_right_order() {
 
 /// A run on a target, and a recording of the same requests, each `later(index)` ns later.
 struct RunAndRecording {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl RunAndRecording {
     fn new(rows: &[IoResult], known: &Metadata, recorded: &[&str], later: impl Fn(usize) -> i64) -> Self {
-        let both = Self { folder: tempfile::tempdir().unwrap() };
+        let both = Self { directory: tempfile::tempdir().unwrap() };
         let mut writer = iosonar_trace::create_run(&both.path("a.replay.parquet"), known).unwrap();
         rows.iter().for_each(|row| writer.write(row).unwrap());
         writer.finish(known).unwrap();
@@ -264,7 +264,7 @@ impl RunAndRecording {
     }
 
     fn path(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// Exit code and standard output.
@@ -346,8 +346,8 @@ fn a_damaged_run_is_inconclusive() {
 
 #[test]
 fn missing_requests_are_listed_before_additional_ones() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, seen) = (folder.path().join("a.replay.parquet"), folder.path().join("a.load.parquet"));
+    let directory = tempfile::tempdir().unwrap();
+    let (run, seen) = (directory.path().join("a.replay.parquet"), directory.path().join("a.load.parquet"));
     write_run(&run, &[issued(Op::Write, 1000, 8, Nanos(0))]);
     let metadata = Metadata::new(Kind::Load, "test");
     let mut writer = iosonar_trace::create_load(&seen, &metadata).unwrap();
@@ -381,8 +381,8 @@ fn files_that_cannot_be_read_twice_are_refused() {
 
 #[test]
 fn a_run_that_was_cut_short_is_inconclusive() {
-    let folder = tempfile::tempdir().unwrap();
-    let (run, seen) = (folder.path().join("a.replay.parquet"), folder.path().join("a.load.parquet"));
+    let directory = tempfile::tempdir().unwrap();
+    let (run, seen) = (directory.path().join("a.replay.parquet"), directory.path().join("a.load.parquet"));
     let rows: Vec<_> = (0..10).map(|i| issued(Op::Write, i * 8, 8, Nanos(i as i64 * 1000))).collect();
     let metadata = Metadata { complete: false, ..Metadata::new(Kind::Replay, "test") };
     let mut writer = iosonar_trace::create_run(&run, &metadata).unwrap();

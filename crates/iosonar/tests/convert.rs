@@ -25,47 +25,47 @@ orig_start ; sector; length ; op ;  replay_delay; replay_duration
 blkreplay on /dev/null ended at noon
 ";
 
-fn iosonar(folder: &TempDir, arguments: &[&str]) -> Command {
+fn iosonar(directory: &TempDir, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-    command.current_dir(folder).args(arguments);
+    command.current_dir(directory).args(arguments);
     command
 }
 
 /// Standard error; asserts success or failure.
-fn stderr_of(folder: &TempDir, arguments: &[&str], success: bool) -> String {
-    let output = iosonar(folder, arguments).output().unwrap();
+fn stderr_of(directory: &TempDir, arguments: &[&str], success: bool) -> String {
+    let output = iosonar(directory, arguments).output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.success(), success, "iosonar {arguments:?}: {message}");
     message
 }
 
-fn info(folder: &TempDir, file: &str) -> Value {
-    let output = iosonar(folder, &["info", file, "--json"]).output().unwrap();
+fn info(directory: &TempDir, file: &str) -> Value {
+    let output = iosonar(directory, &["info", file, "--json"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn directory(files: &[(&str, &str)]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
     for (name, content) in files {
-        fs::write(folder.path().join(name), content).unwrap();
+        fs::write(directory.path().join(name), content).unwrap();
     }
-    folder
+    directory
 }
 
 #[test]
 fn unreadable_rows_of_a_table_are_not_counted_as_requests() {
-    let folder = folder(&[]);
+    let directory = directory(&[]);
     for (name, kept) in [("v1.replay.parquet", "x.replay.gz"), ("v2.load.parquet", "x.load.parquet")] {
         let damaged = format!("{}/../trace/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
-        let found = info(&folder, &damaged);
+        let found = info(&directory, &damaged);
         assert_eq!((&found["counts"]["requests"], &found["unreadable_rows"]), (&4.into(), &1.into()), "{name}");
         assert_eq!(found["span"]["last_ns"], 2000, "{name}");
         for output in [kept, "y.load.parquet"] {
-            let words = stderr_of(&folder, &["convert", &damaged, output, "--overwrite"], true);
+            let words = stderr_of(&directory, &["convert", &damaged, output, "--overwrite"], true);
             assert!(words.contains("is damaged: 1 row unreadable, left out"), "{words}");
             assert!(words.contains(&format!("{output}: 4 requests (1 read, 1 write, 2 others)")), "{words}");
-            let converted = info(&folder, output);
+            let converted = info(&directory, output);
             let counts = (&converted["counts"]["requests"], &converted["unreadable_rows"]);
             assert_eq!(counts, (&4.into(), &0.into()), "{name} {output}");
         }
@@ -74,22 +74,22 @@ fn unreadable_rows_of_a_table_are_not_counted_as_requests() {
 
 #[test]
 fn options_that_do_not_apply_to_a_format_are_refused() {
-    let folder = folder(&[("a.load", LOAD)]);
-    let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet", "--action", "D"], false);
+    let directory = directory(&[("a.load", LOAD)]);
+    let words = stderr_of(&directory, &["convert", "a.load", "b.load.parquet", "--action", "D"], false);
     assert!(words.contains("a.load: --action applies to traces of events; the format classic has requests"), "{words}");
-    let words = stderr_of(&folder, &["convert", "a.load", "b", "--to", "nosuch"], false);
+    let words = stderr_of(&directory, &["convert", "a.load", "b", "--to", "nosuch"], false);
     assert!(words.contains("blktrace") && !words.contains("tencent"), "{words}");
 }
 
 #[test]
 fn text_to_parquet_and_back_gives_the_same_rows() {
-    let folder = folder(&[("a.load", LOAD)]);
-    let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet"], true);
+    let directory = directory(&[("a.load", LOAD)]);
+    let words = stderr_of(&directory, &["convert", "a.load", "b.load.parquet"], true);
     assert!(words.contains("line 6 left out") && words.contains("1 line left out as bad"), "{words}");
-    stderr_of(&folder, &["convert", "b.load.parquet", "c.load.gz"], true);
-    stderr_of(&folder, &["convert", "c.load.gz", "d.load.zst"], true);
-    stderr_of(&folder, &["convert", "d.load.zst", "e.txt"], true);
-    let text = fs::read_to_string(folder.path().join("e.txt")).unwrap();
+    stderr_of(&directory, &["convert", "b.load.parquet", "c.load.gz"], true);
+    stderr_of(&directory, &["convert", "c.load.gz", "d.load.zst"], true);
+    stderr_of(&directory, &["convert", "d.load.zst", "e.txt"], true);
+    let text = fs::read_to_string(directory.path().join("e.txt")).unwrap();
     let columns = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0";
     let rows = [
         "   0.500000000 ;          8 ;  16 ; R ;   0.000000000 ;   0.000000000",
@@ -101,33 +101,33 @@ fn text_to_parquet_and_back_gives_the_same_rows() {
 
 #[test]
 fn the_format_is_recognised_by_content_not_by_name() {
-    let folder = folder(&[("a.parquet", LOAD)]);
-    let words = stderr_of(&folder, &["convert", "a.parquet", "b.load"], true);
+    let directory = directory(&[("a.parquet", LOAD)]);
+    let words = stderr_of(&directory, &["convert", "a.parquet", "b.load"], true);
     assert!(words.contains("[classic]"), "{words}");
-    let words = stderr_of(&folder, &["convert", "a.parquet", "c.load", "--from", "parquet"], false);
+    let words = stderr_of(&directory, &["convert", "a.parquet", "c.load", "--from", "parquet"], false);
     assert!(words.contains("not a Parquet file"), "{words}");
 }
 
 #[test]
 fn pipes_carry_every_format() {
-    let folder = folder(&[]);
-    let parquet = iosonar(&folder, &["convert", "-", "-", "--to", "parquet"]).write_stdin(LOAD).output().unwrap();
+    let directory = directory(&[]);
+    let parquet = iosonar(&directory, &["convert", "-", "-", "--to", "parquet"]).write_stdin(LOAD).output().unwrap();
     assert!(parquet.stdout.starts_with(b"PAR1"));
     let text =
-        iosonar(&folder, &["convert", "-", "-", "--to", "classic"]).write_stdin(parquet.stdout).output().unwrap();
+        iosonar(&directory, &["convert", "-", "-", "--to", "classic"]).write_stdin(parquet.stdout).output().unwrap();
     assert!(String::from_utf8(text.stdout).unwrap().contains("   0.500000000 ;          8 ;  16 ; R ;"));
 }
 
 #[test]
 fn a_run_converts_to_a_run_or_a_load() {
-    let folder = folder(&[("a.replay", RESULT)]);
-    stderr_of(&folder, &["convert", "a.replay", "b.replay.parquet"], true);
-    let run = info(&folder, "b.replay.parquet");
+    let directory = directory(&[("a.replay", RESULT)]);
+    stderr_of(&directory, &["convert", "a.replay", "b.replay.parquet"], true);
+    let run = info(&directory, "b.replay.parquet");
     assert_eq!(run["kind"], "replay");
     assert_eq!(run["latency_us"]["max"].as_f64().unwrap().round(), 2_000_000.0);
     assert_eq!((&run["pushed_back"], &run["outcomes"]["ok"]), (&1.into(), &2.into()));
-    stderr_of(&folder, &["convert", "b.replay.parquet", "c.load"], true);
-    let text = fs::read_to_string(folder.path().join("c.load")).unwrap();
+    stderr_of(&directory, &["convert", "b.replay.parquet", "c.load"], true);
+    let text = fs::read_to_string(directory.path().join("c.load")).unwrap();
     let first = text.lines().find(|line| line.contains("0.000000000 ;         16 ;")).expect("sorted by time");
     assert!(first.ends_with(" ;   2.000000000"), "the latencies are those of the run: {first}");
     assert!(text.ends_with("   1.000000000 ;          8 ;   8 ; W ;   0.000000000 ;   0.000100000\n"), "{text}");
@@ -135,8 +135,8 @@ fn a_run_converts_to_a_run_or_a_load() {
 
 #[test]
 fn info_counts_the_requests_of_a_load() {
-    let folder = folder(&[("a.load", LOAD)]);
-    let load = info(&folder, "a.load");
+    let directory = directory(&[("a.load", LOAD)]);
+    let load = info(&directory, "a.load");
     assert_eq!(load["counts"]["requests"], 3);
     assert_eq!(load["counts"]["bad_lines"], 1);
     assert_eq!(load["span"]["max_end_sector"], 808);
@@ -145,7 +145,7 @@ fn info_counts_the_requests_of_a_load() {
     assert_eq!(load["bytes"]["read"], 8192);
     assert_eq!(load["format"]["name"], "classic");
     assert_eq!(load["complete"], true);
-    let text = iosonar(&folder, &["info", "a.load"]).output().unwrap().stdout;
+    let text = iosonar(&directory, &["info", "a.load"]).output().unwrap().stdout;
     insta::assert_snapshot!(String::from_utf8(text).unwrap());
 }
 
@@ -156,55 +156,55 @@ fn info_takes_the_options_of_convert() {
   8,0    3        2     0.000002000   697  Q   W 72 + 8 [x]
   8,0    3        3     0.000003000   697  D   W 64 + 16 [x]
 ";
-    let folder = folder(&[("a.load", LOAD), ("b.blkparse", events)]);
+    let directory = directory(&[("a.load", LOAD), ("b.blkparse", events)]);
     let requests = |more: &[&str]| {
         let arguments = [&["info", "b.blkparse", "--json"], more].concat();
-        let output = iosonar(&folder, &arguments).output().unwrap();
+        let output = iosonar(&directory, &arguments).output().unwrap();
         serde_json::from_slice::<Value>(&output.stdout).unwrap()["counts"]["requests"].clone()
     };
     assert_eq!(requests(&[]), 2);
     assert_eq!(requests(&["--action", "D"]), 1);
-    let words = stderr_of(&folder, &["info", "a.load", "--from", "parquet"], false);
+    let words = stderr_of(&directory, &["info", "a.load", "--from", "parquet"], false);
     assert!(words.contains("not a Parquet file"), "{words}");
-    let words = stderr_of(&folder, &["info", "a.load", "b.blkparse"], false);
+    let words = stderr_of(&directory, &["info", "a.load", "b.blkparse"], false);
     assert!(words.contains("is a single file"), "{words}");
 }
 
 #[test]
 fn a_truncated_file_is_reported_as_cut_short() {
-    let folder = folder(&[("a.load", &LOAD[..LOAD.len() - 20])]);
-    assert_eq!(info(&folder, "a.load")["complete"], false);
-    let words = stderr_of(&folder, &["convert", "a.load", "b.load.parquet"], true);
+    let directory = directory(&[("a.load", &LOAD[..LOAD.len() - 20])]);
+    assert_eq!(info(&directory, "a.load")["complete"], false);
+    let words = stderr_of(&directory, &["convert", "a.load", "b.load.parquet"], true);
     assert!(words.contains("cut short"), "{words}");
-    assert_eq!(info(&folder, "b.load.parquet")["complete"], false);
+    assert_eq!(info(&directory, "b.load.parquet")["complete"], false);
 }
 
 #[test]
 fn an_existing_file_is_replaced_only_with_overwrite() {
-    let folder = folder(&[("a.load", LOAD), ("b.load", "the only copy of a trace")]);
-    let kept = || fs::read_to_string(folder.path().join("b.load")).unwrap();
-    let words = stderr_of(&folder, &["convert", "a.load", "b.load"], false);
+    let directory = directory(&[("a.load", LOAD), ("b.load", "the only copy of a trace")]);
+    let kept = || fs::read_to_string(directory.path().join("b.load")).unwrap();
+    let words = stderr_of(&directory, &["convert", "a.load", "b.load"], false);
     assert!(words.contains("b.load exists") && words.contains("--overwrite"), "{words}");
-    let words = stderr_of(&folder, &["generate", "poisson", "b.load", "--duration", "1s"], false);
+    let words = stderr_of(&directory, &["generate", "poisson", "b.load", "--duration", "1s"], false);
     assert!(words.contains("b.load exists"), "{words}");
-    let words = stderr_of(&folder, &["edit", "a.load", "b.load", "reverse"], false);
+    let words = stderr_of(&directory, &["edit", "a.load", "b.load", "reverse"], false);
     assert!(words.contains("b.load exists"), "{words}");
     assert_eq!(kept(), "the only copy of a trace");
-    stderr_of(&folder, &["convert", "a.load", "b.load", "--overwrite"], true);
-    assert_eq!(info(&folder, "b.load")["counts"]["requests"], 3);
+    stderr_of(&directory, &["convert", "a.load", "b.load", "--overwrite"], true);
+    assert_eq!(info(&directory, "b.load")["counts"]["requests"], 3);
 }
 
 #[test]
 fn the_wrong_format_is_an_error_not_an_empty_load() {
-    let folder = folder(&[("a.load", LOAD), ("a.csv", "1,2,3,4,5\n1,2,3,4,5\n")]);
+    let directory = directory(&[("a.load", LOAD), ("a.csv", "1,2,3,4,5\n1,2,3,4,5\n")]);
     for (arguments, explanation) in [
         (&["convert", "a.load", "x.load.parquet", "--from", "etw"][..], "no request in the format etw"),
         (&["convert", "a.csv", "x.load.parquet", "--from", "tencent"], "line 1 left out"),
     ] {
-        let words = stderr_of(&folder, arguments, false);
+        let words = stderr_of(&directory, arguments, false);
         assert!(words.contains(explanation), "{arguments:?}: {words}");
     }
-    assert!(!folder.path().join("x.load.parquet").exists());
+    assert!(!directory.path().join("x.load.parquet").exists());
 }
 
 #[test]
@@ -214,7 +214,7 @@ dd 1 [000] 1.000000: block:block_bio_queue: 253,0 W 0 + 8 [dd]
 dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
 ";
     let completions = events.split_inclusive('\n').nth(1).unwrap();
-    let folder = folder(&[
+    let directory = directory(&[
         ("z.txt", events),
         ("bad.txt", &format!("{}x: block_rq_issue: oops\n", events.repeat(6))),
         ("c.txt", completions),
@@ -228,36 +228,36 @@ dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]
         ),
         (&["convert", "c.txt", "x.load.parquet"], "all completions"),
     ] {
-        let words = stderr_of(&folder, arguments, false);
+        let words = stderr_of(&directory, arguments, false);
         assert!(words.contains("has no request") && words.contains(explanation), "{arguments:?}: {words}");
     }
-    assert!(!folder.path().join("x.load.parquet").exists());
-    stderr_of(&folder, &["convert", "z.txt", "x.load.parquet"], true);
+    assert!(!directory.path().join("x.load.parquet").exists());
+    stderr_of(&directory, &["convert", "z.txt", "x.load.parquet"], true);
 }
 
 #[test]
 fn an_input_named_twice_is_refused() {
-    let folder = folder(&[("a.load", LOAD)]);
-    stderr_of(&folder, &["convert", "a.load", "a.blktrace.0"], true);
-    fs::hard_link(folder.path().join("a.blktrace.0"), folder.path().join("hard.0")).unwrap();
-    std::os::unix::fs::symlink("a.blktrace.0", folder.path().join("soft.0")).unwrap();
-    fs::copy(folder.path().join("a.blktrace.0"), folder.path().join("other.0")).unwrap();
+    let directory = directory(&[("a.load", LOAD)]);
+    stderr_of(&directory, &["convert", "a.load", "a.blktrace.0"], true);
+    fs::hard_link(directory.path().join("a.blktrace.0"), directory.path().join("hard.0")).unwrap();
+    std::os::unix::fs::symlink("a.blktrace.0", directory.path().join("soft.0")).unwrap();
+    fs::copy(directory.path().join("a.blktrace.0"), directory.path().join("other.0")).unwrap();
     for (twin, explanation) in
         [("a.blktrace.0", "given twice"), ("hard.0", "the same file as"), ("soft.0", "the same file as")]
     {
-        let words = stderr_of(&folder, &["convert", "a.blktrace.0", "other.0", twin, "x.load"], false);
+        let words = stderr_of(&directory, &["convert", "a.blktrace.0", "other.0", twin, "x.load"], false);
         assert!(words.contains(explanation), "{words}");
-        let words = stderr_of(&folder, &["info", "a.blktrace.0", twin], false);
+        let words = stderr_of(&directory, &["info", "a.blktrace.0", twin], false);
         assert!(words.contains(explanation), "{words}");
     }
-    stderr_of(&folder, &["convert", "a.blktrace.0", "other.0", "x.load"], true);
-    assert_eq!(info(&folder, "x.load")["counts"]["requests"], 6);
+    stderr_of(&directory, &["convert", "a.blktrace.0", "other.0", "x.load"], true);
+    assert_eq!(info(&directory, "x.load")["counts"]["requests"], 6);
 }
 
 #[test]
 fn errors_of_convert_say_what_to_do() {
-    let folder = folder(&[("a.load", LOAD), ("empty", ""), ("noise", "\u{1}\u{2}nothing of the kind\n")]);
-    fs::hard_link(folder.path().join("a.load"), folder.path().join("link.load")).unwrap();
+    let directory = directory(&[("a.load", LOAD), ("empty", ""), ("noise", "\u{1}\u{2}nothing of the kind\n")]);
+    fs::hard_link(directory.path().join("a.load"), directory.path().join("link.load")).unwrap();
     for (arguments, explanation) in [
         (&["convert", "a.load", "link.load"][..], "the same file"),
         (&["convert", "a.load", "x.csv"], "--to"),
@@ -269,9 +269,9 @@ fn errors_of_convert_say_what_to_do() {
         (&["info", "noise"], "not recognised"),
         (&["info", "."], "directory"),
     ] {
-        let words = stderr_of(&folder, arguments, false);
+        let words = stderr_of(&directory, arguments, false);
         assert!(words.contains(explanation), "{arguments:?}: {words}");
     }
-    assert_eq!(fs::read_to_string(folder.path().join("a.load")).unwrap(), LOAD);
-    assert!(!Path::new(&folder.path().join("x.load")).exists());
+    assert_eq!(fs::read_to_string(directory.path().join("a.load")).unwrap(), LOAD);
+    assert!(!Path::new(&directory.path().join("x.load")).exists());
 }

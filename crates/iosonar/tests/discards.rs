@@ -95,8 +95,8 @@ fn a_file_takes_discards_zeroes_and_flushes_at_any_depth() {
     let bytes = 8 * MIB;
     let device = LoopDevice::new(64 * MIB);
     run("mkfs.ext4", &["-q".as_ref(), device.path().as_ref()]);
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let mounted = Mount::new(folder.path(), [device.path()]);
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mounted = Mount::new(directory.path(), [device.path()]);
     let blocks = bytes / BLOCK as u64;
     // Of four adjacent blocks one is discarded, one zeroed, one written after a flush, one read.
     let row = |i: u64| {

@@ -14,49 +14,50 @@ start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0
 2.0 ; 4000 ; 8 ; R ; 0.0 ; 0.0
 ";
 
-fn folder() -> TempDir {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("x.load"), LOAD).unwrap();
-    folder
+fn directory() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("x.load"), LOAD).unwrap();
+    directory
 }
 
-fn edit(folder: &TempDir, arguments: &[&str]) -> (bool, String, String) {
+fn edit(directory: &TempDir, arguments: &[&str]) -> (bool, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-    let output = command.current_dir(folder).arg("edit").args(arguments).output().expect("it runs");
+    let output = command.current_dir(directory).arg("edit").args(arguments).output().expect("it runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
 /// The rows of a classic load: second, sector, length, operation.
-fn rows(folder: &TempDir, name: &str) -> Vec<String> {
-    let text = fs::read_to_string(folder.path().join(name)).unwrap();
+fn rows(directory: &TempDir, name: &str) -> Vec<String> {
+    let text = fs::read_to_string(directory.path().join(name)).unwrap();
     let rows = text.lines().filter(|line| line.matches(';').count() >= 3 && !line.contains("start"));
     rows.map(|line| line.split(';').take(4).map(str::trim).collect::<Vec<_>>().join(" ")).collect()
 }
 
 #[test]
 fn a_pipeline_edits_a_load() {
-    let folder = folder();
-    let (success, _, message) = edit(&folder, &["x.load", "y.load", "select to=2 | subst | slip every=1 increase=4k"]);
+    let directory = directory();
+    let (success, _, message) =
+        edit(&directory, &["x.load", "y.load", "select to=2 | subst | slip every=1 increase=4k"]);
     assert!(success && message.contains("2 requests"), "{message}");
-    assert_eq!(rows(&folder, "y.load"), ["0.500000000 16 16 W", "1.000000000 816 8 W"]);
-    let text = fs::read_to_string(folder.path().join("y.load")).unwrap();
+    assert_eq!(rows(&directory, "y.load"), ["0.500000000 16 16 W", "1.000000000 816 8 W"]);
+    let text = fs::read_to_string(directory.path().join("y.load")).unwrap();
     assert!(text.contains("Free for all") && text.contains("Edited by iosonar: select to=2 | subst | slip"), "{text}");
 }
 
 #[test]
 fn adjacent_and_dense_place_several_loads() {
-    let folder = folder();
-    let (success, _, message) = edit(&folder, &["x.load", "y.load", "adjacent with=x.load | dense"]);
+    let directory = directory();
+    let (success, _, message) = edit(&directory, &["x.load", "y.load", "adjacent with=x.load | dense"]);
     assert!(success && message.contains("load 2 is at sectors 4008 to 8016"), "{message}");
     let sectors: Vec<String> =
-        rows(&folder, "y.load").iter().map(|row| row.split(' ').nth(1).unwrap().to_owned()).collect();
+        rows(&directory, "y.load").iter().map(|row| row.split(' ').nth(1).unwrap().to_owned()).collect();
     assert_eq!(sectors, ["0", "32", "16", "48", "24", "56"]);
 }
 
 #[test]
 fn mistakes_are_explained_and_leave_no_file() {
-    let folder = folder();
+    let directory = directory();
     for (arguments, explained) in [
         (&["x.load", "y.load", "slipp"][..], "did you mean slip?"),
         (&["x.load", "y.load", "repeat"], "never ends"),
@@ -67,18 +68,18 @@ fn mistakes_are_explained_and_leave_no_file() {
         (&["z.load", "y.load", "reverse"], "z.load"),
         (&["--help-transform", "slipp"], "did you mean slip?"),
     ] {
-        let (success, _, message) = edit(&folder, arguments);
+        let (success, _, message) = edit(&directory, arguments);
         assert!(!success && message.contains(explained), "iosonar edit {arguments:?}: {message}");
     }
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
 }
 
 #[test]
-fn a_temporary_folder_that_fails_is_named_once() {
-    let folder = folder();
+fn a_temporary_directory_that_fails_is_named_once() {
+    let directory = directory();
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     let arguments = ["edit", "x.load", "y.load", "reverse"];
-    let output = command.current_dir(&folder).env("TMPDIR", "/nowhere").args(arguments).output().expect("it runs");
+    let output = command.current_dir(&directory).env("TMPDIR", "/nowhere").args(arguments).output().expect("it runs");
     let message = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(!output.status.success() && message.contains("TMPDIR"), "{message}");
     assert_eq!(message.matches("No such file").count(), 1, "the cause is repeated: {message}");
@@ -86,21 +87,21 @@ fn a_temporary_folder_that_fails_is_named_once() {
 
 #[test]
 fn each_transform_explains_itself() {
-    let folder = folder();
-    let (success, text, _) = edit(&folder, &["--help-transform", "slip"]);
+    let directory = directory();
+    let (success, text, _) = edit(&directory, &["--help-transform", "slip"]);
     assert!(success && text.contains("every=COUNT") && text.contains("Example: slip"), "{text}");
-    let (_, all, _) = edit(&folder, &["--help-transform", "all"]);
+    let (_, all, _) = edit(&directory, &["--help-transform", "all"]);
     assert!(all.contains(text.trim()) && all.contains("anonymise: "));
 }
 
 /// The load of half a second is repeated without end; the window ends it.
 #[test]
 fn a_replay_edits_its_load() {
-    let folder = folder();
-    fs::write(folder.path().join("target"), vec![0; 8 << 20]).unwrap();
+    let directory = directory();
+    fs::write(directory.path().join("target"), vec![0; 8 << 20]).unwrap();
     let iosonar = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-        let output = command.current_dir(&folder).args(arguments).output().expect("it runs");
+        let output = command.current_dir(&directory).args(arguments).output().expect("it runs");
         (
             output.status.success(),
             format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)),

@@ -56,8 +56,8 @@ fn every_engine_does_every_operation_on_a_device() {
 fn traced(device: &Path, work: impl FnOnce()) -> Vec<(String, u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     // Not every machine has it mounted at /sys/kernel/tracing.
-    let folder = tempfile::tempdir().unwrap();
-    let tracefs = Mount::new(folder.path().join("tracing"), ["-t", "tracefs", "tracefs"]);
+    let directory = tempfile::tempdir().unwrap();
+    let tracefs = Mount::new(directory.path().join("tracing"), ["-t", "tracefs", "tracefs"]);
     let instance = tracefs.path().join(format!("instances/iosonar-test-{}", std::process::id()));
     fs::create_dir(&instance).expect("a trace instance");
     let rdev = fs::metadata(device).unwrap().rdev();

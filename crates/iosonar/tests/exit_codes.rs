@@ -4,20 +4,21 @@ use std::path::Path;
 use std::process::Command;
 
 /// The exit code and standard error.
-fn iosonar(folder: &Path, line: &str) -> (Option<i32>, String) {
+fn iosonar(directory: &Path, line: &str) -> (Option<i32>, String) {
     let words = line.split(' ').map(|word| word.replace('~', " "));
-    let output = Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(folder).args(words).output().expect("it runs");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(directory).args(words).output().expect("it runs");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// A folder with a load, a fake run of it, and a target.
+/// A directory with a load, a fake run of it, and a target.
 fn bench() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (code, message) = iosonar(folder.path(), "generate poisson a.load.gz --rate 50 --duration 2s");
+    let directory = tempfile::tempdir().expect("a directory");
+    let (code, message) = iosonar(directory.path(), "generate poisson a.load.gz --rate 50 --duration 2s");
     assert_eq!(code, Some(0), "{message}");
-    let (code, message) = iosonar(folder.path(), "replay a.load.gz --fake-io --asap --output a.replay.gz");
+    let (code, message) = iosonar(directory.path(), "replay a.load.gz --fake-io --asap --output a.replay.gz");
     assert_eq!(code, Some(0), "{message}");
-    folder
+    directory
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn a_failure_during_the_work_exits_with_1() {
         ("limit a.load.gz", "is a load"),
         ("check a.load.gz a.load.gz", "is a load"),
         ("replay a.load.gz --fake-io -o a.replay.gz", "exists"),
-        ("replay a.load.gz --fake-io -o no/folder/b.replay.gz", "no/folder does not exist"),
+        ("replay a.load.gz --fake-io -o no/directory/b.replay.gz", "no/directory does not exist"),
         ("replay a.load.gz --fake-io -o b.replay.gz --start 1h", "no request"),
         ("convert a.load.gz a.replay.gz", "exists"),
         ("device scheduler a.load.gz", "not a block device"),

@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use assert_cmd::Command;
 use tempfile::TempDir;
 
-/// The binary in its own folder, and a second folder that is the whole `PATH`.
+/// The binary in its own directory, and a second directory that is the whole `PATH`.
 struct Installation {
-    folders: TempDir,
+    directories: TempDir,
     /// Serialises the tests: a process started by another test would inherit a script that is being written, and the
     /// kernel does not run a file that is open for writing ("text file busy").
     _turn: MutexGuard<'static, ()>,
@@ -22,24 +22,25 @@ impl Installation {
     fn new() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         // On the file system of the binary, for the hard link.
-        let folders = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        let directories = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
         for name in ["own", "path"] {
-            fs::create_dir(folders.path().join(name)).expect("a folder within");
+            fs::create_dir(directories.path().join(name)).expect("a directory within");
         }
-        fs::hard_link(env!("CARGO_BIN_EXE_iosonar"), folders.path().join("own/iosonar")).expect("a link to the binary");
-        Self { folders, _turn: turn }
+        fs::hard_link(env!("CARGO_BIN_EXE_iosonar"), directories.path().join("own/iosonar"))
+            .expect("a link to the binary");
+        Self { directories, _turn: turn }
     }
 
-    fn program(&self, folder: &str, name: &str, script: &str) -> PathBuf {
-        let file = self.folders.path().join(folder).join(name);
+    fn program(&self, directory: &str, name: &str, script: &str) -> PathBuf {
+        let file = self.directories.path().join(directory).join(name);
         fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("a script");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("it may be run");
         file
     }
 
     fn iosonar(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.folders.path().join("own/iosonar"));
-        command.args(arguments).env("PATH", self.folders.path().join("path"));
+        let mut command = Command::new(self.directories.path().join("own/iosonar"));
+        command.args(arguments).env("PATH", self.directories.path().join("path"));
         command
     }
 }
@@ -54,7 +55,7 @@ fn error_of(command: &mut Command, code: i32) -> String {
 }
 
 #[test]
-fn the_folder_of_the_binary_comes_before_the_path() {
+fn the_directory_of_the_binary_comes_before_the_path() {
     let installation = Installation::new();
     installation.program("path", "iosonar-hello", "echo from the path");
     installation.iosonar(&["hello"]).assert().success().stdout("from the path\n");

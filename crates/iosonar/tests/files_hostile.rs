@@ -194,36 +194,36 @@ fn odd_paths_are_bad_lines_or_stay_below_the_root() {
     outside.assert_untouched();
 }
 
-/// A folder beside the root that must stay as it is.
+/// A directory beside the root that must stay as it is.
 struct Outside {
-    folder: PathBuf,
+    directory: PathBuf,
     before: Vec<(PathBuf, u64, i64, u32)>,
 }
 
 impl Outside {
     fn new(bench: &Bench) -> Self {
-        let folder = bench.path("outside");
-        fs::create_dir(&folder).unwrap();
-        fs::create_dir(folder.join("inner")).unwrap();
+        let directory = bench.path("outside");
+        fs::create_dir(&directory).unwrap();
+        fs::create_dir(directory.join("inner")).unwrap();
         for name in ["secret", "inner/secret", "f0", "f1", "f2"] {
-            fs::write(folder.join(name), "untouched").unwrap();
+            fs::write(directory.join(name), "untouched").unwrap();
         }
         // The user that replays could change it all.
         for name in ["", "inner", "secret", "inner/secret", "f0", "f1", "f2"] {
-            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o777)).unwrap();
+            fs::set_permissions(directory.join(name), fs::Permissions::from_mode(0o777)).unwrap();
         }
-        let before = Self::look(&folder);
-        Self { folder, before }
+        let before = Self::look(&directory);
+        Self { directory, before }
     }
 
-    fn look(folder: &Path) -> Vec<(PathBuf, u64, i64, u32)> {
+    fn look(directory: &Path) -> Vec<(PathBuf, u64, i64, u32)> {
         let mut found = Vec::new();
-        let mut folders = vec![folder.to_path_buf()];
-        while let Some(folder) = folders.pop() {
-            let status = fs::symlink_metadata(&folder).unwrap();
-            found.push((folder.clone(), status.len(), status.ctime_nsec(), status.mode()));
+        let mut directories = vec![directory.to_path_buf()];
+        while let Some(directory) = directories.pop() {
+            let status = fs::symlink_metadata(&directory).unwrap();
+            found.push((directory.clone(), status.len(), status.ctime_nsec(), status.mode()));
             if status.is_dir() {
-                folders.extend(fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()));
+                directories.extend(fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()));
             }
         }
         found.sort();
@@ -231,15 +231,15 @@ impl Outside {
     }
 
     fn assert_untouched(&self) {
-        assert_eq!(Self::look(&self.folder), self.before);
+        assert_eq!(Self::look(&self.directory), self.before);
         for name in ["secret", "inner/secret"] {
-            assert_eq!(fs::read_to_string(self.folder.join(name)).unwrap(), "untouched");
+            assert_eq!(fs::read_to_string(self.directory.join(name)).unwrap(), "untouched");
         }
     }
 }
 
 /// Calls that make, change and remove files in `/d`, whose opens may find a directory or a link there.
-fn calls_in_a_folder() -> Vec<String> {
+fn calls_in_a_directory() -> Vec<String> {
     let mut calls = vec!["mkdir(\"/d\", 0777) = -1 EEXIST (File exists) <0.000000500>".to_owned()];
     for round in 0..300 {
         let fd = 10 + round;
@@ -265,7 +265,7 @@ fn calls_in_a_folder() -> Vec<String> {
     calls
 }
 
-/// Exchanges the folder `root/d` with symbolic links to the folder outside and back, as fast as it can, while `body` runs.
+/// Exchanges the directory `root/d` with symbolic links to the directory outside and back, as fast as it can, while `body` runs.
 fn while_swapping(bench: &Bench, body: impl FnOnce()) {
     let (root, stop) = (bench.path("root"), AtomicBool::new(false));
     fs::create_dir(root.join("d")).unwrap();
@@ -290,7 +290,7 @@ fn while_swapping(bench: &Bench, body: impl FnOnce()) {
 
 fn attack(bench: &Bench, before: &[&str], program: &Path) {
     let outside = Outside::new(bench);
-    let calls = calls_in_a_folder();
+    let calls = calls_in_a_directory();
     bench.calls(calls.iter().map(String::as_str));
     bench.expect(&[0], &["convert", "t.strace", "t.calls.parquet"]);
     for name in ["", "root"] {
@@ -324,7 +324,7 @@ fn it_leads_nowhere_for_an_ordinary_user_either() {
         return;
     }
     let bench = Bench::new();
-    // The user cannot read the folder of the build.
+    // The user cannot read the directory of the build.
     let program = bench.path("iosonar");
     fs::copy(env!("CARGO_BIN_EXE_iosonar"), &program).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -361,7 +361,7 @@ fn a_file_with_names_elsewhere_is_not_made_longer() {
     let printed = bench.expect(&[1], &["files", "prepare", "t.strace", "--root", "root"]);
     assert!(printed.contains("has 2 names"), "{printed}");
     assert_eq!((before.len(), before.ctime_nsec()), {
-        let after = fs::metadata(outside.folder.join("secret")).unwrap();
+        let after = fs::metadata(outside.directory.join("secret")).unwrap();
         (after.len(), after.ctime_nsec())
     });
 }

@@ -30,7 +30,7 @@ fn with_each_method(test: impl Fn(&str) + Sync) {
     });
 }
 
-fn folder() -> TempDir {
+fn directory() -> TempDir {
     iosonar_testing::default_signals();
     tempfile::tempdir_in("/dev/shm").unwrap()
 }
@@ -73,18 +73,18 @@ fn recover(hidden: &Path, output: &Path) -> Output {
     Command::new(IOSONAR).arg("recover").arg(hidden).arg("--output").arg(output).output().unwrap()
 }
 
-fn hidden_in(folder: &Path) -> Option<PathBuf> {
-    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+fn hidden_in(directory: &Path) -> Option<PathBuf> {
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     names.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "partial"))
 }
 
 /// Waits until copies of the files of a recording or replay can be recovered, and have what is expected.
-fn wait_until_kept(folder: &Path, child: &mut Child, output: &str, has_all: impl Fn(&Path) -> bool) {
+fn wait_until_kept(directory: &Path, child: &mut Child, output: &str, has_all: impl Fn(&Path) -> bool) {
     loop {
         assert!(child.try_wait().unwrap().is_none(), "it ended");
         let copies = tempfile::tempdir_in("/dev/shm").unwrap();
-        if let Some(hidden) = hidden_in(folder) {
-            for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if let Some(hidden) = hidden_in(directory) {
+            for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
                 // A file may be gone meanwhile.
                 let _ = fs::copy(&entry, copies.path().join(entry.file_name().unwrap()));
             }
@@ -98,9 +98,9 @@ fn wait_until_kept(folder: &Path, child: &mut Child, output: &str, has_all: impl
     }
 }
 
-fn names(folder: &Path) -> Vec<String> {
+fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
@@ -108,18 +108,18 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn a_killed_recording_is_recovered_with_the_calls_that_waited() {
     with_each_method(|method| {
-        let (folder, work) = (folder(), folder());
-        let trace = folder.path().join("t.calls.parquet");
+        let (directory, work) = (directory(), directory());
+        let trace = directory.path().join("t.calls.parquet");
         let mut child = record(method, &work.path().join("fifo"), &trace, 0);
-        wait_until_kept(folder.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
-        let hidden = hidden_in(folder.path()).unwrap();
+        wait_until_kept(directory.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
+        let hidden = hidden_in(directory.path()).unwrap();
         let refused = recover(&hidden, &trace);
         assert!(String::from_utf8_lossy(&refused.stderr).contains("still being written"), "{refused:?}");
         child.kill().unwrap();
         child.wait().unwrap();
         let recovered = recover(&hidden, &trace);
         assert!(recovered.status.success(), "{method}: {recovered:?}");
-        assert_eq!(names(folder.path()), ["t.calls.parquet"], "{method}");
+        assert_eq!(names(directory.path()), ["t.calls.parquet"], "{method}");
         let (calls, metadata) = calls_in(&trace);
         assert_eq!(opens(&calls), FEW, "{method}");
         assert!(calls.iter().all(|call| call.process != 0), "{method}");
@@ -133,8 +133,8 @@ struct Small(Mount, #[allow(dead_code, reason = "removed after it was unmounted"
 
 impl Small {
     fn new(size: &str) -> Self {
-        let folder = folder();
-        Self(Mount::new(folder.path(), ["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]), folder)
+        let directory = directory();
+        Self(Mount::new(directory.path(), ["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]), directory)
     }
 }
 
@@ -144,8 +144,8 @@ fn a_recording_on_a_full_disk_keeps_its_calls() {
         return;
     }
     with_each_method(|method| {
-        let (small, folder) = (Small::new("800k"), folder());
-        let fifo = folder.path().join("fifo");
+        let (small, directory) = (Small::new("800k"), directory());
+        let fifo = directory.path().join("fifo");
         let mut child = record(method, &fifo, &small.0.path().join("t.calls.parquet"), 8000);
         wait_until_kept(small.0.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
         child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
@@ -153,7 +153,7 @@ fn a_recording_on_a_full_disk_keeps_its_calls() {
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{method}: {message}");
         assert!(message.contains("No space left") && message.contains("iosonar recover"), "{method}: {message}");
-        let trace = folder.path().join("t.calls.parquet");
+        let trace = directory.path().join("t.calls.parquet");
         let recovered = recover(&hidden_in(small.0.path()).unwrap(), &trace);
         assert!(recovered.status.success(), "{method}: {recovered:?}");
         assert!(opens(&calls_in(&trace).0) >= FEW, "{method}");
@@ -163,16 +163,16 @@ fn a_recording_on_a_full_disk_keeps_its_calls() {
 #[test]
 fn a_recording_that_is_interrupted_twice_has_its_trace() {
     with_each_method(|method| {
-        let (folder, work) = (folder(), folder());
-        let trace = folder.path().join("t.calls.parquet");
+        let (directory, work) = (directory(), directory());
+        let trace = directory.path().join("t.calls.parquet");
         let mut child = record(method, &work.path().join("fifo"), &trace, 0);
-        wait_until_kept(folder.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
+        wait_until_kept(directory.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
         for _ in 0..2 {
             assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
             thread::sleep(Duration::from_millis(200));
         }
         let output = child.wait_with_output().unwrap();
-        assert_eq!(names(folder.path()), ["t.calls.parquet", "t.tree.parquet"], "{method}: {output:?}");
+        assert_eq!(names(directory.path()), ["t.calls.parquet", "t.tree.parquet"], "{method}: {output:?}");
         assert_eq!(opens(&calls_in(&trace).0), FEW, "{method}");
     });
 }
@@ -193,13 +193,13 @@ fn write_trace(to: &Path, first: usize, wait: Nanos, more: usize) {
     writer.finish(&metadata).unwrap();
 }
 
-fn replay(folder: &Path, output: &Path) -> Child {
-    fs::create_dir(folder.join("root")).unwrap();
+fn replay(directory: &Path, output: &Path) -> Child {
+    fs::create_dir(directory.join("root")).unwrap();
     Command::new(IOSONAR)
         .args(["files", "replay"])
-        .arg(folder.join("t.calls.parquet"))
+        .arg(directory.join("t.calls.parquet"))
         .arg("--root")
-        .arg(folder.join("root"))
+        .arg(directory.join("root"))
         .arg("--output")
         .arg(output)
         .stdout(Stdio::piped())
@@ -220,10 +220,10 @@ fn results_in(run: &Path) -> (u64, Metadata) {
 
 #[test]
 fn the_result_of_a_killed_replay_is_recovered() {
-    let (folder, results) = (folder(), folder());
-    write_trace(&folder.path().join("t.calls.parquet"), 5000, Nanos(600_000_000_000), 1);
+    let (directory, results) = (directory(), directory());
+    write_trace(&directory.path().join("t.calls.parquet"), 5000, Nanos(600_000_000_000), 1);
     let run = results.path().join("r.calls-run.parquet");
-    let mut child = replay(folder.path(), &run);
+    let mut child = replay(directory.path(), &run);
     wait_until_kept(results.path(), &mut child, "r.calls-run.parquet", |copy| results_in(copy).0 == 5000);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -243,10 +243,10 @@ fn the_result_of_a_replay_on_a_full_disk_is_kept() {
     if left_out(Need::Root) {
         return;
     }
-    let (small, folder) = (Small::new("64k"), folder());
-    // The first checkpoint comes a second after the begin.
-    write_trace(&folder.path().join("t.calls.parquet"), 2000, Nanos(2_000_000_000), 16_000);
-    let child = replay(folder.path(), &small.0.path().join("r.calls-run.parquet"));
+    let (small, directory) = (Small::new("64k"), directory());
+    // The first checkpoint comes a second after the start.
+    write_trace(&directory.path().join("t.calls.parquet"), 2000, Nanos(2_000_000_000), 16_000);
+    let child = replay(directory.path(), &small.0.path().join("r.calls-run.parquet"));
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");

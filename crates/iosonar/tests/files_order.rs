@@ -1,4 +1,4 @@
-//! `iosonar files order` on text of strace.
+//! `iosonar files order` on strace text.
 
 use std::fs;
 use std::process::Command;
@@ -16,8 +16,8 @@ const TRACE: &str = "\
 
 /// Standard output and standard error.
 fn order(arguments: &[&str]) -> (String, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.strace");
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("t.strace");
     fs::write(&trace, TRACE).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     let output = command.args(["files", "order"]).arg(&trace).args(arguments).output().expect("it runs");

@@ -33,15 +33,15 @@ fn read(trace: &Path) -> (Vec<Call>, Metadata) {
     (calls, reader.metadata().clone())
 }
 
-/// Records a shell script in a folder of its own; returns what `iosonar` printed.
+/// Records a shell script in a directory of its own; returns what `iosonar` printed.
 fn record(method: &str, script: &str) -> (Output, Vec<Call>, Metadata) {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.calls.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("t.calls.parquet");
     let output = iosonar()
         .args(["--with", method, "--output"])
         .arg(&trace)
         .args(["--", "sh", "-c", script])
-        .current_dir(folder.path())
+        .current_dir(directory.path())
         .output()
         .unwrap();
     assert!(trace.exists(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -105,18 +105,18 @@ fn a_command_is_recorded_from_its_first_program_to_its_end() {
 #[test]
 fn a_snapshot_shows_the_tree_before_the_command() {
     for method in methods() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("tree")).unwrap();
-        fs::write(folder.path().join("tree/old"), "old").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("tree")).unwrap();
+        fs::write(directory.path().join("tree/old"), "old").unwrap();
         let output = iosonar()
             .args(["--with", method, "--output", "t.calls.parquet", "--tree", "tree"])
             .args(["--", "sh", "-c", "echo new > tree/new; rm tree/old"])
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let tree = Tree::load(&folder.path().join("t.tree.parquet")).unwrap();
-        let path = |name: &str| folder.path().canonicalize().unwrap().join("tree").join(name).into_os_string();
+        let tree = Tree::load(&directory.path().join("t.tree.parquet")).unwrap();
+        let path = |name: &str| directory.path().canonicalize().unwrap().join("tree").join(name).into_os_string();
         assert!(tree.find(path("old").as_encoded_bytes()).is_some());
         assert!(tree.find(path("new").as_encoded_bytes()).is_none());
     }
@@ -217,9 +217,9 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
         return;
     }
     iosonar_testing::default_signals();
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.calls.parquet");
-    let file = File::create_new(folder.path().join("data")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("t.calls.parquet");
+    let file = File::create_new(directory.path().join("data")).unwrap();
     file.set_len(5000).unwrap();
     let mut ring = IoUring::new(8).unwrap();
     let pid = std::process::id().to_string();
@@ -235,7 +235,7 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
     assert_eq!(line, format!("recording process {pid}; Ctrl-C ends the recording\n"));
     let fd = types::Fd(file.as_raw_fd());
     let [path, renamed] =
-        ["made", "moved"].map(|name| CString::new(folder.path().join(name).as_os_str().as_bytes()).unwrap());
+        ["made", "moved"].map(|name| CString::new(directory.path().join(name).as_os_str().as_bytes()).unwrap());
     let data = [7_u8; 4096];
     let here = types::Fd(libc::AT_FDCWD);
     let results = execute(
@@ -255,9 +255,9 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
     Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap();
     messages.read_to_string(&mut line).unwrap();
     assert!(recorder.wait().unwrap().success(), "{line}");
-    let tree = Tree::load(&folder.path().join("t.tree.parquet")).unwrap();
+    let tree = Tree::load(&directory.path().join("t.tree.parquet")).unwrap();
     let data =
-        tree.find(folder.path().canonicalize().unwrap().join("data").as_os_str().as_bytes()).expect("it was open");
+        tree.find(directory.path().canonicalize().unwrap().join("data").as_os_str().as_bytes()).expect("it was open");
     assert_eq!(tree.entry(data).bytes, 5000);
 
     let (calls, metadata) = read(&trace);
@@ -295,23 +295,23 @@ fn refusal(arguments: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn a_command_that_does_not_exist_leaves_no_trace() {
     for method in methods() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let output = iosonar()
             .args(["--with", method, "--output", "t.calls.parquet", "--", "/nonexistent/program"])
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .output()
             .unwrap();
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(message.contains("/nonexistent/program"), "{message}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{method}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "{method}");
     }
 }
 
 #[test]
 fn refusals_say_what_to_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("t.calls.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("t.calls.parquet");
     let to = trace.to_str().unwrap();
     let (code, message) = refusal(&["--output", to]);
     assert!(code == Some(2) && message.contains("--pid"), "{message}");
@@ -327,24 +327,24 @@ fn refusals_say_what_to_do() {
         assert!(code == Some(1) && message.contains("there is no process 4194304"), "{message}");
     }
     assert!(!trace.exists());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no hidden file remains");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "no hidden file remains");
     fs::write(&trace, "mine").unwrap();
     let (code, message) = refusal(&["--output", to, "--", "true"]);
     assert!(code == Some(1) && message.contains("exists"), "{message}");
 }
 
-/// Starts a recording of a shell script in the folder; returns when the file `ready` exists.
-fn start(method: &str, script: &str, folder: &Path, more: &[&str]) -> Child {
+/// Starts a recording of a shell script in the directory; returns when the file `ready` exists.
+fn start(method: &str, script: &str, directory: &Path, more: &[&str]) -> Child {
     let child = iosonar()
         .args(["--with", method, "--output", "t.calls.parquet"])
         .args(more)
         .args(["--", "bash", "-c", script])
-        .current_dir(folder)
+        .current_dir(directory)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    wait_for("the command", || folder.join("ready").exists());
+    wait_for("the command", || directory.join("ready").exists());
     child
 }
 
@@ -362,20 +362,20 @@ const WRITER: &str = "for i in {1..20}; do echo $i >> lines; done; : > ready
 while [ ! -e go ]; do sleep 0.01; done
 for i in {21..40}; do echo $i >> lines; done; mkdir done";
 
-fn lines(folder: &Path) -> usize {
-    fs::read_to_string(folder.join("lines")).unwrap_or_default().lines().count()
+fn lines(directory: &Path) -> usize {
+    fs::read_to_string(directory.join("lines")).unwrap_or_default().lines().count()
 }
 
 #[test]
 fn a_command_runs_on_after_the_duration_of_its_recording() {
     for method in methods() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut recorder = start(method, WRITER, folder.path(), &["--duration", "1s"]);
+        let directory = tempfile::tempdir().unwrap();
+        let mut recorder = start(method, WRITER, directory.path(), &["--duration", "1s"]);
         // The trace has its name when the recording has ended; the recorder waits for the command.
-        wait_for("the trace", || folder.path().join("t.calls.parquet").exists());
-        fs::write(folder.path().join("go"), "").unwrap();
+        wait_for("the trace", || directory.path().join("t.calls.parquet").exists());
+        fs::write(directory.path().join("go"), "").unwrap();
         assert_eq!(recorder.wait().unwrap().code(), Some(0), "{method}");
-        assert_eq!(lines(folder.path()), 40, "{method}");
+        assert_eq!(lines(directory.path()), 40, "{method}");
     }
 }
 
@@ -384,52 +384,52 @@ fn a_command_that_is_terminated_with_its_recorder_can_save() {
     let script =
         "trap 'for i in {1..40}; do echo $i >> lines; done; exit 7' TERM; : > ready; while :; do sleep 0.01; done";
     for method in methods() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut recorder = start(method, script, folder.path(), &[]);
+        let directory = tempfile::tempdir().unwrap();
+        let mut recorder = start(method, script, directory.path(), &[]);
         Command::new("kill").args(["-TERM", &recorder.id().to_string()]).status().unwrap();
         assert_eq!(recorder.wait().unwrap().code(), Some(7), "{method}: the handler has run");
-        assert_eq!(lines(folder.path()), 40, "{method}");
-        assert!(!read(&folder.path().join("t.calls.parquet")).0.is_empty());
+        assert_eq!(lines(directory.path()), 40, "{method}");
+        assert!(!read(&directory.path().join("t.calls.parquet")).0.is_empty());
     }
 }
 
 #[test]
 fn a_second_interrupt_ends_the_recording_not_the_command() {
     for method in methods() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut recorder = start(method, WRITER, folder.path(), &[]);
-        while !folder.path().join("t.calls.parquet").exists() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut recorder = start(method, WRITER, directory.path(), &[]);
+        while !directory.path().join("t.calls.parquet").exists() {
             Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap();
             thread::sleep(Duration::from_millis(50));
         }
-        fs::write(folder.path().join("go"), "").unwrap();
+        fs::write(directory.path().join("go"), "").unwrap();
         assert_eq!(recorder.wait().unwrap().code(), Some(0), "{method}");
-        assert_eq!(lines(folder.path()), 40, "{method}");
+        assert_eq!(lines(directory.path()), 40, "{method}");
     }
 }
 
 #[test]
 fn a_process_that_outlives_the_command_runs_on() {
     for method in methods() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let script = format!("({WRITER}) & while [ ! -e ready ]; do sleep 0.01; done");
-        let mut recorder = start(method, &script, folder.path(), &[]);
+        let mut recorder = start(method, &script, directory.path(), &[]);
         assert_eq!(recorder.wait().unwrap().code(), Some(0), "{method}");
-        fs::write(folder.path().join("go"), "").unwrap();
-        wait_for("the process", || folder.path().join("done").exists());
-        assert_eq!(lines(folder.path()), 40, "{method}");
+        fs::write(directory.path().join("go"), "").unwrap();
+        wait_for("the process", || directory.path().join("done").exists());
+        assert_eq!(lines(directory.path()), 40, "{method}");
     }
 }
 
 #[test]
 fn a_command_runs_on_if_its_recorder_is_killed() {
     for method in methods() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut recorder = start(method, WRITER, folder.path(), &[]);
+        let directory = tempfile::tempdir().unwrap();
+        let mut recorder = start(method, WRITER, directory.path(), &[]);
         recorder.kill().unwrap();
         recorder.wait().unwrap();
-        fs::write(folder.path().join("go"), "").unwrap();
-        wait_for("the command", || folder.path().join("done").exists());
-        assert_eq!(lines(folder.path()), 40, "{method}");
+        fs::write(directory.path().join("go"), "").unwrap();
+        wait_for("the command", || directory.path().join("done").exists());
+        assert_eq!(lines(directory.path()), 40, "{method}");
     }
 }

@@ -1,4 +1,4 @@
-//! `iosonar files replay`: results, safety, windows, limits, exit codes. All calls go to folders in memory.
+//! `iosonar files replay`: results, safety, windows, limits, exit codes. All calls go to directories in memory.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
@@ -84,7 +84,7 @@ pub(crate) struct Bench(TempDir);
 impl Bench {
     pub(crate) fn new() -> Self {
         iosonar_testing::default_signals();
-        let bench = Self(tempfile::tempdir_in("/dev/shm").expect("a folder in memory"));
+        let bench = Self(tempfile::tempdir_in("/dev/shm").expect("a directory in memory"));
         fs::create_dir(bench.root()).unwrap();
         bench
     }
@@ -350,7 +350,7 @@ fn new_files_have_the_permissions_of_the_recorded_umask() {
     }
 }
 
-/// A folder beside the root that must stay as it is.
+/// A directory beside the root that must stay as it is.
 fn with_outside(bench: &Bench) -> PathBuf {
     let outside = bench.0.path().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -637,14 +637,14 @@ fn paths_are_mapped_and_ignored() {
     fs::create_dir(bench.root().join("home")).unwrap();
     let rows = bench.replay(&trace, 0, &more);
     for number in 0..2 {
-        let folder = bench.root().join(format!("moved/{number}"));
-        assert!(folder.join("d").is_dir() && !folder.join("x.log").exists());
+        let directory = bench.root().join(format!("moved/{number}"));
+        assert!(directory.join("d").is_dir() && !directory.join("x.log").exists());
     }
     assert_eq!(rows.iter().filter(|row| row.outcome == CallOutcome::Ignored).count(), 6, "{:?}", outcomes(&rows));
 }
 
 #[test]
-fn instances_have_folders_of_their_own() {
+fn instances_have_directories_of_their_own() {
     let bench = Bench::new();
     let output = bench.output(&program(), 1, &["--instances", "2"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("instance-0"));

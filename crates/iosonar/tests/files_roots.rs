@@ -124,8 +124,8 @@ fn a_copy_of_a_root_is_not_reset() {
     let bench = Bench::new();
     // With extended attributes, and without.
     for dir in ["/dev/shm", "/tmp"] {
-        let folder = tempfile::tempdir_in(dir).unwrap();
-        let [root, copy, moved] = ["root", "copy", "moved"].map(|name| folder.path().join(name));
+        let directory = tempfile::tempdir_in(dir).unwrap();
+        let [root, copy, moved] = ["root", "copy", "moved"].map(|name| directory.path().join(name));
         assert!(bench.files("prepare", &root, &[]).status.success());
         assert!(Command::new("cp").arg("-a").args([&root, &copy]).status().unwrap().success());
         for name in [&root, &copy] {

@@ -85,32 +85,32 @@ os.mkdir("made")
 os.mkfifo("made/fifo")
 "#;
 
-fn iosonar(arguments: &[&OsStr], folder: &Path) -> Output {
+fn iosonar(arguments: &[&OsStr], directory: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-    command.arg("files").args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+    command.arg("files").args(arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap()
 }
 
 /// Runs it to its end, which must have this exit code.
-fn run(words: &[&str], folder: &Path, code: i32) -> String {
-    let output = iosonar(&words.iter().map(OsStr::new).collect::<Vec<_>>(), folder);
+fn run(words: &[&str], directory: &Path, code: i32) -> String {
+    let output = iosonar(&words.iter().map(OsStr::new).collect::<Vec<_>>(), directory);
     let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (shown(&output.stdout), shown(&output.stderr));
     assert_eq!(output.status.code(), Some(code), "{words:?}\n{stdout}\n{stderr}");
     stdout + &stderr
 }
 
-/// Kind and permissions, size and links of each path below a folder.
-fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, u64, u64)> {
+/// Kind and permissions, size and links of each path below a directory.
+fn tree(directory: &Path) -> BTreeMap<PathBuf, (u32, u64, u64)> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(next) = directories.pop() {
         for entry in fs::read_dir(&next).unwrap() {
             let path = entry.unwrap().path();
             let status = fs::symlink_metadata(&path).unwrap();
             let size = if status.is_dir() { 0 } else { status.size() };
-            found.insert(path.strip_prefix(folder).unwrap().to_owned(), (status.mode(), size, status.nlink()));
+            found.insert(path.strip_prefix(directory).unwrap().to_owned(), (status.mode(), size, status.nlink()));
             if status.is_dir() {
-                folders.push(path);
+                directories.push(path);
             }
         }
     }
@@ -136,8 +136,8 @@ fn compare(make: &[&str]) {
     let device = LoopDevice::new(512 << 20);
     let made = Command::new(make[0]).args(&make[1..]).arg(device.path()).output().unwrap();
     assert!(made.status.success(), "{made:?}");
-    let folder = tempfile::tempdir().unwrap();
-    let mount = Mount::new(folder.path().join("disk"), [device.path()]);
+    let directory = tempfile::tempdir().unwrap();
+    let mount = Mount::new(directory.path().join("disk"), [device.path()]);
     let disk = mount.path();
     for method in methods() {
         let work = disk.join(method);

@@ -6,25 +6,25 @@ use assert_cmd::Command;
 use iosonar_trace::{Op, open_load};
 use tempfile::TempDir;
 
-fn iosonar(folder: &TempDir, arguments: &[&str]) -> (bool, String) {
+fn iosonar(directory: &TempDir, arguments: &[&str]) -> (bool, String) {
     let output =
-        Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(folder).args(arguments).output().expect("it runs");
+        Command::new(env!("CARGO_BIN_EXE_iosonar")).current_dir(directory).args(arguments).output().expect("it runs");
     (output.status.success(), String::from_utf8(output.stderr).expect("UTF-8"))
 }
 
-fn made(folder: &TempDir, arguments: &[&str]) -> String {
-    let (success, message) = iosonar(folder, arguments);
+fn made(directory: &TempDir, arguments: &[&str]) -> String {
+    let (success, message) = iosonar(directory, arguments);
     assert!(success, "iosonar {arguments:?}: {message}");
     message
 }
 
 #[test]
 fn bursts_have_the_requested_shape() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let arguments = ["generate", "bursts", "x.load.parquet", "--first", "1", "--growth", "2", "--duration", "3s"];
-    let message = made(&folder, &arguments);
+    let message = made(&directory, &arguments);
     assert!(message.contains("9 requests"), "{message}");
-    let mut load = open_load(&folder.path().join("x.load.parquet")).unwrap();
+    let mut load = open_load(&directory.path().join("x.load.parquet")).unwrap();
     let mut of_second = [0; 3];
     while let Some(request) = load.next().unwrap() {
         of_second[request.at.as_secs() as usize] += 1;
@@ -36,15 +36,15 @@ fn bursts_have_the_requested_shape() {
 
 #[test]
 fn the_command_in_the_preamble_reproduces_the_load() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let positions = "hotspots spots=2 share=80%";
     let arguments =
         ["generate", "on-off", "x.load", "--rate", "2k", "--positions", positions, "--size", "4k:70,64k:30"];
     made(
-        &folder,
+        &directory,
         &[&arguments[..], &["--duration", "5s", "--span", "100M", "--seed", "99", "--reads", "0.25"]].concat(),
     );
-    let first = fs::read_to_string(folder.path().join("x.load")).unwrap();
+    let first = fs::read_to_string(directory.path().join("x.load")).unwrap();
     let line = first
         .lines()
         .find_map(|line| line.split_once("Artificial load: iosonar "))
@@ -54,13 +54,13 @@ fn the_command_in_the_preamble_reproduces_the_load() {
     let (before, rest) = again.split_once('\'').unwrap();
     let (quoted, after) = rest.split_once('\'').unwrap();
     let words: Vec<&str> = before.split_whitespace().chain([quoted]).chain(after.split_whitespace()).collect();
-    made(&folder, &words);
-    assert_eq!(first, fs::read_to_string(folder.path().join("again.load")).unwrap());
+    made(&directory, &words);
+    assert_eq!(first, fs::read_to_string(directory.path().join("again.load")).unwrap());
 }
 
 #[test]
 fn mistakes_are_explained_and_leave_no_file() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     for (arguments, explained) in [
         (&["generate", "burst", "x.load"][..], "bursts"),
         (&["generate", "poisson", "x.load", "--rate", "0"], "requests per second"),
@@ -69,8 +69,8 @@ fn mistakes_are_explained_and_leave_no_file() {
         (&["generate", "poisson", "x.load", "--duration", "0"], "--duration"),
         (&["generate", "poisson", "x.unknown"], "let it end in"),
     ] {
-        let (success, message) = iosonar(&folder, arguments);
+        let (success, message) = iosonar(&directory, arguments);
         assert!(!success && message.contains(explained), "iosonar {arguments:?}: {message}");
     }
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
 }

@@ -122,10 +122,10 @@ fn the_backing_file_of_a_loop_device_is_found_by_its_inode() {
         return;
     }
     let bench = bench();
-    let folder = bench.path("folder");
-    fs::create_dir(&folder).unwrap();
+    let directory = bench.path("directory");
+    fs::create_dir(&directory).unwrap();
     for name in ["plain", "a b\\040\tc", "line\nend", "x (deleted)"] {
-        let (file, hard) = (folder.join(name), bench.path("hard"));
+        let (file, hard) = (directory.join(name), bench.path("hard"));
         File::create(&file).unwrap().set_len(16 * MIB).unwrap();
         let upper = Upper::new(&file, &[]);
         assert_refused(&bench, &file, &[&backing_file(&upper)]);
@@ -136,11 +136,11 @@ fn the_backing_file_of_a_loop_device_is_found_by_its_inode() {
         fs::remove_file(&hard).unwrap();
     }
     // After another file system was mounted over it, the path is reachable only through this descriptor.
-    let (file, hard) = (folder.join("covered"), bench.path("hard"));
+    let (file, hard) = (directory.join("covered"), bench.path("hard"));
     File::create(&file).unwrap().set_len(16 * MIB).unwrap();
     let upper = Upper::new(&file, &[]);
     fs::hard_link(&file, &hard).unwrap();
-    let _mount = Mount::new(&folder, ["-t", "tmpfs", "none"]);
+    let _mount = Mount::new(&directory, ["-t", "tmpfs", "none"]);
     assert_refused(&bench, &hard, &[&backing_file(&upper)]);
 }
 

@@ -11,16 +11,16 @@ use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 
 const IOSONAR: &str = env!("CARGO_BIN_EXE_iosonar");
 
-fn names(folder: &Path) -> Vec<String> {
+fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
 
 /// Waits until a hidden file exists and grows, without a time limit: no test asserts times.
-fn wait_for_output(folder: &Path) {
-    while !names(folder).iter().any(|name| name.ends_with(".partial")) {
+fn wait_for_output(directory: &Path) {
+    while !names(directory).iter().any(|name| name.ends_with(".partial")) {
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -46,21 +46,21 @@ fn generate(program: &[&str], output: &Path, requests: &str) -> Child {
 #[test]
 fn a_signal_leaves_no_hidden_file() {
     for (signal, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = generate(&[IOSONAR], &folder.path().join("a.load.gz"), "1G");
-        wait_for_output(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = generate(&[IOSONAR], &directory.path().join("a.load.gz"), "1G");
+        wait_for_output(directory.path());
         send(signal, &child);
         assert_eq!(child.wait().unwrap().code(), Some(128 + number));
-        assert_eq!(names(folder.path()), [""; 0], "after SIG{signal}");
+        assert_eq!(names(directory.path()), [""; 0], "after SIG{signal}");
     }
 }
 
 #[test]
 fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let nohup = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", IOSONAR];
-    let mut child = generate(&nohup, &folder.path().join("a.load.gz"), "1G");
-    wait_for_output(folder.path());
+    let mut child = generate(&nohup, &directory.path().join("a.load.gz"), "1G");
+    wait_for_output(directory.path());
     send("HUP", &child);
     send("TERM", &child);
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
@@ -68,10 +68,10 @@ fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
 
 #[test]
 fn a_file_that_appears_during_writing_is_not_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = folder.path().join("a.load");
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("a.load");
     let child = generate(&[IOSONAR], &output, "10M");
-    wait_for_output(folder.path());
+    wait_for_output(directory.path());
     // The output must not be complete before the other file exists, however slow this thread is.
     send("STOP", &child);
     fs::write(&output, "another file").unwrap();
@@ -81,7 +81,7 @@ fn a_file_that_appears_during_writing_is_not_replaced() {
     assert_eq!(ended.status.code(), Some(1), "{message}");
     assert!(message.contains("appeared meanwhile") && message.contains("a-2.load"), "{message}");
     assert_eq!(fs::read_to_string(&output).unwrap(), "another file");
-    assert_eq!(names(folder.path()), ["a-2.load", "a.load"]);
+    assert_eq!(names(directory.path()), ["a-2.load", "a.load"]);
 }
 
 /// A small tmpfs that fills up soon; unmounted when dropped.
@@ -89,8 +89,8 @@ struct Small(Mount, #[allow(dead_code, reason = "removed after it was unmounted"
 
 impl Small {
     fn new() -> Self {
-        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-        Self(Mount::new(folder.path(), ["-t", "tmpfs", "-o", "size=64k", "tmpfs"]), folder)
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        Self(Mount::new(directory.path(), ["-t", "tmpfs", "-o", "size=64k", "tmpfs"]), directory)
     }
 }
 
@@ -112,17 +112,17 @@ fn device() -> Option<LoopDevice> {
 #[test]
 fn a_recording_stopped_at_its_start_leaves_no_hidden_file() {
     let Some(device) = device() else { return };
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let mut child = record(&device, &["--", "true"], &folder.path().join("a.load")).spawn().unwrap();
-    wait_for_output(folder.path());
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mut child = record(&device, &["--", "true"], &directory.path().join("a.load")).spawn().unwrap();
+    wait_for_output(directory.path());
     send("TERM", &child);
     // If the command ended first, the recording exists.
     let code = child.wait().unwrap().code();
     assert!(matches!(code, Some(0 | 143)), "{code:?}");
-    assert!(!names(folder.path()).iter().any(|name| name.ends_with(".partial")), "{:?}", names(folder.path()));
+    assert!(!names(directory.path()).iter().any(|name| name.ends_with(".partial")), "{:?}", names(directory.path()));
 }
 
-/// The rows in the only hidden file of a folder.
+/// The rows in the only hidden file of a directory.
 struct Kept {
     name: String,
     rows: usize,
@@ -130,10 +130,10 @@ struct Kept {
 }
 
 /// `None` while it is being extended.
-fn kept(folder: &Path) -> Option<Kept> {
-    let [name] = names(folder).try_into().unwrap();
+fn kept(directory: &Path) -> Option<Kept> {
+    let [name] = names(directory).try_into().unwrap();
     assert!(name.ends_with(".partial"), "{name}");
-    let (rows, complete) = rows_of(&folder.join(&name)).ok()?;
+    let (rows, complete) = rows_of(&directory.join(&name)).ok()?;
     Some(Kept { name, rows, complete })
 }
 
@@ -148,9 +148,9 @@ fn rows_of(load: &Path) -> iosonar_trace::Result<(usize, bool)> {
 }
 
 /// Waits until that many requests of a recording are in the hidden file.
-fn wait_for_rows(rows: usize, folder: &Path, child: &mut Child) {
-    wait_for_output(folder);
-    while kept(folder).is_none_or(|kept| kept.rows < rows) {
+fn wait_for_rows(rows: usize, directory: &Path, child: &mut Child) {
+    wait_for_output(directory);
+    while kept(directory).is_none_or(|kept| kept.rows < rows) {
         assert!(child.try_wait().unwrap().is_none(), "the recording ended");
         thread::sleep(Duration::from_millis(20));
     }
@@ -171,8 +171,8 @@ fn reads(device: &LoopDevice, few: u32, others: u32) -> String {
 fn a_recording_on_a_full_disk_fails_and_keeps_its_rows() {
     for name in ["a.load", "a.load.parquet"] {
         let Some(device) = device() else { return };
-        let (small, folder) = (Small::new(), tempfile::tempdir().unwrap());
-        let done: PathBuf = folder.path().join("done");
+        let (small, directory) = (Small::new(), tempfile::tempdir().unwrap());
+        let done: PathBuf = directory.path().join("done");
         let work = format!("{}; touch {}", reads(&device, 100, 30000), done.display());
         let mut command = record(&device, &["--", "sh", "-c", &work], &small.0.path().join(name));
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -192,32 +192,32 @@ fn a_recording_on_a_full_disk_fails_and_keeps_its_rows() {
 fn a_killed_recording_leaves_a_readable_file() {
     for name in ["a.load.zst", "a.load.parquet"] {
         let Some(device) = device() else { return };
-        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
         let work = reads(&device, 100, 1);
-        let mut command = record(&device, &["--", "sh", "-c", &work], &folder.path().join(name));
+        let mut command = record(&device, &["--", "sh", "-c", &work], &directory.path().join(name));
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        wait_for_rows(100, folder.path(), &mut child);
-        let hidden = folder.path().join(&names(folder.path())[0]);
+        wait_for_rows(100, directory.path(), &mut child);
+        let hidden = directory.path().join(&names(directory.path())[0]);
         let (code, message) = recover(&hidden);
         assert!(code == Some(1) && message.contains("still being written"), "{message}");
         child.kill().unwrap();
         child.wait().unwrap();
-        let kept = kept(folder.path()).expect("a readable file");
+        let kept = kept(directory.path()).expect("a readable file");
         assert_eq!((kept.rows, kept.complete), (100, false));
         let (code, message) = recover(&hidden);
         assert!(code == Some(0) && message.contains(": 100 requests"), "{message}");
-        assert_eq!(names(folder.path()), [name]);
+        assert_eq!(names(directory.path()), [name]);
     }
 }
 
 #[test]
 fn a_recording_that_fails_keeps_its_rows() {
     let Some(device) = device() else { return };
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let output = folder.path().join("a.load");
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let output = directory.path().join("a.load");
     let mut command = record(&device, &["--", "sh", "-c", &reads(&device, 100, 1)], &output);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    wait_for_rows(100, folder.path(), &mut child);
+    wait_for_rows(100, directory.path(), &mut child);
     // poll(2) fails if it gets more files than RLIMIT_NOFILE allows; here that is the wait for the ring.
     let allowed = Command::new("prlimit").args(["--nofile=0:0", "--pid", &child.id().to_string()]).status();
     assert!(allowed.unwrap().success());
@@ -228,14 +228,14 @@ fn a_recording_that_fails_keeps_its_rows() {
     let rest: String = message.collect();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
     assert!(rest.contains("has everything until then"), "{rest}");
-    assert_eq!(names(folder.path()), ["a.load"]);
+    assert_eq!(names(directory.path()), ["a.load"]);
     assert_eq!(rows_of(&output).unwrap().0, 100);
 }
 
 #[test]
 fn recover_refuses_other_files_and_names_the_right_ones() {
-    let folder = tempfile::tempdir().unwrap();
-    let other = folder.path().join("a.load");
+    let directory = tempfile::tempdir().unwrap();
+    let other = directory.path().join("a.load");
     fs::write(&other, "").unwrap();
     let (code, message) = recover(&other);
     assert!(code == Some(2) && message.contains("RESULT.journal") && message.contains(".partial"), "{message}");
@@ -247,9 +247,9 @@ fn an_output_on_another_file_system_is_refused_with_a_remedy() {
     if left_out(Need::Root) {
         return;
     }
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let other = Mount::new(folder.path().join("other"), ["-t", "tmpfs", "tmpfs"]);
-    let hidden = folder.path().join(".a.load.AbCdEf.partial");
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let other = Mount::new(directory.path().join("other"), ["-t", "tmpfs", "tmpfs"]);
+    let hidden = directory.path().join(".a.load.AbCdEf.partial");
     fs::write(&hidden, "0.000000000 ; 0 ; 8 ; R\n").unwrap();
     let output = other.path().join("a.load");
     let ran = Command::new(IOSONAR).arg("recover").arg(&hidden).arg("-o").arg(&output).output();
@@ -262,27 +262,28 @@ fn an_output_on_another_file_system_is_refused_with_a_remedy() {
 #[test]
 fn a_recording_that_ends_before_its_command_is_reported_at_once() {
     let Some(device) = device() else { return };
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let arguments = ["--duration", "0.1", "--", "sh", "-c", "read -r end; exit 7"];
-    let mut child = record(&device, &arguments, &folder.path().join("a.load")).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        record(&device, &arguments, &directory.path().join("a.load")).stdin(Stdio::piped()).spawn().unwrap();
     let mut message = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(message.any(|line| line.contains("recording ended after --duration")));
     assert!(message.any(|line| line.contains("a.load: ")), "the result is reported before the command ends");
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(7));
-    let text = fs::read_to_string(folder.path().join("a.load")).unwrap();
+    let text = fs::read_to_string(directory.path().join("a.load")).unwrap();
     assert!(text.starts_with("Recorded by iosonar: loop"), "{text}");
 }
 
 #[test]
 fn a_device_that_loses_its_medium_is_reported() {
     let Some(device) = device() else { return };
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let (path, backing) = (device.path().display(), device.backing_file().display());
     let work = format!("truncate -s 0 {backing} && losetup --set-capacity {path}");
     let when = ["no longer had a medium when the recording ended", "had no medium when the recording began"];
     for (name, when) in ["a.load", "b.load"].into_iter().zip(when) {
-        let output = record(&device, &["--", "sh", "-c", &work], &folder.path().join(name)).output().unwrap();
+        let output = record(&device, &["--", "sh", "-c", &work], &directory.path().join(name)).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{message}");
         assert!(message.contains(when), "{message}");

@@ -18,8 +18,8 @@ fn limit(run: Value, delay_reason: DelayReason, more: &[&str]) -> (bool, String,
 }
 
 fn limit_of(run: Value, rows: impl Iterator<Item = IoResult>, more: &[&str]) -> (bool, String, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.replay.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.replay.parquet");
     let run = serde_json::from_value(run).unwrap();
     let mut metadata = Metadata { run, ..Metadata::new(Kind::Replay, "test") };
     // Bad lines of the load.

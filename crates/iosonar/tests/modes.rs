@@ -185,20 +185,20 @@ fn calibration_needs_neither_load_nor_target() {
 #[test]
 fn a_killed_calibration_leaves_no_journal() {
     let bench = Bench::new();
-    let folder = bench.path("tmp");
-    std::fs::create_dir(&folder).unwrap();
+    let directory = bench.path("tmp");
+    std::fs::create_dir(&directory).unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_iosonar"));
-    command.args(["replay", "--calibrate", "--wait", "sleep"]).env("TMPDIR", &folder).stdout(Stdio::null());
+    command.args(["replay", "--calibrate", "--wait", "sleep"]).env("TMPDIR", &directory).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
     let has_one_open = |process: u32| {
         let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-        open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|file| file.starts_with(&folder))
+        open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|file| file.starts_with(&directory))
     };
     let worker = || process_tree(child.id()).into_iter().find(|process| has_one_open(*process));
     wait_until("its journal is open", || worker().is_some());
     run("kill", &["-KILL".as_ref(), worker().unwrap().to_string().as_ref()]);
     child.wait().unwrap();
-    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+    let left: Vec<_> = std::fs::read_dir(&directory).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }
 

@@ -260,8 +260,8 @@ fn the_error_does_not_suggest_a_file_below_dev() {
         let ran = wipe(Path::new(target), &[]).refused(&["no such device", "lsblk"]);
         assert!(!ran.stderr.contains("fallocate"), "{}", ran.stderr);
     }
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let target = folder.path().join("nowhere.img");
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let target = directory.path().join("nowhere.img");
     replay(&bench, &target, &[]).refused(&["no such device or file", &format!("fallocate -l 1G {}", target.display())]);
     // Nor for a device without a medium.
     if Path::new("/dev/loop7").exists() && !Path::new("/sys/block/loop7/loop").exists() {

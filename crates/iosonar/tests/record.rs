@@ -147,8 +147,8 @@ fn at_level_d_requests_are_those_of_the_kernels_tracepoint() {
     // A file system submits requests of many kinds, from several processes.
     run("mkfs.ext4", &["-q", &device.path().to_string_lossy()]);
     {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mount = Mount::new(folder.path(), [device.path()]);
+        let directory = tempfile::tempdir().expect("a directory");
+        let mount = Mount::new(directory.path(), [device.path()]);
         for i in 0..20 {
             fs::write(mount.path().join(format!("file{i}")), vec![i as u8; 50_000 * (i + 1)]).unwrap();
         }
@@ -265,8 +265,8 @@ fn an_output_on_a_recorded_disk_is_refused() {
     let device = LoopDevice::new(64 * MIB);
     let disk = device.path().to_string_lossy().into_owned();
     run("mkfs.ext4", &["-q", &disk]);
-    let folder = tempfile::tempdir().expect("a folder");
-    let mount = Mount::new(folder.path(), [device.path()]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let mount = Mount::new(directory.path(), [device.path()]);
     let output = mount.path().join("own.load.parquet");
     let refused = iosonar(&["record", "--device", &disk, "--duration", "1", "--output", &output.to_string_lossy()]);
     assert_eq!(refused.status.code(), Some(1));
@@ -281,9 +281,9 @@ fn the_exit_code_is_that_of_the_command() {
         return;
     }
     let device = LoopDevice::new(16 * MIB);
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let code = |name: &str, command: &str| {
-        let output = folder.path().join(name).to_string_lossy().into_owned();
+        let output = directory.path().join(name).to_string_lossy().into_owned();
         let device = device.path().to_string_lossy();
         iosonar(&["record", "--device", &device, "--output", &output, "--", "sh", "-c", command]).status.code()
     };
@@ -291,7 +291,7 @@ fn the_exit_code_is_that_of_the_command() {
     assert_eq!(code("b.load", "exit 7"), Some(7));
     assert_eq!(code("c.load", "kill -TERM $$"), Some(128 + 15));
     assert_eq!(code("a.load", "exit 0"), Some(1), "a recording is not overwritten");
-    assert!(folder.path().join("b.load").exists(), "a command that fails is recorded as well");
+    assert!(directory.path().join("b.load").exists(), "a command that fails is recorded as well");
 }
 
 #[test]
@@ -300,13 +300,13 @@ fn the_end_of_the_command_is_seen_even_with_sigchld_ignored() {
         return;
     }
     let device = LoopDevice::new(16 * MIB);
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let output = Command::new("timeout")
         .args(["--kill-after", "1", "60", "env", "--ignore-signal=CHLD"])
         .args([env!("CARGO_BIN_EXE_iosonar"), "record", "--device"])
         .arg(device.path())
         .arg("--output")
-        .arg(folder.path().join("a.load"))
+        .arg(directory.path().join("a.load"))
         .args(["--", "sh", "-c", "exit 7"])
         .output()
         .unwrap();
@@ -319,8 +319,8 @@ fn ctrl_c_ends_the_recording_and_keeps_all_of_it() {
         return;
     }
     let device = LoopDevice::new(16 * MIB);
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let output = folder.path().join("a.load");
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let output = directory.path().join("a.load");
     iosonar_testing::default_signals();
     let mut child = Command::new(env!("CARGO_BIN_EXE_iosonar"))
         .args(["record", "--device"])
@@ -359,8 +359,8 @@ fn sigterm_ends_the_command_and_keeps_the_recording() {
         return;
     }
     let device = LoopDevice::new(16 * MIB);
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let (output, started) = (folder.path().join("a.load"), folder.path().join("started"));
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let (output, started) = (directory.path().join("a.load"), directory.path().join("started"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_iosonar"))
         .args(["record", "--device"])
         .arg(device.path())
@@ -420,8 +420,8 @@ fn events_in_the_ring_at_the_end_are_recorded() {
 
 #[test]
 fn a_path_that_is_no_block_device_is_refused_with_a_remedy() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("image");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("image");
     fs::write(&file, "").unwrap();
     let refused = iosonar(&["record", "--device", &file.to_string_lossy(), "--duration", "1"]);
     assert_eq!(refused.status.code(), Some(1));

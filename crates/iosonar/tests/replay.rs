@@ -92,8 +92,8 @@ fn writes_reach_the_target_and_nothing_else_changes() {
 
 /// The size after compression by iosonar, which compresses text by the file's name.
 fn zstd_size(bytes: &[u8]) -> usize {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("data");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("data");
     fs::write(&file, bytes).unwrap();
     let output = std::process::Command::new("gzip").arg("-9c").arg(&file).output().unwrap();
     assert!(output.status.success());
@@ -551,7 +551,7 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("text")
 }
 
-/// Replaces numbers that differ from run to run, and names of folders.
+/// Replaces numbers that differ from run to run, and names of directories.
 fn masked(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -588,8 +588,8 @@ fn masked(text: &str) -> String {
         }
         out.push('\n');
     }
-    let folder = out.split('/').find(|part| part.starts_with(".tmp")).map(str::to_owned);
-    let out = folder.map_or(out.clone(), |folder| out.replace(&format!("/dev/shm/{folder}/"), ""));
+    let directory = out.split('/').find(|part| part.starts_with(".tmp")).map(str::to_owned);
+    let out = directory.map_or(out.clone(), |directory| out.replace(&format!("/dev/shm/{directory}/"), ""));
     // Units change with the numbers.
     ["ms", "µs", "ns"].iter().fold(out, |out, unit| out.replace(&format!("# {unit}"), "# s"))
 }

@@ -104,7 +104,7 @@ fn the_backing_file_of_a_loop_device_is_refused() {
     let (bench, device) = (bench(), LoopDevice::new(16 * MIB));
     let behind = format!("attached to {}", device.path().display());
     assert_refused(&bench, device.backing_file(), &[&behind]);
-    // By another name: in the same folder, so that a hard link is possible.
+    // By another name: in the same directory, so that a hard link is possible.
     let hard = device.backing_file().with_extension("hard");
     fs::hard_link(device.backing_file(), &hard).unwrap();
     let _undo = Undo("rm", vec![hard.clone()]);
@@ -210,9 +210,9 @@ fn a_file_with_a_file_system_is_overwritten_only_with_force() {
 fn unusable_targets_are_refused_with_a_remedy() {
     let bench = bench();
     assert_refused(&bench, &bench.path("nowhere"), &["no such device", "lsblk"]);
-    let folder = bench.path("folder");
-    fs::create_dir(&folder).unwrap();
-    assert_refused(&bench, &folder, &["neither a block device nor a regular file"]);
+    let directory = bench.path("directory");
+    fs::create_dir(&directory).unwrap();
+    assert_refused(&bench, &directory, &["neither a block device nor a regular file"]);
     assert_refused(&bench, Path::new("/dev/null"), &["neither a block device nor a regular file"]);
     let empty = bench.text("empty", "");
     assert_refused(&bench, &empty, &["too small for a block"]);
@@ -284,15 +284,15 @@ fn an_output_that_cannot_be_written_is_refused_before_the_run() {
     for (output, word) in [
         ("r.sheet", "must end in"),
         ("-", "must end in"),
-        ("no/such/r.replay.gz", "folder no/such does not exist"),
+        ("no/such/r.replay.gz", "directory no/such does not exist"),
         ("r.csv", "must end in"),
     ] {
         bench.replay(&bench.path("a.load"), &target, &["--output", output]).refused(&[word]);
         assert_eq!(bench.names(), names);
     }
-    fs::create_dir(bench.path("folder.replay")).unwrap();
+    fs::create_dir(bench.path("directory.replay")).unwrap();
     bench
-        .replay(&bench.path("a.load"), &target, &["--output", "folder.replay", "--overwrite"])
+        .replay(&bench.path("a.load"), &target, &["--output", "directory.replay", "--overwrite"])
         .refused(&["not a regular file"]);
 
     // The journal's name is shorter than the hidden name of an unfinished result.

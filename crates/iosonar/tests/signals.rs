@@ -21,8 +21,8 @@ fn ignoring(signals: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("trap '' {signals}; exec \"$@\""), "sh"]).arg(command.get_program());
     shell.args(command.get_args());
-    if let Some(folder) = command.get_current_dir() {
-        shell.current_dir(folder);
+    if let Some(directory) = command.get_current_dir() {
+        shell.current_dir(directory);
     }
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     shell
@@ -126,7 +126,7 @@ struct MountedFile {
     target: PathBuf,
     mount: PathBuf,
     _mounted: Mount,
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     _device: LoopDevice,
 }
 
@@ -134,12 +134,12 @@ impl MountedFile {
     fn new() -> Self {
         let device = LoopDevice::new(64 * MIB);
         run("mkfs.ext4", &["-q".as_ref(), device.path().as_ref()]);
-        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-        let mounted = Mount::new(folder.path(), [device.path().to_str().unwrap()]);
-        let target = folder.path().join("target");
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let mounted = Mount::new(directory.path(), [device.path().to_str().unwrap()]);
+        let target = directory.path().join("target");
         fs::write(&target, vec![7; 8 << 20]).unwrap();
         run("sync", &[]);
-        Self { target, mount: folder.path().to_owned(), _mounted: mounted, _folder: folder, _device: device }
+        Self { target, mount: directory.path().to_owned(), _mounted: mounted, _directory: directory, _device: device }
     }
 }
 

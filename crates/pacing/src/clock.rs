@@ -158,8 +158,8 @@ mod tests {
         assert_eq!(clock.now(), Nanos(999_999_999_995));
     }
 
-    fn sources(folder: &Path) -> Vec<PathBuf> {
-        let inside = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    fn sources(directory: &Path) -> Vec<PathBuf> {
+        let inside = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
         inside.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
     }
 

@@ -24,7 +24,7 @@ pub struct BackingDisks {
 }
 
 impl BackingDisks {
-    /// The disks below a file or folder.
+    /// The disks below a file or directory.
     ///
     /// # Errors
     /// If the path cannot be examined.
@@ -39,8 +39,8 @@ impl BackingDisks {
             return Ok(());
         }
         let number = DeviceNumber::from_status(fs::metadata(path)?.dev());
-        if let Some(folder) = number.sysfs_folder() {
-            self.add_device(&folder, depth);
+        if let Some(directory) = number.sysfs_directory() {
+            self.add_device(&directory, depth);
             return Ok(());
         }
         // Some file systems (btrfs, overlay) report device numbers of their own; the mount table names the device.
@@ -49,16 +49,16 @@ impl BackingDisks {
         let mut is_known = DISKLESS.contains(&mount.kind);
         if let Ok(status) = fs::metadata(mount.source)
             && status.file_type().is_block_device()
-            && let Some(folder) = DeviceNumber::from_status(status.rdev()).sysfs_folder()
+            && let Some(directory) = DeviceNumber::from_status(status.rdev()).sysfs_directory()
         {
             is_known = true;
-            self.add_device(&folder, depth);
-            for folder in btrfs_members(Path::new("/sys/fs/btrfs"), &folder) {
-                self.add_device(&folder, depth);
+            self.add_device(&directory, depth);
+            for directory in btrfs_members(Path::new("/sys/fs/btrfs"), &directory) {
+                self.add_device(&directory, depth);
             }
         }
         if let Some(upper) = mount.options.split(',').find_map(|option| option.strip_prefix("upperdir=")) {
-            // The upper folder may be invisible from inside a container.
+            // The upper directory may be invisible from inside a container.
             is_known |= self.add_below_file(Path::new(upper), depth + 1).is_ok();
         }
         if !is_known {
@@ -67,9 +67,9 @@ impl BackingDisks {
         Ok(())
     }
 
-    fn add_device(&mut self, folder: &Path, depth: u32) {
-        let is_partition = folder.join("partition").exists();
-        let disk = if is_partition { folder.parent().unwrap_or(folder) } else { folder };
+    fn add_device(&mut self, directory: &Path, depth: u32) {
+        let is_partition = directory.join("partition").exists();
+        let disk = if is_partition { directory.parent().unwrap_or(directory) } else { directory };
         if !self.seen.insert(disk.to_owned()) {
             return;
         }
@@ -82,19 +82,19 @@ impl BackingDisks {
         }
         self.names.push(name);
         for slave in fs::read_dir(disk.join("slaves")).into_iter().flatten().flatten() {
-            if let Ok(folder) = fs::canonicalize(slave.path()) {
-                self.add_device(&folder, depth);
+            if let Ok(directory) = fs::canonicalize(slave.path()) {
+                self.add_device(&directory, depth);
             }
         }
     }
 }
 
 /// All devices of the btrfs file system that this device belongs to; the mount table names only one of them.
-fn btrfs_members(file_systems: &Path, folder: &Path) -> Vec<PathBuf> {
-    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+fn btrfs_members(file_systems: &Path, directory: &Path) -> Vec<PathBuf> {
+    let entries = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     entries(file_systems)
         .map(|one| entries(&one.join("devices")).filter_map(|link| fs::canonicalize(link).ok()).collect())
-        .find(|devices: &Vec<PathBuf>| devices.iter().any(|device| device == folder))
+        .find(|devices: &Vec<PathBuf>| devices.iter().any(|device| device == directory))
         .unwrap_or_default()
 }
 
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn all_devices_of_a_btrfs_are_listed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().canonicalize().unwrap().join(name);
         for name in ["sda", "sdb", "sdc", "btrfs/one/devices", "btrfs/two/devices"] {
             fs::create_dir_all(path(name)).unwrap();
         }
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_loop_device_whose_file_was_deleted_may_be_on_any_disk() {
-        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-        let (disk, file) = (folder.path().join("loop7"), folder.path().join("file"));
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let (disk, file) = (directory.path().join("loop7"), directory.path().join("file"));
         fs::create_dir_all(disk.join("loop")).unwrap();
         fs::write(&file, "").unwrap();
         let below = |backing: &str| {
@@ -176,6 +176,6 @@ mod tests {
     #[test]
     fn a_file_in_memory_is_on_no_disk() {
         assert_eq!(BackingDisks::of(Path::new("/proc")).unwrap().names, Vec::<String>::new());
-        assert!(BackingDisks::of(Path::new("/no/such/folder")).is_err());
+        assert!(BackingDisks::of(Path::new("/no/such/directory")).is_err());
     }
 }

@@ -56,27 +56,27 @@ impl BlockDevice {
             return Err(Error::device(path, not_a_device(path, &status)));
         }
         let number = DeviceNumber::from_status(status.rdev());
-        let folder = number
-            .sysfs_folder()
+        let directory = number
+            .sysfs_directory()
             .ok_or_else(|| Error::device(path, format!("the kernel has no device {number}; was it removed?")))?;
-        Self::from_sysfs(number, &folder)
-            .ok_or_else(|| Error::device(path, format!("{} has no description of it", folder.display())))
+        Self::from_sysfs(number, &directory)
+            .ok_or_else(|| Error::device(path, format!("{} has no description of it", directory.display())))
     }
 
-    fn from_sysfs(number: DeviceNumber, folder: &Path) -> Option<Self> {
-        let is_partition = folder.join("partition").exists();
-        let disk_folder = if is_partition { folder.parent()? } else { folder };
+    fn from_sysfs(number: DeviceNumber, directory: &Path) -> Option<Self> {
+        let is_partition = directory.join("partition").exists();
+        let disk_directory = if is_partition { directory.parent()? } else { directory };
         let partition = match is_partition {
-            true => Some(Partition { number, first: Sector(read_number(&folder.join("start"))?) }),
+            true => Some(Partition { number, first: Sector(read_number(&directory.join("start"))?) }),
             false => None,
         };
         Some(Self {
-            name: name_of(folder),
-            sectors: Sectors(read_number(&folder.join("size"))?),
-            disk: DeviceNumber::parse(&fs::read_to_string(disk_folder.join("dev")).ok()?)?,
-            disk_name: name_of(disk_folder),
+            name: name_of(directory),
+            sectors: Sectors(read_number(&directory.join("size"))?),
+            disk: DeviceNumber::parse(&fs::read_to_string(disk_directory.join("dev")).ok()?)?,
+            disk_name: name_of(disk_directory),
             partition,
-            layer: if disk_folder.join("mq").is_dir() { Layer::Requests } else { Layer::Bios },
+            layer: if disk_directory.join("mq").is_dir() { Layer::Requests } else { Layer::Bios },
         })
     }
 
@@ -87,9 +87,9 @@ impl BlockDevice {
             return Some(format!("{name} had no medium when the recording began: its size was 0"));
         }
         let number = self.partition.map_or(self.disk, |partition| partition.number);
-        match number.sysfs_folder() {
+        match number.sysfs_directory() {
             None => Some(format!("{name} had been removed when the recording ended")),
-            Some(folder) if read_number(&folder.join("size")) == Some(0) => {
+            Some(directory) if read_number(&directory.join("size")) == Some(0) => {
                 Some(format!("{name} no longer had a medium when the recording ended: its size was 0"))
             }
             Some(_) => None,
@@ -124,9 +124,9 @@ pub fn refuse_overlaps(devices: &[BlockDevice]) -> Result<()> {
     Ok(())
 }
 
-fn name_of(folder: &Path) -> String {
+fn name_of(directory: &Path) -> String {
     // In sysfs a slash in a device's name is written as an exclamation mark.
-    folder.file_name().unwrap_or_default().to_string_lossy().replace('!', "/")
+    directory.file_name().unwrap_or_default().to_string_lossy().replace('!', "/")
 }
 
 fn read_number(file: &Path) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Device numbers of block devices, and their folders in sysfs.
+//! Device numbers of block devices, and their directories in sysfs.
 
 use std::fmt;
 use std::fs;
@@ -28,8 +28,8 @@ impl DeviceNumber {
         self.major << 20 | self.minor
     }
 
-    /// The device's folder in sysfs. `None` for a file system without a block device.
-    pub fn sysfs_folder(self) -> Option<PathBuf> {
+    /// The device's directory in sysfs. `None` for a file system without a block device.
+    pub fn sysfs_directory(self) -> Option<PathBuf> {
         fs::canonicalize(format!("/sys/dev/block/{self}")).ok()
     }
 }

@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 /// disks below the output cannot be determined.
 ///
 /// # Errors
-/// If the output is on the disk of one of the devices, or its folder cannot be examined.
+/// If the output is on the disk of one of the devices, or its directory cannot be examined.
 pub fn refuse_output_on(devices: &[BlockDevice], output: &Path) -> Result<Option<String>> {
     if output == Path::new("-") {
         return Ok(None);
     }
-    let place = if output.exists() { output } else { folder_of(output) };
+    let place = if output.exists() { output } else { directory_of(output) };
     let below = BackingDisks::of(place).map_err(|e| Error::system(place.display().to_string(), e))?;
     if let Some(device) = devices.iter().find(|device| below.names.contains(&device.disk_name)) {
         let (output, disk, name) = (output.to_owned(), device.disk_name.clone(), device.name.clone());
@@ -33,8 +33,8 @@ pub fn refuse_output_on(devices: &[BlockDevice], output: &Path) -> Result<Option
     }))
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

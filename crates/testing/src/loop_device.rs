@@ -29,8 +29,9 @@ impl LoopDevice {
     /// If it cannot be set up.
     #[must_use]
     pub fn with_block_size(bytes: u64, block_bytes: u32) -> Self {
-        let folder = if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };
-        let file = tempfile::Builder::new().prefix("iosonar-loop-").tempfile_in(folder).expect("a file for the device");
+        let directory = if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };
+        let file =
+            tempfile::Builder::new().prefix("iosonar-loop-").tempfile_in(directory).expect("a file for the device");
         file.as_file().set_len(bytes).expect("its length");
         let output = Command::new("losetup")
             .args(["--find", "--show", "--partscan", "--direct-io=on", "--sector-size", &block_bytes.to_string()])

@@ -21,7 +21,7 @@ impl Mount {
     #[must_use]
     pub fn new<A: AsRef<OsStr>>(place: impl Into<PathBuf>, arguments: impl IntoIterator<Item = A>) -> Self {
         let place = place.into();
-        fs::create_dir_all(&place).expect("a folder to mount at");
+        fs::create_dir_all(&place).expect("a directory to mount at");
         let output = Command::new("mount").args(arguments).arg(&place).output().expect("mount runs");
         assert!(output.status.success(), "mount: {}", String::from_utf8_lossy(&output.stderr));
         Self(place)

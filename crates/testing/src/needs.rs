@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Names the requirements that the machine does not meet, for example `root,loop`.
 const WITHOUT: &str = "IOSONAR_WITHOUT";
 
-/// The folder of the natural loads, for tests behind the feature `acceptance`.
+/// The directory of the natural loads, for tests behind the feature `acceptance`.
 const LOADS: &str = "IOSONAR_LOADS";
 
 /// A requirement of a test beyond a file system.
@@ -65,15 +65,15 @@ pub fn left_out(need: Need) -> bool {
     excused
 }
 
-/// The folder of the natural loads.
+/// The directory of the natural loads.
 ///
 /// # Panics
 /// If `IOSONAR_LOADS` does not name it.
 #[must_use]
 pub fn loads() -> PathBuf {
     match env::var_os(LOADS) {
-        Some(folder) => PathBuf::from(folder),
-        None => panic!("{LOADS} must name the folder of the natural loads: run `make acceptance LOADS=DIR`"),
+        Some(directory) => PathBuf::from(directory),
+        None => panic!("{LOADS} must name the directory of the natural loads: run `make acceptance LOADS=DIR`"),
     }
 }
 

@@ -46,7 +46,7 @@ pub fn open_load(path: &Path) -> Result<Box<dyn Reader<Request>>> {
 /// Converts a run into the load that it replayed; see [`open_load`].
 ///
 /// # Errors
-/// If the run cannot be read, or the folder for temporary files is full.
+/// If the run cannot be read, or the directory for temporary files is full.
 pub fn into_load(opened: Opened) -> Result<Box<dyn Reader<Request>>> {
     match opened {
         Opened::Load(load) => Ok(load),

@@ -123,8 +123,8 @@ fn every_version_is_read() {
 
 #[test]
 fn a_run_of_version_1_is_written_as_the_newest_version() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("new.replay.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new.replay.parquet");
     let Opened::Run(mut run) = iosonar_trace::open(&file(1, "replay")).unwrap() else { panic!("not a run") };
     let mut writer = iosonar_trace::create_run(&path, run.metadata()).unwrap();
     while let Some(row) = run.next().unwrap() {

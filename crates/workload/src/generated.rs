@@ -129,7 +129,7 @@ pub struct Generated {
 }
 
 /// The most requests of a generated load: a hundred gigabytes and more.
-pub(crate) const MOST_REQUESTS: f64 = 1e10;
+pub(crate) const MAX_REQUESTS: f64 = 1e10;
 /// After so many requests it is known how many there will be.
 pub(crate) const KNOWN_AFTER: u64 = 1 << 20;
 
@@ -144,7 +144,7 @@ pub(crate) fn check_length(requests: u64, at: Nanos, until: Nanos) -> Result<()>
 
 /// Refuses so many requests of a load or a run.
 pub(crate) fn refuse_many(what: &str, expected: f64) -> std::result::Result<(), String> {
-    if expected <= MOST_REQUESTS {
+    if expected <= MAX_REQUESTS {
         return Ok(());
     }
     let count = iosonar_trace::human::count(expected.min(1e18) as u64);
@@ -157,7 +157,7 @@ pub(crate) fn refuse_many(what: &str, expected: f64) -> std::result::Result<(), 
 pub(crate) fn expected(arrivals: &mut dyn Arrivals, until: Nanos) -> f64 {
     let mut rng = Rng::new(0, 1);
     // When so many requests must have come, if there are too many in all.
-    let known_at = until.0 as f64 / MOST_REQUESTS * KNOWN_AFTER as f64;
+    let known_at = until.0 as f64 / MAX_REQUESTS * KNOWN_AFTER as f64;
     let mut at = Nanos::ZERO;
     for number in 0..KNOWN_AFTER {
         at = arrivals.next(&mut rng);
@@ -181,7 +181,7 @@ impl Reader<Request> for Generated {
             self.recipe.requests = Some(self.metadata.counts.requests);
             return Ok(None);
         }
-        let is_long = self.recipe.requests.is_none_or(|requests| requests as f64 > MOST_REQUESTS);
+        let is_long = self.recipe.requests.is_none_or(|requests| requests as f64 > MAX_REQUESTS);
         if is_long && self.metadata.counts.requests == KNOWN_AFTER {
             check_length(self.metadata.counts.requests, at, self.recipe.duration)?;
         }

@@ -16,7 +16,7 @@ SHORT_S = 60.0
 """Shorter runs end before most devices are steady."""
 
 MIN_FREE_BYTES = 2 << 30
-"""Free space of a temporary folder below which a result may not fit: 30 million requests take about 2 GiB."""
+"""Free space of a temporary directory below which a result may not fit: 30 million requests take about 2 GiB."""
 
 MAX_LISTED = 4
 
@@ -66,7 +66,7 @@ class PlannedLeaf:
     earlier: Sequence[EarlierLeaf] = ()
     """Other leaves that were started before, and the earlier attempts of this one."""
     free_bytes: Mapping[str, int] = field(default_factory=dict)
-    """The free space of the temporary folder of each host."""
+    """The free space of the temporary directory of each host."""
 
 
 def before(leaf: PlannedLeaf) -> list[str]:
@@ -192,7 +192,7 @@ def _space(leaf: PlannedLeaf) -> Iterator[str]:
     for host, free in sorted(leaf.free_bytes.items()):
         if free < MIN_FREE_BYTES:
             yield (
-                f"{plain(host)}: only {free / 2**30:.1f} GiB are free in the temporary folder, and results may not "
+                f"{plain(host)}: only {free / 2**30:.1f} GiB are free in the temporary directory, and results may not "
                 "fit; set TMPDIR to a larger one"
             )
 

@@ -12,7 +12,7 @@ from iosonar.errors import UsageError, UserError
 from iosonar.text import plain
 
 BASE = Path(__file__).parent
-"""The installation's own folder, `base_dir` in confs."""
+"""The installation's own directory, `base_dir` in confs."""
 
 MODULES = BASE / "modules"
 PARENTS = 20
@@ -59,15 +59,15 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
             absent.append(module)
     for name, value in overrides:
         shell.set_scalar(name, value)
-    shell.cd(leaf.folder)
+    shell.cd(leaf.directory)
     own = _load_user_modules(shell, leaf)
     if not leaf.path:
         note("started inside a leaf: only the defaults apply")
     for name in leaf.path:
-        conf = find(f"{name}.conf", leaf.folder)
+        conf = find(f"{name}.conf", leaf.directory)
         if conf is None:
             raise UserError(
-                f"no {name}.conf in {leaf.folder} or its parents: each directory needs a conf, which may be empty"
+                f"no {name}.conf in {leaf.directory} or its parents: each directory needs a conf, which may be empty"
             )
         _source(shell, conf)
     for module in absent:
@@ -79,37 +79,37 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
             shell.set_scalar(f"enable_{module}", "0")
 
 
-def modules_of(folder: Path) -> list[tuple[str, Path]]:
-    """The modules in a folder, by their numbers: names and files."""
-    found = ((_MODULE.fullmatch(path.name), path) for path in sorted(folder.glob("*.sh")))
+def modules_of(directory: Path) -> list[tuple[str, Path]]:
+    """The modules in a directory, by their numbers: names and files."""
+    found = ((_MODULE.fullmatch(path.name), path) for path in sorted(directory.glob("*.sh")))
     return [(match["name"], path) for match, path in found if match]
 
 
 def find(name: str, start: Path) -> Path | None:
     """The file of this name in a directory or one of its parents."""
     start = start.absolute()
-    for folder in (start, *list(start.parents)[:PARENTS]):
-        if (folder / name).is_file():
-            return folder / name
+    for directory in (start, *list(start.parents)[:PARENTS]):
+        if (directory / name).is_file():
+            return directory / name
     return None
 
 
 def _load_user_modules(shell: Shell, leaf: Leaf) -> set[str]:
     """Sources the user's modules, and returns their names."""
-    conf = find("user_modules.conf", leaf.folder)
+    conf = find("user_modules.conf", leaf.directory)
     if conf is None:
         return set()
     _source(shell, conf)
-    folder = shell.scalar("user_module_dir")
-    if not folder:
+    directory = shell.scalar("user_module_dir")
+    if not directory:
         return set()
     # An absolute path replaces what is before it.
-    path = next((start / folder for start in (conf.parent, leaf.folder) if (start / folder).is_dir()), None)
+    path = next((start / directory for start in (conf.parent, leaf.directory) if (start / directory).is_dir()), None)
     if path is None:
-        raise UserError(f"{conf}: user_module_dir: no directory {conf.parent / folder}")
+        raise UserError(f"{conf}: user_module_dir: no directory {conf.parent / directory}")
     found = modules_of(path)
     for module, file in found:
-        default = find(f"default-{module}.conf", leaf.folder)
+        default = find(f"default-{module}.conf", leaf.directory)
         if default is not None:
             _source(shell, default)
         _source(shell, file)

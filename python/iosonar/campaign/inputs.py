@@ -35,14 +35,14 @@ def words(text: str) -> list[str]:
         raise UserError(f"{plain(text)} expands to more than {_MOST_NAMES} names") from error
 
 
-def find(text: str, folders: Sequence[Path], *, fetch: bool = True) -> list[Path]:
-    """The input files of `input_file_list`. Patterns are relative to the first of the folders that has a match.
+def find(text: str, directories: Sequence[Path], *, fetch: bool = True) -> list[Path]:
+    """The input files of `input_file_list`. Patterns are relative to the first of the directories that has a match.
 
     Without `fetch`, an address that was not fetched yet stands for its files: see `shown`.
     """
     found: list[Path] = []
     for word in words(text):
-        files = (_fetched(word) if fetch else [_known(word)]) if _ADDRESS.match(word) else _local(word, folders)
+        files = (_fetched(word) if fetch else [_known(word)]) if _ADDRESS.match(word) else _local(word, directories)
         if not files:
             raise UserError(f"input_file_list: no file {plain(word)}")
         found += files
@@ -60,12 +60,12 @@ def _known(address: str) -> Path:
     return Path(address) if has_pattern or not (file := _cached(address)).is_file() else file
 
 
-def _local(pattern: str, folders: Iterable[Path]) -> list[Path]:
-    for folder in folders:
+def _local(pattern: str, directories: Iterable[Path]) -> list[Path]:
+    for directory in directories:
         # The pattern may be absolute, and `..` keeps its place.
-        if (folder / pattern).is_file():
-            return [folder / pattern]
-        found = [folder / name for name in sorted(glob.glob(pattern, root_dir=folder))]  # noqa: PTH207
+        if (directory / pattern).is_file():
+            return [directory / pattern]
+        found = [directory / name for name in sorted(glob.glob(pattern, root_dir=directory))]  # noqa: PTH207
         files = [path for path in found if path.is_file()]
         if files:
             return files
@@ -84,21 +84,21 @@ def _fetched(address: str) -> list[Path]:
 def _cached(address: str) -> Path:
     """Where the file of an address is kept."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "iosonar" / "loads"
-    folder = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
+    directory = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
     try:
         name = urllib.parse.unquote(urllib.parse.urlsplit(address).path.rpartition("/")[2])
     except ValueError as error:
         raise UserError(f"cannot fetch {plain(address)}: {error}") from error
-    return folder / (re.sub(r"[/\0]", "_", name).lstrip(".") or "load")
+    return directory / (re.sub(r"[/\0]", "_", name).lstrip(".") or "load")
 
 
 def _fetch(address: str) -> Path:
     target = _cached(address)
     if target.is_file():
         return target
-    folder = target.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f".{os.getpid()}.unfinished"
+    directory = target.parent
+    directory.mkdir(parents=True, exist_ok=True)
+    unfinished = directory / f".{os.getpid()}.unfinished"
     try:
         with _open(address) as source, unfinished.open("wb") as file:
             for piece in _pieces(source, address):

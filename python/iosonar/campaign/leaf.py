@@ -47,7 +47,7 @@ class Surroundings:
     overrides: Sequence[tuple[str, str]]
     events: Events
     environment: dict[str, str]
-    folder: Path
+    directory: Path
     """Where the campaign keeps what it needs while it runs."""
 
 
@@ -65,7 +65,7 @@ class LeafRun:
     def __init__(self, leaf: Leaf, around: Surroundings):
         self.leaf = leaf
         self.around = around
-        self._attempts = _earlier(leaf.folder)
+        self._attempts = _earlier(leaf.directory)
         attempt = max((known.attempt for known in self._attempts), default=0) + 1
         self.state = state.LeafState(leaf.name, "running", attempt=attempt, started=time.time(), path=list(leaf.path))
         self._log: BinaryIO | None = None
@@ -80,22 +80,22 @@ class LeafRun:
         self._undo_ids: set[str] = set()
         self.not_undone: list[str] = []
         """Changes that could not be undone; the undo journal still has them."""
-        self._loads = Loads(around.folder / "loads")
+        self._loads = Loads(around.directory / "loads")
         self._replays: Replays | None = None
         self._instances: list[plan.Instance] = []
         self._options: list[str] = []
-        self._folders = [leaf.folder, leaf.top]
+        self._directories = [leaf.directory, leaf.top]
         self._inputs: list[str] = []
         """What `input_file` was set to."""
 
     def run(self) -> state.LeafState:
-        """Runs all phases; returns the leaf's state, which is also in its folder.
+        """Runs all phases; returns the leaf's state, which is also in its directory.
 
         Raises KeyboardInterrupt after the teardown, if that ended the leaf.
         """
         self._save()
         interrupted = False
-        with (self.leaf.folder / LOG).open("ab") as self._log:
+        with (self.leaf.directory / LOG).open("ab") as self._log:
             self._write_log(f"=== {plain(self.leaf.name)}, attempt {self.state.attempt}, {time.ctime()}\n".encode())
             try:
                 self._run_in_shell()
@@ -132,7 +132,7 @@ class LeafRun:
                         self._plan_results()
                 self._finish_results()
             except BaseException:
-                keep_partial_results(self.leaf.folder, self.state.attempt)
+                keep_partial_results(self.leaf.directory, self.state.attempt)
                 raise
             finally:
                 self._tear_down()
@@ -146,7 +146,7 @@ class LeafRun:
         self._say_errors()
 
     def _open_shell(self) -> Shell:
-        return Shell(self.leaf.top, self._print, self._answer, self.around.environment, self.around.folder)
+        return Shell(self.leaf.top, self._print, self._answer, self.around.environment, self.around.directory)
 
     def _phase(self, phase: str) -> None:
         assert self._shell
@@ -254,7 +254,7 @@ class LeafRun:
     def _on_main_setup(self) -> None:
         assert self._shell
         self._replays = Replays(
-            self.leaf.folder,
+            self.leaf.directory,
             self.around.hosts,
             self._instances,
             self._options,
@@ -291,7 +291,7 @@ class LeafRun:
             self._replays.sample_devices()
             for text in samples.changes(self.leaf.top, self.leaf.name, self._replays.states):
                 self._note(text)
-        with Watch(self.leaf.name, self._instances, self.around.events, self.around.folder) as watch:
+        with Watch(self.leaf.name, self._instances, self.around.events, self.around.directory) as watch:
             self._watch = watch
             try:
                 self._replays.run(plan.number(self._shell, "start_grace", 15.0), watch)
@@ -346,7 +346,7 @@ class LeafRun:
         self._shell.set("input_file", [])
         # Errors are raised after all functions of prepare, which may change what is wrong.
         with contextlib.suppress(UserError):
-            self._set_files(plan.instances(self._shell, self._folders, fetch=not local_only))
+            self._set_files(plan.instances(self._shell, self._directories, fetch=not local_only))
 
     def _set_files(self, instances: Sequence[plan.Instance]) -> None:
         assert self._shell
@@ -356,7 +356,7 @@ class LeafRun:
 
     def _plan(self, *, fetch: bool = True) -> tuple[list[plan.Instance], list[str]]:
         assert self._shell
-        self._instances = plan.instances(self._shell, self._folders, self._inputs, fetch=fetch)
+        self._instances = plan.instances(self._shell, self._directories, self._inputs, fetch=fetch)
         self._options = plan.options(self._shell, self._note)
         return self._instances, self._options
 
@@ -376,7 +376,7 @@ class LeafRun:
             raise LeafFailedError("main_run did not run: it is missing in run_list")
         self.state.state = "finishing"
         self._save()
-        finish(self.leaf.folder, self.state)
+        finish(self.leaf.directory, self.state)
 
     # --------------------------------------------------------------------------------------- state, words
 
@@ -385,7 +385,7 @@ class LeafRun:
         self._save()
 
     def _save(self) -> None:
-        state.write(self.leaf.folder, self.state)
+        state.write(self.leaf.directory, self.state)
 
     def _note(self, text: str, *, printed: bool = False) -> None:
         text = plain(text)
@@ -446,10 +446,10 @@ def _words_of(error: HostError) -> str:
     return f"{error.host} is unreachable: {error.text}" if isinstance(error, ConnectionLostError) else str(error)
 
 
-def _earlier(folder: Path) -> list[state.LeafState]:
+def _earlier(directory: Path) -> list[state.LeafState]:
     """The attempt before this one, if there was one."""
     try:
-        known = state.read(folder)
+        known = state.read(directory)
     except UserError:
         known = None
     return [known] if known and known.recorded else []

@@ -14,18 +14,18 @@ from iosonar.errors import UserError
 
 
 class Loads:
-    """Filtered loads are kept in a folder until the leaf ends."""
+    """Filtered loads are kept in a directory until the leaf ends."""
 
-    def __init__(self, folder: Path):
-        self._folder = folder
+    def __init__(self, directory: Path):
+        self._directory = directory
         self._filtered: dict[Path, Path] = {}
 
     def filtered(self, shell: Shell | None, source: Path) -> Path:
         """The load after it went through `input_pipe_list`."""
         assert shell
         if source not in self._filtered:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            target = self._folder / f"{len(self._filtered)}.load.parquet"
+            self._directory.mkdir(parents=True, exist_ok=True)
+            target = self._directory / f"{len(self._filtered)}.load.parquet"
             if shell.call("campaign_filter", str(source), str(target)) or not target.is_file():
                 raise UserError(f"the filters failed on {source}")
             self._filtered[source] = target
@@ -37,7 +37,7 @@ class Loads:
 
     def remove(self) -> None:
         """Removes the filtered loads."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._directory, ignore_errors=True)
         self._filtered.clear()
 
 

@@ -23,7 +23,7 @@ from iosonar.campaign.watch import Events
 from iosonar.errors import UserError
 from iosonar.text import plain
 
-FOLDER = ".campaign"
+DIRECTORY = ".campaign"
 LOCK_ATTEMPTS = 5
 
 
@@ -58,7 +58,7 @@ def run(top: Path, options: Options) -> Ended:
     confs.check_top(top)
     events = Events(options.as_json)
     ended = Ended()
-    with locked(top), _surroundings(top / FOLDER, options, events) as around:
+    with locked(top), _surroundings(top / DIRECTORY, options, events) as around:
         _recover(top, around, ended)
         _say_left_out(top, events)
         while leaf := _next(top, options, ended, events):
@@ -89,7 +89,7 @@ def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) 
     confs.check_top(top)
     events = Events(options.as_json)
     _say_left_out(top, events)
-    with TemporaryDirectory(prefix=".iosonar-plan.") as folder, _surroundings(Path(folder), options, events) as around:
+    with TemporaryDirectory(prefix=".iosonar-plan.") as directory, _surroundings(Path(directory), options, events) as around:
         found = [leaf for leaf in _ordered(tree.leaves(top), options) if not leaf.done]
         for leaf in found:
             show(leaf, LeafRun(leaf, around))
@@ -103,7 +103,7 @@ def _say_left_out(top: Path, events: Events) -> None:
 
 def undo(top: Path, say: Callable[[str], None]) -> list[str]:
     """Undoes the changes of a campaign that was killed; returns those that could not be undone."""
-    with locked(top), _surroundings(top / FOLDER, Options(), Events(False)) as around:
+    with locked(top), _surroundings(top / DIRECTORY, Options(), Events(False)) as around:
         if not around.undo.entries():
             say("nothing to undo")
         failures = _undo_all(around, say)
@@ -114,8 +114,8 @@ def undo(top: Path, say: Callable[[str], None]) -> list[str]:
 @contextmanager
 def locked(top: Path) -> Iterator[None]:
     """One campaign at a time in a directory."""
-    (top / FOLDER).mkdir(exist_ok=True)
-    with (top / FOLDER / "lock").open("a") as file:
+    (top / DIRECTORY).mkdir(exist_ok=True)
+    with (top / DIRECTORY / "lock").open("a") as file:
         for attempts_left in reversed(range(LOCK_ATTEMPTS)):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -132,14 +132,14 @@ def locked(top: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _surroundings(folder: Path, options: Options, events: Events) -> Iterator[Surroundings]:
-    """What leaves share; `folder` is for what the campaign keeps while it runs."""
+def _surroundings(directory: Path, options: Options, events: Events) -> Iterator[Surroundings]:
+    """What leaves share; `directory` is for what the campaign keeps while it runs."""
     program = own_program()
-    journal = Undo(folder / "undo")
+    journal = Undo(directory / "undo")
     hosts = Hosts(journal, note=events.say)
     environment = {"PATH": f"{program.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
     try:
-        yield Surroundings(hosts, journal, options.overrides, events, environment, folder)
+        yield Surroundings(hosts, journal, options.overrides, events, environment, directory)
     finally:
         for failure in hosts.close_all():
             events.say(failure)
@@ -152,19 +152,19 @@ def _recover(top: Path, around: Surroundings, ended: Ended) -> None:
         known = _known(leaf)
         if known and known.state == "finishing":
             try:
-                results.finish(leaf.folder, known)
+                results.finish(leaf.directory, known)
             except UserError as error:
                 known.state, known.reason = "interrupted", str(error)
             else:
                 known.state, known.ended = "done", time.time()
-            state.write(leaf.folder, known)
+            state.write(leaf.directory, known)
     _mark_interrupted(top)
 
 
 def _known(leaf: Leaf) -> state.LeafState | None:
     """The state of a leaf; None if it cannot be read, so that its next attempt writes it anew."""
     try:
-        return state.read(leaf.folder)
+        return state.read(leaf.directory)
     except UserError:
         return None
 
@@ -174,12 +174,12 @@ def _mark_interrupted(top: Path) -> None:
         known = _known(leaf)
         if known and known.state == "running":
             known.state, known.reason = "interrupted", "the campaign was killed"
-            state.write(leaf.folder, known)
-            results.keep_partial_results(leaf.folder, known.attempt)
+            state.write(leaf.directory, known)
+            results.keep_partial_results(leaf.directory, known.attempt)
 
 
 def _undo_all(around: Surroundings, say: Callable[[str], None]) -> list[str]:
-    end_leftover(around.undo.folder.parent)
+    end_leftover(around.undo.directory.parent)
     entries = around.undo.entries()
     if not entries:
         return []
@@ -206,7 +206,7 @@ def _ordered(found: list[Leaf], options: Options) -> list[Leaf]:
     if options.shuffle is None:
         return found
     # By a number that depends on the leaf alone, so that the order of the others stays when a leaf is added.
-    return sorted(found, key=lambda leaf: (tree.priority(leaf.folder), _random(options.shuffle, leaf.name)))
+    return sorted(found, key=lambda leaf: (tree.priority(leaf.directory), _random(options.shuffle, leaf.name)))
 
 
 def _random(seed: int | None, name: str) -> float:

@@ -35,7 +35,7 @@ def device_part(device: str) -> str:
 
 
 def input_part(path: str) -> str:
-    """An input file as a part of a name: without folder and suffixes."""
+    """An input file as a part of a name: without directory and suffixes."""
     return _INPUT_SUFFIXES.sub("", PurePath(path).name)
 
 

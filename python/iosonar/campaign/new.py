@@ -18,7 +18,7 @@ TEMPLATE = BASE / "template"
 LOADS = ("bursts", "steady")
 DEPTHS = ("depth-001", "depth-016", "depth-256")
 DURATION_S = 60
-MOST_REPEATS = 1000
+MAX_REPEATS = 1000
 
 # Between double quotes in a conf; braces and patterns are expanded later.
 _HOST = re.compile(r"[A-Za-z0-9_{][A-Za-z0-9_.,:@%{}\[\]/*?-]*")
@@ -33,8 +33,8 @@ def create(target: Path, hosts: Sequence[str], devices: Sequence[str], repeats: 
     """
     _check_words("host", hosts, _HOST)
     _check_words("device", devices, _DEVICE)
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise UsageError(f"{repeats} repeats: use 1 to {MOST_REPEATS}")
+    if not 1 <= repeats <= MAX_REPEATS:
+        raise UsageError(f"{repeats} repeats: use 1 to {MAX_REPEATS}")
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise UserError(f"{plain(str(target))} exists already: name a new directory")

@@ -25,7 +25,7 @@ WITHOUT_MEANING = {
     "fan_out": "there is one issuing loop",
     "no_dispatcher": "there is one issuing loop",
     "enable_compress_ssh": "loads and results are compressed files",
-    "omit_tmp_cleanup": "temporary folders are always removed",
+    "omit_tmp_cleanup": "temporary directories are always removed",
 }
 """Variables of blkreplay that are accepted and have no effect."""
 
@@ -75,7 +75,7 @@ def devices(shell: Shell, expand: Expand) -> list[tuple[str, str]]:
 
 
 def instances(
-    shell: Shell, folders: Sequence[Path], assigned: Sequence[str] = (), *, fetch: bool = True
+    shell: Shell, directories: Sequence[Path], assigned: Sequence[str] = (), *, fetch: bool = True
 ) -> list[Instance]:
     """The instances, from the arrays that the modules may have changed.
 
@@ -88,7 +88,7 @@ def instances(
         counts = f"{units.counted(count, 'host')} and {units.counted(len(targets), 'device')}"
         raise UserError(f"{counts}: a module changed only one of the two lists")
     originals = originals if len(originals) == count else targets
-    files = _inputs(shell, folders, assigned, count, fetch)
+    files = _inputs(shell, directories, assigned, count, fetch)
     label = shell.scalar("output_label") or "TEST"
     form = shell.scalar("output_format") or "replay.gz"
     if form not in names.SUFFIXES:
@@ -116,19 +116,19 @@ def instances(
     return found
 
 
-def _inputs(shell: Shell, folders: Sequence[Path], assigned: Sequence[str], count: int, fetch: bool) -> list[Path]:
+def _inputs(shell: Shell, directories: Sequence[Path], assigned: Sequence[str], count: int, fetch: bool) -> list[Path]:
     changed = shell.get("input_file")
     if fetch and changed and changed != list(assigned):
         if len(changed) != count:
             raise UserError(
                 f"{count} devices and {len(changed)} input files: a module changed only one of the two lists"
             )
-        files = [folders[0] / name for name in changed]
+        files = [directories[0] / name for name in changed]
         for file in files:
             if not file.is_file():
                 raise UserError(f"input_file: no file {plain(str(file))}")
         return files
-    files = inputs.find(shell.scalar("input_file_list"), folders, fetch=fetch)
+    files = inputs.find(shell.scalar("input_file_list"), directories, fetch=fetch)
     if not files:
         raise UserError("input_file_list is empty: name a load")
     return files

@@ -212,7 +212,7 @@ class Replays:
         return self.leaf / f".{instance.output}.collected"
 
     def remove(self) -> None:
-        """Removes the results on the hosts; the folders go at the end of the campaign."""
+        """Removes the results on the hosts; the directories go at the end of the campaign."""
 
         def remove_from(name: str) -> None:
             self.hosts.get(name).run(["rm", "-f", "--", *self._files(name, RESULT), *self._files(name, START)])
@@ -326,7 +326,7 @@ class Replays:
         return [self._remote(host, index, suffix) for index, each in enumerate(self.instances) if each.host == name]
 
     def _remote(self, host: Host, index: int, suffix: str) -> str:
-        return f"{host.folder}/{self._name(index)}{suffix}"
+        return f"{host.directory}/{self._name(index)}{suffix}"
 
     def _name(self, index: int) -> str:
         return f"{self._id}-{index}"

@@ -76,7 +76,7 @@ def others(top: Path, leaf: str) -> Iterator[LeafState]:
         if each.name == leaf:
             continue
         try:
-            known = state.read(each.folder)
+            known = state.read(each.directory)
         except UserError:
             continue
         if known:

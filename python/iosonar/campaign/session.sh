@@ -152,14 +152,14 @@ check_installed_on() {
 
 # source_config NAME: the file NAME.conf here or in one of 20 parents.
 source_config() {
-    local campaign_folder=$PWD campaign_i
+    local campaign_directory=$PWD campaign_i
     for ((campaign_i = 0; campaign_i <= 20; campaign_i++)); do
-        if [[ -r $campaign_folder/$1.conf ]]; then
-            source "$campaign_folder/$1.conf"
+        if [[ -r $campaign_directory/$1.conf ]]; then
+            source "$campaign_directory/$1.conf"
             return
         fi
-        [[ $campaign_folder == / ]] && break
-        campaign_folder=$(cd -- "$campaign_folder/.." && pwd)
+        [[ $campaign_directory == / ]] && break
+        campaign_directory=$(cd -- "$campaign_directory/.." && pwd)
     done
     campaign_error "no $1.conf in $PWD or its parents"
     return 1
@@ -290,13 +290,13 @@ input_pipe_list="" output_pipe_list=""
 replay_host=() replay_device=() replay_device_orig=() input_file=() output_file=()
 replay_count=0 replay_max=-1 replay_hosts_unique="" target_hosts_unique="" all_hosts_unique=""
 
-campaign_folder=$PWD
+campaign_directory=$PWD
 
 # All commands but `source`.
 campaign_handle() {
     case ${campaign_message[0]} in
         call)
-            builtin cd -- "$campaign_folder"
+            builtin cd -- "$campaign_directory"
             case $campaign_options in *x*) set -x ;; esac
             campaign_busy=1
             "${campaign_message[@]:1}"
@@ -313,7 +313,7 @@ campaign_handle() {
         cd)
             builtin cd -- "${campaign_message[1]}"
             campaign_status=$?
-            campaign_folder=$PWD
+            campaign_directory=$PWD
             campaign_send done "$campaign_status"
             ;;
         *)
@@ -359,7 +359,7 @@ trap campaign_ended EXIT
 campaign_quiet
 while campaign_receive; do
     if [[ ${campaign_message[0]} == source ]]; then
-        builtin cd -- "$campaign_folder"
+        builtin cd -- "$campaign_directory"
         # With the options of the shell as they are: a conf may change them.
         case $campaign_options in *x*) set -x ;; esac
         campaign_busy=1

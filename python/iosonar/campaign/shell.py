@@ -57,9 +57,9 @@ class Shell:
         output: Callable[[bytes], None],
         answer: Request,
         environment: Mapping[str, str],
-        folder: Path | None = None,
+        directory: Path | None = None,
     ):
-        """Starts it. `folder` is for its own files, `.campaign` in `cwd` unless given."""
+        """Starts it. `directory` is for its own files, `.campaign` in `cwd` unless given."""
         self._answer = answer
         self._output = output
         self._source = ""
@@ -68,8 +68,8 @@ class Shell:
         self._killed_after_s = 0.0
         """If the campaign itself killed it: how long it had not ended."""
         self._memory_kills = endings.memory_kills()
-        folder = folder or cwd / ".campaign"
-        self._lock = folder / "shell.lock"
+        directory = directory or cwd / ".campaign"
+        self._lock = directory / "shell.lock"
         self._lock.parent.mkdir(exist_ok=True)
         commands, self._commands = os.pipe()
         self._answers, answers = os.pipe()
@@ -90,7 +90,7 @@ class Shell:
         finally:
             os.close(commands)
             os.close(answers)
-        self._record = folder / RECORD
+        self._record = directory / RECORD
         self._record.write_text(f"{self._process.pid} {_started(self._process.pid)}\n")
         self._buffer = bytearray()
         self._depth = 0
@@ -145,10 +145,10 @@ class Shell:
         self._source = command[0]
         return self._status("call", *command)
 
-    def cd(self, folder: Path) -> None:
+    def cd(self, directory: Path) -> None:
         """Changes the directory."""
-        if self._status("cd", str(folder.absolute())):
-            raise UserError(f"cannot enter the directory {folder}")
+        if self._status("cd", str(directory.absolute())):
+            raise UserError(f"cannot enter the directory {directory}")
 
     def protect(self) -> None:
         """From now on, Ctrl-C of the terminal ends nothing that the shell runs: for cleanup."""
@@ -345,9 +345,9 @@ class Shell:
                 available -= len(read)
 
 
-def end_leftover(folder: Path) -> None:
+def end_leftover(directory: Path) -> None:
     """Ends the shell of a campaign that was killed, and what that shell runs, before anything is undone."""
-    record = folder / RECORD
+    record = directory / RECORD
     try:
         process, started = record.read_text().split()
     except (OSError, ValueError):

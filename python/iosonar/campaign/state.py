@@ -1,4 +1,4 @@
-"""The state of a leaf: `campaign.json`, which says what the last attempt did, and the results in its folder."""
+"""The state of a leaf: `campaign.json`, which says what the last attempt did, and the results in its directory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass
 class HostSample:
-    """The load average of a host over a minute, and the free space of its temporary folder, at one time."""
+    """The load average of a host over a minute, and the free space of its temporary directory, at one time."""
 
     at: float = 0.0
     """Seconds since 1970."""
@@ -45,7 +45,7 @@ class InstanceState:
     input: str = ""
     input_sha256: str = ""
     output: str = ""
-    """The name of the result in the leaf's folder."""
+    """The name of the result in the leaf's directory."""
     state: str = ""
     began: bool = False
     """Whether it got its start, so that it may have changed the device."""
@@ -102,7 +102,7 @@ def read(leaf: Path) -> LeafState | None:
         return _parse(json.loads(text))
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(
-            f"{shown(path)} is damaged: {plain(str(error))}; remove it (results in the folder still count as done)"
+            f"{shown(path)} is damaged: {plain(str(error))}; remove it (results in the directory still count as done)"
         ) from error
 
 
@@ -120,11 +120,11 @@ def write(leaf: Path, state: LeafState) -> None:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
-        folder = os.open(leaf, os.O_RDONLY | os.O_DIRECTORY)
+        directory = os.open(leaf, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(folder)
+            os.fsync(directory)
         finally:
-            os.close(folder)
+            os.close(directory)
     except OSError as error:
         with suppress(OSError):
             unfinished.unlink()

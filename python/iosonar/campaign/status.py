@@ -58,8 +58,8 @@ def table(found: Sequence[Row]) -> Iterator[str]:
 
 def _row(leaf: tree.Leaf, running: bool) -> Row:
     try:
-        known = state.read(leaf.folder)
-        results = len(state.finished_results(leaf.folder))
+        known = state.read(leaf.directory)
+        results = len(state.finished_results(leaf.directory))
     except UserError as error:
         return Row(leaf.name, "unknown", 0, 0, None, str(error))
     if known is None:

@@ -24,7 +24,7 @@ class Leaf:
     """The names of the directories below `top`; empty if `top` itself is the leaf."""
 
     @property
-    def folder(self) -> Path:
+    def directory(self) -> Path:
         """The directory."""
         return self.top.joinpath(*self.path)
 
@@ -36,7 +36,7 @@ class Leaf:
     @property
     def done(self) -> bool:
         """Whether the leaf has its results."""
-        return state.is_done(self.folder)
+        return state.is_done(self.directory)
 
 
 def counts(name: str) -> bool:
@@ -47,8 +47,8 @@ def counts(name: str) -> bool:
 def left_out(top: Path) -> list[str]:
     """Directories that are left out only because their names begin with `old`, which people may not expect."""
     found = []
-    for folder, below, _ in os.walk(top):
-        path = Path(folder).relative_to(top)
+    for directory, below, _ in os.walk(top):
+        path = Path(directory).relative_to(top)
         found += [str(path / name) for name in below if name.startswith("old") and ".old" not in name]
         below[:] = [name for name in below if counts(name)]
     return sorted(found)
@@ -57,22 +57,22 @@ def left_out(top: Path) -> list[str]:
 def leaves(top: Path) -> list[Leaf]:
     """All leaves that are not skipped, in the order in which they run: by priority, then by path in ASCII order."""
     found = [Leaf(top, path) for path in _leaves(top, ())]
-    return sorted(found, key=lambda leaf: (priority(leaf.folder), os.fsencode(leaf.name)))
+    return sorted(found, key=lambda leaf: (priority(leaf.directory), os.fsencode(leaf.name)))
 
 
 def stop_file(top: Path, leaf: Leaf | None = None) -> Path | None:
     """The file `stop` that ends the campaign, if there is one: at the top or in the leaf that would be next."""
-    for folder in (top, *([leaf.folder] if leaf else [])):
-        if (folder / "stop").exists():
-            return folder / "stop"
+    for directory in (top, *([leaf.directory] if leaf else [])):
+        if (directory / "stop").exists():
+            return directory / "stop"
     return None
 
 
-def _leaves(folder: Path, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    if (folder / "skip").exists():
+def _leaves(directory: Path, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if (directory / "skip").exists():
         return
     try:
-        below = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
+        below = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir(follow_symlinks=False))
     except OSError:
         # Removed or unreadable meanwhile.
         return
@@ -80,10 +80,10 @@ def _leaves(folder: Path, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     if not below:
         yield path
     for name in below:
-        yield from _leaves(folder / name, (*path, name))
+        yield from _leaves(directory / name, (*path, name))
 
 
-def priority(folder: Path) -> float:
-    """The smallest N of the files `prio-N` in a folder, which runs first."""
-    found = [_PRIORITY.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
+def priority(directory: Path) -> float:
+    """The smallest N of the files `prio-N` in a directory, which runs first."""
+    found = [_PRIORITY.fullmatch(path.name) for path in directory.iterdir()] if directory.is_dir() else []
     return min((int(each[1]) for each in found if each), default=_LAST)

@@ -55,10 +55,10 @@ class Failure:
 
 
 class Undo:
-    """The journal in a folder, which is made with the first entry."""
+    """The journal in a directory, which is made with the first entry."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self._lock = threading.RLock()
         self._last = 0
 
@@ -67,8 +67,8 @@ class Undo:
         header = f"host: {_line(host)}\nwhat: {_line(what)}"
         content = os.fsencode(f"{header}{_SEPARATOR}{command}\n")
         with self._lock:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            part = self.folder / f".{os.getpid()}-{threading.get_ident()}.part"
+            self.directory.mkdir(parents=True, exist_ok=True)
+            part = self.directory / f".{os.getpid()}-{threading.get_ident()}.part"
             try:
                 with part.open("wb") as file:
                     file.write(content)
@@ -86,7 +86,7 @@ class Undo:
         while True:
             number += 1
             try:
-                os.link(part, self.folder / f"{number:06}")
+                os.link(part, self.directory / f"{number:06}")
             except FileExistsError:
                 continue
             self._last = number
@@ -94,7 +94,7 @@ class Undo:
 
     def done(self, id_: str) -> None:
         """Removes an entry, whose change is undone; does nothing if it is removed already."""
-        (self.folder / id_).unlink(missing_ok=True)
+        (self.directory / id_).unlink(missing_ok=True)
         self._sync()
 
     def entries(self) -> list[Entry]:
@@ -127,21 +127,21 @@ class Undo:
         return failures
 
     def _paths(self) -> list[Path]:
-        if not self.folder.is_dir():
+        if not self.directory.is_dir():
             return []
         return sorted(
-            (path for path in self.folder.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name)
+            (path for path in self.directory.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name)
         )
 
     def _sync(self) -> None:
         """Makes new and removed names durable."""
-        if not self.folder.is_dir():
+        if not self.directory.is_dir():
             return
-        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        directory = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(folder)
+            os.fsync(directory)
         finally:
-            os.close(folder)
+            os.close(directory)
 
 
 def _line(text: str) -> str:

@@ -24,7 +24,7 @@ QUIET_LINE_EVERY_S = 60.0
 
 
 PROGRESS = "progress"
-"""The file in the campaign's own folder that has the leaf that runs now, and how far it is."""
+"""The file in the campaign's own directory that has the leaf that runs now, and how far it is."""
 
 
 class Events:
@@ -49,9 +49,9 @@ class Events:
 class Watch:
     """The progress of the instances of a leaf, from start to end of their replays."""
 
-    def __init__(self, leaf: str, instances: Sequence[Instance], events: Events, folder: Path):
+    def __init__(self, leaf: str, instances: Sequence[Instance], events: Events, directory: Path):
         self._leaf = leaf
-        self._file = folder / PROGRESS
+        self._file = directory / PROGRESS
         self._instances = instances
         self._events = events
         self._statuses: list[RunStatus | None] = [None] * len(instances)

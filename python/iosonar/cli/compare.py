@@ -83,12 +83,12 @@ def compare(
     from iosonar.report.condition import Condition, Outcome
     from iosonar.report.condition import judge as judge_side
     from iosonar.report.output_options import OutputOptions
-    from iosonar.report.outputs import make_folder
+    from iosonar.report.outputs import make_directory
 
     def work() -> None:
         conditions = [Condition.parse(text) for text in fail_if or []]
         groups = sides_of(runs)
-        make_folder(out)
+        make_directory(out)
         with compare_sides(*groups, memory=memory) as compared:
             for run in compared.runs:
                 print_skipped_rows(run.files)

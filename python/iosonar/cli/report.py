@@ -132,7 +132,7 @@ def report(
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import Size
     from iosonar.library.run import open_run
-    from iosonar.report.outputs import make_folder
+    from iosonar.report.outputs import make_directory
     from iosonar.report.selection import Selection
     from iosonar.table import OF_REQUESTS, Kind
 
@@ -141,7 +141,7 @@ def report(
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         output = OutputOptions(out, format_, theme, data, overwrite=overwrite)
         sets = windows(working_sets, "--working-sets")
-        make_folder(out)
+        make_directory(out)
         with open_run(
             *files,
             device=device,

@@ -27,8 +27,8 @@ Examples:
       --times 1ms,4ms,10ms --output hdd.sensitivity -- --speedup 4
       these times alone; options of `replay` after --
 
-Each point is a replay in the folder NAME.sensitivity. Start the same command again after an interrupt: finished points
-are kept, and more times or repeats add points. Other settings need another folder.
+Each point is a replay in the directory NAME.sensitivity. Start the same command again after an interrupt: finished points
+are kept, and more times or repeats add points. Other settings need another directory.
 
 DESTROYS DATA on the targets if the load writes.
 
@@ -75,8 +75,8 @@ def sensitivity(
         if bool(target) == bool(simulate):
             raise UsageError("sensitivity needs a device: either --target DEV or --simulate MODEL")
         asked = Sensitivity(load, times, repeat, target or [], simulate, virtual_time, options or [])
-        with opened(output, plan(asked)) as folder:
-            results = run(folder, print_error)
+        with opened(output, plan(asked)) as directory:
+            results = run(directory, print_error)
             found = rows(results)
             # Degraded times are fake by definition, so only the exact replays decide.
             exact = [each for each in results if each.name.startswith(EXACT)]
@@ -84,11 +84,11 @@ def sensitivity(
             doubts = (*fidelity_notes(exact), *unfilled_notes(results))
             drawn = figures(of, found, (*doubts, *fake_notes(exact)))
             written = [
-                *outputs.write_tables(folder, words.as_rows(found)),
-                *outputs.write_figures(folder, drawn, theme),
+                *outputs.write_tables(directory, words.as_rows(found)),
+                *outputs.write_figures(directory, drawn, theme),
             ]
             fakes, lead, table = fakes_of(exact), words.findings(found, doubts), words.table(found)
-            written.append(outputs.write_series_page(folder, words.ABOUT, lead, drawn, table, theme))
+            written.append(outputs.write_series_page(directory, words.ABOUT, lead, drawn, table, theme))
             if json_:
                 print_lines(json.dumps(words.as_json(found, fakes), indent=2))
             else:

@@ -33,8 +33,8 @@ Examples:
       --simulate hdd --virtual-time --output hdd.sweep -- --seed 7
       another parameter of the program; options of `workload run` after --
 
-Each point is a run in the folder NAME.sweep. Start the same command again after an interrupt: finished points are kept,
-and more values add points. Other settings need another folder.
+Each point is a run in the directory NAME.sweep. Start the same command again after an interrupt: finished points are kept,
+and more values add points. Other settings need another directory.
 
 DESTROYS DATA on the targets if the program writes.
 
@@ -85,15 +85,15 @@ def sweep(
         if bool(target) == bool(simulate):
             raise UsageError("sweep needs a device: either --target DEV or --simulate MODEL")
         asked = Sweep(program, vary, values, parameter, target or [], simulate, virtual_time, duration, options or [])
-        with opened(output, plan(asked)) as folder:
-            results = sorted(run(folder, print_error), key=lambda each: each.value)
+        with opened(output, plan(asked)) as directory:
+            results = sorted(run(directory, print_error), key=lambda each: each.value)
             rows = words.rows(vary, results)
             device = " ".join(target or [simulate or ""])
             what = " · ".join((" ".join((program, *(options or []))), device, f"{_shown(duration)} for each point"))
             drawn = figures(what, vary, results)
-            written = [*outputs.write_tables(folder, rows), *outputs.write_figures(folder, drawn, theme)]
+            written = [*outputs.write_tables(directory, rows), *outputs.write_figures(directory, drawn, theme)]
             lead, table = words.findings(vary, results), words.table(vary, results)
-            written.append(outputs.write_series_page(folder, words.ABOUT, lead, drawn, table, theme))
+            written.append(outputs.write_series_page(directory, words.ABOUT, lead, drawn, table, theme))
             if json_:
                 print_lines(json.dumps(words.as_json(vary, results), indent=2))
             else:

@@ -27,7 +27,7 @@ from iosonar.thresholds import MIN_BEYOND
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-FEWEST_SLICES, MOST_SLICES = 10, 120
+FEWEST_SLICES, MAX_SLICES = 10, 120
 REQUESTS_IN_A_SLICE = 1000
 """The fewest requests of a device per slice on average, so that a 99th percentile is meaningful."""
 
@@ -133,7 +133,7 @@ def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
     if not found_values:
         return Empty(name, "no latencies in the file")
     fewest = min(values.count for values in found_values.values())
-    slices = int(min(max(fewest // REQUESTS_IN_A_SLICE, FEWEST_SLICES), MOST_SLICES))
+    slices = int(min(max(fewest // REQUESTS_IN_A_SLICE, FEWEST_SLICES), MAX_SLICES))
     cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-9), slices)
     table = study.by_device
     found = bands_by_device(study, table, table.issued_ns / 1e9, cells)

@@ -45,7 +45,7 @@ LABEL_ROOM = 2
 """Factor between the tallest line and the top of a logarithmic axis, which leaves room for a rule's name."""
 
 TURNS_WINDOW_S = 1.0
-MOST_ENDS = 4
+MAX_ENDS = 4
 """The most device sizes that are marked, the largest ones."""
 
 
@@ -107,7 +107,7 @@ def request_positions(study: Study, name: str, rank: str) -> Figure | Empty:
         rows.append(rate_row(role, label, (units.count(sum(counts.values())), str(len(counts)))))
     tallest = max(float(np.nanmax(layer.y)) for layer in layers if isinstance(layer, Steps))
     named = "end of the device" if len(ends) < 2 else "end of a device"
-    layers += [Rule(Role.GOOD, Direction.VERTICAL, float(end * SECTOR_BYTES), named) for end in ends[-MOST_ENDS:]]
+    layers += [Rule(Role.GOOD, Direction.VERTICAL, float(end * SECTOR_BYTES), named) for end in ends[-MAX_ENDS:]]
     return Figure(
         name,
         rank,

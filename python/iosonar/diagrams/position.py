@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SECTOR_BYTES = 512
 
-MOST_DEVICES = 12
+MAX_DEVICES = 12
 """The most devices above each other; of more, those with the most requests are drawn."""
 
 LABELLED_ENDS = 4
@@ -46,7 +46,7 @@ def position_over_time(study: Study, name: str, rank: str, order: str) -> Figure
     found = extents(table)
     if not found:
         return Empty(name, "no request has a position")
-    busiest = sorted(found, key=lambda extent: -extent.requests)[:MOST_DEVICES]
+    busiest = sorted(found, key=lambda extent: -extent.requests)[:MAX_DEVICES]
     shown = [extent for extent in found if extent in busiest]
     if len(shown) < len(found):
         table = table.filter(table.device.fill_null(0).isin([extent.device for extent in shown]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.devices import FEWEST_SLICES, MOST_SLICES, REQUESTS_IN_A_SLICE, SHARES, percentile_lines
+from iosonar.diagrams.devices import FEWEST_SLICES, MAX_SLICES, REQUESTS_IN_A_SLICE, SHARES, percentile_lines
 from iosonar.diagrams.parts import time_axis
 from iosonar.diagrams.throughput import throughput_lines
 from iosonar.figures.model import Empty, Figure, Role, Unit
@@ -35,7 +35,7 @@ def latency_over_time(study: Study, name: str, rank: str) -> Figure | Empty:
     if not values:
         return Empty(name, "no latencies in the file")
     fewest = min(found.count for found in values.values())
-    slices = int(min(max(fewest // REQUESTS_IN_A_SLICE, FEWEST_SLICES), MOST_SLICES))
+    slices = int(min(max(fewest // REQUESTS_IN_A_SLICE, FEWEST_SLICES), MAX_SLICES))
     cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-9), slices)
     table = study.by_stream_group
     found_bands = {

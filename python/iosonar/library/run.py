@@ -274,7 +274,7 @@ class Run(Frames):
         study = self.study.sized(PAGE if output.format is ReportFormat.HTML else size)
         yield from write_report(study, diagrams_of(study, selection), output)
         if isinstance(study, Study) and study.requests.is_run:
-            path = output.folder / f"{study.stem}.verdict.json"
+            path = output.directory / f"{study.stem}.verdict.json"
             write_verdict(judgement_of(study), path)
             yield Written("verdict", (path,))
 

@@ -28,7 +28,7 @@ SEQUENCE = 3
 
 CONFIDENCE = 0.95
 MIN_RUNS = 3
-MOST_RUNS = 100
+MAX_RUNS = 100
 """More runs are not advised."""
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 MEAN = "mean"
@@ -157,7 +157,7 @@ def rate_difference(
 
 
 def runs_to_decide(one: Difference | RateDifference, limit: float = 0.0) -> int | None:
-    """Runs per side after which the interval would no longer have `limit` in it; None if more than `MOST_RUNS`.
+    """Runs per side after which the interval would no longer have `limit` in it; None if more than `MAX_RUNS`.
 
     This assumes that the change stays as it is, and that the interval narrows as that of means of independent values.
     """
@@ -169,7 +169,7 @@ def runs_to_decide(one: Difference | RateDifference, limit: float = 0.0) -> int 
     at, low, high, edge = (math.log1p(max(value, -0.999999)) for value in (one.change, one.low, one.high, limit))
     now, distance = (high - at, edge - at) if edge > at else (at - low, at - edge)
     runs = max(one.runs, MIN_RUNS)
-    needed = (more for more in range(runs + 1, MOST_RUNS + 1) if now * reach(more) / reach(runs) < distance)
+    needed = (more for more in range(runs + 1, MAX_RUNS + 1) if now * reach(more) / reach(runs) < distance)
     return next(needed, None)
 
 

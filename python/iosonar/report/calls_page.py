@@ -34,7 +34,7 @@ SECTIONS = {
         "A request belongs to the call that its process was making. The kernel writes most data back later, in threads "
         "of its own: those requests belong to no call.",
     ),
-    "response": ("Response times", "From the begin of a call to its end."),
+    "response": ("Response times", "From the start of a call to its end."),
     "mix": ("Mix", "Which calls, and which threads made them."),
     "order": ("Order", "The time between calls, and how many calls wait for another."),
     "fidelity": (

@@ -25,9 +25,9 @@ _MARK = re.compile(KEY.encode() + rb"[ \0](\[.*?\])")
 _PNG_END = struct.pack(">I4sI", 0, b"IEND", zlib.crc32(b"IEND"))
 
 
-def inputs_of(files: Sequence[SourceFile], folder: Path) -> tuple[str, ...]:
-    """The files as seen from the folder of the output: the same when both are moved together."""
-    return tuple(os.path.relpath(os.path.realpath(file.given), os.path.realpath(folder)) for file in files)
+def inputs_of(files: Sequence[SourceFile], directory: Path) -> tuple[str, ...]:
+    """The files as seen from the directory of the output: the same when both are moved together."""
+    return tuple(os.path.relpath(os.path.realpath(file.given), os.path.realpath(directory)) for file in files)
 
 
 def write_claimed(path: Path, options: OutputOptions, write: Callable[[Path], None]) -> None:
@@ -46,7 +46,7 @@ def refuse_others(stem: str, options: OutputOptions, page: str = "report") -> No
         return
     own = re.compile(rf"{re.escape(stem)}\.(?:{page}\.html|[a-z]\d{{1,3}}\.[\w.-]+\.(?:png|svg))")
     try:
-        found = sorted(path for path in options.folder.iterdir() if own.fullmatch(path.name) and path.is_file())
+        found = sorted(path for path in options.directory.iterdir() if own.fullmatch(path.name) and path.is_file())
     except OSError:
         return
     for path in found:

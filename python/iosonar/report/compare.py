@@ -100,9 +100,9 @@ class RunComparison(Comparison):
     def write(self, options: OutputOptions) -> Iterator[Written]:
         """Writes the page."""
         stem, files = self.sides[0].study.stem, [file for side in self.sides for file in side.study.files]
-        options = replace(options, inputs=inputs_of(files, options.folder))
+        options = replace(options, inputs=inputs_of(files, options.directory))
         refuse_others(stem, options, "compare")
-        path = options.folder / f"{stem}.compare.html"
+        path = options.directory / f"{stem}.compare.html"
         write_claimed(path, options, lambda unfinished: write_page(page_of(self), unfinished, options.theme))
         yield Written("page", (path,))
 

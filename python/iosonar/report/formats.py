@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def write_report(study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions) -> Iterator[Written]:
     """Yields the files of each diagram as they are written."""
     stem = study.stem
-    options = replace(options, inputs=inputs_of(study.inputs, options.folder))
+    options = replace(options, inputs=inputs_of(study.inputs, options.directory))
     refuse_others(stem, options, study.page)
     if options.format is ReportFormat.HTML:
         return _write_page(study, diagrams, options)
@@ -33,7 +33,7 @@ def _write_page(study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: Out
     from iosonar.report.page import write_page
 
     page = page_builder(study)(study, diagrams)
-    path = options.folder / f"{study.stem}.{study.page}.html"
+    path = options.directory / f"{study.stem}.{study.page}.html"
     write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
     yield Written("page", (path,))
     for section in page.sections:

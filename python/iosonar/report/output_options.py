@@ -20,9 +20,9 @@ class ReportFormat(StrEnum):
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Folder, format and theme of a report."""
+    """Directory, format and theme of a report."""
 
-    folder: Path
+    directory: Path
     format: ReportFormat = ReportFormat.HTML
     theme: Theme | None = None
     data: DataFormat | None = None

@@ -14,12 +14,12 @@ from iosonar.table.opened import is_input
 from iosonar.text import shown
 
 
-def make_folder(folder: Path) -> None:
-    """Creates the folder if it is missing."""
+def make_directory(directory: Path) -> None:
+    """Creates the directory if it is missing."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise _write_error(folder, error) from error
+        raise _write_error(directory, error) from error
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
@@ -103,9 +103,9 @@ def _refuse_other_kinds(path: Path, given: Path | None = None) -> None:
 
 
 @contextmanager
-def _unfinished(path: Path, folder: Path | None = None) -> Iterator[Path]:
-    """A hidden name in the folder of the final one; a file of that name is removed at the end."""
-    unfinished = (folder or path.parent) / f".iosonar-{os.urandom(6).hex()}.unfinished{path.suffix[:20]}"
+def _unfinished(path: Path, directory: Path | None = None) -> Iterator[Path]:
+    """A hidden name in the directory of the final one; a file of that name is removed at the end."""
+    unfinished = (directory or path.parent) / f".iosonar-{os.urandom(6).hex()}.unfinished{path.suffix[:20]}"
     remove = cleanup.add(lambda: _remove(unfinished))
     try:
         yield unfinished

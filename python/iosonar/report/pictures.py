@@ -51,7 +51,7 @@ def _submit(
     figure = build()
     if isinstance(figure, Empty):
         return None, Written(name, (), figure.reason)
-    path = options.folder / f"{pictures.stem}.{figure.rank}.{figure.name}.{options.format}"
+    path = options.directory / f"{pictures.stem}.{figure.rank}.{figure.name}.{options.format}"
     theme = options.theme or Theme.LIGHT
 
     def work(draw: Draw) -> None:
@@ -74,6 +74,6 @@ def _wait(future: Future[None] | None, done: Written) -> Written:
 def write_data(stem: str, figure: Figure, options: OutputOptions) -> Iterator[Path]:
     """Writes the data of a figure if --data is given."""
     if options.data is not None:
-        path = options.folder / f"{stem}.{figure.rank}.{figure.name}.{options.data}"
+        path = options.directory / f"{stem}.{figure.rank}.{figure.name}.{options.data}"
         write_whole(path, partial(write_numbers, figure, format_=options.data))
         yield path

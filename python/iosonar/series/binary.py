@@ -37,7 +37,7 @@ def find() -> Path:
             return found
     in_path = shutil.which("iosonar")
     if in_path is None:
-        raise UserError("no program `iosonar` beside this one or in PATH; run `pip install .` in the source folder")
+        raise UserError("no program `iosonar` beside this one or in PATH; run `pip install .` in the source directory")
     return Path(in_path)
 
 

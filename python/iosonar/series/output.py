@@ -1,4 +1,4 @@
-"""Writes what a series found into its folder: tables for programs, a page and pictures for people."""
+"""Writes what a series found into its directory: tables for programs, a page and pictures for people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iosonar.figures.palette import Theme
 from iosonar.figures.size import Size
 from iosonar.report.outputs import write_whole
 from iosonar.report.page import Banner, Page, Section, Summary, Table, write_page
-from iosonar.series.plan import Folder
+from iosonar.series.plan import Directory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,13 +21,13 @@ Cell = str | int | float | bool | None
 Rows = Sequence[Mapping[str, Cell]]
 
 
-def write_tables(folder: Folder, rows: Rows) -> Iterator[Path]:
+def write_tables(directory: Directory, rows: Rows) -> Iterator[Path]:
     """The rows as CSV and as Parquet."""
     import pyarrow as pa
 
     table = pa.Table.from_pylist([dict(row) for row in rows])
     for suffix, write in (("csv", _write_csv), ("parquet", _write_parquet)):
-        path = folder.path / f"{folder.stem}.points.{suffix}"
+        path = directory.path / f"{directory.stem}.points.{suffix}"
         write_whole(path, partial(write, table))
         yield path
 
@@ -46,10 +46,10 @@ def _write_parquet(table: pa.Table, path: Path) -> None:
         pyarrow.parquet.write_table(table, file, compression="zstd")
 
 
-def write_figures(folder: Folder, figures: Sequence[Figure], theme: Theme | None) -> Iterator[Path]:
+def write_figures(directory: Directory, figures: Sequence[Figure], theme: Theme | None) -> Iterator[Path]:
     """Each figure as a PNG."""
     for figure in figures:
-        path = folder.path / f"{folder.stem}.{figure.rank}.{figure.name}.png"
+        path = directory.path / f"{directory.stem}.{figure.rank}.{figure.name}.png"
         write_whole(path, partial(_draw, figure, theme or Theme.LIGHT))
         yield path
 
@@ -61,13 +61,13 @@ def _draw(figure: Figure, theme: Theme, path: Path) -> None:
 
 
 def write_series_page(
-    folder: Folder, about: str, lead: Sequence[str], figures: Sequence[Figure], table: Table, theme: Theme | None
+    directory: Directory, about: str, lead: Sequence[str], figures: Sequence[Figure], table: Table, theme: Theme | None
 ) -> Path:
     """The page with all figures and the table."""
     notes = [note for note in figures[0].notes if note.kind in (NoteKind.FIDELITY, NoteKind.WARNING)]
     summary = Summary(
-        title=folder.stem,
-        short=folder.stem,
+        title=directory.stem,
+        short=directory.stem,
         # A banner says so.
         lead=tuple(
             line
@@ -79,6 +79,6 @@ def write_series_page(
     page = Page(
         summary, (Section("curves", "Curves", about, tuple(figures)), Section("points", "Points", "", (), (table,)))
     )
-    path = folder.path / f"{folder.stem}.report.html"
+    path = directory.path / f"{directory.stem}.report.html"
     write_whole(path, lambda unfinished: write_page(page, unfinished, theme))
     return path

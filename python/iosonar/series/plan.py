@@ -1,4 +1,4 @@
-"""The plan of a series, and its folder: what runs, with what settings, and what is finished."""
+"""The plan of a series, and its directory: what runs, with what settings, and what is finished."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from iosonar.errors import UsageError, UserError
-from iosonar.report.outputs import make_folder, write_whole
+from iosonar.report.outputs import make_directory, write_whole
 from iosonar.text import plain, shown
 
 PLAN = "series.json"
@@ -36,7 +36,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a series runs. Series with the same kind and settings can share a folder, whatever their points."""
+    """What a series runs. Series with the same kind and settings can share a directory, whatever their points."""
 
     kind: str
     settings: Mapping[str, Any]
@@ -46,8 +46,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Folder:
-    """The folder of a series, locked; its plan has all points that it ever had."""
+class Directory:
+    """The directory of a series, locked; its plan has all points that it ever had."""
 
     path: Path
     plan: Plan
@@ -64,10 +64,10 @@ class Folder:
 
 
 @contextmanager
-def opened(path: Path, plan: Plan) -> Iterator[Folder]:
-    """The folder of a series, created if it is missing. Refuses another series and other settings."""
+def opened(path: Path, plan: Plan) -> Iterator[Directory]:
+    """The directory of a series, created if it is missing. Refuses another series and other settings."""
     path = checked(path, plan.kind)
-    make_folder(path)
+    make_directory(path)
     lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:
@@ -76,26 +76,26 @@ def opened(path: Path, plan: Plan) -> Iterator[Folder]:
             raise UserError(f"{shown(path)}: a run of this series is still going on; wait for its end") from None
         joined = _joined(path, plan)
         write_whole(path / PLAN, lambda unfinished: _write(joined, unfinished))
-        yield Folder(path, joined, lock)
+        yield Directory(path, joined, lock)
     finally:
         os.close(lock)
 
 
 def checked(path: Path, kind: str) -> Path:
-    """The path of a folder, whose name must end with the kind of the series."""
+    """The path of a directory, whose name must end with the kind of the series."""
     if path.suffix != f".{kind}" or not path.stem:
-        raise UserError(f"the name of the folder {shown(path)} must end in .{kind}, such as disk.{kind}")
+        raise UserError(f"the name of the directory {shown(path)} must end in .{kind}, such as disk.{kind}")
     if path.exists() and not path.is_dir():
-        raise UserError(f"{shown(path)} is not a folder; use another --output")
+        raise UserError(f"{shown(path)} is not a directory; use another --output")
     if path.is_dir() and not (path / PLAN).exists() and any(each.name != LOCK for each in path.iterdir()):
         raise UserError(
-            f"{shown(path)} exists and is not the folder of a series: it has no {PLAN}; use another --output"
+            f"{shown(path)} exists and is not the directory of a series: it has no {PLAN}; use another --output"
         )
     return path
 
 
 def _joined(path: Path, plan: Plan) -> Plan:
-    """The plan with the points of the folder's earlier plan, if one of them has a run."""
+    """The plan with the points of the directory's earlier plan, if one of them has a run."""
     file = path / PLAN
     if not file.exists() or not any(path.glob(f"*{RESULT}")):
         return plan
@@ -106,7 +106,7 @@ def _joined(path: Path, plan: Plan) -> Plan:
         if differences := _differences(earlier, plan):
             raise UserError(
                 f"{shown(path)} has points with other settings: {'; '.join(differences)}. Use another --output, or "
-                "remove the folder"
+                "remove the directory"
             )
         known = [Point(each["name"], each["value"], tuple(each["words"])) for each in earlier["points"]]
     except (ValueError, KeyError, TypeError) as error:

@@ -24,7 +24,7 @@ OWN = ("--output", "-o", "--overwrite", "--json", "--repeat", "--progress", "--f
 LIMITS = ("--depth", "--threads", "--bottleneck")
 """Options of `workload run` that would limit the requests in flight of a sweep of depths."""
 
-MOST_IN_FLIGHT = 65_536
+MAX_IN_FLIGHT = 65_536
 
 
 class Vary(StrEnum):
@@ -53,8 +53,8 @@ class Sweep:
 def plan(sweep: Sweep) -> Plan:
     """The plan of a sweep. Reads the program, which must have the parameter."""
     refuse_own_options(sweep.options, (*OWN, *(LIMITS if sweep.vary is Vary.DEPTH else ())))
-    if sweep.vary is Vary.DEPTH and (most := max(sweep.values)) > MOST_IN_FLIGHT:
-        raise UsageError(f"--depth {most}: at most {MOST_IN_FLIGHT} requests can be in flight")
+    if sweep.vary is Vary.DEPTH and (most := max(sweep.values)) > MAX_IN_FLIGHT:
+        raise UsageError(f"--depth {most}: at most {MAX_IN_FLIGHT} requests can be in flight")
     text = binary.text_of(["workload", "show", sweep.program])
     known = _parameters(text)
     parameter = sweep.parameter or str(sweep.vary)

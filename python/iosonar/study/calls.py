@@ -143,7 +143,7 @@ class CallSide(Once):
 
     @cached_property
     def begin_s(self) -> ir.NumericColumn:
-        """The begin of each call on the time axes."""
+        """The start of each call on the time axes."""
         begin: ir.NumericColumn = (self.table.begin_ns - self.origin_ns) / 1e9
         return begin
 

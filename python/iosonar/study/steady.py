@@ -15,7 +15,7 @@ from iosonar.study.grades import Grade
 from iosonar.study.requests import Study
 
 PERCENTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
-FEWEST_DRAWN, MOST_SLICES = 10, 180
+FEWEST_DRAWN, MAX_SLICES = 10, 180
 STEADY_SLICES = 20
 """The fewest slices from which to determine whether a run was steady."""
 REQUESTS_IN_A_SLICE = 1000
@@ -36,7 +36,7 @@ class Steadiness:
 
 def bands_over_time(study: Study, least: int = FEWEST_DRAWN) -> Bands:
     """The percentiles of latency in slices of the whole duration."""
-    slices = min(max(study.span.completed // REQUESTS_IN_A_SLICE, least), MOST_SLICES)
+    slices = min(max(study.span.completed // REQUESTS_IN_A_SLICE, least), MAX_SLICES)
     cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-9), slices)
     table = study.table
     return study.once(

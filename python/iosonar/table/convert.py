@@ -14,8 +14,8 @@ from iosonar.text import plain, shown
 
 def find_binary() -> Path:
     """The `iosonar` binary: beside this program, beside its interpreter, or on the path."""
-    for folder in (Path(sys.argv[0]).absolute().parent, Path(sys.executable).parent):
-        binary = folder / "iosonar"
+    for directory in (Path(sys.argv[0]).absolute().parent, Path(sys.executable).parent):
+        binary = directory / "iosonar"
         if binary.is_file():
             return binary
     found = shutil.which("iosonar")

@@ -40,7 +40,7 @@ class Device:
 def devices_of(files: Sequence[SourceFile]) -> tuple[Device, ...]:
     """The devices of some runs, or of some loads, with different names."""
     found = [device for index, file in enumerate(files) for device in _devices(index, file)]
-    # The file makes names unique; its path, if files in several folders have the same name.
+    # The file makes names unique; its path, if files in several directories have the same name.
     by_name = _unique(found, [f"{device.name} · {files[device.source].name}" for device in found])
     return tuple(_unique(by_name, [f"{device.name} · {files[device.source].path}" for device in found]))
 

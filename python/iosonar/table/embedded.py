@@ -1,4 +1,4 @@
-"""DuckDB, embedded, with a memory limit; it spills to a folder."""
+"""DuckDB, embedded, with a memory limit; it spills to a directory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Embedded:
     def keep(self, columns: ir.Table, rows: int) -> ir.Table:
         """Keeps a table in memory up to MAX_ROWS_IN_MEMORY rows.
 
-        A larger one is kept in a database in the spill folder, which compresses each column: a query costs a little
+        A larger one is kept in a database in the spill directory, which compresses each column: a query costs a little
         more time, and almost no memory.
         """
         import ibis
@@ -81,23 +81,23 @@ def connect(spill: Path, options: EngineOptions) -> duckdb.DuckDBPyConnection:
 
 
 @cache
-def in_utf8(folder: Path) -> str:
-    """A path of the folder in UTF-8, as DuckDB requires.
+def in_utf8(directory: Path) -> str:
+    """A path of the directory in UTF-8, as DuckDB requires.
 
-    A folder with another name is created and addressed by a descriptor that stays open until the program ends.
+    A directory with another name is created and addressed by a descriptor that stays open until the program ends.
     """
     try:
-        str(folder).encode()
+        str(directory).encode()
     except UnicodeEncodeError:
-        folder.mkdir(exist_ok=True)
-        return f"/proc/self/fd/{os.open(folder, os.O_PATH | os.O_DIRECTORY)}"
-    return str(folder)
+        directory.mkdir(exist_ok=True)
+        return f"/proc/self/fd/{os.open(directory, os.O_PATH | os.O_DIRECTORY)}"
+    return str(directory)
 
 
 def scan(parquet: Path) -> str:
     """SQL that reads a file, with the column ROW_NUMBER. The path must not need quoting.
 
-    Folders named `NAME=VALUE` do not become columns.
+    Directories named `NAME=VALUE` do not become columns.
     """
     return f"read_parquet('{parquet}', hive_partitioning=false, {ROW_NUMBER}=true)"
 

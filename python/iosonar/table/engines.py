@@ -8,7 +8,7 @@ from iosonar.table.engine import Engine, EngineKind, EngineOptions
 
 
 def start(spill: Path, options: EngineOptions) -> Engine:
-    """Starts an engine that spills to the folder `spill` when it exceeds its memory."""
+    """Starts an engine that spills to the directory `spill` when it exceeds its memory."""
     if options.kind is EngineKind.SPARK:
         from iosonar.table.spark import Spark
 

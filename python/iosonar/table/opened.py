@@ -1,6 +1,6 @@
 """Opens files and names them by descriptor (/proc/self/fd/N), so that no engine interprets their names.
 
-Engines take `*` as a glob, a folder `op=read` as a partition column, and `a:b` as a URL.
+Engines take `*` as a glob, a directory `op=read` as a partition column, and `a:b` as a URL.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from iosonar.errors import UserError
 from iosonar.text import shown
 
-_FOLDER = "/proc/self/fd"
+_DIRECTORY = "/proc/self/fd"
 _USER_PATHS: dict[str, str] = {}
-"""The paths as the user named them, by path in _FOLDER."""
+"""The paths as the user named them, by path in _DIRECTORY."""
 _OPEN_INPUTS: Counter[tuple[int, int]] = Counter()
 """Open files, and pipes that were copied, by device and inode."""
 
@@ -42,20 +42,20 @@ def open_file(given: Path, stack: ExitStack) -> Path:
     identity = (status.st_dev, status.st_ino)
     _OPEN_INPUTS[identity] += 1
     stack.callback(_OPEN_INPUTS.subtract, [identity])
-    path = f"{_FOLDER}/{number}"
+    path = f"{_DIRECTORY}/{number}"
     _USER_PATHS[path] = shown(given)
     return Path(path)
 
 
-def copy_of_pipe(given: Path, folder: Path) -> Path | None:
-    """Copies a pipe to a file in the folder; returns None if the path is not a pipe."""
+def copy_of_pipe(given: Path, directory: Path) -> Path | None:
+    """Copies a pipe to a file in the directory; returns None if the path is not a pipe."""
     try:
         status = given.stat()
         if not stat.S_ISFIFO(status.st_mode):
             return None
         # Never removed: a writer of this pipe would wait for another reader.
         _OPEN_INPUTS[(status.st_dev, status.st_ino)] += 1
-        copy = folder / f"piped-{status.st_ino}"
+        copy = directory / f"piped-{status.st_ino}"
         with given.open("rb") as source, copy.open("wb") as target:
             shutil.copyfileobj(source, target)
     except (OSError, ValueError) as error:
@@ -75,7 +75,7 @@ def is_input(path: Path) -> bool:
 def with_given_names(text: str) -> str:
     """Replaces descriptor paths in a message by the paths that the user named."""
     return re.sub(
-        rf"(?:file://)?{_FOLDER}/\d+", lambda found: _USER_PATHS.get(found[0].removeprefix("file://"), found[0]), text
+        rf"(?:file://)?{_DIRECTORY}/\d+", lambda found: _USER_PATHS.get(found[0].removeprefix("file://"), found[0]), text
     )
 
 

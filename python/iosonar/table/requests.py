@@ -14,7 +14,7 @@ from iosonar.table.engine import Engine, EngineOptions
 from iosonar.table.engines import start
 from iosonar.table.input_checks import refuse_copies, refuse_mixture
 from iosonar.table.source import Kind, SourceFile
-from iosonar.table.temporary import temporary_folder
+from iosonar.table.temporary import temporary_directory
 from iosonar.table.validation import open_validated
 from iosonar.table.versions import stored_name, with_new_names
 
@@ -89,17 +89,17 @@ class Requests:
 
 @contextmanager
 def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], Path]]:
-    """Opens loads or runs in any format; yields them and a folder to spill to.
+    """Opens loads or runs in any format; yields them and a directory to spill to.
 
     Temporary files are removed at the end.
     """
     if not paths:
         raise UserError("no file given")
     with ExitStack() as stack:
-        folder = stack.enter_context(temporary_folder())
-        converted = folder / "converted"
+        directory = stack.enter_context(temporary_directory())
+        converted = directory / "converted"
         converted.mkdir()
-        yield tuple(open_validated(path, converted, stack) for path in paths), folder / "spill"
+        yield tuple(open_validated(path, converted, stack) for path in paths), directory / "spill"
 
 
 @contextmanager

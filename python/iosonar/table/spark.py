@@ -36,7 +36,7 @@ class Spark:
         path = parquet.resolve()
         if path.name.startswith(("_", ".")):
             raise UserError(f"{shown(path)}: Spark ignores files whose names start with _ or .; rename it")
-        # Without the option, folders named `NAME=VALUE` become columns.
+        # Without the option, directories named `NAME=VALUE` become columns.
         frame = self._session.read.option("recursiveFileLookup", "true").parquet(f"file:{_escaped_glob(str(path))}")
         chosen = (f"`{column}`" for column in columns)
         return self._named(frame.selectExpr(*chosen, f"_metadata.row_index AS {ROW_NUMBER}"), "file")

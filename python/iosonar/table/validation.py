@@ -39,26 +39,26 @@ class _NeedsConversionError(Exception):
     """The file needs `iosonar convert`; the text is the reason."""
 
 
-def open_validated(given: Path, folder: Path, stack: ExitStack) -> SourceFile:
-    """Opens a file until the stack unwinds; conversions go to `folder`.
+def open_validated(given: Path, directory: Path, stack: ExitStack) -> SourceFile:
+    """Opens a file until the stack unwinds; conversions go to `directory`.
 
     Raises UserError if it is neither a load nor a run.
     """
-    source = copy_of_pipe(given, folder) or given
+    source = copy_of_pipe(given, directory) or given
     opened = open_file(source, stack)
     set_display_name(opened, given)
     is_parquet = _is_parquet(opened, given)
     if is_parquet:
         try:
-            return _table(given, opened, folder, stack)
+            return _table(given, opened, directory, stack)
         except _NeedsConversionError:
             pass
-    converted = _new_path(folder)
+    converted = _new_path(directory)
     convert(source, converted)
     opened = open_file(converted, stack)
     set_display_name(opened, given)
     try:
-        file = _table(given, opened, folder, stack)
+        file = _table(given, opened, directory, stack)
     except _NeedsConversionError as why:
         raise UserError(f"{shown(given)}: {why}; docs/schema.md lists the columns") from None
     return _with_skipped_rows(file) if is_parquet else file
@@ -72,7 +72,7 @@ def _is_parquet(opened: Path, given: Path) -> bool:
         raise UserError(f"{shown(given)}: {error.strerror}") from error
 
 
-def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceFile:
+def _table(given: Path, opened: Path, directory: Path, stack: ExitStack) -> SourceFile:
     import pyarrow as pa
 
     try:
@@ -102,7 +102,7 @@ def _table(given: Path, opened: Path, folder: Path, stack: ExitStack) -> SourceF
     if not have_plain_types(known, schema):
         raise _NeedsConversionError("columns have other types")
     if unique_names(names) != names:
-        return _table(given, _with_unique_names(opened, given, folder, stack), folder, stack)
+        return _table(given, _with_unique_names(opened, given, directory, stack), directory, stack)
     if problem := _find_invalid_values(known, metadata, opened):
         raise _NeedsConversionError(problem)
     return SourceFile(given, opened, footer.kind, footer, metadata.num_rows, tuple(names))
@@ -138,12 +138,12 @@ def _find_invalid_values(known: Mapping[str, Column], metadata: pq.FileMetaData,
         raise _NeedsConversionError(plain(with_given_names(_first_line(error)))) from error
 
 
-def _with_unique_names(opened: Path, given: Path, folder: Path, stack: ExitStack) -> Path:
+def _with_unique_names(opened: Path, given: Path, directory: Path, stack: ExitStack) -> Path:
     """A copy whose column names differ in more than case, which DuckDB ignores."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    copy = _new_path(folder)
+    copy = _new_path(directory)
     try:
         with opened.open("rb") as source:
             table = pq.ParquetFile(source)
@@ -173,8 +173,8 @@ def _with_skipped_rows(file: SourceFile) -> SourceFile:
 _numbers = count()
 
 
-def _new_path(folder: Path) -> Path:
-    return folder / f"table-{next(_numbers)}.parquet"
+def _new_path(directory: Path) -> Path:
+    return directory / f"table-{next(_numbers)}.parquet"
 
 
 def _first_line(error: BaseException) -> str:

@@ -54,7 +54,7 @@ pub(super) struct Frontier {
 }
 
 impl Frontier {
-    /// Time moves on to the begin of the next call.
+    /// Time moves on to the start of the next call.
     pub(super) fn advance(&mut self, now: Nanos) {
         while let Some(&Reverse((end, number, begin, lane))) = self.in_flight.peek() {
             if end > now || end == Nanos::MAX {

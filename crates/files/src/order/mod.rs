@@ -124,7 +124,7 @@ enum Rules {
 }
 
 impl Order {
-    /// At the begin of a trace.
+    /// At the start of a trace.
     pub fn new(policy: Policy) -> Self {
         let rules = match policy {
             Policy::Conservative => Rules::Conservative(Conservative::default()),

@@ -1,7 +1,7 @@
 //! Transitive reduction: leaves out predecessors that follow from others.
 
 /// Numbers of calls that one search may visit.
-const MOST_VISITED: usize = 100_000;
+const MAX_VISITED: usize = 100_000;
 
 /// Reduces the predecessors of each call of a trace in turn. It keeps the reduced graph, some 16 bytes for each call.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl Reducer {
             }
             self.to_visit.push(before);
             while let Some(call) = self.to_visit.pop() {
-                if visits == MOST_VISITED {
+                if visits == MAX_VISITED {
                     break;
                 }
                 visits += 1;
@@ -50,7 +50,7 @@ impl Reducer {
             }
             self.to_visit.clear();
         }
-        if visits == MOST_VISITED {
+        if visits == MAX_VISITED {
             self.undecided += 1;
         }
         self.edges[start..].reverse();

@@ -17,7 +17,7 @@ pub const ATLAS_OLD: Pattern = Pattern {
 };
 
 static ATLAS_OLD_SHAPE: Shape = Shape {
-    folder: "atlas-old",
+    directory: "atlas-old",
     files: 9,
     file_bytes: 1000 * MB,
     read_bytes: 250 * MB,
@@ -32,7 +32,7 @@ pub const ATLAS_NEW: Pattern = Pattern {
 };
 
 static ATLAS_NEW_SHAPE: Shape = Shape {
-    folder: "atlas-new",
+    directory: "atlas-new",
     files: 9,
     file_bytes: 1000 * MB,
     read_bytes: 250 * MB,
@@ -47,7 +47,7 @@ pub const CMS_ANALYSIS: Pattern = Pattern {
 };
 
 static CMS_ANALYSIS_SHAPE: Shape = Shape {
-    folder: "cms-analysis",
+    directory: "cms-analysis",
     files: 1,
     file_bytes: 4000 * MB,
     read_bytes: 1984 * MB,
@@ -67,7 +67,7 @@ pub const CMS_RECONSTRUCTION: Pattern = Pattern {
 };
 
 static CMS_RECONSTRUCTION_SHAPE: Shape = Shape {
-    folder: "cms-reconstruction",
+    directory: "cms-reconstruction",
     files: 1,
     file_bytes: 4000 * MB,
     read_bytes: 424 * MB,

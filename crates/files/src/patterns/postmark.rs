@@ -22,7 +22,7 @@ const SETS: u32 = 30;
 const FILES_OF_SET: f64 = 10_000.0;
 const MIN_BYTES: u64 = 512;
 const MAX_BYTES: u64 = 200 * 1024;
-const FOLDER: &str = "/data/postmark";
+const DIRECTORY: &str = "/data/postmark";
 
 /// A file that exists.
 #[derive(Clone, Copy)]
@@ -34,13 +34,13 @@ struct File {
 
 impl File {
     fn path(self) -> String {
-        format!("{FOLDER}/{:02}/{}", self.set, self.number)
+        format!("{DIRECTORY}/{:02}/{}", self.set, self.number)
     }
 }
 
 /// What comes next.
 enum Phase {
-    Folders,
+    Directories,
     Create,
     /// So many transactions are left.
     Transactions(u32),
@@ -60,7 +60,7 @@ struct PostMark {
 impl PostMark {
     fn new(settings: &Settings) -> Self {
         let count = SETS * (FILES_OF_SET * settings.scale).ceil().max(1.0) as u32;
-        Self { phase: Phase::Folders, count, files: Vec::new(), created: 0, block: settings.block }
+        Self { phase: Phase::Directories, count, files: Vec::new(), created: 0, block: settings.block }
     }
 
     /// Reads or writes so many bytes, in blocks.
@@ -127,8 +127,8 @@ impl PostMark {
 impl Program for PostMark {
     fn advance(&mut self, calls: &mut Calls) {
         match self.phase {
-            Phase::Folders => {
-                (0..SETS).for_each(|set| calls.on_path(CallKind::Mkdir, &format!("{FOLDER}/{set:02}"), Some(0o755)));
+            Phase::Directories => {
+                (0..SETS).for_each(|set| calls.on_path(CallKind::Mkdir, &format!("{DIRECTORY}/{set:02}"), Some(0o755)));
                 self.phase = Phase::Create;
             }
             Phase::Create => {
@@ -147,7 +147,7 @@ impl Program for PostMark {
                 calls.think();
                 self.remove(calls);
                 if self.files.is_empty() {
-                    (0..SETS).for_each(|set| calls.on_path(CallKind::Rmdir, &format!("{FOLDER}/{set:02}"), None));
+                    (0..SETS).for_each(|set| calls.on_path(CallKind::Rmdir, &format!("{DIRECTORY}/{set:02}"), None));
                 }
             }
         }
@@ -156,7 +156,7 @@ impl Program for PostMark {
     fn progress(&self) -> f64 {
         let count = f64::from(self.count);
         match self.phase {
-            Phase::Folders => 0.0,
+            Phase::Directories => 0.0,
             Phase::Create => f64::from(self.created) / count / 3.0,
             Phase::Transactions(left) => (2.0 - f64::from(left) / count) / 3.0,
             Phase::Remove => (1.0 - self.files.len() as f64 / count / 3.0).max(2.0 / 3.0),
@@ -175,16 +175,16 @@ mod tests {
     use super::super::generated::tests::{SMALL, calls};
     use super::*;
 
-    /// Each call is possible: folders and files exist, and reads end within their file.
+    /// Each call is possible: directories and files exist, and reads end within their file.
     #[test]
     fn all_calls_fit_the_files_there_are_and_nothing_is_left() {
-        let (mut files, mut folders, mut open) = (HashMap::<String, u64>::new(), 0_i32, None);
+        let (mut files, mut directories, mut open) = (HashMap::<String, u64>::new(), 0_i32, None);
         let (mut reads, mut appends, mut created, mut removed) = (0, 0, 0, 0);
         for call in calls("postmark", Settings { scale: 0.01, block: 4096, ..SMALL }) {
             let path = call.path.as_ref().map(ToString::to_string).unwrap_or_default();
             match call.kind {
-                CallKind::Mkdir => folders += 1,
-                CallKind::Rmdir => folders -= 1,
+                CallKind::Mkdir => directories += 1,
+                CallKind::Rmdir => directories -= 1,
                 CallKind::Openat => {
                     let flags = call.flags as i32;
                     if flags & libc::O_CREAT != 0 {
@@ -216,7 +216,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-        assert!(files.is_empty() && folders == 0 && open.is_none());
+        assert!(files.is_empty() && directories == 0 && open.is_none());
         let transactions = 3_000;
         assert_eq!(reads + appends, transactions);
         assert_eq!(created, removed);

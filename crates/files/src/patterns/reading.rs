@@ -13,8 +13,8 @@ const MIN_FILE_BYTES: u64 = 1 << 20;
 
 /// Which part of which files a program reads, and in which order.
 pub struct Shape {
-    /// Its folder below `/data`.
-    pub folder: &'static str,
+    /// Its directory below `/data`.
+    pub directory: &'static str,
     /// How many files the program reads, one after the other.
     pub files: u32,
     /// The size of each file in bytes.
@@ -68,7 +68,7 @@ impl Program for Reading {
     fn advance(&mut self, calls: &mut Calls) {
         let Some(walk) = &mut self.walk else {
             if self.file < self.shape.files {
-                calls.open(&format!("/data/{}/{:02}.root", self.shape.folder, self.file + 1), 0);
+                calls.open(&format!("/data/{}/{:02}.root", self.shape.directory, self.file + 1), 0);
                 // It asks for the size of the file, so that the trace has it.
                 let end = self.extent.file_bytes;
                 calls.seek(0, libc::SEEK_END, end);
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn each_shape_reads_its_share_and_nothing_beyond_the_end() {
         for shape in SHAPES {
-            let calls = calls(shape.folder, SMALL);
+            let calls = calls(shape.directory, SMALL);
             let count = |kind| calls.iter().filter(|call| call.kind == kind).count() as u32;
             assert_eq!((count(CallKind::Openat), count(CallKind::Close)), (shape.files, shape.files));
             let file_bytes = (shape.file_bytes as f64 * SMALL.scale) as u64;
@@ -129,10 +129,10 @@ mod tests {
                     }
                     _ => {}
                 }
-                assert!(position <= file_bytes, "{}: {call:?}", shape.folder);
+                assert!(position <= file_bytes, "{}: {call:?}", shape.directory);
             }
             let expected = (shape.read_bytes as f64 * SMALL.scale) as u64 * u64::from(shape.files);
-            assert_eq!(read, expected, "{}", shape.folder);
+            assert_eq!(read, expected, "{}", shape.directory);
         }
     }
 

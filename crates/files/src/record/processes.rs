@@ -22,22 +22,22 @@ pub fn inherited_by_children(process: u32) -> Result<InitialProcess> {
 
 /// A process with its threads, working directory and descriptors.
 pub fn process_with_threads(process: u32) -> Result<InitialProcess> {
-    let folder = folder_of(process)?;
+    let directory = directory_of(process)?;
     let cannot = |what: &str| {
         let what = what.to_owned();
         move |source| Error::Process { process, what, source }
     };
-    let cwd = fs::read_link(folder.join("cwd")).map_err(cannot("cwd"))?;
+    let cwd = fs::read_link(directory.join("cwd")).map_err(cannot("cwd"))?;
     let threads = threads_of(process)?;
     let mut descriptors = Vec::new();
-    for fd in numbers::<i32>(&folder.join("fd")).map_err(cannot("fd"))? {
-        // It may be closed in the meantime, as the descriptor that lists the folder is.
-        let Ok(path) = fs::read_link(folder.join(format!("fd/{fd}"))) else { continue };
-        let Ok(info) = fs::read_to_string(folder.join(format!("fdinfo/{fd}"))) else { continue };
+    for fd in numbers::<i32>(&directory.join("fd")).map_err(cannot("fd"))? {
+        // It may be closed in the meantime, as the descriptor that lists the directory is.
+        let Ok(path) = fs::read_link(directory.join(format!("fd/{fd}"))) else { continue };
+        let Ok(info) = fs::read_to_string(directory.join(format!("fdinfo/{fd}"))) else { continue };
         let (position, flags) = position_and_flags(&info);
         descriptors.push(InitialDescriptor { fd, path: as_text(path.as_os_str()), flags, position });
     }
-    let umask = fs::read_to_string(folder.join("status")).ok().and_then(|status| umask_in(&status));
+    let umask = fs::read_to_string(directory.join("status")).ok().and_then(|status| umask_in(&status));
     Ok(InitialProcess { process, threads, cwd: as_text(cwd.as_os_str()), umask, descriptors })
 }
 
@@ -50,18 +50,18 @@ pub fn umask_in(status: &str) -> Option<u32> {
 /// The threads of a process.
 pub fn threads_of(process: u32) -> Result<Vec<u32>> {
     let what = "task".to_owned();
-    numbers(&folder_of(process)?.join("task")).map_err(|source| Error::Process { process, what, source })
+    numbers(&directory_of(process)?.join("task")).map_err(|source| Error::Process { process, what, source })
 }
 
-fn folder_of(process: u32) -> Result<PathBuf> {
-    let folder = PathBuf::from(format!("/proc/{process}"));
-    if folder.exists() { Ok(folder) } else { Err(Error::NoProcess(process)) }
+fn directory_of(process: u32) -> Result<PathBuf> {
+    let directory = PathBuf::from(format!("/proc/{process}"));
+    if directory.exists() { Ok(directory) } else { Err(Error::NoProcess(process)) }
 }
 
-/// The names in a folder that are numbers, in ascending order.
-fn numbers<N: std::str::FromStr + Ord>(folder: &Path) -> io::Result<Vec<N>> {
+/// The names in a directory that are numbers, in ascending order.
+fn numbers<N: std::str::FromStr + Ord>(directory: &Path) -> io::Result<Vec<N>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(directory)? {
         found.extend(entry?.file_name().to_str().and_then(|name| name.parse::<N>().ok()));
     }
     found.sort();

@@ -38,7 +38,7 @@ pub enum Target<'a> {
 /// The pipe from strace, and how strace is started.
 #[derive(Debug)]
 pub struct Tracer {
-    /// The text of strace. It ends when strace ends.
+    /// The strace text. It ends when strace ends.
     pub text: File,
     /// The end that strace opens again by its path. Must be dropped after strace has opened it.
     pub keep_open: File,

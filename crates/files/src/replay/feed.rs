@@ -59,7 +59,7 @@ pub struct Feeder {
 }
 
 /// The most predecessors of all calls in the queue: of a trace with a million threads, each call may have a million.
-const MOST_PREDECESSORS: usize = 1 << 23;
+const MAX_PREDECESSORS: usize = 1 << 23;
 
 /// Large writes are slow anyway: so many of them may be ahead.
 const LARGE_WRITES: u64 = 256;
@@ -79,7 +79,7 @@ impl Ahead {
         while self.of_calls.len() > in_queue {
             self.sum -= self.of_calls.pop_front().unwrap_or(0);
         }
-        let has_room = in_queue == 0 || self.sum + predecessors <= MOST_PREDECESSORS;
+        let has_room = in_queue == 0 || self.sum + predecessors <= MAX_PREDECESSORS;
         if has_room {
             self.of_calls.push_back(predecessors);
             self.sum += predecessors;

@@ -20,7 +20,7 @@ pub enum Timing {
     Asap,
     /// As long after the end of its latest predecessor as in the trace.
     Diff,
-    /// As long after the begin of its latest predecessor as in the trace.
+    /// As long after the start of its latest predecessor as in the trace.
     Begin,
 }
 

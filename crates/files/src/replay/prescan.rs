@@ -17,9 +17,9 @@ pub struct Prescan {
     pub first: u64,
     /// Calls of the window.
     pub calls: u64,
-    /// The begin of the first of them.
+    /// The start of the first of them.
     pub zero: Nanos,
-    /// The begin of the last of them.
+    /// The start of the last of them.
     pub last: Nanos,
     /// A number from 0 for each thread of the window.
     pub threads: HashMap<u32, u32>,
@@ -78,7 +78,7 @@ pub fn scan(trace: &mut Trace, window: Window, stop: &Stop) -> Result<Prescan> {
         } else if let (Some(id), Some(path), None) = (resolved.makes, resolved.path, resolved.skip)
             && call.end().is_some_and(|end| end >= window.start)
         {
-            // Opened across the begin of the window.
+            // Opened across the start of the window.
             let flags = call.flags & !MAKING;
             found.open.push(OpenDescription { id, path, flags, position: 0, is_deleted: false });
         }

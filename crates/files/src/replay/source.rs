@@ -86,7 +86,7 @@ pub struct TraceSource {
     pub trace: Trace,
     /// The part that is replayed.
     pub window: Window,
-    /// The begin of the first call of the window.
+    /// The start of the first call of the window.
     pub zero: Nanos,
     /// The number of the next call.
     pub number: u64,

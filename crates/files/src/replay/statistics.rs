@@ -39,7 +39,7 @@ pub struct Statistics {
     pub bytes_written: u64,
     /// From virtual zero to the last completion.
     pub elapsed_s: f64,
-    /// From the begin of the first call to the last end of the same calls in the trace, multiplied by the factor.
+    /// From the start of the first call to the last end of the same calls in the trace, multiplied by the factor.
     pub original_s: f64,
     /// Issued calls per second.
     pub calls_per_s: f64,
@@ -53,7 +53,7 @@ pub struct Statistics {
     pub delay_not_held_back_us: Option<Quantiles>,
     /// Percentage of them within 10, 25, 50 and 100 µs.
     pub within_not_held_back_pct: Option<Within>,
-    /// Issue error divided by the gap in the trace between the end of the latest predecessor and the begin, in percent.
+    /// Issue error divided by the gap in the trace between the end of the latest predecessor and the start, in percent.
     pub compute_time_error_pct: Option<Quantiles>,
     /// Percentage of calls whose compute time error is below 10 %.
     pub compute_time_error_below_10_pct: Option<f64>,

@@ -34,9 +34,9 @@ fn action(kind: CallKind, path: &str, path2: &str, flags: i32) -> Action {
     }
 }
 
-/// Issues calls below a folder in a thread of their own.
-fn issue(folder: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<Issued> {
-    let root = Root::open(&RootPath::of(folder), false).unwrap().with(confinement);
+/// Issues calls below a directory in a thread of their own.
+fn issue(directory: &Path, confinement: Confinement, actions: Vec<Action>) -> Vec<Issued> {
+    let root = Root::open(&RootPath::of(directory), false).unwrap().with(confinement);
     let work = move || {
         root.enter().unwrap();
         let (pool, locks) = (Pool::new(4096).unwrap(), Locks::new(Arc::default()));
@@ -66,7 +66,7 @@ fn confinements() -> Vec<Confinement> {
 fn calls_on_paths_act_below_the_root() {
     use CallKind as K;
     for confinement in confinements() {
-        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
         let making = libc::O_CREAT | libc::O_WRONLY;
         let calls = [
             (action(K::Mkdir, "/d", "", 0), 0),
@@ -93,11 +93,11 @@ fn calls_on_paths_act_below_the_root() {
         ];
         let (actions, expected): (Vec<_>, Vec<_>) = calls.into_iter().unzip();
         let shown: Vec<_> = actions.iter().map(|action| (action.kind, action.path.clone())).collect();
-        let found: Vec<_> = issue(folder.path(), confinement, actions).iter().map(|issued| issued.errno).collect();
+        let found: Vec<_> = issue(directory.path(), confinement, actions).iter().map(|issued| issued.errno).collect();
         for ((what, found), expected) in shown.iter().zip(&found).zip(&expected) {
             assert_eq!(found, expected, "{confinement:?} {what:?}");
         }
-        let file = fs::metadata(folder.path().join("d/c")).unwrap();
+        let file = fs::metadata(directory.path().join("d/c")).unwrap();
         assert_eq!((file.len(), file.nlink(), file.mode() & 0o777), (3, 2, 0o700));
     }
 }
@@ -106,8 +106,8 @@ fn calls_on_paths_act_below_the_root() {
 fn links_do_not_lead_out_of_the_root() {
     use CallKind as K;
     for confinement in confinements() {
-        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-        let (root, outside) = (folder.path().join("root"), folder.path().join("outside"));
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let (root, outside) = (directory.path().join("root"), directory.path().join("outside"));
         [&root, &outside].iter().for_each(|path| fs::create_dir(path).unwrap());
         fs::write(outside.join("kept"), "kept").unwrap();
         symlink(&outside, root.join("absolute")).unwrap();

@@ -274,7 +274,7 @@ impl State {
             Thread {
                 process,
                 table: self.processes.new_table(slots, None),
-                folders: self.processes.new_folders(ROOT, cwd, initial.and_then(|initial| initial.umask)),
+                directories: self.processes.new_directories(ROOT, cwd, initial.and_then(|initial| initial.umask)),
             }
         });
         let thread = Thread { process, ..thread };

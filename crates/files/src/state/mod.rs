@@ -1,7 +1,7 @@
 //! Follows processes, descriptors and names through a trace, and says what each call uses and changes.
 //!
 //! [`State::next`] takes the calls in the order of their begin. Opens and duplicates take effect at the end of the call;
-//! closes, removals and new names at its begin; a new process inherits the descriptors at the begin of the call that makes
+//! closes, removals and new names at its begin; a new process inherits the descriptors at the start of the call that makes
 //! it, since it may run before that call returns. Memory grows with names that exist, descriptors and open descriptions, not
 //! with the length of the trace.
 
@@ -121,7 +121,7 @@ impl State {
         self.inferred.clear();
         self.apply_pending(call);
         let thread = self.thread_of(call);
-        let umask = self.processes.folders(thread.folders).umask;
+        let umask = self.processes.directories(thread.directories).umask;
         let mut step = Step::new(call, thread, Resolved { umask, ..Resolved::default() });
         self.call(&mut step);
         self.end_orphans(&mut step);

@@ -53,10 +53,10 @@ impl State {
             step.skip(Skip::NotReplayable);
             return None;
         };
-        let folders = self.processes.folders(step.thread.folders);
+        let directories = self.processes.directories(step.thread.directories);
         let is_in_root = resolving(step.call) & RESOLVE_IN_ROOT != 0;
         let base = if path.is_absolute() && !is_in_root {
-            folders.root
+            directories.root
         } else if let Some(fd) = fd.filter(|fd| *fd != AT_FDCWD) {
             let id = self.descriptor(step, Some(fd), Some(Kind::Directory))?;
             if fd == step.call.fd.unwrap_or(AT_FDCWD) {
@@ -73,12 +73,12 @@ impl State {
             // strace -y shows the working directory of AT_FDCWD.
             self.names.directory(&cwd)
         } else {
-            if folders.cwd == self.cwd && !self.is_cwd_known {
+            if directories.cwd == self.cwd && !self.is_cwd_known {
                 self.counts.assumed_cwds += 1;
             }
-            folders.cwd
+            directories.cwd
         };
-        let root = if is_in_root { base } else { folders.root };
+        let root = if is_in_root { base } else { directories.root };
         match self.names.walk(root, base, path.as_bytes(), how) {
             Ok(walk) => {
                 for &name in &walk.names {

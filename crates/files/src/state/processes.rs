@@ -11,14 +11,14 @@ pub(super) struct TableId(u64);
 
 /// Root, working directory and mask of permissions: what `CLONE_FS` shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct FoldersId(u64);
+pub(super) struct DirectoriesId(u64);
 
 /// A thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thread {
     pub process: u32,
     pub table: TableId,
-    pub folders: FoldersId,
+    pub directories: DirectoriesId,
 }
 
 /// A descriptor.
@@ -41,7 +41,7 @@ pub(super) struct Table {
 
 /// Root, working directory and mask of permissions of one or several threads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Folders {
+pub(super) struct Directories {
     pub root: ObjectId,
     pub cwd: ObjectId,
     /// The mask of permissions, if the trace has shown it.
@@ -54,7 +54,7 @@ pub(super) struct Folders {
 pub(super) struct Processes {
     threads: IdMap<u32, Thread>,
     tables: IdMap<u64, Table>,
-    folders: IdMap<u64, Folders>,
+    directories: IdMap<u64, Directories>,
     /// The threads of each process, the oldest first.
     groups: IdMap<u32, BTreeSet<(u64, u32)>>,
     /// The place of a thread in its group.
@@ -67,7 +67,7 @@ pub(super) struct Processes {
 }
 
 /// Descriptors that processes inherit, of all that run at once: half a gigabyte.
-const MOST_COPIED: usize = 1 << 23;
+const MAX_COPIED: usize = 1 << 23;
 
 /// Tables that are searched for descriptors in a trace. 2000 threads with 15 descriptors each need 6 × 10^7.
 const SEARCHES: u64 = 1 << 26;
@@ -77,7 +77,7 @@ impl Default for Processes {
         Self {
             threads: IdMap::default(),
             tables: IdMap::default(),
-            folders: IdMap::default(),
+            directories: IdMap::default(),
             groups: IdMap::default(),
             ages: IdMap::default(),
             next: 0,
@@ -96,7 +96,7 @@ pub(super) struct Ended {
     /// The table that no thread has any more.
     pub table: Option<Table>,
     /// Root and working directory that no thread has any more.
-    pub folders: Option<Folders>,
+    pub directories: Option<Directories>,
 }
 
 impl Processes {
@@ -117,12 +117,12 @@ impl Processes {
         self.tables.get_mut(&id.0)
     }
 
-    pub fn folders(&self, id: FoldersId) -> Folders {
-        self.folders[&id.0]
+    pub fn directories(&self, id: DirectoriesId) -> Directories {
+        self.directories[&id.0]
     }
 
-    pub fn folders_mut(&mut self, id: FoldersId) -> &mut Folders {
-        self.folders.get_mut(&id.0).expect("of a thread")
+    pub fn directories_mut(&mut self, id: DirectoriesId) -> &mut Directories {
+        self.directories.get_mut(&id.0).expect("of a thread")
     }
 
     /// A new table.
@@ -137,22 +137,22 @@ impl Processes {
     /// Whether memory is left for a copy of the table.
     pub fn can_copy(&self, table: TableId) -> bool {
         let slots = self.table(table).map_or(0, |table| table.slots.len());
-        self.copied + slots <= MOST_COPIED
+        self.copied + slots <= MAX_COPIED
     }
 
     /// A new root and working directory. The caller holds both.
-    pub fn new_folders(&mut self, root: ObjectId, cwd: ObjectId, umask: Option<u32>) -> FoldersId {
+    pub fn new_directories(&mut self, root: ObjectId, cwd: ObjectId, umask: Option<u32>) -> DirectoriesId {
         self.next += 1;
-        self.folders.insert(self.next, Folders { root, cwd, umask, threads: 0 });
-        FoldersId(self.next)
+        self.directories.insert(self.next, Directories { root, cwd, umask, threads: 0 });
+        DirectoriesId(self.next)
     }
 
-    /// Starts a thread with the table and folders given.
+    /// Starts a thread with the table and directories given.
     pub fn start(&mut self, number: u32, thread: Thread) {
         if let Some(table) = self.tables.get_mut(&thread.table.0) {
             table.threads += 1;
         }
-        self.folders_mut(thread.folders).threads += 1;
+        self.directories_mut(thread.directories).threads += 1;
         self.join_group(number, thread.process);
         self.threads.insert(number, thread);
     }
@@ -174,7 +174,7 @@ impl Processes {
                 self.groups.remove(&thread.process);
             }
         }
-        Ended { table: self.leave_table(thread.table), folders: self.leave_folders(thread.folders) }
+        Ended { table: self.leave_table(thread.table), directories: self.leave_directories(thread.directories) }
     }
 
     fn leave_table(&mut self, id: TableId) -> Option<Table> {
@@ -188,10 +188,10 @@ impl Processes {
         Some(ended)
     }
 
-    fn leave_folders(&mut self, id: FoldersId) -> Option<Folders> {
-        let folders = self.folders.get_mut(&id.0)?;
-        folders.threads -= 1;
-        if folders.threads == 0 { self.folders.remove(&id.0) } else { None }
+    fn leave_directories(&mut self, id: DirectoriesId) -> Option<Directories> {
+        let directories = self.directories.get_mut(&id.0)?;
+        directories.threads -= 1;
+        if directories.threads == 0 { self.directories.remove(&id.0) } else { None }
     }
 
     /// The other threads of the same process.
@@ -206,9 +206,9 @@ impl Processes {
         self.tables.get(&table.0).is_some_and(|table| table.threads > 1)
     }
 
-    /// Whether other threads use the folders.
-    pub fn shares_folders(&self, folders: FoldersId) -> bool {
-        self.folders.get(&folders.0).is_some_and(|folders| folders.threads > 1)
+    /// Whether other threads use the directories.
+    pub fn shares_directories(&self, directories: DirectoriesId) -> bool {
+        self.directories.get(&directories.0).is_some_and(|directories| directories.threads > 1)
     }
 
     /// Gives a thread a table of its own. It shared the old one.
@@ -220,12 +220,12 @@ impl Processes {
         }
     }
 
-    /// Gives a thread folders of its own. It shared the old ones.
-    pub fn change_folders(&mut self, number: u32, folders: FoldersId) {
+    /// Gives a thread directories of its own. It shared the old ones.
+    pub fn change_directories(&mut self, number: u32, directories: DirectoriesId) {
         if let Some(thread) = self.threads.get_mut(&number) {
-            let old = std::mem::replace(&mut thread.folders, folders);
-            self.folders_mut(folders).threads += 1;
-            self.leave_folders(old);
+            let old = std::mem::replace(&mut thread.directories, directories);
+            self.directories_mut(directories).threads += 1;
+            self.leave_directories(old);
         }
     }
 
@@ -252,6 +252,6 @@ impl Processes {
 
     #[cfg(test)]
     pub fn len(&self) -> (usize, usize, usize) {
-        (self.threads.len(), self.tables.len(), self.folders.len())
+        (self.threads.len(), self.tables.len(), self.directories.len())
     }
 }

@@ -229,7 +229,7 @@ impl Assembler {
             self.limit_pending();
             return Ok(None);
         }
-        let mut started = self.pending.end(thread).ok_or("the begin of this call was not recorded")?;
+        let mut started = self.pending.end(thread).ok_or("the start of this call was not recorded")?;
         if started.call.kind != kind {
             self.not_returned(started);
             return Err("another call of this thread is unfinished");

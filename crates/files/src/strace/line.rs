@@ -4,7 +4,7 @@ use memchr::memmem;
 
 use super::split::Problem;
 
-/// The largest number of a process that Linux gives. A larger number at the begin of a line is a time.
+/// The largest number of a process that Linux gives. A larger number at the start of a line is a time.
 const MAX_PID: u64 = 1 << 22;
 
 /// Times below this are times since the line before, as of `strace -r`: no trace is from 1970.
@@ -102,7 +102,7 @@ pub fn parse(line: &[u8]) -> Result<Line<'_>, Problem> {
     Ok(Line { thread, has_pid_prefix, time, body: body(rest)? })
 }
 
-/// The thread at the begin of a line: `123 `, `123<comm> `, `[pid   123] `.
+/// The thread at the start of a line: `123 `, `123<comm> `, `[pid   123] `.
 fn pid(text: &[u8]) -> Result<(Option<u32>, bool, &[u8]), Problem> {
     if let Some(rest) = text.strip_prefix(b"[pid ") {
         let rest = rest.trim_ascii_start();
@@ -128,7 +128,7 @@ fn behind_comm(text: &[u8]) -> &[u8] {
     memchr::memchr(b'>', text).map_or(text, |end| &text[end + 1..])
 }
 
-/// The digits at the begin of a text as a number, and how many they are. At most 18.
+/// The digits at the start of a text as a number, and how many they are. At most 18.
 fn digits(text: &[u8]) -> Option<(u64, usize)> {
     let (mut value, mut length) = (0_u64, 0);
     while let Some(digit @ b'0'..=b'9') = text.get(length) {
@@ -141,7 +141,7 @@ fn digits(text: &[u8]) -> Option<(u64, usize)> {
     (length > 0).then_some((value, length))
 }
 
-/// The time at the begin of a text.
+/// The time at the start of a text.
 fn time(text: &[u8]) -> Result<(Option<Time>, &[u8]), Problem> {
     let Some((first, length)) = digits(text) else { return Ok((None, text)) };
     let rest = &text[length..];

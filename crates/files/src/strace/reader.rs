@@ -1,4 +1,4 @@
-//! Reads calls from the text of strace.
+//! Reads calls from the strace text.
 
 use std::fs::File;
 use std::io;
@@ -30,7 +30,7 @@ pub enum Step {
     End,
 }
 
-/// Reads calls from the text of strace, in the order of their begin.
+/// Reads calls from the strace text, in the order of their begin.
 pub struct Reader {
     path: PathBuf,
     lines: Lines<Input>,
@@ -140,5 +140,5 @@ impl iosonar_trace::Reader<Call> for Reader {
 }
 
 fn temporary_file(source: std::io::Error) -> Error {
-    Error::io(std::env::temp_dir().join("(temporary file; set TMPDIR to a folder with more room)"), source)
+    Error::io(std::env::temp_dir().join("(temporary file; set TMPDIR to a directory with more room)"), source)
 }

@@ -1,4 +1,4 @@
-//! Recognises the text of strace.
+//! Recognises the strace text.
 
 use super::beside::{Besides, without_colours};
 use super::line::{self, Body};

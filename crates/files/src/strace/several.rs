@@ -16,7 +16,7 @@ use super::recognise::recognise;
 use crate::{Call, Metadata};
 
 /// Notices of single files that are kept.
-const MOST_NOTICES: usize = 20;
+const MAX_NOTICES: usize = 20;
 
 /// A file whose calls come later.
 struct Waiting {
@@ -34,7 +34,7 @@ struct Active {
     next: Call,
 }
 
-/// Merges the files by the begin of their calls. Few are open at a time: each from its first call to its last.
+/// Merges the files by the start of their calls. Few are open at a time: each from its first call to its last.
 pub struct Several {
     /// The one that begins first is the last.
     waiting: Vec<Waiting>,
@@ -53,7 +53,7 @@ impl Several {
     /// Reads the beginnings of all files.
     ///
     /// # Errors
-    /// If a file cannot be read, is no text of strace, has no thread in its name, or no times.
+    /// If a file cannot be read, is no strace text, has no thread in its name, or no times.
     pub fn open(paths: &[PathBuf]) -> Result<Self> {
         let mut waiting = Vec::new();
         let mut several = Self {
@@ -141,8 +141,8 @@ impl Several {
             return;
         }
         let all = std::mem::take(&mut self.notices);
-        let more = all.len().saturating_sub(MOST_NOTICES);
-        self.metadata.notices.extend(all.into_iter().take(MOST_NOTICES));
+        let more = all.len().saturating_sub(MAX_NOTICES);
+        self.metadata.notices.extend(all.into_iter().take(MAX_NOTICES));
         if more > 0 {
             self.metadata.notices.push(format!("and {} more about other files", human::counted(more as u64, "notice")));
         }
@@ -194,7 +194,7 @@ impl iosonar_trace::Reader<Call> for Several {
 fn reader_of(path: &Path) -> Result<Reader> {
     let input = Input::open(path)?;
     if !input.head().is_empty() && !recognise(input.head()) && memchr::memchr(b'(', input.head()).is_some() {
-        return Err(Error::format(path, "it is no text of strace"));
+        return Err(Error::format(path, "it is no strace text"));
     }
     Reader::open(input, &Options::default())
 }
@@ -221,9 +221,9 @@ pub fn files_of(name: &Path) -> Vec<PathBuf> {
     let Some(text) = name.file_name().and_then(|name| name.to_str()).filter(|_| !name.exists()) else {
         return Vec::new();
     };
-    let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = name.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut found = Vec::new();
-    for entry in folder.read_dir().into_iter().flatten().flatten() {
+    for entry in directory.read_dir().into_iter().flatten().flatten() {
         let path = name.with_file_name(entry.file_name());
         let is_member = entry.file_name().to_str().and_then(|member| member.strip_prefix(text)).is_some_and(|rest| {
             let rest = rest.strip_suffix(".gz").or_else(|| rest.strip_suffix(".zst")).unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! Writes calls as the text of strace, as `strace -f -ttt -T -y -s 0` would.
+//! Writes calls as the strace text, as `strace -f -ttt -T -y -s 0` would.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{AT_FDCWD, Call, CallKind, Metadata, Name};
 /// others than since 1970.
 const UNKNOWN_EPOCH: i64 = 1_000_000_000_000_000_000;
 
-/// Writes calls as the text of strace.
+/// Writes calls as the strace text.
 pub struct Writer {
     output: Output,
     epoch: i64,

@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn rows_are_read_as_they_were_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.scale.parquet");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.scale.parquet");
         let rows = [
             JobTime { instances: 1, executed: Executed::Program, instance: 0, seconds: 0.125 },
             JobTime { instances: 20, executed: Executed::Replay, instance: 19, seconds: 1e-9 },

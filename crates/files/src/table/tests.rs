@@ -61,8 +61,8 @@ proptest! {
     #[test]
     fn calls_are_read_as_written(mut written in prop::collection::vec(any_call(), 0..50)) {
         written.sort_by_key(|call| call.begin);
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.calls.parquet");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.calls.parquet");
         let mut metadata = Metadata::new("calls", "strace");
         metadata.counts.bad_lines = 3;
         metadata.counts.other_calls.insert("brk".into(), 7);
@@ -83,8 +83,8 @@ proptest! {
 
     #[test]
     fn results_are_read_as_written(written in prop::collection::vec(any_result(), 0..50)) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.calls-run.parquet");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.calls-run.parquet");
         let metadata = Metadata {
             run: Some(Box::new(crate::CallsRun {
                 options: iosonar_trace::run_info::OpenMap::of(&serde_json::json!({"order": "fs"})).into(),
@@ -161,8 +161,8 @@ impl Table for Hostile {
 }
 
 fn read_after_writing(rows: &[Hostile]) -> Result<(Vec<Call>, Metadata)> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.calls.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.calls.parquet");
     let mut writer = TableWriter::new(Output::create(&path).unwrap()).unwrap();
     rows.iter().for_each(|row| writer.write(row).unwrap());
     writer.finish(&Metadata::new("calls", "test")).unwrap();
@@ -192,13 +192,13 @@ fn hostile_values_are_errors_that_name_the_row() {
 
 #[test]
 fn a_run_is_no_trace_and_a_trace_is_no_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.calls-run.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.calls-run.parquet");
     let metadata = Metadata::new("calls_run", "test");
     create_run(&path).unwrap().finish(&metadata).unwrap();
     let error = calls_of(&path).unwrap_err().to_string();
     assert!(error.contains("a run of calls to files, not a trace of calls to files"), "{error}");
-    let path = folder.path().join("x.calls.parquet");
+    let path = directory.path().join("x.calls.parquet");
     let metadata = Metadata::new("calls", "test");
     create(&path, &metadata).unwrap().finish(&metadata).unwrap();
     let error = open_run(&path).err().unwrap().to_string();
@@ -233,8 +233,8 @@ fn a_run_of_calls_of_version_2_has_the_words_of_version_3() {
 
 /// A table with each type of column.
 fn valid_table() -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.calls.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.calls.parquet");
     let metadata = Metadata::new("calls", "test");
     let mut writer = create(&path, &metadata).unwrap();
     for number in 0..200_i32 {
@@ -265,8 +265,8 @@ proptest! {
         if let Some(length) = length.filter(|length| length.index(4) == 0) {
             bytes.truncate(length.index(bytes.len()));
         }
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.calls.parquet");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.calls.parquet");
         std::fs::write(&path, bytes).unwrap();
         let _ = crate::recognise(&path);
         // Values may have changed, but there are no more rows than written.

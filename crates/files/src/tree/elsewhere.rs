@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn open_files_are_added_with_their_size() {
-        let folder = tempfile::tempdir_in("/tmp").unwrap();
-        let top = folder.path().canonicalize().unwrap();
+        let directory = tempfile::tempdir_in("/tmp").unwrap();
+        let top = directory.path().canonicalize().unwrap();
         fs::create_dir(top.join("log")).unwrap();
         fs::write(top.join("closed"), "x").unwrap();
         let file = fs::File::create(top.join("log/open")).unwrap();
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn links_and_directories_on_the_way_are_added() {
-        let folder = tempfile::tempdir_in("/tmp").unwrap();
-        let top = folder.path().canonicalize().unwrap();
+        let directory = tempfile::tempdir_in("/tmp").unwrap();
+        let top = directory.path().canonicalize().unwrap();
         fs::create_dir_all(top.join("a/b")).unwrap();
         fs::create_dir(top.join("c")).unwrap();
         fs::write(top.join("c/file"), "x").unwrap();

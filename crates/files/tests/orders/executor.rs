@@ -47,7 +47,7 @@ pub fn predecessors(policy: Policy, calls: &[Call], resolved: &[Resolved]) -> Ve
         .collect()
 }
 
-/// Executes the calls below an empty folder. The first call with another result, and what it returned.
+/// Executes the calls below an empty directory. The first call with another result, and what it returned.
 pub fn execute(calls: &[Call], resolved: &[Resolved], sequence: &[usize], root: &Path) -> Result<(), (usize, String)> {
     let root = rustix::fs::open(root, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
     let mut open: HashMap<DescriptionId, OwnedFd> = HashMap::new();

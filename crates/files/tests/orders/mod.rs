@@ -17,7 +17,7 @@ use random::Random;
 /// Where the programs run: in memory.
 const BASE: &str = "/dev/shm";
 
-/// A program that was executed in a folder of its own, in memory.
+/// A program that was executed in a directory of its own, in memory.
 pub struct Recorded {
     seed: u64,
     pub calls: Vec<Call>,
@@ -27,7 +27,7 @@ pub struct Recorded {
 impl Recorded {
     /// Runs the random program of a seed.
     pub fn new(seed: u64, calls: usize) -> Self {
-        let calls = program::run(seed, calls, folder().path());
+        let calls = program::run(seed, calls, directory().path());
         let resolved = resolve(&calls);
         Self { seed, calls, resolved }
     }
@@ -90,7 +90,7 @@ impl Recorded {
     }
 
     fn execute(&self, sequence: &[usize], predecessors: &[Vec<u64>]) -> Result<(), String> {
-        executor::execute(&self.calls, &self.resolved, sequence, folder().path()).map_err(|(call, returned)| {
+        executor::execute(&self.calls, &self.resolved, sequence, directory().path()).map_err(|(call, returned)| {
             let before = predecessors.get(call).map_or(&[][..], |before| before);
             let story = story(&self.calls, &self.resolved, sequence, call, &returned, before);
             format!("seed {}: {story}", self.seed)
@@ -98,7 +98,7 @@ impl Recorded {
     }
 }
 
-fn folder() -> tempfile::TempDir {
+fn directory() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("iosonar-order-").tempdir_in(BASE).unwrap()
 }
 

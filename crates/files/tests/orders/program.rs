@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use super::issue::{On, Returned, is_on_name, issue};
 use super::random::Random;
 
-/// From the begin of a call to that of the next, and how long a call takes.
+/// From the start of a call to that of the next, and how long a call takes.
 const STEP: i64 = 100;
 const DURATION: i64 = 50;
 
@@ -24,7 +24,7 @@ struct Process {
     descriptors: BTreeMap<i32, OwnedFd>,
 }
 
-/// A program that runs in a folder.
+/// A program that runs in a directory.
 pub struct Program {
     random: Random,
     root: OwnedFd,
@@ -35,7 +35,7 @@ pub struct Program {
     known: Vec<Name>,
 }
 
-/// Runs a random program of so many calls in an empty folder, which it sees as `/`.
+/// Runs a random program of so many calls in an empty directory, which it sees as `/`.
 pub fn run(seed: u64, calls: usize, root: &Path) -> Vec<Call> {
     let open = || rustix::fs::open(root, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
     let first = Process { number: 100, threads: vec![100, 101, 102], cwd: open(), descriptors: BTreeMap::new() };

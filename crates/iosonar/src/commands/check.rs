@@ -15,7 +15,7 @@ use crate::usage::misuse;
 use crate::{console, exit, human};
 
 /// The replayer and the kernel time the same issue some microseconds apart; a median above this is no noise.
-const MOST_NOISE_NS: u64 = 1_000_000;
+const MAX_NOISE_NS: u64 = 1_000_000;
 
 /// Check that a recording has every request of a replay
 #[derive(clap::Args)]
@@ -88,7 +88,7 @@ impl Args {
     fn is_load_of(&self, run: &Metadata) -> bool {
         let Some(load) = run.run.as_ref().and_then(|run| run.load.text()) else { return false };
         let identity = |path: &Path| path.metadata().ok().map(|status| (status.dev(), status.ino()));
-        // A relative path was relative to the folder of the replay, where the result often is.
+        // A relative path was relative to the directory of the replay, where the result often is.
         let beside = self.run.parent().unwrap_or(Path::new("")).join(load);
         let recorded = identity(&self.recorded);
         recorded.is_some() && [Path::new(load), &beside].into_iter().any(|path| identity(path) == recorded)
@@ -123,7 +123,7 @@ impl Args {
                 notes.push(format!("{} is damaged: {rows} unreadable, not compared", path.display()));
             }
         }
-        if let Some(times) = found.times.filter(|times| times.median_ns > MOST_NOISE_NS) {
+        if let Some(times) = found.times.filter(|times| times.median_ns > MAX_NOISE_NS) {
             notes.push(format!(
                 "the median difference of issue times is {}, more than recording noise: the recording may be of another run",
                 human::span(times.median_ns as f64 / 1e9)

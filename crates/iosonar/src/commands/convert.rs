@@ -13,7 +13,7 @@ use crate::written;
 ///
 /// The content of the input determines its format, the name of the output determines the other: .parquet; .load, .replay or
 /// .txt for blkreplay's text; .iolog for fio; .blktrace.0 for blkparse, btt and btreplay; .blkparse; .spc. Text may be
-/// compressed (.gz, .zst); Parquet compresses inside. Text of strace becomes a trace of calls, NAME.calls.parquet. `-` is standard input or output.
+/// compressed (.gz, .zst); Parquet compresses inside. Strace text becomes a trace of calls, NAME.calls.parquet. `-` is standard input or output.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

@@ -219,7 +219,7 @@ fn verdict_of(run: &Path) -> Result<Option<Verdict>> {
 }
 
 /// The closing text: how to read the pictures, and whether the run was faithful.
-fn closing(load: DemoLoad, folder: &Path, pictures: &Path, verdict: Option<&Verdict>) -> String {
+fn closing(load: DemoLoad, directory: &Path, pictures: &Path, verdict: Option<&Verdict>) -> String {
     let seen = match load {
         DemoLoad::Natural => [
             "The writes form columns, one for each busy phase of the database. The flushes",
@@ -248,12 +248,12 @@ The pictures are in {pictures}. Look first at
   …delay.setpoint.png    {delays}
   …overview.thrp.png     demand and throughput. Where the lines part, the storage was saturated.
 
-The page {folder}/{name}.report.html has the numbers, and diagrams to zoom into.
-`rm -r {folder}` removes the demo. Next, replay a load of your own: `iosonar replay --help`.
+The page {directory}/{name}.report.html has the numbers, and diagrams to zoom into.
+`rm -r {directory}` removes the demo. Next, replay a load of your own: `iosonar replay --help`.
 ",
         judgement = judgement(verdict),
         pictures = pictures.display(),
-        folder = folder.display(),
+        directory = directory.display(),
         name = load.name(),
     )
 }

@@ -29,8 +29,8 @@ pub struct Args {
 impl Args {
     pub fn run(self, program: &Program) -> Result<ExitCode> {
         match self.out {
-            Some(folder) => {
-                for file in write_all(&folder, cli(program), self.overwrite)? {
+            Some(directory) => {
+                for file in write_all(&directory, cli(program), self.overwrite)? {
                     out!("{}", file.display());
                 }
             }
@@ -48,13 +48,13 @@ fn cli(program: &Program) -> clap::Command {
 }
 
 /// Writes all pages, or none if a file of another program exists.
-fn write_all(folder: &Path, command_line: clap::Command, overwrite: bool) -> Result<Vec<PathBuf>> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make the directory {}", folder.display()))?;
+fn write_all(directory: &Path, command_line: clap::Command, overwrite: bool) -> Result<Vec<PathBuf>> {
+    fs::create_dir_all(directory).with_context(|| format!("cannot make the directory {}", directory.display()))?;
     let mut pages = Vec::new();
     let mut commands = vec![command_line];
     while let Some(command) = commands.pop() {
         commands.extend(command.get_subcommands().filter(|of| !of.is_hide_set()).cloned());
-        let file = folder.join(Man::new(command.clone()).get_filename());
+        let file = directory.join(Man::new(command.clone()).get_filename());
         if !overwrite && !may_be_replaced(&file).with_context(|| format!("cannot read {}", file.display()))? {
             bail!(
                 "{} exists and is not a man page of iosonar; choose another directory, or replace it with --overwrite",
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn each_subcommand_and_the_program_have_a_page() {
-        let folder = tempfile::tempdir().expect("a folder");
-        write_all(folder.path(), cli(&crate::PROGRAM), false).expect("the pages are written");
-        let page = fs::read_to_string(folder.path().join("iosonar.1")).expect("the main page");
+        let directory = tempfile::tempdir().expect("a directory");
+        write_all(directory.path(), cli(&crate::PROGRAM), false).expect("the pages are written");
+        let page = fs::read_to_string(directory.path().join("iosonar.1")).expect("the main page");
         assert!(page.contains(".SH NOTES\n.nf\n"), "examples and exit codes keep their lines:\n{page}");
         for subcommand in crate::command_line().get_subcommands() {
-            let file = folder.path().join(format!("iosonar-{}.1", subcommand.get_name()));
+            let file = directory.path().join(format!("iosonar-{}.1", subcommand.get_name()));
             assert!(file.is_file(), "{} is missing", file.display());
         }
     }

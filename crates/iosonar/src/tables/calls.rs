@@ -79,7 +79,7 @@ fn any(trace: Trace, name: String, is_certain: bool) -> Box<dyn AnyFile> {
     match trace {
         Trace::Run(rows) => Box::new(opened(name, "a run of calls [calls-run]", "parquet", rows)),
         Trace::Calls(FileKind::Strace, rows) => {
-            Box::new(opened(name, "a trace of calls, text of strace [strace]", "strace", rows))
+            Box::new(opened(name, "a trace of calls, strace text [strace]", "strace", rows))
         }
         Trace::Calls(_, rows) => {
             Box::new(opened(name, if is_certain { "a trace of calls [calls]" } else { IS }, "parquet", rows))

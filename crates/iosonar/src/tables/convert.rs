@@ -22,7 +22,7 @@ const BATCH_BYTES: usize = 128 << 10;
 const BATCHES: usize = 64;
 
 /// The most notices that are printed.
-const MOST_NOTES: usize = 100;
+const MAX_NOTES: usize = 100;
 
 /// Writes the rows of a file, edited if there are transforms, and reports what was written.
 pub fn write<R: Told + Transformed>(
@@ -143,11 +143,11 @@ fn read_batch<R: Row>(rows: &mut dyn Reader<R>) -> Result<Vec<R>> {
 pub fn report<R: Told>(output: &Path, metadata: &R::Metadata, loss: &ConversionLoss) {
     let about = json!(metadata);
     let notices = about["notices"].as_array().map_or(&[][..], Vec::as_slice);
-    for notice in notices.iter().take(MOST_NOTES) {
+    for notice in notices.iter().take(MAX_NOTES) {
         status!("note: {}", text(notice));
     }
-    if notices.len() > MOST_NOTES {
-        status!("note: and {} more; `iosonar info --json` shows all", notices.len() - MOST_NOTES);
+    if notices.len() > MAX_NOTES {
+        status!("note: and {} more; `iosonar info --json` shows all", notices.len() - MAX_NOTES);
     }
     let counts = &about["counts"];
     for loss in R::LOSSES.iter().filter(|loss| !loss.warning.is_empty()) {

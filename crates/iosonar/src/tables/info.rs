@@ -12,7 +12,7 @@ use crate::human;
 use crate::progress::Rows;
 
 /// Notices that are printed; a damaged file may have a hundred.
-const MOST_NOTES: usize = 8;
+const MAX_NOTES: usize = 8;
 
 /// Reads all rows, and says what is in the file.
 pub fn of<R: Told>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
@@ -76,11 +76,11 @@ fn for_people<R: Told>(object: &Value, described: &str) -> String {
         }
     }
     let notices = object["notices"].as_array().map_or(&[][..], Vec::as_slice);
-    for notice in notices.iter().take(MOST_NOTES) {
+    for notice in notices.iter().take(MAX_NOTES) {
         lines.add("note", text(notice));
     }
-    if notices.len() > MOST_NOTES {
-        lines.add("", format!("and {} more notes; --json shows all", notices.len() - MOST_NOTES));
+    if notices.len() > MAX_NOTES {
+        lines.add("", format!("and {} more notes; --json shows all", notices.len() - MAX_NOTES));
     }
     lines.0 + &(R::AFTER)(object)
 }

@@ -13,13 +13,13 @@ const MEMORY_BYTES: u64 = 6 << 30;
 /// Processor time of a command in an unoptimised build. With a million descriptors, quadratic work takes hours.
 const PROCESSOR_SECONDS: u32 = 300;
 
-/// A folder in memory with a trace and a root.
+/// A directory in memory with a trace and a root.
 pub struct Bench(TempDir);
 
 impl Bench {
     pub fn new() -> Self {
         iosonar_testing::default_signals();
-        let bench = Self(tempfile::tempdir_in("/dev/shm").expect("a folder in memory"));
+        let bench = Self(tempfile::tempdir_in("/dev/shm").expect("a directory in memory"));
         fs::create_dir(bench.path("root")).unwrap();
         bench
     }
@@ -28,7 +28,7 @@ impl Bench {
         self.0.path().join(name)
     }
 
-    /// Writes text of strace with a call of thread 7 for each line, a microsecond apart.
+    /// Writes strace text with a call of thread 7 for each line, a microsecond apart.
     pub fn calls<'a>(&self, calls: impl IntoIterator<Item = &'a str>) {
         let mut text = String::new();
         for (at, call) in calls.into_iter().enumerate() {
@@ -37,7 +37,7 @@ impl Bench {
         fs::write(self.path("t.strace"), text).unwrap();
     }
 
-    /// Runs iosonar in the folder with limited memory and processor time.
+    /// Runs iosonar in the directory with limited memory and processor time.
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.run_with(&[], env!("CARGO_BIN_EXE_iosonar").as_ref(), arguments)
     }

@@ -19,8 +19,8 @@ fn a_root_with_mounts_that_lead_out_is_refused() {
         return;
     }
     let bench = Bench::new();
-    for folder in ["root/in", "root/a", "outside"] {
-        fs::create_dir(bench.path(folder)).unwrap();
+    for directory in ["root/in", "root/a", "outside"] {
+        fs::create_dir(bench.path(directory)).unwrap();
     }
     fs::write(bench.path("outside/secret"), "untouched").unwrap();
     bench.calls([
@@ -42,7 +42,7 @@ fn a_root_with_mounts_that_lead_out_is_refused() {
     }
     assert_eq!(fs::read_to_string(bench.path("outside/secret")).unwrap(), "untouched");
     assert!(!bench.path("outside/new").exists());
-    // File systems and folders that are nowhere else may be part of the root.
+    // File systems and directories that are nowhere else may be part of the root.
     for mount in ["mount -t tmpfs none root/in", "mount --bind root/a root/in"] {
         let output = with_mounts(&bench, mount, &replay);
         assert_eq!(output.status.code(), Some(0), "{mount} {}", text(&output));

@@ -40,19 +40,19 @@ pub fn thread_name() -> String {
 /// A recording in progress while the test does I/O.
 pub struct Recording {
     child: Child,
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl Recording {
     /// Returns when the recording has started: its command prints a line then.
     pub fn start(arguments: &[&str]) -> Self {
         iosonar_testing::default_signals();
-        let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+        let directory = tempfile::tempdir_in("/dev/shm").expect("a directory in memory");
         let mut child = Command::new(env!("CARGO_BIN_EXE_iosonar"))
             .arg("record")
             .args(arguments)
             .arg("--output")
-            .arg(folder.path().join("a.load.parquet"))
+            .arg(directory.path().join("a.load.parquet"))
             .args(["--", "sh", "-c", "echo started; read -r end"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -64,7 +64,7 @@ impl Recording {
         if line != "started\n" {
             panic!("the recording did not start: {:?}", child.wait_with_output());
         }
-        Self { child, folder }
+        Self { child, directory }
     }
 
     /// Sends the recorder a signal.
@@ -82,13 +82,13 @@ impl Recording {
         read_load(&self.keep().path().join("a.load.parquet"))
     }
 
-    /// Stops the recording and returns the folder with `a.load.parquet`.
+    /// Stops the recording and returns the directory with `a.load.parquet`.
     pub fn keep(mut self) -> TempDir {
         self.end_command();
         let output = self.child.wait_with_output().expect("an exit status");
         // `read` returns 1 at the end of its input.
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        self.folder
+        self.directory
     }
 }
 
@@ -158,7 +158,7 @@ pub struct Tracing {
 
 impl Tracing {
     pub fn of(tracepoint: &str, device: &Path) -> Self {
-        let tracefs = tempfile::tempdir().expect("a folder");
+        let tracefs = tempfile::tempdir().expect("a directory");
         run("mount", &["-t", "tracefs", "tracefs", &tracefs.path().to_string_lossy()]);
         let instance = tracefs.path().join("instances").join(format!("iosonar-test-{}", std::process::id()));
         let tracing = Self { tracefs, instance };

@@ -1,4 +1,4 @@
-//! Shared by the tests of `replay` and `recover`: a folder with loads and targets, a run in it, and its result.
+//! Shared by the tests of `replay` and `recover`: a directory with loads and targets, a run in it, and its result.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -41,29 +41,29 @@ pub fn marked_target(path: &Path, bytes: u64) {
     iosonar_device::content::mark(&file);
 }
 
-/// A folder in memory for a test's loads, targets and results.
+/// A directory in memory for a test's loads, targets and results.
 pub struct Bench {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl Bench {
     pub fn new() -> Self {
         iosonar_testing::default_signals();
-        Self { folder: tempfile::tempdir_in("/dev/shm").expect("a folder in memory") }
+        Self { directory: tempfile::tempdir_in("/dev/shm").expect("a directory in memory") }
     }
 
     /// The same on a disk, for what file systems in memory cannot do before Linux 6.6.
     pub fn on_disk() -> Self {
-        Self { folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder") }
+        Self { directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory") }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     /// Names of the files in it, sorted.
     pub fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.folder.path()).expect("a folder");
+        let entries = fs::read_dir(self.directory.path()).expect("a directory");
         let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
@@ -119,7 +119,7 @@ impl Bench {
         if !more.contains(&"--output") {
             command.arg("--output").arg(self.path("r.replay.parquet"));
         }
-        command.current_dir(self.folder.path()).args(more).stdin(Stdio::null());
+        command.current_dir(self.directory.path()).args(more).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

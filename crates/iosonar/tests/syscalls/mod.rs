@@ -51,7 +51,7 @@ pub fn mount_erofs(image: &Path, target: &Path) -> bool {
     done == 0
 }
 
-/// An erofs image with an empty root folder
+/// An erofs image with an empty root directory
 /// (https://docs.kernel.org/filesystems/erofs.html, fs/erofs/erofs_fs.h).
 pub fn erofs() -> Vec<u8> {
     let mut image = vec![0; 1 << 20];

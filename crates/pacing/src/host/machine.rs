@@ -71,8 +71,8 @@ fn governors(cpus: &Path) -> Option<String> {
 }
 
 /// The idle states, from the shallowest to the deepest.
-fn idle_states(folder: &Path) -> Option<Vec<IdleState>> {
-    let states = (0..).map(|n| folder.join(format!("state{n}"))).take_while(|state| state.is_dir());
+fn idle_states(directory: &Path) -> Option<Vec<IdleState>> {
+    let states = (0..).map(|n| directory.join(format!("state{n}"))).take_while(|state| state.is_dir());
     let all: Vec<IdleState> = states
         .map(|state| {
             let number = |name: &str| read(state.join(name)).and_then(|text| text.parse::<u64>().ok());
@@ -102,29 +102,29 @@ fn virtualisation() -> Option<String> {
 mod tests {
     use super::*;
 
-    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
+    fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
         for (path, text) in files {
-            let path = folder.path().join(path);
+            let path = directory.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        folder
+        directory
     }
 
     #[test]
     fn each_governor_is_listed_once() {
-        let same = folder(&[
+        let same = directory(&[
             ("cpu0/cpufreq/scaling_governor", "performance\n"),
             ("cpu1/cpufreq/scaling_governor", "performance\n"),
         ]);
         assert_eq!(governors(same.path()).as_deref(), Some("performance"));
-        let mixed = folder(&[
+        let mixed = directory(&[
             ("cpu0/cpufreq/scaling_governor", "powersave\n"),
             ("cpu1/cpufreq/scaling_governor", "performance\n"),
         ]);
         assert_eq!(governors(mixed.path()).as_deref(), Some("performance, powersave"));
-        assert_eq!(governors(folder(&[("cpu0/online", "1")]).path()), None);
+        assert_eq!(governors(directory(&[("cpu0/online", "1")]).path()), None);
     }
 
     #[test]
@@ -137,13 +137,13 @@ mod tests {
             ("state1/latency", "133\n"),
             ("state1/disable", "1\n"),
         ];
-        let states = idle_states(folder(&files).path()).unwrap();
+        let states = idle_states(directory(&files).path()).unwrap();
         let values = |state: &IdleState| {
             (state.name.text().map(str::to_owned), state.wakes_in_us.value(), state.disabled.value())
         };
         assert_eq!(values(&states[0]), (Some("POLL".into()), Some(0), Some(false)));
         assert_eq!(values(&states[1]), (Some("C6".into()), Some(133), Some(true)));
-        assert_eq!(idle_states(folder(&[]).path()), None);
+        assert_eq!(idle_states(directory(&[]).path()), None);
     }
 
     #[test]

@@ -129,11 +129,11 @@ fn check_output(options: &Options) -> Result<()> {
     let Options { output, load, .. } = options;
     let shown = output.display();
     check_format(output)?;
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
+    let directory = output.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !directory.is_dir() {
         return refuse_now(format!(
-            "{shown}: folder {} does not exist; create it, or choose another --output",
-            folder.display()
+            "{shown}: directory {} does not exist; create it, or choose another --output",
+            directory.display()
         ));
     }
     // It does not exist. `try_create` refuses a dangling link, and a name too long for the temporary file beside it.

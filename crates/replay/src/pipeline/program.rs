@@ -20,9 +20,9 @@ use crate::verify::block::is_sequence_number;
 /// How soon the loop looks again for a buffer.
 const BUFFER_POLL: Nanos = Nanos(20_000);
 /// The most buffers of a size that are kept ready.
-const MOST_READY: u64 = 4096;
+const MAX_READY: u64 = 4096;
 /// A filament that asks at each completion would never pause, as a request that is left out completes at once.
-const MOST_LEFT_OUT: u64 = 5_000;
+const MAX_LEFT_OUT: u64 = 5_000;
 
 /// A program on its way to the loop.
 pub struct ProgramInput {
@@ -58,7 +58,7 @@ impl fmt::Display for EarlyEnd {
             Self::LeftOut(outcome) => write!(
                 f,
                 "the target cannot take its requests: {} in a row were left out ({})",
-                human::count(MOST_LEFT_OUT),
+                human::count(MAX_LEFT_OUT),
                 outcome.name()
             ),
         }
@@ -116,7 +116,7 @@ impl ProgramInput {
 
     /// Why the program ended early.
     pub fn early_end(&self) -> Option<EarlyEnd> {
-        let left_out = (self.left_out >= MOST_LEFT_OUT).then_some(EarlyEnd::LeftOut(self.outcome_left_out));
+        let left_out = (self.left_out >= MAX_LEFT_OUT).then_some(EarlyEnd::LeftOut(self.outcome_left_out));
         let failed = self.ahead.as_ref().and_then(Ahead::failure);
         self.runtime.overrun().or(failed).map(EarlyEnd::Overrun).or(left_out)
     }
@@ -138,7 +138,7 @@ impl ProgramInput {
     /// Whether it ended early.
     #[inline]
     fn has_ended(&self) -> bool {
-        self.left_out >= MOST_LEFT_OUT || self.ahead.as_ref().is_some_and(|ahead| ahead.has_failed())
+        self.left_out >= MAX_LEFT_OUT || self.ahead.as_ref().is_some_and(|ahead| ahead.has_failed())
     }
 
     /// The next request that is due, of this runtime or of that ahead.
@@ -242,7 +242,7 @@ pub fn supply(demand: &Demand, bytes: u64) -> (Refill, Supply) {
     let orders = order_of(demand.largest.bytes() + 2 * UNIT_BYTES) + 1;
     let kinds = u64::from(demand.reads) + u64::from(demand.writes);
     let share = bytes / 2 / (orders as u64 * kinds);
-    let queue = |order: usize| RingBuffer::new((share / (UNIT_BYTES << order)).clamp(1, MOST_READY) as usize);
+    let queue = |order: usize| RingBuffer::new((share / (UNIT_BYTES << order)).clamp(1, MAX_READY) as usize);
     let queues = |is_used: bool| (0..if is_used { orders } else { 0 }).map(queue).unzip();
     let ((reads_to, reads), (writes_to, writes)) = (queues(demand.reads), queues(demand.writes));
     (Refill { reads: reads_to, writes: writes_to }, Supply { reads, writes })

@@ -88,7 +88,7 @@ impl JournalWriter {
 
     /// Creates a journal without a name, which disappears with this process.
     pub fn unnamed(header: &Metadata) -> Result<Self> {
-        let path = std::env::temp_dir().join("(temporary file; set TMPDIR to a folder with more space)");
+        let path = std::env::temp_dir().join("(temporary file; set TMPDIR to a directory with more space)");
         let file = tempfile::tempfile().map_err(|e| Error::file(&path, e))?;
         Self::begin(file, JournalPath { path, is_kept: true }, header, 0)
     }

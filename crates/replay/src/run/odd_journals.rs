@@ -84,13 +84,13 @@ fn odd_values() -> Vec<Value> {
 
 #[test]
 fn a_header_whose_run_is_not_an_object_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r.replay.parquet.journal");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("r.replay.parquet.journal");
     for run in ["7", "\"x\"", "[1]", "true"] {
         let mut text = serde_json::to_value(header()).unwrap();
         text["run"] = serde_json::from_str(run).unwrap();
         journal(&path, &text.to_string(), &[entry()]);
-        let message = recover(&path, &folder.path().join("r.replay.parquet")).unwrap_err().to_string();
+        let message = recover(&path, &directory.path().join("r.replay.parquet")).unwrap_err().to_string();
         assert!(message.contains("header is damaged") && message.contains("`run` is not an object"), "{message}");
         assert!(path.exists(), "the journal is kept");
     }
@@ -98,8 +98,8 @@ fn a_header_whose_run_is_not_an_object_is_refused() {
 
 #[test]
 fn recovering_an_odd_header_never_panics() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, output) = (folder.path().join("r.replay.parquet.journal"), folder.path().join("r.replay.parquet"));
+    let directory = tempfile::tempdir().unwrap();
+    let (path, output) = (directory.path().join("r.replay.parquet.journal"), directory.path().join("r.replay.parquet"));
     let whole = serde_json::to_value(header()).unwrap();
     let mut all = Vec::new();
     pointers(&whole, "", &mut all);
@@ -125,8 +125,8 @@ fn recovering_an_odd_header_never_panics() {
 /// An entry with a valid checksum can still have any numbers.
 #[test]
 fn recovering_odd_entries_never_panics() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, output) = (folder.path().join("r.replay.parquet.journal"), folder.path().join("r.replay.parquet"));
+    let directory = tempfile::tempdir().unwrap();
+    let (path, output) = (directory.path().join("r.replay.parquet.journal"), directory.path().join("r.replay.parquet"));
     let text = serde_json::to_string(&header()).unwrap();
     let [least, most] = [Some(Nanos(i64::MIN + 1)), Some(Nanos::MAX)];
     for (issued, completed, scheduled) in [
@@ -154,8 +154,8 @@ const OLD_ENTRY: &str = "0700000000000000e803000000000000d0070000000000002823000
 
 #[test]
 fn a_journal_of_version_1_becomes_a_run_of_version_3() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, output) = (folder.path().join("r.replay.parquet.journal"), folder.path().join("r.replay.parquet"));
+    let directory = tempfile::tempdir().unwrap();
+    let (path, output) = (directory.path().join("r.replay.parquet.journal"), directory.path().join("r.replay.parquet"));
     let mut text = serde_json::to_value(header()).unwrap();
     text["schema_version"] = 1.into();
     journal(&path, &text.to_string(), &[]);
@@ -195,9 +195,9 @@ fn a_journal_of_version_1_becomes_a_run_of_version_3() {
 
 #[test]
 fn a_journal_of_a_newer_version_of_the_tables_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r.replay.parquet.journal");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("r.replay.parquet.journal");
     journal(&path, r#"{"schema_version": 4, "wholly": "different"}"#, &[entry()]);
-    let message = recover(&path, &folder.path().join("r.replay.parquet")).unwrap_err().to_string();
+    let message = recover(&path, &directory.path().join("r.replay.parquet")).unwrap_err().to_string();
     assert!(message.contains("has version 4 of the tables; this iosonar reads versions up to 3"), "{message}");
 }

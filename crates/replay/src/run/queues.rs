@@ -31,7 +31,7 @@ pub const STALLS: usize = 4096;
 const COMPLETED: usize = 65_536;
 
 /// The most memory that a program gets for its requests at a time without --buffers: it is locked.
-const MOST_FOR_PROGRAM: u64 = 1 << 30;
+const MAX_FOR_PROGRAM: u64 = 1 << 30;
 
 /// A loop's ends.
 pub struct LoopEnds {
@@ -111,7 +111,7 @@ pub fn buffer_bytes(options: &Options, prescan: Option<&Prescan>, demand: Option
     if let Some(demand) = demand {
         // Some of the largest, beside those that are ready.
         let least = options.issuing.buffers.max(demand.largest.bytes().next_power_of_two().saturating_mul(4));
-        let needed = bytes_at_once(options, &demand).min(MOST_FOR_PROGRAM);
+        let needed = bytes_at_once(options, &demand).min(MAX_FOR_PROGRAM);
         return if options.typed.is_given("buffers") { least } else { least.max(needed) };
     }
     let Some(prescan) = prescan else { return options.issuing.buffers };

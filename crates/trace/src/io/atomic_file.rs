@@ -1,4 +1,4 @@
-//! A file that is written under a hidden name, `.NAME.XXXXXX.partial`, in the folder of its final name. In the end it is
+//! A file that is written under a hidden name, `.NAME.XXXXXX.partial`, in the directory of its final name. In the end it is
 //! renamed: to its final name, or to another one if that is taken. An unfinished file is removed, unless it has a
 //! checkpoint.
 
@@ -57,7 +57,7 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates the hidden file in the folder of `path`.
+    /// Creates the hidden file in the directory of `path`.
     pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
         let path = resolve_link(path)?;
         let name = path.file_name().unwrap_or_default();
@@ -67,7 +67,7 @@ impl AtomicFile {
             .prefix(&[OsStr::new("."), name, OsStr::new(".")].join(OsStr::new("")))
             .suffix(".partial")
             .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder_of(&path))?;
+            .tempfile_in(directory_of(&path))?;
         paths.push(file.path().to_owned());
         drop(paths);
         let replaces = existing == Existing::ReplaceAny || fs::metadata(&path).is_ok();
@@ -246,16 +246,16 @@ fn persist_under_free_name(mut file: NamedTempFile, path: &Path) -> Result<PathB
     file.keep().map(|(_, hidden)| hidden).map_err(|e| (e.file, e.error))
 }
 
-/// Syncs the folder, so that a rename survives a crash of the system. Does nothing if the folder cannot be opened (write
+/// Syncs the directory, so that a rename survives a crash of the system. Does nothing if the directory cannot be opened (write
 /// permission only) or the file system does not support it: the file is complete and has its name.
 fn make_name_durable(path: &Path) -> io::Result<()> {
-    let Ok(folder) = File::open(folder_of(path)) else { return Ok(()) };
-    folder.sync_all().or_else(|error| match error.kind() {
+    let Ok(directory) = File::open(directory_of(path)) else { return Ok(()) };
+    directory.sync_all().or_else(|error| match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),
         _ => Err(error),
     })
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

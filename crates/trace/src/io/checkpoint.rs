@@ -182,9 +182,9 @@ mod tests {
     use super::*;
 
     /// A file in memory, and a hidden name for it.
-    fn file(folder: &Path) -> (File, PathBuf) {
+    fn file(directory: &Path) -> (File, PathBuf) {
         let file = memfd_create("checkpoint", MemfdFlags::ALLOW_SEALING).unwrap();
-        (file.into(), folder.join(".a.load.parquet.abcdef.partial"))
+        (file.into(), directory.join(".a.load.parquet.abcdef.partial"))
     }
 
     fn content(file: &File) -> Vec<u8> {
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn a_footer_is_replaced_by_further_data_and_a_new_footer() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut file, path) = file(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let (mut file, path) = file(directory.path());
         file.write_all(b"one ").unwrap();
         let mut checkpoint = Checkpoint::new(&file, &path, 4);
         for (data, footer, whole) in
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn a_checkpoint_that_fails_on_a_full_disk_is_undone() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut file, path) = file(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let (mut file, path) = file(directory.path());
         file.write_all(&[1; 5000]).unwrap();
         let mut checkpoint = Checkpoint::new(&file, &path, 5000);
         checkpoint.extend(&file, vec![2; 100]).unwrap();
@@ -241,8 +241,8 @@ mod tests {
 
     #[test]
     fn the_footer_of_a_killed_program_is_recovered() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(".a.load.parquet.abcdef.partial");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(".a.load.parquet.abcdef.partial");
         let undo = |footer: &[u8]| [&4_u64.to_le_bytes(), &3_u64.to_le_bytes(), footer].concat();
         for (left, undo, recovered) in [
             ("one two A LONG", Some(undo(b"END")), "one END"),
@@ -263,8 +263,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_still_being_written_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(".a.load.abcdef.partial");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(".a.load.abcdef.partial");
         let file = File::create(&path).unwrap();
         let checkpoint = Checkpoint::new(&file, &path, 0);
         assert!(recover(&path).unwrap_err().to_string().contains("still being written"));

@@ -53,7 +53,7 @@ impl Output {
     /// appears later: it then fails, and names the file that has the output.
     ///
     /// # Errors
-    /// If the file cannot be created: its folder is missing, or its name is that of a folder or of a dangling link.
+    /// If the file cannot be created: its directory is missing, or its name is that of a directory or of a dangling link.
     pub fn create(path: &Path) -> Result<Self> {
         Self::create_as(path, Existing::default())
     }
@@ -181,7 +181,7 @@ impl Sink {
         }
         if let Ok(status) = fs::metadata(path) {
             if status.is_dir() {
-                return Err(io::Error::new(io::ErrorKind::IsADirectory, "a folder has this name"));
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory has this name"));
             }
             if !status.is_file() {
                 return Ok(Self::Special(open_special(path, &status)?));
@@ -279,9 +279,9 @@ mod tests {
 
     #[test]
     fn a_file_gets_its_final_name_when_it_is_complete() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for name in ["plain.load", "packed.load.gz", "packed.load.zst"] {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             let mut output = Output::create(&path).unwrap();
             output.write_all(b"half").unwrap();
             drop(output);
@@ -296,7 +296,7 @@ mod tests {
             io::Read::read_to_string(&mut crate::io::input::Input::open(&path).unwrap(), &mut content).unwrap();
             assert_eq!(content, "complete");
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "a temporary file was left behind");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "a temporary file was left behind");
     }
 
     /// Writes an output while another program creates a file of the same name.
@@ -309,33 +309,33 @@ mod tests {
 
     #[test]
     fn a_file_that_appears_meanwhile_is_never_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.load.gz");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.load.gz");
         for (ours, other) in [("one", "a-2.load.gz"), ("another", "a-3.load.gz")] {
             fs::remove_file(&path).ok();
             let error = written(&path, ours, Existing::ReplaceKnown).unwrap_err().to_string();
             assert!(error.contains("appeared meanwhile") && error.contains(other), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), "another program's");
             let mut content = String::new();
-            let mut output = crate::io::input::Input::open(&folder.path().join(other)).unwrap();
+            let mut output = crate::io::input::Input::open(&directory.path().join(other)).unwrap();
             io::Read::read_to_string(&mut output, &mut content).unwrap();
             assert_eq!(content, ours);
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "a hidden file was left behind");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "a hidden file was left behind");
     }
 
     #[test]
     fn a_file_that_appears_meanwhile_is_replaced_with_replace_any() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.load");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.load");
         written(&path, "ours", Existing::ReplaceAny).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
     }
 
     #[test]
     fn links_are_followed_and_dangling_links_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("a.load"), folder.path().join("link.load"));
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("a.load"), directory.path().join("link.load"));
         std::os::unix::fs::symlink("a.load", &link).unwrap();
         let error = Output::create(&link).err().unwrap().to_string();
         assert!(error.contains("symbolic link to a.load"), "{error}");
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_an_error() {
+    fn a_missing_directory_is_an_error() {
         assert!(Output::create(Path::new("/nowhere/at/all.load")).is_err());
     }
 }

@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn a_named_pipe_is_read_though_its_writer_opens_it_late() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("pipe");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         let mut pipe = Pipe::open(&path).unwrap();
         let writer = thread::spawn(move || {

@@ -8,9 +8,9 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 /// The most bytes of a small file.
-pub const MOST_BYTES: u64 = 16 << 20;
+pub const MAX_BYTES: u64 = 16 << 20;
 
-/// The content of a regular file of at most [`MOST_BYTES`]. It neither waits for a pipe nor reads a device without end.
+/// The content of a regular file of at most [`MAX_BYTES`]. It neither waits for a pipe nor reads a device without end.
 ///
 /// # Errors
 /// If it cannot be read, is not a regular file, or is larger.
@@ -30,9 +30,9 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}; name a regular file")));
     }
     let mut content = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > MOST_BYTES {
-        let why = format!("it is larger than {} MiB, the most that such a file may have", MOST_BYTES >> 20);
+    file.take(MAX_BYTES + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > MAX_BYTES {
+        let why = format!("it is larger than {} MiB, the most that such a file may have", MAX_BYTES >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     Ok(content)
@@ -52,17 +52,17 @@ mod tests {
 
     #[test]
     fn only_bounded_regular_files_are_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
         std::fs::write(at("text"), "a = 1\n").unwrap();
         assert_eq!(read_text(&at("text")).unwrap(), "a = 1\n");
         std::fs::write(at("bytes"), b"\xff").unwrap();
         assert_eq!(read_text(&at("bytes")).unwrap_err().to_string(), "it is not UTF-8 text");
         assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
-        std::fs::File::create(at("large")).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        std::fs::File::create(at("large")).unwrap().set_len(MAX_BYTES + 1).unwrap();
         for (path, why) in [
             (at("pipe"), "it is a pipe; name a regular file"),
-            (folder.path().to_owned(), "it is a directory; name a regular file"),
+            (directory.path().to_owned(), "it is a directory; name a regular file"),
             ("/dev/zero".into(), "it is a device; name a regular file"),
             (at("large"), "it is larger than 16 MiB, the most that such a file may have"),
         ] {

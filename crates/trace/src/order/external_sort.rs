@@ -57,7 +57,7 @@ impl Sorter {
     /// Adds a request.
     ///
     /// # Errors
-    /// If the folder for temporary files is full.
+    /// If the directory for temporary files is full.
     pub fn push(&mut self, request: Request) -> Result<()> {
         self.count += 1;
         self.push_at(self.count, request)
@@ -212,7 +212,7 @@ impl SortedLoad {
     /// Widened requests stay widened, because a run does not have their length in the load.
     ///
     /// # Errors
-    /// If the run cannot be read, or the folder for temporary files is full.
+    /// If the run cannot be read, or the directory for temporary files is full.
     pub fn of_run(mut run: Box<dyn Reader<IoResult>>) -> Result<Self> {
         let mut sorter = Sorter::default();
         let mut counted = Metadata::new(Kind::Load, "");

@@ -8,7 +8,7 @@ use crate::model::units::{Nanos, Sector, Sectors};
 
 /// An I/O error on a temporary file.
 pub fn error(source: io::Error) -> Error {
-    Error::io(std::env::temp_dir().join("(temporary file; set TMPDIR to a folder with more room)"), source)
+    Error::io(std::env::temp_dir().join("(temporary file; set TMPDIR to a directory with more room)"), source)
 }
 
 /// Bytes of a request.

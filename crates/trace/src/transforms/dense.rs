@@ -48,11 +48,11 @@ fn build(settings: &Settings) -> Built {
     if align == 0 {
         return Err("align must be at least one sector".into());
     }
-    Ok(Box::new(move |rows| apply(rows, align, gap, MOST_REGIONS)))
+    Ok(Box::new(move |rows| apply(rows, align, gap, MAX_REGIONS)))
 }
 
 /// Most used regions in memory, over all devices.
-const MOST_REGIONS: usize = 1 << 20;
+const MAX_REGIONS: usize = 1 << 20;
 
 fn apply(rows: Rows, align: u64, gap: u64, most: usize) -> Result<Rows> {
     let mut used: Vec<Used> = rows.metadata().devices.iter().map(|_| Used::new(align, gap)).collect();

@@ -98,7 +98,7 @@ fn apply(rows: Rows, length: Nanos, outputs: usize, output: usize) -> Result<Row
 }
 
 /// Most snippets that the notice lists, about 12 bytes each.
-const MOST_LISTED: usize = 1000;
+const MAX_LISTED: usize = 1000;
 
 /// Rates and original start times of all snippets. One notice, because a file holds a limited number of them.
 fn report(snippets: &[Snippet], length: Nanos) -> String {
@@ -106,12 +106,12 @@ fn report(snippets: &[Snippet], length: Nanos) -> String {
     let Some(last) = snippets.last() else { return "derived: no snippet is left for this output".into() };
     let mut report =
         format!("derived: {} snippets of {} s, as IOPS@SECOND:", human::count(snippets.len() as u64), length.as_secs());
-    for snippet in &snippets[..snippets.len().min(MOST_LISTED)] {
+    for snippet in &snippets[..snippets.len().min(MAX_LISTED)] {
         let from = Nanos(snippet.index.saturating_mul(length.0));
         // Writing to a string cannot fail.
         _ = write!(report, " {}@{}", iops(snippet), from.as_secs());
     }
-    if snippets.len() > MOST_LISTED {
+    if snippets.len() > MAX_LISTED {
         _ = write!(report, " … down to {}", iops(last));
     }
     report

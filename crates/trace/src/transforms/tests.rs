@@ -281,8 +281,8 @@ proptest! {
 
     #[test]
     fn merge_is_sorting_by_time(one in requests(50, 1000), other in requests(50, 1000), offset in -30_i64..30) {
-        let folder = tempfile::tempdir().unwrap();
-        let file = written(&folder, "other.load.parquet", &other);
+        let directory = tempfile::tempdir().unwrap();
+        let file = written(&directory, "other.load.parquet", &other);
         let merged = edited(&format!("merge with={} offset={offset}", file.display()), &one);
         let moved = other.iter().map(|r| Request {
             at: Nanos(r.at.0 + offset * SECOND), device: DeviceId(r.device.0 + 2), ..*r
@@ -294,8 +294,8 @@ proptest! {
 
     #[test]
     fn adjacent_regions_never_touch(one in requests(50, 1000), other in requests(50, 500)) {
-        let folder = tempfile::tempdir().unwrap();
-        let file = written(&folder, "other.load.parquet", &other);
+        let directory = tempfile::tempdir().unwrap();
+        let file = written(&directory, "other.load.parquet", &other);
         let together = edited(&format!("adjacent with={}", file.display()), &one);
         prop_assert_eq!(together.len(), one.len() + other.len());
         // Regions in the order of load and device, each beginning at a multiple of 8 behind the last.
@@ -367,8 +367,8 @@ impl<T: std::hash::Hash + Eq + Copy + std::fmt::Debug> Pairs<T> {
     }
 }
 
-fn written(folder: &tempfile::TempDir, name: &str, requests: &[Request]) -> PathBuf {
-    let path = folder.path().join(name);
+fn written(directory: &tempfile::TempDir, name: &str, requests: &[Request]) -> PathBuf {
+    let path = directory.path().join(name);
     let rows = load(requests.to_vec());
     let mut writer = crate::create_load(&path, rows.metadata()).unwrap();
     requests.iter().for_each(|request| writer.write(request).unwrap());
@@ -525,8 +525,8 @@ fn anonymise_removes_the_origin() {
 
 #[test]
 fn settings_of_transforms_before_anonymise_are_not_recorded() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = written(&folder, "acme.load.parquet", &regular(3));
+    let directory = tempfile::tempdir().unwrap();
+    let file = written(&directory, "acme.load.parquet", &regular(3));
     let pipeline = format!(
         "merge with={0} | remap map=sdb:ACME-prod | adjacent with={0} | cmd command='cat #acme' | anonymise key=acme | \
          slip every=2 | anonymise region=8s | select to=5",
@@ -627,8 +627,9 @@ proptest! {
 
 #[test]
 fn requests_moved_out_of_range_are_refused_by_number() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = written(&folder, "other.load.parquet", &[Request::new(Nanos(1 << 60), Op::Read, Sector(0), Sectors(8))]);
+    let directory = tempfile::tempdir().unwrap();
+    let file =
+        written(&directory, "other.load.parquet", &[Request::new(Nanos(1 << 60), Op::Read, Sector(0), Sectors(8))]);
     let merge = format!("merge with={} offset=100000d", file.display());
     let append = format!("scale time=3e9 | append with={}", file.display());
     for (pipeline, expected) in [

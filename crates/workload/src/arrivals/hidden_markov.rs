@@ -36,7 +36,7 @@ pub static KIND: Kind = Kind {
 };
 
 /// More states make each arrival slow.
-const MOST_STATES: usize = 64;
+const MAX_STATES: usize = 64;
 
 fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
     let rate = settings.number("rate");
@@ -54,8 +54,8 @@ fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
         }
         states.push((mean, sigma));
     }
-    if states.len() < 2 || states.len() > MOST_STATES {
-        return Err(format!("hidden-markov: give 2 to {MOST_STATES} states"));
+    if states.len() < 2 || states.len() > MAX_STATES {
+        return Err(format!("hidden-markov: give 2 to {MAX_STATES} states"));
     }
     let rows = settings.list("next");
     if rows.len() != states.len() {

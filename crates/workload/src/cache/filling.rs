@@ -32,13 +32,13 @@ pub struct Simulation {
 
 impl Filling {
     /// The most entries: a simulation needs a bit for each.
-    pub const MOST_ENTRIES: u64 = 1 << 36;
+    pub const MAX_ENTRIES: u64 = 1 << 36;
 
     /// # Errors
     /// If there are no entries or too many, or the exponent is out of range.
     pub fn new(entries: u64, zipf: Option<f64>) -> Result<Self, String> {
-        if !(1..=Self::MOST_ENTRIES).contains(&entries) {
-            return Err(format!("the number of entries must be from 1 to {}", Self::MOST_ENTRIES));
+        if !(1..=Self::MAX_ENTRIES).contains(&entries) {
+            return Err(format!("the number of entries must be from 1 to {}", Self::MAX_ENTRIES));
         }
         if let Some(exponent) = zipf {
             Zipf::new(entries, exponent)?;

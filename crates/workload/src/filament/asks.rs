@@ -6,7 +6,7 @@ use iosonar_trace::Nanos;
 
 use super::outstanding::{Asked, Outstanding, Ticket};
 use super::timers::{Due, TimerId, Timers};
-use super::{Ask, FilamentId, MOST_ASKS, Overrun};
+use super::{Ask, FilamentId, MAX_ASKS, Overrun};
 
 /// Takes what a filament asks for.
 pub struct Asks<'a> {
@@ -113,7 +113,7 @@ impl Asks<'_> {
     /// Counts an ask. Returns false if it is one too many, which ends the program.
     fn count(&mut self) -> bool {
         self.count += 1;
-        if self.count > MOST_ASKS {
+        if self.count > MAX_ASKS {
             self.overrun.get_or_insert(Overrun::Asks(self.me));
         }
         self.overrun.is_none()

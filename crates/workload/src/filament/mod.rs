@@ -23,7 +23,7 @@ pub use runtime::Runtime;
 pub use timers::TimerId;
 
 /// The most a filament can ask for each time it is woken.
-pub const MOST_ASKS: usize = 8;
+pub const MAX_ASKS: usize = 8;
 
 /// A small event-driven program.
 pub trait Filament: Send {
@@ -92,7 +92,7 @@ pub struct Ask {
 /// Why a program cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Overrun {
-    /// A filament asked for more than [`MOST_ASKS`] at once.
+    /// A filament asked for more than [`MAX_ASKS`] at once.
     Asks(FilamentId),
     /// A filament has more pending events than its [`Filament::most_pending`].
     Pending(FilamentId),
@@ -107,7 +107,7 @@ pub enum Overrun {
 impl std::fmt::Display for Overrun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Asks(FilamentId(n)) => write!(f, "filament {n} asked for more than {MOST_ASKS} events at once"),
+            Self::Asks(FilamentId(n)) => write!(f, "filament {n} asked for more than {MAX_ASKS} events at once"),
             Self::Pending(FilamentId(n)) => write!(f, "filament {n} has more pending events than it declares"),
             Self::Past(FilamentId(n), at) => {
                 write!(f, "filament {n} asked for an event at {} s, which has passed", at.as_secs())

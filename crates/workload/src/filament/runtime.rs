@@ -6,13 +6,13 @@ use iosonar_trace::{Nanos, Outcome};
 
 use super::outstanding::{Asked, Origin, Outstanding, Ticket};
 use super::timers::{Due, Timers};
-use super::{Asks, Completed, Event, Filament, FilamentId, MOST_ASKS, Overrun};
+use super::{Asks, Completed, Event, Filament, FilamentId, MAX_ASKS, Overrun};
 
 /// The most filaments that one call wakes: requests that are ready, and completions, must not wait for all others.
-const MOST_WAKES: usize = 32;
+const MAX_WAKES: usize = 32;
 
 /// Room for requests that are ready, as far as it is not known how many filaments ask at the same time.
-const MOST_READY: usize = 1 << 16;
+const MAX_READY: usize = 1 << 16;
 
 /// A filament and what it may ask for.
 struct Entry {
@@ -60,7 +60,7 @@ impl Runtime {
         // Its start is an event as well.
         self.timers.reserve(room + 1);
         self.outstanding.reserve(room);
-        self.most_ready = (self.most_ready + room + MOST_ASKS).min(MOST_READY);
+        self.most_ready = (self.most_ready + room + MAX_ASKS).min(MAX_READY);
         self.ready.reserve(self.most_ready - self.ready.len());
         self.filaments.push(Entry { filament, pending: 0, most_pending, stream, has_ended: false });
         id
@@ -97,7 +97,7 @@ impl Runtime {
 
     /// Wakes filaments whose events are due, some at a time, and returns a request that one of them asked for.
     pub fn next_due(&mut self, now: Nanos) -> Option<Asked> {
-        for _ in 0..MOST_WAKES {
+        for _ in 0..MAX_WAKES {
             if let Some(asked) = self.ready.pop_front() {
                 return Some(asked);
             }

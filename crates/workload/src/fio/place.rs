@@ -21,10 +21,10 @@ pub struct Places {
 }
 
 /// More clones with regions of their own than this would make the text too long to read.
-const MOST_STREAMS: u64 = 256;
+const MAX_STREAMS: u64 = 256;
 /// No device is larger.
-const MOST_BYTES: u64 = 1 << 60;
-const MOST_CLONES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 60;
+const MAX_CLONES: u64 = 1 << 20;
 
 /// Where the requests of a job go.
 ///
@@ -32,8 +32,8 @@ const MOST_CLONES: u64 = 1 << 20;
 /// If a program cannot say it.
 pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
     let clones = job.count("numjobs")?.unwrap_or(1);
-    if clones > MOST_CLONES {
-        return Err(job.error("numjobs", &format!("more than {MOST_CLONES}")));
+    if clones > MAX_CLONES {
+        return Err(job.error("numjobs", &format!("more than {MAX_CLONES}")));
     }
     let parsed = |option| job.parsed(option, |text| extent(job, text));
     let place = |option| match parsed(option)? {
@@ -74,7 +74,7 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
         Some(Extent::Bytes(bytes)) => Some(bytes.saturating_mul(files)),
         _ => None,
     };
-    if bytes.is_some_and(|bytes| bytes > MOST_BYTES) {
+    if bytes.is_some_and(|bytes| bytes > MAX_BYTES) {
         return Err(job.error(if job.has("filesize") { "filesize" } else { "size" }, "too large"));
     }
     let inside = if names.as_ref().is_some_and(|names| names.len() > 1) { 1 } else { files };
@@ -104,8 +104,8 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
     let Some(increment) = increment else {
         return Ok(places(vec![all(devices, offset)?], false));
     };
-    if clones > MOST_STREAMS {
-        return Err(job.error("offset_increment", &format!("more than {MOST_STREAMS} jobs with offsets of their own")));
+    if clones > MAX_STREAMS {
+        return Err(job.error("offset_increment", &format!("more than {MAX_STREAMS} jobs with offsets of their own")));
     }
     let from = |clone: u64| match (offset, increment) {
         (Extent::Bytes(offset), Extent::Bytes(step)) => {
@@ -118,7 +118,7 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
     let wrong = || job.error("offset_increment", "bytes and percent together; write offset and it in the same way");
     let too_far = || job.error("offset_increment", "the last job starts behind the end of the device");
     let regions = (0..clones).map(|clone| {
-        let from = from(clone).filter(|from| !matches!(from, Extent::Bytes(MOST_BYTES..))).ok_or_else(wrong)?;
+        let from = from(clone).filter(|from| !matches!(from, Extent::Bytes(MAX_BYTES..))).ok_or_else(wrong)?;
         if matches!(from, Extent::Percent(100.0..)) {
             return Err(too_far());
         }
@@ -156,7 +156,7 @@ fn own_files(
     };
     // Among several files side by side, an offset would only move all of them.
     let offset = if clones == 1 { offset } else { 0 };
-    let end = bytes.checked_mul(clones).and_then(|all| all.checked_add(offset)).filter(|end| *end < MOST_BYTES);
+    let end = bytes.checked_mul(clones).and_then(|all| all.checked_add(offset)).filter(|end| *end < MAX_BYTES);
     let end = end.ok_or_else(|| job.error("size", "too large"))?;
     // Jobs have files of their own even if they have the same name.
     let device = devices.number(&format!("\0{}:{}", job.place, job.name), &job.name, Some(end));
@@ -166,14 +166,14 @@ fn own_files(
 
 /// The files that all clones share; `None` if each clone has its own.
 pub(super) fn file_names(job: &Job) -> Result<Option<Vec<String>>, String> {
-    let folder = job.text("directory").unwrap_or_default().trim_end_matches('/');
-    let in_folder = |name: &str| {
-        if folder.is_empty() { name.to_owned() } else { format!("{folder}/{}", name.trim_start_matches('/')) }
+    let directory = job.text("directory").unwrap_or_default().trim_end_matches('/');
+    let in_directory = |name: &str| {
+        if directory.is_empty() { name.to_owned() } else { format!("{directory}/{}", name.trim_start_matches('/')) }
     };
     if let Some(names) = job.text("filename") {
         // A colon of the name itself has a backslash before it.
         let names: Vec<String> =
-            names.replace("\\:", "\0").split(':').map(|name| in_folder(&name.replace('\0', ":"))).collect();
+            names.replace("\\:", "\0").split(':').map(|name| in_directory(&name.replace('\0', ":"))).collect();
         if let Some(special) = names.iter().find(|name| name.is_empty() || *name == "-" || name.ends_with("/-")) {
             return Err(job.error("filename", &format!("`{special}` is not a device or a file")));
         }
@@ -193,7 +193,7 @@ pub(super) fn file_names(job: &Job) -> Result<Option<Vec<String>>, String> {
     Ok(job
         .text("filename_format")
         .filter(|format| !format.contains("$jobnum"))
-        .map(|format| vec![in_folder(&format.replace("$jobname", &job.name).replace("$filenum", "0"))]))
+        .map(|format| vec![in_directory(&format.replace("$jobname", &job.name).replace("$filenum", "0"))]))
 }
 
 /// Bytes, or a percentage of the device.

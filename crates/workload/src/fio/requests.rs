@@ -146,7 +146,7 @@ fn bounded(mut split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<OfDir
 }
 
 /// More sizes than this would make the text too long to read.
-const MOST_SIZES: u64 = 4096;
+const MAX_SIZES: u64 = 4096;
 
 /// The ends of `4k-64k`.
 fn ends(job: &Job, text: &str) -> Result<(u64, u64), String> {
@@ -160,8 +160,8 @@ fn ends(job: &Job, text: &str) -> Result<(u64, u64), String> {
 /// Multiples of the smallest size, each as often.
 fn range((smallest, largest): (u64, u64)) -> Result<Sizes, String> {
     let count = largest.div_ceil(smallest);
-    if count > MOST_SIZES {
-        return Err(format!("{count} sizes, more than {MOST_SIZES}; use a larger smallest size, or bssplit"));
+    if count > MAX_SIZES {
+        return Err(format!("{count} sizes, more than {MAX_SIZES}; use a larger smallest size, or bssplit"));
     }
     // fio draws from the smallest to the sum of both, and rounds down; what is above the largest becomes it.
     let weight = |number: u64| (smallest.min(largest - (number - 1) * smallest)) as f64 / smallest as f64;

@@ -30,10 +30,10 @@ pub struct JobFile {
 }
 
 /// Included files include no more than this deep.
-const MOST_DEEP: usize = 8;
+const MAX_DEEP: usize = 8;
 
 /// The most options of a file, with those that it includes.
-const MOST_SETTINGS: usize = 100_000;
+const MAX_SETTINGS: usize = 100_000;
 
 impl JobFile {
     /// # Errors
@@ -58,11 +58,11 @@ impl JobFile {
                 let name = name.strip_suffix(']').ok_or_else(|| wrong("a section ends with ], as in [job]"))?;
                 self.sections.push(Section { place, name: name.to_owned(), settings: Vec::new() });
             } else if let Some(included) = line.strip_prefix("include ") {
-                if depth == MOST_DEEP {
+                if depth == MAX_DEEP {
                     return Err(wrong("too many files include each other"));
                 }
-                let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-                let path = folder.join(included.trim());
+                let directory = Path::new(file).parent().unwrap_or(Path::new(""));
+                let path = directory.join(included.trim());
                 let source = (outside.read)(&path).map_err(|why| wrong(&why))?;
                 self.add(&path.to_string_lossy(), &source, outside, depth + 1)?;
             } else {
@@ -77,8 +77,8 @@ impl JobFile {
                 section.settings.push(Setting { place, name: option.to_owned(), value });
             }
             let settings: usize = self.sections.last().map_or(0, |section| section.settings.len());
-            if settings > MOST_SETTINGS || self.sections.len() > MOST_SETTINGS {
-                return Err(format!("{name}: more than {MOST_SETTINGS} options; write a smaller file"));
+            if settings > MAX_SETTINGS || self.sections.len() > MAX_SETTINGS {
+                return Err(format!("{name}: more than {MAX_SETTINGS} options; write a smaller file"));
             }
         }
         Ok(())

@@ -412,9 +412,9 @@ mod any_text {
 
 #[test]
 fn every_example_is_converted() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fio");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fio");
     let mut examples = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.to_str().unwrap();
         let conversion = convert(name, &std::fs::read_to_string(name).unwrap(), &Outside::NOTHING).unwrap();

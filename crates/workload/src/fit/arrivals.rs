@@ -31,7 +31,7 @@ const ALIKE: f64 = 0.301;
 const CLOSE: f64 = 2.76;
 
 /// Arrivals that are drawn to compare a candidate, at most.
-const MOST_DRAWN: usize = 1_000_000;
+const MAX_DRAWN: usize = 1_000_000;
 
 struct Measured {
     times: Times,
@@ -145,7 +145,7 @@ fn drawn(measured: &Measured, text: &str, seed: u64) -> Option<(f64, f64)> {
     let mut rng = Rng::seed_from_u64(seed);
     let (mut gaps, mut counts) = (LogHistogram::default(), Counts::new(measured.until));
     let mut last = None;
-    for _ in 0..MOST_DRAWN {
+    for _ in 0..MAX_DRAWN {
         let at = arrivals.next(&mut rng);
         if at >= measured.until {
             break;

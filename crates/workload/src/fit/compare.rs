@@ -23,7 +23,7 @@ const FEWEST_WINDOWS: i64 = 10;
 const SEQUENTIAL_WITHIN: usize = 64;
 
 /// Pages that are measured at a time.
-const MOST_PAGES: usize = 1 << 20;
+const MAX_PAGES: usize = 1 << 20;
 
 /// Arrivals per window, for several lengths of windows.
 #[derive(Clone, Debug)]
@@ -151,7 +151,7 @@ impl Places {
             first: 0.0,
             sequential: 0.0,
             ends: VecDeque::new(),
-            stack: ReuseDistances::new(MOST_PAGES),
+            stack: ReuseDistances::new(MAX_PAGES),
         }
     }
 

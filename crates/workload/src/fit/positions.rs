@@ -11,14 +11,14 @@ use super::arrivals::number;
 use super::compare::{Places, page_for};
 use super::model::{Candidate, Choices};
 use crate::distributions::Zipf;
-use crate::positions::{self, MOST_BACK, Space, Touched, shift};
+use crate::positions::{self, MAX_BACK, Space, Touched, shift};
 use crate::{Rng, Sizes};
 
 /// What a kind must be better by than one with a parameter less, as a mean difference; at most that of ten parameters.
 const SIMPLER: f64 = 0.005;
 
 /// Requests that are compared, at most.
-const MOST_DRAWN: usize = 500_000;
+const MAX_DRAWN: usize = 500_000;
 
 /// Quantiles of new positions.
 const PLACES: usize = 64;
@@ -33,7 +33,7 @@ pub(super) struct Placed {
 
 /// `requests` are sectors and lengths.
 pub(super) fn fit(requests: &[(u64, u64)], size: u64, sizes: &Sizes, choices: &Choices) -> Result<Placed, String> {
-    let requests = &requests[..requests.len().min(MOST_DRAWN)];
+    let requests = &requests[..requests.len().min(MAX_DRAWN)];
     if requests.is_empty() {
         let text = "uniform".to_owned();
         let only = Candidate { text, parameters: 0, aic: None, distance: 0.0, dispersion: None, is_chosen: true };
@@ -149,7 +149,7 @@ impl Locality {
         let mut ends = HashMap::<u64, usize, FixedState>::default();
         let mut starts = HashMap::<u64, usize, FixedState>::default();
         for (number, (slot, length)) in slots.iter().enumerate() {
-            let ago = |before: &usize| ((number - before) as u64).min(MOST_BACK);
+            let ago = |before: &usize| ((number - before) as u64).min(MAX_BACK);
             let (end, start) = (ends.get(slot).map(ago), starts.get(slot).map(ago));
             match (end, start) {
                 // A page that is written again after the one before it is not a run.

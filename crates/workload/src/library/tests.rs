@@ -43,8 +43,8 @@ fn is_sequential(asked: &[Asked]) -> bool {
 
 #[test]
 fn every_program_is_valid_named_as_its_file_and_not_idle() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name()).collect();
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads");
+    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().file_name()).collect();
     files.sort();
     let mut names: Vec<_> = PROGRAMS.iter().map(|(name, _)| format!("{name}.toml")).collect();
     names.sort();

@@ -61,7 +61,7 @@ pub static KIND: Kind = Kind {
 };
 
 /// The largest distance back, in requests.
-pub(crate) const MOST_BACK: u64 = 1 << 24;
+pub(crate) const MAX_BACK: u64 = 1 << 24;
 
 fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>, String> {
     let (sequential, returns) = (settings.number("sequential"), settings.number("returns"));
@@ -69,8 +69,8 @@ fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>
         return Err("measured: `sequential` and `returns` are more than 100% together; make one smaller".into());
     }
     let requests = |text: &str| match parse_count(text)? {
-        number @ 1..=MOST_BACK => Ok(libm::log(number as f64)),
-        _ => Err(format!("`{text}` is not a number of requests from 1 to {MOST_BACK}")),
+        number @ 1..=MAX_BACK => Ok(libm::log(number as f64)),
+        _ => Err(format!("`{text}` is not a number of requests from 1 to {MAX_BACK}")),
     };
     let continued = quantiles(settings.list("continued"), requests)?;
     let back = quantiles(settings.list("back"), requests)?;
@@ -103,11 +103,11 @@ struct Earlier {
 }
 
 /// The most bits of [`Touched`].
-const MOST_BITS: u64 = 1 << 23;
+const MAX_BITS: u64 = 1 << 23;
 
 /// How many slots, as a power of two, have a bit in common.
 pub(crate) fn shift(slots: u64) -> u32 {
-    (0..64).find(|shift| slots >> shift < MOST_BITS).unwrap_or(63)
+    (0..64).find(|shift| slots >> shift < MAX_BITS).unwrap_or(63)
 }
 
 /// The slots that requests have touched; several in a row have a bit in common.

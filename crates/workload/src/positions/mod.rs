@@ -19,7 +19,7 @@ mod uniform;
 mod zipf;
 
 pub use kind::{Kind, Positions};
-pub(crate) use measured::{MOST_BACK, Touched, shift};
+pub(crate) use measured::{MAX_BACK, Touched, shift};
 pub(crate) use space::Draw;
 pub use space::Space;
 

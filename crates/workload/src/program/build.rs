@@ -21,16 +21,16 @@ use super::recorded::{self, Area, Loads, OF_LOADS, Recorded, is_load};
 use super::region::{Extent, Region};
 use super::scripted::{self, Files, Scripted, is_script};
 use crate::filament::{FilamentId, Runtime};
-use crate::generated::{MOST_REQUESTS, expected, refuse_many};
+use crate::generated::{MAX_REQUESTS, expected, refuse_many};
 use crate::origin::Origins;
 use crate::positions::Space;
 use crate::script::Receiver;
 use crate::{Mix, Sizes, arrivals, distributions, positions};
 
 /// The most instances of all streams, and transactions at a time of all of them.
-const MOST_INSTANCES: u64 = 1 << 30;
-const MOST_STREAMS: usize = 1 << 15;
-const MOST_REPEATS: u64 = 1_000_000;
+const MAX_INSTANCES: u64 = 1 << 30;
+const MAX_STREAMS: usize = 1 << 15;
+const MAX_REPEATS: u64 = 1_000_000;
 
 /// Transactions at a time of an instance of an open stream.
 const OPEN_DEPTH: u64 = 1000;
@@ -353,7 +353,7 @@ impl Stream {
         let (each, mean) = plan.of_transaction();
         let most = (plan.transactions as f64).min(plan.most_sectors as f64 / (each * mean).max(1.0));
         let until = until.min(plan.end) - plan.start;
-        let transactions = match most * each * instances > MOST_REQUESTS {
+        let transactions = match most * each * instances > MAX_REQUESTS {
             true => most.min(expected(&mut *arrivals::build(kind)?, until)),
             false => most,
         };
@@ -426,8 +426,8 @@ fn streams(
     if tables.is_empty() {
         return Err(section.error("stream", "the program has no stream; add [[stream]]"));
     }
-    if tables.len() > MOST_STREAMS {
-        return Err(section.error("stream", &format!("more than {MOST_STREAMS} streams")));
+    if tables.len() > MAX_STREAMS {
+        return Err(section.error("stream", &format!("more than {MAX_STREAMS} streams")));
     }
     let mut scripts = Vec::new();
     for (at, table) in tables.iter().filter(|(_, table)| is_script(table) && !is_load(table)) {
@@ -453,8 +453,8 @@ fn streams(
             stream(&own, name, devices, scale, after)?
         };
         total = total.saturating_add(stream.instances.saturating_mul(u64::from(stream.plan.depth)));
-        if total > MOST_INSTANCES {
-            return Err(own.error("instances", &format!("more than {MOST_INSTANCES} transactions at a time in all; use fewer instances, a smaller depth or a smaller scale")));
+        if total > MAX_INSTANCES {
+            return Err(own.error("instances", &format!("more than {MAX_INSTANCES} transactions at a time in all; use fewer instances, a smaller depth or a smaller scale")));
         }
         all.push(stream);
     }
@@ -618,7 +618,7 @@ fn stream(
         return Err(section.error("depth", "no request of this stream waits for another; remove the key"));
     }
     let depth = depth.unwrap_or(if is_closed || !is_waiting { 1 } else { OPEN_DEPTH });
-    let depth = u32::try_from(depth).ok().filter(|depth| u64::from(*depth) <= MOST_INSTANCES);
+    let depth = u32::try_from(depth).ok().filter(|depth| u64::from(*depth) <= MAX_INSTANCES);
     let depth = depth.ok_or_else(|| section.error("depth", "too large; use a smaller one"))?;
     let mut transactions = requests.map_or(u64::MAX, |requests| requests.div_ceil(of_transaction));
     let mut most_sectors = section.parsed("bytes", above_zero(|text| Ok(parse_sectors(text)?.0)))?.unwrap_or(u64::MAX);
@@ -632,8 +632,8 @@ fn stream(
     }
     let flush_every = count("flush_every")?.unwrap_or(0);
     let order = Order {
-        instances: instances.min(MOST_INSTANCES) as u32,
-        unfinished: AtomicU32::new(instances.min(MOST_INSTANCES) as u32),
+        instances: instances.min(MAX_INSTANCES) as u32,
+        unfinished: AtomicU32::new(instances.min(MAX_INSTANCES) as u32),
         is_after: !after.is_empty(),
         waits_for: AtomicU32::new(after.len() as u32),
         ..Order::default()
@@ -722,8 +722,8 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
             self.region(devices, instances, &sizes, redraws, own)?
         };
         let repeat = self.step.map_or(Ok(None), |step| step.parsed("repeat", above_zero(parse_count)))?.unwrap_or(1);
-        if repeat > MOST_REPEATS {
-            return Err(innermost.error("repeat", &format!("too large; use at most {MOST_REPEATS}")));
+        if repeat > MAX_REPEATS {
+            return Err(innermost.error("repeat", &format!("too large; use at most {MAX_REPEATS}")));
         }
         let is_waiting = flag("wait")?.unwrap_or(true);
         Ok(Step { mix: self.mix()?, sizes, redraws, place, repeat: repeat as u32, is_waiting })

@@ -8,12 +8,12 @@ use rand::RngExt;
 
 use crate::arrivals::Arrivals;
 use crate::distributions::Distribution;
-use crate::filament::{Ask, Asks, Event, Filament, FilamentId, MOST_ASKS};
+use crate::filament::{Ask, Asks, Event, Filament, FilamentId, MAX_ASKS};
 use crate::positions::Positions;
 use crate::{Mix, Rng, Sizes};
 
 /// The most requests in one wake; the others follow at the same time. A message and an arrival need room as well.
-const MOST_AT_ONCE: u32 = MOST_ASKS as u32 - 2;
+const MAX_AT_ONCE: u32 = MAX_ASKS as u32 - 2;
 
 /// What all instances of a stream have in common.
 pub(super) struct Plan {
@@ -130,13 +130,13 @@ impl Plan {
     /// The most events of an instance that are pending.
     pub fn most_pending(&self, is_open: bool) -> u32 {
         let requests = if self.is_waiting { self.most_outstanding() } else { 0 };
-        let needs_message = self.most_outstanding() > MOST_AT_ONCE || requests == 0;
+        let needs_message = self.most_outstanding() > MAX_AT_ONCE || requests == 0;
         let of_transaction = requests.saturating_add(u32::from(needs_message));
         // And its next arrival, or the start of the next transaction.
         let more = u32::from(is_open || self.depth > 1);
         // A message to another instance, and one to itself.
         let order = 2 * u32::from(self.order.is_after) + 2 * u32::from(self.order.is_followed.load(Ordering::Relaxed));
-        let flushes = if self.flush_every > 0 && !self.is_waiting { MOST_BEFORE_FLUSH } else { 0 };
+        let flushes = if self.flush_every > 0 && !self.is_waiting { MAX_BEFORE_FLUSH } else { 0 };
         self.depth.saturating_mul(of_transaction).saturating_add(more + order + flushes)
     }
 }
@@ -252,7 +252,7 @@ const FIRST: u64 = 1 << 32;
 /// The tag of a write of a stream that waits for nothing else, less the device that is flushed when it has completed.
 const BEFORE_FLUSH: u32 = u32::MAX;
 /// Such writes of an instance that have not completed; beyond them, the flush is asked for together with the write.
-const MOST_BEFORE_FLUSH: u32 = 32;
+const MAX_BEFORE_FLUSH: u32 = 32;
 /// The message that the streams before this one have ended.
 const RELEASE: u64 = u64::MAX - 2;
 
@@ -411,7 +411,7 @@ impl Instance {
     fn advance(&mut self, number: usize, asks: &mut Asks<'_>) {
         let plan = &*self.plan;
         let transaction = &mut self.transactions[number];
-        let mut left = MOST_AT_ONCE;
+        let mut left = MAX_AT_ONCE;
         if transaction.end == 0 {
             (transaction.step, transaction.end) = plan.steps_of_next(&mut self.kind_rng);
         }

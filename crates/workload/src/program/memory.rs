@@ -28,9 +28,9 @@ fn below_group(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<u6
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?.trim();
     let number = |file: String| read(&file)?.trim().parse::<u64>().ok();
     let of_group = |group: &std::path::Path| {
-        let folder = format!("/sys/fs/cgroup{}", group.display());
-        let limit = number(format!("{folder}/memory.max"))?;
-        Some(limit.saturating_sub(number(format!("{folder}/memory.current")).unwrap_or(0)))
+        let directory = format!("/sys/fs/cgroup{}", group.display());
+        let limit = number(format!("{directory}/memory.max"))?;
+        Some(limit.saturating_sub(number(format!("{directory}/memory.current")).unwrap_or(0)))
     };
     std::path::Path::new(own).ancestors().filter_map(of_group).min()
 }

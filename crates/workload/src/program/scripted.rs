@@ -80,8 +80,8 @@ pub(super) fn instances(section: &Section<'_, '_>, scale: u64) -> Result<(u64, b
     let is_per_scale = section.flag("per_scale")?.unwrap_or(true);
     let count = section.parsed("instances", above_zero(parse_count))?.unwrap_or(1);
     let instances = count.saturating_mul(if is_per_scale { scale } else { 1 });
-    if instances > script::MOST_INSTANCES {
-        let most = script::MOST_INSTANCES;
+    if instances > script::MAX_INSTANCES {
+        let most = script::MAX_INSTANCES;
         let why = format!("{instances} instances of a script; use at most {most} for each stream");
         return Err(section.error("instances", &why));
     }
@@ -100,8 +100,8 @@ pub(super) fn read(
     let source = source(section, name, files)?;
     let count = |key| section.parsed(key, above_zero(parse_count));
     let depth = count("depth")?.unwrap_or(u64::from(script::DEPTH));
-    if depth > script::MOST_DEPTH {
-        return Err(section.error("depth", &format!("too large; use at most {}", script::MOST_DEPTH)));
+    if depth > script::MAX_DEPTH {
+        return Err(section.error("depth", &format!("too large; use at most {}", script::MAX_DEPTH)));
     }
     let depth = depth as u32;
     let largest = section.parsed("largest", |text| above_zero(|text| Ok(parse_sectors(text)?.0))(text))?;

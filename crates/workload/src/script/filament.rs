@@ -12,10 +12,10 @@ use super::handlers::Handlers;
 use super::host::Order;
 use super::settings::{Times, lock};
 use crate::Rng;
-use crate::filament::{Ask, Asks, Event, Filament, MOST_ASKS, Runtime, TimerId};
+use crate::filament::{Ask, Asks, Event, Filament, MAX_ASKS, Runtime, TimerId};
 
 /// Timers and messages of one instance at the same time.
-const MOST_AT_ONE_TIME: u32 = 10_000;
+const MAX_AT_ONE_TIME: u32 = 10_000;
 
 /// A request that has not completed.
 #[derive(Clone, Copy)]
@@ -81,7 +81,7 @@ impl ScriptFilament {
 
     /// Asks for what is queued, as far as one wake can.
     fn pass_on(&mut self, asks: &mut Asks<'_>) {
-        for _ in 1..MOST_ASKS {
+        for _ in 1..MAX_ASKS {
             let Some(order) = self.queued.pop_front() else { return };
             self.ask(order, asks);
         }
@@ -129,7 +129,7 @@ impl ScriptFilament {
             self.at_this_time = (now, 0);
         }
         self.at_this_time.1 += u32::from(!matches!(event, Event::Completed(_)));
-        if self.at_this_time.1 <= MOST_AT_ONE_TIME {
+        if self.at_this_time.1 <= MAX_AT_ONE_TIME {
             return Ok(());
         }
         let source = &self.script.source;
@@ -137,7 +137,7 @@ impl ScriptFilament {
             "{}: stream {}: more than {} timers and messages at the same time, {} s: wake it at later times, as with wake_in(0.001)",
             source.file,
             source.stream,
-            iosonar_trace::human::count(u64::from(MOST_AT_ONE_TIME)),
+            iosonar_trace::human::count(u64::from(MAX_AT_ONE_TIME)),
             now.as_secs()
         ))
     }

@@ -13,7 +13,7 @@ use crate::filament::FilamentId;
 use crate::positions::{Positions, Space};
 
 /// The most an instance asks for at one event.
-pub(super) const MOST_ORDERS: usize = 1000;
+pub(super) const MAX_ORDERS: usize = 1000;
 
 /// What a handler asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,9 +129,9 @@ impl Host {
 
     /// Adds an order. `waits` is whether an event follows.
     pub fn order(&mut self, order: Order, waits: bool) -> Result<()> {
-        if self.orders.len() >= MOST_ORDERS {
+        if self.orders.len() >= MAX_ORDERS {
             return Err(Error::runtime(format!(
-                "one event asks for more than {MOST_ORDERS} things; ask for the rest at a timer or completion"
+                "one event asks for more than {MAX_ORDERS} things; ask for the rest at a timer or completion"
             )));
         }
         if waits {

@@ -19,8 +19,8 @@ mod source;
 
 pub use compiled::Script;
 pub use filament::add_to;
-pub use sandbox::{MOST_OPERATIONS, memory_for};
-pub use settings::{Area, DEPTH, Kinds, LARGEST, MOST_DEPTH, MOST_INSTANCES, NamedDevice, Receiver, Settings, Times};
+pub use sandbox::{MAX_OPERATIONS, memory_for};
+pub use settings::{Area, DEPTH, Kinds, LARGEST, MAX_DEPTH, MAX_INSTANCES, NamedDevice, Receiver, Settings, Times};
 pub use source::Source;
 
 #[cfg(test)]

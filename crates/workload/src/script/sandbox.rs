@@ -13,7 +13,7 @@ use super::settings::lock;
 use super::source::{CHUNK, Source};
 
 /// The most operations of an event.
-pub const MOST_OPERATIONS: u64 = 1_000_000;
+pub const MAX_OPERATIONS: u64 = 1_000_000;
 /// How often they are counted.
 const COUNTED_EVERY: u32 = 1000;
 /// An operation on a long text can take long, so time is limited as well. This ends the program, so it changes no result.
@@ -160,8 +160,8 @@ impl Sandbox {
 impl Used {
     fn check(&self, lua: &Lua) -> Result<VmState> {
         let used = self.operations.fetch_add(u64::from(COUNTED_EVERY), Ordering::Relaxed) + u64::from(COUNTED_EVERY);
-        if used > MOST_OPERATIONS {
-            let most = human::count(MOST_OPERATIONS);
+        if used > MAX_OPERATIONS {
+            let most = human::count(MAX_OPERATIONS);
             return Err(here(
                 lua,
                 &format!(

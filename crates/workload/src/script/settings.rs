@@ -8,13 +8,13 @@ use iosonar_trace::{DeviceId, Nanos, Sectors};
 use crate::filament::FilamentId;
 
 /// The most instances of a stream that is a script.
-pub const MOST_INSTANCES: u64 = 100_000;
+pub const MAX_INSTANCES: u64 = 100_000;
 
 /// Requests, timers and messages of an instance at a time.
 pub const DEPTH: u32 = 64;
 
 /// The most requests, timers and messages of an instance at a time.
-pub const MOST_DEPTH: u64 = 65_536;
+pub const MAX_DEPTH: u64 = 65_536;
 
 /// The largest request of a script that does not say otherwise.
 pub const LARGEST: Sectors = Sectors(2048);

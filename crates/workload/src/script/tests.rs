@@ -333,16 +333,16 @@ fn numbers_and_tables_have_the_same_results_everywhere() {
 
 #[test]
 fn the_file_of_a_script_lies_beside_the_program() {
-    let folder = std::env::temp_dir().join(format!("iosonar-script-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("p.toml");
-    std::fs::write(folder.join("s.lua"), "function start() wake_in(1) end\nfunction timer() error('here') end\n")
+    let directory = std::env::temp_dir().join(format!("iosonar-script-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("p.toml");
+    std::fs::write(directory.join("s.lua"), "function start() wake_in(1) end\nfunction timer() error('here') end\n")
         .unwrap();
     let text = "name = \"p\"\nabout = \"A test\"\n[[stream]]\nname = \"s\"\nscript = \"s.lua\"\n";
     let program = Program::parse(&path.display().to_string(), text).unwrap();
     // What was read is what runs, and what is recorded.
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert!(failure_of(&program).starts_with(&format!("{}:2: stream s: here", folder.join("s.lua").display())));
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(failure_of(&program).starts_with(&format!("{}:2: stream s: here", directory.join("s.lua").display())));
     assert!(
         program.text().ends_with(
             "# The script s.lua:\n# function start() wake_in(1) end\n# function timer() error('here') end\n"

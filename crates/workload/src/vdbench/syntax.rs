@@ -25,10 +25,10 @@ impl Setting {
 }
 
 /// Included files include no more than this deep.
-const MOST_DEEP: usize = 8;
+const MAX_DEEP: usize = 8;
 
 /// The most parameters of a file, with those that it includes.
-const MOST_SETTINGS: usize = 100_000;
+const MAX_SETTINGS: usize = 100_000;
 
 /// The definitions of a file, each with its parameters in order.
 ///
@@ -69,7 +69,7 @@ fn add(
         if let [included] = &settings[..]
             && included.name == "include"
         {
-            if depth == MOST_DEEP {
+            if depth == MAX_DEEP {
                 return Err(wrong("too many files include each other".into()));
             }
             let path = Path::new(file).parent().unwrap_or(Path::new("")).join(&included.values[0]);
@@ -78,8 +78,8 @@ fn add(
         } else if !settings.is_empty() {
             all.push(settings);
         }
-        if all.len() > MOST_SETTINGS || all.last().is_some_and(|last| last.len() > MOST_SETTINGS) {
-            return Err(format!("{name}: more than {MOST_SETTINGS} parameters; write a smaller file"));
+        if all.len() > MAX_SETTINGS || all.last().is_some_and(|last| last.len() > MAX_SETTINGS) {
+            return Err(format!("{name}: more than {MAX_SETTINGS} parameters; write a smaller file"));
         }
     }
     match continued.first() {

@@ -21,8 +21,8 @@ _AT_A_TIME = 4
 """Commands at a time over a connection; sshd allows ten by default, and the modules of a campaign need some."""
 
 
-class FolderGoneError(Exception):
-    """The temporary folder is no longer on the host."""
+class DirectoryGoneError(Exception):
+    """The temporary directory is no longer on the host."""
 
 
 @dataclass
@@ -80,7 +80,7 @@ class Calls:
 
     def call(
         self,
-        folder: str,
+        directory: str,
         words: Sequence[str],
         *,
         source: bytes | Path = b"",
@@ -88,14 +88,14 @@ class Calls:
         exchange: Exchange | None = None,
         timeout: float | None = 60,
     ) -> Completed:
-        """Calls a verb of the script in the folder.
+        """Calls a verb of the script in the directory.
 
         Standard output goes to `sink` piece by piece, or is handled by `exchange`, or is returned.
         """
         mark = f"iosonar-{secrets.token_hex(8)}"
         # Without the script, sh itself would fail with a code that depends on the shell.
         start = 'if [ -f "$0" ]; then exec sh "$0" "$@"; else echo "$2 gone" >&2; exit 3; fi'
-        command = ["sh", "-c", start, f"{folder}/host.sh", words[0], mark, *words[1:]]
+        command = ["sh", "-c", start, f"{directory}/host.sh", words[0], mark, *words[1:]]
         begins = f"{mark} begins\n".encode()
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._slots)
@@ -140,7 +140,7 @@ class Calls:
         if self.interrupted:
             raise ConnectionLostError(self._host, "interrupted", begun=bool(begun), final=True)
         if f"{mark} gone".encode() in said:
-            raise FolderGoneError
+            raise DirectoryGoneError
         if self._broke(code):
             reason = _reason(before if not begun else said_after)
             raise ConnectionLostError(self._host, reason, begun=bool(begun))

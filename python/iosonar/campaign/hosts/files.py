@@ -47,13 +47,13 @@ class Files:
         """Copies a file; returns its path there. The same content is not sent twice."""
         checked_file(name)
         sum_ = sha256_of(source)
-        # First, as a new folder has no files.
-        folder = self._session.folder
+        # First, as a new directory has no files.
+        directory = self._session.directory
         sent = self._sent.get(sum_)
         if sent is None or self._session.call(["link", sent, name], repeat=True).code != 0:
             self._send(source, name, sum_)
             self._sent[sum_] = name
-        return f"{folder}/files/{name}"
+        return f"{directory}/files/{name}"
 
     def _send(self, source: Path, name: str, sum_: str) -> None:
         for _ in range(2):

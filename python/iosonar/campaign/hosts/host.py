@@ -87,8 +87,8 @@ class DetachedRun(Protocol):
 
     name: str
     host: str
-    folder: str
-    """Its own folder on the host, and its working directory."""
+    directory: str
+    """Its own directory on the host, and its working directory."""
 
     def poll(self) -> RunStatus:
         """The state now."""
@@ -112,8 +112,8 @@ class Host(Protocol):
         """As in the conf."""
 
     @property
-    def folder(self) -> str:
-        """The temporary folder there, made on first use."""
+    def directory(self) -> str:
+        """The temporary directory there, made on first use."""
 
     def run(
         self,
@@ -161,7 +161,7 @@ class Host(Protocol):
         """The state of every run that was started there, by name, in one round trip."""
 
     def undo(self, command: str) -> Completed:
-        """Runs a command of the undo journal; makes no temporary folder."""
+        """Runs a command of the undo journal; makes no temporary directory."""
 
     def shell_words(self) -> list[str]:
         """The words to which a shell on the controller appends one more: `shell_prefix` and a quoted command line."""
@@ -170,4 +170,4 @@ class Host(Protocol):
         """See `shell_words`. A command line that is quoted by sh's rules in single quotes follows."""
 
     def close(self) -> None:
-        """Ends what it started there, removes the temporary folder, ends the connection."""
+        """Ends what it started there, removes the temporary directory, ends the connection."""

@@ -1,12 +1,12 @@
-# Runs on a host of a campaign: sh FOLDER/host.sh VERB ARGUMENT..., where FOLDER is the campaign's temporary folder there.
-# Needs a POSIX shell, /proc, and the coreutils. FOLDER has
+# Runs on a host of a campaign: sh DIRECTORY/host.sh VERB ARGUMENT..., where DIRECTORY is the campaign's temporary directory there.
+# Needs a POSIX shell, /proc, and the coreutils. DIRECTORY has
 #     files/NAME               copies of the controller's files
 #     runs/NAME/               a detached command: pid, started, out, err, code
 #     calls/MARK/              a command that runs now: pid
 #     closing                  nothing starts any more
 # A file `pid` holds the session of a command, the start time of the session's first process and the id of the host's boot.
 
-folder=${0%/*}
+directory=${0%/*}
 read -r boot </proc/sys/kernel/random/boot_id
 
 # Sets `started` to the start time of process $1, in clock ticks since the boot; fails if it has ended.
@@ -26,7 +26,7 @@ write() {
     printf '%s\n' "$*" >"$path.part" && mv -f "$path.part" "$path"
 }
 
-# Keeps the session of this shell in the folder $1, if this shell or its parent leads it.
+# Keeps the session of this shell in the directory $1, if this shell or its parent leads it.
 record() {
     start_of "$$" || return 1
     leader=$session
@@ -48,7 +48,7 @@ members() {
     done
 }
 
-# Sets `leader` to the session of the command in the folder $1; fails if that session cannot be the command's.
+# Sets `leader` to the session of the command in the directory $1; fails if that session cannot be the command's.
 session_of() {
     { read -r leader begun boot_then <"$1/pid"; } 2>/dev/null || return 1
     [ "$boot_then" = "$boot" ] || return 1
@@ -61,14 +61,14 @@ is_leader() {
     start_of "$1" && [ "$session" = "$1" ]
 }
 
-# Prints the processes of the commands in the folders that are given.
+# Prints the processes of the commands in the directories that are given.
 processes() {
     for each; do
         if session_of "$each"; then members "$leader"; fi
     done
 }
 
-# Ends the commands in the folders after $1: TERM, and KILL after $1 seconds.
+# Ends the commands in the directories after $1: TERM, and KILL after $1 seconds.
 end_all() {
     grace=$1
     shift
@@ -100,11 +100,11 @@ end_all() {
     return 0
 }
 
-# Sets `state` and `detail` of the run in the folder $1.
+# Sets `state` and `detail` of the run in the directory $1.
 state_of() {
     state=ended detail=-
     if { read -r detail <"$1/code"; } 2>/dev/null; then return; fi
-    state=lost detail=folder
+    state=lost detail=directory
     if ! { read -r leader begun boot_then <"$1/pid"; } 2>/dev/null; then return; fi
     if [ "$boot_then" != "$boot" ]; then
         detail=restart
@@ -120,11 +120,11 @@ state_of() {
 
 # run WORD...: runs a command, and keeps its session so that it can be ended.
 verb_run() {
-    call=$folder/calls/${mark:-$$}
+    call=$directory/calls/${mark:-$$}
     mkdir "$call" 2>/dev/null || [ -d "$call" ] || return 69
     record "$call"
     # `end` makes `closing` before it reads the records, so one of the two sees the other.
-    if [ -e "$folder/closing" ]; then
+    if [ -e "$directory/closing" ]; then
         rm -rf "$call"
         return 69
     fi
@@ -146,19 +146,19 @@ verb_shell() {
 
 # put NAME SHA256: standard input becomes a file.
 verb_put() {
-    part=$folder/files/.$$.part
+    part=$directory/files/.$$.part
     cat >"$part" || { rm -f "$part"; return 1; }
     sum=$(sha256sum <"$part")
     if [ "${sum%% *}" != "$2" ]; then
         rm -f "$part"
         return 65
     fi
-    mv -f "$part" "$folder/files/$1"
+    mv -f "$part" "$directory/files/$1"
 }
 
 # link OLD NEW: another name for a file that is here already.
 verb_link() {
-    [ "$1" = "$2" ] || ln -f "$folder/files/$1" "$folder/files/$2"
+    [ "$1" = "$2" ] || ln -f "$directory/files/$1" "$directory/files/$2"
 }
 
 # get PATH: prints a line with the sum and the coding, then the content.
@@ -192,10 +192,10 @@ verb_clock() {
     while read -r line; do date +%s.%N; done
 }
 
-# watch: prints the load and the free bytes of the temporary folder.
+# watch: prints the load and the free bytes of the temporary directory.
 verb_watch() {
     read -r load line </proc/loadavg
-    echo "$load $(df -Pk "$folder" | tail -n 1 | { read -r _ _ _ free line; echo "$free"; })"
+    echo "$load $(df -Pk "$directory" | tail -n 1 | { read -r _ _ _ free line; echo "$free"; })"
 }
 
 # program: prints what is needed to choose a program.
@@ -208,7 +208,7 @@ verb_program() {
 
 # start NAME WORD...: starts a command that outlives this connection. Starting it again does nothing.
 verb_start() {
-    directory=$folder/runs/$1
+    directory=$directory/runs/$1
     shift
     if mkdir "$directory" 2>/dev/null; then
         # A number of the connection does not belong to the command's environment.
@@ -217,7 +217,7 @@ verb_start() {
     fi
     tries=0
     until [ -f "$directory/started" ]; do
-        if [ ! -d "$directory" ] || [ -e "$folder/closing" ]; then return 69; fi
+        if [ ! -d "$directory" ] || [ -e "$directory/closing" ]; then return 69; fi
         tries=$((tries + 1))
         if [ "$tries" -gt 200 ]; then
             cat "$directory/err" >&2
@@ -227,12 +227,12 @@ verb_start() {
     done
 }
 
-# detached FOLDER WORD...: the first process of a run's session. It stays until the command has ended, to keep its code.
+# detached DIRECTORY WORD...: the first process of a run's session. It stays until the command has ended, to keep its code.
 verb_detached() {
     directory=$1
     shift
     cd "$directory" && record "$directory" || return 1
-    [ ! -e "$folder/closing" ] || return 1
+    [ ! -e "$directory/closing" ] || return 1
     # The command starts before the trap is set: a new process that still has the trap would ignore a signal.
     "$@" &
     command=$!
@@ -255,7 +255,7 @@ verb_detached() {
 # poll NAME...: for each run a line with state, detail and length, then as many bytes from the end of its standard error.
 verb_poll() {
     for name; do
-        directory=$folder/runs/$name
+        directory=$directory/runs/$name
         state_of "$directory"
         # What is left of a lost run is ended.
         if [ "$state" = lost ] && pids=$(processes "$directory") && [ -n "$pids" ]; then
@@ -270,18 +270,18 @@ verb_poll() {
     done
 }
 
-# end GRACE [FOLDER...]: ends commands, by runs/NAME or calls/MARK; without one, everything that was started from here.
+# end GRACE [DIRECTORY...]: ends commands, by runs/NAME or calls/MARK; without one, everything that was started from here.
 verb_end() {
     grace=$1
     shift
     if [ "$#" = 0 ]; then
-        : >"$folder/closing"
-        end_all "$grace" "$folder"/runs/*/ "$folder"/calls/*/
+        : >"$directory/closing"
+        end_all "$grace" "$directory"/runs/*/ "$directory"/calls/*/
         return
     fi
     for each; do
         shift
-        set -- "$@" "$folder/$each"
+        set -- "$@" "$directory/$each"
     done
     end_all "$grace" "$@"
 }

@@ -23,7 +23,7 @@ from .shell_host import ShellHost
 
 LOCALHOST = "localhost"
 _SOCKETS = "iosonar-ssh."
-_LONGEST_SOCKET_FOLDER = 60
+_LONGEST_SOCKET_DIRECTORY = 60
 """A socket's path has at most 107 bytes; ssh appends 17 while it makes one."""
 
 
@@ -127,37 +127,37 @@ class Hosts:
         if name == LOCALHOST:
             return LocalHost(self._undo, reconnect_timeout=self._reconnect_timeout, note=self._note)
         self._count += 1
-        socket = self._socket_folder() / str(self._count)
+        socket = self._socket_directory() / str(self._count)
         return SshHost(name, socket, self._undo, reconnect_timeout=self._reconnect_timeout, note=self._note)
 
-    def _socket_folder(self) -> Path:
-        """A folder that only this user can use, with a short path; it is in the undo journal."""
+    def _socket_directory(self) -> Path:
+        """A directory that only this user can use, with a short path; it is in the undo journal."""
         if self._sockets is None:
-            base = next(path for path in (os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp") if _is_short_folder(path))
+            base = next(path for path in (os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp") if _is_short_directory(path))
             # The entry of the journal comes first, so that a killed controller leaves nothing without one.
-            while (folder := Path(base) / f"{_SOCKETS}{secrets.token_hex(4)}").exists():
+            while (directory := Path(base) / f"{_SOCKETS}{secrets.token_hex(4)}").exists():
                 pass
             self._sockets_undo = self._undo.add(
-                LOCALHOST, f"remove the folder {folder} of ssh's sockets", _removal(folder)
+                LOCALHOST, f"remove the directory {directory} of ssh's sockets", _removal(directory)
             )
-            folder.mkdir(mode=0o700)
-            self._sockets = folder
+            directory.mkdir(mode=0o700)
+            self._sockets = directory
         return self._sockets
 
 
-def _is_short_folder(path: str) -> bool:
-    is_short = 0 < len(os.fsencode(path)) <= _LONGEST_SOCKET_FOLDER
+def _is_short_directory(path: str) -> bool:
+    is_short = 0 < len(os.fsencode(path)) <= _LONGEST_SOCKET_DIRECTORY
     return path == "/tmp" or (
         is_short and path.isascii() and " " not in path and "%" not in path and os.access(path, os.W_OK)
     )
 
 
-def _removal(folder: Path) -> str:
-    return f"""folder={shlex.quote(str(folder))}
-case $folder in
-/*/{_SOCKETS}*[!A-Za-z0-9_]*) echo "$folder is not a folder of ssh's sockets" >&2; exit 1 ;;
-/*/{_SOCKETS}*) if [ -d "$folder" ] && [ ! -L "$folder" ]; then rm -rf --one-file-system -- "$folder"; fi ;;
-*) echo "$folder is not a folder of ssh's sockets" >&2; exit 1 ;;
+def _removal(directory: Path) -> str:
+    return f"""directory={shlex.quote(str(directory))}
+case $directory in
+/*/{_SOCKETS}*[!A-Za-z0-9_]*) echo "$directory is not a directory of ssh's sockets" >&2; exit 1 ;;
+/*/{_SOCKETS}*) if [ -d "$directory" ] && [ ! -L "$directory" ]; then rm -rf --one-file-system -- "$directory"; fi ;;
+*) echo "$directory is not a directory of ssh's sockets" >&2; exit 1 ;;
 esac"""
 
 

@@ -31,7 +31,7 @@ def checked_run(name: str) -> str:
 
 
 def checked_file(name: str) -> str:
-    """The name of a file without its folder, if it is one."""
+    """The name of a file without its directory, if it is one."""
     if (
         "/" in name
         or "\0" in name

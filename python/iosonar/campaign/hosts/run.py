@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from .host import RunStatus
 
 _REASONS = {
-    "folder": "its folder on the host is gone; the host was restarted, or the folder was removed",
+    "directory": "its directory on the host is gone; the host was restarted, or the directory was removed",
     "restart": "the host was restarted",
     "killed": "its processes were killed",
 }
@@ -26,12 +26,12 @@ class _RunningHost(Protocol):
 class RemoteRun:
     """A detached command on a host."""
 
-    def __init__(self, host: _RunningHost, name: str, folder: str) -> None:
+    def __init__(self, host: _RunningHost, name: str, directory: str) -> None:
         self._host = host
         self.name = name
         self.host = host.name
-        self.folder = folder
-        """Its own folder on the host, and its working directory."""
+        self.directory = directory
+        """Its own directory on the host, and its working directory."""
 
     def poll(self) -> RunStatus:
         """The state now."""

@@ -1,4 +1,4 @@
-"""The connection to a host and the temporary folder there: made on first use, and again when they are lost."""
+"""The connection to a host and the temporary directory there: made on first use, and again when they are lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from iosonar.campaign.undo import Undo
 
-from .calls import Calls, CallTimeoutError, Exchange, FolderGoneError, Sink
+from .calls import Calls, CallTimeoutError, Exchange, DirectoryGoneError, Sink
 from .connection import Connection
 from .host import Completed, ConnectionLostError, HostError
 
@@ -42,21 +42,21 @@ umask 077
 """
 
 
-def removal(folder: str) -> str:
-    """The command that ends what runs from a temporary folder on a host and removes that folder, and nothing else."""
-    return f"""folder={shlex.quote(folder)}
-name=${{folder##*/}}
-case $folder:$name in
+def removal(directory: str) -> str:
+    """The command that ends what runs from a temporary directory on a host and removes that directory, and nothing else."""
+    return f"""directory={shlex.quote(directory)}
+name=${{directory##*/}}
+case $directory:$name in
 *:{_NAME}*[!0-9a-f]*) name= ;;
 /*/{_NAME}*:{_NAME}{"?" * 2 * _SUFFIX_BYTES}) ;;
 *) name= ;;
 esac
-if [ -z "$name" ]; then echo "$folder is not a temporary folder of a campaign" >&2; exit 1; fi
-if [ -L "$folder" ]; then echo "$folder is a symbolic link; remove it by hand" >&2; exit 1; fi
-[ -d "$folder" ] || exit 0
-if [ ! -f "$folder/host.sh" ] || sh "$folder/host.sh" end {END_GRACE_S}; then
-    # Again if a copy to the folder was just beginning.
-    rm -rf --one-file-system -- "$folder" || {{ sleep 1; rm -rf --one-file-system -- "$folder"; }}
+if [ -z "$name" ]; then echo "$directory is not a temporary directory of a campaign" >&2; exit 1; fi
+if [ -L "$directory" ]; then echo "$directory is a symbolic link; remove it by hand" >&2; exit 1; fi
+[ -d "$directory" ] || exit 0
+if [ ! -f "$directory/host.sh" ] || sh "$directory/host.sh" end {END_GRACE_S}; then
+    # Again if a copy to the directory was just beginning.
+    rm -rf --one-file-system -- "$directory" || {{ sleep 1; rm -rf --one-file-system -- "$directory"; }}
 else
     exit 1
 fi"""
@@ -71,21 +71,21 @@ class HostSession:
         self.reconnect_timeout = reconnect_timeout
         self.lock = threading.RLock()
         self.when_gone: list[Callable[[], None]] = []
-        """Called after the temporary folder has disappeared, with all that was in it."""
+        """Called after the temporary directory has disappeared, with all that was in it."""
         self._calls = Calls(connection)
         self._undo = undo
         self._note = note
         self._stop = threading.Event()
         self._base: str | None = None
-        self._folder: str | None = None
+        self._directory: str | None = None
         self._undo_id: str | None = None
         self._was_connected = False
         self._made = False
 
     @property
-    def folder(self) -> str:
-        """The temporary folder there, made on first use."""
-        return self._persistent(self._ensure_folder)
+    def directory(self) -> str:
+        """The temporary directory there, made on first use."""
+        return self._persistent(self._ensure_directory)
 
     def call(
         self,
@@ -100,8 +100,8 @@ class HostSession:
         """Calls a verb of the script there; with `repeat` again if the connection broke after it began."""
 
         def attempt() -> Completed:
-            folder = self._ensure_folder()
-            return self._calls.call(folder, words, source=source, sink=sink, exchange=exchange, timeout=timeout)
+            directory = self._ensure_directory()
+            return self._calls.call(directory, words, source=source, sink=sink, exchange=exchange, timeout=timeout)
 
         try:
             return self._persistent(attempt, repeat=repeat)
@@ -119,7 +119,7 @@ class HostSession:
         return done
 
     def undo(self, command: str) -> Completed:
-        """Runs a command of the undo journal; makes no temporary folder."""
+        """Runs a command of the undo journal; makes no temporary directory."""
         start = 'if command -v bash >/dev/null; then exec bash -c "$1"; else exec sh -c "$1"; fi'
 
         def attempt() -> Completed:
@@ -137,11 +137,11 @@ class HostSession:
         while True:
             try:
                 return attempt()
-            except FolderGoneError:
-                self._forget_folder()
+            except DirectoryGoneError:
+                self._forget_directory()
                 attempts_left -= 1
                 if not attempts_left:
-                    text = f"{self._folder} was removed there three times; exempt it from the cleaning of {self._base}"
+                    text = f"{self._directory} was removed there three times; exempt it from the cleaning of {self._base}"
                     raise HostError(self.name, text) from None
             except ConnectionLostError as lost:
                 if self._stop.is_set() or lost.final or not self._was_connected or (lost.begun and not repeat):
@@ -157,35 +157,35 @@ class HostSession:
                     raise ConnectionLostError(self.name, text, begun=lost.begun, final=True) from None
                 self._stop.wait(_RETRY_EVERY_S)
 
-    def _ensure_folder(self) -> str:
-        """Connects, and makes the temporary folder if it is missing; one attempt."""
+    def _ensure_directory(self) -> str:
+        """Connects, and makes the temporary directory if it is missing; one attempt."""
         try:
-            return self._connected_folder()
+            return self._connected_directory()
         except ConnectionLostError as lost:
             # What this attempt has begun may begin again.
             lost.begun = False
             raise
 
-    def _connected_folder(self) -> str:
+    def _connected_directory(self) -> str:
         with self.lock:
             if self._stop.is_set():
                 raise ConnectionLostError(self.name, "the connection is closed", begun=False, final=True)
             self.connection.connect()
             self._was_connected = True
-            if self._folder is None:
+            if self._directory is None:
                 if self._base is None:
                     self._base = self._check()
-                folder = f"{self._base}/{_NAME}{secrets.token_hex(_SUFFIX_BYTES)}"
-                # The entry comes first: no moment without it in which the folder exists.
-                self._undo_id = self._undo.add(self.name, f"remove the temporary folder {folder}", removal(folder))
-                self._folder = folder
+                directory = f"{self._base}/{_NAME}{secrets.token_hex(_SUFFIX_BYTES)}"
+                # The entry comes first: no moment without it in which the directory exists.
+                self._undo_id = self._undo.add(self.name, f"remove the temporary directory {directory}", removal(directory))
+                self._directory = directory
             if not self._made:
-                self._make_folder(self._folder)
+                self._make_directory(self._directory)
                 self._made = True
-            return self._folder
+            return self._directory
 
     def _check(self) -> str:
-        """Checks what is needed there; returns the folder of temporary folders."""
+        """Checks what is needed there; returns the directory of temporary directories."""
         done = self._calls.plain(["sh", "-c", _CHECK])
         missing, hello, base = done.out.partition(b"iosonar-checked\0")
         if done.code != 0 or not hello:
@@ -195,25 +195,25 @@ class HostSession:
             raise HostError(self.name, f"{', '.join(names)} is missing there; install coreutils, util-linux and gzip")
         path = os.fsdecode(base.rstrip(b"\0")).rstrip("/")
         if not path.startswith("/"):
-            raise HostError(self.name, f"TMPDIR there is {path!r}: set it to the absolute path of a folder")
+            raise HostError(self.name, f"TMPDIR there is {path!r}: set it to the absolute path of a directory")
         return path
 
-    def _make_folder(self, folder: str) -> None:
-        done = self._calls.plain(["sh", "-c", _MAKE, "sh", folder], _SCRIPT.read_bytes())
+    def _make_directory(self, directory: str) -> None:
+        done = self._calls.plain(["sh", "-c", _MAKE, "sh", directory], _SCRIPT.read_bytes())
         if done.code != 0:
-            raise HostError(self.name, f"cannot make {folder}: {done.words}; set TMPDIR there to another folder")
+            raise HostError(self.name, f"cannot make {directory}: {done.words}; set TMPDIR there to another directory")
 
-    def _forget_folder(self) -> None:
-        """The folder is gone, with all files in it; the host was restarted, or the folder was removed there."""
+    def _forget_directory(self) -> None:
+        """The directory is gone, with all files in it; the host was restarted, or the directory was removed there."""
         with self.lock:
             if self._made:
-                self._note(f"{self.name}: {self._folder} is gone, with all files and runs in it; it is made again")
+                self._note(f"{self.name}: {self._directory} is gone, with all files and runs in it; it is made again")
             self._made = False
             for forget in self.when_gone:
                 forget()
 
     def close(self) -> None:
-        """Ends what it started there, removes the temporary folder, ends the connection.
+        """Ends what it started there, removes the temporary directory, ends the connection.
 
         It ends calls of other threads. If the host cannot be reached, the undo journal still has the entry.
         """
@@ -222,22 +222,22 @@ class HostSession:
         self.connection.interrupt()
         try:
             with self.lock:
-                if self._undo_id is None or self._folder is None:
+                if self._undo_id is None or self._directory is None:
                     return
-                done = self._remove_folder(self._folder)
+                done = self._remove_directory(self._directory)
                 if not self._made:
-                    # A script that makes the folder may have been interrupted here and go on there.
+                    # A script that makes the directory may have been interrupted here and go on there.
                     time.sleep(_RETRY_EVERY_S)
-                    done = self._remove_folder(self._folder)
+                    done = self._remove_directory(self._directory)
                 if done.code != 0:
-                    raise HostError(self.name, f"cannot remove {self._folder}: {done.words}")
+                    raise HostError(self.name, f"cannot remove {self._directory}: {done.words}")
                 self._undo.done(self._undo_id)
-                self._undo_id = self._folder = None
+                self._undo_id = self._directory = None
         finally:
             self.connection.close()
 
-    def _remove_folder(self, folder: str) -> Completed:
-        words = ["sh", "-c", removal(folder)]
+    def _remove_directory(self, directory: str) -> Completed:
+        words = ["sh", "-c", removal(directory)]
         self.connection.connect()
         try:
             return self._calls.plain(words, timeout=END_GRACE_S + 60, closing=True)
@@ -247,9 +247,9 @@ class HostSession:
             return self._calls.plain(words, timeout=END_GRACE_S + 60, closing=True)
 
     def end(self, what: str, grace: float) -> Completed:
-        """Ends a command there by its folder, runs/NAME or calls/MARK."""
-        return self.undo(f"sh {shlex.quote(self.folder)}/host.sh end {math.ceil(grace)} {what}")
+        """Ends a command there by its directory, runs/NAME or calls/MARK."""
+        return self.undo(f"sh {shlex.quote(self.directory)}/host.sh end {math.ceil(grace)} {what}")
 
     def fetch(self, words: Sequence[str], sink: Callable[[], Sink]) -> Completed:
         """Calls a verb with much output; each attempt has a new sink."""
-        return self._persistent(lambda: self._calls.call(self._ensure_folder(), words, sink=sink(), timeout=None))
+        return self._persistent(lambda: self._calls.call(self._ensure_directory(), words, sink=sink(), timeout=None))

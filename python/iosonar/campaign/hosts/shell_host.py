@@ -49,9 +49,9 @@ class ShellHost:
         return self.session.name
 
     @property
-    def folder(self) -> str:
-        """The temporary folder there, made on first use."""
-        return self.session.folder
+    def directory(self) -> str:
+        """The temporary directory there, made on first use."""
+        return self.session.directory
 
     @property
     def reconnect_timeout(self) -> float:
@@ -85,18 +85,18 @@ class ShellHost:
         return self.session.call(["script", text, "sh", *args], source=input, timeout=timeout, repeat=False)
 
     def undo(self, command: str) -> Completed:
-        """Runs a command of the undo journal; makes no temporary folder."""
+        """Runs a command of the undo journal; makes no temporary directory."""
         return self.session.undo(command)
 
     def shell_words(self) -> list[str]:
         """The words to which a shell on the controller appends one more: `shell_prefix` and a quoted command line."""
         # Connects, and makes the script that the prefix names.
-        assert self.folder
+        assert self.directory
         return self.session.connection.shell_words()
 
     def shell_prefix(self) -> str:
         """See `shell_words`. A command line that is quoted by sh's rules in single quotes follows."""
-        return f"sh {shlex.quote(self.folder)}/host.sh shell "
+        return f"sh {shlex.quote(self.directory)}/host.sh shell "
 
     # Files
 
@@ -129,7 +129,7 @@ class ShellHost:
             raise HostError(
                 self.name,
                 f"{ours} does not run there: {done.words}; install an iosonar that was built for this host,"
-                " or set TMPDIR there to a folder from which programs may run",
+                " or set TMPDIR there to a directory from which programs may run",
             )
         return path
 
@@ -173,7 +173,7 @@ class ShellHost:
         with self.session.lock:
             if name in self._runs:
                 raise HostError(self.name, f"a run {name} exists already")
-            run = self._runs[name] = RemoteRun(self, name, f"{self.folder}/runs/{name}")
+            run = self._runs[name] = RemoteRun(self, name, f"{self.directory}/runs/{name}")
         self.session.checked(["start", name, *argv], f"cannot start {name}")
         return run
 
@@ -204,7 +204,7 @@ class ShellHost:
         out = io.BytesIO()
         for _ in range(2):
             # It may grow while it is read.
-            if self._files.fetch(f"{run.folder}/out", out):
+            if self._files.fetch(f"{run.directory}/out", out):
                 break
         return out.getvalue()
 
@@ -215,7 +215,7 @@ class ShellHost:
             raise HostError(self.name, f"cannot end {run.name}: {done.words}")
 
     def close(self) -> None:
-        """Ends what it started there, removes the temporary folder, ends the connection.
+        """Ends what it started there, removes the temporary directory, ends the connection.
 
         It ends calls of other threads. If the host cannot be reached, the undo journal still has the entry.
         """

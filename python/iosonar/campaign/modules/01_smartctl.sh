@@ -15,7 +15,7 @@ smartctl_disks() {
     done
 }
 
-# smartctl_report WHEN: writes HOST.DEVICE.smart-WHEN.txt and .json to the folder of the leaf.
+# smartctl_report WHEN: writes HOST.DEVICE.smart-WHEN.txt and .json to the directory of the leaf.
 smartctl_report() {
     local when=$1 i host device stem status text json
     for i in "${!campaign_smartctl_device[@]}"; do

@@ -100,8 +100,8 @@ if [[ -d $target ]]; then
     for link in "$group"/acls/*/lun_*/* "$group"/lun/lun_*/*; do
         [[ ! -L $link ]] || rm "$link" || exit 1
     done
-    for folder in "$group"/acls/*/lun_* "$group"/acls/* "$group"/lun/lun_* "$group"/np/* "$group" "$target"; do
-        [[ ! -d $folder ]] || rmdir "$folder" || exit 1
+    for directory in "$group"/acls/*/lun_* "$group"/acls/* "$group"/lun/lun_* "$group"/np/* "$group" "$target"; do
+        [[ ! -d $directory ]] || rmdir "$directory" || exit 1
     done
 fi
 for disk in "$core"/iblock_*/iosonar-"$serial" "$core"/fileio_*/iosonar-"$serial"; do

@@ -9,21 +9,21 @@ campaign_scheduler_list='
 shopt -s nullglob
 declare -A seen
 visit() {
-    local name=$1 folder below
-    folder=$(readlink -f "/sys/class/block/$name") || return
-    [[ ! -e $folder/partition ]] || folder=${folder%/*}
-    name=${folder##*/}
+    local name=$1 directory below
+    directory=$(readlink -f "/sys/class/block/$name") || return
+    [[ ! -e $directory/partition ]] || directory=${directory%/*}
+    name=${directory##*/}
     [[ -z ${seen[$name]-} ]] || return
     seen[$name]=1
-    for below in "$folder"/slaves/*; do
+    for below in "$directory"/slaves/*; do
         visit "${below##*/}"
     done
-    [[ -r $folder/queue/scheduler ]] || return
+    [[ -r $directory/queue/scheduler ]] || return
     local listed active
-    listed=$(<"$folder/queue/scheduler")
+    listed=$(<"$directory/queue/scheduler")
     active=${listed#*\[}
     [[ $listed == *\[* ]] && active=${active%%\]*} || active=-
-    echo "$name $active $(cat "$folder/diskseq" 2>/dev/null || echo -) ${listed//[\[\]]/}"
+    echo "$name $active $(cat "$directory/diskseq" 2>/dev/null || echo -) ${listed//[\[\]]/}"
 }
 for device; do
     path=$(readlink -f -- "$device")
@@ -36,10 +36,10 @@ echo "BOOT $(cat /proc/sys/kernel/random/boot_id)"'
 campaign_scheduler_set='
 name=$1 scheduler=$2 sequence=$3 boot=$4
 [[ $(cat /proc/sys/kernel/random/boot_id) == "$boot" ]] || exit 0
-folder=/sys/class/block/$name
-[[ -e $folder/queue/scheduler ]] || exit 0
-[[ $(cat "$folder/diskseq" 2>/dev/null || echo -) == "$sequence" ]] || exit 0
-printf %s "$scheduler" >"$folder/queue/scheduler"'
+directory=/sys/class/block/$name
+[[ -e $directory/queue/scheduler ]] || exit 0
+[[ $(cat "$directory/diskseq" 2>/dev/null || echo -) == "$sequence" ]] || exit 0
+printf %s "$scheduler" >"$directory/queue/scheduler"'
 
 # scheduler_name WANTED AVAILABLE...: prints what WANTED is called by a kernel with these schedulers.
 scheduler_name() {

@@ -6,7 +6,7 @@ graph_draw() {
     local priority=(nice -n 5)
     ! type -P ionice >/dev/null || priority+=(ionice -c 2 -n 7)
     "${priority[@]}" iosonar report "$@" </dev/null >/dev/null && return
-    campaign_warn "iosonar report failed: draw later in this folder by: iosonar report$(printf ' %q' "$@")"
+    campaign_warn "iosonar report failed: draw later in this directory by: iosonar report$(printf ' %q' "$@")"
 }
 
 # Prints a remark for each variable of blkreplay that has no effect here.

@@ -3,8 +3,8 @@
 # Prints the program of the host for these controllers. The packages install it outside of the path.
 campaign_megaraid_program='
 for name in MegaCli64 MegaCli megacli storcli64 storcli perccli64; do
-    for folder in "" /opt/MegaRAID/MegaCli/ /opt/MegaRAID/storcli/ /opt/MegaRAID/perccli/; do
-        if program=$(command -v "$folder$name"); then
+    for directory in "" /opt/MegaRAID/MegaCli/ /opt/MegaRAID/storcli/ /opt/MegaRAID/perccli/; do
+        if program=$(command -v "$directory$name"); then
             echo "$program"
             exit
         fi

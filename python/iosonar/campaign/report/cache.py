@@ -56,7 +56,7 @@ class Cache:
         self.changed = True
 
     def save(self, leaves: Sequence[str]) -> None:
-        """Writes the cache without leaves that are gone. A folder that cannot be written to is no error."""
+        """Writes the cache without leaves that are gone. A directory that cannot be written to is no error."""
         kept = {plain(leaf) for leaf in leaves}
         if not self.changed:
             return

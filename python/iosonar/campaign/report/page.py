@@ -73,14 +73,14 @@ def run_report(
     return judged.exit_code
 
 
-def campaign_page(analysis: Analysis, judged: gates.Gate, folder: Path, name: str) -> Page:
-    """The page; `folder` is where it will be, for the links to the leaves."""
+def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name: str) -> Page:
+    """The page; `directory` is where it will be, for the links to the leaves."""
     plots = effect_plots(analysis)
     of_leaves = leaf_plot(analysis)
     effects = tuple(table for table in (_effects(analysis),) if table.rows)
     sections = (
         *((Section("effects", "Effects", ABOUT, plots, effects),) if plots or effects else ()),
-        Section("leaves", "Leaves", LEAVES, (of_leaves,) if of_leaves else (), (_leaves(analysis, folder),)),
+        Section("leaves", "Leaves", LEAVES, (of_leaves,) if of_leaves else (), (_leaves(analysis, directory),)),
     )
     summary = Summary(
         title=plain(name),
@@ -146,7 +146,7 @@ def _effect_cells(effect: Effect) -> tuple[str, ...]:
     )
 
 
-def _leaves(analysis: Analysis, folder: Path) -> Table:
+def _leaves(analysis: Analysis, directory: Path) -> Table:
     columns = ("leaf", "p50", "p95", "p99", "delay p99", "throughput", "between devices", "replay")
     rows = tuple(
         (
@@ -157,7 +157,7 @@ def _leaves(analysis: Analysis, folder: Path) -> Table:
         )
         for leaf in analysis.leaves
     )
-    links = tuple(_link(leaf, folder) for leaf in analysis.leaves)
+    links = tuple(_link(leaf, directory) for leaf in analysis.leaves)
     return Table("", columns, rows, links)
 
 
@@ -174,10 +174,10 @@ def _state(leaf: LeafResult) -> str:
     )
 
 
-def _link(leaf: LeafResult, folder: Path) -> str:
-    """The address of a leaf's page, or of its folder, relative to the page of the campaign."""
-    target = leaf.page or leaf.folder
-    return quote(os.fsencode(os.path.relpath(target.resolve(), folder)), safe="/")
+def _link(leaf: LeafResult, directory: Path) -> str:
+    """The address of a leaf's page, or of its directory, relative to the page of the campaign."""
+    target = leaf.page or leaf.directory
+    return quote(os.fsencode(os.path.relpath(target.resolve(), directory)), safe="/")
 
 
 def as_json(analysis: Analysis, judged: gates.Gate) -> str:

@@ -72,7 +72,7 @@ class LeafResult:
     name: str
     path: tuple[str, ...]
     """The components of the path below the top; like all texts here, escaped for printing."""
-    folder: Path
+    directory: Path
     state: str
     reason: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class LeafResult:
     @property
     def page(self) -> Path | None:
         """The leaf's own page, if there is one."""
-        found = sorted(path for path in self.folder.rglob("*.html") if path.is_file())
+        found = sorted(path for path in self.directory.rglob("*.html") if path.is_file())
         for suffix in PAGES:
             for path in found:
                 if path.name.endswith(suffix):
@@ -126,23 +126,23 @@ def read_results(top: Path) -> list[LeafResult]:
     if not top.is_dir():
         raise UserError(f"{shown(top)}: no such directory")
     cache = Cache.open(top)
-    found = [_read(plain(leaf.name), tuple(map(plain, leaf.path)), leaf.folder, cache) for leaf in tree.leaves(top)]
+    found = [_read(plain(leaf.name), tuple(map(plain, leaf.path)), leaf.directory, cache) for leaf in tree.leaves(top)]
     cache.save([leaf.name for leaf in found])
     return found
 
 
-def _read(name: str, path: tuple[str, ...], folder: Path, cache: Cache) -> LeafResult:
+def _read(name: str, path: tuple[str, ...], directory: Path, cache: Cache) -> LeafResult:
     try:
-        found = state.read(folder)
-        files = tuple(state.finished_results(folder))
+        found = state.read(directory)
+        files = tuple(state.finished_results(directory))
     except UserError as error:
-        return LeafResult(name, path, folder, "failed", str(error))
+        return LeafResult(name, path, directory, "failed", str(error))
     if found is None:
-        return LeafResult(name, path, folder, "to do")
+        return LeafResult(name, path, directory, "to do")
     known = LeafResult(
         name,
         path,
-        folder,
+        directory,
         found.state,
         plain(found.reason),
         {plain(name): plain(value) for name, value in found.variables.items()},

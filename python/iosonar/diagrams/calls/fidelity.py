@@ -88,7 +88,7 @@ def compute_time_error(study: CallStudy, name: str, rank: str) -> Figure | Empty
         share_axis("Share of the calls"),
         [*lines, *rules],
         Legend(("calls", "p50", "p90", "p99"), rows),
-        [info("Compute time: in the trace, from the end of the latest predecessor to the begin of the call")],
+        [info("Compute time: in the trace, from the end of the latest predecessor to the start of the call")],
     )
 
 

@@ -126,7 +126,7 @@ def by_concurrency(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     most = max(int(np.flatnonzero(~np.isnan(layer.y))[-1]) + 1 for layer in layers)
     alone = found[0].counts[0] / max(found[0].counts.sum(), 1)
     text = f"{units.percent(float(alone))} of the calls of {study.first.name} began while no other was in progress"
-    x = Axis("Calls in progress at the begin of a call, itself included", Unit.CALLS, 0.5, most + 0.5, whole=True)
+    x = Axis("Calls in progress at the start of a call, itself included", Unit.CALLS, 0.5, most + 0.5, whole=True)
     all_ = study.first.pooled_response
     least, highest = float(np.nanmin(every)) / 1.2, float(np.nanmax(every))
     if study.is_single:

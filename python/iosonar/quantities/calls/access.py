@@ -16,7 +16,7 @@ The names, tried in this order:
 |---|---|
 | single access | no steps |
 | backwards | at least 90 % of the steps go to a lower offset |
-| strided | at least 90 % of the steps have the same positive distance from begin to begin, with a gap |
+| strided | at least 90 % of the steps have the same positive distance from start to begin, with a gap |
 | sequential | at most 2 jumps; or at most 1 % of the steps are jumps, over at most 10 % of the bytes |
 | sequential with gaps | at most 2 backward steps, or at most 5 % of the jumps |
 | sequential with backward jumps | at least half of the steps contiguous or resumed, at most 10 % of the jumps forward |
@@ -49,7 +49,7 @@ class Pattern(StrEnum):
     MIXED = "mixed"
 
 
-MOST_STEPS = 0.9
+MAX_STEPS = 0.9
 FEW_JUMPS = 2
 """That many jumps do not change a name, such as those to a directory at the end of an archive and back."""
 RARE_JUMPS, SHORT_JUMPS = 0.01, 0.1
@@ -74,7 +74,7 @@ class Access:
     gap_bytes: int
     backward_bytes: int
     stride: int | None
-    """The most frequent distance from begin to begin."""
+    """The most frequent distance from start to begin."""
     low: int
     end: int
 
@@ -173,8 +173,8 @@ def _pattern(sums: ir.Table) -> ir.StringValue:
     matters = (jumps >= FREQUENT_JUMPS * sums.steps) | (distances >= sums.bytes)
     return ibis.cases(
         (sums.steps == 0, Pattern.SINGLE.value),
-        (sums.lower >= MOST_STEPS * sums.steps, Pattern.BACKWARDS.value),
-        ((sums.in_stride >= MOST_STEPS * sums.steps) & (sums.steps > 1), Pattern.STRIDED.value),
+        (sums.lower >= MAX_STEPS * sums.steps, Pattern.BACKWARDS.value),
+        ((sums.in_stride >= MAX_STEPS * sums.steps) & (sums.steps > 1), Pattern.STRIDED.value),
         ((jumps <= FEW_JUMPS) | is_rare, Pattern.SEQUENTIAL.value),
         ((sums.backward <= FEW_JUMPS) | (sums.backward <= RARE_BACKWARD * jumps), Pattern.WITH_GAPS.value),
         (

@@ -1,4 +1,4 @@
-"""Response times, from the begin of a call to its end: by series, by call, and by concurrency."""
+"""Response times, from the start of a call to its end: by series, by call, and by concurrency."""
 
 from __future__ import annotations
 

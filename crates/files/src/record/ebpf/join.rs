@@ -14,7 +14,7 @@ use crate::model::kind::CallKind;
 /// The most requests of io_uring whose paths are kept. Those of requests whose end was lost stay behind.
 const REQUESTS: usize = 1 << 16;
 
-/// Paths that arrived, with the begin of their call.
+/// Paths that arrived, with the start of their call.
 #[derive(Default)]
 struct Paths {
     begin_ns: u64,

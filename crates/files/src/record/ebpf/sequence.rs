@@ -36,7 +36,7 @@ pub struct Sequence {
     /// Calls in flight that have a place.
     open: HashMap<Key, u64>,
     open_numbers: BTreeSet<u64>,
-    /// The begin of the last call that has a place.
+    /// The start of the last call that has a place.
     last: Nanos,
     late: u64,
     lost: u64,
@@ -159,7 +159,7 @@ impl Sequence {
     }
 }
 
-/// Moves the begin of a call, not its end.
+/// Moves the start of a call, not its end.
 fn delay(call: &mut Call, begin: Nanos) {
     let end = call.end();
     call.begin = begin;

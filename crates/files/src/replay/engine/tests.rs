@@ -169,7 +169,7 @@ fn gaps_are_kept_after_a_stop_and_the_time_is_counted() {
         assert!((48 * MS..=50 * MS).contains(&lost), "{timing:?}: {lost}");
         assert!(rows.iter().all(|row| row.held_by == HeldBy::None), "{timing:?}");
     }
-    // A predecessor that takes longer than the gap from begin to begin holds a call.
+    // A predecessor that takes longer than the gap from start to begin holds a call.
     let (rows, _) = replay(Timing::Begin, &chain(10, MS, 3 * MS), 4, &[]);
     assert!(rows[1..].iter().all(|row| row.held_by == HeldBy::Thread));
 }

@@ -14,7 +14,7 @@ use crate::replay::error::{Error, Result};
 use crate::replay::options::{Cache, Options, Threads, Timing};
 
 /// The most threads of a trace that get threads of their own.
-const MOST_THREADS: usize = 4096;
+const MAX_THREADS: usize = 4096;
 
 /// Checks the options and the names of trace and result.
 pub fn check(options: &Options) -> Result<()> {
@@ -32,7 +32,7 @@ pub fn check(options: &Options) -> Result<()> {
             return usage(&format!("--order {order} does not keep the order of threads: omit --threads trace"));
         }
         Threads::Pool(0) => return usage("--depth must be at least 1, for example 64"),
-        Threads::Pool(more) if more > MOST_THREADS => return usage("--depth must be at most 4096, for example 64"),
+        Threads::Pool(more) if more > MAX_THREADS => return usage("--depth must be at most 4096, for example 64"),
         Threads::Pool(_) | Threads::Trace => {}
     }
     if options.instances == 0 {
@@ -86,11 +86,12 @@ fn check_output(options: &Options) -> Result<()> {
     if !options.output.as_os_str().as_encoded_bytes().ends_with(b".calls-run.parquet") {
         return Err(Error::Usage(format!("{shown}: the name of the result must end in .calls-run.parquet")));
     }
-    let folder = options.output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        let folder = folder.display();
+    let directory =
+        options.output.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        let directory = directory.display();
         return Err(Error::Options(format!(
-            "{shown}: folder {folder} does not exist; create it, or choose another --output"
+            "{shown}: directory {directory} does not exist; create it, or choose another --output"
         )));
     }
     if let Ok(meta) = options.output.metadata() {

@@ -95,8 +95,8 @@ impl State {
                 self.change_attributes_of_descriptor(step);
                 self.lose_attribute(step);
             }
-            Chdir | Fchdir | Chroot => self.change_folder(step),
-            Getcwd => self.show_folder(step),
+            Chdir | Fchdir | Chroot => self.change_directory(step),
+            Getcwd => self.show_directory(step),
             Umask => self.change_mask(step),
             Wait4 | Waitid | Kill => step.skip(Skip::Bookkeeping),
             Clone | Clone3 | Fork | Vfork => self.fork(step),

@@ -28,9 +28,9 @@ impl State {
         }
         let parent = step.thread;
         let table = if flags & libc::CLONE_FILES != 0 { parent.table } else { self.copy_table(parent) };
-        let folders = if flags & libc::CLONE_FS != 0 { parent.folders } else { self.copy_folders(parent) };
+        let directories = if flags & libc::CLONE_FS != 0 { parent.directories } else { self.copy_directories(parent) };
         let process = if flags & libc::CLONE_THREAD != 0 { parent.process } else { child };
-        self.processes.start(child, Thread { process, table, folders });
+        self.processes.start(child, Thread { process, table, directories });
     }
 
     fn copy_table(&mut self, thread: Thread) -> super::super::processes::TableId {
@@ -45,11 +45,11 @@ impl State {
         self.processes.new_table(slots, Some(thread.table))
     }
 
-    fn copy_folders(&mut self, thread: Thread) -> super::super::processes::FoldersId {
-        let folders = self.processes.folders(thread.folders);
-        self.names.hold(folders.root);
-        self.names.hold(folders.cwd);
-        self.processes.new_folders(folders.root, folders.cwd, folders.umask)
+    fn copy_directories(&mut self, thread: Thread) -> super::super::processes::DirectoriesId {
+        let directories = self.processes.directories(thread.directories);
+        self.names.hold(directories.root);
+        self.names.hold(directories.cwd);
+        self.processes.new_directories(directories.root, directories.cwd, directories.umask)
     }
 
     /// Gives the thread a table of its own.
@@ -69,10 +69,10 @@ impl State {
         if step.has_flag(libc::CLONE_FILES) {
             self.unshare_table(step);
         }
-        let unshares_folders = step.has_flag(libc::CLONE_FS) || step.has_flag(libc::CLONE_NEWNS);
-        if unshares_folders && self.processes.shares_folders(step.thread.folders) {
-            let folders = self.copy_folders(step.thread);
-            self.processes.change_folders(step.call.thread, folders);
+        let unshares_directories = step.has_flag(libc::CLONE_FS) || step.has_flag(libc::CLONE_NEWNS);
+        if unshares_directories && self.processes.shares_directories(step.thread.directories) {
+            let directories = self.copy_directories(step.thread);
+            self.processes.change_directories(step.call.thread, directories);
         }
     }
 
@@ -117,17 +117,17 @@ impl State {
     }
 
     fn end_thread(&mut self, step: &mut Step, thread: u32) {
-        let Ended { table, folders } = self.processes.end(thread);
+        let Ended { table, directories } = self.processes.end(thread);
         if let Some(table) = table {
             self.close_all(step, table.slots.into_iter().collect());
         }
-        if let Some(folders) = folders {
-            self.names.release(folders.root);
-            self.names.release(folders.cwd);
+        if let Some(directories) = directories {
+            self.names.release(directories.root);
+            self.names.release(directories.cwd);
         }
     }
 
-    pub(super) fn change_folder(&mut self, step: &mut Step) {
+    pub(super) fn change_directory(&mut self, step: &mut Step) {
         let call = step.call;
         let object = if call.kind == CallKind::Fchdir {
             self.file(step, Some(Kind::Directory)).map(|(_, object)| object)
@@ -145,8 +145,8 @@ impl State {
         }
         let object = object.unwrap_or(UNKNOWN);
         self.names.hold(object);
-        let folders = self.processes.folders_mut(step.thread.folders);
-        let place = if call.kind == CallKind::Chroot { &mut folders.root } else { &mut folders.cwd };
+        let directories = self.processes.directories_mut(step.thread.directories);
+        let place = if call.kind == CallKind::Chroot { &mut directories.root } else { &mut directories.cwd };
         let old = std::mem::replace(place, object);
         self.names.release(old);
     }
@@ -155,21 +155,21 @@ impl State {
     pub(super) fn change_mask(&mut self, step: &mut Step) {
         step.skip(Skip::Bookkeeping);
         if let Some(mode) = step.call.mode {
-            self.processes.folders_mut(step.thread.folders).umask = Some(mode & 0o777);
+            self.processes.directories_mut(step.thread.directories).umask = Some(mode & 0o777);
         }
     }
 
     /// `getcwd` tells a working directory that may be unknown.
-    pub(super) fn show_folder(&mut self, step: &mut Step) {
+    pub(super) fn show_directory(&mut self, step: &mut Step) {
         step.skip(Skip::Bookkeeping);
         let path = step.call.path.as_ref().filter(|path| step.call.succeeded() && path.is_absolute());
-        let folders = self.processes.folders(step.thread.folders);
-        let Some(path) = path.filter(|_| folders.root == ROOT) else { return };
+        let directories = self.processes.directories(step.thread.directories);
+        let Some(path) = path.filter(|_| directories.root == ROOT) else { return };
         let cwd = self.names.directory(path);
-        if cwd != folders.cwd {
+        if cwd != directories.cwd {
             self.names.hold(cwd);
-            self.processes.folders_mut(step.thread.folders).cwd = cwd;
-            self.names.release(folders.cwd);
+            self.processes.directories_mut(step.thread.directories).cwd = cwd;
+            self.names.release(directories.cwd);
         }
     }
 }

@@ -321,10 +321,10 @@ impl Machine {
 }
 
 /// Runs in a thread of its own, which has its own root and working directory.
-fn run(draws: &[Draw], folder: &Path) -> Result<(), TestCaseError> {
+fn run(draws: &[Draw], directory: &Path) -> Result<(), TestCaseError> {
     let mut machine = Machine::new();
     // SAFETY: concerns this thread alone.
-    if unsafe { libc::unshare(libc::CLONE_FS) } != 0 || rustix::process::chroot(folder).is_err() {
+    if unsafe { libc::unshare(libc::CLONE_FS) } != 0 || rustix::process::chroot(directory).is_err() {
         eprintln!("skipped: needs the privilege to change the root directory");
         return Ok(());
     }
@@ -350,7 +350,7 @@ proptest! {
 
     #[test]
     fn names_positions_and_descriptors_are_those_of_the_kernel(draws in prop::collection::vec(any::<Draw>(), 1..120)) {
-        let folder = tempfile::tempdir().unwrap();
-        std::thread::scope(|scope| scope.spawn(|| run(&draws, folder.path())).join().unwrap())?;
+        let directory = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| scope.spawn(|| run(&draws, directory.path())).join().unwrap())?;
     }
 }

@@ -52,7 +52,7 @@ fn calls_that_do_not_return() {
 fn a_resumed_call_without_its_begin_is_a_bad_line() {
     let (calls, about) = read("7 1795464429.0 <... read resumed>\"\", 5) = 0 <0.1>\n7 1795464429.1 sync() = 0 <0.1>\n");
     assert_eq!((calls.len(), about.counts.bad_lines), (1, 1));
-    assert!(about.notices[0].starts_with("line 1: the begin of this call was not recorded"));
+    assert!(about.notices[0].starts_with("line 1: the start of this call was not recorded"));
 }
 
 #[test]

@@ -26,10 +26,10 @@ fn all(path: &std::path::Path) -> (Vec<Call>, Metadata) {
 
 #[test]
 fn the_files_of_all_threads_are_one_trace() {
-    let folder = tempfile::tempdir().unwrap();
-    let name = folder.path().join("t.strace");
+    let directory = tempfile::tempdir().unwrap();
+    let name = directory.path().join("t.strace");
     for (number, text) in [("7", FIRST), ("8", SECOND), ("9", ""), ("old", "other")] {
-        fs::write(folder.path().join(format!("t.strace.{number}")), text).unwrap();
+        fs::write(directory.path().join(format!("t.strace.{number}")), text).unwrap();
     }
     let (calls, about) = all(&name);
     assert_eq!(
@@ -53,9 +53,9 @@ fn the_files_of_all_threads_are_one_trace() {
 
 #[test]
 fn files_that_are_not_of_one_trace_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         fs::write(&path, text).unwrap();
         path
     };

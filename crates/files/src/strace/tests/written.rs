@@ -135,8 +135,8 @@ proptest! {
 
 #[test]
 fn a_file_of_calls_is_text_of_strace() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.strace");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.strace");
     let metadata = Metadata { epoch_unix_ns: Some(1_795_464_429_376_993_000), ..Metadata::default() };
     let mut writer = Box::new(Writer::create(&path, &metadata).unwrap());
     let open = Call {

@@ -15,7 +15,7 @@ use crate::human;
 use crate::progress::Rows;
 
 /// Blocks that are measured at a time; more are sampled. About 100 bytes each.
-const MOST_BLOCKS: usize = 1 << 22;
+const MAX_BLOCKS: usize = 1 << 22;
 
 /// Points of the curve: their number is halved when it reaches twice this.
 const POINTS: usize = 512;
@@ -32,9 +32,9 @@ struct Point {
     accesses: f64,
 }
 
-/// Accesses of a load whose requests touch more than [`MOST_OF_REQUEST`] blocks on average.
-const MOST_ACCESSES: u64 = 1 << 26;
-const MOST_OF_REQUEST: u64 = 4096;
+/// Accesses of a load whose requests touch more than [`MAX_OF_REQUEST`] blocks on average.
+const MAX_ACCESSES: u64 = 1 << 26;
+const MAX_OF_REQUEST: u64 = 4096;
 
 /// When a cache of so many blocks was full: requests and time.
 struct Filled {
@@ -73,7 +73,7 @@ pub fn fill(path: &Path, block: Sectors, sizes: &[Sectors]) -> Result<Found> {
     let mut rows = iosonar_trace::open_load(path)?;
     let mut progress = Rows::new(&format!("reading {}", path.display()));
     let hits = sizes.iter().map(|size| ((size.0 / block.0) as f64, 0.0)).collect();
-    let stack = ReuseDistances::new(MOST_BLOCKS);
+    let stack = ReuseDistances::new(MAX_BLOCKS);
     let mut filled = filled(sizes, block);
     let mut next = 0;
     let mut touched = 0_u64;
@@ -85,14 +85,14 @@ pub fn fill(path: &Path, block: Sectors, sizes: &[Sectors]) -> Result<Found> {
         requests += 1;
         let at = request.at - *start.get_or_insert(request.at);
         touched = touched.saturating_add(request.sectors.0.div_ceil(block.0));
-        if touched > MOST_ACCESSES && touched / requests > MOST_OF_REQUEST {
+        if touched > MAX_ACCESSES && touched / requests > MAX_OF_REQUEST {
             bail!(
                 "{}: the first {} touch {} blocks of {}, too many to count each; set --block to {} or more",
                 path.display(),
                 human::counted(requests, "request"),
                 human::count(touched),
                 human::block(block.0 * 512),
-                human::block((block.0 * 512 * (touched / requests) / MOST_OF_REQUEST).next_power_of_two()),
+                human::block((block.0 * 512 * (touched / requests) / MAX_OF_REQUEST).next_power_of_two()),
             );
         }
         pages(&request, block.0).for_each(|block| counted.access(block));

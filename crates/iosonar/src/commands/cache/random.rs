@@ -13,9 +13,9 @@ use crate::human;
 use crate::usage::Usage;
 
 /// A simulation of more reads takes minutes.
-const MOST_SIMULATED: u64 = 2_000_000_000;
+const MAX_SIMULATED: u64 = 2_000_000_000;
 /// And at most this many entries, a bit each: 1 GiB.
-const MOST_ENTRIES: u64 = 1 << 33;
+const MAX_ENTRIES: u64 = 1 << 33;
 
 /// Rows of the table, at most.
 const ROWS: u64 = 20;
@@ -51,7 +51,7 @@ pub fn fill(options: &Reads, block: Sectors, measured: Option<&Measured>) -> Res
         before = *row;
     }
     curve.dedup();
-    let is_simulated = reads <= MOST_SIMULATED && entries <= MOST_ENTRIES;
+    let is_simulated = reads <= MAX_SIMULATED && entries <= MAX_ENTRIES;
     let simulation = is_simulated.then(|| cache.simulate(&curve, seed));
     let simulated = |reads: u64| {
         let index = curve.binary_search(&reads).ok()?;
@@ -182,8 +182,8 @@ fn text(options: &Reads, block: Sectors, object: &Value) -> String {
         false => after("full after, in simulation", &full["simulation_reads"], &full["simulation_seconds"]),
         true if object["rows"][0]["simulation"].is_null() => format!(
             "no simulation: more than {} reads, or {} entries\n",
-            human::count(MOST_SIMULATED),
-            human::count(MOST_ENTRIES)
+            human::count(MAX_SIMULATED),
+            human::count(MAX_ENTRIES)
         ),
         true => format!("not full in simulation after {} reads\n", human::count(number(&object["reads"]) as u64)),
     };

@@ -13,7 +13,7 @@ use crate::console::{out, status};
 use crate::progress::Rows;
 use crate::{console, exit, human};
 
-/// Check whether a folder has what a trace of calls needs, without changing anything
+/// Check whether a directory has what a trace of calls needs, without changing anything
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

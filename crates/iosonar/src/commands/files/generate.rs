@@ -56,7 +56,7 @@ Examples:
 
 The first four patterns are those of programs of particle physics; the sizes of single reads are not.
 postmark is the benchmark PostMark for mail servers. Replay several at once with `iosonar files replay --instances`.
-`iosonar files prepare` creates the files that the trace reads, and the folders it needs."
+`iosonar files prepare` creates the files that the trace reads, and the directories it needs."
     )
 }
 

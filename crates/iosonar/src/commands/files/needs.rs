@@ -14,9 +14,9 @@ use crate::progress::Rows;
 
 #[derive(clap::Args)]
 pub struct NeedArgs {
-    /// The trace: NAME.calls.parquet, or text of strace
+    /// The trace: NAME.calls.parquet, or strace text
     pub trace: PathBuf,
-    /// The folder of the replay: /home/u/x of the trace is DIR/home/u/x
+    /// The directory of the replay: /home/u/x of the trace is DIR/home/u/x
     #[arg(long, value_name = "DIR")]
     pub root: PathBuf,
     /// Other places for files of the trace: lines OLD NEW. The longest OLD that is the path or a directory above it is
@@ -32,7 +32,7 @@ pub struct NeedArgs {
     /// Working directory of the traced program, if the trace does not have it
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Concurrent instances of the replay, each in its own folder instance-K below the root, or where --map says with
+    /// Concurrent instances of the replay, each in its own directory instance-K below the root, or where --map says with
     /// {instance}
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u32>(1..=1000))]
     #[arg(allow_hyphen_values = true)]
@@ -55,7 +55,7 @@ pub struct Needed {
     pub metadata: Metadata,
     /// The file of the snapshot.
     pub snapshot: Option<PathBuf>,
-    /// The folders that need it: the root, or one for each instance.
+    /// The directories that need it: the root, or one for each instance.
     pub roots: Vec<RootPath>,
 }
 

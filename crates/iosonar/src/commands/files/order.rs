@@ -43,7 +43,7 @@ does not issue. The snapshot NAME.tree.parquet beside the trace is used if it ex
 The summary needs 8 bytes of memory for each call, 400 MB for 50 million; with --reduce, some 24.
 fs and resource also keep an entry for each file or name.")]
 pub struct Args {
-    /// The trace: a table of calls, or text of strace; `-` is standard input
+    /// The trace: a table of calls, or strace text; `-` is standard input
     trace: PathBuf,
     /// The order
     #[arg(long, value_enum, default_value_t)]

@@ -16,7 +16,7 @@ use crate::{console, human};
 /// The same trace gets the same data.
 const SEED: u64 = 0;
 
-/// Create what a trace of calls needs below a folder
+/// Create what a trace of calls needs below a directory
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -30,7 +30,7 @@ use plan::Plan;
 #[command(after_help = "\
 Examples:
   iosonar files record --output tar.calls.parquet --tree src -- tar -cf src.tar src
-                                                 a command, with a snapshot of the folder src
+                                                 a command, with a snapshot of the directory src
   iosonar files record --with strace -- make     with strace: needs no root, slows the command down
   iosonar files record --pid 4711 --duration 1m  a running process, into pid-4711.calls.parquet
 
@@ -46,8 +46,8 @@ pub struct Args {
     /// What records the calls [default: ebpf as root, if the kernel allows it; else strace]
     #[arg(long, value_enum, value_name = "METHOD")]
     with: Option<Method>,
-    /// A folder that the command uses: its snapshot, made before the command starts, goes beside the trace. Repeat for
-    /// several folders
+    /// A directory that the command uses: its snapshot, made before the command starts, goes beside the trace. Repeat for
+    /// several directories
     #[arg(long, value_name = "DIR")]
     tree: Vec<PathBuf>,
     /// Record this process, with all its threads and the processes that it starts
@@ -150,10 +150,10 @@ impl Args {
 
 /// Whether a part of the output is left under a hidden name.
 fn has_unfinished(output: &Path) -> bool {
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = output.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let hidden = [b".", output.file_name().unwrap_or_default().as_encoded_bytes(), b"."].concat();
     let is_part = |name: &[u8]| name.starts_with(&hidden) && name.ends_with(b".partial");
-    folder.read_dir().is_ok_and(|mut names| {
+    directory.read_dir().is_ok_and(|mut names| {
         names.any(|entry| entry.is_ok_and(|entry| is_part(entry.file_name().as_encoded_bytes())))
     })
 }

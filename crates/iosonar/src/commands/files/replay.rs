@@ -25,7 +25,7 @@ use crate::console::{answer_json, out, status};
 use crate::progress_json::Lines;
 use crate::{exit, human, watch};
 
-/// Replay the calls of a trace below a folder, in a stated order at a stated time
+/// Replay the calls of a trace below a directory, in a stated order at a stated time
 ///
 /// CHANGES FILES below the root: it makes, writes, renames and removes them as the original did. Nothing outside of the root
 /// is touched: no `..` and no symbolic link leads out of it.
@@ -52,9 +52,9 @@ Exit codes: 0 success, 1 failure, 2 wrong command line, 4 the result of a call d
 original's, 5 the replay was cut short (the result has all calls until then)."
 )]
 pub struct Args {
-    /// The trace: NAME.calls.parquet, or text of strace
+    /// The trace: NAME.calls.parquet, or strace text
     trace: PathBuf,
-    /// The folder of the replay: /home/u/x of the trace is DIR/home/u/x
+    /// The directory of the replay: /home/u/x of the trace is DIR/home/u/x
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
     /// The result: NAME.calls-run.parquet
@@ -90,7 +90,7 @@ pub struct Args {
     /// Do not check in the result that the order was kept
     #[arg(long, help_heading = "Order and time")]
     no_verify_order: bool,
-    /// Concurrent instances, each in its own folder instance-K below the root, or where --map says with {instance}
+    /// Concurrent instances, each in its own directory instance-K below the root, or where --map says with {instance}
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Files")]
     #[arg(value_parser = whole_number::<u32>(1..=10_000), allow_hyphen_values = true)]
     instances: u32,
@@ -163,7 +163,7 @@ enum TimingArg {
     Asap,
     /// After the same gap from the end of the latest predecessor as in the trace
     Diff,
-    /// After the same gap from the begin of the latest predecessor as in the trace
+    /// After the same gap from the start of the latest predecessor as in the trace
     Begin,
 }
 

@@ -24,8 +24,8 @@ use crate::{exit, human, signals, written};
 
 /// Measure how long several concurrent instances take, of the replay and of the program
 ///
-/// For each number of instances, each instance gets a folder of its own below the root, with what the trace needs. All
-/// start at the same time. With --program, as many runs of the program itself follow, each in such a folder.
+/// For each number of instances, each instance gets a directory of its own below the root, with what the trace needs. All
+/// start at the same time. With --program, as many runs of the program itself follow, each in such a directory.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,8 +37,8 @@ Examples:
   iosonar files scale tar.calls.parquet --root /mnt/test --output tar.scale.parquet \\
     -- --asap --no-cache                  options of files replay
 
-In COMMAND, {root} is the folder of the instance: the file /home/u/x of the trace is
-{root}/home/u/x. {instance} is the number of the instance, from 0. The folders are
+In COMMAND, {root} is the directory of the instance: the file /home/u/x of the trace is
+{root}/home/u/x. {instance} is the number of the instance, from 0. The directories are
 removed at the end.
 
 Exit codes: 0 success, 1 failure, 2 wrong command line, 4 the result of a call differs from the
@@ -46,7 +46,7 @@ original's.")]
 pub struct Args {
     /// The trace
     trace: PathBuf,
-    /// Create the folders of the instances below this folder
+    /// Create the directories of the instances below this directory
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
     /// The table to write: NAME.scale.parquet
@@ -85,20 +85,20 @@ impl Args {
         let mut shown = HashSet::new();
         out!("{:>9}  {:<7}  {:>9}  {:>9}  {:>9}", "instances", "what", "average", "shortest", "longest");
         for &instances in &self.instances {
-            let folders = Folders::create(&self.root, instances)?;
-            folders.prepare(&self.trace)?;
-            let (replayed, differ) = self.replayed(&folders, &mut shown)?;
+            let directories = Directories::create(&self.root, instances)?;
+            directories.prepare(&self.trace)?;
+            let (replayed, differ) = self.replayed(&directories, &mut shown)?;
             mismatches += differ;
             print_row(instances, Executed::Replay, &replayed);
             jobs.extend(rows(instances, Executed::Replay, &replayed));
-            drop(folders);
+            drop(directories);
             if let Some(program) = &self.program {
-                let folders = Folders::create(&self.root, instances)?;
+                let directories = Directories::create(&self.root, instances)?;
                 match &self.setup {
-                    Some(setup) => drop(programs(setup, &folders)?),
-                    None => folders.prepare(&self.trace)?,
+                    Some(setup) => drop(programs(setup, &directories)?),
+                    None => directories.prepare(&self.trace)?,
                 }
-                let executed = programs(program, &folders)?;
+                let executed = programs(program, &directories)?;
                 print_row(instances, Executed::Program, &executed);
                 jobs.extend(rows(instances, Executed::Program, &executed));
             }
@@ -120,17 +120,17 @@ impl Args {
 
     /// The seconds of each instance of a replay, and the number of calls with other results. Messages that are in `shown` are
     /// not repeated.
-    fn replayed(&self, folders: &Folders, shown: &mut HashSet<String>) -> Result<(Vec<f64>, u64)> {
+    fn replayed(&self, directories: &Directories, shown: &mut HashSet<String>) -> Result<(Vec<f64>, u64)> {
         let mut command = own("replay")?;
         // A single instance uses the root itself.
-        let instances = folders.instances;
-        let root = if instances == 1 { folders.of(0) } else { folders.top.clone() };
+        let instances = directories.instances;
+        let root = if instances == 1 { directories.of(0) } else { directories.top.clone() };
         command.arg(&self.trace).arg("--root").arg(root).args(&self.replay);
         if !self.replay.iter().any(|word| word.starts_with("--timing") || word == "--asap") {
             command.args(["--timing", "diff"]);
         }
         command.args(["--instances", &instances.to_string(), "--json", "--output"]);
-        command.arg(folders.top.join("run.calls-run.parquet"));
+        command.arg(directories.top.join("run.calls-run.parquet"));
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.context("cannot start the replay")?;
         let (mut answer, messages) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
@@ -160,34 +160,34 @@ impl Args {
     }
 }
 
-/// The folders of the instances; removed when dropped.
-struct Folders {
+/// The directories of the instances; removed when dropped.
+struct Directories {
     top: PathBuf,
     instances: u32,
 }
 
-impl Folders {
-    /// Creates the folder of each instance.
+impl Directories {
+    /// Creates the directory of each instance.
     fn create(root: &Path, instances: u32) -> Result<Self> {
         let top = root.join("iosonar-scale");
         if !make_directory(&top)? {
             bail!("cannot create {}; remove what an earlier experiment left", top.display());
         }
-        let folders = Self { top, instances };
+        let directories = Self { top, instances };
         for instance in 0..instances {
-            let folder = folders.of(instance);
-            fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+            let directory = directories.of(instance);
+            fs::create_dir(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
         }
-        Ok(folders)
+        Ok(directories)
     }
 
     /// Creates what the trace needs, for each instance.
     fn prepare(&self, trace: &Path) -> Result<()> {
         for instance in 0..self.instances {
-            let folder = self.of(instance);
+            let directory = self.of(instance);
             let mut command = own("prepare")?;
             let output =
-                command.arg(trace).arg("--root").arg(&folder).output().context("cannot start files prepare")?;
+                command.arg(trace).arg("--root").arg(&directory).output().context("cannot start files prepare")?;
             if !output.status.success() {
                 let why = String::from_utf8_lossy(&output.stderr);
                 bail!("files prepare of instance {instance} failed: {}", why.trim());
@@ -201,7 +201,7 @@ impl Folders {
     }
 }
 
-impl Drop for Folders {
+impl Drop for Directories {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.top) {
             status!("warning: cannot remove {}: {}", self.top.display(), system_text(&error));
@@ -216,12 +216,12 @@ fn own(name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Runs the command in all folders at once; the seconds of each.
-fn programs(command: &str, folders: &Folders) -> Result<Vec<f64>> {
+/// Runs the command in all directories at once; the seconds of each.
+fn programs(command: &str, directories: &Directories) -> Result<Vec<f64>> {
     let begin = Instant::now();
-    let waiting: Vec<_> = (0..folders.instances)
+    let waiting: Vec<_> = (0..directories.instances)
         .map(|instance| -> Result<_> {
-            let root = folders.of(instance).canonicalize()?;
+            let root = directories.of(instance).canonicalize()?;
             let Some(root) = root.to_str() else { bail!("{}: not UTF-8, sh needs it", root.display()) };
             let text = command.replace("{root}", root).replace("{instance}", &instance.to_string());
             let child = Command::new("sh").args(["-c", &text]).stdin(Stdio::null()).stdout(Stdio::null()).spawn();

@@ -6,8 +6,8 @@ use crate::human;
 use crate::tables::told::{Lines, number, text};
 
 /// The most calls and names that are printed; `--json` has all of them.
-const MOST_CALLS: usize = 15;
-const MOST_NAMES: usize = 5;
+const MAX_CALLS: usize = 15;
+const MAX_NAMES: usize = 5;
 
 /// Adds the lines of a trace or of a run.
 pub fn add(object: &Value, is_run: bool, lines: &mut Lines) {
@@ -75,8 +75,8 @@ fn largest(counts: &Value, name: impl Fn(&str) -> String) -> String {
     let mut all: Vec<(&String, u64)> =
         counts.as_object().into_iter().flatten().map(|(name, count)| (name, number(count))).collect();
     all.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
-    let shown = all.iter().take(MOST_NAMES).map(|(of, count)| format!("{} {}", name(of), human::count(*count)));
-    let more = all.len().saturating_sub(MOST_NAMES);
+    let shown = all.iter().take(MAX_NAMES).map(|(of, count)| format!("{} {}", name(of), human::count(*count)));
+    let more = all.len().saturating_sub(MAX_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", shown.collect::<Vec<_>>().join(", "))
 }
@@ -181,7 +181,7 @@ pub fn table(object: &Value) -> String {
     let all: u64 = by_call.iter().map(|of| number(&of["calls"])).sum();
     let heads = ["call", "calls", "share", "failed", "bytes", "median", "99 %", "max"].map(str::to_owned);
     let mut rows = vec![heads];
-    for of in by_call.iter().take(MOST_CALLS) {
+    for of in by_call.iter().take(MAX_CALLS) {
         let us = |key: &str| human::percentile(of["duration_us"][key].as_f64());
         let calls = number(&of["calls"]);
         let none_if_zero = |value: u64, text: String| if value == 0 { "–".to_owned() } else { text };
@@ -209,8 +209,8 @@ pub fn table(object: &Value) -> String {
         text.truncate(text.trim_end_matches(' ').len());
         text.push('\n');
     }
-    if by_call.len() > MOST_CALLS {
-        text += &format!("and {} more; --json shows all\n", by_call.len() - MOST_CALLS);
+    if by_call.len() > MAX_CALLS {
+        text += &format!("and {} more; --json shows all\n", by_call.len() - MAX_CALLS);
     }
     text
 }

@@ -1,13 +1,13 @@
-//! How text of strace is read.
+//! How strace text is read.
 
 use std::path::PathBuf;
 
 use iosonar_files::OpenOptions;
 
-/// How text of strace is read.
+/// How strace text is read.
 #[derive(clap::Args, Clone, Default)]
 pub struct StraceReading {
-    /// For text of strace: the working directory in which the command was started [default: the paths stay relative]
+    /// For strace text: the working directory in which the command was started [default: the paths stay relative]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
 }

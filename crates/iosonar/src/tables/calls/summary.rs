@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::windows::Windows;
 
 /// The most files that are listed.
-const MOST_FILES: usize = 10;
+const MAX_FILES: usize = 10;
 
 /// Totals of a system call.
 struct OfCall {
@@ -131,7 +131,7 @@ impl Summary {
         let mut files: Vec<_> = self.files.iter().collect();
         let bytes_and_calls = |file: &OfFile| (file.read.saturating_add(file.written), file.calls);
         files.sort_unstable_by(|a, b| bytes_and_calls(b.1).cmp(&bytes_and_calls(a.1)).then_with(|| a.0.cmp(b.0)));
-        let most = files.iter().take(MOST_FILES).map(|(name, file)| {
+        let most = files.iter().take(MAX_FILES).map(|(name, file)| {
             json!({"file": name.to_string(), "calls": file.calls, "read": file.read, "written": file.written})
         });
         let busiest = self.threads.values().max().copied().unwrap_or(0);

@@ -142,10 +142,12 @@ impl Isolation {
     fn move_interrupts(&mut self) -> usize {
         let mask = processors::mask_of(&self.processors.others);
         let dedicated = self.processors.dedicated;
-        let folders = std::fs::read_dir("/proc/irq").into_iter().flatten().flatten();
-        folders
-            .filter(|folder| processors::contains(&folder.path().join("effective_affinity_list"), dedicated))
-            .filter(|folder| self.backup.set(&folder.path().join("smp_affinity").to_string_lossy(), &mask).is_ok())
+        let directories = std::fs::read_dir("/proc/irq").into_iter().flatten().flatten();
+        directories
+            .filter(|directory| processors::contains(&directory.path().join("effective_affinity_list"), dedicated))
+            .filter(|directory| {
+                self.backup.set(&directory.path().join("smp_affinity").to_string_lossy(), &mask).is_ok()
+            })
             .count()
     }
 }

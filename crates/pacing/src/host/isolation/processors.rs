@@ -223,10 +223,10 @@ mod tests {
 
     #[test]
     fn lists_of_processors_may_have_ranges() {
-        let folder = tempfile::tempdir().unwrap();
-        let list = folder.path().join("list");
+        let directory = tempfile::tempdir().unwrap();
+        let list = directory.path().join("list");
         fs::write(&list, "0,2-3\n").unwrap();
         assert_eq!([0, 1, 2, 3, 4].map(|cpu| contains(&list, cpu)), [true, false, true, true, false]);
-        assert!(!contains(&folder.path().join("none"), 0));
+        assert!(!contains(&directory.path().join("none"), 0));
     }
 }

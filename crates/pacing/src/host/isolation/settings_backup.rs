@@ -1,7 +1,7 @@
 //! Backup of changed machine settings: each old value is on disk before the change, so that it can be restored even if this
 //! program is killed.
 //!
-//! Each process has its own file, in a folder that is cleared at boot as the settings are. The process holds a lock on its
+//! Each process has its own file, in a directory that is cleared at boot as the settings are. The process holds a lock on its
 //! file, so a file without a lock belongs to a process that was killed.
 
 use std::fs::{self, File, OpenOptions};
@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 /// Cleared at boot.
-const FOLDER: &str = "/run/iosonar";
+const DIRECTORY: &str = "/run/iosonar";
 
 /// One changed setting.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,21 +33,21 @@ pub struct SettingsBackup {
 impl SettingsBackup {
     /// Creates an empty backup. Fails if another process has changed settings and still runs.
     pub fn create() -> io::Result<Self> {
-        Self::create_in(Path::new(FOLDER))
+        Self::create_in(Path::new(DIRECTORY))
     }
 
-    fn create_in(folder: &Path) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
+    fn create_in(directory: &Path) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
         // If two processes overlapped, the last to end would restore the values set by the other.
-        if let Some(process) = active_process(folder)? {
+        if let Some(process) = active_process(directory)? {
             return Err(io::Error::other(format!(
                 "process {process} isolates its replay on this machine; wait for its end"
             )));
         }
         let name = format!("isolate-{}", std::process::id());
-        let path = folder.join(&name);
+        let path = directory.join(&name);
         // Lock before renaming: an unlocked file under the final name would count as left by a killed process.
-        let temporary = folder.join(format!(".{name}"));
+        let temporary = directory.join(format!(".{name}"));
         let file = OpenOptions::new().create(true).truncate(true).write(true).open(&temporary)?;
         flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive)?;
         fs::rename(temporary, &path)?;
@@ -81,8 +81,8 @@ impl SettingsBackup {
 }
 
 /// The process ID of a running process with a backup.
-fn active_process(folder: &Path) -> io::Result<Option<String>> {
-    for entry in fs::read_dir(folder)?.flatten() {
+fn active_process(directory: &Path) -> io::Result<Option<String>> {
+    for entry in fs::read_dir(directory)?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(process) = name.trim_start_matches('.').strip_prefix("isolate-") else { continue };
         let Ok(file) = File::open(entry.path()) else { continue };
@@ -102,18 +102,18 @@ fn undo(changes: Vec<Change>) {
 
 /// Restores the settings of killed processes, and returns them. Ignores errors, such as a missing permission.
 pub fn restore_leftovers() -> Vec<String> {
-    restore_in(Path::new(FOLDER))
+    restore_in(Path::new(DIRECTORY))
 }
 
 /// Restores the settings of a killed process that still hangs in the kernel and holds its lock.
 pub fn restore_for(process: u32) -> Vec<String> {
-    let path = Path::new(FOLDER).join(format!("isolate-{process}"));
+    let path = Path::new(DIRECTORY).join(format!("isolate-{process}"));
     File::open(&path).map_or_else(|_| Vec::new(), |file| restore_file(file, &path))
 }
 
-fn restore_in(folder: &Path) -> Vec<String> {
+fn restore_in(directory: &Path) -> Vec<String> {
     let mut restored = Vec::new();
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().as_encoded_bytes().first() != Some(&b'.')) {
         let Ok(file) = OpenOptions::new().read(true).write(true).open(entry.path()) else { continue };
         if flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -143,42 +143,42 @@ mod tests {
 
     #[test]
     fn the_last_change_is_restored_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let setting = folder.path().join("setting");
+        let directory = tempfile::tempdir().unwrap();
+        let setting = directory.path().join("setting");
         fs::write(&setting, "3\n").unwrap();
-        let mut backup = SettingsBackup::create_in(&folder.path().join("run")).unwrap();
+        let mut backup = SettingsBackup::create_in(&directory.path().join("run")).unwrap();
         backup.set(setting.to_str().unwrap(), "2").unwrap();
         backup.set(setting.to_str().unwrap(), "1").unwrap();
         assert_eq!(fs::read_to_string(&setting).unwrap(), "1");
-        assert!(restore_in(&folder.path().join("run")).is_empty(), "its process still runs");
+        assert!(restore_in(&directory.path().join("run")).is_empty(), "its process still runs");
         assert_eq!(fs::read_to_string(&setting).unwrap(), "1");
         backup.restore();
         assert_eq!(fs::read_to_string(&setting).unwrap(), "3");
-        assert_eq!(fs::read_dir(folder.path().join("run")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(directory.path().join("run")).unwrap().count(), 0);
     }
 
     #[test]
     fn only_one_process_at_a_time_changes_settings() {
-        let folder = tempfile::tempdir().unwrap();
-        let backup = SettingsBackup::create_in(folder.path()).unwrap();
-        let refused = SettingsBackup::create_in(folder.path()).unwrap_err().to_string();
+        let directory = tempfile::tempdir().unwrap();
+        let backup = SettingsBackup::create_in(directory.path()).unwrap();
+        let refused = SettingsBackup::create_in(directory.path()).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
         drop(backup);
         // The file of a killed process has no lock.
-        SettingsBackup::create_in(folder.path()).unwrap();
+        SettingsBackup::create_in(directory.path()).unwrap();
     }
 
     #[test]
     fn settings_of_a_killed_process_are_restored() {
-        let folder = tempfile::tempdir().unwrap();
-        let setting = folder.path().join("setting");
+        let directory = tempfile::tempdir().unwrap();
+        let setting = directory.path().join("setting");
         fs::write(&setting, "3\n").unwrap();
-        let mut backup = SettingsBackup::create_in(&folder.path().join("run")).unwrap();
+        let mut backup = SettingsBackup::create_in(&directory.path().join("run")).unwrap();
         backup.set(setting.to_str().unwrap(), "2").unwrap();
         // Like a kill: the lock is released, the file stays.
         drop(backup);
-        assert_eq!(restore_in(&folder.path().join("run")), [setting.to_str().unwrap()]);
+        assert_eq!(restore_in(&directory.path().join("run")), [setting.to_str().unwrap()]);
         assert_eq!(fs::read_to_string(&setting).unwrap(), "3");
-        assert!(restore_in(&folder.path().join("run")).is_empty());
+        assert!(restore_in(&directory.path().join("run")).is_empty());
     }
 }

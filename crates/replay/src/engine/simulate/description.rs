@@ -62,7 +62,7 @@ static LOGNORMAL: &[Key] = &[
     Key::new("sigma", Takes::Number, "Standard deviation of the natural logarithm, from 0 to 10").required(),
 ];
 static RUN: &[Key] =
-    &[Key::new("file", Takes::Text, "The result of a replay; relative to the current folder").required()];
+    &[Key::new("file", Takes::Text, "The result of a replay; relative to the current directory").required()];
 
 /// The service time of the medium. Its name is the key in `[service]`.
 #[derive(Clone, Debug, PartialEq)]

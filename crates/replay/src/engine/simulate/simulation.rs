@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn a_description_is_a_small_regular_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("endless.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("endless.toml");
         std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
         let why = path.to_str().unwrap().parse::<Simulation>().unwrap_err();
         assert!(why.contains("it is a device; name a regular file"), "{why}");
@@ -153,8 +153,8 @@ mod tests {
         assert!(PRESETS.iter().all(|preset| error.contains(preset.name)), "{error}");
         let error = "/nowhere/x.toml".parse::<Simulation>().unwrap_err();
         assert!(error.starts_with("cannot read /nowhere/x.toml"), "{error}");
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("mine.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.toml");
         std::fs::write(&path, "servers = 4\n\n[service.constant]\ntime = \"1 fortnight\"\n").unwrap();
         let error = path.to_str().unwrap().parse::<Simulation>().unwrap_err();
         assert!(error.contains("mine.toml:4: service.constant, time:"), "{error}");

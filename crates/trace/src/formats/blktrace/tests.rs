@@ -238,8 +238,8 @@ fn requests_of_unknown_processes_are_reported() {
 
 #[test]
 fn empty_files_of_other_cpus_count_as_given() {
-    let folder = tempfile::tempdir().unwrap();
-    let paths = [0, 1].map(|cpu| folder.path().join(format!("sda.blktrace.{cpu}")));
+    let directory = tempfile::tempdir().unwrap();
+    let paths = [0, 1].map(|cpu| directory.path().join(format!("sda.blktrace.{cpu}")));
     std::fs::write(&paths[0], b"").unwrap();
     std::fs::write(&paths[1], trace(7, false)).unwrap();
     let notices = |paths: &[&std::path::Path]| {

@@ -52,9 +52,9 @@ fn row(number: u64, at_ms: i64) -> IoResult {
     }
 }
 
-struct Folder(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Folder {
+impl Directory {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -91,9 +91,9 @@ proptest! {
         issued in prop::collection::vec((0_u64..9, 0_i64..99, any::<bool>(), 0..DelayReason::ALL.len()), 0..20),
         complete in any::<bool>(),
     ) {
-        let folder = Folder::new();
+        let directory = Directory::new();
         let [table, text, again] =
-            ["a.replay.parquet", "b.replay.gz", "c.replay.parquet"].map(|name| folder.path(name));
+            ["a.replay.parquet", "b.replay.gz", "c.replay.parquet"].map(|name| directory.path(name));
         let issued = issued.into_iter().map(|(number, at, pushed_back, reason)| IoResult {
             pushed_back, delay_reason: DelayReason::ALL[reason], ..row(number, at)
         });
@@ -112,14 +112,14 @@ proptest! {
 
 #[test]
 fn only_column_names_and_rows_have_semicolons() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let flush = IoResult { op: Op::Flush, sectors: Sectors(0), bytes_done: 0, ..row(2, 2) };
     let dropped = IoResult { issued: None, completed: None, bytes_done: 0, outcome: Outcome::Dropped, ..row(3, 3) };
     let corrupt = IoResult { outcome: Outcome::Corrupt, ..row(4, 4) };
     let failed = IoResult { outcome: Outcome::Error, errno: 5, bytes_done: 0, ..row(5, 5) };
     let short = IoResult { outcome: Outcome::Short, bytes_done: 512, ..row(6, 6) };
     let rows = [row(1, 1), flush, dropped, corrupt, failed, short];
-    let text = folder.text(&rows, &metadata());
+    let text = directory.text(&rows, &metadata());
     let body = text.split_once("orig_start").unwrap().1;
     let csv: Vec<&str> = body.lines().filter(|line| line.contains(';')).collect();
     assert_eq!(csv.len(), 1 + 4, "{text}");
@@ -131,20 +131,20 @@ fn only_column_names_and_rows_have_semicolons() {
     assert!(body.contains("ERROR: bad RIO -1 / 5 at pos 40 (Input/output error)\n"), "{text}");
     assert!(body.contains("INFO: dropping block=24 len=8 mode=R\n"), "{text}");
     assert!(text.contains("INFO: device=/dev/loop1 has blocks=2048 (1024 kB).\n"), "{text}");
-    let (back, metadata) = folder.read(&text);
+    let (back, metadata) = directory.read(&text);
     assert_eq!(back, rows);
     assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.notices);
 }
 
 #[test]
 fn a_text_cut_anywhere_is_incomplete_and_still_fake() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let mut metadata = metadata();
     metadata.run.as_mut().unwrap().fake = String::from("FAKE RESULT: of nothing").into();
-    let text = folder.text(&(0..9).map(|number| row(number, number as i64)).collect::<Vec<_>>(), &metadata);
+    let text = directory.text(&(0..9).map(|number| row(number, number as i64)).collect::<Vec<_>>(), &metadata);
     let first_comment = text.find("# iosonar-run begin").unwrap() + 20;
     for cut in (first_comment..text.len()).step_by(97).chain([text.len() - 1]) {
-        let Ok(Opened::Run(mut reader)) = folder.opened(&text[..cut]) else { panic!("not a run") };
+        let Ok(Opened::Run(mut reader)) = directory.opened(&text[..cut]) else { panic!("not a run") };
         while reader.next().unwrap().is_some() {}
         let metadata = reader.metadata();
         assert!(!metadata.complete && !has_verdict(metadata), "cut at {cut}: {:?}", metadata.notices);
@@ -154,31 +154,31 @@ fn a_text_cut_anywhere_is_incomplete_and_still_fake() {
 
 #[test]
 fn metadata_keeps_its_spaces_at_the_ends_of_comment_lines() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     for shift in ["", "x"] {
         let mut metadata = metadata();
         // Every second byte is a space: one of the shifts has one at the end of a part.
         metadata.run.as_mut().unwrap().warnings = vec![format!("{shift}{}", "a ".repeat(4000))].into();
-        let (_, back) = folder.read(&folder.text(&[row(0, 1)], &metadata));
+        let (_, back) = directory.read(&directory.text(&[row(0, 1)], &metadata));
         assert_eq!(back.run.unwrap().warnings, metadata.run.unwrap().warnings, "{shift}");
     }
 }
 
 #[test]
 fn a_row_whose_time_is_not_a_number_is_counted_as_bad() {
-    let folder = Folder::new();
-    let text = folder.text(&[row(0, 1), row(1, 2), row(2, 3)], &metadata());
+    let directory = Directory::new();
+    let text = directory.text(&[row(0, 1), row(1, 2), row(2, 3)], &metadata());
     for damage in ["nan", "\u{663}", "½", "x", ""] {
         let damaged = text.replace("   0.002000000", damage);
-        let (rows, back) = folder.read(&damaged);
+        let (rows, back) = directory.read(&damaged);
         let without_metadata = damaged.lines().filter(|line| !line.starts_with("# iosonar"));
-        let (plain, plain_back) = folder.read(&without_metadata.map(|line| format!("{line}\n")).collect::<String>());
+        let (plain, plain_back) = directory.read(&without_metadata.map(|line| format!("{line}\n")).collect::<String>());
         assert_eq!((rows.len(), back.counts.bad_lines), (2, 4), "{damage}: {:?}", back.notices);
         assert_eq!((plain.len(), plain_back.counts.bad_lines), (2, 1), "{damage}: {:?}", plain_back.notices);
     }
 }
 
-impl Folder {
+impl Directory {
     fn opened(&self, text: &str) -> crate::Result<Opened> {
         let path = self.path("z.replay");
         std::fs::write(&path, text).unwrap();
@@ -188,43 +188,43 @@ impl Folder {
 
 #[test]
 fn a_text_with_rows_changed_by_others_has_no_verdict() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let rows: Vec<_> = (0..9).map(|number| row(number, 9 - number as i64)).collect();
-    let text = folder.text(&rows, &metadata());
+    let text = directory.text(&rows, &metadata());
     let without_a_row = text.lines().filter(|line| !line.starts_with("   0.004")).map(|line| format!("{line}\n"));
-    let (read, metadata) = folder.read(&without_a_row.collect::<String>());
+    let (read, metadata) = directory.read(&without_a_row.collect::<String>());
     assert_eq!(read.len(), 8);
     assert!(!metadata.complete && !has_verdict(&metadata), "{:?}", metadata.notices);
     // Only the rows, as the manual says; nobody knows whether they are all.
     let csv: String = text.lines().filter(|line| line.contains(';')).map(|line| format!("{line}\n")).collect();
     let (read, metadata) =
-        folder.read(csv.split_once("orig_start").map(|(_, csv)| format!("orig_start{csv}")).unwrap().as_str());
+        directory.read(csv.split_once("orig_start").map(|(_, csv)| format!("orig_start{csv}")).unwrap().as_str());
     assert_eq!(read, rows);
     assert!(!metadata.complete && !has_verdict(&metadata), "{:?}", metadata.notices);
 }
 
 #[test]
 fn sorted_rows_keep_their_details_and_the_run_its_verdict() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let rows: Vec<_> =
         (0..9).map(|number| IoResult { delay_reason: DelayReason::Depth, ..row(number, 9 - number as i64) }).collect();
-    let text = folder.text(&rows, &metadata());
+    let text = directory.text(&rows, &metadata());
     let mut lines: Vec<&str> = text.lines().collect();
     // As `sort -n` does.
     let number =
         |line: &str| line.trim().split([' ', '.']).next().and_then(|word| word.parse::<i64>().ok()).unwrap_or(-1);
     lines.sort_by_key(|line| (number(line), *line));
     let sorted: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let (read, metadata) = folder.read(&sorted);
+    let (read, metadata) = directory.read(&sorted);
     assert_eq!(read, rows.iter().rev().copied().collect::<Vec<_>>());
     assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.notices);
 }
 
 #[test]
 fn the_last_line_says_when_the_run_ended() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let last_line =
-        |rows: &[IoResult], metadata: &Metadata| folder.text(rows, metadata).lines().last().unwrap().to_owned();
+        |rows: &[IoResult], metadata: &Metadata| directory.text(rows, metadata).lines().last().unwrap().to_owned();
     let rows = [row(0, 1), row(1, 7000), row(2, 3000)];
     assert!(
         last_line(&rows, &metadata()).ends_with(" ended at 2025-11-23 10:00:07 UTC"),
@@ -233,50 +233,50 @@ fn the_last_line_says_when_the_run_ended() {
     );
     let foreign = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n\
                    0.5 ; 8 ; 8 ; R ; 0.003 ; 0.001\nblkreplay on /dev/x ended at Fri Nov 20 16:37:53 2026\n";
-    let (rows, metadata) = folder.read(foreign);
+    let (rows, metadata) = directory.read(foreign);
     assert!(last_line(&rows, &metadata).ends_with(" ended at Fri Nov 20 16:37:53 2026"));
 }
 
 #[test]
 fn the_reasons_in_results_of_blkreplay_stay_unknown() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let foreign = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n\
                    0.5 ; 8 ; 8 ; R ; 0.003 ; 0.001\nblkreplay on /dev/x ended at some time\n";
-    let (rows, metadata) = folder.read(foreign);
+    let (rows, metadata) = directory.read(foreign);
     assert_eq!(rows[0].delay_reason, DelayReason::Unknown);
-    let text = folder.text(&rows, &metadata);
+    let text = directory.text(&rows, &metadata);
     assert!(
         text.contains(
             "replay_delay; replay_duration\n   0.500000000 ;          8 ;   8 ; R ;   0.003000000 ;   0.001000000\n"
         ),
         "{text}"
     );
-    assert_eq!(folder.read(&text), (rows, metadata));
+    assert_eq!(directory.read(&text), (rows, metadata));
 }
 
 #[test]
 fn details_that_cannot_be_read_make_a_bad_line() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let plain = row(0, 1);
-    let text = folder.text(&[plain, IoResult { flags: Flags::FUA, device: DeviceId(1), ..row(1, 2) }], &metadata());
+    let text = directory.text(&[plain, IoResult { flags: Flags::FUA, device: DeviceId(1), ..row(1, 2) }], &metadata());
     for (good, bad) in [
         ("flags=1", "flags=x"),
         ("device=1", "device=-1"),
         ("request=1", "request"),
         ("request=1 ", "request=1 outcome=odd "),
     ] {
-        let (rows, metadata) = folder.read(&text.replace(good, bad));
+        let (rows, metadata) = directory.read(&text.replace(good, bad));
         assert_eq!((rows.len(), metadata.counts.bad_lines), (1, 3 + 1), "{bad}");
         assert!(!metadata.complete && !has_verdict(&metadata));
     }
-    let (rows, metadata) = folder.read(&text.replace("flags=1", "flags=1 of_later_versions=7"));
+    let (rows, metadata) = directory.read(&text.replace("flags=1", "flags=1 of_later_versions=7"));
     assert_eq!((rows.len(), metadata.complete), (2, true), "{:?}", metadata.notices);
 }
 
 #[test]
 fn a_text_of_a_later_version_is_refused() {
-    let folder = Folder::new();
-    let text = folder.text(&[row(0, 1)], &metadata());
-    let error = folder.opened(&text.replace("\"schema_version\":3", "\"schema_version\":4")).err().unwrap();
+    let directory = Directory::new();
+    let text = directory.text(&[row(0, 1)], &metadata());
+    let error = directory.opened(&text.replace("\"schema_version\":3", "\"schema_version\":4")).err().unwrap();
     assert!(error.to_string().contains("use a newer iosonar"), "{error}");
 }

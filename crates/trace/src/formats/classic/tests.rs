@@ -165,8 +165,8 @@ fn files_without_rows_and_column_names_are_not_recognised() {
 }
 
 fn written_load(rows: &[Request], metadata: &Metadata) -> (String, ConversionLoss) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.load");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.load");
     let mut writer = crate::create_load(&path, metadata).unwrap();
     for row in rows {
         writer.write(row).unwrap();
@@ -235,8 +235,8 @@ fn the_text_has_no_queueing_times_before_those_of_the_load() {
 #[test]
 fn a_written_run_is_read_back_unchanged() {
     let (rows, metadata) = run(RESULT.as_bytes());
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.replay.gz");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.replay.gz");
     let mut writer = crate::create_run(&path, &metadata).unwrap();
     for row in &rows {
         writer.write(row).unwrap();
@@ -265,8 +265,8 @@ fn notices_of_the_end_are_added_once() {
 
 #[test]
 fn a_result_opened_as_a_load_is_sorted_by_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.replay");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.replay");
     std::fs::write(&path, RESULT).unwrap();
     let mut reader = crate::open_load(&path).unwrap();
     let first = reader.next().unwrap().unwrap();

@@ -26,8 +26,8 @@ mod tests {
 
     #[test]
     fn the_error_names_an_unsupported_compression() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.parquet");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.parquet");
         foreign(&path, &[1, 2, 3], None);
         let whole = std::fs::read(&path).unwrap();
         for (number, name) in [(2, "gzip"), (4, "brotli"), (3, "LZO")] {

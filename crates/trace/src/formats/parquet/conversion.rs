@@ -117,8 +117,8 @@ mod tests {
     }
 
     fn read(types: [&str; 3], times: [i64; 2]) -> Result<(Vec<Request>, Metadata), String> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.parquet");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.parquet");
         table(&path, types, times);
         let Opened::Load(mut reader) = crate::open(&path).map_err(|e| e.to_string())? else { panic!("not a load") };
         let rows = std::iter::from_fn(|| reader.next().unwrap()).collect();

@@ -286,14 +286,14 @@ mod tests {
 
     #[test]
     fn pages_whose_contents_contradict_their_header_are_damage() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         // Deltas of 40 numbers in blocks of 256 with 4 miniblocks, from 0 on, changed to claim no numbers or many.
         let (head, count) = (b"\x80\x02\x04\x28\x00", 3);
         for (claimed, name) in [(0, "none"), (0x7f, "many")] {
             let mut bytes = fs::read(seed("delta-length-pages-1.0.parquet")).unwrap();
             let at = bytes.windows(head.len()).position(|window| window == head).unwrap();
             bytes[at + count] = claimed;
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             fs::write(&path, bytes).unwrap();
             let error = error(&path);
             assert!(error.contains("damaged Parquet"), "{error}");

@@ -37,9 +37,9 @@ pub(super) fn open_load(path: &Path) -> (Vec<Request>, Metadata) {
 
 #[test]
 fn a_kept_table_is_a_complete_file_at_any_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.load.parquet");
-    let hidden = || fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.load.parquet");
+    let hidden = || fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
     let about = Metadata { complete: false, ..Metadata::new(Kind::Load, "test") };
     let rows: Vec<Request> =
         (0..10).map(|number| Request::new(Nanos(number), Op::Read, Sector(8), Sectors(8))).collect();
@@ -65,10 +65,10 @@ fn a_kept_table_is_a_complete_file_at_any_time() {
 
 #[test]
 fn rows_after_a_checkpoint_do_not_fill_the_memory() {
-    let folder = tempfile::tempdir().unwrap();
-    let hidden = || fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let directory = tempfile::tempdir().unwrap();
+    let hidden = || fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
     let about = Metadata { complete: false, ..Metadata::new(Kind::Load, "test") };
-    let mut writer = crate::create_load(&folder.path().join("a.load.parquet"), &about).unwrap();
+    let mut writer = crate::create_load(&directory.path().join("a.load.parquet"), &about).unwrap();
     writer.checkpoint(&about).unwrap();
     // Numbers that do not compress, in more row groups than are held in memory.
     let random = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
@@ -95,8 +95,8 @@ proptest! {
 
     #[test]
     fn loads_are_read_as_written(written in prop::collection::vec(any_request(), 0..50)) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.load.parquet");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.load.parquet");
         let mut metadata = Metadata::new(Kind::Load, "classic");
         metadata.counts = Counts { bad_lines: 3, lost_events: 4, ..Counts::default() };
         metadata.devices.push(Device { name: "sdb".into(), sectors: Some(7) });
@@ -122,8 +122,8 @@ proptest! {
 
     #[test]
     fn runs_are_read_as_written(written in prop::collection::vec(any_record(), 0..50)) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.replay.parquet");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.replay.parquet");
         let mut metadata = Metadata::new(Kind::Replay, "classic");
         metadata.run = serde_json::from_str(r#"{"statistics": {"iops": 1.5}}"#).unwrap();
         let mut writer = crate::create_run(&path, &metadata).unwrap();
@@ -140,8 +140,8 @@ proptest! {
 
 #[test]
 fn row_groups_are_bounded_and_read_in_sequence() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.load.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.load.parquet");
     let metadata = Metadata::new(Kind::Load, "classic");
     let mut writer = crate::create_load(&path, &metadata).unwrap();
     let request = |i: i64| Request::new(Nanos(i * 1000), Op::Read, Sector(i as u64 * 8 % 9999), Sectors(8));
@@ -162,8 +162,8 @@ fn row_groups_are_bounded_and_read_in_sequence() {
 
 #[test]
 fn a_row_whose_time_is_an_end_of_the_range_is_left_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
     foreign(&path, &[1, 2, i64::MAX], None);
     let mut reader = crate::open_load(&path).unwrap();
     let mut times = Vec::new();
@@ -222,8 +222,8 @@ pub(super) fn foreign(path: &Path, times: &[i64], footer: Option<&str>) {
 
 #[test]
 fn rows_of_foreign_tables_are_counted_at_opening() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
     foreign(&path, &[3, 4, 13, 14, 20], None);
     let (rows, metadata) = open_load(&path);
     assert_eq!(rows.len(), 4);
@@ -237,8 +237,8 @@ fn rows_of_foreign_tables_are_counted_at_opening() {
 
 #[test]
 fn foreign_tables_are_sorted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
     foreign(&path, &[30, 4, 15, 14, 20], None);
     let (rows, metadata) = open_load(&path);
     assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [4, 14, 15, 20, 30]);
@@ -247,8 +247,8 @@ fn foreign_tables_are_sorted() {
 
 #[test]
 fn a_stale_footer_is_not_trusted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
     let mut metadata = Metadata::new(Kind::Load, "classic");
     metadata.counts.requests = 99;
     metadata.source.preamble = "kept".into();
@@ -262,8 +262,8 @@ fn a_stale_footer_is_not_trusted() {
 /// Other programs change rows, sort them or not, and copy the footer unchanged.
 #[test]
 fn the_footer_is_not_trusted_in_a_file_of_another_program() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
     let mut metadata = Metadata::new(Kind::Load, "classic");
     metadata.counts = Counts { requests: 3, reads: 3, bad_lines: 7, ..Counts::default() };
     metadata.span.max_end_sector = 8;
@@ -285,8 +285,8 @@ fn the_footer_is_not_trusted_in_a_file_of_another_program() {
 
 #[test]
 fn devices_that_the_footer_does_not_list_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.load.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.load.parquet");
     let metadata = Metadata::new(Kind::Load, "classic");
     let mut writer = crate::create_load(&path, &metadata).unwrap();
     let request = Request::new(Nanos(1), Op::Read, Sector(8), Sectors(8));
@@ -300,16 +300,16 @@ fn devices_that_the_footer_does_not_list_are_named() {
 
 #[test]
 fn a_newer_version_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
     foreign(&path, &[1, 2, 3], Some(r#"{"schema_version": 99, "wholly": "different"}"#));
     assert!(error(&path).contains("version 99"), "{}", error(&path));
 }
 
 #[test]
 fn a_truncated_file_is_reported() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
     foreign(&path, &[1, 2, 3], None);
     let whole = fs::read(&path).unwrap();
     for length in [4, 11, whole.len() / 2, whole.len() - 1] {
@@ -324,8 +324,8 @@ fn a_truncated_file_is_reported() {
 /// The library would loop over such lists for hours.
 #[test]
 fn lists_of_too_many_elements_are_damage() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
     foreign(&path, &[1, 2, 3], None);
     let whole = fs::read(&path).unwrap();
     // An unknown field, 100: a list that claims 2^31 - 1 doubles but has none; and such a list of booleans.
@@ -341,8 +341,8 @@ fn lists_of_too_many_elements_are_damage() {
 
 #[test]
 fn the_error_for_another_table_names_the_missing_column() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
     for (schema, what) in [
         ("message m { required int64 x; }", "neither a load"),
         ("message m { required int64 at_ns; required int64 sector; required binary op (UTF8); }", "sectors is missing"),

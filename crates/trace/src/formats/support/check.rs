@@ -41,8 +41,8 @@ pub fn recognised_as(content: &[u8]) -> &'static str {
 
 /// The file that a writer makes of rows, and its messages about losses.
 pub fn written(format: &str, rows: &[Request], about: &Metadata) -> (Vec<u8>, Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x");
     let mut writer = crate::create_load_as(&path, by_name(format).unwrap(), about).unwrap();
     for row in rows {
         writer.write(row).unwrap();
@@ -111,10 +111,10 @@ fn names_and_extensions_are_unique() {
 
 #[test]
 fn a_format_that_compresses_itself_is_not_compressed_again() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for name in ["a.load.parquet.gz", "a.load.parquet.zst"] {
-        let path = folder.path().join(name);
-        let expected = format!("name it {}", folder.path().join("a.load.parquet").display());
+        let path = directory.path().join(name);
+        let expected = format!("name it {}", directory.path().join("a.load.parquet").display());
         for refused in [
             crate::create_load(&path, &about(&[""])),
             crate::create_load_as(&path, by_name("parquet").unwrap(), &about(&[""])),
@@ -122,7 +122,7 @@ fn a_format_that_compresses_itself_is_not_compressed_again() {
             let said = refused.err().expect("it is refused").to_string();
             assert!(said.ends_with(&expected), "{said}");
         }
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
     }
     assert!(crate::format_for(Path::new("a.load.gz")).is_ok());
     // blkparse only finds names with a CPU number.
@@ -131,9 +131,9 @@ fn a_format_that_compresses_itself_is_not_compressed_again() {
 
 #[test]
 fn devices_that_appear_late_keep_their_names() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for format in ["blkparse", "blktrace", "fio-iolog"] {
-        let path = folder.path().join(format);
+        let path = directory.path().join(format);
         let mut writer = crate::create_load_as(&path, by_name(format).unwrap(), &about(&["8,0"])).unwrap();
         let at = |ms: i64, device| Request {
             device: crate::DeviceId(device),

@@ -165,14 +165,14 @@ mod tests {
 
     #[test]
     fn a_late_device_gets_another_name_if_its_own_is_taken() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for (format, late, expected) in [
             ("blkparse", "259,0", ["259,0", "259,1"]),
             ("blktrace", "259,0", ["259,0", "259,1"]),
             ("fio-iolog", "device0", ["device0", "device1"]),
             ("spc", "0", ["0", "1"]),
         ] {
-            let path = folder.path().join(format);
+            let path = directory.path().join(format);
             let of_format = crate::formats::by_name(format).unwrap();
             let mut writer = crate::create_load_as(&path, of_format, &about(&["s a"])).unwrap();
             let rows = requests(&[0, 1]);

@@ -33,7 +33,7 @@ fn a_file_of_another_kind_is_named_with_what_to_do() {
         ),
         (b"# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n", "without events of the block layer"),
         (b"% time     seconds  usecs/call     calls    errors syscall\n------ -----------\n", "`strace -c`"),
-        (b"openat(AT_FDCWD, \"/etc/passwd\", O_RDONLY) = 3\nclose(3) = 0\n", "text of strace"),
+        (b"openat(AT_FDCWD, \"/etc/passwd\", O_RDONLY) = 3\nclose(3) = 0\n", "strace text"),
         (b"500, 1234, 0, 0, 0\n1000, 1300, 0, 0, 0\n", "log_avg_msec=0 and log_offset=1"),
         (b"500, 1234, 0, 0\n1000, 1300, 1, 0\n", "log_avg_msec=0 and log_offset=1"),
         (histogram.as_bytes(), "a histogram log of fio"),

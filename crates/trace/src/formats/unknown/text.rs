@@ -47,7 +47,7 @@ type Kind = (fn(&Lines<'_>) -> bool, &'static str);
 /// In the order in which they are tried: narrow ones first.
 const KINDS: &[Kind] = &[
     (is_strace_summary, "the table of `strace -c`, which counts calls and has none of them; trace without -c"),
-    (is_strace, "text of strace, calls to files; `iosonar files replay` replays them, `iosonar info` describes them"),
+    (is_strace, "strace text, calls to files; `iosonar files replay` replays them, `iosonar info` describes them"),
     (
         |lines| lines.any_has(&["TIME(ms)", "DISK", "COMM", "PID", "LAT(ms)"]),
         "output of bpftrace's biosnoop.bt, which has \

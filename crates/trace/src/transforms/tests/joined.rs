@@ -5,8 +5,8 @@ use super::*;
 use crate::model::metadata::RequestTime;
 
 /// Writes a file of three requests that begins at this second, with changed metadata.
-pub fn file_with(folder: &tempfile::TempDir, name: &str, from: i64, change: impl FnOnce(&mut Metadata)) -> PathBuf {
-    let path = folder.path().join(name);
+pub fn file_with(directory: &tempfile::TempDir, name: &str, from: i64, change: impl FnOnce(&mut Metadata)) -> PathBuf {
+    let path = directory.path().join(name);
     let mut metadata = Metadata::new(Kind::Load, "test");
     change(&mut metadata);
     let mut writer = crate::create_load(&path, &metadata).unwrap();
@@ -20,10 +20,10 @@ pub fn file_with(folder: &tempfile::TempDir, name: &str, from: i64, change: impl
 proptest! {
     #[test]
     fn append_concatenates_loads(one in requests(50, 1000), other in requests(50, 1000)) {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let files = ["b", "empty", "c"].map(|name| {
             let requests = if name == "empty" { &[][..] } else { &other };
-            written(&folder, &format!("{name}.load.parquet"), requests).display().to_string()
+            written(&directory, &format!("{name}.load.parquet"), requests).display().to_string()
         });
         let mut model: Vec<Request> = Vec::new();
         for load in [&one, &other, &other].into_iter().filter(|load| !load.is_empty()) {
@@ -46,9 +46,9 @@ fn distance_at_end(so_far: &[Request], one: &[Request], other: &[Request]) -> Na
 
 #[test]
 fn joined_loads_keep_all_preambles() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
-        file_with(&folder, name, 0, |metadata| metadata.source.preamble = text.into()).display().to_string()
+        file_with(&directory, name, 0, |metadata| metadata.source.preamble = text.into()).display().to_string()
     };
     let (other, same) = (file("b.load.parquet", "Licence of B\n"), file("c.load.parquet", "Free for all"));
     let none = file("d.load.parquet", "");
@@ -63,8 +63,8 @@ fn joined_loads_keep_all_preambles() {
 
 #[test]
 fn metadata_that_differs_between_joined_loads_is_dropped() {
-    let folder = tempfile::tempdir().unwrap();
-    let late = file_with(&folder, "b.load.parquet", 0, |metadata| {
+    let directory = tempfile::tempdir().unwrap();
+    let late = file_with(&directory, "b.load.parquet", 0, |metadata| {
         metadata.epoch_unix_ns = Some(10 * SECOND);
         metadata.request_time = RequestTime::Issued;
     });

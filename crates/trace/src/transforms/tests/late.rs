@@ -108,8 +108,8 @@ fn late_devices_are_remapped() {
 
 #[test]
 fn late_devices_of_merged_loads_stay_separate() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = written(&folder, "other.load.parquet", &regular(3));
+    let directory = tempfile::tempdir().unwrap();
+    let file = written(&directory, "other.load.parquet", &regular(3));
     let pipeline = format!("merge with={} offset=0.5s", file.display());
     let (devices, of_requests) = of(&pipeline, &["first", "second"]);
     // The file has two devices, sda and sdb.

@@ -44,8 +44,8 @@ fn derived_lists_its_snippets_in_one_notice() {
 
 #[test]
 fn joined_loads_keep_their_notices() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("cut.load");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cut.load");
     std::fs::write(&file, "start ; sector; length ; op\n0.0 ; 8 ; 8 ; R\n1.0 ; x ; 8 ; R\n2.0 ; 8 ; 8 ; R\n3.0 ; 8")
         .unwrap();
     for transform in ["merge", "append", "adjacent"] {
@@ -62,9 +62,9 @@ fn joined_loads_keep_their_notices() {
 
 #[test]
 fn scale_keeps_the_epoch_of_loads_known_to_begin_at_zero() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for (from, epoch) in [(0, Some(7 * SECOND)), (1, None)] {
-        let file = file_with(&folder, "x.load.parquet", from, |metadata| metadata.epoch_unix_ns = Some(7 * SECOND));
+        let file = file_with(&directory, "x.load.parquet", from, |metadata| metadata.epoch_unix_ns = Some(7 * SECOND));
         let rows = parse("scale time=2").unwrap().apply(crate::open_load(&file).unwrap()).unwrap();
         assert_eq!(rows.metadata().epoch_unix_ns, epoch, "from {from} s on");
     }
@@ -72,8 +72,8 @@ fn scale_keeps_the_epoch_of_loads_known_to_begin_at_zero() {
 
 #[test]
 fn losses_are_counted_before_the_load_ends() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("bad.load");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bad.load");
     let rows: String = (1..9).map(|n| format!("{n}.0 ; 8 ; 8 ; R\n")).collect();
     std::fs::write(&file, format!("start ; sector; length ; op\n0.0 ; 8 ; 8 ; R\n0.5 ; x ; 8 ; R\n{rows}")).unwrap();
     let merge = format!("merge with={} | slip", file.display());

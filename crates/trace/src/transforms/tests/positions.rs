@@ -41,8 +41,8 @@ fn cmd_drops_the_device_size() {
 
 #[test]
 fn merge_gives_equated_devices_the_larger_size() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("other.load.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("other.load.parquet");
     let mut other = on_devices(&[("b", Some(900)), ("c", None)]);
     let mut writer = crate::create_load(&path, other.metadata()).unwrap();
     while let Some(row) = other.next().unwrap() {

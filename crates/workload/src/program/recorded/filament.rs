@@ -3,7 +3,7 @@
 use iosonar_trace::{Nanos, Op, Reader, Request, Sector, Sectors, open_load};
 
 use super::settings::Recorded;
-use crate::filament::{Ask, Asks, Event, Filament, MOST_ASKS, Runtime};
+use crate::filament::{Ask, Asks, Event, Filament, MAX_ASKS, Runtime};
 
 /// Reads a load, and asks for its requests.
 pub(super) struct LoadFilament {
@@ -83,7 +83,7 @@ impl LoadFilament {
     }
 
     fn go_on(&mut self, asks: &mut Asks<'_>) -> Result<(), String> {
-        for _ in 1..MOST_ASKS {
+        for _ in 1..MAX_ASKS {
             let next = match self.next.take() {
                 Some(next) => Some(next),
                 None => self.next()?,

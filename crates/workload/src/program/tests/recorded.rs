@@ -6,10 +6,10 @@ use iosonar_trace::{Device, DeviceId, Metadata, Nanos, Op, Request, Sector, Sect
 
 use super::{Kind, Layout, Program, Settings, on_a_device, open_requests, together};
 
-/// A folder with loads.
-struct Folder(tempfile::TempDir);
+/// A directory with loads.
+struct Directory(tempfile::TempDir);
 
-impl Folder {
+impl Directory {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -54,7 +54,7 @@ fn rows(path: &Path) -> Vec<Request> {
 
 #[test]
 fn a_stream_of_a_load_makes_exactly_its_requests() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let ops = [Op::Read, Op::Write, Op::Flush, Op::Discard];
     // Several at a time, more than one wake can ask for.
     let made: Vec<_> = (0..500_u64)
@@ -64,11 +64,11 @@ fn a_stream_of_a_load_makes_exactly_its_requests() {
         })
         .collect();
     for name in ["a.load.parquet", "a.load.gz"] {
-        folder.load(name, &["sda"], &made);
-        let program = folder.stream(&format!("load = \"{name}\"")).unwrap();
+        directory.load(name, &["sda"], &made);
+        let program = directory.stream(&format!("load = \"{name}\"")).unwrap();
         let stream = &program.streams()[0];
         assert!(stream.is_open && stream.has_timers && stream.runs_ahead && stream.ends && !stream.is_per_scale);
-        assert_eq!(open_requests(&program, &Settings { scale: 3, ..together() }, 10.0), rows(&folder.path(name)));
+        assert_eq!(open_requests(&program, &Settings { scale: 3, ..together() }, 10.0), rows(&directory.path(name)));
         let demand = program.demand(&together()).unwrap();
         assert_eq!((demand.largest, demand.reads, demand.writes), (Sectors(24), true, true));
         assert_eq!(
@@ -80,11 +80,11 @@ fn a_stream_of_a_load_makes_exactly_its_requests() {
 
 #[test]
 fn times_and_positions_follow_the_keys() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let made: Vec<_> = (1..=3).map(|n| request(n * 100, 0, Op::Read, n as u64 * 1000, 8)).collect();
-    folder.load("a.load.gz", &["sda"], &made);
+    directory.load("a.load.gz", &["sda"], &made);
     let all = |keys: &str| {
-        let program = folder.stream(&format!("load = \"a.load.gz\"\n{keys}")).unwrap();
+        let program = directory.stream(&format!("load = \"a.load.gz\"\n{keys}")).unwrap();
         places(&open_requests(&program, &together(), 100.0))
     };
     assert_eq!(all("start = \"1s\"\nspeedup = 2"), [(1050, 1000), (1100, 2000), (1150, 3000)]);
@@ -100,31 +100,31 @@ fn times_and_positions_follow_the_keys() {
 
 #[test]
 fn a_device_of_the_load_goes_to_a_device_of_the_program() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let made: Vec<_> = (0..20).map(|n| request(n, n as u16 % 2, Op::Write, n as u64 * 8, 8)).collect();
-    folder.load("two.load.parquet", &["sda", "sdb"], &made);
+    directory.load("two.load.parquet", &["sda", "sdb"], &made);
     let devices = "[devices]\nlog = \"1G\"\ndata = \"2G\"\n";
     let stream = "[[stream]]\nname = \"s\"\nload = \"two.load.parquet\"\ndevice = \"data\"\n";
-    let program = folder.parse(&format!("{devices}{stream}load_device = \"sdb\"")).unwrap();
+    let program = directory.parse(&format!("{devices}{stream}load_device = \"sdb\"")).unwrap();
     let settings = Settings::new(Layout::Separate(vec![Sectors(1 << 21), Sectors(1 << 22)]));
     let all = open_requests(&program, &settings, 1.0);
     assert_eq!(places(&all), (0..10).map(|n| (2 * n + 1, (2 * n as u64 + 1) * 8)).collect::<Vec<_>>());
     assert!(all.iter().all(|request| request.device == DeviceId(1)));
-    let why = folder.parse(&format!("{devices}{stream}")).unwrap_err();
+    let why = directory.parse(&format!("{devices}{stream}")).unwrap_err();
     let expected = "p.toml:6: stream s, load_device: missing: the load has requests of 2 devices (sda, sdb); name one";
     assert!(why.contains(expected), "{why}");
-    let why = folder.parse(&format!("{devices}{stream}load_device = \"sdc\"")).unwrap_err();
+    let why = directory.parse(&format!("{devices}{stream}load_device = \"sdc\"")).unwrap_err();
     assert!(why.contains("p.toml:10: stream s, load_device: the load has no device sdc"), "{why}");
 }
 
 #[test]
 fn a_load_and_a_closed_stream_run_together() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let made: Vec<_> = (0..50).map(|n| request(n * 2, 0, Op::Write, n as u64 * 8, 8)).collect();
-    folder.load("a.load.parquet", &["sda"], &made);
+    directory.load("a.load.parquet", &["sda"], &made);
     let closed = "[[stream]]\nname = \"c\"\nclosed = true\nop = \"read\"\nrequests = 100\n";
     let load = "[[stream]]\nname = \"s\"\nload = \"a.load.parquet\"\n";
-    let program = folder.parse(&format!("{closed}{load}")).unwrap();
+    let program = directory.parse(&format!("{closed}{load}")).unwrap();
     let all = on_a_device(&program, &together(), Nanos::MAX);
     let of =
         |number| all.iter().filter(move |(asked, _)| asked.stream == number).map(|(asked, _)| asked.at.0 / 1_000_000);
@@ -134,8 +134,8 @@ fn a_load_and_a_closed_stream_run_together() {
 
 #[test]
 fn keys_that_a_load_does_not_have_are_refused() {
-    let folder = Folder::new();
-    folder.load("a.load.gz", &["sda"], &[request(0, 0, Op::Read, 0, 64)]);
+    let directory = Directory::new();
+    directory.load("a.load.gz", &["sda"], &[request(0, 0, Op::Read, 0, 64)]);
     for (keys, expected) in [
         ("load = \"b.load.gz\"", "p.toml:5: stream s, load: cannot read"),
         ("load = \"-\"", "p.toml:5: stream s, load: name the file of a load"),
@@ -148,20 +148,20 @@ fn keys_that_a_load_does_not_have_are_refused() {
         ("load = \"a.load.gz\"\npasses = 0", "p.toml:6: stream s, passes: it is 0"),
         ("closed = true\nop = \"read\"\nspeedup = 2", "p.toml:7: stream s, speedup: only a stream that is a load"),
     ] {
-        let why = folder.stream(keys).unwrap_err();
+        let why = directory.stream(keys).unwrap_err();
         assert!(why.contains(expected), "{keys}: {why}");
     }
     let after = "load = \"a.load.gz\"\n[[stream]]\nname = \"b\"\nclosed = true\nop = \"read\"\nafter = \"s\"";
-    assert!(folder.stream(after).unwrap_err().contains("stream s is a load, which does not wait for its requests"));
+    assert!(directory.stream(after).unwrap_err().contains("stream s is a load, which does not wait for its requests"));
 }
 
 #[test]
 fn a_damaged_load_ends_the_program_at_the_damage() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let made: Vec<_> = (0..200_000).map(|n| request(n, 0, Op::Read, n as u64 * 7919 % 1_000_000 * 8, 8)).collect();
-    folder.load("a.load.parquet", &["sda"], &made);
-    let path = folder.path("a.load.parquet");
-    let program = folder.stream("load = \"a.load.parquet\"").unwrap();
+    directory.load("a.load.parquet", &["sda"], &made);
+    let path = directory.path("a.load.parquet");
+    let program = directory.stream("load = \"a.load.parquet\"").unwrap();
     // The footer, which the check reads, stays whole.
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
@@ -179,13 +179,13 @@ fn a_damaged_load_ends_the_program_at_the_damage() {
 
 #[test]
 fn a_load_that_was_cut_short_is_a_warning() {
-    let folder = Folder::new();
+    let directory = Directory::new();
     let made: Vec<_> = (0..5000).map(|n| request(n, 0, Op::Read, n as u64 * 7919 % 1000 * 8, 8)).collect();
-    folder.load("a.load.gz", &["sda"], &made);
-    let bytes = std::fs::read(folder.path("a.load.gz")).unwrap();
-    std::fs::write(folder.path("cut.load.gz"), &bytes[..bytes.len() / 2]).unwrap();
-    assert_eq!(folder.stream("load = \"a.load.gz\"").unwrap().warnings(), [""; 0]);
-    let program = folder.stream("load = \"cut.load.gz\"").unwrap();
+    directory.load("a.load.gz", &["sda"], &made);
+    let bytes = std::fs::read(directory.path("a.load.gz")).unwrap();
+    std::fs::write(directory.path("cut.load.gz"), &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(directory.stream("load = \"a.load.gz\"").unwrap().warnings(), [""; 0]);
+    let program = directory.stream("load = \"cut.load.gz\"").unwrap();
     let warnings = program.warnings().join("\n");
     assert!(warnings.contains("cut.load.gz is incomplete: its recording or conversion was cut short"), "{warnings}");
     let asked = open_requests(&program, &together(), 10.0).len();

@@ -1,4 +1,4 @@
-# The scripts of blkreplay's manual that stand beside campaigns, by the commands of iosonar. Each is a file of this folder
+# The scripts of blkreplay's manual that stand beside campaigns, by the commands of iosonar. Each is a file of this directory
 # that calls run_script with its own name. They take the arguments and the environment variables that they always took,
 # and make files of the names that they always had. Like their predecessors they replace existing outputs.
 
@@ -36,7 +36,7 @@ usage() {
     exit 2
 }
 
-# Sets `iosonar`: of the installation that this folder belongs to, else of PATH.
+# Sets `iosonar`: of the installation that this directory belongs to, else of PATH.
 find_iosonar() {
     iosonar=$compat/../../../bin/iosonar
     [[ -x $iosonar ]] || iosonar=$(type -P iosonar) || fail "iosonar is not in PATH: activate its virtual environment"
@@ -49,7 +49,7 @@ must_read() {
     done
 }
 
-# A folder for temporary files, removed at the end.
+# A directory for temporary files, removed at the end.
 make_temporary() {
     temporary=$(mktemp -d "${TMPDIR:-/tmp}/iosonar-compat.XXXXXXXX") || exit 1
     trap 'rm -rf -- "$temporary"' EXIT
@@ -264,7 +264,7 @@ determine_overload() {
 
 # ---------------------------------------------------------------------------------------------- pictures
 
-# Pictures of all files together, in the current folder. bad_latency, bad_delay, thrp_window, ws_list: in seconds;
+# Pictures of all files together, in the current directory. bad_latency, bad_delay, thrp_window, ws_list: in seconds;
 # bad_ignore: how many requests beyond a limit are too many; picturetype: png or svg; pictureoptions: has "size
 # WIDTH,HEIGHT".
 graph() {
@@ -331,9 +331,9 @@ place_pictures() {
     done
 }
 
-# Pictures for each leaf below the current folder that has results and no pictures, with the confs of the campaign.
+# Pictures for each leaf below the current directory that has results and no pictures, with the confs of the campaign.
 tree_graph() {
-    (($# == 0)) || usage "   (in the folder where the campaign was started)"
+    (($# == 0)) || usage "   (in the directory where the campaign was started)"
     local leaf status=0
     while IFS= read -r -d '' leaf; do
         (graph_of_leaf "$leaf") || {
@@ -374,16 +374,16 @@ graph_of_leaf() {
 
 # source_conf NAME LEAF [SHOWN]: NAME.conf, looked up from the leaf upwards; that of a module may be missing.
 source_conf() {
-    local folder i
-    folder=$(cd -- "$2" && pwd) || return 1
+    local directory i
+    directory=$(cd -- "$2" && pwd) || return 1
     for ((i = 0; i <= 20; i++)); do
-        if [[ -r $folder/$1.conf ]]; then
+        if [[ -r $directory/$1.conf ]]; then
             # shellcheck disable=SC1090
-            source "$folder/$1.conf"
+            source "$directory/$1.conf"
             return
         fi
-        [[ $folder == / || -z $folder ]] && break
-        folder=${folder%/*}
+        [[ $directory == / || -z $directory ]] && break
+        directory=${directory%/*}
     done
     [[ $1 == default-* ]] || {
         printf '%s: no %s.conf in %s or its parents\n' "$name" "$1" "${3-$2}" >&2

@@ -70,7 +70,7 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
         }
         thread::sleep(TICK);
     }
-    let read = reading.join().map_err(|_| anyhow!("the thread that reads the text of strace failed"))?;
+    let read = reading.join().map_err(|_| anyhow!("the thread that reads the strace text failed"))?;
     let (writer, read) = match read {
         Ok(read) => read,
         Err(error) => return Err(until.stopped(error)),
