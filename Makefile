@@ -89,7 +89,7 @@ bench: build ## measure against other programs, as root on a quiet machine
 .PHONY: bench-paper
 bench-paper: build $(VENV)/libraries ## the experiments of the Buttress paper, as root on a quiet machine
 	tools/system.sh bench
-	python3 bench/paper_issue_error.py --iosonar $(BUILT)
+	python3 bench/paper_delay.py --iosonar $(BUILT)
 	$(BIN)/python bench/paper_replays.py --iosonar $(BUILT)
 	python3 bench/paper_asap.py --iosonar $(BUILT)
 	$(BIN)/python bench/cause_to_issue.py --iosonar $(BUILT)
@@ -112,6 +112,7 @@ lint: system-for-test $(VENV)/tools dependencies
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	python3 tools/check_words.py
 	shellcheck --shell=sh python/iosonar/campaign/hosts/host.sh
 	shellcheck --shell=bash --severity=warning --exclude=$(SHELLCHECK_EXCLUDED) $(BASH_FILES)
 

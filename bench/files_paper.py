@@ -215,7 +215,7 @@ def measure(args, name: str, replays: Replays, results: dict) -> None:
         row(order, "exact", *percentiles(ratio), below)
 
     print("\nSensitivity to an added delay (figure 7), conservative and exact:")
-    head("added µs", "duration of the original's", "issue error p50 µs", "response p50 µs")
+    head("added µs", "duration of the original's", "delay p50 µs", "response p50 µs")
     delays = {}
     for extra in EXTRA_US:
         one, _ = replays.run("--extra-delay", f"{extra}us")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures `iosonar files replay`: its rate beside a C loop that does the same reads, without I/O, and its issue error.
+"""Measures `iosonar files replay`: its rate beside a C loop that does the same reads, without I/O, and its delay.
 
     bench/files_replay.py --make target/release/examples/make_calls [--rounds 5] [--calls 2000000] [--iosonar PATH]
 
 Reads are of 512 bytes from a file in memory of 4 MiB. `--fake-io` issues no call: with all calls it is the rate of reading,
-planning and recording; with 16,000 calls, which fit in the queue of planned calls, that of the engine alone. The issue error is
+planning and recording; with 16,000 calls, which fit in the queue of planned calls, that of the engine alone. The delay is
 that of one or four threads that read, write and stat at random times with 1,000 to 20,000 calls/s. All take turns.
 """
 

@@ -81,7 +81,7 @@ static void *woken_worker(void *number) {
   }
 }
 
-/* Hands a request, or -1 for the end, to a waiting thread. */
+/* Gives a request, or -1 for the end, to a waiting thread. */
 static void hand_out(long request) {
   for (int me = -1; me < 0;) {
     pthread_mutex_lock(&lock);

@@ -140,7 +140,7 @@ def cycles(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
 
 
 def pairs(imports: Iterable[tuple[Path, Path]]) -> Iterator[str]:
-    """Each two directories, or a directory and a file, of the same directory that import each other, with two such imports."""
+    """Each two entries of a directory that import each other, with two such imports."""
     found: dict[tuple[PurePosixPath, str, str], tuple[Path, Path]] = {}
     for source, target in imports:
         here, there = PurePosixPath(source.relative_to(TOP)), PurePosixPath(target.relative_to(TOP))

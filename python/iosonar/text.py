@@ -1,4 +1,4 @@
-"""Makes external text safe to print: names and notices may contain control characters and change the text direction."""
+"""Makes external text safe to print: names may contain control characters."""
 
 from __future__ import annotations
 

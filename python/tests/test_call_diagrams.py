@@ -85,7 +85,7 @@ def test_every_diagram_of_a_run_and_of_both_sides(of_run: CallStudy, of_both: Ca
 
 
 def test_a_run_has_all_diagrams_of_fidelity(of_run: CallStudy) -> None:
-    for name in ("issue_error", "compute_error", "outdegree"):
+    for name in ("delay", "compute_error", "outdegree"):
         drawn(of_run, name)
 
 

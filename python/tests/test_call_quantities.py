@@ -15,7 +15,7 @@ from iosonar.quantities.calls import outdegree
 from iosonar.quantities.calls.access import Access, Pattern, access_patterns, count_patterns, largest_accesses
 from iosonar.quantities.calls.by_file import all_files, largest_files
 from iosonar.quantities.calls.call_load import call_load, window_for
-from iosonar.quantities.calls.fidelity import compute_time_errors, issue_errors
+from iosonar.quantities.calls.fidelity import compute_time_errors, delays
 from iosonar.quantities.calls.gaps import ARRIVAL, THINK, gaps
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call, ecdf, with_concurrency
@@ -179,14 +179,14 @@ def test_patterns_count_files_and_bytes(trace: OpenTable) -> None:
         assert count_patterns(access_patterns(table)) == [(Pattern.SEQUENTIAL, "read", 3, 270)]
 
 
-def test_issue_errors_are_of_calls_that_were_free(run: OpenTable) -> None:
+def test_delays_are_of_calls_that_were_not_held_back(run: OpenTable) -> None:
     rows = [replayed(n, "read", n, 9) for n in range(9)] + [
         replayed(9, "read", 20, 30, delay_reason="backlog"),
         replayed(10, "read", 40, 500, delay_reason="thread"),
     ]
     with run(rows) as table:
-        found = issue_errors(table.filter(table.begin_ns.notnull()))
-    assert (found.free.count, found.held.count, found.free.minima[0]) == (10, 1, 9 * US)
+        found = delays(table.filter(table.begin_ns.notnull()))
+    assert (found.not_held_back.count, found.held_back.count, found.not_held_back.minima[0]) == (10, 1, 9 * US)
     assert found.within == {10: 0.9, 25: 0.9, 50: 1.0, 100: 1.0}
 
 

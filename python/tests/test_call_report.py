@@ -41,7 +41,7 @@ def test_the_page_of_a_trace(trace: Path, tmp_path: Path, capsys: pytest.Capture
     page = (tmp_path / "shop.calls.report.html").read_text()
     for text in ("Response time over time", "Access patterns", "sequential with gaps", "shop --now", "newfstatat"):
         assert text in page
-    assert "issue_error, compute_error not drawn: not a run" in capsys.readouterr().err
+    assert "delay, compute_error not drawn: not a run" in capsys.readouterr().err
 
 
 def test_the_page_of_a_comparison(trace: Path, run: Path, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: py
     assert "B against A: without 5 calls of A that the runs left out" in printed.out
     # The numbers first; what is not drawn is one line.
     assert printed.err.startswith("not drawn: ") and printed.err.count("\n") == 1
-    assert "issue_error, compute_error (with asap timing, calls have no times to keep)" in printed.err
+    assert "delay, compute_error (with asap timing, calls have no times to keep)" in printed.err
     page = (tmp_path / "t.compare.html").read_text()
     assert "5 calls of t are left out here" in page
     assert "t: 5 calls of 1 thread on 1 path, recorded over 60" in page
@@ -128,9 +128,9 @@ def test_runs_of_different_traces_are_named(
 
 
 def test_a_picture_and_its_numbers(run: Path, tmp_path: Path) -> None:
-    assert report(run, "--out", tmp_path, "--format", "svg", "--only", "issue_error", "--data", "csv") == 0
-    assert (tmp_path / "shop.calls-run.f13.issue_error.svg").exists()
-    head = (tmp_path / "shop.calls-run.f13.issue_error.csv").read_text().splitlines()[0]
+    assert report(run, "--out", tmp_path, "--format", "svg", "--only", "delay", "--data", "csv") == 0
+    assert (tmp_path / "shop.calls-run.f13.delay.svg").exists()
+    head = (tmp_path / "shop.calls-run.f13.delay.csv").read_text().splitlines()[0]
     assert head == '"series","delay_s","share_of_the_calls_that_were_not_held_back_pct"'
 
 

@@ -145,7 +145,9 @@ def test_a_host_whose_temporary_files_are_gone_is_used_again(
     host.put(tmp_path / "file", "file")
     emulated["a"].kill_processes()
     subprocess.run(["rm", "-rf", host.directory], check=True)
-    assert run.poll().reason == "its directory on the host is gone; the host was restarted, or the directory was removed"
+    assert (
+        run.poll().reason == "its directory on the host is gone; the host was restarted, or the directory was removed"
+    )
     assert [note for note in notes if "is gone" in note]
     assert host.run(["cat", host.put(tmp_path / "file", "file")]).out == b"content"
 

@@ -167,7 +167,7 @@ def test_a_name_like_an_option_is_explained(tmp_path: Path, capsys: pytest.Captu
 def test_control_characters_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evil = "\x1b]0;title\x07\x9b31m\u202e\r\n\x00"
     run = {"target": {"path": evil, "sectors": 8}, "warnings": [evil], "load": evil, "machine": {"hostname": evil}}
-    path = write_run(tmp_path / "a.replay.parquet", ROWS, run=run, devices=[{"name": evil}], notices=[evil])
+    path = write_run(tmp_path / "a.replay.parquet", ROWS, run=run, devices=[{"name": evil}], warnings=[evil])
     assert ended(report.app, "--only", "latency.realtime", "--out", tmp_path, path) == 0
     text = (tmp_path / "a.report.html").read_text(encoding="utf-8")
     query = "SELECT chr(27) || '[2J' || chr(155) AS \"a\x1b[1m\", chr(8238) AS b"

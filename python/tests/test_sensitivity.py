@@ -30,7 +30,9 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def found(load: Path, directory: Path, times: str, repeats: int = 1, model: str = "constant=1ms servers=1") -> list[Row]:
+def found(
+    load: Path, directory: Path, times: str, repeats: int = 1, model: str = "constant=1ms servers=1"
+) -> list[Row]:
     with opened(directory, plan(Sensitivity(load, times, repeats, (), model, True, ()))) as series:
         return rows(run(series, lambda _: None))
 

@@ -56,8 +56,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with started(directory / "master", "master.Master", *host, "--port", port) as master:
         wait_for(master, r"New state: ALIVE", 1)
         with (
-            started(directory / "a", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", directory / "a", url),
-            started(directory / "b", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", directory / "b", url),
+            started(
+                directory / "a", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", directory / "a", url
+            ),
+            started(
+                directory / "b", "worker.Worker", *host, "--cores", 1, "--memory", "1g", "-d", directory / "b", url
+            ),
         ):
             wait_for(master, r"Registering worker", WORKERS)
             yield url

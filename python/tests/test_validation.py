@@ -130,7 +130,7 @@ FOOTERS: list[tuple[dict[str, Any], str]] = [
     ({"counts": {"requests": -1}}, "counts.requests is not an integer from 0"),
     ({"span": {"last_ns": 2**70}}, "span.last_ns is not an integer from"),
     ({"complete": "yes"}, "complete is not true or false"),
-    ({"notices": "none"}, "notices is not a list"),
+    ({"warnings": "none"}, "warnings is not a list"),
     ({"source": {}}, "source.format is missing"),
     ({"run": {"target": 3}}, "run.target is not an object"),
     ({"run": {"targets": [7]}}, "run.targets[0] is not an object"),
@@ -232,7 +232,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-KEYS = ["run", "devices", "counts", "span", "source", "complete", "notices", "epoch_unix_ns", "clocks", "kind"]
+KEYS = ["run", "devices", "counts", "span", "source", "complete", "warnings", "epoch_unix_ns", "clocks", "kind"]
 RUN_KEYS = ["options", "target", "targets", "machine", "statistics", "warnings", "fake", "load", "started_unix_ns"]
 RUN_KEYS += ["findings"]
 

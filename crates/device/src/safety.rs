@@ -102,8 +102,8 @@ pub fn refuse_content(handle: &Handle, force: bool) -> Result<()> {
     if handle.kind == Kind::Block {
         return Ok(());
     }
-    let is_free = readable.and_then(|file| Ok(content::is_marked(&file)? || content::is_blank(&file)?));
-    match is_free {
+    let is_unused = readable.and_then(|file| Ok(content::is_marked(&file)? || content::is_blank(&file)?));
+    match is_unused {
         Ok(true) => Ok(()),
         Ok(false) => refuse("holds data, and was not a target before; use --force to overwrite it".into()),
         Err(error) => {

@@ -39,7 +39,7 @@ fn builds_with_bpf(package: &Path, path: &OsString) -> bool {
 }
 
 #[test]
-fn a_build_notices_that_clang_was_installed_or_removed() {
+fn a_build_warnings_that_clang_was_installed_or_removed() {
     let package = tempfile::tempdir().unwrap();
     let at = |name: &str| package.path().join(name);
     fs::create_dir(at("tools")).unwrap();

@@ -36,8 +36,8 @@ fn main() -> iosonar_trace::Result<()> {
             bytes as f64 / 1e6 / processor,
             about.counts.calls as f64 / 1e6 / processor,
         );
-        for notice in &about.notices {
-            println!("  {notice}");
+        for warning in &about.warnings {
+            println!("  {warning}");
         }
     }
     Ok(())

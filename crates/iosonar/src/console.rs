@@ -1,7 +1,7 @@
 //! Output to the terminal. Unlike the standard library's macros, these do not panic if the reader is gone (a closed terminal
 //! or pipe): that must not end a replay.
 //!
-//! Names of devices, notices, preambles and paths come from foreign files and may have control characters, so [`shown`] or
+//! Names of devices, warnings, preambles and paths come from foreign files and may have control characters, so [`shown`] or
 //! [`one_line`] escapes all text for people, and [`json`] all JSON. Data for other programs is left as it is.
 
 use std::ffi::OsString;

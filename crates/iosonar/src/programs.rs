@@ -15,12 +15,12 @@ use crate::console::one_line;
 
 /// A command of the Python half, as its parser describes it; a test of that half keeps the copy up to date.
 #[derive(Deserialize)]
-struct OfPython {
+struct PythonCommand {
     name: String,
     about: String,
     arguments: Vec<Argument>,
     options: Vec<Opt>,
-    commands: Vec<OfPython>,
+    commands: Vec<PythonCommand>,
     after: String,
 }
 
@@ -44,7 +44,7 @@ struct Opt {
     repeated: bool,
 }
 
-static PYTHON_HALF: LazyLock<Vec<OfPython>> = LazyLock::new(|| {
+static PYTHON_HALF: LazyLock<Vec<PythonCommand>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("python_half.json")).expect("a test of the Python half writes it")
 });
 
@@ -86,7 +86,7 @@ pub fn join(own: Command) -> Command {
         position += 1;
         if name == BEFORE_PYTHON_HALF {
             for of in PYTHON_HALF.iter() {
-                joined = joined.subcommand(of_python(of).display_order(position));
+                joined = joined.subcommand(python_command(of).display_order(position));
                 position += 1;
             }
         }
@@ -95,7 +95,7 @@ pub fn join(own: Command) -> Command {
 }
 
 /// The command with its options, for completions and man pages; its own program parses them.
-fn of_python(of: &'static OfPython) -> Command {
+fn python_command(of: &'static PythonCommand) -> Command {
     let mut command = Command::new(of.name.as_str())
         .about(of.about.as_str())
         .after_help(of.after.as_str())
@@ -142,13 +142,13 @@ fn of_python(of: &'static OfPython) -> Command {
             None => option,
         });
     }
-    command.subcommands(of.commands.iter().map(of_python))
+    command.subcommands(of.commands.iter().map(python_command))
 }
 
 /// Adds the installed programs to the list of commands.
 pub fn list(joined: Command) -> Command {
     let mut listed = joined;
-    for OfPython { name, about, .. } in PYTHON_HALF.iter() {
+    for PythonCommand { name, about, .. } in PYTHON_HALF.iter() {
         if find(OsStr::new(name)).is_none() {
             let missing = format!("{about} (not installed)");
             listed = listed.mut_subcommand(name, |of| of.about(missing));

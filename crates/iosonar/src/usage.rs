@@ -28,14 +28,14 @@ pub(crate) use misuse;
 
 /// Whether the command line was wrong.
 pub fn is_usage(error: &anyhow::Error) -> bool {
-    use iosonar_files::replay::error::Error as OfFiles;
+    use iosonar_files::replay::error::Error as FilesError;
     use iosonar_pacing::Error::{Trace, Usage as OfReplay};
     use iosonar_trace::Error::Usage as OfTrace;
     error.chain().any(|cause| {
         cause.is::<Usage>()
             || matches!(cause.downcast_ref(), Some(OfTrace(_)))
             || matches!(cause.downcast_ref(), Some(OfReplay(_) | Trace(OfTrace(_))))
-            || matches!(cause.downcast_ref(), Some(OfFiles::Usage(_)))
+            || matches!(cause.downcast_ref(), Some(FilesError::Usage(_)))
     })
 }
 

@@ -25,8 +25,8 @@ fn check(name: &str, rows: u64, max_end_sector: u64) {
     let (original, metadata) = read(&path);
     assert_eq!(metadata.counts.requests, rows);
     assert_eq!(metadata.span.max_end_sector, max_end_sector);
-    assert_eq!((metadata.counts.bad_lines, metadata.counts.time_jumps), (0, 0), "{:?}", metadata.notices);
-    assert!(metadata.complete, "{:?}", metadata.notices);
+    assert_eq!((metadata.counts.bad_lines, metadata.counts.time_jumps), (0, 0), "{:?}", metadata.warnings);
+    assert!(metadata.complete, "{:?}", metadata.warnings);
     assert!(metadata.source.preamble.starts_with("Copyright Thomas Schoebel-Theuer"));
 
     let directory = tempfile::tempdir().unwrap();

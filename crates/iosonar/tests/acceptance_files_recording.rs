@@ -44,7 +44,7 @@ fn record(script: &str) -> (Vec<Call>, Vec<Call>, Metadata) {
     let (ebpf, metadata) = all(table::open(Input::open(&trace).unwrap()).unwrap());
     let reader = strace::Reader::open(Input::open(&text).unwrap(), &strace::Options::default()).unwrap();
     let (strace, read) = all(Box::new(reader) as Box<dyn Reader<Call>>);
-    assert_eq!(read.counts.bad_lines, 0, "{:?}", read.notices);
+    assert_eq!(read.counts.bad_lines, 0, "{:?}", read.warnings);
     if let Some(place) = std::env::var_os("IOSONAR_KEEP") {
         fs::copy(&text, Path::new(&place).join("both.strace")).unwrap();
     }
@@ -122,7 +122,7 @@ fn assert_agreement(script: &str, at_least: usize) {
         return;
     }
     let (ebpf, strace, metadata) = record(script);
-    assert_eq!(metadata.counts.lost_events, 0, "{:?}", metadata.notices);
+    assert_eq!(metadata.counts.lost_events, 0, "{:?}", metadata.warnings);
     assert!(ebpf.is_sorted_by_key(|call| call.begin));
     let (found, compared) = differences(ebpf, strace);
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();

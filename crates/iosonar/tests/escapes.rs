@@ -1,4 +1,4 @@
-//! Names, notices, preambles and paths are shown without terminal escape sequences, and paths that are not UTF-8 work
+//! Names, warnings, preambles and paths are shown without terminal escape sequences, and paths that are not UTF-8 work
 //! in every command.
 
 use std::ffi::{OsStr, OsString};
@@ -45,7 +45,7 @@ fn evil_metadata() -> Metadata {
     evil_metadata.devices = ["", "2"].map(|more| Device { name: format!("{EVIL}{more}"), sectors: Some(64) }).into();
     evil_metadata.source.preamble = format!("{EVIL}\n{EVIL}");
     evil_metadata.source.path = Some(EVIL.into());
-    evil_metadata.notice(EVIL);
+    evil_metadata.warning(EVIL);
     evil_metadata
 }
 
@@ -69,7 +69,7 @@ fn texts_from_a_file_cannot_control_the_terminal() {
     // JSON has the text unchanged.
     let info = iosonar(&bench, &words(["info", "--json", "a.load.parquet"]));
     let json: serde_json::Value = serde_json::from_slice(&info.stdout).unwrap();
-    assert_eq!((&json["devices"][0]["name"], &json["notices"][0]), (&EVIL.into(), &EVIL.into()));
+    assert_eq!((&json["devices"][0]["name"], &json["warnings"][0]), (&EVIL.into(), &EVIL.into()));
 
     iosonar(&bench, &words(["convert", "a.load.parquet", "b.load"]));
     iosonar(&bench, &words(["convert", "a.load.parquet", "b.iolog"]));

@@ -518,6 +518,6 @@ fn odd_loads_are_replayed_as_far_as_possible() {
     let scheduled: Vec<_> = ran.by_request().iter().map(|row| row.scheduled).collect();
     assert!(scheduled.is_sorted(), "time goes on");
     assert!(ran.statistics()["bad_lines"].as_u64().unwrap() >= 4);
-    let notices = ran.footer().notices.join("\n");
-    assert!(notices.contains("time goes back") && notices.contains("negative"), "{notices}");
+    let warnings = ran.footer().warnings.join("\n");
+    assert!(warnings.contains("time goes back") && warnings.contains("negative"), "{warnings}");
 }

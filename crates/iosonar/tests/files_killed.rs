@@ -124,7 +124,7 @@ fn a_killed_recording_is_recovered_with_the_calls_that_waited() {
         assert_eq!(opens(&calls), FEW, "{method}");
         assert!(calls.iter().all(|call| call.process != 0), "{method}");
         assert!(calls.is_sorted_by_key(|call| call.begin), "{method}");
-        assert!(!metadata.complete && metadata.notices.iter().any(|notice| notice.contains("killed")));
+        assert!(!metadata.complete && metadata.warnings.iter().any(|warning| warning.contains("killed")));
     });
 }
 

@@ -264,7 +264,7 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
     let requests: Vec<&Call> = calls.iter().filter(|call| call.is_uring).collect();
     let kinds: Vec<&str> = requests.iter().map(|call| call.kind.name()).collect();
     let expected = ["pwrite64", "fdatasync", "openat", "renameat2", "unlinkat", "fallocate", "read", "close"];
-    assert_eq!(kinds, expected, "{:?}", metadata.notices);
+    assert_eq!(kinds, expected, "{:?}", metadata.warnings);
     for (request, result) in requests.iter().zip(&results) {
         let (value, errno) = if *result < 0 { (-1, -result) } else { (*result, 0) };
         assert_eq!((request.result, request.errno), (Some(value.into()), errno), "{}", request.kind.name());

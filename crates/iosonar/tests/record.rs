@@ -81,7 +81,10 @@ fn at_level_q_requests_are_recorded_as_submitted() {
     assert_completions_are_counted(&rows, &footer);
     assert!(footer.epoch_unix_ns.is_some() && footer.complete);
     // The zero of the recording, not of the rows, which may be shifted later.
-    assert!(footer.notices[0].contains("ns of CLOCK_MONOTONIC;") && !footer.notices[0].contains("at_ns"), "{footer:?}");
+    assert!(
+        footer.warnings[0].contains("ns of CLOCK_MONOTONIC;") && !footer.warnings[0].contains("at_ns"),
+        "{footer:?}"
+    );
     assert!(rows.is_sorted_by_key(|row| row.at), "rows are in order of time");
 
     let rows = own(rows);
@@ -395,7 +398,7 @@ fn lost_events_are_counted() {
     let (rows, footer) = recording.stop();
     let events = footer.counts.lost_events + 3 * rows.len() as u64;
     assert!(footer.counts.lost_events > 0 && events >= 17_900, "{:?} of 18000", footer.counts);
-    assert!(footer.notices.iter().any(|notice| notice.contains("lost")), "{:?}", footer.notices);
+    assert!(footer.warnings.iter().any(|warning| warning.contains("lost")), "{:?}", footer.warnings);
 }
 
 #[test]

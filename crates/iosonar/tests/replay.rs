@@ -385,7 +385,7 @@ fn a_classic_result_can_be_read_and_replayed() {
     let target = bench.target(MIB);
     let ran = bench.replay(&path, &target, &["--output", "r.replay.gz", "--json"]).with_code(0);
     let (rows, footer) = replaying::read_run(&bench.path("r.replay.gz"));
-    assert!(footer.complete, "{:?}", footer.notices);
+    assert!(footer.complete, "{:?}", footer.warnings);
     let (issued, skipped): (Vec<&IoResult>, Vec<&IoResult>) = rows.iter().partition(|row| row.issued.is_some());
     assert_eq!((issued.len(), skipped.len(), skipped[0].outcome), (100, 1, Outcome::BeyondEnd));
     assert!(issued.iter().all(|row| row.outcome == Outcome::Ok && row.completed > row.issued));
@@ -428,7 +428,7 @@ fn bad_lines_are_reported_and_counted_and_the_rest_is_replayed() {
     assert!(ran.stderr.contains("2 lines of the load could not be parsed"), "{}", ran.stderr);
     let footer = ran.footer();
     assert!(footer.complete && footer.counts.bad_lines == 2);
-    assert!(footer.notices.iter().any(|notice| notice.contains("line 22")), "{:?}", footer.notices);
+    assert!(footer.warnings.iter().any(|warning| warning.contains("line 22")), "{:?}", footer.warnings);
 }
 
 #[test]

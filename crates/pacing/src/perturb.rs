@@ -1,4 +1,4 @@
-//! Perturbed issue times, for experiments on the effect of issue errors, as with Buttress.
+//! Perturbed issue times, for experiments on the effect of delays, as with Buttress.
 //!
 //! A request keeps its scheduled time, so that its delay shows the perturbation. Only its deadline moves, never to before
 //! the scheduled time.

@@ -52,7 +52,7 @@ pub struct Pairing {
     counts: Counts,
 }
 
-/// Counts for the footer and its notices.
+/// Counts for the footer and its warnings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests that became rows.

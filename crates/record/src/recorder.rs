@@ -75,8 +75,8 @@ impl Recorder {
         let mut metadata = self.metadata.clone();
         metadata.counts.lost_events = self.lost_events();
         metadata.counts.unmatched = self.pairing.rows().abandoned();
-        for notice in self.notices() {
-            metadata.notice(notice);
+        for warning in self.warnings() {
+            metadata.warning(warning);
         }
         metadata
     }
@@ -190,12 +190,12 @@ impl Recorder {
         self.kernel.lost_events() + self.malformed_events
     }
 
-    fn notices(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<String> {
         let level = match self.level {
             Level::Queue => "at level Q: requests as submitted, before splitting and merging",
             Level::Driver => "at level D: requests as issued to the driver",
         };
-        let mut notices = vec![format!(
+        let mut warnings = vec![format!(
             // The time of the recording's own zero. It stays true when rows are shifted in time later.
             "recorded {level}; started at {} ns of CLOCK_MONOTONIC; kernel {}",
             self.zero_ns,
@@ -203,12 +203,12 @@ impl Recorder {
         )];
         for (index, device) in self.devices.iter().enumerate() {
             if device.layer == Layer::Bios && self.level == Level::Driver {
-                notices.push(format!("{} is bio-based: levels Q and D are the same", device.name));
+                warnings.push(format!("{} is bio-based: levels Q and D are the same", device.name));
             }
             if let Some(partition) = device.partition {
                 // The eBPF program attributes such flushes to the first recorded device on the disk.
                 let first = self.devices[..index].iter().find(|other| other.disk_name == device.disk_name);
-                notices.push(format!(
+                warnings.push(format!(
                     "{} is a partition: sectors count from its start, sector {} of {}{}",
                     device.name,
                     partition.first.0,
@@ -222,11 +222,11 @@ impl Recorder {
                 ));
             }
         }
-        notices.extend(self.devices.iter().filter_map(BlockDevice::missing_medium));
+        warnings.extend(self.devices.iter().filter_map(BlockDevice::missing_medium));
         let counts = self.pairing.counts();
         let mut count = |number: u64, what: &str| {
             if number > 0 {
-                notices.push(human::agreed(number, what));
+                warnings.push(human::agreed(number, what));
             }
         };
         count(self.lost_events(), "events lost because the ring buffer was full: requests or completions are missing");
@@ -252,7 +252,7 @@ impl Recorder {
                  multipath device, or the path at --level D",
             );
         }
-        notices
+        warnings
     }
 }
 

@@ -23,7 +23,7 @@ pub use event::{Action, Event, EventSource};
 pub use matcher::Matcher;
 pub use read_ahead::ReadAhead;
 pub use time_order::TimeOrder;
-pub use window::{WIDE, Window, notice_late};
+pub use window::{WIDE, Window, warning_late};
 
 #[cfg(test)]
 mod tests;

@@ -119,7 +119,7 @@ pub trait LineFormat: Send {
     /// Parses a line, which is not empty and has no line end.
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Self::Item>;
 
-    /// Adds counts and notices at the end of the file.
+    /// Adds counts and warnings at the end of the file.
     fn conclude(&mut self, _about: &mut Metadata) {}
 }
 
@@ -166,7 +166,7 @@ impl<F: LineFormat> LineSource<F> {
             if line.end == LineEnd::EndOfFile {
                 // Its last number may lack digits.
                 about.complete = false;
-                about.notice(format!(
+                about.warning(format!(
                     "line {} has no newline: the file was cut short there; the line is left out",
                     line.number
                 ));
@@ -178,14 +178,14 @@ impl<F: LineFormat> LineSource<F> {
                 Parsed::Nothing => {}
                 Parsed::Bad(problem) => {
                     about.counts.bad_lines += 1;
-                    about.notice_of_line(format!("line {} left out: {problem}: {}", line.number, excerpt(text)));
+                    about.warning_of_line(format!("line {} left out: {problem}: {}", line.number, excerpt(text)));
                 }
             }
         }
         self.format.conclude(about);
         if self.unaligned > 0 {
             let count = std::mem::take(&mut self.unaligned);
-            about.notice(human::agreed(count, "requests were not aligned to sectors of 512 bytes and were widened"));
+            about.warning(human::agreed(count, "requests were not aligned to sectors of 512 bytes and were widened"));
         }
         note_damage(self.lines.source(), about);
         Ok(None)
@@ -242,6 +242,6 @@ pub fn first_row<F: LineFormat>(head: &[u8], mut format: F) -> Option<F::Item> {
 pub fn note_damage(input: &Input, about: &mut Metadata) {
     if let Some(damage) = input.damage() {
         about.complete = false;
-        about.notice(damage);
+        about.warning(damage);
     }
 }

@@ -69,7 +69,7 @@ fn metadata(kind: Kind) -> Metadata {
     metadata.devices = vec![Device { name: "sda".into(), sectors: Some(1 << 41) }, Device::default()];
     metadata.epoch_unix_ns = Some(1_336_140_000_000_000_000);
     metadata.counts.bad_lines = 1;
-    metadata.notice("line 17 left out");
+    metadata.warning("line 17 left out");
     if kind == Kind::Replay {
         let run = serde_json::json!({"load": "x.load.gz", "fake": null, "statistics": {"iops": 1.5}});
         metadata.run = serde_json::from_value(run).unwrap();
@@ -87,7 +87,7 @@ fn all_but_the_last<Row>(mut rows: Vec<Row>) -> Vec<Row> {
 fn footer_of_what_was_read(kind: Kind) -> Metadata {
     let mut metadata = metadata(kind);
     metadata.counts.bad_lines += 1;
-    metadata.notice("row 4 left out: a time is 292 years or more from zero");
+    metadata.warning("row 4 left out: a time is 292 years or more from zero");
     metadata
 }
 

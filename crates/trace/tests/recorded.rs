@@ -41,7 +41,7 @@ fn blktrace_and_blkparse_files_have_the_same_requests() {
 
     let (format, text, about) = load(&["linux-6.1.blkparse.zst"]);
     assert_eq!(format, "blkparse");
-    assert_eq!((about.counts.unmatched, about.counts.bad_lines), (0, 0), "{:?}", about.notices);
+    assert_eq!((about.counts.unmatched, about.counts.bad_lines), (0, 0), "{:?}", about.warnings);
     // blkparse counts time from its first event, the load from its first request.
     let first = text[0].at;
     let short = |r: &Request| (r.op, r.sector, r.sectors, r.latency, r.queued);
@@ -62,7 +62,7 @@ fn files_of_perf_bpftrace_and_ftrace_have_the_requests_of_dd() {
         let (format, rows, about) = load_from(&[name], Some(Action::Queue));
         assert_eq!(format, "tracepoints");
         let counts = (about.counts.unmatched, about.counts.bad_lines, about.counts.lost_events);
-        assert_eq!(counts, (0, 0, 0), "{name}: {:?}", about.notices);
+        assert_eq!(counts, (0, 0, 0), "{name}: {:?}", about.warnings);
         assert_eq!([Op::Read, Op::Write, Op::Discard, Op::Flush].map(|op| count(&rows, op)), [24, 14, 1, 6], "{name}");
         let places = |op: Op| rows.iter().filter(move |row| row.op == op).map(|row| (row.sector.0, row.sectors.0));
         let writes = (0..8).map(|i| (i * 128, 128)).chain((0..6).map(|i| (4096 + i * 8, 8)));
@@ -82,7 +82,7 @@ fn files_of_perf_bpftrace_and_ftrace_have_the_requests_of_dd() {
 fn a_file_of_trace_cmd_has_the_requests_of_dd() {
     let (format, rows, about) = load(&["linux-6.1.trace-cmd.zst"]);
     assert_eq!(format, "tracepoints");
-    assert_eq!((about.counts.bad_lines, about.counts.lost_events), (0, 0), "{:?}", about.notices);
+    assert_eq!((about.counts.bad_lines, about.counts.lost_events), (0, 0), "{:?}", about.warnings);
     let names: Vec<&str> = about.devices.iter().map(|device| device.name.as_str()).collect();
     let of_loop: Vec<Request> = rows.into_iter().filter(|row| names[usize::from(row.device.0)] == "7,0").collect();
     assert_eq!((count(&of_loop, Op::Read), count(&of_loop, Op::Write), of_loop.len()), (100, 40, 140));
@@ -111,10 +111,14 @@ fn iolog_and_latency_log_of_fio_have_the_same_requests() {
 #[test]
 fn commands_to_the_driver_in_a_file_of_biosnoop_are_left_out() {
     let (format, rows, about) = load(&["linux-6.1.biosnoop.zst"]);
-    assert_eq!((format, about.counts.bad_lines), ("biosnoop", 0), "{:?}", about.notices);
+    assert_eq!((format, about.counts.bad_lines), ("biosnoop", 0), "{:?}", about.warnings);
     // Counted by awk. The 30 commands to the driver have no position, and the flushes have no length either.
     assert_eq!([Op::Read, Op::Write, Op::Flush].map(|op| count(&rows, op)), [299, 190, 20]);
-    assert!(about.notices.iter().any(|notice| notice.ends_with("driver commands left out: 30")), "{:?}", about.notices);
+    assert!(
+        about.warnings.iter().any(|warning| warning.ends_with("driver commands left out: 30")),
+        "{:?}",
+        about.warnings
+    );
     assert!(rows.iter().all(|row| row.latency.is_some() && row.queued.is_some() && row.pid.is_some()));
     assert_eq!(about.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["sda"]);
 }
@@ -123,7 +127,7 @@ fn commands_to_the_driver_in_a_file_of_biosnoop_are_left_out() {
 #[test]
 fn a_log_of_an_older_fio_is_read() {
     let (format, rows, about) = load(&["fio-3.25.iolog"]);
-    assert_eq!((format, about.counts.bad_lines), ("fio-iolog", 0), "{:?}", about.notices);
+    assert_eq!((format, about.counts.bad_lines), ("fio-iolog", 0), "{:?}", about.warnings);
     assert_eq!([Op::Read, Op::Write, Op::Flush].map(|op| count(&rows, op)), [20, 20, 3]);
     let first = (rows[0].op, rows[0].sector.bytes(), rows[0].sectors.bytes());
     assert_eq!(first, (Op::Write, 61_440, 4096));

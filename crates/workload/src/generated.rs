@@ -76,7 +76,7 @@ impl Recipe {
         let positions = positions::build(&self.positions, space, self.seed)?;
         let mut metadata = Metadata::new(Kind::Load, "generated");
         metadata.devices = vec![Device { name: "artificial".into(), sectors: Some(self.span.0) }];
-        positions.notice().into_iter().for_each(|notice| metadata.notice(notice));
+        positions.warning().into_iter().for_each(|warning| metadata.warning(warning));
         metadata.source.preamble = format!("Artificial load: {}", self.command());
         // A generator for each part, so that a change of one part leaves the others unchanged.
         let rng = |part| Rng::new(u128::from(self.seed), part);

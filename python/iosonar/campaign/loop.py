@@ -89,7 +89,10 @@ def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) 
     confs.check_top(top)
     events = Events(options.as_json)
     _say_left_out(top, events)
-    with TemporaryDirectory(prefix=".iosonar-plan.") as directory, _surroundings(Path(directory), options, events) as around:
+    with (
+        TemporaryDirectory(prefix=".iosonar-plan.") as directory,
+        _surroundings(Path(directory), options, events) as around,
+    ):
         found = [leaf for leaf in _ordered(tree.leaves(top), options) if not leaf.done]
         for leaf in found:
             show(leaf, LeafRun(leaf, around))

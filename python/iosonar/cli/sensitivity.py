@@ -27,8 +27,8 @@ Examples:
       --times 1ms,4ms,10ms --output hdd.sensitivity -- --speedup 4
       these times alone; options of `replay` after --
 
-Each point is a replay in the directory NAME.sensitivity. Start the same command again after an interrupt: finished points
-are kept, and more times or repeats add points. Other settings need another directory.
+Each point is a replay in the directory NAME.sensitivity. After an interrupt, start the same command again: finished
+points are kept, and more times or repeats add points. Other settings need another directory.
 
 DESTROYS DATA on the targets if the load writes.
 

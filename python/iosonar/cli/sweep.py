@@ -33,8 +33,8 @@ Examples:
       --simulate hdd --virtual-time --output hdd.sweep -- --seed 7
       another parameter of the program; options of `workload run` after --
 
-Each point is a run in the directory NAME.sweep. Start the same command again after an interrupt: finished points are kept,
-and more values add points. Other settings need another directory.
+Each point is a run in the directory NAME.sweep. After an interrupt, start the same command again: finished points
+are kept, and more values add points. Other settings need another directory.
 
 DESTROYS DATA on the targets if the program writes.
 

@@ -151,8 +151,8 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
         yield Tile("Response time p99", units.span(values.percentile(0.99) / 1e9), more)
         total = values.total / 1e9
         yield Tile("Time in calls", units.span(total), _of_threads(total, side))
-    if side.keeps_times and side.issue_errors.free.count:
-        errors = side.issue_errors.free
+    if side.keeps_times and side.delays.not_held_back.count:
+        errors = side.delays.not_held_back
         yield Tile(
             "Delay p50",
             units.span(errors.percentile(0.5) / 1e9),
@@ -187,7 +187,7 @@ def _beside(study: CallStudy) -> Table:
     add("mismatches", [f"{side.extent.mismatches:,}" if side.is_run else "–" for side in study.sides])
     for share in (0.5, 0.99):
         texts = [
-            units.span(side.issue_errors.free.percentile(share) / 1e9) if side.keeps_times else "–"
+            units.span(side.delays.not_held_back.percentile(share) / 1e9) if side.keeps_times else "–"
             for side in study.sides
         ]
         add(f"delay p{share * 100:g}", texts)
@@ -319,4 +319,4 @@ def _facts(study: CallStudy) -> Iterator[tuple[str, str]]:
         yield from machine_facts(file.run.machine)
         if options := replay_options(file.run.options):
             yield "Options", options
-        yield from (("Notice", notice) for notice in file.footer.notices[:5])
+        yield from (("Warning", warning) for warning in file.footer.warnings[:5])

@@ -79,7 +79,7 @@ SECTIONS = {
     ),
     "delay": (
         "Delay",
-        "How late requests were issued. Delay is issue time minus scheduled time; papers call it issue error. A "
+        "How late requests were issued. Delay is issue time minus scheduled time; papers call it delay. A "
         "request is held back while the queue depth is full or a request that it overlaps is in flight: the device "
         "causes that delay, not the replayer.",
     ),

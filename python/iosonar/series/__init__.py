@@ -1,1 +1,1 @@
-"""Series of runs in a directory: one run for each point of a plan. Finished points are kept; missing ones can follow."""
+"""Series of runs in a directory: one run for each point of a plan. Finished points are kept."""

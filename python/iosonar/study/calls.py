@@ -13,7 +13,7 @@ from iosonar.quantities.calls.access import Access, access_patterns, largest_acc
 from iosonar.quantities.calls.attribution import FileRequests, requests_of_files
 from iosonar.quantities.calls.by_file import AllFiles, all_files
 from iosonar.quantities.calls.call_load import CallLoad, call_load, window_for
-from iosonar.quantities.calls.fidelity import IssueErrors, issue_errors
+from iosonar.quantities.calls.fidelity import Delays, delays
 from iosonar.quantities.calls.series import with_series
 from iosonar.quantities.calls.shares import Share, mix, shares_of_threads
 from iosonar.quantities.distribution import Distribution, distributions, pooled
@@ -193,9 +193,9 @@ class CallSide(Once):
         return self.is_run and (self.calls.file.option("timing") or "exact") != "asap"
 
     @cached_property
-    def issue_errors(self) -> IssueErrors:
-        """The issue errors of a run."""
-        return issue_errors(self.table)
+    def delays(self) -> Delays:
+        """The delays of a run."""
+        return delays(self.table)
 
     def load(self, window_s: float) -> CallLoad:
         """Calls per second in windows."""

@@ -123,7 +123,7 @@ def _of_calls(side: CallSide) -> Summary:
         bytes_moved=moved,
         bytes_per_s=_per(moved, side.seconds),
         latency=Times.of(side.pooled_response),
-        delay=Times.of(side.issue_errors.free) if side.keeps_times else None,
+        delay=Times.of(side.delays.not_held_back) if side.keeps_times else None,
     )
 
 

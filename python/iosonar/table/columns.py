@@ -235,14 +235,14 @@ def unique_names(names: Sequence[str], taken: Sequence[str] = (ROW_NUMBER,)) -> 
         name = next(
             each
             for each in _variants(names[place])
-            if each.lower() not in used and _is_free(each, names[place], counts)
+            if each.lower() not in used and _is_unused(each, names[place], counts)
         )
         used.add(name.lower())
         result[place] = name
     return [name for name in result if name is not None]
 
 
-def _is_free(name: str, original: str, counts: Counter[str]) -> bool:
+def _is_unused(name: str, original: str, counts: Counter[str]) -> bool:
     # Another column may have this name.
     return name == original or not counts[name.lower()]
 

@@ -51,6 +51,6 @@ def convert(source: Path, target: Path) -> None:
         unregister()
     if process.returncode != 0:
         messages = errors.decode(errors="replace").strip().splitlines()
-        # The reason is the last line; notices about the file may precede it.
+        # The reason is the last line; warnings about the file may precede it.
         reason = plain(messages[-1].removeprefix("iosonar: ").removeprefix("error: ")) if messages else ""
         raise UserError(reason or f"{shown(source)}: `iosonar convert` failed with exit code {process.returncode}")

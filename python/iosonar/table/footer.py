@@ -280,7 +280,7 @@ class Footer:
     complete: bool = True
     epoch_unix_ns: Time | None = None
     clocks: Clocks | None = None
-    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     run: RunInfo = field(default_factory=RunInfo)
 
 

@@ -75,7 +75,9 @@ def is_input(path: Path) -> bool:
 def with_given_names(text: str) -> str:
     """Replaces descriptor paths in a message by the paths that the user named."""
     return re.sub(
-        rf"(?:file://)?{_DIRECTORY}/\d+", lambda found: _USER_PATHS.get(found[0].removeprefix("file://"), found[0]), text
+        rf"(?:file://)?{_DIRECTORY}/\d+",
+        lambda found: _USER_PATHS.get(found[0].removeprefix("file://"), found[0]),
+        text,
     )
 
 

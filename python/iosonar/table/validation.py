@@ -162,7 +162,7 @@ def _with_unique_names(opened: Path, given: Path, directory: Path, stack: ExitSt
 
 
 def _with_skipped_rows(file: SourceFile) -> SourceFile:
-    skipped = [notice for notice in file.footer.notices if notice.startswith("row ")]
+    skipped = [warning for warning in file.footer.warnings if warning.startswith("row ")]
     total = file.footer.counts.bad_lines
     messages = skipped[:MAX_LISTED_ROWS]
     if total > MAX_LISTED_ROWS:

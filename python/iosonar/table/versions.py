@@ -93,6 +93,7 @@ def with_new_names(table: ir.Table, kind: Kind, version: int) -> ir.Table:
 
 def rename_footer(footer: dict[str, Any], version: int) -> None:
     """Renames the keys of a footer of that version; ignores values of unexpected types."""
+    _rename(footer, {"notices": "warnings"})
     if version < 2:
         _rename_version_1(footer)
     if version < 3:

@@ -50,8 +50,8 @@ pub struct Metadata {
     /// False if the file, or the file it was made from, was cut short.
     pub complete: bool,
     /// Messages for users, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
+    #[serde(default, alias = "notices", skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// For a run: options, machine, root and closing statistics (`docs/schema.md` lists the keys).
     #[serde(default, skip_serializing_if = "Option::is_none", with = "iosonar_trace::run_info::object")]
     pub run: Option<Box<CallsRun>>,

@@ -8,7 +8,7 @@ use super::resolved::Skip;
 
 named_enum! {
     /// What kept a call from being issued at its time.
-    HeldBy {
+    DelayReason {
         /// Nothing.
         None = 0 "none",
         /// A call that must precede it had not ended.
@@ -24,7 +24,7 @@ named_enum! {
     }
 }
 
-impl HeldBy {
+impl DelayReason {
     /// Whether a delay is the replayer's own.
     pub fn is_replayer(self) -> bool {
         matches!(self, Self::None | Self::Input | Self::Replayer)
@@ -128,7 +128,7 @@ pub struct CallResult {
     /// The gap in the trace between the end of its latest predecessor and its begin, for the compute time error ratio.
     pub gap: Option<Nanos>,
     /// What kept it from being issued at its time.
-    pub held_by: HeldBy,
+    pub delay_reason: DelayReason,
     /// What it returned; -1 if it failed.
     pub result: Option<i64>,
     /// Why it failed, else 0.

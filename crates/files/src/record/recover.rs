@@ -60,7 +60,7 @@ pub fn recover(table: &Path, output: &Path) -> Result<Option<u64>> {
     }
     metadata.complete = false;
     metadata
-        .notice("the recorder was killed: calls that were in progress, and calls of its last seconds, may be missing");
+        .warning("the recorder was killed: calls that were in progress, and calls of its last seconds, may be missing");
     writer.finish(&metadata)?;
     for path in [table, &held_path] {
         fs::remove_file(path).map_err(|e| Error::io(path, e))?;

@@ -26,7 +26,7 @@ pub struct Descriptors {
 }
 
 /// What a thread needs to issue calls.
-pub struct Hands<'a> {
+pub struct Executor<'a> {
     /// The root, which the thread has entered.
     pub root: &'a Root,
     pub clock: IssueClock<'a>,
@@ -44,7 +44,7 @@ pub struct Hands<'a> {
     pub devices: Option<&'a Devices>,
 }
 
-impl Hands<'_> {
+impl Executor<'_> {
     /// Issues a call.
     pub fn execute(&mut self, action: &Action, to: Descriptors) -> Issued {
         use CallKind as K;

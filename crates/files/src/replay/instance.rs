@@ -15,13 +15,13 @@ use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::devices::Devices;
-use super::engine::core::{Core, Rules, Ways};
+use super::engine::core::{Core, Queues, Rules};
 use super::engine::descriptors::DescriptorTable;
-use super::engine::lead::{Crew, CrewOptions};
+use super::engine::lead::{WorkerOptions, Workers};
 use super::engine::stalls::Heartbeat;
 use super::error::{Error, Result};
-use super::feed::{Feeder, Source};
-use super::planned::{Done, Planned};
+use super::prepared_call::{Done, PreparedCall};
+use super::preparer::{Preparer, Source};
 use super::root::Root;
 use super::share::Share;
 use super::threads::spawn;
@@ -51,14 +51,14 @@ pub struct InstanceOptions {
 
 /// An instance whose calls are being read ahead.
 pub struct Reading {
-    input: Consumer<Box<Planned>>,
+    input: Consumer<Box<PreparedCall>>,
     buffers: Producer<Buffer>,
-    recorded: Producer<Box<Planned>>,
+    recorded: Producer<Box<PreparedCall>>,
     arena: Arc<Arena>,
     floor: Arc<AtomicU64>,
     is_full: Arc<AtomicBool>,
     first: u64,
-    feeder: JoinHandle<Result<Written>>,
+    preparer: JoinHandle<Result<Written>>,
 }
 
 impl Reading {
@@ -76,7 +76,7 @@ impl Reading {
         let (recorded, spare) = RingBuffer::new(queue);
         let floor = Arc::new(AtomicU64::new(first));
         let is_full = Arc::new(AtomicBool::new(false));
-        let feeder = Feeder {
+        let preparer = Preparer {
             source,
             to,
             returned,
@@ -91,14 +91,14 @@ impl Reading {
             floor: Arc::clone(&floor),
             is_full: Arc::clone(&is_full),
         };
-        let feeder = spawn("plan", move || feeder.run())?;
-        Ok(Self { input, buffers, recorded, arena, floor, is_full, first, feeder })
+        let preparer = spawn("plan", move || preparer.run())?;
+        Ok(Self { input, buffers, recorded, arena, floor, is_full, first, preparer })
     }
 
     /// Whether enough has been read to begin, or all.
     pub fn is_ready(&self) -> bool {
         self.input.slots() >= self.input.buffer().capacity() / 2
-            || self.feeder.is_finished()
+            || self.preparer.is_finished()
             || self.is_full.load(Ordering::Relaxed)
     }
 }
@@ -107,14 +107,14 @@ impl Reading {
 pub struct Results {
     pub done: Consumer<Done>,
     /// Takes them back, for other calls.
-    pub recorded: Producer<Box<Planned>>,
+    pub recorded: Producer<Box<PreparedCall>>,
 }
 
 /// An instance that runs.
 pub struct Instance {
-    crew: Arc<Crew>,
+    pool: Arc<Workers>,
     workers: Vec<JoinHandle<()>>,
-    feeder: JoinHandle<Result<Written>>,
+    preparer: JoinHandle<Result<Written>>,
 }
 
 impl Instance {
@@ -131,11 +131,11 @@ impl Instance {
         options: &InstanceOptions,
     ) -> Result<(Self, Results)> {
         let InstanceOptions { rules, wait, ref devices, no_cache, ref stop, .. } = *options;
-        let Reading { input, buffers, recorded, arena, floor, is_full: _, first, feeder } = reading;
+        let Reading { input, buffers, recorded, arena, floor, is_full: _, first, preparer } = reading;
         let (output, done) = RingBuffer::new(options.share.queue);
-        let ways = Ways { input, output, buffers, floor };
-        let core = Core::new(rules, first, descriptors, ways);
-        let crew_options = CrewOptions {
+        let queues = Queues { input, output, buffers, floor };
+        let core = Core::new(rules, first, descriptors, queues);
+        let worker_options = WorkerOptions {
             stop: Arc::clone(stop),
             clock,
             root: root.clone(),
@@ -149,24 +149,24 @@ impl Instance {
             progress: Arc::clone(&options.progress),
             number,
         };
-        let crew = Arc::new(Crew::new(core, crew_options));
+        let pool = Arc::new(Workers::new(core, worker_options));
         let workers = (0..rules.workers as u32)
             .map(|me| {
-                let crew = Arc::clone(&crew);
-                spawn("calls", move || crew.work(me))
+                let pool = Arc::clone(&pool);
+                spawn("calls", move || pool.work(me))
             })
             .collect::<Result<_>>()?;
-        Ok((Self { crew, workers, feeder }, Results { done, recorded }))
+        Ok((Self { pool, workers, preparer }, Results { done, recorded }))
     }
 
     /// Whether all calls have completed, or the replay was stopped.
     pub fn has_ended(&self) -> bool {
-        self.crew.has_ended()
+        self.pool.has_ended()
     }
 
     /// Ends an aborted instance whose threads wait for the kernel. Returns whether it has ended.
     pub fn try_end(&self) -> bool {
-        self.crew.try_end()
+        self.pool.try_end()
     }
 
     /// Waits for the threads, unless the replay was aborted: then they may never return.
@@ -177,16 +177,16 @@ impl Instance {
         if !stop.is_abort() {
             self.workers.into_iter().for_each(|worker| worker.join().expect("a worker does not panic"));
         }
-        if let Some(source) = self.crew.take_error() {
+        if let Some(source) = self.pool.take_error() {
             return Err(Error::system("cannot enter the root", source));
         }
-        let lacks_descriptors = self.crew.lacks_descriptors();
-        let (max_in_flight, idle) = (self.crew.max_in_flight(), self.crew.idle_time());
+        let lacks_descriptors = self.pool.lacks_descriptors();
+        let (max_in_flight, idle) = (self.pool.max_in_flight(), self.pool.idle_time());
         // Its queue has no reader any more.
-        drop(self.crew);
-        let written = match (stop.is_abort(), self.feeder) {
-            (true, feeder) if !feeder.is_finished() => Written::default(),
-            (_, feeder) => feeder.join().expect("the plan does not panic")?,
+        drop(self.pool);
+        let written = match (stop.is_abort(), self.preparer) {
+            (true, preparer) if !preparer.is_finished() => Written::default(),
+            (_, preparer) => preparer.join().expect("the plan does not panic")?,
         };
         Ok(Finished { written, max_in_flight, idle, lacks_descriptors })
     }

@@ -26,7 +26,7 @@ pub struct Prescan {
     /// Descriptions that were open when the window began.
     pub open: Vec<OpenDescription>,
     /// Sentences about what could not be followed.
-    pub notices: Vec<String>,
+    pub warnings: Vec<String>,
     /// Calls by kind of blind spot: executed by io_uring, and mappings of files.
     pub uring: u64,
     /// See `uring`.
@@ -96,7 +96,7 @@ pub fn scan(trace: &mut Trace, window: Window, stop: &Stop) -> Result<Prescan> {
     found.open.sort_by_key(|open| open.id);
     found.open.dedup_by_key(|open| open.id);
     // Of the calls before the window, changes that are not replayed do not matter.
-    found.notices = Counts { lost: found.lost.clone(), ..trace.state().counts() }.notices();
+    found.warnings = Counts { lost: found.lost.clone(), ..trace.state().counts() }.warnings();
     found.is_complete = trace.reader().metadata().complete;
     Ok(found)
 }

@@ -9,7 +9,7 @@ use super::error::{Error, Result};
 /// The share of an instance.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Planned calls ahead of the engine, and finished calls behind it.
+    /// Prepared calls ahead of the engine, and finished calls behind it.
     pub queue: usize,
     /// Bytes of the data of small writes ahead: it is still in a cache shared by the processors when it is written.
     pub data: u64,

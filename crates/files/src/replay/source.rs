@@ -8,8 +8,8 @@ use iosonar_trace::{Nanos, Reader};
 
 use super::action::Action;
 use super::error::Result;
-use super::feed::Source;
-use super::planned::{Planned, Predecessor, Predecessors, Record};
+use super::prepared_call::{Predecessor, Predecessors, PreparedCall, Record};
+use super::preparer::Source;
 use crate::order::{Order, Policy};
 use crate::state::{self, State};
 use crate::{Call, CallOutcome, Family, OpenOptions, Resolved, Skip};
@@ -80,7 +80,7 @@ impl Trace {
     }
 }
 
-/// Planned calls of a trace.
+/// Prepared calls of a trace.
 pub struct TraceSource {
     /// The trace.
     pub trace: Trace,
@@ -96,7 +96,7 @@ pub struct TraceSource {
     pub workers: Option<Arc<HashMap<u32, u32>>>,
     /// Calls that were recorded. Memory that one thread takes and another one frees costs both of them time.
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
-    spare: Vec<Box<Planned>>,
+    spare: Vec<Box<PreparedCall>>,
 }
 
 impl TraceSource {
@@ -107,7 +107,7 @@ impl TraceSource {
 }
 
 impl Source for TraceSource {
-    fn next(&mut self) -> Result<Option<Box<Planned>>> {
+    fn next(&mut self) -> Result<Option<Box<PreparedCall>>> {
         loop {
             let Some(call) = self.trace.read()? else { return Ok(None) };
             let resolved = self.trace.resolve(&call);
@@ -130,7 +130,7 @@ impl Source for TraceSource {
         }
     }
 
-    fn recycle(&mut self, call: Box<Planned>) {
+    fn recycle(&mut self, call: Box<PreparedCall>) {
         self.spare.push(call);
     }
 
@@ -146,8 +146,8 @@ fn plan(
     predecessors: Predecessors,
     zero: Nanos,
     worker: Option<u32>,
-    spare: Option<Box<Planned>>,
-) -> Box<Planned> {
+    spare: Option<Box<PreparedCall>>,
+) -> Box<PreparedCall> {
     // Names are dropped here, where they are counted: two processors would fetch their counts in turns.
     let (memory, of_action) = match spare {
         Some(mut call) => {
@@ -163,7 +163,7 @@ fn plan(
         Some(_) => None,
     };
     let begin = call.begin - zero;
-    let planned = Planned {
+    let planned = PreparedCall {
         number,
         begin,
         end: begin + call.duration.unwrap_or_default(),

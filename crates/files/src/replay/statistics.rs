@@ -10,8 +10,8 @@ use iosonar_trace::{Nanos, human};
 use serde::Serialize;
 
 use super::outcome::is_other_listing;
-use crate::state::notice_of_lost;
-use crate::{CallKind, CallOutcome, CallResult, Family, HeldBy, verify};
+use crate::state::warning_of_lost;
+use crate::{CallKind, CallOutcome, CallResult, DelayReason, Family, verify};
 
 /// The most kinds of mismatches in the statistics; the table has all.
 const KINDS: usize = 100;
@@ -53,7 +53,7 @@ pub struct Statistics {
     pub delay_not_held_back_us: Option<Quantiles>,
     /// Percentage of them within 10, 25, 50 and 100 µs.
     pub within_not_held_back_pct: Option<Within>,
-    /// Issue error divided by the gap in the trace between the end of the latest predecessor and the start, in percent.
+    /// Delay divided by the gap in the trace between the end of the latest predecessor and the start, in percent.
     pub compute_time_error_pct: Option<Quantiles>,
     /// Percentage of calls whose compute time error is below 10 %.
     pub compute_time_error_below_10_pct: Option<f64>,
@@ -150,7 +150,7 @@ pub struct Counter {
     last_in_trace: Nanos,
     response: Times,
     original_response: Times,
-    issue_error: Times,
+    delay: Times,
     compute_time_error: Ratios,
     below_10_pct: u64,
     held: BTreeMap<&'static str, u64>,
@@ -177,7 +177,7 @@ impl Counter {
             last_in_trace: Nanos::ZERO,
             response: Times::new(),
             original_response: Times::new(),
-            issue_error: Times::new(),
+            delay: Times::new(),
             compute_time_error: Ratios::default(),
             below_10_pct: 0,
             held: BTreeMap::new(),
@@ -258,28 +258,28 @@ impl Counter {
 
     fn add_times(&mut self, row: &CallResult, issued: Nanos) {
         let error = issued - row.scheduled;
-        let cause = match row.held_by {
+        let cause = match row.delay_reason {
             _ if self.is_perturbed => Some(Cause::Perturbed),
-            HeldBy::None | HeldBy::Replayer => None,
-            HeldBy::Input => Some(Cause::Input),
-            HeldBy::Predecessor | HeldBy::Thread => Some(Cause::Order),
-            HeldBy::Pool => Some(Cause::Depth),
+            DelayReason::None | DelayReason::Replayer => None,
+            DelayReason::Input => Some(Cause::Input),
+            DelayReason::Predecessor | DelayReason::Thread => Some(Cause::Order),
+            DelayReason::Pool => Some(Cause::Depth),
         };
-        if row.held_by.is_replayer() {
-            self.issue_error.add(error);
+        if row.delay_reason.is_replayer() {
+            self.delay.add(error);
             if let Some(gap) = row.gap.filter(|gap| *gap > Nanos::ZERO) {
                 let ratio = error.0 as f64 / gap.0 as f64;
                 self.compute_time_error.add(ratio);
                 self.below_10_pct += u64::from(ratio < 0.1);
             }
         }
-        if row.held_by != HeldBy::None {
-            *self.held.entry(row.held_by.name()).or_default() += 1;
+        if row.delay_reason != DelayReason::None {
+            *self.held.entry(row.delay_reason.name()).or_default() += 1;
         }
-        if let (HeldBy::Predecessor | HeldBy::Thread, Some(end)) = (row.held_by, row.predecessors_end) {
+        if let (DelayReason::Predecessor | DelayReason::Thread, Some(end)) = (row.delay_reason, row.predecessors_end) {
             self.release_to_issue.add(issued - end);
         }
-        if row.held_by == HeldBy::Replayer {
+        if row.delay_reason == DelayReason::Replayer {
             let stall = Stall { from: row.scheduled, to: issued, activity: Activity::Waiting };
             self.fidelity.add_stall(0, stall);
         }
@@ -309,8 +309,8 @@ impl Counter {
             );
             verdict.sentence.push_str(&sentence);
         }
-        if let Some(notice) = notice_of_lost(&self.lost) {
-            verdict.sentence.push_str(&format!(" But {notice}."));
+        if let Some(warning) = warning_of_lost(&self.lost) {
+            verdict.sentence.push_str(&format!(" But {warning}."));
         }
         Some(verdict)
     }
@@ -372,8 +372,8 @@ impl Counter {
             max_in_flight: engine.max_in_flight,
             latency_us: self.response.quantiles(),
             original_latency_us: self.original_response.quantiles(),
-            delay_not_held_back_us: self.issue_error.quantiles(),
-            within_not_held_back_pct: self.issue_error.within(),
+            delay_not_held_back_us: self.delay.quantiles(),
+            within_not_held_back_pct: self.delay.within(),
             compute_time_error_pct: self.compute_time_error.percents(),
             compute_time_error_below_10_pct: (gaps > 0).then(|| 100.0 * self.below_10_pct as f64 / gaps as f64),
             delay_reasons: self.held.clone(),
@@ -396,7 +396,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     /// A hundred calls in a second, each of them so much later than scheduled.
-    fn counted(keeps_times: bool, held_by: HeldBy, late_ns: i64) -> Counter {
+    fn counted(keeps_times: bool, delay_reason: DelayReason, late_ns: i64) -> Counter {
         let mut counter = Counter::new(keeps_times, false, 1);
         for call in 0..100 {
             let scheduled = Nanos(call as i64 * 10 * MS);
@@ -414,7 +414,7 @@ mod tests {
                 completed: Some(issued + Nanos(10 * MS)),
                 predecessors_end: None,
                 gap: None,
-                held_by,
+                delay_reason,
                 result: Some(0),
                 errno: 0,
                 expected_result: Some(0),
@@ -435,19 +435,19 @@ mod tests {
 
     #[test]
     fn calls_that_the_replayer_held_count_against_it() {
-        assert!(verdict(&counted(true, HeldBy::Thread, MS), 0).0);
-        let (is_faithful, sentence) = verdict(&counted(true, HeldBy::Replayer, MS), 0);
+        assert!(verdict(&counted(true, DelayReason::Thread, MS), 0).0);
+        let (is_faithful, sentence) = verdict(&counted(true, DelayReason::Replayer, MS), 0);
         assert!(!is_faithful && sentence.contains("100 of 100 late calls because the replay loop"), "{sentence}");
     }
 
     #[test]
     fn a_replay_that_lost_much_of_its_time_is_not_faithful() {
-        let on_time = counted(true, HeldBy::None, 1000);
+        let on_time = counted(true, DelayReason::None, 1000);
         assert!(verdict(&on_time, 49 * MS).0);
         let (is_faithful, sentence) = verdict(&on_time, 200 * MS);
         assert!(!is_faithful && sentence.contains("for 200 ms of 1 s (20.0 %), calls were due"), "{sentence}");
         let lost = Engine { max_in_flight: Some(1), idle: Nanos(200 * MS) };
         assert_eq!(on_time.interruption(lost), None, "the verdict says it");
-        assert!(counted(false, HeldBy::None, 1000).interruption(lost).is_some());
+        assert!(counted(false, DelayReason::None, 1000).interruption(lost).is_some());
     }
 }

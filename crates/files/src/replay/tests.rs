@@ -1,4 +1,4 @@
-//! Calls issued one at a time, in both ways of confinement, and a model of the schedule.
+//! Calls issued one at a time, in both queues of confinement, and a model of the schedule.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -13,10 +13,10 @@ use proptest::prelude::*;
 
 use super::action::Action;
 use super::engine::schedule::{Next, Pace, Schedule};
-use super::execute::{Descriptors, Hands};
+use super::execute::{Descriptors, Executor};
 use super::locks::Locks;
 use super::options::Timing;
-use super::planned::{Planned, Predecessor, Record};
+use super::prepared_call::{Predecessor, PreparedCall, Record};
 use super::root::{Confinement, Root};
 use super::scratch::{PathBuffer, Scratch};
 use super::timed::{IssueClock, Issued};
@@ -40,7 +40,7 @@ fn issue(directory: &Path, confinement: Confinement, actions: Vec<Action>) -> Ve
     let work = move || {
         root.enter().unwrap();
         let (pool, locks) = (Pool::new(4096).unwrap(), Locks::new(Arc::default()));
-        let mut hands = Hands {
+        let mut executor = Executor {
             root: &root,
             clock: IssueClock { clock: Monotonic::starting_in(Nanos::ZERO), announced: None },
             arena: pool.arena(),
@@ -51,7 +51,7 @@ fn issue(directory: &Path, confinement: Confinement, actions: Vec<Action>) -> Ve
             devices: None,
         };
         let none = Descriptors { fd: -1, fd2: -1 };
-        actions.iter().map(|action| hands.execute(action, none)).collect()
+        actions.iter().map(|action| executor.execute(action, none)).collect()
     };
     thread::spawn(work).join().unwrap()
 }
@@ -141,8 +141,8 @@ fn after_ends(numbers: &[u64]) -> Vec<Predecessor> {
     numbers.iter().map(|&number| Predecessor::completed(number)).collect()
 }
 
-fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> Box<Planned> {
-    Box::new(Planned {
+fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> Box<PreparedCall> {
+    Box::new(PreparedCall {
         number,
         begin: Nanos(begin),
         end: Nanos(end),

@@ -1,4 +1,4 @@
-//! What `state` could not follow, counted, and the notices that say so.
+//! What `state` could not follow, counted, and the warnings that say so.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub struct Counts {
 }
 
 /// A sentence about changes of files that are not replayed, by what they do.
-pub fn notice_of_lost(lost: &BTreeMap<String, u64>) -> Option<String> {
+pub fn warning_of_lost(lost: &BTreeMap<String, u64>) -> Option<String> {
     let calls = lost.values().sum::<u64>();
     let (they, change) = if calls == 1 { ("call changes", "is") } else { ("calls change", "are") };
     (calls > 0)
@@ -65,11 +65,11 @@ impl Counts {
     }
 
     /// Sentences for users.
-    pub fn notices(&self) -> Vec<String> {
-        let mut notices = Vec::new();
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
         let mut say = |count: u64, text: &str| {
             if count > 0 {
-                notices.push(human::agreed(count, text));
+                warnings.push(human::agreed(count, text));
             }
         };
         say(
@@ -101,20 +101,20 @@ impl Counts {
         say(self.contradictions, "calls contradict earlier ones; a program that was not recorded changed the files");
         say(self.fixed_files, "io_uring calls use registered files, which are unknown; they are not replayed");
         say(self.messages, "messages may have carried descriptors (SCM_RIGHTS); these are not followed");
-        notices.extend(self.lost_notice());
+        warnings.extend(self.lost_warning());
         for (kind, count) in &self.not_followed {
-            notices.push(human::agreed(*count, &format!("calls of {} are not followed", kind.name())));
+            warnings.push(human::agreed(*count, &format!("calls of {} are not followed", kind.name())));
         }
-        notices
+        warnings
     }
 
     /// A sentence about changes of files that are not replayed.
-    fn lost_notice(&self) -> Option<String> {
-        notice_of_lost(&self.lost)
+    fn lost_warning(&self) -> Option<String> {
+        warning_of_lost(&self.lost)
     }
 
     /// A sentence about mapped files; a replay has one of its own, about its window.
-    pub fn mapping_notice(&self) -> Option<String> {
+    pub fn mapping_warning(&self) -> Option<String> {
         let mappings = human::counted(self.mappings, "mapping");
         (self.mappings > 0).then(|| {
             format!(

@@ -24,7 +24,7 @@ mod walk;
 use std::sync::Arc;
 
 pub(crate) use calls::own_descriptor;
-pub use counts::{Counts, notice_of_lost};
+pub use counts::{Counts, warning_of_lost};
 pub use ignore::Ignore;
 pub use map::PathMap;
 pub use needs::{First, Need, NeedId, Needs};
@@ -159,8 +159,8 @@ impl State {
     }
 
     /// Sentences about what could not be followed so far.
-    pub fn notices(&self) -> Vec<String> {
-        self.counts().notices()
+    pub fn warnings(&self) -> Vec<String> {
+        self.counts().warnings()
     }
 
     /// What the tree must have been before the calls so far; `None` unless [`Options::with_needs`].

@@ -11,23 +11,23 @@ use iosonar_trace::{Nanos, Source};
 use super::beside::{Beside, Besides, without_colours};
 use super::clock::{Clock, Kind};
 use super::line::{self, Body, Line};
+use super::line_counts::LineCounts;
 use super::names::{Names, excerpt, kind};
-use super::notices;
-use super::oddities::Oddities;
 use super::order::Order;
 use super::parse::{Returned, parse};
 use super::pending::{Pending, Started};
 use super::processes::Processes;
 use super::split::Problem;
 use super::threads::Threads;
+use super::warnings;
 use crate::{Call, CallKind, Metadata, Recorder};
 
 /// Most calls in flight, and bytes of their arguments: more than Linux has threads. A damaged file may have more.
 const MAX_PENDING: (usize, usize) = (1 << 18, 16 << 20);
 /// Most names of other calls that are counted apart.
 const MAX_OTHER_CALLS: usize = 1000;
-/// Bad lines that have a notice of their own.
-const MAX_LINE_NOTICES: u64 = 10;
+/// Bad lines that have a warning of their own.
+const MAX_LINE_WARNINGS: u64 = 10;
 
 /// Makes calls from lines.
 pub struct Assembler {
@@ -40,7 +40,7 @@ pub struct Assembler {
     names: Names,
     /// The part of a call that precedes a message in the same line.
     held: Vec<u8>,
-    oddities: Oddities,
+    line_counts: LineCounts,
     besides: Besides,
     is_concluded: bool,
 }
@@ -58,7 +58,7 @@ impl Assembler {
             processes: Processes::default(),
             names: Names::default(),
             held: Vec::new(),
-            oddities: Oddities::default(),
+            line_counts: LineCounts::default(),
             besides: Besides::default(),
             is_concluded: false,
         }
@@ -80,15 +80,15 @@ impl Assembler {
     /// If the file has relative times.
     pub fn line(&mut self, text: &[u8], number: u64, is_cut: bool) -> Result<Option<Call>, String> {
         let plain = without_colours(text);
-        self.oddities.coloured += u64::from(matches!(plain, Cow::Owned(_)));
+        self.line_counts.coloured += u64::from(matches!(plain, Cow::Owned(_)));
         let text = &*plain;
         match self.besides.of(text) {
             Some(Beside::Frame) => {
-                self.oddities.frames += 1;
+                self.line_counts.frames += 1;
                 return Ok(None);
             }
             Some(Beside::Totals) => {
-                self.oddities.totals += 1;
+                self.line_counts.totals += 1;
                 return Ok(None);
             }
             None => {}
@@ -144,7 +144,7 @@ impl Assembler {
         match body {
             Body::Nothing | Body::Attached { .. } => return Ok(None),
             Body::Personality => {
-                self.oddities.personalities += 1;
+                self.line_counts.personalities += 1;
                 return Ok(None);
             }
             _ => {}
@@ -211,7 +211,7 @@ impl Assembler {
         if (calls > MAX_PENDING.0 || bytes > MAX_PENDING.1)
             && let Some((_, oldest)) = self.pending.oldest()
         {
-            self.oddities.given_up += 1;
+            self.line_counts.given_up += 1;
             self.give_up(oldest);
         }
     }
@@ -259,7 +259,7 @@ impl Assembler {
     /// Sets the duration of a call, and takes note of what is missing. `resumed`: when it was resumed, if it was interrupted.
     fn finish(&mut self, call: &mut Call, returned: Returned, resumed: Option<Nanos>) {
         if call.result.is_none() {
-            self.oddities.interrupted += u64::from(!matches!(call.kind, CallKind::Exit | CallKind::ExitGroup));
+            self.line_counts.interrupted += u64::from(!matches!(call.kind, CallKind::Exit | CallKind::ExitGroup));
             return;
         }
         call.duration = match (returned.duration, resumed) {
@@ -270,7 +270,7 @@ impl Assembler {
             // strace prints the line when the call returns.
             (None, Some(end)) => Some(end - call.begin),
             (None, None) => {
-                self.oddities.without_duration += 1;
+                self.line_counts.without_duration += 1;
                 Some(Nanos::ZERO)
             }
         };
@@ -278,10 +278,10 @@ impl Assembler {
             use CallKind as K;
             match call.kind {
                 K::Pipe | K::Pipe2 | K::Socketpair => {
-                    self.oddities.pairs_without_descriptors += u64::from(call.fd.is_none());
+                    self.line_counts.pairs_without_descriptors += u64::from(call.fd.is_none());
                 }
                 K::Readv | K::Writev | K::Preadv | K::Pwritev | K::Preadv2 | K::Pwritev2 => {
-                    self.oddities.vectors_without_length += u64::from(call.length.is_none());
+                    self.line_counts.vectors_without_length += u64::from(call.length.is_none());
                 }
                 _ => {}
             }
@@ -325,12 +325,12 @@ impl Assembler {
     fn bad_line(&mut self, text: &[u8], number: u64, problem: Problem, is_cut: bool) {
         if is_cut {
             self.metadata.complete = false;
-            self.metadata.notices.push(format!("the last line is incomplete: {}", excerpt(text, 60)));
+            self.metadata.warnings.push(format!("the last line is incomplete: {}", excerpt(text, 60)));
             return;
         }
         self.metadata.counts.bad_lines += 1;
-        if self.metadata.counts.bad_lines <= MAX_LINE_NOTICES {
-            self.metadata.notices.push(format!("line {number}: {problem}: {}", excerpt(text, 60)));
+        if self.metadata.counts.bad_lines <= MAX_LINE_WARNINGS {
+            self.metadata.warnings.push(format!("line {number}: {problem}: {}", excerpt(text, 60)));
         }
     }
 
@@ -340,7 +340,7 @@ impl Assembler {
         }
         if let Some(damage) = damage {
             self.metadata.complete = false;
-            self.metadata.notices.push(damage.to_owned());
+            self.metadata.warnings.push(damage.to_owned());
         }
     }
 
@@ -389,13 +389,13 @@ impl Assembler {
         call
     }
 
-    /// Adds the notices about the whole file, once.
+    /// Adds the warnings about the whole file, once.
     pub fn conclude(&mut self) {
         if std::mem::replace(&mut self.is_concluded, true) {
             return;
         }
         let times = self.clock.kind().unwrap_or(Kind::Unix);
-        notices::add(&mut self.metadata, &self.oddities, &self.names, times, &self.clock);
+        warnings::add(&mut self.metadata, &self.line_counts, &self.names, times, &self.clock);
     }
 }
 

@@ -15,8 +15,8 @@ use super::reader::{Options, Reader};
 use super::recognise::recognise;
 use crate::{Call, Metadata};
 
-/// Notices of single files that are kept.
-const MAX_NOTICES: usize = 20;
+/// Warnings of single files that are kept.
+const MAX_WARNINGS: usize = 20;
 
 /// A file whose calls come later.
 struct Waiting {
@@ -39,13 +39,13 @@ pub struct Several {
     /// The one that begins first is the last.
     waiting: Vec<Waiting>,
     active: HashMap<usize, Active>,
-    /// Begin of the next call of each active file, and which one that is.
+    /// Start of the next call of each active file, and which one that is.
     order: BinaryHeap<Reverse<(i64, usize)>>,
     files: usize,
     zero: i64,
     processes: Processes,
     metadata: Metadata,
-    notices: BTreeSet<String>,
+    warnings: BTreeSet<String>,
     is_concluded: bool,
 }
 
@@ -64,7 +64,7 @@ impl Several {
             zero: 0,
             processes: Processes::default(),
             metadata: Metadata { complete: true, ..Metadata::default() },
-            notices: BTreeSet::new(),
+            warnings: BTreeSet::new(),
             is_concluded: false,
         };
         let mut of_first = None;
@@ -133,18 +133,20 @@ impl Several {
         for (name, count) in &of.counts.other_calls {
             *self.metadata.counts.other_calls.entry(name.clone()).or_default() += count;
         }
-        self.notices.extend(of.notices.iter().map(|notice| format!("{}: {notice}", path_text(path))));
+        self.warnings.extend(of.warnings.iter().map(|warning| format!("{}: {warning}", path_text(path))));
     }
 
     fn conclude(&mut self) {
         if std::mem::replace(&mut self.is_concluded, true) {
             return;
         }
-        let all = std::mem::take(&mut self.notices);
-        let more = all.len().saturating_sub(MAX_NOTICES);
-        self.metadata.notices.extend(all.into_iter().take(MAX_NOTICES));
+        let all = std::mem::take(&mut self.warnings);
+        let more = all.len().saturating_sub(MAX_WARNINGS);
+        self.metadata.warnings.extend(all.into_iter().take(MAX_WARNINGS));
         if more > 0 {
-            self.metadata.notices.push(format!("and {} more about other files", human::counted(more as u64, "notice")));
+            self.metadata
+                .warnings
+                .push(format!("and {} more about other files", human::counted(more as u64, "warning")));
         }
     }
 }

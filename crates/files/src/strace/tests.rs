@@ -32,7 +32,7 @@ fn read(text: &str) -> (Vec<Call>, Metadata) {
 /// The only call of a text.
 fn one(line: &str) -> Call {
     let (calls, about) = read(&format!("{line}\n"));
-    assert_eq!((calls.len(), about.counts.bad_lines), (1, 0), "{line}: {:?}", about.notices);
+    assert_eq!((calls.len(), about.counts.bad_lines), (1, 0), "{line}: {:?}", about.warnings);
     calls.into_iter().next().unwrap()
 }
 

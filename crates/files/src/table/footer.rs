@@ -6,8 +6,8 @@ use iosonar_trace::{Footer, FooterError, SCHEMA_VERSION, Source, Span, parse_foo
 
 use crate::{CallCounts, Metadata};
 
-/// Most notices in a file.
-const MAX_NOTICES: usize = 1000;
+/// Most warnings in a file.
+const MAX_WARNINGS: usize = 1000;
 
 /// Keys of `run.statistics` up to version 2, and their new names.
 const STATISTICS: [(&str, &str); 5] = [
@@ -30,9 +30,9 @@ impl Metadata {
     }
 
     /// Adds a message for users, unless there are very many.
-    pub fn notice(&mut self, text: impl Into<String>) {
-        if self.notices.len() < MAX_NOTICES {
-            self.notices.push(text.into());
+    pub fn warning(&mut self, text: impl Into<String>) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(text.into());
         }
     }
 
@@ -116,12 +116,12 @@ impl Footer for Metadata {
         footer
     }
 
-    fn add_notice(&mut self, text: String) {
-        self.notice(text);
+    fn add_warning(&mut self, text: String) {
+        self.warning(text);
     }
 
     fn count_bad_row(&mut self, text: String) {
         self.counts.bad_lines += 1;
-        self.notice(text);
+        self.warning(text);
     }
 }

@@ -8,7 +8,7 @@ use super::cells::{
     duration_or_null, kind, kind_number, name_or_null, number, number_or_null, saturated, time, time_or_null,
     value_or_default,
 };
-use crate::{CallOutcome, CallResult, HeldBy, Metadata, Name};
+use crate::{CallOutcome, CallResult, DelayReason, Metadata, Name};
 
 /// A column with nulls that every file must have.
 const fn required_with_nulls(name: &'static str, cell_type: CellType) -> Column {
@@ -36,7 +36,7 @@ impl Table for CallResult {
         required_with_nulls("completed_ns", CellType::Time),
         nullable("predecessors_end_ns", CellType::Time),
         nullable("gap_ns", CellType::Time),
-        column("delay_reason", CellType::Name(|name| HeldBy::from_name(name).map(|value| value as u8)))
+        column("delay_reason", CellType::Name(|name| DelayReason::from_name(name).map(|value| value as u8)))
             .until(2, "held_by"),
         nullable("result", CellType::Int64),
         column("errno", CellType::Int32),
@@ -59,7 +59,7 @@ impl Table for CallResult {
         cells.int64_or_null(self.completed.map(|time| time.0));
         cells.int64_or_null(self.predecessors_end.map(|time| time.0));
         cells.int64_or_null(self.gap.map(|time| time.0));
-        cells.name(self.held_by.name());
+        cells.name(self.delay_reason.name());
         cells.int64_or_null(self.result);
         cells.int32(self.errno);
         cells.int64_or_null(self.expected_result);
@@ -82,7 +82,7 @@ impl Table for CallResult {
             completed: time_or_null(cells)?,
             predecessors_end: time_or_null(cells)?,
             gap: time_or_null(cells)?,
-            held_by: value_or_default(cells, HeldBy::ALL, "delay_reason is not a known name")?,
+            delay_reason: value_or_default(cells, DelayReason::ALL, "delay_reason is not a known name")?,
             result: cells.number(),
             errno: number::<u16>(cells, "errno is not an error number")?.into(),
             expected_result: cells.number(),

@@ -7,7 +7,7 @@ use iosonar_trace::{Row, Writer as _};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CallKind, CallOutcome, HeldBy, Name, OpenOptions};
+use crate::{CallKind, CallOutcome, DelayReason, Name, OpenOptions};
 
 fn calls_of(path: &Path) -> Result<(Vec<Call>, Metadata)> {
     let mut reader = crate::open(path, &OpenOptions::default())?;
@@ -42,13 +42,13 @@ prop_compose! {
     fn any_result()(
         call in any_call(), instance in 0..u32::MAX >> 1, number in 0..u64::MAX >> 1,
         times in prop::array::uniform4(prop::option::of(-i64::MAX / 4..i64::MAX / 4)), position in prop::option::of(0..u64::MAX >> 1),
-        (held_by, outcome) in (0..HeldBy::ALL.len(), 0..CallOutcome::ALL.len()),
+        (delay_reason, outcome) in (0..DelayReason::ALL.len(), 0..CallOutcome::ALL.len()),
         (expected_result, expected_errno) in (any::<Option<i64>>(), 0..4096),
     ) -> CallResult {
         let [issued, completed, predecessors_end, gap] = times.map(|time| time.map(Nanos));
         CallResult {
             call: number, instance, thread: call.thread, kind: call.kind, path: call.path, position, length: call.length,
-            scheduled: call.begin, issued, completed, predecessors_end, gap, held_by: HeldBy::ALL[held_by],
+            scheduled: call.begin, issued, completed, predecessors_end, gap, delay_reason: DelayReason::ALL[delay_reason],
             result: call.result, errno: call.errno, expected_result, expected_errno, expected_duration: call.duration,
             outcome: CallOutcome::ALL[outcome],
         }
@@ -214,7 +214,7 @@ fn a_run_of_calls_of_version_2_has_the_words_of_version_3() {
     let mut reader = open_run(&golden("v2.calls-run.parquet")).unwrap();
     let mut reasons = Vec::new();
     while let Some(row) = reader.next().unwrap() {
-        reasons.push(row.held_by.name());
+        reasons.push(row.delay_reason.name());
     }
     reasons.sort_unstable();
     assert_eq!(reasons, ["backlog", "backlog", "depth", "depth", "input", "predecessor", "thread", "thread"]);

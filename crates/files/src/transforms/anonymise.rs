@@ -18,7 +18,7 @@ pub static TRANSFORM: Transform = Transform::of_rows(
         details: "Equal names become equal, different names different ones, so that the tree keeps its structure and depth.\n\
                   `.`, `..`, and the first component of paths below /proc, /sys and /dev stay, and so do /dev/null, /dev/zero\n\
                   and other devices that each machine has. Targets of symbolic links and paths of descriptors are replaced\n\
-                  alike. The recorded command, the path and preamble of the source, notices and the wall-clock time are\n\
+                  alike. The recorded command, the path and preamble of the source, warnings and the wall-clock time are\n\
                   dropped; the file names the transforms before this one without their settings. Times, lengths, positions\n\
                   and results stay, and may identify the trace to someone who already knows them. The key can undo the\n\
                   replacement of names that someone guesses: unless it is set, it is random and not stored.",
@@ -139,7 +139,7 @@ impl Anonymised {
         metadata.epoch_unix_ns = None;
         metadata.clocks = None;
         metadata.run = None;
-        metadata.notices.clear();
+        metadata.warnings.clear();
         let text = |path: Vec<u8>| String::from_utf8_lossy(&path).into_owned();
         for process in &mut metadata.processes {
             process.process = self.number(process.process);
@@ -170,7 +170,7 @@ impl Stage for Anonymised {
 
     fn finish(&mut self, metadata: &mut Metadata) {
         // They may quote lines of the source.
-        metadata.notices.clear();
+        metadata.warnings.clear();
     }
 }
 

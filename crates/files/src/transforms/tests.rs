@@ -92,7 +92,7 @@ fn anonymised_names_keep_equality_depth_and_structure() {
             umask: None,
             descriptors: Vec::new(),
         }],
-        notices: vec!["line 3: /home/alice".into()],
+        warnings: vec!["line 3: /home/alice".into()],
         ..Metadata::new("calls", "strace")
     };
     let (found, footer) = edited(&calls, metadata, "select to=1h | anonymise extension=keep key=secret");
@@ -107,7 +107,7 @@ fn anonymised_names_keep_equality_depth_and_structure() {
     assert_eq!(footer.processes[0].cwd, prefix);
     assert_eq!((footer.processes[0].threads[0], found[0].process), (found[0].thread, found[0].thread));
     assert!(found[0].thread != found[2].thread && found[0].thread != 7);
-    assert!(footer.command.is_empty() && footer.notices.is_empty() && footer.epoch_unix_ns.is_none());
+    assert!(footer.command.is_empty() && footer.warnings.is_empty() && footer.epoch_unix_ns.is_none());
     assert_eq!(footer.source.preamble, "Edited by iosonar: select | anonymise extension=keep key=…");
     // The same key gives the same names.
     let (again, _) = edited(&calls, Metadata::default(), "anonymise extension=keep key=secret");

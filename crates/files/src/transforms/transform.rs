@@ -57,7 +57,7 @@ impl Staged {
         let found = self.calls.metadata();
         self.metadata.counts.clone_from(&found.counts);
         self.metadata.complete = found.complete;
-        self.metadata.notices.clone_from(&found.notices);
+        self.metadata.warnings.clone_from(&found.warnings);
         self.stage.finish(&mut self.metadata);
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  directories ─▶ capture ─▶ Tree ⇄ NAME.tree.parquet
 //!                              │
-//!  trace ─▶ survey ─▶ Needs ───┴▶ plan ─▶ check
+//!  trace ─▶ prescan ─▶ Needs ───┴▶ plan ─▶ check
 //!                                     └──▶ prepare
 //! ```
 
@@ -16,7 +16,7 @@ mod outcome;
 mod place;
 mod plan;
 mod prepare;
-mod survey;
+mod prescan;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ pub use outcome::{Done, Error as PrepareError, Settings};
 pub use place::{RootPath, make_directory};
 pub use plan::{Attributes, Item, Must, Plan};
 pub use prepare::prepare;
-pub use survey::{Survey, survey};
+pub use prescan::{Prescan, prescan};
 
 /// The snapshot that belongs to a trace: `NAME.tree.parquet` beside `NAME.calls.parquet`.
 pub fn beside(trace: &Path) -> PathBuf {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::order::Order;
 use crate::order::random::{precedes, predecessors, traces};
-use crate::{CallKind, CallOutcome, HeldBy, Metadata};
+use crate::{CallKind, CallOutcome, DelayReason, Metadata};
 
 fn result(call: u64, instance: u32, times: Option<(i64, i64)>) -> CallResult {
     CallResult {
@@ -22,7 +22,7 @@ fn result(call: u64, instance: u32, times: Option<(i64, i64)>) -> CallResult {
         completed: times.map(|(_, completed)| Nanos(completed)),
         predecessors_end: None,
         gap: None,
-        held_by: HeldBy::None,
+        delay_reason: DelayReason::None,
         result: Some(0),
         errno: 0,
         expected_result: Some(0),

@@ -185,7 +185,7 @@ fn report(output: &Path, footer: &Metadata, notes: &[String]) {
         human::counted(counts.writes, "write"),
         human::counted(counts.others, "other")
     );
-    for note in footer.notices.iter().chain(notes) {
+    for note in footer.warnings.iter().chain(notes) {
         status!("  {note}");
     }
     if counts.unmatched > 0 {

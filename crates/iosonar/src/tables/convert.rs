@@ -21,7 +21,7 @@ use crate::progress::Rows;
 const BATCH_BYTES: usize = 128 << 10;
 const BATCHES: usize = 64;
 
-/// The most notices that are printed.
+/// The most warnings that are printed.
 const MAX_NOTES: usize = 100;
 
 /// Writes the rows of a file, edited if there are transforms, and reports what was written.
@@ -120,7 +120,7 @@ pub fn copy<R: Row>(
     })?;
     progress.finish();
     for doubt in metadata.doubts() {
-        metadata.add_notice(format!("doubtful: {doubt}"));
+        metadata.add_warning(format!("doubtful: {doubt}"));
     }
     accept(&metadata)?;
     let loss = writer.finish(&metadata)?;
@@ -142,12 +142,12 @@ fn read_batch<R: Row>(rows: &mut dyn Reader<R>) -> Result<Vec<R>> {
 /// Prints what was written, with notes and warnings.
 pub fn report<R: Told>(output: &Path, metadata: &R::Metadata, loss: &ConversionLoss) {
     let about = json!(metadata);
-    let notices = about["notices"].as_array().map_or(&[][..], Vec::as_slice);
-    for notice in notices.iter().take(MAX_NOTES) {
-        status!("note: {}", text(notice));
+    let warnings = about["warnings"].as_array().map_or(&[][..], Vec::as_slice);
+    for warning in warnings.iter().take(MAX_NOTES) {
+        status!("note: {}", text(warning));
     }
-    if notices.len() > MAX_NOTES {
-        status!("note: and {} more; `iosonar info --json` shows all", notices.len() - MAX_NOTES);
+    if warnings.len() > MAX_NOTES {
+        status!("note: and {} more; `iosonar info --json` shows all", warnings.len() - MAX_NOTES);
     }
     let counts = &about["counts"];
     for loss in R::LOSSES.iter().filter(|loss| !loss.warning.is_empty()) {

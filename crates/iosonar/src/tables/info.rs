@@ -11,7 +11,7 @@ use super::told::{Info, Lines, Told, number, seconds, text};
 use crate::human;
 use crate::progress::Rows;
 
-/// Notices that are printed; a damaged file may have a hundred.
+/// Warnings that are printed; a damaged file may have a hundred.
 const MAX_NOTES: usize = 8;
 
 /// Reads all rows, and says what is in the file.
@@ -31,10 +31,10 @@ pub fn of<R: Told>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
     object["file_bytes"] = json!(paths.iter().map(bytes).sum::<Option<u64>>());
     object["format"] = format;
     object["duration_s"] = seconds(&object["span"]).into();
-    let notices = object["notices"].as_array().cloned().unwrap_or_default();
+    let warnings = object["warnings"].as_array().cloned().unwrap_or_default();
     let doubts = metadata.doubts().into_iter().map(|doubt| Value::from(format!("doubtful: {doubt}")));
-    let doubts: Vec<Value> = doubts.filter(|doubt| !notices.contains(doubt)).collect();
-    object["notices"] = [notices, doubts].concat().into();
+    let doubts: Vec<Value> = doubts.filter(|doubt| !warnings.contains(doubt)).collect();
+    object["warnings"] = [warnings, doubts].concat().into();
     if let Some(object) = object.as_object_mut() {
         R::enter(summary, &metadata, object);
     }
@@ -75,12 +75,12 @@ fn for_people<R: Told>(object: &Value, described: &str) -> String {
             lines.add(loss.name, format!("{}{}", human::count(count), loss.what));
         }
     }
-    let notices = object["notices"].as_array().map_or(&[][..], Vec::as_slice);
-    for notice in notices.iter().take(MAX_NOTES) {
-        lines.add("note", text(notice));
+    let warnings = object["warnings"].as_array().map_or(&[][..], Vec::as_slice);
+    for warning in warnings.iter().take(MAX_NOTES) {
+        lines.add("note", text(warning));
     }
-    if notices.len() > MAX_NOTES {
-        lines.add("", format!("and {} more notes; --json shows all", notices.len() - MAX_NOTES));
+    if warnings.len() > MAX_NOTES {
+        lines.add("", format!("and {} more notes; --json shows all", warnings.len() - MAX_NOTES));
     }
     lines.0 + &(R::AFTER)(object)
 }

@@ -33,8 +33,8 @@ fn take_covered(
         cover.iter().flatten().for_each(|&place| places.take(place));
         cover.is_none()
     });
-    let mut is_free = places.is_free().into_iter();
-    parts.retain(|_| is_free.next().unwrap_or(true));
+    let mut is_unjoined = places.is_unjoined().into_iter();
+    parts.retain(|_| is_unjoined.next().unwrap_or(true));
     ((before.0 - wholes.len()) as u64, (before.1 - parts.len()) as u64)
 }
 
@@ -92,12 +92,12 @@ impl Places {
     }
 
     /// For each part, in the original order.
-    fn is_free(&self) -> Vec<bool> {
-        let mut is_free = vec![true; self.sorted.len()];
+    fn is_unjoined(&self) -> Vec<bool> {
+        let mut is_unjoined = vec![true; self.sorted.len()];
         for (place, &(_, index)) in self.sorted.iter().enumerate() {
-            is_free[index] = self.free[place + 1] == place + 1;
+            is_unjoined[index] = self.free[place + 1] == place + 1;
         }
-        is_free
+        is_unjoined
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct DispatchQueue {
     /// Pushed-back requests, waiting or in flight.
     pub pushed_back: usize,
     /// What holds the head other than the places.
-    held_by: Option<DelayReason>,
+    delay_reason: Option<DelayReason>,
     /// When the completion log last held the head.
     by_log_until: Nanos,
     /// The last hold of the head by something else than these, and its reason.
@@ -38,7 +38,7 @@ impl DispatchQueue {
             due: VecDeque::with_capacity(capacity),
             places: Places::new(depth),
             pushed_back: 0,
-            held_by: None,
+            delay_reason: None,
             by_log_until: Hold::NONE.until,
             last_hold: (DelayReason::None, Hold::NONE),
             last_end: Hold::NONE,
@@ -50,13 +50,13 @@ impl DispatchQueue {
     /// Something else than the places holds the head.
     #[inline]
     pub fn hold_head(&mut self, by: DelayReason) {
-        self.held_by = Some(by);
+        self.delay_reason = Some(by);
     }
 
     /// What held the head until now; it is admitted, with a place unless it is pushed back.
     #[inline]
     pub fn admit_head(&mut self, now: Nanos, is_pushed_back: bool) -> Held {
-        match self.held_by.take() {
+        match self.delay_reason.take() {
             Some(DelayReason::CompletionLog) => self.by_log_until = now,
             Some(by) => self.last_hold = (by, self.last_end),
             None => {}

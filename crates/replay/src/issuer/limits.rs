@@ -29,7 +29,7 @@ pub enum Pace {
     Closed(Think),
 }
 
-/// Limits on requests held by the loop, and on its time.
+/// Limits on the loop's requests, and on its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Maximum number of requests in flight per dispatch queue, without those that were pushed back.

@@ -15,7 +15,7 @@ use crate::verify::header;
 /// What held back a request in its queue, other than an overlap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
-    /// What an ideal replayer would have been held by as well.
+    /// What would have delayed an ideal replayer as well.
     pub by: DelayReason,
     pub hold: Hold,
     /// When the completion log last held it.

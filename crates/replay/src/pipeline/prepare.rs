@@ -64,8 +64,8 @@ pub struct PrepareStats {
     pub bad_lines: u64,
     /// Whether the load was complete, as far as it was read.
     pub load_complete: bool,
-    /// Notices of the load's reader.
-    pub notices: Vec<String>,
+    /// Warnings of the load's reader.
+    pub warnings: Vec<String>,
     /// Data written.
     pub written: Written,
 }
@@ -291,7 +291,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
         let metadata = self.schedule.metadata();
         stats.bad_lines = metadata.counts.bad_lines;
         stats.load_complete = metadata.complete && self.outcome.is_ok();
-        stats.notices.clone_from(&metadata.notices);
+        stats.warnings.clone_from(&metadata.warnings);
         stats.written = self.payload.written();
         stats.devices.clone_from(&metadata.devices);
         PrepareOutcome {

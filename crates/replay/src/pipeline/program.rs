@@ -32,7 +32,7 @@ pub struct ProgramInput {
     routes: Routes,
     /// `None` if requests have no data.
     supply: Option<Supply>,
-    /// From this time on it asks for nothing more.
+    /// From this time on it submits no more requests.
     until: Nanos,
     sequence_number: u64,
     /// A request that waits for its buffer.
@@ -108,7 +108,7 @@ impl ProgramInput {
         self.runtime.completed(ticket, record.outcome, record.bytes_done, now);
     }
 
-    /// Whether it asks for nothing more while no request is outstanding.
+    /// Whether it submits no more requests while no request is outstanding.
     pub fn is_done(&self) -> bool {
         let is_late = self.ahead.as_ref().is_some_and(Ahead::is_late) && !self.has_ended();
         self.held.is_none() && self.next_at().is_none() && !is_late

@@ -156,7 +156,7 @@ pub fn finalize(
         metadata.devices.clone_from(&prepare_stats.devices);
     }
     metadata.counts.bad_lines = prepare_stats.bad_lines;
-    metadata.notices.clone_from(&prepare_stats.notices);
+    metadata.warnings.clone_from(&prepare_stats.warnings);
     let run = metadata.run.as_mut().expect("set in `Prepared::new`");
     if let Some(data) = run.data.known_mut() {
         // Which buffers of a program were used is not known here.

@@ -7,7 +7,7 @@ use crate::text::human;
 
 use super::{Action, Event};
 
-/// Most devices that a notice names.
+/// Most devices that a warning names.
 const MAX_NAMED: usize = 4;
 
 /// For each device, the number of events of each of [`Action::CHOICES`].
@@ -34,9 +34,9 @@ impl ActionCounts {
         of.is_some_and(|of| of[taken as usize] == 0 && of.iter().any(|&count| count > 0))
     }
 
-    /// Adds a notice that names the devices without events of the action that requests are taken from, and the actions that
+    /// Adds a warning that names the devices without events of the action that requests are taken from, and the actions that
     /// they have.
-    pub fn notice_missing(&mut self, taken: Action, metadata: &mut Metadata) {
+    pub fn warning_missing(&mut self, taken: Action, metadata: &mut Metadata) {
         let counts = std::mem::take(&mut self.0);
         let missing: Vec<(usize, &[u64; 4])> = counts
             .iter()
@@ -67,7 +67,7 @@ impl ActionCounts {
         let is_everything = missing.len() == counts.iter().filter(|of| of.iter().any(|&count| count > 0)).count();
         let (taken, instead) = (taken.letter(), instead.letter());
         let what = if is_everything { "there are no events" } else { "some devices have no events" };
-        metadata.notice(format!(
+        metadata.warning(format!(
             "{what} {taken}, so the load has no requests of them: {named}; --action {instead} takes requests from the \
              events {instead}"
         ));

@@ -91,7 +91,7 @@ impl Event {
 
 /// Reads the events of a trace.
 pub trait EventSource: Send {
-    /// The next event. Adds devices, counts and notices to the metadata.
+    /// The next event. Adds devices, counts and warnings to the metadata.
     fn next(&mut self, metadata: &mut Metadata) -> Result<Option<Event>>;
 
     /// The part of the files that has been read, from 0 to 1, if it is known.

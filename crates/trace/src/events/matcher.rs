@@ -82,7 +82,7 @@ impl<S: EventSource> Matcher<S> {
                 .map(|action| format!("{} {}", human::count(count(action) as u64), action.letter()))
                 .collect();
             let why = if action.is_some() { "by --action" } else { "the most frequent" };
-            metadata.notice(format!(
+            metadata.warning(format!(
                 "requests are taken from the events {} ({why}; the first {} events have {})",
                 chosen.letter(),
                 human::count(ahead.len() as u64),
@@ -90,7 +90,7 @@ impl<S: EventSource> Matcher<S> {
             ));
             metadata.request_time = if chosen == Action::Issue { RequestTime::Issued } else { RequestTime::Queued };
         } else if has_completions {
-            metadata.notice(format!(
+            metadata.warning(format!(
                 "the first {} events are all completions, from which no requests are taken: a trace needs earlier events, \
                  such as block_rq_issue (D) or block_bio_queue (Q)",
                 human::count(ahead.len() as u64)
@@ -334,14 +334,14 @@ impl<S: EventSource> Matcher<S> {
         self.complete(event);
     }
 
-    fn add_notices(&mut self, metadata: &mut Metadata) {
+    fn add_warnings(&mut self, metadata: &mut Metadata) {
         if let Some(taken) = self.request_action {
             self.orphans.conclude(|device| self.action_counts.lacks(device, taken), metadata);
-            self.action_counts.notice_missing(taken, metadata);
+            self.action_counts.warning_missing(taken, metadata);
         }
         let refused = std::mem::take(&mut self.refused);
         if refused > 0 {
-            metadata.notice(format!(
+            metadata.warning(format!(
                 "left out, requests that were refused because they would block, and were queued again: {}",
                 human::count(refused)
             ));
@@ -394,7 +394,7 @@ impl<S: EventSource> Source for Matcher<S> {
                     self.process(&event);
                 }
                 None if self.pending.is_empty() => {
-                    self.add_notices(metadata);
+                    self.add_warnings(metadata);
                     return Ok(None);
                 }
                 None => {}

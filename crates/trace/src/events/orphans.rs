@@ -61,7 +61,7 @@ impl Orphans {
     }
 
     /// Adds the count, and what is probably missing. `is_told` are devices without events of the chosen action, which has a
-    /// notice of its own.
+    /// warning of its own.
     pub fn conclude(&mut self, is_told: impl Fn(DeviceId) -> bool, metadata: &mut Metadata) {
         let completions = std::mem::take(&mut self.completions);
         let count: u64 = completions.iter().filter(|&(&device, _)| !is_told(device)).map(|(_, count)| count).sum();
@@ -78,7 +78,7 @@ impl Orphans {
             missing(metadata)
         };
         let (what, are) = (human::counted(count, "completion"), if count == 1 { "belongs" } else { "belong" });
-        metadata.notice(format!("{what} {are} to no request of the trace: {why}"));
+        metadata.warning(format!("{what} {are} to no request of the trace: {why}"));
     }
 }
 

@@ -34,7 +34,7 @@ struct Batch {
 /// Additions to the metadata by the source, with one batch.
 struct Additions {
     devices: Vec<Device>,
-    notices: Vec<String>,
+    warnings: Vec<String>,
     counts: Counts,
     epoch_unix_ns: Option<i64>,
     complete: bool,
@@ -64,7 +64,7 @@ impl ReadAhead {
             metadata.devices.clear();
         }
         metadata.devices.extend(additions.devices);
-        additions.notices.into_iter().for_each(|notice| metadata.notice(notice));
+        additions.warnings.into_iter().for_each(|warning| metadata.warning(warning));
         metadata.counts.bad_lines += additions.counts.bad_lines;
         metadata.counts.time_jumps += additions.counts.time_jumps;
         metadata.counts.lost_events = metadata.counts.lost_events.saturating_add(additions.counts.lost_events);
@@ -108,8 +108,8 @@ impl EventSource for ReadAhead {
 fn read(mut source: impl EventSource, to: &SyncSender<Result<Batch>>) {
     let mut metadata = Metadata::new(Kind::Load, "");
     metadata.devices.clear();
-    // The metadata keeps sent notices, so that their number is limited over all batches, not in each.
-    let (mut devices_sent, mut notices_sent) = (0, 0);
+    // The metadata keeps sent warnings, so that their number is limited over all batches, not in each.
+    let (mut devices_sent, mut warnings_sent) = (0, 0);
     loop {
         let mut events = Vec::with_capacity(BATCH);
         let (mut ended, mut error) = (false, None);
@@ -125,12 +125,12 @@ fn read(mut source: impl EventSource, to: &SyncSender<Result<Batch>>) {
         }
         let additions = Additions {
             devices: metadata.devices[devices_sent..].to_vec(),
-            notices: metadata.notices[notices_sent..].to_vec(),
+            warnings: metadata.warnings[warnings_sent..].to_vec(),
             counts: std::mem::take(&mut metadata.counts),
             epoch_unix_ns: metadata.epoch_unix_ns.take(),
             complete: metadata.complete,
         };
-        (devices_sent, notices_sent) = (metadata.devices.len(), metadata.notices.len());
+        (devices_sent, warnings_sent) = (metadata.devices.len(), metadata.warnings.len());
         let batch = Batch { events, additions, progress: source.progress(), ended };
         let has_receiver = to.send(Ok(batch)).is_ok();
         if let Some(error) = error {
@@ -170,7 +170,7 @@ mod tests {
                     metadata.devices.clear();
                 }
                 metadata.devices.push(Device { name: device.to_string(), sectors: None });
-                metadata.notice(format!("device {device}"));
+                metadata.warning(format!("device {device}"));
                 metadata.counts.bad_lines += 1;
             }
             if self.next == 1500 {

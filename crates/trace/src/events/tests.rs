@@ -393,16 +393,19 @@ mod property {
 fn completions_without_a_request_are_counted_and_explained() {
     let explained = |events: &[&str]| {
         let (_, metadata) = matched(events, None);
-        let notice = metadata.notices.iter().find(|notice| notice.contains("to no request")).cloned();
-        (metadata.counts.unmatched_completions, notice.unwrap_or_default())
+        let warning = metadata.warnings.iter().find(|warning| warning.contains("to no request")).cloned();
+        (metadata.counts.unmatched_completions, warning.unwrap_or_default())
     };
     // Requests that were in flight when the trace began.
-    let (count, notice) = explained(&["C 10 R 0+8", "D 20 R 100+8", "C 90 R 100+8"]);
-    assert!(count == 1 && notice.contains("1 completion belongs") && notice.ends_with("before it began"), "{notice}");
+    let (count, warning) = explained(&["C 10 R 0+8", "D 20 R 100+8", "C 90 R 100+8"]);
+    assert!(
+        count == 1 && warning.contains("1 completion belongs") && warning.ends_with("before it began"),
+        "{warning}"
+    );
     // All through the trace: the issues of a CPU are missing.
-    let (count, notice) =
+    let (count, warning) =
         explained(&["D 20 R 100+8", "C 30 R 100+8", "C 900 R 8+8", "D 920 R 100+8", "C 930 R 100+8", "C 940 W 0+8"]);
-    assert!(count == 2 && notice.contains("probably not recorded"), "{notice}");
+    assert!(count == 2 && warning.contains("probably not recorded"), "{warning}");
 }
 
 #[test]
@@ -412,5 +415,5 @@ fn completions_of_other_levels_than_the_requests_are_no_loss() {
         ["Q 1 W 0+8", "Q 2 W 50+8", "Q 3 W 90+8", "D 5 W 7000+16", "C 90 W 7000+8", "C 91 W 7008+8", "C 95 W 0+0"];
     let completions = ["C 99 W 0+8", "C 99 W 50+8", "C 99 W 90+8"];
     let (_, metadata) = matched(&[&events[..], &completions].concat(), None);
-    assert_eq!((metadata.counts.unmatched_completions, metadata.counts.unmatched), (0, 0), "{:?}", metadata.notices);
+    assert_eq!((metadata.counts.unmatched_completions, metadata.counts.unmatched), (0, 0), "{:?}", metadata.warnings);
 }

@@ -9,7 +9,7 @@ use crate::model::metadata::Metadata;
 use crate::model::units::Nanos;
 use crate::order::reorder::Reorder;
 
-use super::{Event, EventSource, Window, notice_late};
+use super::{Event, EventSource, Window, warning_late};
 
 /// A longer jump back in time is not due to another buffer, but to another clock, as after a restart of the machine.
 const MIN_CLOCK_JUMP: Nanos = Nanos(60_000_000_000);
@@ -136,7 +136,7 @@ impl<S: EventSource> EventSource for TimeOrder<S> {
             self.hold(event);
         }
         self.report_losses(u64::MAX, metadata);
-        notice_late(std::mem::take(&mut self.late), self.window.min_size(), metadata);
+        warning_late(std::mem::take(&mut self.late), self.window.min_size(), metadata);
         Ok(None)
     }
 
@@ -210,11 +210,11 @@ mod tests {
     #[test]
     fn times_are_ordered_within_the_window() {
         assert_eq!(times(&[5, 3, 4, 9, 7], 3), [3, 4, 5, 7, 9]);
-        assert_eq!(sorted(&[5, 3, 4, 9, 7], 3).1.notices, [""; 0]);
+        assert_eq!(sorted(&[5, 3, 4, 9, 7], 3).1.warnings, [""; 0]);
         assert_eq!(times(&[], 3), [0; 0]);
         let (got, metadata) = sorted(&[5, 6, 7, 8, 1, 9], 2);
         assert_eq!(got.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [5, 6, 7, 1, 8, 9]);
-        assert!(metadata.notices[0].starts_with("1 event was more than 2 places"), "{:?}", metadata.notices);
+        assert!(metadata.warnings[0].starts_with("1 event was more than 2 places"), "{:?}", metadata.warnings);
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
             let mut metadata = metadata();
             let got =
                 std::iter::from_fn(|| source.next(&mut metadata).unwrap()).map(|event| event.at.0).collect::<Vec<_>>();
-            (got.is_sorted(), metadata.notices.len())
+            (got.is_sorted(), metadata.warnings.len())
         };
         let given: Vec<i64> = buffers(0..10).collect();
         assert_eq!(all(Window::fixed(4), &given), (false, 1));
@@ -245,7 +245,7 @@ mod tests {
         // One wrong time does not affect other events.
         assert_eq!(times(&[7, 9 * HOUR, 9, 8], 100), [7, 9 * HOUR, 8, 9]);
         assert_eq!(times(&[HOUR, 0, HOUR + 2, HOUR + 1], 100), [HOUR, 0, HOUR + 1, HOUR + 2]);
-        assert_eq!(sorted(&[HOUR, 0, HOUR + 2, HOUR + 1], 100).1.notices, [""; 0]);
+        assert_eq!(sorted(&[HOUR, 0, HOUR + 2, HOUR + 1], 100).1.warnings, [""; 0]);
     }
 
     #[test]

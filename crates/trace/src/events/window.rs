@@ -94,10 +94,10 @@ impl<T: Copy + Ord> Window<T> {
     }
 }
 
-/// Adds a notice if `late` events were more than `places` out of order.
-pub fn notice_late(late: u64, places: usize, metadata: &mut Metadata) {
+/// Adds a warning if `late` events were more than `places` out of order.
+pub fn warning_late(late: u64, places: usize, metadata: &mut Metadata) {
     if late > 0 {
-        metadata.notice(format!(
+        metadata.warning(format!(
             "{} {} more than {} places out of order; their requests may lack times",
             human::counted(late, "event"),
             if late == 1 { "was" } else { "were" },

@@ -144,17 +144,17 @@ impl LineFormat for Biosnoop {
     fn conclude(&mut self, about: &mut Metadata) {
         if self.driver_commands > 0 {
             let count = human::count(self.driver_commands);
-            about.notice(format!("driver commands left out: {count}"));
+            about.warning(format!("driver commands left out: {count}"));
         }
         if self.too_long > 0 {
-            about.notice(format!(
+            about.warning(format!(
                 "{} reads or writes are longer than 64 MiB, the limit of drivers: they are probably discards or write-zeroes, \
                  for which biosnoop of bcc has no letters (that of libbpf-tools has)",
                 human::count(self.too_long)
             ));
         }
         if self.day.lines > 0 {
-            about.notice(format!(
+            about.warning(format!(
                 "{} requests: the time of day is the time when biosnoop printed the line, several lines at once; without -t \
                  it prints the completion time",
                 human::count(self.day.lines)
@@ -255,7 +255,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
 ";
         let (rows, about) = load("biosnoop", text);
         assert_eq!(recognised_as(text), "biosnoop");
-        assert_eq!(rows.len(), 3, "{:?}", about.notices);
+        assert_eq!(rows.len(), 3, "{:?}", about.warnings);
         // The first request was issued 0.74 ms before the first completion, which is time 0 in the file.
         assert_eq!((rows[0].at.0, rows[0].op, rows[0].queued), (0, Op::Write, Some(Nanos(100_000))));
         assert_eq!((rows[1].at.0, rows[1].comm.as_str(), rows[1].sectors.0), (840_000, "my program", 16));
@@ -272,7 +272,12 @@ Possibly lost 1024 samples
 lost 12 events on CPU #0
 ";
         let (rows, about) = load("biosnoop", text);
-        assert_eq!((rows.len(), about.counts.lost_events, about.counts.bad_lines), (1, 1036, 0), "{:?}", about.notices);
+        assert_eq!(
+            (rows.len(), about.counts.lost_events, about.counts.bad_lines),
+            (1, 1036, 0),
+            "{:?}",
+            about.warnings
+        );
     }
 
     #[test]
@@ -288,7 +293,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)
         let found: Vec<_> = rows.iter().map(|row| (row.at.0, row.queued, row.latency)).collect();
         let expected =
             [(0, None, Some(Nanos(500_000))), (1_500_000, Some(Nanos(100_000)), None), (2_500_000, None, None)];
-        assert_eq!(found, expected, "{:?}", about.notices);
+        assert_eq!(found, expected, "{:?}", about.warnings);
         assert_eq!((about.counts.impossible_times, about.counts.bad_lines), (3, 1));
     }
 
@@ -306,10 +311,10 @@ TIMESTAMP    COMM           PID     DISK    T    SECTOR     BYTES   QUE(ms) LAT(
         let found: Vec<_> = rows.iter().map(|row| (row.at.0, row.op, row.queued.map(|queued| queued.0))).collect();
         let expected =
             [(0, Op::Write, Some(250_000)), (49_000_000, Op::Flush, None), (141_000_000, Op::Read, Some(1000))];
-        assert_eq!(found, expected, "{:?}", about.notices);
+        assert_eq!(found, expected, "{:?}", about.warnings);
         assert_eq!(rows[0].flags, Flags::SYNC.with(Flags::META));
         assert_eq!(about.counts.bad_lines, 0);
-        assert!(about.notices[0].starts_with("3 requests: the time of day"), "{:?}", about.notices);
+        assert!(about.warnings[0].starts_with("3 requests: the time of day"), "{:?}", about.warnings);
     }
 
     #[test]
@@ -338,7 +343,7 @@ TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)
 ";
         let (rows, about) = load("biosnoop", text);
         assert_eq!((rows.len(), about.devices.len(), about.counts.bad_lines), (1, 1, 0));
-        assert!(about.notices[0].ends_with("driver commands left out: 4"), "{:?}", about.notices);
+        assert!(about.warnings[0].ends_with("driver commands left out: 4"), "{:?}", about.warnings);
     }
 
     #[test]
@@ -352,7 +357,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)
         assert_eq!(recognised_as(text), "biosnoop");
         assert_eq!(rows.iter().map(|row| row.op).collect::<Vec<_>>(), [Op::Flush]);
         assert_eq!(about.counts.bad_lines, 0);
-        assert!(about.notices[0].ends_with("driver commands left out: 1"), "{:?}", about.notices);
+        assert!(about.warnings[0].ends_with("driver commands left out: 1"), "{:?}", about.warnings);
     }
 
     #[test]
@@ -365,7 +370,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
 ";
         let (rows, about) = load("biosnoop", text);
         assert_eq!(rows.iter().map(|row| row.op).collect::<Vec<_>>(), [Op::Read, Op::Read, Op::Discard]);
-        assert!(about.notices[0].starts_with("1 reads or writes are longer than 64 MiB"), "{:?}", about.notices);
+        assert!(about.warnings[0].starts_with("1 reads or writes are longer than 64 MiB"), "{:?}", about.warnings);
     }
 
     #[test]

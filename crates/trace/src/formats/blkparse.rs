@@ -93,7 +93,7 @@ impl LineFormat for Blkparse {
     }
 
     fn conclude(&mut self, about: &mut Metadata) {
-        self.left_out.add_notices(about);
+        self.left_out.add_warnings(about);
     }
 }
 
@@ -153,7 +153,7 @@ impl Blkparse {
         if first < self.newest {
             self.shift = self.newest - first;
             about.counts.time_jumps += 1;
-            about.notice(format!(
+            about.warning(format!(
                 "another output of blkparse follows a summary; its times are shifted by {} so that time continues",
                 self.shift
             ));

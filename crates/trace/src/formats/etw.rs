@@ -137,7 +137,7 @@ EndHeader
                DiskFlush,       2500,              System (   4),        120,   3, 0xfffffa8001,                           1000,        1, 0x060043,         900, Normal
 ";
         let (rows, about) = load("etw", trace);
-        assert_eq!((rows.len(), about.counts.bad_lines), (2, 0), "{:?}", about.notices);
+        assert_eq!((rows.len(), about.counts.bad_lines), (2, 0), "{:?}", about.warnings);
         let flush = &rows[0];
         assert_eq!((flush.at.0, flush.op, flush.sectors.0), (500_000, Op::Flush, 0));
         assert_eq!((flush.latency, flush.pid, about.devices[0].name.as_str()), (Some(Nanos(1_000_000)), Some(4), "1"));

@@ -83,7 +83,7 @@ impl LineFormat for Iolog {
 
     fn conclude(&mut self, about: &mut Metadata) {
         if self.waits > 0 {
-            about.notice(format!(
+            about.warning(format!(
                 "{} lines `wait`: read as microseconds since the previous line, as documented by fio; fio itself waits until \
                  that many milliseconds after its start; docs/formats.md has a command that converts such logs",
                 human::count(self.waits)
@@ -96,7 +96,7 @@ impl Iolog {
     fn begin_next_log(&mut self, about: &mut Metadata) {
         (self.start_us, self.now_us) = (self.newest_us, self.newest_us);
         about.counts.time_jumps += 1;
-        about.notice(format!(
+        about.warning(format!(
             "the file has another log of fio, as from a second run: its times are shifted by {} so that time continues. If \
              several jobs wrote the file at the same time, the load is wrong: give each job its own log",
             Nanos((self.start_us * 1000).cast_signed())
@@ -292,7 +292,7 @@ fio version 3 iolog
         let (rows, about) = load("fio-iolog", log);
         assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [0, 1_500_000, 2_000_000]);
         assert_eq!((rows[1].device.0, rows[2].op, about.counts.bad_lines), (1, Op::Flush, 0));
-        assert!(about.notices[0].starts_with("2 lines `wait`: read as microseconds"), "{:?}", about.notices);
+        assert!(about.warnings[0].starts_with("2 lines `wait`: read as microseconds"), "{:?}", about.warnings);
     }
 
     #[test]
@@ -314,7 +314,11 @@ fio version 3 iolog
         let (rows, about) = load("fio-iolog", log);
         assert_eq!(rows.iter().map(|row| row.at.0 / 1000).collect::<Vec<_>>(), [128, 4109, 4223, 8201]);
         assert_eq!((about.counts.time_jumps, about.counts.bad_lines), (1, 0));
-        assert!(about.notices.iter().any(|notice| notice.contains("has another log of fio")), "{:?}", about.notices);
+        assert!(
+            about.warnings.iter().any(|warning| warning.contains("has another log of fio")),
+            "{:?}",
+            about.warnings
+        );
     }
 
     #[test]

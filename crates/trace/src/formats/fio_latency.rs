@@ -89,20 +89,20 @@ impl LineFormat for LatencyLog {
 
     fn conclude(&mut self, about: &mut Metadata) {
         if self.rows > 0 {
-            about.notice(
+            about.warning(
                 "a log of fio does not say which latency it has (slat, clat, lat); a bandwidth or IOPS log looks the same, and \
                  the latencies read from it are wrong",
             );
         }
         if self.computed_starts > 0 {
-            about.notice(format!(
+            about.warning(format!(
                 "{} requests: the issue time is the completion time, in milliseconds, minus the latency; only the clat log \
                  with log_issue_time=1 has exact issue times",
                 human::count(self.computed_starts)
             ));
         }
         if self.last == LastColumn::Offset {
-            about.notice(
+            about.warning(
                 "five columns, as in logs of fio up to 3.17: latencies are read as nanoseconds; if the log is from fio before \
                  3.0, they are microseconds, and the real latencies a thousand times longer",
             );
@@ -196,7 +196,7 @@ mod tests {
     fn issue_times_are_exact() {
         let (rows, about) = load("fio-latency", b"6, 22323, 2, 4096, 0, 0x4001, 5977111\n");
         assert_eq!((rows[0].at.0, rows[0].op), (5_977_111, Op::Discard));
-        assert!(about.notices.len() == 1 && about.notices[0].contains("bandwidth"), "{:?}", about.notices);
+        assert!(about.warnings.len() == 1 && about.warnings[0].contains("bandwidth"), "{:?}", about.warnings);
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         // As in a lat log.
         let (rows, about) = load("fio-latency", b"6, 22323, 0, 4096, 0, 0, 0\n9, 40000, 1, 4096, 0, 0, 0\n");
         assert_eq!(rows.iter().map(|row| row.at.0).collect::<Vec<_>>(), [5_977_677, 8_960_000]);
-        assert!(about.notices.iter().any(|notice| notice.contains("only the clat log")), "{:?}", about.notices);
+        assert!(about.warnings.iter().any(|warning| warning.contains("only the clat log")), "{:?}", about.warnings);
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         for log in [&b"0, 54339, 0, 12288, 0\n1, 54339, 1, 4096, 16388\n"[..], b"0, 54339, 0, 12288\n"] {
             assert_eq!(recognised_as(log), "fio-latency");
             let (rows, about) = load("fio-latency", log);
-            assert!(rows.is_empty() && about.notices[0].contains("log_offset=1"));
+            assert!(rows.is_empty() && about.warnings[0].contains("log_offset=1"));
         }
     }
 
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(recognised_as(log), "fio-latency");
         let (rows, about) = load("fio-latency", log);
         assert_eq!((rows[2].at.0, rows[2].sector.0, rows[2].sectors.0), (5_977_677, 442_064, 88));
-        assert!(about.notices.iter().any(|notice| notice.contains("before 3.0")), "{:?}", about.notices);
+        assert!(about.warnings.iter().any(|warning| warning.contains("before 3.0")), "{:?}", about.warnings);
         let (rows, about) = load("fio-latency", &[&log.repeat(1000)[..], b"6, 22323, 0, 4096, 8192, 0\n"].concat());
         assert_eq!((rows.len(), about.counts.bad_lines), (3000, 1));
     }

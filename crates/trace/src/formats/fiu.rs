@@ -94,7 +94,7 @@ mod tests {
             ("1 1 x 8 -8 W 6 0 00ff", "the size is not a whole number"),
         ] {
             let (_, about) = load("fiu", format!("{line}\n").as_bytes());
-            assert!(about.notices[0].contains(reason), "{line}: {:?}", about.notices);
+            assert!(about.warnings[0].contains(reason), "{line}: {:?}", about.warnings);
         }
     }
 }

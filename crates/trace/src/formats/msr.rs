@@ -57,6 +57,6 @@ oops
         assert_eq!(about.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["hm.1", "hm.0"]);
         assert_eq!(about.epoch_unix_ns, Some(1_172_163_600_306_162_900));
         assert_eq!(about.counts.bad_lines, 1);
-        assert!(about.notices.iter().any(|n| n.contains("not aligned")));
+        assert!(about.warnings.iter().any(|n| n.contains("not aligned")));
     }
 }

@@ -52,7 +52,7 @@ Timestamp,Response,IOType,LUN,Offset,Size
         assert_eq!(recognised_as(&trace[..64 << 10]), "systor17");
         let (rows, about) = load("systor17", &trace);
         assert_eq!((rows.len(), about.counts.bad_lines, about.devices.len()), (2, 2, 2));
-        assert!(about.notices.iter().any(|notice| notice.ends_with("operation were not recorded: 3,000")));
+        assert!(about.warnings.iter().any(|warning| warning.ends_with("operation were not recorded: 3,000")));
     }
 
     #[test]

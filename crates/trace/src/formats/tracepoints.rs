@@ -114,7 +114,7 @@ impl LineFormat for Tracepoints {
     }
 
     fn conclude(&mut self, about: &mut Metadata) {
-        self.left_out.add_notices(about);
+        self.left_out.add_warnings(about);
         self.losses.conclude(about);
     }
 }

@@ -114,7 +114,7 @@ impl Source for Vscsi {
                 0 => break,
                 n if n < record.len() => {
                     about.complete = false;
-                    about.notice("the last record is incomplete: the file was cut short there");
+                    about.warning("the last record is incomplete: the file was cut short there");
                     break;
                 }
                 _ => {}
@@ -136,13 +136,13 @@ impl Source for Vscsi {
                 Some(request) => return Ok(Some(request)),
                 None => {
                     about.counts.bad_lines += 1;
-                    about.notice_of_line(format!("record {number} left out: its time or position is too large"));
+                    about.warning_of_line(format!("record {number} left out: its time or position is too large"));
                 }
             }
         }
         if self.other_commands > 0 {
             let count = std::mem::take(&mut self.other_commands);
-            about.notice(format!("{} left out that neither read nor write", human::counted(count, "SCSI command")));
+            about.warning(format!("{} left out that neither read nor write", human::counted(count, "SCSI command")));
         }
         note_damage(&self.input, about);
         Ok(None)
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(recognised_as(&trace.concat()), "vscsi");
         assert_eq!((rows.len(), rows[0].at.0, rows[0].op, rows[0].sector.0), (2, 0, Op::Read, 64));
         assert_eq!((rows[1].at.0, rows[1].sectors.0, rows[1].latency), (500_000, 16, None));
-        assert!(about.notices[0].contains("1 SCSI command"), "{:?}", about.notices);
+        assert!(about.warnings[0].contains("1 SCSI command"), "{:?}", about.warnings);
     }
 
     #[test]

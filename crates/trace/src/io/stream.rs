@@ -69,7 +69,7 @@ pub trait Writer<R: Row>: Send {
         self.write(&row)
     }
 
-    /// Tells what was learned since the file was created: more devices, more processes. Formats that name them in their
+    /// Adds what was learned since the file was created: more devices, more processes. Formats that name them in their
     /// rows need them before the first row on them; formats that list them in a footer take them from [`Writer::finish`].
     fn learn(&mut self, _known: &R::Metadata) {}
 

@@ -12,10 +12,10 @@ pub const SCHEMA_VERSION: u32 = 3;
 /// The key in the Parquet footer.
 pub const FOOTER_KEY: &str = "iosonar";
 
-/// Most notices in a file. A merged load has those of all its sources.
-const MAX_NOTICES: usize = 1000;
-/// Most notices about single lines.
-const MAX_LINE_NOTICES: usize = 100;
+/// Most warnings in a file. A merged load has those of all its sources.
+const MAX_WARNINGS: usize = 1000;
+/// Most warnings about single lines.
+const MAX_LINE_WARNINGS: usize = 100;
 
 /// The metadata of a load or a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,8 +44,8 @@ pub struct Metadata {
     /// False if the file, or the file it was made from, was cut short.
     pub complete: bool,
     /// Messages for users, oldest first, at most 1000.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
+    #[serde(default, alias = "notices", skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// For a run: options, machine, target and closing statistics (`docs/schema.md` lists the keys).
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::model::run_info::object")]
     pub run: Option<Box<RunInfo>>,
@@ -172,7 +172,7 @@ impl Metadata {
             counts: Counts::default(),
             span: Span::default(),
             complete: true,
-            notices: Vec::new(),
+            warnings: Vec::new(),
             run: None,
         }
     }
@@ -209,17 +209,17 @@ impl Metadata {
     }
 
     /// Adds a message for users about the whole file.
-    pub fn notice(&mut self, text: impl Into<String>) {
-        if self.notices.len() < MAX_NOTICES {
-            self.notices.push(text.into());
+    pub fn warning(&mut self, text: impl Into<String>) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(text.into());
         }
     }
 
     /// Adds a message about one bad line or record. Drops it if there are 100 messages already: the counts include all
     /// bad lines, and room remains for messages about the whole file.
-    pub fn notice_of_line(&mut self, text: impl Into<String>) {
-        if self.notices.len() < MAX_LINE_NOTICES {
-            self.notices.push(text.into());
+    pub fn warning_of_line(&mut self, text: impl Into<String>) {
+        if self.warnings.len() < MAX_LINE_WARNINGS {
+            self.warnings.push(text.into());
         }
     }
 }

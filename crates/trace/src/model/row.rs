@@ -82,7 +82,7 @@ pub trait Footer: Clone + Serialize + Send + 'static {
     }
 
     /// Adds a message for users about the whole file.
-    fn add_notice(&mut self, text: String);
+    fn add_warning(&mut self, text: String);
 
     /// Counts a row that was left out, with a message for users.
     fn count_bad_row(&mut self, text: String);
@@ -93,7 +93,7 @@ impl Metadata {
     pub(crate) fn follow_except_devices(&mut self, known: &Self) {
         self.counts.clone_from(&known.counts);
         (self.span, self.complete) = (known.span, known.complete);
-        self.notices.extend_from_slice(&known.notices[self.notices.len()..]);
+        self.warnings.extend_from_slice(&known.warnings[self.warnings.len()..]);
     }
 }
 
@@ -166,12 +166,12 @@ impl Footer for Metadata {
         super::sanity::plausibility_warnings(self)
     }
 
-    fn add_notice(&mut self, text: String) {
-        self.notice(text);
+    fn add_warning(&mut self, text: String) {
+        self.warning(text);
     }
 
     fn count_bad_row(&mut self, text: String) {
         self.counts.bad_lines += 1;
-        self.notice_of_line(text);
+        self.warning_of_line(text);
     }
 }

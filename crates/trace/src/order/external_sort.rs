@@ -238,13 +238,15 @@ impl SortedLoad {
         } else {
             "their scheduled times"
         };
-        metadata.notice(format!("this load was made from a run: its requests at {times}"));
+        metadata.warning(format!("this load was made from a run: its requests at {times}"));
         if let Some(fake) = run.and_then(|run| run.fake.text()) {
-            metadata.notice(format!("the latencies are those of the run: {fake}"));
+            metadata.warning(format!("the latencies are those of the run: {fake}"));
         }
         if widened > 0 {
-            metadata
-                .notice(format!("{} requests remain widened to the blocks of the run's target", human::count(widened)));
+            metadata.warning(format!(
+                "{} requests remain widened to the blocks of the run's target",
+                human::count(widened)
+            ));
         }
         Self::new(sorter, metadata)
     }
@@ -324,15 +326,15 @@ mod tests {
             places.push((request.sector.0, request.sectors.0));
         }
         assert_eq!(places, [(16, 8), (8, 16), (1_000_000, 8)]);
-        assert!(load.metadata().notices.iter().any(|notice| notice.starts_with("2 requests remain widened")));
+        assert!(load.metadata().warnings.iter().any(|warning| warning.starts_with("2 requests remain widened")));
     }
 
-    /// The requests and notices of the load that is made from a run.
+    /// The requests and warnings of the load that is made from a run.
     fn load_of(run: RunInfo, records: Vec<IoResult>) -> (Vec<Request>, Vec<String>) {
         let metadata = Metadata { run: Some(Box::new(run)), ..Metadata::new(Kind::Replay, "test") };
         let mut load = SortedLoad::of_run(Box::new(Run(records.into_iter(), metadata))).unwrap();
         let requests = std::iter::from_fn(|| load.next().unwrap()).collect();
-        (requests, load.metadata.notices)
+        (requests, load.metadata.warnings)
     }
 
     #[test]
@@ -347,16 +349,16 @@ mod tests {
     }
 
     #[test]
-    fn notices_of_the_load_mention_a_fake_run_and_asap() {
-        let notices = |run| load_of(run, Vec::new()).1.join("; ");
+    fn warnings_of_the_load_mention_a_fake_run_and_asap() {
+        let warnings = |run| load_of(run, Vec::new()).1.join("; ");
         let fake = |fake: Option<&str>| RunInfo { fake: fake.map(str::to_owned).into(), ..RunInfo::default() };
-        assert!(notices(fake(Some("FAKE RESULT: simulated"))).contains("FAKE RESULT: simulated"));
+        assert!(warnings(fake(Some("FAKE RESULT: simulated"))).contains("FAKE RESULT: simulated"));
         let mut options = OpenMap::default();
         options.insert("asap", true);
         let asap = RunInfo { options: options.clone().into(), ..RunInfo::default() };
-        assert!(notices(asap).contains("their issue times"));
+        assert!(warnings(asap).contains("their issue times"));
         options.insert("asap", false);
-        let real = notices(RunInfo { options: options.into(), ..fake(None) });
+        let real = warnings(RunInfo { options: options.into(), ..fake(None) });
         assert_eq!(real, "this load was made from a run: its requests at their scheduled times");
     }
 

@@ -108,7 +108,7 @@ impl Definition {
 }
 
 impl ParamDefault {
-    /// The remark in parentheses in help.
+    /// The warning in parentheses in help.
     pub fn described(self) -> String {
         match self {
             Self::Value(text) => format!("default {text}"),

@@ -145,7 +145,7 @@ impl<S: Source> Reader<Request> for InOrder<S> {
                     "requests were more than {} places out of time order and got the time of their predecessor",
                     human::count(window as u64)
                 );
-                self.metadata.notice(human::agreed(std::mem::take(&mut self.late), &what));
+                self.metadata.warning(human::agreed(std::mem::take(&mut self.late), &what));
             }
             return Ok(None);
         };
@@ -210,7 +210,7 @@ mod tests {
         let (times, metadata) = ordered(&[5, 6, 7, 8, 1], Zero::TraceStart, 2);
         assert_eq!(times, [5, 6, 7, 7, 8]);
         assert_eq!(metadata.counts.time_jumps, 1);
-        assert_eq!(metadata.notices.len(), 1);
+        assert_eq!(metadata.warnings.len(), 1);
     }
 
     /// Sets the epoch with its last request.

@@ -68,7 +68,7 @@ fn apply(loads: Vec<Rows>) -> Result<Rows> {
     let merged = Merge::new(shifted, Numbering::Same, Order::OfTime)?;
     Ok(Counted::with_metadata(merged, |metadata| {
         metadata.devices = vec![Device { name: "adjacent".into(), sectors: Some(next) }];
-        regions.into_iter().for_each(|line| metadata.notice(line));
+        regions.into_iter().for_each(|line| metadata.warning(line));
     }))
 }
 

@@ -77,7 +77,7 @@ fn apply(rows: Rows, region: u64, key: (u64, u64)) -> Result<Rows> {
             device.sectors = device.sectors.map(|_| regions.saturating_mul(region));
         }
         if unmoved > 0 {
-            metadata.notice(format!(
+            metadata.warning(format!(
                 "anonymise: no position changed on {} of {} devices, which have too few regions of {region} sectors; set \
                  a smaller region=",
                 human::count(unmoved as u64),
@@ -119,7 +119,7 @@ fn forget(metadata: &mut Metadata) {
     metadata.epoch_unix_ns = None;
     metadata.clocks = None;
     metadata.run = None;
-    metadata.notices.clear();
+    metadata.warnings.clear();
     for (index, device) in metadata.devices.iter_mut().enumerate() {
         *device = Device { name: format!("disk{index}"), ..*device };
     }
@@ -160,7 +160,7 @@ struct Anonymised {
     key: (u64, u64),
     /// The rest of a request that was cut at a border, not yet permuted.
     rest: Option<Request>,
-    /// Counts only: later notices of the source may identify it.
+    /// Counts only: later warnings of the source may identify it.
     metadata: Metadata,
 }
 

@@ -78,7 +78,7 @@ fn feed_all(mut rows: Rows, feed: File) -> Result<Metadata> {
         writer.write(&row)?;
     }
     let mut metadata = rows.metadata().clone();
-    writer.finish(&metadata)?.warnings.into_iter().for_each(|loss| metadata.notice(format!("cmd: {loss}")));
+    writer.finish(&metadata)?.warnings.into_iter().for_each(|loss| metadata.warning(format!("cmd: {loss}")));
     Ok(metadata)
 }
 
@@ -140,7 +140,7 @@ impl Through {
                 self.metadata.counts.bad_lines += output.counts.bad_lines;
                 self.metadata.counts.time_jumps += output.counts.time_jumps;
                 self.metadata.complete &= output.complete;
-                output.notices.iter().for_each(|notice| self.metadata.notice(format!("cmd: {notice}")));
+                output.warnings.iter().for_each(|warning| self.metadata.warning(format!("cmd: {warning}")));
             }
         }
         Ok(())

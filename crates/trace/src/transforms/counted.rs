@@ -38,8 +38,8 @@ pub struct Counted<S> {
     metadata: Metadata,
     /// Requests whose completion is known.
     completed: u64,
-    /// Number of notices copied from the input.
-    notices: usize,
+    /// Number of warnings copied from the input.
+    warnings: usize,
     /// Number of devices copied from the input.
     devices: usize,
     /// Applied to devices that appear late.
@@ -77,8 +77,8 @@ impl<S: Source + 'static> Counted<S> {
         let mut metadata = source.upstream().clone();
         metadata.counts = Counts { requests: 0, reads: 0, writes: 0, others: 0, ..metadata.counts };
         metadata.span = Span::default();
-        let (notices, devices) = (metadata.notices.len(), metadata.devices.len());
-        Self { source, metadata, completed: 0, notices, devices, change_device: Box::new(|_| {}) }
+        let (warnings, devices) = (metadata.warnings.len(), metadata.devices.len());
+        Self { source, metadata, completed: 0, warnings, devices, change_device: Box::new(|_| {}) }
     }
 }
 
@@ -129,10 +129,10 @@ impl<S: Source> Counted<S> {
             self.metadata.counts.unmatched = self.unmatched(upstream.counts.unmatched);
         }
         self.metadata.complete = upstream.complete;
-        for notice in upstream.notices.iter().skip(self.notices) {
-            self.metadata.notice(notice.clone());
+        for warning in upstream.warnings.iter().skip(self.warnings) {
+            self.metadata.warning(warning.clone());
         }
-        self.notices = upstream.notices.len();
+        self.warnings = upstream.warnings.len();
     }
 
     /// How many of the remaining requests lack a completion, of `before` in the input. 0 if none has one, because then the

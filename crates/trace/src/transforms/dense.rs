@@ -85,7 +85,7 @@ fn apply(rows: Rows, align: u64, gap: u64, most: usize) -> Result<Rows> {
             device.sectors = Some(*size);
         }
         if largest_gap > gap {
-            metadata.notice(format!(
+            metadata.warning(format!(
                 "dense: there are too many separate regions; gaps of up to {largest_gap} sectors stay"
             ));
         }

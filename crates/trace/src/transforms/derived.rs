@@ -19,7 +19,7 @@ pub static TRANSFORM: Transform = Transform {
         about: "Cuts the load into snippets of equal duration and sorts them, the busiest first",
         details: "The result begins with an overload; what follows shows how the device recovers. Snippets count\n\
                   from time zero; the last one and empty ones are dropped. They are dealt in turn to several\n\
-                  outputs, of which this is one. `notices` in the file has the rate and the original start of the\n\
+                  outputs, of which this is one. `warnings` in the file has the rate and the original start of the\n\
                   first 1000, as IOPS@SECOND. Drops latencies, queueing times and the start date.",
         params: &[
             ParamSpec {
@@ -93,14 +93,14 @@ fn apply(rows: Rows, length: Nanos, outputs: usize, output: usize) -> Result<Row
     Ok(Counted::with_metadata(derived, |metadata| {
         // Snippets are out of order: no single epoch fits.
         metadata.epoch_unix_ns = None;
-        metadata.notice(report);
+        metadata.warning(report);
     }))
 }
 
-/// Most snippets that the notice lists, about 12 bytes each.
+/// Most snippets that the warning lists, about 12 bytes each.
 const MAX_LISTED: usize = 1000;
 
-/// Rates and original start times of all snippets. One notice, because a file holds a limited number of them.
+/// Rates and original start times of all snippets. One warning, because a file holds a limited number of them.
 fn report(snippets: &[Snippet], length: Nanos) -> String {
     let iops = |snippet: &Snippet| human::rate(snippet.count as f64 / length.as_secs());
     let Some(last) = snippets.last() else { return "derived: no snippet is left for this output".into() };

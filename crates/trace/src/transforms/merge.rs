@@ -121,7 +121,7 @@ pub struct Merge {
     loads: Vec<Load>,
     numbering: Numbering,
     order: Order,
-    /// The metadata of the first load, with the preambles, devices, losses and notices of all.
+    /// The metadata of the first load, with the preambles, devices, losses and warnings of all.
     metadata: Metadata,
 }
 
@@ -131,8 +131,8 @@ struct Load {
     head: Option<Request>,
     /// For each of its devices the number in the result.
     numbers: Vec<DeviceId>,
-    /// Number of its notices already copied.
-    notices: usize,
+    /// Number of its warnings already copied.
+    warnings: usize,
     /// Whether its times are of the same moment (queued or issued) as those of the first load.
     has_same_times: bool,
 }
@@ -142,7 +142,7 @@ impl Merge {
     pub fn new(loads: Vec<Rows>, numbering: Numbering, order: Order) -> Result<Self> {
         let mut metadata = loads[0].metadata().clone();
         metadata.devices.clear();
-        metadata.notices.clear();
+        metadata.warnings.clear();
         for (index, load) in loads.iter().enumerate().skip(1) {
             add_preamble(&mut metadata.source.preamble, index + 1, &load.metadata().source.preamble);
             compare_times(&mut metadata, index + 1, load.metadata(), order);
@@ -150,7 +150,7 @@ impl Merge {
         let request_time = metadata.request_time;
         let load = |rows: Rows| {
             let has_same_times = rows.metadata().request_time == request_time;
-            Load { rows, head: None, numbers: Vec::new(), notices: 0, has_same_times }
+            Load { rows, head: None, numbers: Vec::new(), warnings: 0, has_same_times }
         };
         let mut merge = Self { loads: loads.into_iter().map(load).collect(), numbering, order, metadata };
         for number in 0..merge.loads.len() {
@@ -197,15 +197,15 @@ impl Merge {
         Ok(())
     }
 
-    /// Copies new notices and the sums of losses. Notices of all but the first load are prefixed with its number.
+    /// Copies new warnings and the sums of losses. Warnings of all but the first load are prefixed with its number.
     fn take_over(&mut self) {
         let metadata = &mut self.metadata;
         for (index, load) in self.loads.iter_mut().enumerate() {
-            let notices = &load.rows.metadata().notices;
-            for notice in &notices[load.notices..] {
-                metadata.notice(if index == 0 { notice.clone() } else { format!("load {}: {notice}", index + 1) });
+            let warnings = &load.rows.metadata().warnings;
+            for warning in &warnings[load.warnings..] {
+                metadata.warning(if index == 0 { warning.clone() } else { format!("load {}: {warning}", index + 1) });
             }
-            load.notices = notices.len();
+            load.warnings = warnings.len();
         }
         let all = || self.loads.iter().map(|load| load.rows.metadata());
         let sum = |count: fn(&Counts) -> u64| all().map(|metadata| count(&metadata.counts)).sum();
@@ -255,7 +255,7 @@ fn add_preamble(preamble: &mut String, number: usize, further: &str) {
 /// Drops metadata on times that holds for the first load but not for the other.
 fn compare_times(metadata: &mut Metadata, number: usize, other: &Metadata, order: Order) {
     if other.request_time != metadata.request_time {
-        metadata.notice(format!(
+        metadata.warning(format!(
             "load {number} has the times of another moment (queued or issued) than load 1; its queueing times are dropped"
         ));
     }
@@ -264,7 +264,7 @@ fn compare_times(metadata: &mut Metadata, number: usize, other: &Metadata, order
     {
         metadata.epoch_unix_ns = None;
         let (by, later) = (Nanos(other.abs_diff(first) as i64), if other > first { "later" } else { "earlier" });
-        metadata.notice(format!(
+        metadata.warning(format!(
             "relative to load 1, load {number} was recorded {by} {later} than it runs here; the start date is dropped"
         ));
     }
@@ -273,7 +273,7 @@ fn compare_times(metadata: &mut Metadata, number: usize, other: &Metadata, order
 /// The part of the metadata that rarely changes while a load is read.
 fn losses(metadata: &Metadata) -> (Counts, bool, usize) {
     let counts = Counts { requests: 0, reads: 0, writes: 0, others: 0, ..metadata.counts.clone() };
-    (counts, metadata.complete, metadata.notices.len())
+    (counts, metadata.complete, metadata.warnings.len())
 }
 
 impl Source for Merge {

@@ -462,7 +462,7 @@ fn derived_reports_the_rates_of_its_snippets() {
     let rows = parse("derived snippet=5s outputs=2 output=1").unwrap().apply(load(requests.clone())).unwrap();
     let (_, metadata) = all(rows);
     // The last snippet, with the fifty, is dropped. 6 others remain, 3 of them here.
-    assert_eq!(metadata.notices, ["derived: 3 snippets of 5 s, as IOPS@SECOND: 1@0 1@10 1@20"]);
+    assert_eq!(metadata.warnings, ["derived: 3 snippets of 5 s, as IOPS@SECOND: 1@0 1@10 1@20"]);
     assert!(failure("derived", &requests).contains("shorter"));
 }
 

@@ -37,7 +37,7 @@ pub struct Conversion {
 
 impl Conversion {
     /// The notes and the ignored options, a line each.
-    pub fn remarks(&self) -> Vec<String> {
+    pub fn left_out(&self) -> Vec<String> {
         let notes = self.notes.iter().map(|note| format!("note: {note}"));
         notes.chain(self.ignored.iter().map(|ignored| format!("ignored: {ignored}"))).collect()
     }
@@ -49,7 +49,7 @@ impl Conversion {
     pub fn program(&self, file: &str) -> Result<Program, String> {
         let program = Program::parse(&crate::origin::program_name(file), &self.text);
         let program = program.map_err(|why| self.origins.located(why))?;
-        Ok(program.with_remarks(self.remarks()).with_origins(self.origins.clone()))
+        Ok(program.with_left_out(self.left_out()).with_origins(self.origins.clone()))
     }
 }
 

@@ -74,7 +74,7 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
     (program.name, program.devices) = (stem, devices.texts());
     let mut conversion = Conversion { meanings, notes, ignored, ..Conversion::default() };
     program.comments = vec![format!("From the fio job file {file}.")];
-    program.comments.extend(conversion.remarks());
+    program.comments.extend(conversion.left_out());
     (conversion.text, conversion.origins) = program.write(file);
     Ok(conversion)
 }

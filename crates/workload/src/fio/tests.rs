@@ -330,7 +330,7 @@ fn nothing_is_ignored_in_silence() {
     let conversion = converted(
         "[global]\nioengine=libaio\ngroup_reporting\nrandrepeat=0\n[a]\nrw=write\nsize=1m\nbuffer_compress_percentage=60\ndedupe_percentage=20\nverify=md5\ndo_verify=0\nramp_time=5\n",
     );
-    let remarks = conversion.remarks().join("\n");
+    let warnings = conversion.left_out().join("\n");
     for part in [
         "ignored: job.fio:2: ioengine=libaio: how requests are issued",
         "ignored: job.fio:3: group_reporting: what fio reports",
@@ -341,7 +341,7 @@ fn nothing_is_ignored_in_silence() {
         "note: a: the first 5s are fio's ramp_time",
         "note: in fio a goes through the page cache (direct=1 is not set)",
     ] {
-        assert!(remarks.contains(part), "{part}: {remarks}");
+        assert!(warnings.contains(part), "{part}: {warnings}");
         assert!(conversion.text.contains(part), "{part}");
     }
     assert_eq!(conversion.meanings, ["a: keeps one request outstanding: sequential writes of 4k; on a; 256 requests"]);

@@ -103,7 +103,7 @@ fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positio
         return Err(format!("files: set `count` from 1 to {MAX_FILES}, and `run` to at least 1"));
     }
     let (inner, (fitting, part)) = (inner(settings)?, parts(settings, space)?);
-    let notice = (fitting < count).then(|| {
+    let warning = (fitting < count).then(|| {
         format!("only {fitting} of {count} files: with more, no request would fit into a file's part of the space")
     });
     let count = fitting;
@@ -118,7 +118,7 @@ fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positio
         of_run: 0,
         left,
         done: 0,
-        notice,
+        warning,
     }))
 }
 
@@ -143,7 +143,7 @@ struct Files {
     left: Vec<u64>,
     /// Files of which none is left.
     done: usize,
-    notice: Option<String>,
+    warning: Option<String>,
 }
 
 impl Files {
@@ -195,8 +195,8 @@ impl Positions for Files {
         self.placed(found)
     }
 
-    fn notice(&self) -> Option<String> {
-        self.notice.clone().or_else(|| self.files.first()?.notice())
+    fn warning(&self) -> Option<String> {
+        self.warning.clone().or_else(|| self.files.first()?.warning())
     }
 }
 

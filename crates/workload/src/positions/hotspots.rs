@@ -47,9 +47,9 @@ fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>
     // Each spot is the start of a part of the space. The slots after the last part are cold.
     let part = space.slots / spots;
     let hot = hot.min(spots * part);
-    let notice = (spots < requested)
+    let warning = (spots < requested)
         .then(|| format!("only {hot} hot slots have room for the largest request, so there are only that many spots"));
-    Ok(Box::new(HotSpots { space, spots, part, hot, share: settings.number("share"), notice }))
+    Ok(Box::new(HotSpots { space, spots, part, hot, share: settings.number("share"), warning }))
 }
 
 struct HotSpots {
@@ -60,7 +60,7 @@ struct HotSpots {
     /// Hot slots of all parts. Each part has the same number; some first ones have one more.
     hot: u64,
     share: f64,
-    notice: Option<String>,
+    warning: Option<String>,
 }
 
 impl Positions for HotSpots {
@@ -86,8 +86,8 @@ impl Positions for HotSpots {
         self.space.sector(slot)
     }
 
-    fn notice(&self) -> Option<String> {
-        self.notice.clone()
+    fn warning(&self) -> Option<String> {
+        self.warning.clone()
     }
 }
 
@@ -104,9 +104,9 @@ mod tests {
     use super::super::first;
     use super::*;
 
-    fn notice(text: &str, slots: u64) -> Option<String> {
+    fn warning(text: &str, slots: u64) -> Option<String> {
         let space = Space::new(Sectors(slots * 8), Sectors(8), Sectors(8)).unwrap();
-        crate::positions::build(&crate::positions::parse(text).unwrap(), space, 1).unwrap().notice()
+        crate::positions::build(&crate::positions::parse(text).unwrap(), space, 1).unwrap().warning()
     }
 
     #[test]
@@ -120,8 +120,8 @@ mod tests {
             let expected = if is_hot(slot) { 900.0 } else { 40_000.0 / 3600.0 };
             assert!((count - expected).abs() < 7.0 * expected.sqrt(), "{slot}: {count} of {expected}");
         }
-        assert_eq!(notice(text, 4000), None);
-        assert!(notice("hotspots spots=1M space=10%", 4000).unwrap().starts_with("only 400 hot slots"));
+        assert_eq!(warning(text, 4000), None);
+        assert!(warning("hotspots spots=1M space=10%", 4000).unwrap().starts_with("only 400 hot slots"));
         assert!(first("hotspots spots=1M space=10% share=100%", 4000, 1000).iter().all(|slot| slot % 10 == 0));
     }
 

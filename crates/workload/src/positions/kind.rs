@@ -54,8 +54,8 @@ pub trait Positions: Send {
         self.next_request(sectors, rng)
     }
 
-    /// A notice if a setting was reduced because the space is too small for it.
-    fn notice(&self) -> Option<String> {
+    /// A warning if a setting was reduced because the space is too small for it.
+    fn warning(&self) -> Option<String> {
         None
     }
 }

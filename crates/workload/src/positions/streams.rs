@@ -42,11 +42,11 @@ fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>
     }
     let slots = (space.span / space.align).max(space.largest);
     let fitting = count.min(slots / space.largest);
-    let notice = (fitting < count).then(|| {
+    let warning = (fitting < count).then(|| {
         format!("only {fitting} of {count} streams: with more, the largest request would not fit into a stream's part of the space")
     });
     let (part, next) = (slots / fitting, vec![0; fitting as usize]);
-    Ok(Box::new(Streams { space, part, run, next, current: 0, left: 0, notice }))
+    Ok(Box::new(Streams { space, part, run, next, current: 0, left: 0, warning }))
 }
 
 struct Streams {
@@ -59,7 +59,7 @@ struct Streams {
     current: usize,
     /// Requests left in the current run.
     left: u64,
-    notice: Option<String>,
+    warning: Option<String>,
 }
 
 impl Positions for Streams {
@@ -79,8 +79,8 @@ impl Positions for Streams {
         self.space.sector(first + inside)
     }
 
-    fn notice(&self) -> Option<String> {
-        self.notice.clone()
+    fn warning(&self) -> Option<String> {
+        self.warning.clone()
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
         let slots: Vec<u64> = slots.into_iter().collect();
         assert!(slots.windows(2).all(|w| w[1] - w[0] >= size.0), "{slots:?}");
         assert!(slots.iter().all(|slot| slot + size.0 <= span.0), "{slots:?}");
-        assert!(streams.notice().unwrap().starts_with("only 3 of 50 streams"));
+        assert!(streams.warning().unwrap().starts_with("only 3 of 50 streams"));
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
                 (0..1000).map(|_| streams.next(Sectors(size), &mut rng).0).collect();
             assert_eq!(slots.len(), expected, "{span} {size} {count}: {slots:?}");
             assert!(slots.iter().all(|slot| slot + size <= span), "{slots:?}");
-            assert_eq!(streams.notice().is_some(), count == 3);
+            assert_eq!(streams.warning().is_some(), count == 3);
         }
     }
 

@@ -78,7 +78,7 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
         streams,
         scripts: scripts.into_inner(),
         loads,
-        remarks: Vec::new(),
+        left_out: Vec::new(),
         origins: Origins::default(),
     })
 }

@@ -63,7 +63,7 @@ pub static STREAM: &[Key] = &[
     key("after", Takes::Text, "Streams above it that must have ended before it begins; its times count from then"),
     key("start", Takes::Number, "Time at which the stream starts (default 0)"),
     key("ramp_up", Takes::Number, "Time over which the instances start, one after the other, evenly (default 0)"),
-    key("end", Takes::Number, "Time from which it asks for nothing more"),
+    key("end", Takes::Number, "Time from which it submits no more requests"),
     key(
         "requests",
         Takes::Number,

@@ -58,14 +58,14 @@ impl Program {
     }
 
     /// What a conversion to this program left out, a line each.
-    pub fn remarks(&self) -> &[String] {
-        &self.remarks
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
-    /// The same with these remarks.
+    /// The same with these lines.
     #[must_use]
-    pub fn with_remarks(self, remarks: Vec<String>) -> Self {
-        Self { remarks, ..self }
+    pub fn with_left_out(self, left_out: Vec<String>) -> Self {
+        Self { left_out, ..self }
     }
 
     /// The same, whose errors name the lines of the job file that it was converted from.

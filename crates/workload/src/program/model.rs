@@ -15,7 +15,7 @@ pub struct Program {
     pub(super) scripts: std::collections::BTreeMap<String, String>,
     /// The loads that streams are.
     pub(super) loads: super::recorded::Loads,
-    pub(super) remarks: Vec<String>,
+    pub(super) left_out: Vec<String>,
     /// Where its streams come from, if it was converted.
     pub(super) origins: crate::origin::Origins,
 }

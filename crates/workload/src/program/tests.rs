@@ -40,7 +40,7 @@ pub(crate) fn on_a_device(program: &Program, settings: &Settings, until: Nanos) 
             flying.push_back((now + SERVICE, asked));
         }
         let first = flying.front().map(|(at, _)| *at);
-        // The last event of a program may ask for nothing.
+        // The last event of a program may submit no request.
         let Some(next) = first.into_iter().chain(runtime.next_at()).min() else { break };
         now = next;
         if now > until {

@@ -74,7 +74,7 @@ pub struct Settings {
 /// When instances run.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// From this time on an instance asks for nothing more.
+    /// From this time on an instance submits no more requests.
     pub end: Nanos,
     /// The number of the stream, from 0.
     pub stream: u16,

@@ -32,7 +32,7 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
     let name = Path::new(file).file_stem().map_or_else(|| "vdbench".into(), |stem| stem.to_string_lossy().into_owned());
     let mut conversion = Conversion { meanings, notes, ignored, ..Conversion::default() };
     let mut comments = vec![format!("From the vdbench parameter file {file}.")];
-    comments.extend(conversion.remarks());
+    comments.extend(conversion.left_out());
     let about = format!("The vdbench parameter file {file}");
     (conversion.text, conversion.origins) = ProgramText { name, about, comments, devices, streams }.write(file);
     Ok(conversion)

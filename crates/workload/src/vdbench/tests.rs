@@ -139,13 +139,13 @@ fn ignored_parameters_are_listed() {
     let conversion = converted(
         "compratio=2\nhd=default,shell=ssh\nsd=s,lun=/tmp/f,size=1g\nwd=w,sd=s\nrd=r,wd=w,iorate=10,interval=5\n",
     );
-    let remarks = conversion.remarks().join("\n");
+    let warnings = conversion.left_out().join("\n");
     for part in [
         "compratio=2: run it with --compressible 50",
         "p.vdb:2: hd=default: how vdbench",
         "p.vdb:5: interval=5: what vdbench",
     ] {
-        assert!(remarks.contains(part), "{remarks}");
+        assert!(warnings.contains(part), "{warnings}");
     }
     assert_eq!(
         conversion.meanings,
@@ -179,7 +179,7 @@ fn what_vdbench_accepts_is_accepted() {
         streams(&format!("sd=s,lun={lun}\nwd=w,sd=s\nrd=r,wd=w,iorate=10\n"));
     }
     let conversion = converted("sd=s,lun=/dev/sdb,hitarea=1m\nwd=w,sd=s\nrd=r,wd=w,iorate=10\n");
-    assert!(conversion.remarks().join("\n").contains("p.vdb:1: hitarea=1m: where hits of a cache go"));
+    assert!(conversion.left_out().join("\n").contains("p.vdb:1: hitarea=1m: where hits of a cache go"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-"""Ways to start a command on a host: ssh over one shared connection, or none at all."""
+"""How to start a command on a host: ssh over one shared connection, or none at all."""
 
 from __future__ import annotations
 

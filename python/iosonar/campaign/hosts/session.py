@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from iosonar.campaign.undo import Undo
 
-from .calls import Calls, CallTimeoutError, Exchange, DirectoryGoneError, Sink
+from .calls import Calls, CallTimeoutError, DirectoryGoneError, Exchange, Sink
 from .connection import Connection
 from .host import Completed, ConnectionLostError, HostError
 
@@ -43,7 +43,7 @@ umask 077
 
 
 def removal(directory: str) -> str:
-    """The command that ends what runs from a temporary directory on a host and removes that directory, and nothing else."""
+    """The command that ends what runs from a temporary directory on a host and removes that directory."""
     return f"""directory={shlex.quote(directory)}
 name=${{directory##*/}}
 case $directory:$name in
@@ -141,7 +141,9 @@ class HostSession:
                 self._forget_directory()
                 attempts_left -= 1
                 if not attempts_left:
-                    text = f"{self._directory} was removed there three times; exempt it from the cleaning of {self._base}"
+                    text = (
+                        f"{self._directory} was removed there three times; exempt it from the cleaning of {self._base}"
+                    )
                     raise HostError(self.name, text) from None
             except ConnectionLostError as lost:
                 if self._stop.is_set() or lost.final or not self._was_connected or (lost.begun and not repeat):
@@ -177,7 +179,9 @@ class HostSession:
                     self._base = self._check()
                 directory = f"{self._base}/{_NAME}{secrets.token_hex(_SUFFIX_BYTES)}"
                 # The entry comes first: no moment without it in which the directory exists.
-                self._undo_id = self._undo.add(self.name, f"remove the temporary directory {directory}", removal(directory))
+                self._undo_id = self._undo.add(
+                    self.name, f"remove the temporary directory {directory}", removal(directory)
+                )
                 self._directory = directory
             if not self._made:
                 self._make_directory(self._directory)

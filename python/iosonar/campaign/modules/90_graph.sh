@@ -9,7 +9,7 @@ graph_draw() {
     campaign_warn "iosonar report failed: draw later in this directory by: iosonar report$(printf ' %q' "$@")"
 }
 
-# Prints a remark for each variable of blkreplay that has no effect here.
+# Prints a warning for each variable of blkreplay that has no effect here.
 graph_remarks() {
     local name
     for name in turn_window smooth_latency_flying_window; do

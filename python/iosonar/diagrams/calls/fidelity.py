@@ -1,4 +1,4 @@
-"""How well runs kept the times of calls: issue error, and its ratio to the compute time of the trace."""
+"""How well runs kept the times of calls: delay, and its ratio to the compute time of the trace."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ INFLATED = 10.0
 """The percentage of the compute time that the paper on replay accuracy compares with."""
 
 
-def issue_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
+def delay(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     """The distribution of issue − scheduled time, of calls that were not held back."""
     if not study.runs:
         return Empty(name, NO_RUN)
     timed = [side for side in study.runs if side.keeps_times]
     if not timed:
         return Empty(name, NO_TIMES)
-    runs = [side for side in timed if side.issue_errors.free.count]
+    runs = [side for side in timed if side.delays.not_held_back.count]
     if not runs:
         return Empty(name, "all calls were held back")
-    found = [Curve(_role(study, side), side.name, side.issue_errors.free, _cells(side)) for side in runs]
+    found = [Curve(_role(study, side), side.name, side.delays.not_held_back, _cells(side)) for side in runs]
     x, lines, rows = curves(found, "Delay", Unit.SECONDS, LEAST_S, 1e-9)
     rules = [
         Rule(Role.FAINT, Direction.VERTICAL, us / 1e6, f"{us} µs") for us in LISTED_US if x.low < us / 1e6 < x.high
     ]
     held = " · ".join(
-        f"{units.counted(side.issue_errors.held.count, 'call')} of {side.name} not counted: something held them"
+        f"{units.counted(side.delays.held_back.count, 'call')} of {side.name} not counted: something held them"
         for side in runs
-        if side.issue_errors.held.count
+        if side.delays.held_back.count
     )
     return figure(
         study,
@@ -53,9 +53,13 @@ def issue_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
 
 
 def _cells(side: CallSide) -> tuple[str, ...]:
-    errors = side.issue_errors
-    quantiles = (units.span(errors.free.percentile(share) / 1e9) for share in (0.5, 0.9, 0.99))
-    return (units.count(errors.free.count), *quantiles, *(units.percent(errors.within[us]) for us in LISTED_US))
+    errors = side.delays
+    quantiles = (units.span(errors.not_held_back.percentile(share) / 1e9) for share in (0.5, 0.9, 0.99))
+    return (
+        units.count(errors.not_held_back.count),
+        *quantiles,
+        *(units.percent(errors.within[us]) for us in LISTED_US),
+    )
 
 
 def _role(study: CallStudy, side: CallSide) -> Role:
@@ -63,7 +67,7 @@ def _role(study: CallStudy, side: CallSide) -> Role:
 
 
 def compute_time_error(study: CallStudy, name: str, rank: str) -> Figure | Empty:
-    """The distribution of E / (B₂ − E₁): issue error by the gap after the latest predecessor's end in the trace."""
+    """The distribution of E / (B₂ − E₁): delay by the gap after the latest predecessor's end in the trace."""
     if not study.runs:
         return Empty(name, NO_RUN)
     timed = [side for side in study.runs if side.keeps_times]
@@ -98,5 +102,5 @@ def _percent(millionths: float) -> str:
 
 DIAGRAMS = [
     CallDiagram(name, rank, Part.FIDELITY, partial(build, name=name, rank=rank))
-    for name, rank, build in (("issue_error", "f13", issue_error), ("compute_error", "f14", compute_time_error))
+    for name, rank, build in (("delay", "f13", delay), ("compute_error", "f14", compute_time_error))
 ]

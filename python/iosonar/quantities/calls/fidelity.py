@@ -1,6 +1,6 @@
-"""How well a replay kept the times of calls: issue error E = issue − scheduled, and E divided by the trace's gap.
+"""How well a replay kept the times of calls: delay E = issue − scheduled, and E divided by the trace's gap.
 
-Calls that are free are those that nothing held but the replayer itself, which may read the trace too late (`input`), or
+Calls that are kept are those that nothing held but the replayer itself, which may read the trace too late (`input`), or
 have delayed the call that must come before (`backlog`).
 The Rust half (crates/files/src/replay/statistics.rs) has the same rule.
 """
@@ -25,33 +25,35 @@ WITHIN_US = (10, 25, 50, 100)
 
 
 @dataclass(frozen=True)
-class IssueErrors:
-    """Issue errors of the calls that were not held back, in ns, and of all others; shares within limits."""
+class Delays:
+    """Delays of the calls that were not held back, in ns, and of all others; shares within limits."""
 
-    free: Distribution
-    held: Distribution
+    not_held_back: Distribution
+    held_back: Distribution
     within: dict[int, float]
-    """The share of the free calls within 10, 25, 50 and 100 µs."""
+    """The share of the first within 10, 25, 50 and 100 µs."""
 
 
-def issue_errors(issued: ir.Table) -> IssueErrors:
-    """The issue errors of issued calls."""
-    is_free = issued.delay_reason.isin(OWN_REASONS)
-    table = issued.mutate(series=is_free.ifelse(1, 0).cast("int8"), error_ns=issued.begin_ns - issued.scheduled_ns)
+def delays(issued: ir.Table) -> Delays:
+    """The delays of issued calls."""
+    not_held_back = issued.delay_reason.isin(OWN_REASONS)
+    table = issued.mutate(
+        series=not_held_back.ifelse(1, 0).cast("int8"), error_ns=issued.begin_ns - issued.scheduled_ns
+    )
     found = distributions(table, table.error_ns)
-    free = table.filter(table.series == 1)
+    kept = table.filter(table.series == 1)
     row = (
-        free.aggregate(n=free.count(), **{f"in_{us}": (free.error_ns <= us * 1000).sum() for us in WITHIN_US})
+        kept.aggregate(n=kept.count(), **{f"in_{us}": (kept.error_ns <= us * 1000).sum() for us in WITHIN_US})
         .to_pyarrow()
         .to_pylist()[0]
     )
     within = {us: (row[f"in_{us}"] or 0) / row["n"] if row["n"] else 1.0 for us in WITHIN_US}
-    return IssueErrors(found.get(1, pooled([])), found.get(0, pooled([])), within)
+    return Delays(found.get(1, pooled([])), found.get(0, pooled([])), within)
 
 
 def compute_time_errors(issued: ir.Table) -> Distribution:
-    """E / (B₂ − E₁) in millionths, of free calls that began in the trace after their latest predecessor ended."""
-    free = issued.filter(issued.delay_reason.isin(OWN_REASONS) & (issued.gap_ns > 0))
-    ratio = (free.begin_ns - free.scheduled_ns).cast("float64") / free.gap_ns.cast("float64") / RATIO_UNIT
-    table = free.mutate(series=free.instance * 0, ratio=ratio)
+    """E / (B₂ − E₁) in millionths, of calls not held back that began after their latest predecessor ended."""
+    kept = issued.filter(issued.delay_reason.isin(OWN_REASONS) & (issued.gap_ns > 0))
+    ratio = (kept.begin_ns - kept.scheduled_ns).cast("float64") / kept.gap_ns.cast("float64") / RATIO_UNIT
+    table = kept.mutate(series=kept.instance * 0, ratio=ratio)
     return distributions(table, table.ratio).get(0, pooled([]))

@@ -83,9 +83,9 @@ def fidelity(side: CallSide) -> Check:
     if verdict := file.run.statistics.verdict:
         grade = Grade.GOOD if verdict.faithful else Grade.BAD
         return Check("fidelity", grade, {}, verdict.sentence, verdict.sentence, about=About.REPLAY)
-    if not side.is_run or (file.option("timing") or "exact") != "exact" or not side.issue_errors.free.count:
+    if not side.is_run or (file.option("timing") or "exact") != "exact" or not side.delays.not_held_back.count:
         return Check("fidelity", None, about=About.REPLAY)
-    within = side.issue_errors.within
+    within = side.delays.within
     sentence = (
         f"of the calls that were not held back, {units.percent(within[25])} were issued within 25 µs of their time, "
         f"{units.percent(within[50])} within 50 µs."

@@ -24,7 +24,7 @@ impl Losses {
     }
 
     /// A sentence for each kind of loss.
-    pub fn notices(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let all = [
             (self.events, "events lost because the ring buffer was full: calls or their paths are missing"),
             (self.threads, "threads not recorded, as there were more than 32768 at a time"),
@@ -46,9 +46,9 @@ mod tests {
 
     #[test]
     fn only_losses_that_happened_are_named() {
-        assert!(Losses::default().notices().is_empty());
+        assert!(Losses::default().warnings().is_empty());
         let some = Losses { paths: 2, ..Losses::default() };
-        assert_eq!(some.notices(), ["2 calls have a path that could not be read: it is unknown"]);
+        assert_eq!(some.warnings(), ["2 calls have a path that could not be read: it is unknown"]);
         assert_eq!(some.lost(), 0);
     }
 }

@@ -264,17 +264,17 @@ impl Recorder {
             let release = rustix::system::uname().release().to_string_lossy().into_owned();
             metadata.source.preamble = format!("recorded by eBPF on Linux {release}");
         }
-        metadata.notices.extend(self.kernel.losses().notices());
+        metadata.warnings.extend(self.kernel.losses().warnings());
         let lost = self.sequence.lost();
         if lost > 0 {
-            metadata.notices.push(agreed(lost, "calls have no end, because the event of their return was lost"));
+            metadata.warnings.push(agreed(lost, "calls have no end, because the event of their return was lost"));
         }
         let late = self.sequence.late();
         if late > 0 {
-            metadata.notices.push(agreed(late, "calls arrived too late for sorting, and have a later begin"));
+            metadata.warnings.push(agreed(late, "calls arrived too late for sorting, and have a later begin"));
         }
         if let Some(problem) = self.kernel.uring_problem() {
-            metadata.notices.push(format!("requests of io_uring are not recorded, this kernel refused: {problem}"));
+            metadata.warnings.push(format!("requests of io_uring are not recorded, this kernel refused: {problem}"));
         }
         metadata
     }

@@ -1,4 +1,4 @@
-//! What the leader owns: the calls that were read, their schedule, the descriptors, and the ways in and out.
+//! What the leader owns: the calls that were read, their schedule, the descriptors, and the queues in and out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::replay::action::Action;
 use crate::replay::execute::Descriptors;
 use crate::replay::options::Timing;
 use crate::replay::outcome::compare;
-use crate::replay::planned::{Done, Planned};
+use crate::replay::prepared_call::{Done, PreparedCall};
 use crate::replay::timed::Issued;
 use crate::{CallKind, CallOutcome};
 
@@ -86,9 +86,9 @@ impl Rules {
 }
 
 /// The queues of a core.
-pub struct Ways {
-    /// Planned calls.
-    pub input: Consumer<Box<Planned>>,
+pub struct Queues {
+    /// Prepared calls.
+    pub input: Consumer<Box<PreparedCall>>,
     /// Finished calls.
     pub output: Producer<Done>,
     /// Buffers of finished calls.
@@ -101,7 +101,7 @@ pub struct Ways {
 pub struct Core {
     rules: Rules,
     schedule: Schedule,
-    input: Consumer<Box<Planned>>,
+    input: Consumer<Box<PreparedCall>>,
     /// `None` after the end.
     output: Option<Producer<Done>>,
     floor: Arc<AtomicU64>,
@@ -147,7 +147,7 @@ impl Core {
         rules: Rules,
         first: u64,
         descriptors: DescriptorTable,
-        Ways { input, output, buffers, floor }: Ways,
+        Queues { input, output, buffers, floor }: Queues,
     ) -> Self {
         Self {
             rules,
@@ -397,10 +397,10 @@ impl Core {
 
     fn record(&mut self, slot: Slot, action: Option<Box<Action>>, issued: Option<Issued>, outcome: CallOutcome) {
         let (predecessors_end, gap) = (slot.predecessors_end(), slot.gap());
-        let Slot { mut call, scheduled, held_by, .. } = slot;
+        let Slot { mut call, scheduled, delay_reason, .. } = slot;
         call.action = action;
         let Some(output) = self.output.as_mut() else { return };
-        let mut done = Done { call, scheduled, issued, predecessors_end, gap, held_by, outcome };
+        let mut done = Done { call, scheduled, issued, predecessors_end, gap, delay_reason, outcome };
         // The result is written too slowly: nothing is lost, but calls become late.
         while let Err(rtrb::PushError::Full(back)) = output.push(done) {
             if output.is_abandoned() {

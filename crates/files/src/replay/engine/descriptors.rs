@@ -41,7 +41,7 @@ impl DescriptorTable {
         id.and_then(|id| self.0.get(&id)).copied().unwrap_or(-1)
     }
 
-    /// Hands a descriptor over to the caller, who closes it.
+    /// Executor a descriptor over to the caller, who closes it.
     pub fn remove(&mut self, id: DescriptionId) -> Option<i32> {
         self.0.remove(&id)
     }

@@ -38,7 +38,7 @@ use super::descriptors::close;
 use super::stalls::Heartbeat;
 use crate::Family;
 use crate::replay::devices::Devices;
-use crate::replay::execute::Hands;
+use crate::replay::execute::Executor;
 use crate::replay::locks::Locks;
 use crate::replay::root::Root;
 use crate::replay::scratch::{PathBuffer, Scratch};
@@ -61,7 +61,7 @@ const NONE: u32 = u32::MAX;
 const NOT_ISSUED: i64 = i64::MIN;
 
 /// What the threads of an instance share.
-pub struct Crew {
+pub struct Workers {
     lead: AtomicUsize,
     core: UnsafeCell<Core>,
     completed: ArrayQueue<Completion>,
@@ -101,11 +101,11 @@ pub struct Crew {
 
 // SAFETY: only the thread that has changed `lead` from `FREE`, or from its own reservation, to `HELD` accesses the core,
 // until it changes `lead` again.
-unsafe impl Sync for Crew {}
+unsafe impl Sync for Workers {}
 
 /// How the threads of an instance work.
 #[derive(Clone)]
-pub struct CrewOptions {
+pub struct WorkerOptions {
     /// Ends the replay.
     pub stop: Arc<Stop>,
     pub clock: Monotonic,
@@ -130,10 +130,10 @@ pub struct CrewOptions {
     pub number: usize,
 }
 
-impl Crew {
-    /// A crew that has not begun.
-    pub fn new(core: Core, options: CrewOptions) -> Self {
-        let CrewOptions {
+impl Workers {
+    /// A workers that has not begun.
+    pub fn new(core: Core, options: WorkerOptions) -> Self {
+        let WorkerOptions {
             stop,
             clock,
             root,
@@ -182,7 +182,7 @@ impl Crew {
         }
     }
 
-    /// Works as a thread of the crew until the replay has ended.
+    /// Works as a thread of the workers until the replay has ended.
     pub fn work(&self, me: u32) {
         let _ = self.threads[me as usize].set(thread::current());
         // SAFETY: about this thread alone: it wakes up on time.
@@ -194,7 +194,7 @@ impl Crew {
             self.fail(error);
             return;
         }
-        let mut hands = Hands {
+        let mut executor = Executor {
             root: &self.root,
             clock: IssueClock { clock: self.clock, announced: self.announces.then(|| &self.issued[me as usize]) },
             arena: &self.arena,
@@ -213,7 +213,7 @@ impl Crew {
                     core.complete(completion, self.clock.now());
                 }
                 match self.lead(core, me) {
-                    Some(job) => completion = Some(self.issue(&mut hands, job)),
+                    Some(job) => completion = Some(self.issue(&mut executor, job)),
                     None => self.follow(me),
                 }
                 continue;
@@ -272,7 +272,7 @@ impl Crew {
                     thread::yield_now()
                 }
                 Find::WaitUntil(at) => self.idle(at - now, me),
-                Find::WaitForInput => core.rules().pause(|time| Sleeper { crew: self, me }.sleep(time)),
+                Find::WaitForInput => core.rules().pause(|time| Sleeper { workers: self, me }.sleep(time)),
                 Find::WaitForCalls => {
                     self.locks.block_all(Some(core.in_flight()));
                     self.next_at.store(i64::MAX, Ordering::SeqCst);
@@ -324,13 +324,13 @@ impl Crew {
         Some(self.issued[thread as usize].load(Ordering::Acquire)).filter(|&at| at != NOT_ISSUED).map(Nanos)
     }
 
-    fn issue(&self, hands: &mut Hands<'_>, job: Job) -> Completion {
+    fn issue(&self, executor: &mut Executor<'_>, job: Job) -> Completion {
         let Job { slot, action, to, closes, is_left_out } = job;
         let issued = if is_left_out {
             let now = self.clock.now();
             crate::replay::timed::Issued { issued: now, completed: now, result: 0, errno: 0 }
         } else {
-            hands.execute(&action, to)
+            executor.execute(&action, to)
         };
         closes.into_iter().for_each(close);
         if action.kind.family() == Family::Open && issued.result >= 0 {
@@ -350,7 +350,7 @@ impl Crew {
 
     /// Waits, at most `left`, with the lead.
     fn idle(&self, left: Nanos, me: u32) {
-        let mut sleeper = Sleeper { crew: self, me };
+        let mut sleeper = Sleeper { workers: self, me };
         // Errors of waiting end nothing: the loop looks again.
         let _ = match self.wait {
             Wait::Spin | Wait::Inline => Idle::<Sleeper<'_>>::idle(&mut Spin, left, &mut sleeper),
@@ -466,7 +466,7 @@ impl Crew {
         self.has_ended()
     }
 
-    /// The error that ended the crew.
+    /// The error that ended the workers.
     pub fn take_error(&self) -> Option<io::Error> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -489,17 +489,17 @@ impl Crew {
 
 /// A leader that sleeps until a call is due or completes.
 struct Sleeper<'a> {
-    crew: &'a Crew,
+    workers: &'a Workers,
     me: u32,
 }
 
 impl Sleeper<'_> {
     fn sleep(&self, time: Duration) {
-        self.crew.sleeper.store(self.me, Ordering::SeqCst);
-        if self.crew.completed.is_empty() {
+        self.workers.sleeper.store(self.me, Ordering::SeqCst);
+        if self.workers.completed.is_empty() {
             thread::park_timeout(time);
         }
-        self.crew.sleeper.store(NONE, Ordering::SeqCst);
+        self.workers.sleeper.store(NONE, Ordering::SeqCst);
     }
 }
 

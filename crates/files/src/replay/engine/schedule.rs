@@ -12,9 +12,9 @@ use iosonar_trace::Nanos;
 
 use super::history::{History, Times};
 use super::stalls::Explained;
-use crate::HeldBy;
+use crate::DelayReason;
 use crate::replay::options::Timing;
-use crate::replay::planned::{Planned, Predecessor, Predecessors};
+use crate::replay::prepared_call::{Predecessor, Predecessors, PreparedCall};
 
 /// The most calls that have been read and are not issued.
 const WINDOW: usize = 1 << 16;
@@ -26,7 +26,7 @@ const NONE: u32 = u32::MAX;
 /// A call and what it waits for.
 #[derive(Debug)]
 pub struct Slot {
-    pub call: Box<Planned>,
+    pub call: Box<PreparedCall>,
     /// Predecessors for which it waits.
     waits: u32,
     /// The first of the calls that wait for its end, in `edges`.
@@ -46,7 +46,7 @@ pub struct Slot {
     /// When it should begin.
     pub scheduled: Nanos,
     /// What kept it from its time.
-    pub held_by: HeldBy,
+    pub delay_reason: DelayReason,
     /// Whether a call that is left out has begun, and its end is awaited.
     pub is_begun: bool,
 }
@@ -96,18 +96,18 @@ impl Slot {
 
     /// It waits for a thread that would be free then.
     pub fn wait_for_thread(&mut self, free: Explained) {
-        if free.0 > self.scheduled.max(self.explained.0) && self.held_by.is_replayer() {
-            self.held_by = HeldBy::Pool;
+        if free.0 > self.scheduled.max(self.explained.0) && self.delay_reason.is_replayer() {
+            self.delay_reason = DelayReason::Pool;
         }
         self.explained = self.explained.and(free);
     }
 
     /// What holds it beyond its scheduled time, if its last predecessor does.
-    fn holder(&self, last: Last) -> HeldBy {
+    fn holder(&self, last: Last) -> DelayReason {
         match last.thread == self.call.record.thread {
-            _ if self.explained.0 <= self.scheduled => HeldBy::Replayer,
-            true => HeldBy::Thread,
-            false => HeldBy::Predecessor,
+            _ if self.explained.0 <= self.scheduled => DelayReason::Replayer,
+            true => DelayReason::Thread,
+            false => DelayReason::Predecessor,
         }
     }
 
@@ -229,7 +229,7 @@ impl Schedule {
     }
 
     /// Adds the next call, at this time.
-    pub fn add(&mut self, call: Box<Planned>, now: Nanos) {
+    pub fn add(&mut self, call: Box<PreparedCall>, now: Nanos) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() as u32 - 1
@@ -251,7 +251,7 @@ impl Schedule {
             last_in_trace: None,
             ready: now,
             scheduled,
-            held_by: HeldBy::None,
+            delay_reason: DelayReason::None,
             is_begun: false,
         };
         for predecessor in 0..added.call.predecessors.as_slice().len() {
@@ -268,9 +268,9 @@ impl Schedule {
             let added = self.slots[slot as usize].as_mut().expect("just added");
             if self.pace.timing.has_times()
                 && added.scheduled + self.pace.delay(added.call.number, added.scheduled) < now
-                && added.held_by == HeldBy::None
+                && added.delay_reason == DelayReason::None
             {
-                added.held_by = HeldBy::Input;
+                added.delay_reason = DelayReason::Input;
             }
         }
     }
@@ -343,7 +343,7 @@ impl Schedule {
         let entry = self.slots[slot as usize].as_mut().expect("it waits");
         let released = entry.last.map(|last| last.at);
         match (timing, entry.last) {
-            (Timing::Exact, Some(last)) if last.at > entry.scheduled => entry.held_by = entry.holder(last),
+            (Timing::Exact, Some(last)) if last.at > entry.scheduled => entry.delay_reason = entry.holder(last),
             (Timing::Asap, last) => {
                 entry.scheduled = last.map_or(now.max(Nanos::ZERO), |last| last.at);
             }
@@ -355,7 +355,7 @@ impl Schedule {
                 let gap = entry.call.begin - begin_in_trace;
                 entry.scheduled = begin + self.pace.scaled(gap).max(Nanos::ZERO);
                 if let Some(last) = entry.last.filter(|last| last.at > entry.scheduled) {
-                    entry.held_by = entry.holder(last);
+                    entry.delay_reason = entry.holder(last);
                 }
             }
             _ => {}

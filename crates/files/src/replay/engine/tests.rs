@@ -7,14 +7,14 @@ use iosonar_trace::Nanos;
 use proptest::prelude::*;
 use rtrb::RingBuffer;
 
-use super::core::{Completion, Core, Find, Job, Rules, Ways};
+use super::core::{Completion, Core, Find, Job, Queues, Rules};
 use super::descriptors::DescriptorTable;
 use super::schedule::Pace;
 use crate::replay::action::Action;
 use crate::replay::options::Timing;
-use crate::replay::planned::{Done, Planned, Predecessor, Record};
+use crate::replay::prepared_call::{Done, Predecessor, PreparedCall, Record};
 use crate::replay::timed::Issued;
-use crate::{CallKind, HeldBy};
+use crate::{CallKind, DelayReason};
 
 const US: i64 = 1000;
 const MS: i64 = 1000 * US;
@@ -37,8 +37,8 @@ fn independent(calls: u64, every: i64, takes: i64) -> Vec<Given> {
     (0..calls).map(|at| Given { begin: at as i64 * every, takes, after: None }).collect()
 }
 
-fn planned(number: u64, given: Given) -> Box<Planned> {
-    Box::new(Planned {
+fn planned(number: u64, given: Given) -> Box<PreparedCall> {
+    Box::new(PreparedCall {
         number,
         begin: Nanos(given.begin),
         end: Nanos(given.begin + US),
@@ -70,8 +70,8 @@ fn replay(timing: Timing, calls: &[Given], workers: usize, stops: &[(i64, i64)])
     drop(to);
     let pace = Pace { timing, factor: 1.0, extra_delay: Nanos::ZERO, perturb: None, seed: 1 };
     let rules = Rules { pace, ahead: 1024, history: 1 << 18, fake_io: false, workers, announces: false };
-    let ways = Ways { input, output, buffers, floor: Arc::new(AtomicU64::new(0)) };
-    let mut core = Core::new(rules, 0, DescriptorTable::default(), ways);
+    let queues = Queues { input, output, buffers, floor: Arc::new(AtomicU64::new(0)) };
+    let mut core = Core::new(rules, 0, DescriptorTable::default(), queues);
     let stop_at = |now: i64| stops.iter().copied().find(|&(from, to)| (from..to).contains(&now));
     let (mut now, mut running) = (0_i64, Vec::<(i64, i64, Job)>::new());
     loop {
@@ -119,22 +119,22 @@ fn the_replayer_delays_calls_until_it_caught_up_after_a_stop() {
     // A second of a thread that is busy for a fifth of the time; the replayer stands still for a quarter of it.
     let (rows, lost) = replay(Timing::Exact, &chain(1000, MS, 200 * US), 4, &[(300 * MS, 550 * MS)]);
     assert_eq!(lost, 250 * MS);
-    let by_replayer: Vec<_> = rows.iter().filter(|row| row.held_by.is_replayer() && late(row) > 50 * US).collect();
+    let by_replayer: Vec<_> = rows.iter().filter(|row| row.delay_reason.is_replayer() && late(row) > 50 * US).collect();
     // 250 calls were due meanwhile, and 63 until the backlog was gone.
     assert_eq!(by_replayer.len(), 313);
-    assert!(rows.iter().all(|row| row.held_by.is_replayer()), "the file system held none");
-    assert_eq!(rows.iter().filter(|row| row.held_by == HeldBy::Replayer).count(), 312);
-    assert!(rows[700..].iter().all(|row| late(row) == 0 && row.held_by == HeldBy::None));
+    assert!(rows.iter().all(|row| row.delay_reason.is_replayer()), "the file system held none");
+    assert_eq!(rows.iter().filter(|row| row.delay_reason == DelayReason::Replayer).count(), 312);
+    assert!(rows[700..].iter().all(|row| late(row) == 0 && row.delay_reason == DelayReason::None));
 }
 
 #[test]
 fn a_slow_file_system_holds_calls_and_the_replayer_none() {
     let (rows, lost) = replay(Timing::Exact, &chain(500, MS, 2 * MS), 4, &[]);
-    assert_eq!((lost, rows[0].held_by), (0, HeldBy::None));
-    assert!(rows[1..].iter().all(|row| row.held_by == HeldBy::Thread));
+    assert_eq!((lost, rows[0].delay_reason), (0, DelayReason::None));
+    assert!(rows[1..].iter().all(|row| row.delay_reason == DelayReason::Thread));
     // If it is stopped, too, the calls stay late because of the file system; what the replayer lost is counted.
     let (rows, lost) = replay(Timing::Exact, &chain(500, MS, 2 * MS), 4, &[(300 * MS, 550 * MS)]);
-    assert!(rows[1..].iter().all(|row| row.held_by == HeldBy::Thread));
+    assert!(rows[1..].iter().all(|row| row.delay_reason == DelayReason::Thread));
     assert!((248 * MS..=250 * MS).contains(&lost), "{lost}");
 }
 
@@ -144,8 +144,8 @@ fn a_call_in_progress_in_a_stop_does_not_delay_later_ones() {
     let stop = (300 * MS + 100 * US, 550 * MS);
     let (rows, lost) = replay(Timing::Exact, &chain(1000, MS, 200 * US), 4, &[stop]);
     assert_eq!(lost, stop.1 - stop.0);
-    assert!(rows.iter().all(|row| row.held_by.is_replayer()));
-    assert!(rows[301].held_by == HeldBy::Replayer && late(&rows[301]) > 200 * MS);
+    assert!(rows.iter().all(|row| row.delay_reason.is_replayer()));
+    assert!(rows[301].delay_reason == DelayReason::Replayer && late(&rows[301]) > 200 * MS);
 }
 
 #[test]
@@ -153,13 +153,13 @@ fn a_pool_that_a_stop_filled_is_not_the_file_systems() {
     // Three calls at a time; the backlog of the stop needs all four threads.
     let (rows, lost) = replay(Timing::Exact, &independent(1000, MS, 3 * MS), 4, &[(300 * MS, 400 * MS)]);
     assert_eq!(lost, 100 * MS);
-    assert!(rows.iter().all(|row| row.held_by.is_replayer()), "never full without the stop");
+    assert!(rows.iter().all(|row| row.delay_reason.is_replayer()), "never full without the stop");
     assert!(rows.iter().filter(|row| late(row) > 50 * US).count() > 300);
     // Five at a time do not fit.
     let (rows, lost) = replay(Timing::Exact, &independent(1000, MS, 5 * MS), 4, &[]);
     assert_eq!(lost, 0);
-    assert!(rows[4..].iter().all(|row| row.held_by == HeldBy::Pool));
-    assert!(rows[..4].iter().all(|row| row.held_by == HeldBy::None));
+    assert!(rows[4..].iter().all(|row| row.delay_reason == DelayReason::Pool));
+    assert!(rows[..4].iter().all(|row| row.delay_reason == DelayReason::None));
 }
 
 #[test]
@@ -167,11 +167,11 @@ fn gaps_are_kept_after_a_stop_and_the_time_is_counted() {
     for timing in [Timing::Diff, Timing::Begin, Timing::Asap] {
         let (rows, lost) = replay(timing, &chain(200, MS, 100 * US), 4, &[(10 * MS, 60 * MS)]);
         assert!((48 * MS..=50 * MS).contains(&lost), "{timing:?}: {lost}");
-        assert!(rows.iter().all(|row| row.held_by == HeldBy::None), "{timing:?}");
+        assert!(rows.iter().all(|row| row.delay_reason == DelayReason::None), "{timing:?}");
     }
     // A predecessor that takes longer than the gap from start to begin holds a call.
     let (rows, _) = replay(Timing::Begin, &chain(10, MS, 3 * MS), 4, &[]);
-    assert!(rows[1..].iter().all(|row| row.held_by == HeldBy::Thread));
+    assert!(rows[1..].iter().all(|row| row.delay_reason == DelayReason::Thread));
 }
 
 proptest! {
@@ -195,7 +195,7 @@ proptest! {
         let (rows, _) = replay(Timing::Exact, &calls, 2, &stops);
         let mut free = i64::MIN;
         for (row, call) in rows.iter().zip(&calls) {
-            prop_assert_eq!(!row.held_by.is_replayer(), free > call.begin, "{:?} {}", row, free);
+            prop_assert_eq!(!row.delay_reason.is_replayer(), free > call.begin, "{:?} {}", row, free);
             // Of a call that was in progress when a stop began and over at its end, it is not known when it ended.
             let issued = row.issued.unwrap().issued.0;
             let end = issued + call.takes;

@@ -30,7 +30,7 @@ pub fn choose_wait(options: &Options) -> (Wait, String) {
 
 /// Warnings about the trace and the options.
 pub fn warnings(prescan: &Prescan, options: &Options) -> Vec<String> {
-    let mut warnings = prescan.notices.clone();
+    let mut warnings = prescan.warnings.clone();
     let Prescan { uring, mapped, ref open, is_complete, .. } = *prescan;
     let mut warn_if = |condition: bool, text: String| warnings.extend(condition.then_some(text));
     warn_if(!is_complete, "the trace is incomplete: its recording or conversion was cut short".into());

@@ -1,4 +1,4 @@
-//! Calls that change what later calls see in other ways: flags of descriptions, requests of `ioctl`, mounts, rings.
+//! Calls that change what later calls see in other queues: flags of descriptions, requests of `ioctl`, mounts, rings.
 
 use super::super::State;
 use super::super::step::Step;
@@ -7,7 +7,7 @@ use crate::model::ioctl::{Effect, FICLONE, FICLONERANGE, FIDEDUPERANGE, effect};
 use crate::snapshot::Kind;
 use crate::{CallKind, Lost, Recorder, Resource, Skip};
 
-/// What `F_SETFL` changes: of the other flags the kernel takes no notice.
+/// What `F_SETFL` changes: of the other flags the kernel takes no warning.
 const CHANGEABLE: u64 = (libc::O_APPEND | libc::O_NONBLOCK | libc::O_DIRECT | libc::O_NOATIME) as u64;
 
 impl State {

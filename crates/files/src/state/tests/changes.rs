@@ -119,9 +119,9 @@ fn changes_without_a_replay_are_named_and_counted() {
     assert_eq!((resolved[2].skip, resolved[6].skip, resolved[15].skip), (Some(Skip::NotReplayable), None, None));
     assert!(
         state
-            .notices()
+            .warnings()
             .iter()
-            .any(|notice| notice.starts_with("10 calls change files, and are not replayed: file_setattr 1"))
+            .any(|warning| warning.starts_with("10 calls change files, and are not replayed: file_setattr 1"))
     );
 }
 

@@ -88,7 +88,7 @@ proptest! {
             state.take_inferred();
         }
         state.open_descriptions();
-        state.notices();
+        state.warnings();
         prop_assert!(state.needs().is_some_and(|needs| needs.iter().all(|(path, _)| !path.is_empty())));
     }
 }

@@ -222,11 +222,11 @@ fn bad_lines_are_counted_and_the_first_ones_named() {
         + &"?\n".repeat(50);
     let (calls, about) = read(&text);
     assert_eq!((calls.len(), about.counts.bad_lines), (2, 53));
-    assert_eq!(about.notices[0], "line 2: neither a call nor a message of strace: hello");
-    assert_eq!(about.notices[1], "line 3: a descriptor is not a number: read(x, \"\", 1) = 1");
-    assert_eq!(about.notices[2], "line 4: the duration is not a number: read(3, \"\", 1) = 1 <y>");
-    assert_eq!(about.notices.iter().filter(|notice| notice.starts_with("line")).count(), 10);
-    assert_eq!(about.notices.last().unwrap(), "53 lines were not understood");
+    assert_eq!(about.warnings[0], "line 2: neither a call nor a message of strace: hello");
+    assert_eq!(about.warnings[1], "line 3: a descriptor is not a number: read(x, \"\", 1) = 1");
+    assert_eq!(about.warnings[2], "line 4: the duration is not a number: read(3, \"\", 1) = 1 <y>");
+    assert_eq!(about.warnings.iter().filter(|warning| warning.starts_with("line")).count(), 10);
+    assert_eq!(about.warnings.last().unwrap(), "53 lines were not understood");
     assert!(about.complete);
 }
 
@@ -234,14 +234,14 @@ fn bad_lines_are_counted_and_the_first_ones_named() {
 fn unknown_flags_are_left_out_and_named() {
     let (calls, about) = read("open(\"/a\", O_RDWR|O_NEWEST) = 3\n");
     assert_eq!(calls[0].flags, 2);
-    assert!(about.notices.contains(&"flags without a known value were left out: O_NEWEST".to_owned()));
+    assert!(about.warnings.contains(&"flags without a known value were left out: O_NEWEST".to_owned()));
 }
 
 #[test]
 fn a_last_line_that_was_cut_is_no_bad_line() {
     let (calls, about) = read("1 1795464429.5 sync() = 0 <0.1>\n1 1795464429.7 read(3, \"");
     assert_eq!((calls.len(), about.counts.bad_lines, about.complete), (1, 0, false));
-    assert!(about.notices[0].starts_with("the last line is incomplete"));
+    assert!(about.warnings[0].starts_with("the last line is incomplete"));
 }
 
 #[test]
@@ -255,14 +255,14 @@ fn times_of_the_day_pass_midnight() {
     let (calls, about) = read("23:59:59.5 sync() = 0 <0.1>\n00:00:00.25 sync() = 0 <0.1>\n00:00:01 sync() = 0 <0.1>\n");
     assert_eq!(brief(&calls), ["0 100000 0 sync 0", "750000 100000 0 sync 0", "1500000 100000 0 sync 0"]);
     assert_eq!(about.epoch_unix_ns, None);
-    assert!(about.notices[0].contains("the date is unknown"));
+    assert!(about.warnings[0].contains("the date is unknown"));
 }
 
 #[test]
 fn without_times_lines_are_a_microsecond_apart() {
     let (calls, about) = read("sync() = 0\n--- SIGCHLD {} ---\nclose(3) = 0\nclose(4) = 0 <0.000005>\nclose(5) = 0\n");
     assert_eq!(brief(&calls), ["0 0 0 sync 0", "1 0 0 close 0", "2 5 0 close 0", "8 0 0 close 0"]);
-    assert!(about.notices[0].contains("no times") && about.notices[1].contains("3 calls have no duration"));
+    assert!(about.warnings[0].contains("no times") && about.warnings[1].contains("3 calls have no duration"));
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_clock_that_goes_back_does_not_move_calls_back() {
         read("1795464429.5 sync() = 0 <0.1>\n1795464428.5 sync() = 0 <0.1>\n1795464428.6 sync() = 0 <0.1>\n");
     assert_eq!(brief(&calls), ["0 100000 0 sync 0", "0 100000 0 sync 0", "100000 100000 0 sync 0"]);
     assert_eq!(about.epoch_unix_ns, Some(1_795_464_429_500_000_000));
-    assert!(about.notices[0].contains("the clock went back 1 time, by 1.000000000 s"), "{:?}", about.notices);
+    assert!(about.warnings[0].contains("the clock went back 1 time, by 1.000000000 s"), "{:?}", about.warnings);
 }
 
 #[test]
@@ -285,12 +285,12 @@ fn what_strace_writes_beside_calls_is_left_out_and_counted() {
          ------ ----------- ----------- --------- --------- ----------------\n\
          100.00    0.000286                    26         1 total\n",
     );
-    assert_eq!((calls.len(), about.counts.bad_lines), (2, 0), "{:?}", about.notices);
-    for notice in [
+    assert_eq!((calls.len(), about.counts.bad_lines), (2, 0), "{:?}", about.warnings);
+    for warning in [
         "2 stack frames of strace -k: left out",
         "5 lines of a table of totals (strace -C): left out",
         "1 line had colours (strace --color), which were taken away",
     ] {
-        assert!(about.notices.iter().any(|found| found == notice), "no {notice:?} in {:?}", about.notices);
+        assert!(about.warnings.iter().any(|found| found == warning), "no {warning:?} in {:?}", about.warnings);
     }
 }

@@ -13,7 +13,7 @@ fn a_resumed_call_keeps_its_begin() {
     );
     assert_eq!(brief(&calls), ["0 290 8 read 5", "100 161 7 write 5"]);
     assert_eq!((calls[0].fd, calls[0].length), (Some(5), Some(5)));
-    assert_eq!(about.notices, [""; 0]);
+    assert_eq!(about.warnings, [""; 0]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn calls_that_do_not_return() {
         ["0 - 7 wait4 ?", "1 - 8 read ?", "4 - 9 read ?", "6 - 10 exit_group ?", "9 - 11 read ?", "10 - 12 fsync ?"];
     assert_eq!(brief(&calls), expected);
     assert_eq!((calls[2].fd, calls[2].length, calls[5].fd), (Some(4), None, Some(6)));
-    assert_eq!((about.counts.unfinished, about.counts.bad_lines), (6, 0), "{:?}", about.notices);
+    assert_eq!((about.counts.unfinished, about.counts.bad_lines), (6, 0), "{:?}", about.warnings);
     assert_eq!(about.counts.other_calls["restart_syscall"], 1);
 }
 
@@ -52,7 +52,7 @@ fn calls_that_do_not_return() {
 fn a_resumed_call_without_its_begin_is_a_bad_line() {
     let (calls, about) = read("7 1795464429.0 <... read resumed>\"\", 5) = 0 <0.1>\n7 1795464429.1 sync() = 0 <0.1>\n");
     assert_eq!((calls.len(), about.counts.bad_lines), (1, 1));
-    assert!(about.notices[0].starts_with("line 1: the start of this call was not recorded"));
+    assert!(about.warnings[0].starts_with("line 1: the start of this call was not recorded"));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn execve_of_another_thread_resumes_under_the_process_id() {
          8 1.2 execve(\"/bin/a\", [\"a\"], NULL <pid changed to 7 ...>\n7 1.4 <... execve resumed>) = 0\n",
     ] {
         let (calls, about) = read(&text.replace(" 1.", " 1795464429."));
-        assert_eq!(brief(&calls), ["0 0 7 clone 8", "200000 200000 8 execve 0"], "{:?}", about.notices);
+        assert_eq!(brief(&calls), ["0 0 7 clone 8", "200000 200000 8 execve 0"], "{:?}", about.warnings);
         assert_eq!(about.counts.bad_lines, 0);
     }
 }
@@ -93,7 +93,7 @@ fn output_of_several_processes_on_standard_error() {
         (8, "exit_group", None),
         (0, "close", Some(5)),
     ];
-    assert_eq!(threads, expected, "{:?}", about.notices);
+    assert_eq!(threads, expected, "{:?}", about.warnings);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn parts_of_calls_without_end_do_not_fill_the_memory() {
     let resumed = "7 <... read resumed>".to_owned() + &"x".repeat(60_000) + " <unfinished ...>\n";
     let (calls, about) = read(&("7 read(3, <unfinished ...>\n".to_owned() + &resumed.repeat(300)));
     assert_eq!((calls.len(), calls[0].result), (1, None));
-    assert!(about.notices.iter().any(|notice| notice.contains("too many were unfinished")), "{:?}", about.notices);
+    assert!(about.warnings.iter().any(|warning| warning.contains("too many were unfinished")), "{:?}", about.warnings);
 }
 
 /// A step of a trace: the thread, and whether its next call is interrupted by others.

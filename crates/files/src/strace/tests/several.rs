@@ -45,10 +45,15 @@ fn the_files_of_all_threads_are_one_trace() {
         ]
     );
     assert!(calls.iter().all(|call| call.process == call.thread), "the clone names the process of the second file");
-    assert_eq!((about.counts.calls, about.counts.unfinished, about.counts.bad_lines), (7, 2, 1), "{:?}", about.notices);
+    assert_eq!(
+        (about.counts.calls, about.counts.unfinished, about.counts.bad_lines),
+        (7, 2, 1),
+        "{:?}",
+        about.warnings
+    );
     assert!(about.complete && about.epoch_unix_ns == Some(1_000_000_000_000_001_000), "{about:?}");
     assert_eq!(about.span.last_ns, 149_000);
-    assert!(about.notices.iter().any(|notice| notice.contains("t.strace.8: 1 line")), "{:?}", about.notices);
+    assert!(about.warnings.iter().any(|warning| warning.contains("t.strace.8: 1 line")), "{:?}", about.warnings);
 }
 
 #[test]

@@ -123,7 +123,7 @@ proptest! {
         print(&mut text, &expected, 1_500_000_000_000_000_000);
         let shown = String::from_utf8_lossy(&text).into_owned();
         let (calls, about) = try_read(&text, None).unwrap();
-        prop_assert_eq!(about.counts.bad_lines, 0, "{} {:?}", shown, about.notices);
+        prop_assert_eq!(about.counts.bad_lines, 0, "{} {:?}", shown, about.warnings);
         // The first line is the trace's zero; processes are known from their creation only.
         prop_assert_eq!(about.epoch_unix_ns, Some(1_500_000_000_000_000_000 + expected.begin.0));
         expected.begin = Nanos(0);

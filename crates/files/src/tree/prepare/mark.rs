@@ -21,8 +21,8 @@ pub(super) const FILE: &str = ".iosonar-root";
 pub(super) fn open(place: &RootPath, reset: bool) -> Result<Confined, Error> {
     let (root, is_new) = place.make()?;
     let dir = place.path();
-    let is_free = is_new || is_empty(&root).map_err(system(format!("cannot read {}", dir.display())))?;
-    if is_free {
+    let is_unused = is_new || is_empty(&root).map_err(system(format!("cannot read {}", dir.display())))?;
+    if is_unused {
         mark(&root).map_err(system(format!("cannot write to {}", dir.display())))?;
     } else if reset && !is_marked(&root).map_err(system(format!("cannot read {}", dir.display())))? {
         return Err(Error::BadRoot(format!(

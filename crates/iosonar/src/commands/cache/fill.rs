@@ -15,7 +15,7 @@ use crate::console::answer_json;
 use crate::usage::misuse;
 use crate::written;
 
-/// Tell how a cache fills: with random reads by formula and simulation, or with a recorded load
+/// Show how a cache fills: with random reads by formula and simulation, or with a recorded load
 ///
 /// With random reads of as many blocks as the cache has entries, a share of 1 - 1/e (63 %) is filled after one read for each entry,
 /// and ln N + 0.58 times as many reads fill it. Skewed reads (--zipf) take far longer. Of a load it counts the blocks that the

@@ -72,17 +72,17 @@ impl Args {
             "trace": self.needs.trace,
             "root": self.needs.root,
             "snapshot": needed.snapshot,
-            "calls": needed.survey.calls,
-            "calls_not_replayed": needed.survey.skipped,
+            "calls": needed.prescan.calls,
+            "calls_not_replayed": needed.prescan.skipped,
             "needed": count(needed, Must::Exist),
             "must_not_exist": count(needed, Must::NotExist),
             "data_bytes": needed.plan.data_bytes(),
             "ignored": needed.plan.ignored,
             "kernel_files": needed.plan.of_kernel,
-            "mapped_files": needed.survey.counts.mapped,
+            "mapped_files": needed.prescan.counts.mapped,
             "problems": counts,
             "paths": found.iter().map(paths).collect::<Vec<_>>(),
-            "notices": needed.notices(),
+            "warnings": needed.warnings(),
         }))?;
         Ok(())
     }
@@ -91,8 +91,8 @@ impl Args {
         let plan = &needed.plan;
         let (exist, absent) = (count(needed, Must::Exist), count(needed, Must::NotExist));
         let data = human::bytes(plan.data_bytes());
-        out!("{} in the trace", human::counted(needed.survey.calls, "call"));
-        for (reason, calls) in &needed.survey.skipped {
+        out!("{} in the trace", human::counted(needed.prescan.calls, "call"));
+        for (reason, calls) in &needed.prescan.skipped {
             out!("  {:>10} not replayed: {}", human::count(*calls), words(reason));
         }
         let from = match &needed.snapshot {
@@ -125,12 +125,12 @@ impl Args {
             }
         }
         if self.needs.verbose {
-            for (path, mappings) in &needed.survey.counts.mapped {
+            for (path, mappings) in &needed.prescan.counts.mapped {
                 out!("mapped {} times: {path}", human::count(*mappings));
             }
         }
-        for notice in needed.notices() {
-            status!("{notice}");
+        for warning in needed.warnings() {
+            status!("{warning}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use iosonar_files::state::{Ignore, Options, PathMap};
-use iosonar_files::tree::{Plan, RootPath, Survey, Tree, beside, survey};
+use iosonar_files::tree::{Plan, Prescan, RootPath, Tree, beside, prescan};
 use iosonar_files::{Metadata, Name, OpenOptions};
 use iosonar_trace::params::whole_number;
 
@@ -50,7 +50,7 @@ pub struct NeedArgs {
 
 /// What a trace needs below the root.
 pub struct Needed {
-    pub survey: Survey,
+    pub prescan: Prescan,
     pub plan: Plan,
     pub metadata: Metadata,
     /// The file of the snapshot.
@@ -76,10 +76,10 @@ impl NeedArgs {
             with_needs: true,
         };
         let mut rows = Rows::of("reading the trace", "call");
-        let survey = survey(&mut *reader, options, |progress| rows.row(|| progress))?;
+        let prescan = prescan(&mut *reader, options, |progress| rows.row(|| progress))?;
         rows.finish();
         let metadata = reader.metadata().clone();
-        let needs = survey.state.needs().expect("asked for");
+        let needs = prescan.state.needs().expect("asked for");
         let plan_of = |instance| Plan::new(needs, tree.as_deref(), &map.for_instance(instance), &ignore);
         let mut plan = plan_of(0);
         if map.has_instances() {
@@ -90,7 +90,7 @@ impl NeedArgs {
         } else {
             RootPath::of_instances(&self.root, self.instances)
         };
-        Ok(Needed { survey, plan, metadata, snapshot, roots })
+        Ok(Needed { prescan, plan, metadata, snapshot, roots })
     }
 
     pub fn root_text(&self, needed: &Needed) -> String {
@@ -108,20 +108,20 @@ impl NeedArgs {
 
 impl Needed {
     /// What limits the result.
-    pub fn notices(&self) -> Vec<String> {
-        let mut notices = self.metadata.notices.clone();
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.metadata.warnings.clone();
         if !self.metadata.complete {
-            notices.push("the trace was cut short".into());
+            warnings.push("the trace was cut short".into());
         }
-        notices.extend(self.survey.counts.notices());
-        notices.extend(self.survey.counts.mapping_notice());
+        warnings.extend(self.prescan.counts.warnings());
+        warnings.extend(self.prescan.counts.mapping_warning());
         if self.plan.unknown_links > 0 {
-            notices.push(format!(
+            warnings.push(format!(
                 "the targets of {} symbolic links are not in the trace, so these lead nowhere; a snapshot (files record --tree) has them",
                 self.plan.unknown_links
             ));
         }
-        notices
+        warnings
     }
 }
 

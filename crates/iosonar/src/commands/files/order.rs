@@ -146,8 +146,8 @@ impl Args {
             GraphFormat::Dot if self.dot.is_some() => out!("{shown}"),
             GraphFormat::Tsv | GraphFormat::Dot => shown.lines().for_each(|line| status!("{line}")),
         }
-        for notice in state.notices() {
-            status!("{notice}");
+        for warning in state.warnings() {
+            status!("{warning}");
         }
         Ok(ExitCode::SUCCESS)
     }

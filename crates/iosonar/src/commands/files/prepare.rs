@@ -94,7 +94,7 @@ impl Args {
             "snapshot": needed.snapshot,
             "paths": needed.plan.items.len(),
             "done": done,
-            "notices": needed.notices(),
+            "warnings": needed.warnings(),
         }))?;
         Ok(())
     }
@@ -126,8 +126,8 @@ impl Args {
         if done.bytes > 0 {
             out!("  {:>10} of {}", human::bytes(done.bytes), self.data);
         }
-        for notice in needed.notices() {
-            status!("{notice}");
+        for warning in needed.warnings() {
+            status!("{warning}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use iosonar_files::record::default_method;
-use iosonar_files::tree::{self, Tree, survey};
+use iosonar_files::tree::{self, Tree, prescan};
 use iosonar_files::{Metadata, OpenOptions, record, state, table};
 use iosonar_trace::Source;
 use iosonar_trace::params::whole_number;
@@ -162,8 +162,8 @@ fn has_unfinished(output: &Path) -> bool {
 fn add_used(tree: &mut Tree, trace: &Path) -> Result<()> {
     let mut calls = iosonar_files::open(trace, &OpenOptions::default())?;
     let options = state::Options { tree: Some(Arc::new(tree.clone())), with_needs: true, ..state::Options::default() };
-    let survey = survey(&mut *calls, options, |_| {})?;
-    if let Some(needs) = survey.state.needs() {
+    let prescan = prescan(&mut *calls, options, |_| {})?;
+    if let Some(needs) = prescan.state.needs() {
         tree.add_used(needs);
     }
     Ok(())
@@ -187,8 +187,8 @@ fn report(output: &Path, metadata: &Metadata) {
         parts.push(format!("{} of io_uring", counts.uring));
     }
     status!("{}: {}", output.display(), parts.join(", "));
-    for notice in &metadata.notices {
-        status!("  {notice}");
+    for warning in &metadata.warnings {
+        status!("  {warning}");
     }
     if counts.lost_events > 0 {
         status!("  use a larger --buffer to lose no events");

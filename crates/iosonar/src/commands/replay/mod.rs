@@ -80,7 +80,7 @@ impl Args {
 pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
-    remark(runs.first());
+    warning(runs.first());
     let (times, mut all, mut series) = (runs.len(), Vec::new(), repeat::Series::default());
     for (options, number) in runs.into_iter().zip(1..) {
         if times > 1 {
@@ -114,11 +114,11 @@ pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<
 }
 
 /// Says what the conversion of a job file to a program left out.
-fn remark(options: Option<&Options>) {
+fn warning(options: Option<&Options>) {
     let Some(name) = options.and_then(|options| options.program.program.as_deref()) else { return };
     // The run reports errors when it opens the program.
     if let Ok(Some(conversion)) = library::convert(name) {
-        conversion.remarks().iter().for_each(|remark| status!("{remark}"));
+        conversion.left_out().iter().for_each(|line| status!("{line}"));
     }
 }
 

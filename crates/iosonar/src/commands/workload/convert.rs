@@ -45,8 +45,8 @@ impl Args {
         for meaning in &conversion.meanings {
             out!("{meaning}");
         }
-        for remark in conversion.remarks() {
-            out!("{remark}");
+        for line in conversion.left_out() {
+            out!("{line}");
         }
         if let Some(output) = output {
             replacing.allows(&output)?;

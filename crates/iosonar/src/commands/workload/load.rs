@@ -76,7 +76,7 @@ impl Args {
         written::refuse_name_of_run(&output)?;
         replacing.allows(&output)?;
         let opened = library::open(&program).map_err(Usage)?;
-        opened.remarks().iter().for_each(|remark| status!("{remark}"));
+        opened.left_out().iter().for_each(|line| status!("{line}"));
         opened.warnings().iter().for_each(|warning| status!("warning: {warning}"));
         let mut settings = Settings { seed, scale, set, layout: Layout::Together(span) };
         if separate_devices {
@@ -95,7 +95,7 @@ impl Args {
             format!("Artificial load: {}", command(&program, separate_devices, duration, span, &settings));
         if !left_out.is_empty() {
             let what = if left_out.len() == 1 { "stream waits" } else { "streams wait" };
-            metadata.notice(format!(
+            metadata.warning(format!(
                 "{} {what} for completions and cannot be part of a load: {}",
                 left_out.len(),
                 left_out.join(", ")

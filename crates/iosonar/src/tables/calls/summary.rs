@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use iosonar_files::{Call, CallKind, CallOutcome, CallResult, Family, HeldBy, Name};
+use iosonar_files::{Call, CallKind, CallOutcome, CallResult, DelayReason, Family, Name};
 use iosonar_pacing::histogram::Times;
 use iosonar_trace::Nanos;
 use serde_json::{Map, Value, json};
@@ -14,14 +14,14 @@ use super::windows::Windows;
 const MAX_FILES: usize = 10;
 
 /// Totals of a system call.
-struct OfCall {
+struct CallCounts {
     calls: u64,
     failed: u64,
     bytes: u64,
     durations: Times,
 }
 
-impl Default for OfCall {
+impl Default for CallCounts {
     fn default() -> Self {
         Self { calls: 0, failed: 0, bytes: 0, durations: Times::growing() }
     }
@@ -29,13 +29,13 @@ impl Default for OfCall {
 
 /// Totals of a file.
 #[derive(Default)]
-struct OfFile {
+struct FileCounts {
     calls: u64,
     read: u64,
     written: u64,
 }
 
-impl OfFile {
+impl FileCounts {
     fn add(&mut self, bytes: u64, is_write: bool) {
         self.calls += 1;
         let total = if is_write { &mut self.written } else { &mut self.read };
@@ -47,12 +47,12 @@ impl OfFile {
 #[derive(Default)]
 pub struct Summary {
     /// By the number of the call.
-    calls: Vec<Option<OfCall>>,
+    calls: Vec<Option<CallCounts>>,
     threads: HashMap<u32, u64, RandomState>,
     processes: BTreeSet<u32>,
     /// The process of the latest call.
     process: u32,
-    files: HashMap<Name, OfFile, RandomState>,
+    files: HashMap<Name, FileCounts, RandomState>,
     windows: Windows,
     /// The last end.
     end: Option<Nanos>,
@@ -129,7 +129,7 @@ impl Summary {
                    "bytes": totals.bytes, "duration_us": totals.durations.quantiles()})
         });
         let mut files: Vec<_> = self.files.iter().collect();
-        let bytes_and_calls = |file: &OfFile| (file.read.saturating_add(file.written), file.calls);
+        let bytes_and_calls = |file: &FileCounts| (file.read.saturating_add(file.written), file.calls);
         files.sort_unstable_by(|a, b| bytes_and_calls(b.1).cmp(&bytes_and_calls(a.1)).then_with(|| a.0.cmp(b.0)));
         let most = files.iter().take(MAX_FILES).map(|(name, file)| {
             json!({"file": name.to_string(), "calls": file.calls, "read": file.read, "written": file.written})
@@ -159,7 +159,7 @@ pub struct RunSummary {
     held: BTreeMap<&'static str, u64>,
     instances: HashSet<u32>,
     issued: u64,
-    /// Issue errors of calls that were not held back.
+    /// Delays of calls that were not held back.
     error: Times,
 }
 
@@ -186,11 +186,11 @@ impl RunSummary {
         let duration = Some(completed - issued);
         self.calls.add(result.kind, result.thread, result.errno, duration, bytes, is_write, result.path.as_ref());
         self.calls.windows.add_unordered(issued);
-        if result.held_by.is_replayer() {
+        if result.delay_reason.is_replayer() {
             self.error.add(issued - result.scheduled);
         }
-        if result.held_by != HeldBy::None {
-            *self.held.entry(result.held_by.name()).or_default() += 1;
+        if result.delay_reason != DelayReason::None {
+            *self.held.entry(result.delay_reason.name()).or_default() += 1;
         }
     }
 

@@ -49,22 +49,22 @@ pub(super) fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, m
         return Ok(());
     }
     let bad = metadata.counts.bad_lines;
-    // Notices about the trace as a whole: which events it has, which of them to choose.
+    // Warnings about the trace as a whole: which events it has, which of them to choose.
     let whole: Vec<&str> =
-        metadata.notices.iter().map(String::as_str).filter(|text| !text.starts_with("line ")).collect();
+        metadata.warnings.iter().map(String::as_str).filter(|text| !text.starts_with("line ")).collect();
     if format.has_actions && !whole.is_empty() {
         bail!("{name} has no request: {}", whole.join("; "));
     }
     match from {
         Some(format) => {
-            let wrong = metadata.notices.first().map(|notice| format!(" ({notice})")).unwrap_or_default();
+            let wrong = metadata.warnings.first().map(|warning| format!(" ({warning})")).unwrap_or_default();
             bail!(
                 "{name} has no request in the format {}{wrong}; without --from iosonar detects the format",
                 format.name
             )
         }
         None if bad > 0 => {
-            let wrong = metadata.notices.first().map_or("", String::as_str);
+            let wrong = metadata.warnings.first().map_or("", String::as_str);
             bail!("{name} has no request: all of its {bad} lines are bad ({wrong})")
         }
         None if format.create_run.is_none() => {

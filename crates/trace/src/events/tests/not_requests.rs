@@ -8,7 +8,7 @@ fn a_refused_request_is_left_out() {
     let events = ["Q 0 R 100+8", "E 1 R 100+8", "Q 50 R 100+8", "D 60 R 100+8", "C 90 R 100+8"];
     let (requests, metadata) = matched(&events, None);
     assert_eq!((short(&requests), metadata.counts.unmatched), (vec![(50, 100, Some(10), Some(30))], 0));
-    assert!(metadata.notices.iter().any(|notice| notice.ends_with("queued again: 1")), "{:?}", metadata.notices);
+    assert!(metadata.warnings.iter().any(|warning| warning.ends_with("queued again: 1")), "{:?}", metadata.warnings);
     // The queue time is that of the second try.
     let (requests, _) = matched(&events, Some(Action::Issue));
     assert_eq!(short(&requests), [(60, 100, Some(10), Some(30))]);
@@ -32,7 +32,7 @@ fn an_issued_request_that_the_device_failed_is_kept() {
     for action in [Action::Queue, Action::Issue] {
         let (requests, metadata) = matched(&events, Some(action));
         assert_eq!((requests.len(), requests[0].latency), (2, Some(Nanos(8))));
-        assert!(!metadata.notices.iter().any(|notice| notice.contains("refused")), "{:?}", metadata.notices);
+        assert!(!metadata.warnings.iter().any(|warning| warning.contains("refused")), "{:?}", metadata.warnings);
     }
 }
 

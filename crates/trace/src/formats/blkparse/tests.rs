@@ -28,7 +28,7 @@ Skips: 3 forward (17 -   0.1%)
 fn skips_in_the_summary_are_lost_events() {
     let (rows, about) = load("blkparse", TEXT);
     assert_eq!(recognised_as(TEXT), "blkparse");
-    assert_eq!(rows.len(), 3, "{:?}", about.notices);
+    assert_eq!(rows.len(), 3, "{:?}", about.warnings);
     assert_eq!((rows[2].op, rows[2].latency), (Op::Flush, Some(Nanos(10_000))));
     assert_eq!((rows[0].at.0, rows[0].op, rows[0].sector.0), (1829, Op::Write, 223_490));
     assert_eq!((rows[0].queued, rows[0].latency), (Some(Nanos(4171)), Some(Nanos(100_000))));
@@ -36,7 +36,7 @@ fn skips_in_the_summary_are_lost_events() {
     assert_eq!(rows[1].flags, Flags::PREFLUSH.with(Flags::FUA).with(Flags::SYNC));
     assert_eq!(rows[1].comm.as_str(), "my proc");
     assert_eq!((about.counts.bad_lines, about.counts.lost_events, about.counts.unmatched), (0, 17, 1));
-    assert!(about.notices.iter().any(|n| n.contains("remapped")));
+    assert!(about.warnings.iter().any(|n| n.contains("remapped")));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn messages_about_input_files_are_not_bad_lines() {
     let message: &[u8] = b"Input file p.blktrace.0 added\n";
     for text in [[message, events, summary].concat(), [events, message].concat(), [events, summary, message].concat()] {
         let (rows, about) = load("blkparse", &text);
-        assert_eq!((rows.len(), about.counts.bad_lines), (3, 0), "{:?}", about.notices);
+        assert_eq!((rows.len(), about.counts.bad_lines), (3, 0), "{:?}", about.warnings);
         assert_eq!(recognised_as(&text), "blkparse");
     }
 }
@@ -70,7 +70,7 @@ fn the_command_and_a_ctrl_c_of_a_terminal_are_not_bad_lines() {
     for summary in ["^CCPU3 (8,0):", "Events (8,0): 20 entries, 0 skips"] {
         let text = format!("{command}\n{}", text.replace("CPU3 (8,0):", summary).replace("Total (8,0):\n", ""));
         let (rows, about) = load("blkparse", text.as_bytes());
-        assert_eq!((rows.len(), about.counts.bad_lines), (3, 0), "{:?}", about.notices);
+        assert_eq!((rows.len(), about.counts.bad_lines), (3, 0), "{:?}", about.warnings);
     }
 }
 
@@ -90,7 +90,7 @@ Skips: 1 forward (2 -   0.1%)
     // At the time of the last event of the first output.
     assert_eq!((rows[3].at, rows[3].latency), (Nanos(220_000), Some(Nanos(1000))));
     assert_eq!((about.counts.lost_events, about.counts.time_jumps, about.counts.bad_lines), (19, 1, 0));
-    assert!(about.notices.iter().any(|n| n.contains("another output")), "{:?}", about.notices);
+    assert!(about.warnings.iter().any(|n| n.contains("another output")), "{:?}", about.warnings);
     assert_eq!(about.devices.len(), 2);
 }
 
@@ -109,11 +109,11 @@ fn appends_are_writes_and_other_zone_operations_are_counted() {
   8,0    0       10     0.000002000   697  D ZRA 0 + 524288 [a]
 ";
     let (rows, about) = load("blkparse", text);
-    assert_eq!(about.counts.bad_lines, 0, "{:?}", about.notices);
+    assert_eq!(about.counts.bad_lines, 0, "{:?}", about.warnings);
     let found: Vec<_> = rows.iter().map(|row| (row.op, row.sector.0)).collect();
     assert_eq!(found, [(Op::Read, 100), (Op::Write, 800)]);
     for said in ["that are driver commands: 5", "zone operations without data (reset, open, …): 2"] {
-        assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
+        assert!(about.warnings.iter().any(|warning| warning.ends_with(said)), "{:?}", about.warnings);
     }
 }
 
@@ -210,7 +210,7 @@ fn a_request_refused_with_eagain_is_left_out() {
     let (rows, about) = load("blkparse", text);
     let found: Vec<_> = rows.iter().map(|row| (row.at.0, row.latency.unwrap().0)).collect();
     assert_eq!((found, about.counts.unmatched), (vec![(50_000, 30_000)], 0));
-    assert!(about.notices.iter().any(|said| said.ends_with("queued again: 1")), "{:?}", about.notices);
+    assert!(about.warnings.iter().any(|said| said.ends_with("queued again: 1")), "{:?}", about.warnings);
 }
 
 /// As from `blktrace -o - | blkparse -i -`: the buffer of one CPU, then that of the next.
@@ -221,7 +221,7 @@ fn buffers_of_several_cpus_are_sorted() {
     let issued: String = (0..2000).map(|i| line(1, 10 * i, "D")).collect();
     let (rows, about) = load("blkparse", (completed + &issued).as_bytes());
     assert!(rows.len() == 2000 && rows.iter().all(|row| row.latency == Some(Nanos(7))));
-    assert!(!about.notices.iter().any(|said| said.contains("out of order")), "{:?}", about.notices);
+    assert!(!about.warnings.iter().any(|said| said.contains("out of order")), "{:?}", about.warnings);
 }
 
 #[test]

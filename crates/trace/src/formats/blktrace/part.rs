@@ -151,7 +151,7 @@ impl Part {
             if let Some(problem) = problem {
                 about.complete = false;
                 let path = self.input.get_ref().path().display();
-                about.notice(format!("{path}, after record {}: {problem}", self.records));
+                about.warning(format!("{path}, after record {}: {problem}", self.records));
             }
             note_damage(self.input.get_ref(), about);
         }

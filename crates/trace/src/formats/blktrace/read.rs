@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 
 use crate::error::{Error, Result};
-use crate::events::{Action, Event, EventSource, Matcher, ReadAhead, notice_late};
+use crate::events::{Action, Event, EventSource, Matcher, ReadAhead, warning_late};
 use crate::formats::format::{Opened, Options};
 use crate::formats::support::left_out::LeftOut;
 use crate::io::input::Input;
@@ -29,7 +29,7 @@ pub fn open(inputs: Vec<Input>, options: &Options) -> Result<Opened> {
         Some(first) => metadata_of(first, NAME),
         None => return Err(Error::format("", "no file to read")),
     };
-    metadata.notices.extend(absent_parts(&inputs));
+    metadata.warnings.extend(absent_parts(&inputs));
     let files = inputs.len();
     let parts = inputs.into_iter().map(|input| Part::new(input, files)).collect::<Result<Vec<_>>>()?;
     let mut trace = Trace {
@@ -54,7 +54,7 @@ pub fn open(inputs: Vec<Input>, options: &Options) -> Result<Opened> {
 /// Most CPUs of the kernel.
 const MAX_CPUS: u32 = 8192;
 
-/// Notices about the files of CPUs that are missing among these: those beside them that were not given, and gaps in their
+/// Warnings about the files of CPUs that are missing among these: those beside them that were not given, and gaps in their
 /// numbers. blktrace makes a file for each CPU, also if it remains empty.
 fn absent_parts(inputs: &[Input]) -> Vec<String> {
     let mut traces: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
@@ -64,7 +64,7 @@ fn absent_parts(inputs: &[Input]) -> Vec<String> {
             traces.entry(stem).or_default().insert(cpu);
         }
     }
-    let mut notices = Vec::new();
+    let mut warnings = Vec::new();
     for (stem, given) in traces {
         let bytes = |cpu: &u32| fs::metadata(format!("{stem}.blktrace.{cpu}")).map(|status| status.len());
         let beside =
@@ -73,20 +73,20 @@ fn absent_parts(inputs: &[Input]) -> Vec<String> {
         let absent: Vec<_> = (0..last).filter(|cpu| bytes(cpu).is_err()).map(|cpu| cpu.to_string()).collect();
         if beside > 0 {
             let read = human::counted(given.len() as u64, "file");
-            notices.push(format!(
+            warnings.push(format!(
                 "only {read} of {} {} of the trace: the whole trace is {stem}.blktrace.*",
                 given.len() + beside,
                 if given.len() == 1 { "was read" } else { "were read" }
             ));
         }
         if !absent.is_empty() {
-            notices.push(format!(
+            warnings.push(format!(
                 "{stem}.blktrace.{} does not exist: the requests of that CPU are missing",
                 absent.join(", ")
             ));
         }
     }
-    notices
+    warnings
 }
 
 /// The merged files of a trace.
@@ -137,8 +137,8 @@ impl EventSource for Trace {
                 return Ok(Some(event));
             }
         }
-        notice_late(std::mem::take(&mut self.late), READ_AHEAD, about);
-        self.left_out.add_notices(about);
+        warning_late(std::mem::take(&mut self.late), READ_AHEAD, about);
+        self.left_out.add_warnings(about);
         Ok(None)
     }
 
@@ -250,7 +250,7 @@ impl Trace {
         match self.start {
             None => self.start = Some(Start::At(part, wall)),
             Some(Start::At(first, start)) if first != part && wall.abs_diff(start) > MAX_START_DIFFERENCE_NS => {
-                about.notice(format!(
+                about.warning(format!(
                     "{} was started {} after {}: are they files of different traces?",
                     self.parts[if wall > start { part } else { first }].path().display(),
                     Nanos(i64::try_from(wall.abs_diff(start)).unwrap_or(i64::MAX)),
@@ -265,5 +265,5 @@ impl Trace {
 
 fn bad_record(record: &Record, problem: &str, about: &mut Metadata) {
     about.counts.bad_lines += 1;
-    about.notice_of_line(format!("a record of device {} left out: {problem}", device_name(record.device)));
+    about.warning_of_line(format!("a record of device {} left out: {problem}", device_name(record.device)));
 }

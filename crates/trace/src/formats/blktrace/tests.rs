@@ -185,7 +185,7 @@ fn zone_operations_are_counted_and_appends_are_writes() {
         assert_eq!(rows.len(), 1, "{rows:?}");
         assert_eq!((rows[0].op, rows[0].sector.0, rows[0].latency), (Op::Write, 840, Some(Nanos(8000))));
         for said in ["zone operations without data (reset, open, …): 5", "that are driver commands: 1"] {
-            assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
+            assert!(about.warnings.iter().any(|warning| warning.ends_with(said)), "{:?}", about.warnings);
         }
     }
 }
@@ -242,13 +242,13 @@ fn empty_files_of_other_cpus_count_as_given() {
     let paths = [0, 1].map(|cpu| directory.path().join(format!("sda.blktrace.{cpu}")));
     std::fs::write(&paths[0], b"").unwrap();
     std::fs::write(&paths[1], trace(7, false)).unwrap();
-    let notices = |paths: &[&std::path::Path]| {
+    let warnings = |paths: &[&std::path::Path]| {
         let (requests, about) = rows(crate::open_files(paths, None, &Options::default()).unwrap().rows);
         assert_eq!(requests.len(), 2);
-        about.notices.into_iter().filter(|notice| notice.contains("file")).collect::<Vec<_>>()
+        about.warnings.into_iter().filter(|warning| warning.contains("file")).collect::<Vec<_>>()
     };
-    assert_eq!(notices(&[&paths[0], &paths[1]]), [""; 0]);
-    assert_eq!(notices(&[&paths[1]]), [""; 0]);
+    assert_eq!(warnings(&[&paths[0], &paths[1]]), [""; 0]);
+    assert_eq!(warnings(&[&paths[1]]), [""; 0]);
 }
 
 #[test]
@@ -261,17 +261,17 @@ fn unread_and_missing_files_of_a_trace_are_named() {
     let open = |cpus: &[u32]| {
         let paths: Vec<_> = cpus.iter().map(|&cpu| path(cpu)).collect();
         let paths: Vec<_> = paths.iter().map(|path| path.as_path()).collect();
-        rows(crate::open_files(&paths, None, &Options::default()).unwrap().rows).1.notices
+        rows(crate::open_files(&paths, None, &Options::default()).unwrap().rows).1.warnings
     };
     let stem = directory.path().join("sda");
     let not_read =
         format!("only 2 files of 3 were read of the trace: the whole trace is {}.blktrace.*", stem.display());
     let absent = format!("{}.blktrace.1 does not exist: the requests of that CPU are missing", stem.display());
-    let notices = open(&[0, 2]);
-    assert!(notices.contains(&not_read) && notices.contains(&absent), "{notices:?}");
+    let warnings = open(&[0, 2]);
+    assert!(warnings.contains(&not_read) && warnings.contains(&absent), "{warnings:?}");
     assert!(open(&[0, 2, 3]).contains(&absent));
     std::fs::write(path(1), "").unwrap();
-    assert!(!open(&[0, 2, 3]).iter().any(|notice| notice.contains("blktrace.")));
+    assert!(!open(&[0, 2, 3]).iter().any(|warning| warning.contains("blktrace.")));
 }
 
 #[test]
@@ -309,13 +309,13 @@ fn buffers_of_several_cpus_are_sorted() {
     let issued = (0..5000).map(|i| put(10 * i, event::ISSUE, category::ISSUE));
     let (read, about) = load("blktrace", &completed.chain(issued).collect::<Vec<_>>().concat());
     assert!(read.len() == 5000 && read.iter().all(|row| row.latency == Some(Nanos(7))));
-    assert!(!about.notices.iter().any(|said| said.contains("out of order")), "{:?}", about.notices);
+    assert!(!about.warnings.iter().any(|said| said.contains("out of order")), "{:?}", about.warnings);
     // With a file per CPU, fewer records are read ahead.
     let one: Vec<u8> = (1000..3000).chain([5]).flat_map(|time| put(time, event::ISSUE, category::ISSUE)).collect();
     let other = put(5000, event::ISSUE, category::ISSUE);
     let (_, about) = rows(read::open(vec![input(&one), input(&other)], &Options::default()).unwrap());
     let late = "1 event was more than 1,024 places out of order";
-    assert!(about.notices.iter().any(|said| said.starts_with(late)), "{:?}", about.notices);
+    assert!(about.warnings.iter().any(|said| said.starts_with(late)), "{:?}", about.warnings);
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn files_of_different_traces_are_reported() {
         let inputs = files.iter().map(|file| input(file)).collect();
         let (read, about) = rows(read::open(inputs, &Options::default()).unwrap());
         assert_eq!(read.len(), files.len());
-        about.notices.into_iter().filter(|notice| notice.contains("different traces")).collect::<Vec<_>>()
+        about.warnings.into_iter().filter(|warning| warning.contains("different traces")).collect::<Vec<_>>()
     };
     let different = said(&[trace(1_600_000_000, 8), trace(1_600_000_000, 16), trace(1_600_000_090, 24)]);
     assert!(different.len() == 1 && different[0].contains("90.000000000 s"), "{different:?}");

@@ -38,7 +38,7 @@ pub fn begin(known: &Metadata) -> String {
         counts: Counts::default(),
         span: Span::default(),
         complete: false,
-        notices: Vec::new(),
+        warnings: Vec::new(),
         run: run.map(Box::new),
         ..known.clone()
     };
@@ -160,7 +160,7 @@ mod tests {
         ) {
             let mut metadata = Metadata::new(Kind::Replay, "test");
             metadata.source.preamble = texts.concat();
-            texts.into_iter().for_each(|text| metadata.notice(text));
+            texts.into_iter().for_each(|text| metadata.warning(text));
             let text = end(&metadata, &metadata);
             prop_assert!(!text.contains(';') && !text.contains("ERROR"));
             let mut lines: Vec<&str> = text.lines().collect();

@@ -68,7 +68,7 @@ impl LoadReader {
                     (row.delay, row.duration) = (0, 0);
                 }
                 let fate = if matches!(kind, Kind::Row(_)) { "kept" } else { "left out" };
-                self.metadata.notice(format!(
+                self.metadata.warning(format!(
                     "line {} has no newline: the file was cut short there; the line is {fate}",
                     line.number
                 ));
@@ -112,7 +112,7 @@ impl LoadReader {
             let back = self.last - at;
             self.shift = self.shift.checked_add(back)?;
             self.metadata.counts.time_jumps += 1;
-            self.metadata.notice_of_line(format!(
+            self.metadata.warning_of_line(format!(
                 "line {number}: time goes back by {}; this row and all later ones are shifted by {} in total",
                 Nanos(back),
                 Nanos(self.shift)
@@ -165,7 +165,7 @@ impl Reader<Request> for LoadReader {
 pub fn bad_line(metadata: &mut Metadata, number: u64, text: &str, problem: impl std::fmt::Display) {
     metadata.counts.bad_lines += 1;
     let colon = if text.is_empty() { "" } else { ": " };
-    metadata.notice_of_line(format!("line {number} left out: {problem}{colon}{text}"));
+    metadata.warning_of_line(format!("line {number} left out: {problem}{colon}{text}"));
 }
 
 impl PendingText {
@@ -184,7 +184,7 @@ impl PendingText {
         let Self { lines, excerpts } = std::mem::take(self);
         metadata.counts.bad_lines += lines;
         for (number, text) in excerpts {
-            metadata.notice_of_line(format!("line {number} left out: neither a row nor part of a preamble: {text}"));
+            metadata.warning_of_line(format!("line {number} left out: neither a row nor part of a preamble: {text}"));
         }
     }
 }

@@ -138,10 +138,10 @@ impl Messages {
         let rows = metadata.counts.requests;
         let count = |key: &str| self.statistics.get(key).integer::<u64>();
         if !self.ended {
-            metadata.notice("the closing statistics are missing: the result was cut short");
+            metadata.warning("the closing statistics are missing: the result was cut short");
             cut_short = true;
         } else if let Some(completed) = count("completed").filter(|&completed| completed != rows) {
-            metadata.notice(format!(
+            metadata.warning(format!(
                 "{} requests were completed, but the result has {} rows",
                 human::count(completed),
                 human::count(rows)
@@ -154,17 +154,17 @@ impl Messages {
         {
             let lost = requests - completed;
             metadata.counts.unmatched = lost;
-            metadata.notice(format!(
+            metadata.warning(format!(
                 "{} of {} requests never completed and have no row",
                 human::count(lost),
                 human::count(requests)
             ));
         }
         if self.bad_input > 0 {
-            metadata.notice(format!("the replayer reported {} bad lines in its input", human::count(self.bad_input)));
+            metadata.warning(format!("the replayer reported {} bad lines in its input", human::count(self.bad_input)));
         }
         for warning in &self.warnings {
-            metadata.notice(format!("message of the replayer: {warning}"));
+            metadata.warning(format!("message of the replayer: {warning}"));
         }
         self.store(metadata);
     }

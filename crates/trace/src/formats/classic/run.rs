@@ -29,7 +29,7 @@ pub struct RunReader {
     stated: Stated,
     /// Whether the file was found to be cut short.
     cut_short: bool,
-    /// Whether the notices of the end were added.
+    /// Whether the warnings of the end were added.
     concluded: bool,
 }
 
@@ -68,7 +68,7 @@ impl RunReader {
             let kind = row::classify(line.text, Columns::Six);
             if line.end == LineEnd::EndOfFile && kind != Kind::Nothing {
                 // A row cannot be used, because its last column may lack digits.
-                self.metadata.notice(format!("line {} has no newline: the file was cut short there", line.number));
+                self.metadata.warning(format!("line {} has no newline: the file was cut short there", line.number));
                 self.cut_short = true;
                 break;
             }
@@ -143,7 +143,7 @@ impl RunReader {
         let bad_lines = metadata.counts.bad_lines + bad_lines;
         metadata.counts = Counts { requests, reads, writes, others, bad_lines, ..metadata.counts.clone() };
         metadata.span = of_file.span;
-        of_file.notices.into_iter().for_each(|notice| metadata.notice(notice));
+        of_file.warnings.into_iter().for_each(|warning| metadata.warning(warning));
         if metadata.devices.is_empty() {
             metadata.devices.push(Device::default());
         }
@@ -160,7 +160,7 @@ impl RunReader {
                 self.messages.conclude(&mut self.metadata, self.cut_short);
                 return Ok(());
             }
-            self.metadata.notice(
+            self.metadata.warning(
                 "the metadata after the last row is missing: the result was cut short, or its comments were changed",
             );
             self.metadata.complete = false;
@@ -171,15 +171,15 @@ impl RunReader {
         };
         let (stated, rows) = (end.counts.requests, self.metadata.counts.requests);
         if !self.messages.has_last_line() {
-            self.metadata.notice("the last line is missing: the result was cut short");
+            self.metadata.warning("the last line is missing: the result was cut short");
         }
         if stated != rows {
             let (stated, rows) = (human::count(stated), human::count(rows));
-            self.metadata.notice(format!("the result has {rows} rows, but the run wrote {stated}"));
+            self.metadata.warning(format!("the result has {rows} rows, but the run wrote {stated}"));
         }
         let is_whole = stated == rows && self.messages.has_last_line() && !self.cut_short;
         let is_complete = end.complete && is_whole;
-        // The notices and losses of the beginning are among those of the end.
+        // The warnings and losses of the beginning are among those of the end.
         self.replace_metadata(end);
         self.metadata.complete = is_complete;
         if let Some(run) = self.metadata.run.as_mut().filter(|_| !is_whole) {

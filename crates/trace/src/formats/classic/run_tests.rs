@@ -36,7 +36,7 @@ fn metadata() -> Metadata {
     metadata.source.preamble = "free; for all\n1;2;3;R\n# iosonar-run end 1/1 {}".into();
     metadata.devices = vec![Device { name: "sda; b".into(), sectors: Some(7) }, Device::default()];
     metadata.counts.bad_lines = 3;
-    metadata.notice("line 17 left out; ERROR");
+    metadata.warning("line 17 left out; ERROR");
     metadata.run = serde_json::from_str(include_str!("../../model/run_info/tests/replay.json")).unwrap();
     metadata
 }
@@ -133,7 +133,7 @@ fn only_column_names_and_rows_have_semicolons() {
     assert!(text.contains("INFO: device=/dev/loop1 has blocks=2048 (1024 kB).\n"), "{text}");
     let (back, metadata) = directory.read(&text);
     assert_eq!(back, rows);
-    assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.notices);
+    assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.warnings);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_text_cut_anywhere_is_incomplete_and_still_fake() {
         let Ok(Opened::Run(mut reader)) = directory.opened(&text[..cut]) else { panic!("not a run") };
         while reader.next().unwrap().is_some() {}
         let metadata = reader.metadata();
-        assert!(!metadata.complete && !has_verdict(metadata), "cut at {cut}: {:?}", metadata.notices);
+        assert!(!metadata.complete && !has_verdict(metadata), "cut at {cut}: {:?}", metadata.warnings);
         assert!(metadata.run.as_ref().unwrap().fake.text().unwrap().starts_with("FAKE"), "cut at {cut}");
     }
 }
@@ -173,8 +173,8 @@ fn a_row_whose_time_is_not_a_number_is_counted_as_bad() {
         let (rows, back) = directory.read(&damaged);
         let without_metadata = damaged.lines().filter(|line| !line.starts_with("# iosonar"));
         let (plain, plain_back) = directory.read(&without_metadata.map(|line| format!("{line}\n")).collect::<String>());
-        assert_eq!((rows.len(), back.counts.bad_lines), (2, 4), "{damage}: {:?}", back.notices);
-        assert_eq!((plain.len(), plain_back.counts.bad_lines), (2, 1), "{damage}: {:?}", plain_back.notices);
+        assert_eq!((rows.len(), back.counts.bad_lines), (2, 4), "{damage}: {:?}", back.warnings);
+        assert_eq!((plain.len(), plain_back.counts.bad_lines), (2, 1), "{damage}: {:?}", plain_back.warnings);
     }
 }
 
@@ -194,13 +194,13 @@ fn a_text_with_rows_changed_by_others_has_no_verdict() {
     let without_a_row = text.lines().filter(|line| !line.starts_with("   0.004")).map(|line| format!("{line}\n"));
     let (read, metadata) = directory.read(&without_a_row.collect::<String>());
     assert_eq!(read.len(), 8);
-    assert!(!metadata.complete && !has_verdict(&metadata), "{:?}", metadata.notices);
+    assert!(!metadata.complete && !has_verdict(&metadata), "{:?}", metadata.warnings);
     // Only the rows, as the manual says; nobody knows whether they are all.
     let csv: String = text.lines().filter(|line| line.contains(';')).map(|line| format!("{line}\n")).collect();
     let (read, metadata) =
         directory.read(csv.split_once("orig_start").map(|(_, csv)| format!("orig_start{csv}")).unwrap().as_str());
     assert_eq!(read, rows);
-    assert!(!metadata.complete && !has_verdict(&metadata), "{:?}", metadata.notices);
+    assert!(!metadata.complete && !has_verdict(&metadata), "{:?}", metadata.warnings);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn sorted_rows_keep_their_details_and_the_run_its_verdict() {
     let sorted: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let (read, metadata) = directory.read(&sorted);
     assert_eq!(read, rows.iter().rev().copied().collect::<Vec<_>>());
-    assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.notices);
+    assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.warnings);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn details_that_cannot_be_read_make_a_bad_line() {
         assert!(!metadata.complete && !has_verdict(&metadata));
     }
     let (rows, metadata) = directory.read(&text.replace("flags=1", "flags=1 of_later_versions=7"));
-    assert_eq!((rows.len(), metadata.complete), (2, true), "{:?}", metadata.notices);
+    assert_eq!((rows.len(), metadata.complete), (2, true), "{:?}", metadata.warnings);
 }
 
 #[test]

@@ -55,8 +55,8 @@ fn preambles_inside_the_file_are_not_bad_lines() {
         ]
     );
     assert_eq!(metadata.source.preamble, preamble.trim_end());
-    assert_eq!(metadata.counts.bad_lines, 1, "{:?}", metadata.notices);
-    assert!(metadata.notices[0].contains("line 13"), "{:?}", metadata.notices);
+    assert_eq!(metadata.counts.bad_lines, 1, "{:?}", metadata.warnings);
+    assert!(metadata.warnings[0].contains("line 13"), "{:?}", metadata.warnings);
     assert!(metadata.complete);
 }
 
@@ -65,11 +65,11 @@ fn bad_lines_are_reported_and_counted() {
     let (rows, metadata) = load(b"1;2;3;R\n2;x;3;R\nINFO: fine\n\n# fine\n3;2;3;Q\n4;2;3;W\n");
     assert_eq!(rows.len(), 2);
     assert_eq!(metadata.counts.bad_lines, 2);
-    assert!(metadata.notices[0].starts_with("line 2 "), "{:?}", metadata.notices);
-    assert!(metadata.notices[1].starts_with("line 6 "), "{:?}", metadata.notices);
+    assert!(metadata.warnings[0].starts_with("line 2 "), "{:?}", metadata.warnings);
+    assert!(metadata.warnings[1].starts_with("line 6 "), "{:?}", metadata.warnings);
     let (_, metadata) = load(&[b"1;2;3;R\n".to_vec(), b"2;x;3;R\n".repeat(5000)].concat());
     assert_eq!(metadata.counts.bad_lines, 5000);
-    assert!(metadata.notices.len() <= 100);
+    assert!(metadata.warnings.len() <= 100);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn times_after_a_backward_jump_are_shifted() {
     let seconds: Vec<i64> = rows.iter().map(|r| r.at.0 / 1_000_000_000).collect();
     assert_eq!(seconds, [5, 7, 7, 8, 8]);
     assert_eq!(metadata.counts.time_jumps, 2);
-    assert!(metadata.notices[0].contains("line 3"), "{:?}", metadata.notices);
+    assert!(metadata.warnings[0].contains("line 3"), "{:?}", metadata.warnings);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_load_that_ends_within_a_line_is_not_complete() {
 fn damage_is_reported_once_even_in_a_file_without_rows() {
     let whole = zstd::encode_all(&b"# of nothing\n#\n"[..], 1).unwrap();
     let (rows, metadata) = load(&whole[..whole.len() - 1]);
-    assert_eq!((rows.len(), metadata.complete, metadata.notices.len()), (0, false, 1), "{:?}", metadata.notices);
+    assert_eq!((rows.len(), metadata.complete, metadata.warnings.len()), (0, false, 1), "{:?}", metadata.warnings);
 }
 
 const RESULT: &str = "\
@@ -131,8 +131,8 @@ fn a_result_is_read_as_a_run() {
     assert!(!rows[0].pushed_back && rows[1].pushed_back);
     assert_eq!((rows[1].op, rows[1].request), (Op::Read, 1));
     assert_eq!(metadata.source.preamble, "Copyright nobody");
-    assert!(metadata.complete, "{:?}", metadata.notices);
-    assert_eq!(metadata.counts.bad_lines, 0, "{:?}", metadata.notices);
+    assert!(metadata.complete, "{:?}", metadata.warnings);
+    assert_eq!(metadata.counts.bad_lines, 0, "{:?}", metadata.warnings);
     assert_eq!(metadata.counts.unmatched, 1);
     let run = serde_json::to_value(metadata.run).unwrap();
     assert_eq!(run["target"]["path"], "/dev/loop1");
@@ -216,7 +216,7 @@ fn delay_and_duration_of_a_load_are_those_of_the_original() {
     let times: Vec<_> = rows.iter().map(|row| [row.queued, row.latency].map(|time| time.map_or(0, |t| t.0))).collect();
     // The last line may lack digits.
     assert_eq!(times, [[0, 250_000], [0, 0], [3_000_000, 1_000_000], [0, 0], [0, 0], [0, 0]]);
-    assert_eq!(metadata.counts.bad_lines, 0, "{:?}", metadata.notices);
+    assert_eq!(metadata.counts.bad_lines, 0, "{:?}", metadata.warnings);
 }
 
 #[test]
@@ -251,15 +251,15 @@ fn a_written_run_is_read_back_unchanged() {
 }
 
 #[test]
-fn notices_of_the_end_are_added_once() {
+fn warnings_of_the_end_are_added_once() {
     let without_rows = RESULT.lines().filter(|line| !line.starts_with("  35")).map(|line| format!("{line}\n"));
     for text in [RESULT.to_owned(), without_rows.collect()] {
         let Opened::Run(mut reader) = open(input(text.as_bytes())).unwrap() else { panic!("not a run") };
         while reader.next().unwrap().is_some() {}
-        let said = reader.metadata().notices.clone();
+        let said = reader.metadata().warnings.clone();
         assert!(reader.next().unwrap().is_none());
-        assert_eq!(reader.metadata().notices, said);
-        assert_eq!(said.iter().filter(|notice| notice.contains("never completed")).count(), 1, "{said:?}");
+        assert_eq!(reader.metadata().warnings, said);
+        assert_eq!(said.iter().filter(|warning| warning.contains("never completed")).count(), 1, "{said:?}");
     }
 }
 

@@ -149,7 +149,7 @@ mod tests {
         // The end of the year 9999, which stands for "never" in some databases.
         let (rows, about) = read(["(TIMESTAMP(MILLIS,true))", "", ""], [7, 253_402_300_799_000]).unwrap();
         assert_eq!((rows.len(), rows[0].at.0, about.counts.bad_lines), (1, 7_000_000, 1));
-        assert!(about.notices[0].contains("row 1 left out: a time exceeds 64 bits"), "{:?}", about.notices);
+        assert!(about.warnings[0].contains("row 1 left out: a time exceeds 64 bits"), "{:?}", about.warnings);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct TableFile<F> {
     /// The version that its column names belong to, if it says so.
     version: Option<u32>,
     trust: Trust,
-    notice: Option<String>,
+    warning: Option<String>,
 }
 
 /// The source of counts and span.
@@ -78,7 +78,7 @@ impl<F: Footer> TableFile<F> {
         }
         let metadata = reader.metadata().file_metadata();
         let rows = metadata.num_rows();
-        let (mut footer, mut notice) = (None, None);
+        let (mut footer, mut warning) = (None, None);
         let mut version = None;
         if let Some(json) = json_in(metadata.key_value_metadata()) {
             refuse_other_kinds::<F>(path, json)?;
@@ -90,7 +90,7 @@ impl<F: Footer> TableFile<F> {
                 ),
             })?;
             if i64::try_from(found.rows()) != Ok(rows) {
-                notice = Some(format!(
+                warning = Some(format!(
                     "the footer counts {} rows, but there are {rows}: another program changed the table, and iosonar \
                      counted the rows again",
                     found.rows()
@@ -101,8 +101,8 @@ impl<F: Footer> TableFile<F> {
         }
         // Other programs copy our metadata although they change the rows.
         let is_own = metadata.created_by().is_some_and(|by| by.starts_with(CREATED_BY));
-        let trust = if is_own && notice.is_none() && footer.is_some() { Trust::Footer } else { Trust::Rows };
-        Ok(Self { path: path.to_owned(), reader, footer, version, trust, notice })
+        let trust = if is_own && warning.is_none() && footer.is_some() { Trust::Footer } else { Trust::Rows };
+        Ok(Self { path: path.to_owned(), reader, footer, version, trust, warning })
     }
 
     /// The path, as given.
@@ -224,8 +224,8 @@ impl<Row: Table> TableReader<Row> {
         if file.trust == Trust::Rows {
             metadata.clear_totals();
         }
-        if let Some(notice) = file.notice.take() {
-            metadata.add_notice(notice);
+        if let Some(warning) = file.warning.take() {
+            metadata.add_warning(warning);
         }
         let trust = file.trust;
         let mut reader = Self {
@@ -248,7 +248,7 @@ impl<Row: Table> TableReader<Row> {
             let metadata = &mut reader.metadata;
             // A different number of rows was already reported.
             if in_footer.rows() == reader.file.rows() && !in_footer.has_totals_of(metadata) {
-                metadata.add_notice(
+                metadata.add_warning(
                     "the footer does not describe the rows: another program changed the table, and iosonar counted the \
                      rows again"
                         .to_owned(),
@@ -418,7 +418,7 @@ pub fn open_load(file: TableFile<Metadata>) -> Result<Opened> {
     })?;
     let listed = reader.metadata.devices.len();
     if has_table && devices > listed {
-        reader.metadata.notice(format!(
+        reader.metadata.warning(format!(
             "there are requests for device {}, but the footer lists only {listed}; the others were named `device {listed}` \
              and so on",
             devices - 1
@@ -435,6 +435,6 @@ pub fn open_load(file: TableFile<Metadata>) -> Result<Opened> {
         sorter.push(request)?;
     }
     let mut metadata = reader.metadata;
-    metadata.notice("the rows were not in time order and were sorted");
+    metadata.warning("the rows were not in time order and were sorted");
     Ok(Opened::Load(Box::new(SortedLoad::new(sorter, metadata)?)))
 }

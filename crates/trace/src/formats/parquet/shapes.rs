@@ -1,7 +1,7 @@
 //! Checks the structures of a file, its footer and the headers of its pages, before the library reads them.
 //!
 //! The library trusts the number of elements of a list. For lists of unknown fields, which it skips, it neither needs a byte
-//! per boolean nor notices the end of the file: a few bytes keep it busy for hours. This check parses the bytes first, as
+//! per boolean nor warnings the end of the file: a few bytes keep it busy for hours. This check parses the bytes first, as
 //! the library would, and rejects lists with more elements than there are bytes.
 //!
 //! The encoding is Thrift's compact protocol, <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>;

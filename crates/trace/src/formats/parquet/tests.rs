@@ -101,7 +101,7 @@ proptest! {
         metadata.counts = Counts { bad_lines: 3, lost_events: 4, ..Counts::default() };
         metadata.devices.push(Device { name: "sdb".into(), sectors: Some(7) });
         metadata.complete = false;
-        metadata.notice("oh");
+        metadata.warning("oh");
         let mut writer = crate::create_load(&path, &metadata).unwrap();
         for row in &written {
             writer.write(row).unwrap();
@@ -111,7 +111,7 @@ proptest! {
         let (read, footer) = open_load(&path);
         let named = written.iter().map(|row| usize::from(row.device.0) + 1).max().unwrap_or(0);
         let mut footer = footer;
-        let told = footer.notices.pop_if(|said| said.contains("but the footer lists only 2"));
+        let told = footer.warnings.pop_if(|said| said.contains("but the footer lists only 2"));
         prop_assert_eq!(told.is_some(), named > 2);
         for number in metadata.devices.len()..named {
             metadata.devices.push(Device { name: format!("device {number}"), sectors: None });
@@ -232,7 +232,7 @@ fn rows_of_foreign_tables_are_counted_at_opening() {
     assert_eq!((metadata.counts.requests, metadata.counts.bad_lines), (4, 1));
     assert_eq!((metadata.span.first_ns, metadata.span.last_ns), (3, 20));
     assert_eq!(metadata.devices.len(), 3);
-    assert!(metadata.notices[0].contains("row 2"), "{:?}", metadata.notices);
+    assert!(metadata.warnings[0].contains("row 2"), "{:?}", metadata.warnings);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn foreign_tables_are_sorted() {
     foreign(&path, &[30, 4, 15, 14, 20], None);
     let (rows, metadata) = open_load(&path);
     assert_eq!(rows.iter().map(|r| r.at.0).collect::<Vec<_>>(), [4, 14, 15, 20, 30]);
-    assert!(metadata.notices.iter().any(|n| n.contains("sorted")), "{:?}", metadata.notices);
+    assert!(metadata.warnings.iter().any(|n| n.contains("sorted")), "{:?}", metadata.warnings);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_stale_footer_is_not_trusted() {
     let (_, metadata) = open_load(&path);
     assert_eq!(metadata.counts.requests, 3);
     assert_eq!(metadata.source.preamble, "kept");
-    assert!(metadata.notices[0].contains("99"), "{:?}", metadata.notices);
+    assert!(metadata.warnings[0].contains("99"), "{:?}", metadata.warnings);
 }
 
 /// Other programs change rows, sort them or not, and copy the footer unchanged.
@@ -274,9 +274,9 @@ fn the_footer_is_not_trusted_in_a_file_of_another_program() {
     assert_eq!((read.counts.requests, read.counts.writes, read.counts.bad_lines), (3, 3, 7));
     assert_eq!((read.span.last_ns, read.span.max_end_sector), (3, 72));
     assert_eq!(read.devices, metadata.devices);
-    assert!(read.notices.iter().any(|n| n.contains("does not describe the rows")), "{:?}", read.notices);
-    assert!(read.notices.iter().any(|n| n.contains("were sorted")), "{:?}", read.notices);
-    // Without changed rows there is no notice.
+    assert!(read.warnings.iter().any(|n| n.contains("does not describe the rows")), "{:?}", read.warnings);
+    assert!(read.warnings.iter().any(|n| n.contains("were sorted")), "{:?}", read.warnings);
+    // Without changed rows there is no warning.
     metadata.counts = read.counts;
     metadata.span = read.span;
     foreign(&path, &[1, 2, 3], Some(&serde_json::to_string(&metadata).unwrap()));
@@ -295,7 +295,7 @@ fn devices_that_the_footer_does_not_list_are_named() {
     let about = open_load(&path).1;
     let names: Vec<&str> = about.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["", "device 1", "device 2"]);
-    assert!(about.notices[0].starts_with("there are requests for device 2, but the footer lists only 1"));
+    assert!(about.warnings[0].starts_with("there are requests for device 2, but the footer lists only 1"));
 }
 
 #[test]

@@ -151,17 +151,17 @@ fn devices_that_appear_late_keep_their_names() {
 }
 
 #[test]
-fn many_bad_lines_leave_room_for_notices_about_the_whole_file() {
+fn many_bad_lines_leave_room_for_warnings_about_the_whole_file() {
     let bad = |count: usize, from: usize| (from..from + count).map(|n| format!("bad {n}\n")).collect::<String>();
     let aligned: String = (0..99).map(|n| format!("1,R,4096,4096,157780800000{n:04}\n")).collect();
     let text = format!("{aligned}{}1,R,1,512,1577808000009999\n1,R,40", bad(120, 0));
     let (_, read) = load("alibaba", text.as_bytes());
-    let of_lines = |read: &Metadata| read.notices.iter().filter(|notice| notice.contains("left out:")).count();
-    let has_notice =
-        |read: &Metadata, text: &str| assert!(read.notices.iter().any(|n| n.contains(text)), "{:?}", read.notices);
+    let of_lines = |read: &Metadata| read.warnings.iter().filter(|warning| warning.contains("left out:")).count();
+    let has_warning =
+        |read: &Metadata, text: &str| assert!(read.warnings.iter().any(|n| n.contains(text)), "{:?}", read.warnings);
     assert_eq!((read.counts.bad_lines, of_lines(&read)), (120, 100));
-    has_notice(&read, "1 request was not aligned");
-    has_notice(&read, "the file was cut short there");
+    has_warning(&read, "1 request was not aligned");
+    has_warning(&read, "the file was cut short there");
     // Traces of events are read in batches: the first hundred bad lines of the file are listed, not of a batch.
     let event = |n: usize| format!("  8,0  0  {n}  0.{n:09}  1  Q  R {} + 8 [a]\n", n * 8);
     let events = |from: usize| (from..from + 20_000).map(event).collect::<String>();
@@ -169,7 +169,7 @@ fn many_bad_lines_leave_room_for_notices_about_the_whole_file() {
     let text = [events(0), bad(90, 0), events(20_000), bad(90, 90), remap.into()].concat();
     let (rows, read) = load("blkparse", text.as_bytes());
     assert_eq!((rows.len(), read.counts.bad_lines, of_lines(&read)), (40_000, 180, 100));
-    has_notice(&read, "requests remapped from one device to another: 1");
+    has_warning(&read, "requests remapped from one device to another: 1");
 }
 
 mod properties {

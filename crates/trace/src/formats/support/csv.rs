@@ -209,7 +209,7 @@ impl LineFormat for DialectLines {
     fn conclude(&mut self, about: &mut Metadata) {
         if self.without_response > 0 {
             let count = human::count(self.without_response);
-            about.notice(format!("requests left out whose response and operation were not recorded: {count}"));
+            about.warning(format!("requests left out whose response and operation were not recorded: {count}"));
         }
     }
 }
@@ -251,7 +251,7 @@ mod tests {
         ] {
             let (rows, about) = load("systor17", format!("{line}\n").as_bytes());
             assert_eq!((rows.len(), about.counts.bad_lines), (0, 1), "{line}");
-            assert!(about.notices.iter().any(|notice| notice.contains(reason)), "{line}: {:?}", about.notices);
+            assert!(about.warnings.iter().any(|warning| warning.contains(reason)), "{line}: {:?}", about.warnings);
         }
     }
 
@@ -259,7 +259,7 @@ mod tests {
     fn a_length_of_zero_is_not_widened_to_a_sector() {
         let (rows, about) = load("alibaba", b"7,R,100,0,1577808000000001\n7,R,100,1,1577808000000002\n");
         assert_eq!(rows.iter().map(|row| (row.sector.0, row.sectors.0)).collect::<Vec<_>>(), [(0, 0), (0, 1)]);
-        assert!(about.notices[0].starts_with("2 requests were not aligned"), "{:?}", about.notices);
+        assert!(about.warnings[0].starts_with("2 requests were not aligned"), "{:?}", about.warnings);
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
             assert_eq!(recognised_as(text.as_bytes()), format);
             let (rows, about) = load(format, text.as_bytes());
             assert_eq!((rows.len(), about.counts.bad_lines), (0, 3), "{line}");
-            assert!(about.notices[0].contains("are the times in another unit?"), "{:?}", about.notices);
+            assert!(about.warnings[0].contains("are the times in another unit?"), "{:?}", about.warnings);
         }
         // Averages logged by fio, with times since 1970; and a line whose times are in the unit of another format.
         let fio = "1700000000000, 250, 0, 0, 0\n".repeat(3);

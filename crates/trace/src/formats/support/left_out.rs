@@ -27,8 +27,8 @@ impl LeftOut {
         Ok(())
     }
 
-    /// Adds a notice for each count, and resets the counts.
-    pub fn add_notices(&mut self, about: &mut Metadata) {
+    /// Adds a warning for each count, and resets the counts.
+    pub fn add_warnings(&mut self, about: &mut Metadata) {
         let Self { remaps, driver_commands, zone_operations } = std::mem::take(self);
         for (count, what) in [
             (remaps, "requests remapped from one device to another"),
@@ -36,7 +36,7 @@ impl LeftOut {
             (zone_operations, "events left out that are zone operations without data (reset, open, …)"),
         ] {
             if count > 0 {
-                about.notice(format!("{what}: {}", human::count(count)));
+                about.warning(format!("{what}: {}", human::count(count)));
             }
         }
     }

@@ -173,12 +173,12 @@ mod tests {
     fn output_with_q_and_issue_times_needs_action_d() {
         let request = Request::new(Nanos(0), Op::Read, Sector(0), Sectors(8));
         let queued = Request { queued: Some(Nanos(5)), ..request };
-        for (request_time, request, notices) in
+        for (request_time, request, warnings) in
             [(RequestTime::Issued, queued, 1), (RequestTime::Issued, request, 0), (RequestTime::Queued, queued, 0)]
         {
             let mut events = RequestEvents::new(request_time);
             events.push(15, &request);
-            assert_eq!(events.warnings("x").len(), notices);
+            assert_eq!(events.warnings("x").len(), warnings);
         }
     }
 

@@ -26,7 +26,7 @@ impl Losses {
             if let (Some(Ok(left)), Some(Ok(all))) = (counts.next(), counts.next())
                 && all > left
             {
-                about.notice(format!(
+                about.warning(format!(
                     "the trace's ring was full: of {} events of any kind, the first {} were overwritten, and the events of \
                      some CPUs begin later than those of others",
                     human::count(all),

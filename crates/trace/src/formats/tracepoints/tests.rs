@@ -24,7 +24,7 @@ const PERF: &[u8] = b"\
 fn output_of_perf_script_is_read() {
     let (rows, about) = load("tracepoints", PERF);
     assert_eq!(recognised_as(PERF), "tracepoints");
-    assert_eq!(rows.len(), 4, "{:?}", about.notices);
+    assert_eq!(rows.len(), 4, "{:?}", about.warnings);
     assert_eq!((rows[0].at.0, rows[0].op, rows[0].sector.0, rows[0].sectors.0), (0, Op::Read, 31_616, 24));
     assert_eq!((rows[0].queued, rows[0].latency), (Some(Nanos(10_000)), Some(Nanos(119_000))));
     assert_eq!((rows[0].pid, rows[0].comm.as_str()), (Some(18_719), "fio"));
@@ -59,7 +59,7 @@ CPU:1 [LOST 17 EVENTS]
             tool-7   [000] .....  3632.974500: sched_switch: prev_comm=x
 ";
     let (rows, about) = load("tracepoints", text);
-    assert_eq!(rows.len(), 2, "{:?}", about.notices);
+    assert_eq!(rows.len(), 2, "{:?}", about.warnings);
     assert_eq!((rows[0].pid, rows[0].comm.as_str(), rows[0].latency), (Some(18_719), "fio", Some(Nanos(129_000))));
     assert_eq!((rows[1].pid, rows[1].comm.as_str()), (Some(200), "my-app-1"));
     assert_eq!((about.counts.lost_events, about.counts.bad_lines), (17, 0));
@@ -70,10 +70,10 @@ fn events_overwritten_in_the_ring_are_reported() {
     let heading = b"# tracer: nop\n#\n# entries-in-buffer/entries-written: 140080/250280   #P:8\n";
     let (_, about) = load("tracepoints", &[heading, PERF].concat());
     assert_eq!((about.counts.lost_events, about.counts.bad_lines), (0, 0));
-    assert!(about.notices.iter().any(|notice| notice.contains("ring was full")), "{:?}", about.notices);
+    assert!(about.warnings.iter().any(|warning| warning.contains("ring was full")), "{:?}", about.warnings);
     let whole = b"# entries-in-buffer/entries-written: 10/10   #P:8\n";
     let (_, about) = load("tracepoints", &[whole, PERF].concat());
-    assert!(!about.notices.iter().any(|notice| notice.contains("ring was full")), "{:?}", about.notices);
+    assert!(!about.warnings.iter().any(|warning| warning.contains("ring was full")), "{:?}", about.warnings);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_trace_of_completions_only_is_reported() {
     let completions =
         PERF.split_inclusive(|&byte| byte == b'\n').filter(|line| line.windows(8).any(|w| w == b"complete"));
     let (rows, about) = load("tracepoints", &completions.collect::<Vec<_>>().concat());
-    assert!(rows.is_empty() && about.notices[0].contains("all completions"), "{:?}", about.notices);
+    assert!(rows.is_empty() && about.warnings[0].contains("all completions"), "{:?}", about.warnings);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn ftrace_may_print_the_thread_group_after_the_thread() {
           <idle>-0     (-------) [001] ...1  3632.974454: block_rq_complete:    8,0 WS () 100 + 8 [0]
 ";
     let (rows, about) = load("tracepoints", text);
-    assert_eq!(about.counts.bad_lines, 0, "{:?}", about.notices);
+    assert_eq!(about.counts.bad_lines, 0, "{:?}", about.warnings);
     assert_eq!((rows[0].pid, rows[0].comm.as_str()), (Some(18_719), "fio"));
     assert_eq!((rows[1].pid, rows[1].comm.as_str()), (Some(18_720), "(sd-pam)"));
 }
@@ -140,7 +140,7 @@ fn appends_are_writes_and_other_zone_operations_are_counted() {
     assert_eq!(found, [(Op::Read, 8, 8), (Op::Write, 800, 8), (Op::Read, 96, 0)]);
     assert_eq!((recognised_as(text), about.counts.bad_lines), ("tracepoints", 0));
     for said in ["that are driver commands: 4", "zone operations without data (reset, open, …): 2"] {
-        assert!(about.notices.iter().any(|notice| notice.ends_with(said)), "{:?}", about.notices);
+        assert!(about.warnings.iter().any(|warning| warning.ends_with(said)), "{:?}", about.warnings);
     }
 }
 
@@ -206,15 +206,15 @@ dd 1 [000] 2.000009: block:block_rq_complete: 8,0 W () 0 + 8 [0]
 ";
     let issued = |text: &[u8]| load_with("tracepoints", text, &Options { action: Some(Action::Issue) });
     let (rows, about) = issued(text);
-    let said = about.notices.last().unwrap();
+    let said = about.warnings.last().unwrap();
     assert!(rows.len() == 1 && said.starts_with("some devices") && said.contains("253,0 (2 Q); --action Q"), "{said}");
     let zram = text.split_inclusive(|&byte| byte == b'\n').filter(|line| line.windows(5).any(|word| word == b"253,0"));
     let (rows, about) = issued(&zram.collect::<Vec<_>>().concat());
-    let said = about.notices.last().unwrap();
+    let said = about.warnings.last().unwrap();
     assert!(rows.is_empty() && said.starts_with("there are no events D") && said.contains("--action Q"), "{said}");
     // Without a chosen action, requests are taken from Q, which both devices have.
     let (rows, about) = load("tracepoints", text);
-    assert!(rows.len() == 3 && !about.notices.iter().any(|said| said.contains("no events")), "{:?}", about.notices);
+    assert!(rows.len() == 3 && !about.warnings.iter().any(|said| said.contains("no events")), "{:?}", about.warnings);
     assert_eq!(rows[0].latency, Some(Nanos(1000)));
 }
 

@@ -74,11 +74,11 @@ fn metadata_that_differs_between_joined_loads_is_dropped() {
         let pipeline = format!("{transform} with={} {offset}", late.display());
         let (requests, metadata) = all(parse(&pipeline).unwrap().apply(rows).unwrap());
         let queued = requests.iter().filter(|request| request.queued.is_some()).count();
-        (metadata.epoch_unix_ns, queued, metadata.notices)
+        (metadata.epoch_unix_ns, queued, metadata.warnings)
     };
-    let (epoch, queued, notices) = joined("merge", "");
-    assert_eq!((epoch, queued, notices.len()), (None, 3, 2), "{notices:?}");
-    assert!(notices[0].contains("queueing times") && notices[1].contains("later than it runs here"), "{notices:?}");
+    let (epoch, queued, warnings) = joined("merge", "");
+    assert_eq!((epoch, queued, warnings.len()), (None, 3, 2), "{warnings:?}");
+    assert!(warnings[0].contains("queueing times") && warnings[1].contains("later than it runs here"), "{warnings:?}");
     // Shifted to its original distance.
     assert_eq!(joined("merge", "offset=3s").0, Some(7 * SECOND));
     // The epoch of the first load.

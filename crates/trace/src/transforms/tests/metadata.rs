@@ -1,4 +1,4 @@
-//! Metadata of transformed loads: epoch, notices and losses.
+//! Metadata of transformed loads: epoch, warnings and losses.
 
 use super::joined::file_with;
 use super::*;
@@ -28,35 +28,35 @@ fn the_epoch_moves_with_time_zero() {
 }
 
 #[test]
-fn derived_lists_its_snippets_in_one_notice() {
+fn derived_lists_its_snippets_in_one_warning() {
     let requests = (0..300).flat_map(|n| vec![Request { at: Nanos(n * SECOND), ..regular(1)[0] }; n as usize + 1]);
     let rows = parse("derived snippet=1").unwrap().apply(load(requests.collect())).unwrap();
     let (_, metadata) = all(rows);
-    let [notice] = metadata.notices.as_slice() else { panic!("{:?}", metadata.notices) };
-    assert!(notice.starts_with("derived: 299 snippets of 1 s, as IOPS@SECOND: 299@298 298@297 "), "{notice}");
-    assert!(notice.ends_with(" 2@1 1@0"), "{notice}");
+    let [warning] = metadata.warnings.as_slice() else { panic!("{:?}", metadata.warnings) };
+    assert!(warning.starts_with("derived: 299 snippets of 1 s, as IOPS@SECOND: 299@298 298@297 "), "{warning}");
+    assert!(warning.ends_with(" 2@1 1@0"), "{warning}");
     // Above the limit.
     let requests = (0..1002).map(|n| Request { at: Nanos(n * SECOND), ..regular(1)[0] });
     let rows = parse("derived snippet=1").unwrap().apply(load(requests.collect())).unwrap();
-    let notice = all(rows).1.notices.remove(0);
-    assert!(notice.ends_with(" 1@999 … down to 1"), "{notice}");
+    let warning = all(rows).1.warnings.remove(0);
+    assert!(warning.ends_with(" 1@999 … down to 1"), "{warning}");
 }
 
 #[test]
-fn joined_loads_keep_their_notices() {
+fn joined_loads_keep_their_warnings() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("cut.load");
     std::fs::write(&file, "start ; sector; length ; op\n0.0 ; 8 ; 8 ; R\n1.0 ; x ; 8 ; R\n2.0 ; 8 ; 8 ; R\n3.0 ; 8")
         .unwrap();
     for transform in ["merge", "append", "adjacent"] {
-        let rows = with(|metadata| metadata.notice("the first is strange"), regular(3));
+        let rows = with(|metadata| metadata.warning("the first is strange"), regular(3));
         let mut rows = parse(&format!("{transform} with={}", file.display())).unwrap().apply(rows).unwrap();
         while rows.next().unwrap().is_some() {}
-        let notices = &rows.metadata().notices;
-        let count = |text: &str| notices.iter().filter(|notice| notice.starts_with(text)).count();
-        assert_eq!(count("the first is strange"), 1, "{transform}: {notices:?}");
-        assert_eq!(count("load 2: line 3 left out"), 1, "{transform}: {notices:?}");
-        assert_eq!(count("load 2: line 5 has no newline"), 1, "{transform}: {notices:?}");
+        let warnings = &rows.metadata().warnings;
+        let count = |text: &str| warnings.iter().filter(|warning| warning.starts_with(text)).count();
+        assert_eq!(count("the first is strange"), 1, "{transform}: {warnings:?}");
+        assert_eq!(count("load 2: line 3 left out"), 1, "{transform}: {warnings:?}");
+        assert_eq!(count("load 2: line 5 has no newline"), 1, "{transform}: {warnings:?}");
     }
 }
 
@@ -82,27 +82,27 @@ fn losses_are_counted_before_the_load_ends() {
         // A merge counts the losses of both loads.
         (0..5).for_each(|_| assert!(rows.next().unwrap().is_some()));
         let (metadata, loads) = (rows.metadata(), if pipeline == merge { 2 } else { 1 });
-        assert_eq!((metadata.counts.bad_lines, metadata.notices.len()), (loads, loads as usize), "{pipeline}");
+        assert_eq!((metadata.counts.bad_lines, metadata.warnings.len()), (loads, loads as usize), "{pipeline}");
         assert_eq!((metadata.counts.requests, metadata.counts.reads), (5, 5), "{pipeline}");
     }
 }
 
 #[test]
 fn anonymise_reports_devices_on_which_no_region_moved() {
-    let edited_notices = |pipeline: &str| all(parse(pipeline).unwrap().apply(load(regular(100))).unwrap()).1.notices;
-    let notices = edited_notices("anonymise key=secret");
+    let edited_warnings = |pipeline: &str| all(parse(pipeline).unwrap().apply(load(regular(100))).unwrap()).1.warnings;
+    let warnings = edited_warnings("anonymise key=secret");
     assert!(
-        notices[0].contains("no position changed on 1 of 2 devices, which have too few regions of 131072"),
-        "{notices:?}"
+        warnings[0].contains("no position changed on 1 of 2 devices, which have too few regions of 131072"),
+        "{warnings:?}"
     );
-    assert!(edited_notices("anonymise key=secret region=8s").is_empty());
+    assert!(edited_warnings("anonymise key=secret region=8s").is_empty());
     // Of two regions, both or none move.
     let both_ways: BTreeSet<bool> = (0..20)
         .map(|key| {
             let rows = parse(&format!("anonymise region=8s key={key}")).unwrap().apply(load(regular(2))).unwrap();
             let (requests, metadata) = all(rows);
             let is_unmoved = requests.iter().map(|request| request.sector.0).eq([0, 8]);
-            assert_eq!(metadata.notices.len(), usize::from(is_unmoved));
+            assert_eq!(metadata.warnings.len(), usize::from(is_unmoved));
             is_unmoved
         })
         .collect();

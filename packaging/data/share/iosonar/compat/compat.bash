@@ -167,14 +167,14 @@ create_derived_load() {
         all=$temporary/all.load.parquet
         "$iosonar" edit "$1" "$all" "append $names" || exit 1
     fi
-    # The notice has the number of snippets and the rate of each.
+    # The warning has the number of snippets and the rate of each.
     "$iosonar" edit "$all" "$temporary/sorted.load.parquet" "derived snippet=$window" 2>"$temporary/messages" || {
         cat "$temporary/messages" >&2
         exit 1
     }
     grep '^note: derived:' "$temporary/messages" >&2
     snippets=$(sed -n 's/^note: derived: \([0-9,]*\) snippets\? of .*/\1/p' "$temporary/messages" | tr -d ,)
-    [[ $snippets =~ ^[0-9]+$ ]] || fail "cannot find the number of snippets in the notice of the derived load"
+    [[ $snippets =~ ^[0-9]+$ ]] || fail "cannot find the number of snippets in the warning of the derived load"
     for split in $split_list; do
         outputs=$((10#$split))
         count=$((snippets < outputs ? snippets : outputs))

@@ -9,7 +9,7 @@ use crate::{Call, CallOutcome};
 
 /// What a trace needs and does.
 #[derive(Debug)]
-pub struct Survey {
+pub struct Prescan {
     /// The state after the last call, with its needs.
     pub state: State,
     /// Calls.
@@ -24,7 +24,7 @@ pub struct Survey {
 ///
 /// # Errors
 /// If the trace cannot be read.
-pub fn survey(reader: &mut dyn Reader<Call>, options: Options, mut each: impl FnMut(Option<f64>)) -> Result<Survey> {
+pub fn prescan(reader: &mut dyn Reader<Call>, options: Options, mut each: impl FnMut(Option<f64>)) -> Result<Prescan> {
     let mut first = reader.next()?;
     let mut state = State::new(reader.metadata(), Options { with_needs: true, ..options });
     let (mut calls, mut skipped) = (0, BTreeMap::new());
@@ -39,5 +39,5 @@ pub fn survey(reader: &mut dyn Reader<Call>, options: Options, mut each: impl Fn
         first = reader.next()?;
     }
     let counts = state.counts();
-    Ok(Survey { state, calls, skipped, counts })
+    Ok(Prescan { state, calls, skipped, counts })
 }

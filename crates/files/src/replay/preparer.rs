@@ -12,33 +12,33 @@ use rtrb::{Consumer, Producer};
 
 use super::error::Result;
 use super::pause::Pause;
-use super::planned::Planned;
+use super::prepared_call::PreparedCall;
 
-/// Planned calls one after another.
+/// Prepared calls one after another.
 pub trait Source: Send {
     /// The next call; `None` at the end.
     ///
     /// # Errors
     /// If the trace cannot be read.
-    fn next(&mut self) -> Result<Option<Box<Planned>>>;
+    fn next(&mut self) -> Result<Option<Box<PreparedCall>>>;
 
     /// Takes back a call that was recorded: its memory serves another one.
-    fn recycle(&mut self, call: Box<Planned>);
+    fn recycle(&mut self, call: Box<PreparedCall>);
 
     /// States that all calls below this number have completed.
     fn forget_before(&mut self, _number: u64) {}
 }
 
 /// Reads ahead until the end, or a stop.
-pub struct Feeder {
+pub struct Preparer {
     /// What is read.
     pub source: Box<dyn Source>,
     /// Where to.
-    pub to: Producer<Box<Planned>>,
+    pub to: Producer<Box<PreparedCall>>,
     /// Buffers of calls that have completed.
     pub returned: Consumer<Buffer>,
     /// Calls that have been recorded.
-    pub spare: Consumer<Box<Planned>>,
+    pub spare: Consumer<Box<PreparedCall>>,
     /// Memory for the data of writes.
     pub pool: Pool,
     pub payload: Payload,
@@ -88,7 +88,7 @@ impl Ahead {
     }
 }
 
-impl Feeder {
+impl Preparer {
     /// Reads ahead. Returns the data that was generated.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Feeder {
     }
 
     /// Builds the data of a write. Returns false if the replay ends meanwhile.
-    fn attach_data(&mut self, call: &mut Planned, pause: &mut Pause) -> bool {
+    fn attach_data(&mut self, call: &mut PreparedCall, pause: &mut Pause) -> bool {
         let Some(action) = call.action.as_mut() else { return true };
         let bytes = action.data_bytes().min(self.pool.largest());
         if bytes == 0 {

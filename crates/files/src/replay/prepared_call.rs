@@ -4,11 +4,11 @@ use iosonar_trace::Nanos;
 
 use super::action::Action;
 use super::timed::Issued;
-use crate::{CallKind, CallOutcome, CallResult, HeldBy, Name};
+use crate::{CallKind, CallOutcome, CallResult, DelayReason, Name};
 
 /// A call that is ready to be scheduled.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PreparedCall {
     /// Its number in the trace.
     pub number: u64,
     /// Its begin in the trace, since virtual zero.
@@ -52,7 +52,7 @@ pub struct Record {
 #[derive(Debug)]
 pub struct Done {
     /// The call, with its action. The recorder gives its memory back to the plan: to free it would delay calls.
-    pub call: Box<Planned>,
+    pub call: Box<PreparedCall>,
     /// When it should have begun.
     pub scheduled: Nanos,
     /// What came of it; `None` if it was not issued.
@@ -62,7 +62,7 @@ pub struct Done {
     /// The gap before it in the trace.
     pub gap: Option<Nanos>,
     /// What kept it from its time.
-    pub held_by: HeldBy,
+    pub delay_reason: DelayReason,
     /// How its result compares with the original's.
     pub outcome: CallOutcome,
 }
@@ -85,7 +85,7 @@ impl Done {
             completed: issued.map(|issued| issued.completed),
             predecessors_end: self.predecessors_end,
             gap: self.gap,
-            held_by: self.held_by,
+            delay_reason: self.delay_reason,
             result: issued.map(|issued| issued.result),
             errno: issued.map_or(0, |issued| issued.errno),
             expected_result: record.expected_result,

@@ -2,7 +2,7 @@
 
 /// What users should know about a file.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Oddities {
+pub struct LineCounts {
     /// Calls that returned, without a duration.
     pub without_duration: u64,
     /// Calls that a signal interrupted.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Repeats the experiments of a paper about issue accuracy: iosonar beside simple replayers, and over the rate.
 
-    bench/paper_issue_error.py [--rounds 3] [--seconds 8] [--loads omail-like,harp-like] [--speeds 1,4]
+    bench/paper_delay.py [--rounds 3] [--seconds 8] [--loads omail-like,harp-like] [--speeds 1,4]
                                [--rates 1000,10000] [--threads 64] [--iosonar PATH] [--json FILE]
 
 The paper: E. Anderson et al., "Buttress: A toolkit for flexible and high fidelity I/O benchmarking", FAST 2004, figures 4 to
