@@ -141,7 +141,7 @@ def _write(plan: Plan, path: Path) -> None:
 
 
 def fingerprint(content: bytes) -> str:
-    """A short hash of a text, to warning that it changed."""
+    """A short hash of a text: shows that it changed."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
