@@ -1,8 +1,10 @@
 //! fio's job files as programs.
 //!
 //! [`syntax`] reads sections and options, [`options`] says what becomes of each, [`job`] has those of one job, and the others
-//! what they mean: [`place`] where its requests go, [`requests`] which they are, [`pace`] when they come, [`streams`] the text.
+//! what they mean: [`place`] where its requests go, [`requests`] which they are, [`pace`] when they come, [`ends`] when they
+//! end, [`streams`] the text.
 
+mod ends;
 mod job;
 mod options;
 mod pace;

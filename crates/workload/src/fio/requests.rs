@@ -2,7 +2,7 @@
 
 use super::job::Job;
 use super::place::Places;
-use crate::conversion::{Extent, Region, Sizes};
+use crate::conversion::{Extent, Region, Sizes, greatest_common_divisor};
 
 /// Reads, writes, discards.
 pub const READ: usize = 0;
@@ -25,7 +25,27 @@ pub struct Part {
     pub region: Region,
 }
 
-/// What the jobs's `rw` says.
+impl Part {
+    /// The positions in each file.
+    pub fn of_file(&self) -> &str {
+        match self.positions.strip_prefix("files") {
+            Some(files) => files.split_once(" of=").map_or("sequential", |(_, of)| of.trim_matches('\'')),
+            None => &self.positions,
+        }
+    }
+
+    /// Whether no block of it is used twice in a pass.
+    pub fn has_map(&self) -> bool {
+        ["shuffled", "random-map"].iter().any(|map| self.positions.contains(map))
+    }
+
+    /// Whether its requests cover the files, and then again.
+    pub fn covers(&self) -> bool {
+        ["sequential", "shuffled", "random-map"].contains(&self.of_file())
+    }
+}
+
+/// What the job's `rw` says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Directions {
     pub is_random: bool,
@@ -33,6 +53,29 @@ pub struct Directions {
     pub weights: [f64; 3],
     /// Whether each block is discarded and then written.
     pub is_trimwrite: bool,
+    /// Whether `rw` mixes reads and writes, in whatever shares.
+    pub is_mixed: bool,
+}
+
+impl Directions {
+    /// Whether fio counts the job among those that write.
+    pub fn writes(&self) -> bool {
+        self.is_mixed || self.weights[WRITE] > 0.0
+    }
+
+    /// The bytes that a sequential job leaves out after each request; below zero it goes backwards.
+    pub fn skip(&self, job: &Job) -> Result<Option<u64>, String> {
+        let (_, modifier) = directions(job)?;
+        let Some(text) = modifier.filter(|_| !self.is_random) else { return Ok(None) };
+        if text.starts_with('-') {
+            return Err(job.error("rw", "backwards; a program's positions go forwards"));
+        }
+        let skip = job.number_of(text).map_err(|why| job.error("rw", &why))?;
+        match skip % 512 {
+            0 => Ok(Some(skip).filter(|skip| *skip > 0)),
+            _ => Err(job.error("rw", "the distance is not a multiple of 512, the size of a sector; use one that is")),
+        }
+    }
 }
 
 /// What `rw` says, and the number behind its colon.
@@ -55,7 +98,8 @@ pub(super) fn directions(job: &Job) -> Result<(Directions, Option<&str>), String
             return Err(job.error("rw", &format!("unknown; it is {known}")));
         }
     };
-    Ok((Directions { is_random, weights, is_trimwrite }, modifier))
+    let is_mixed = matches!(kind, "rw" | "readwrite" | "randrw");
+    Ok((Directions { is_random, weights, is_trimwrite, is_mixed }, modifier))
 }
 
 /// The shares of reads and writes.
@@ -145,6 +189,11 @@ fn bounded(mut split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<OfDir
     Ok(OfDirection { sizes, least })
 }
 
+/// fio's largest size of all directions, in bytes.
+pub(super) fn largest(job: &Job) -> Result<u64, String> {
+    Ok(sizes(job)?.iter().map(|of| of.sizes.largest()).max().unwrap_or(4096))
+}
+
 /// More sizes than this would make the text too long to read.
 const MAX_SIZES: u64 = 4096;
 
@@ -209,24 +258,66 @@ pub fn parts(
 ) -> Result<(Directions, Vec<Part>), String> {
     let (directions, modifier) = directions(job)?;
     let (sizes, aligns) = (sizes(job)?, aligns(job)?);
+    // fio keeps no map of blocks if any direction has another alignment.
+    let is_aligned = aligns.iter().zip(&sizes).all(|(align, of)| align.is_none_or(|align| align == of.least));
+    let skip = directions.skip(job)?;
+    if skip.is_some() && directions.weights[READ] > 0.0 && directions.weights[WRITE] > 0.0 {
+        let why = "a distance in a mix, which fio ends with the first direction; write a job for each";
+        return Err(job.error("rw", why));
+    }
+    if directions.is_trimwrite {
+        let is_mapped = job.text("percentage_random").is_none_or(|text| text.starts_with("100"));
+        if modifier.is_some() || !is_mapped || regions.len() > 1 || places.files > 1 {
+            let why = "discards and writes with a distance, with sequential runs or in several files; remove it";
+            return Err(job.error("rw", why));
+        }
+        if directions.is_random && places.offset > 0 {
+            let why = "with rw=randtrimwrite and an offset, fio 3.33 discards once and repeats one write; remove it";
+            return Err(job.error("offset", why));
+        }
+    }
+    if directions.is_trimwrite && !directions.is_random && sizes[WRITE].sizes != sizes[DISCARD].sizes {
+        let why = "discards and writes of different sizes, which fio takes apart; use bs=SIZE for all";
+        return Err(job.error("rw", why));
+    }
+    if directions.is_trimwrite && !directions.is_random && !sizes[WRITE].sizes.is_one() {
+        return Err(job.error("rw", "fio draws the sizes of discards and of their writes apart; use one size"));
+    }
     let in_turn = regions.len() > 1 || places.files > 1;
     let service = if in_turn { service(job)? } else { Service::Random(1) };
+    if regions.len() > 1 && service == Service::Sequential {
+        return Err(
+            job.error("file_service_type", "one named file after the other; write a job for each, with stonewall")
+        );
+    }
     let mut parts = Vec::new();
     for direction in [READ, WRITE, DISCARD] {
         let share = directions.weights[direction];
         if share == 0.0 {
             continue;
         }
-        let OfDirection { sizes, least } = sizes[if directions.is_trimwrite { WRITE } else { direction }].clone();
+        let least_of_all = sizes.iter().map(|of| of.least).min().unwrap_or(512);
+        let OfDirection { sizes, least } = sizes[if directions.is_trimwrite { DISCARD } else { direction }].clone();
         let align = match directions.is_random {
             true => aligns[direction].unwrap_or(least),
-            false => sizes.unit(),
+            false => greatest_common_divisor(sizes.unit(), skip.unwrap_or(0)),
         };
         if align % 512 != 0 {
             return Err(job.error("ba", "not a multiple of 512, the size of a sector"));
         }
+        if directions.is_random && places.all_files() > 1 && places.file.is_some_and(|file| file < align.max(least)) {
+            return Err(job.error("nrfiles", "no request fits into a file; use fewer files or a larger size"));
+        }
         let zones = if directions.is_random { zones(job, direction)? } else { Zones::None };
+        if directions.is_random && law(job, direction)?.is_some() && !places.goes_on {
+            let is_odd = places.file.is_some_and(|file| file % least_of_all > 0);
+            if is_odd || least != least_of_all {
+                let why = "fio ends when it draws a request that is partly behind the end; use one bs, and a multiple as size";
+                return Err(job.error("random_distribution", why));
+            }
+        }
         for region in regions {
+            let region = &whole_blocks(region, directions, places, least, align);
             let mut add = |region: Region, weight: f64, positions: &str| {
                 let weight = share * weight;
                 parts.push(Part {
@@ -250,6 +341,7 @@ pub fn parts(
                             direction,
                             modifier,
                             (&sizes, least, align),
+                            is_aligned,
                             places.files,
                             service,
                             notes,
@@ -275,9 +367,17 @@ pub fn parts(
             let mut from = 0.0;
             for (access, share) in zoned {
                 let to = (from + share).min(1.0);
-                let zone = region.part(from, to, align).ok_or_else(|| {
-                    job.error(option, "zones of a part whose size is not known; set size, and offset in the same way")
-                })?;
+                let zone = match (&zones, region.bytes()) {
+                    // fio rounds the start and the length down.
+                    (Zones::Shares(_), Some(bytes)) => {
+                        let blocks = |share: f64| (share * (bytes / align) as f64 + 1e-9) as u64 * align;
+                        region.inner(blocks(from), blocks(share))
+                    }
+                    _ => region.part(from, to, align).ok_or_else(|| {
+                        let why = "zones of a part whose size is not known; set size, and offset in the same way";
+                        job.error(option, why)
+                    })?,
+                };
                 let is_empty = zone.from == zone.to.unwrap_or(Extent::Percent(100.0));
                 if access > 0.0 && is_empty {
                     return Err(job.error(option, "a zone behind the end of the job's size, or smaller than a request"));
@@ -289,8 +389,14 @@ pub fn parts(
             }
         }
     }
-    let has_map = |part: &&Part| ["shuffled", "random-map"].iter().any(|map| part.positions.contains(map));
-    let maps: Vec<&Part> = parts.iter().filter(has_map).collect();
+    let maps: Vec<&Part> = parts.iter().filter(|part| part.has_map()).collect();
+    let least = sizes.iter().map(|of| of.least).min();
+    if maps.iter().any(|part| Some(part.least) > least) {
+        notes.push(format!(
+            "{}: fio 3.33 may end early, as its map has blocks of the least size of all directions",
+            job.name
+        ));
+    }
     let is_alike = |part: &&Part| part.sizes == maps[0].sizes && part.align == maps[0].align;
     if !directions.is_trimwrite
         && maps.iter().any(|part| part.direction != maps[0].direction)
@@ -301,6 +407,14 @@ pub fn parts(
     Ok((directions, parts))
 }
 
+/// Random requests of a larger alignment begin in whole blocks of it.
+fn whole_blocks(region: &Region, directions: Directions, places: &Places, least: u64, align: u64) -> Region {
+    match region.bytes().filter(|_| directions.is_random && places.files == 1 && align > least) {
+        Some(bytes) => region.inner(0, bytes / align * align),
+        None => *region,
+    }
+}
+
 fn aligns(job: &Job) -> Result<[Option<u64>; 3], String> {
     let aligns = job.triple("ba", |text| job.number_of(text))?;
     Ok(aligns.map(|align| align.filter(|align| *align > 0)))
@@ -308,7 +422,7 @@ fn aligns(job: &Job) -> Result<[Option<u64>; 3], String> {
 
 /// How files take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Service {
+pub enum Service {
     /// In turn, or at random, for so many requests at a time.
     InTurn(u64),
     Random(u64),
@@ -316,7 +430,7 @@ enum Service {
     Sequential,
 }
 
-fn service(job: &Job) -> Result<Service, String> {
+pub fn service(job: &Job) -> Result<Service, String> {
     let text = job.text("file_service_type").unwrap_or("roundrobin");
     let (kind, count) = text.split_once(':').map_or((text, None), |(kind, count)| (kind, Some(count)));
     let count =
@@ -337,22 +451,23 @@ fn positions(
     direction: usize,
     modifier: Option<&str>,
     (sizes, least, align): (&Sizes, u64, u64),
+    is_aligned: bool,
     files: u64,
     service: Service,
     notes: &mut Vec<String>,
 ) -> Result<String, String> {
     let note = |notes: &mut Vec<String>, text: &str| notes.push(format!("{}: {text}", job.name));
     if !directions.is_random {
-        return match (modifier, files, service) {
-            (Some(_), 2.., _) => Err(job.error("rw", "a distance between requests, in several files; use one file")),
-            (Some(skip), ..) => {
-                note(
-                    notes,
-                    "after the end of the size, requests go to what the first pass left out; fio repeats the first pass",
-                );
-                strided(job, skip, sizes)
+        return match (directions.skip(job)?, files) {
+            (Some(_), 2..) => Err(job.error("rw", "a distance between requests, in several files; use one file")),
+            (Some(_), _) if !sizes.is_one() => {
+                Err(job.error("rw", "a distance between requests of several sizes; use one size"))
             }
-            (None, ..) => Ok(in_files(files, service, "sequential")),
+            (Some(skip), _) => {
+                let stride = crate::conversion::bytes_text(skip + sizes.largest());
+                Ok(format!("strided stride={stride} pass=same"))
+            }
+            (None, _) => Ok(in_files(files, service, "sequential")),
         };
     }
     let in_files = |positions: &str| in_files(files, service, positions);
@@ -362,7 +477,9 @@ fn positions(
     })?[direction]
         .unwrap_or(100);
     let law = law(job, direction)?;
-    let maps = law.is_none() && !job.flag("norandommap")?;
+    // The generator lfsr draws each block once, even without a map.
+    let is_once = job.text("random_generator") == Some("lfsr") && sizes.is_one();
+    let maps = law.is_none() && is_aligned && (is_once || !job.flag("norandommap")?);
     // Requests of one size keep to blocks without a map, but for repetitions.
     let has_map = maps && (!sizes.is_one() || sizes.largest() != least) && least == align;
     if law.is_some() && (modifier.is_some() || random < 100) {
@@ -423,24 +540,6 @@ fn in_files(files: u64, service: Service, positions: &str) -> String {
         positions => format!(" of={positions}"),
     };
     format!("files count={files}{order}{run}{of}")
-}
-
-/// `rw=write:8k`: so many bytes are left out after each request.
-fn strided(job: &Job, skip: &str, sizes: &Sizes) -> Result<String, String> {
-    if skip.starts_with('-') {
-        return Err(job.error("rw", "backwards; a program's positions go forwards"));
-    }
-    if !sizes.is_one() {
-        return Err(job.error("rw", "a distance between requests of several sizes; use one size"));
-    }
-    let skip = job.number_of(skip).map_err(|why| job.error("rw", &why))?;
-    if skip == 0 {
-        return Ok("sequential".into());
-    }
-    if skip % sizes.largest() != 0 {
-        return Err(job.error("rw", "the distance is not a multiple of the size; use one that is"));
-    }
-    Ok(format!("strided stride={}", crate::conversion::bytes_text(skip + sizes.largest())))
 }
 
 /// The distribution of random positions of a direction, as in a program; `None` if it is uniform.

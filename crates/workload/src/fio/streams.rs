@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::ends::{Limits, limits};
 use super::job::{Job, shown};
-use super::pace::{Limits, Pace, limits, pace};
+use super::pace::{Pace, pace};
 use super::place::Places;
-use super::requests::{DISCARD, Directions, Part, READ, WRITE, parts};
+use super::requests::{DISCARD, Directions, Part, READ, Service, WRITE, parts, service};
 use super::values::time_text;
 use crate::conversion::{Devices, Group, Ignored, Origin, StreamText, Table, bytes_text, weighted};
 
@@ -75,9 +76,12 @@ pub fn streams(
     for (clone, regions) in places.regions.iter().enumerate() {
         // The notes of one clone are those of all.
         let mut own = Vec::new();
-        let (directions, parts) = parts(job, places, regions, &mut own)?;
+        let (directions, mut parts) = parts(job, places, regions, &mut own)?;
         let pace = pace(job, directions, &parts, &mut own)?;
-        let limits = limits(job, &parts, places, &mut own)?;
+        let limits = limits(job, &directions, &parts, places, &mut own)?;
+        if let Some(span) = limits.span {
+            parts.iter_mut().for_each(|part| part.region = part.region.inner(0, span));
+        }
         let flushes = flushes(job, directions, &mut own)?;
         let names = if places.regions.len() > 1 { format!("{}.{clone}", job.name) } else { job.name.clone() };
         let described = Described { job, places, devices, directions, limits, flushes };
@@ -205,6 +209,19 @@ fn is_sequence_of_files(positions: &str) -> bool {
     positions.starts_with("files") && !["shuffled", "random-map", "uniform"].iter().any(|kind| positions.contains(kind))
 }
 
+/// A transaction of requests to each file in turn.
+fn in_turn(groups: &[Group], run: u64, devices: &Devices) -> Vec<Table> {
+    let tables = groups.iter().map(|group| {
+        let mut step = Table::default();
+        group.write(&mut step, devices);
+        if run > 1 {
+            step.plain("repeat", run);
+        }
+        step
+    });
+    tables.collect()
+}
+
 /// What is known of a job, or of one of its clones.
 struct Described<'a> {
     job: &'a Job,
@@ -314,10 +331,8 @@ impl Described<'_> {
         let mut requests = self.limits.requests;
         let mut steps = Vec::new();
         if self.directions.is_trimwrite {
-            if blocks > 1
-                || parts.iter().any(|part| part.region != parts[0].region || part.positions != parts[0].positions)
-            {
-                return Err(self.job.error("rw", "trimwrite together with thinktime_blocks, several files or zones"));
+            if blocks > 1 || parts.iter().any(|part| part.region != parts[0].region) {
+                return Err(self.job.error("rw", "trimwrite together with thinktime_blocks or zones"));
             }
             let group = groups.iter().find(|group| group.operations[0].0 == "discard").or(groups.first());
             let mut table = Table::default();
@@ -342,7 +357,10 @@ impl Described<'_> {
                     return Err(self.job.error("thinktime_blocks", why));
                 }
                 several => {
-                    steps = weighted(several, self.devices);
+                    steps = match self.in_turn(several, requests)? {
+                        Some(run) => in_turn(several, run, self.devices),
+                        None => weighted(several, self.devices),
+                    }
                 }
             }
         }
@@ -361,6 +379,15 @@ impl Described<'_> {
         let keeps = if depth == 1 { "one request outstanding".into() } else { format!("{depth} requests outstanding") };
         let sentence = format!("{who} {keeps}{}: {}", think.unwrap_or_default(), self.requests(&parts));
         Ok((sentence, vec![StreamText { keys, steps, ..StreamText::default() }]))
+    }
+
+    /// How many requests of a file come before those of the next one, if the named files take turns.
+    fn in_turn(&self, groups: &[Group], requests: Option<u64>) -> Result<Option<u64>, String> {
+        let files = self.places.regions[0].len();
+        let Service::InTurn(run) = service(self.job)? else { return Ok(None) };
+        let round = run.saturating_mul(files as u64);
+        let is_whole = requests.is_none_or(|requests| requests.is_multiple_of(round));
+        Ok((files > 1 && groups.len() == files && is_whole && run <= 1_000_000).then_some(run))
     }
 
     /// So many requests before a pause.
@@ -392,7 +419,7 @@ impl Described<'_> {
         let bytes: f64 = (0..3).filter(|way| rates[*way] > 0.0).map(|way| rates[way] * mean(&of(way))).sum();
         let kind = if is_poisson { "poisson" } else { "uniform" };
         let several = rates.iter().filter(|rate| **rate > 0.0).count() > 1;
-        let mut streams = Vec::new();
+        let (mut streams, mut done) = (Vec::new(), 0.0);
         for direction in [READ, WRITE, DISCARD] {
             let own = of(direction);
             let Ok(groups) = self.groups(&own) else { continue };
@@ -410,9 +437,15 @@ impl Described<'_> {
             if direction == WRITE {
                 self.flush_every(&mut keys);
             }
-            let share = rates[direction] / total;
-            let of_stream = |requests: u64| ((requests as f64 * share).round() as u64).max(1);
-            self.finish(&mut keys, self.limits.requests.map(of_stream), rates[direction] * mean(&own) / bytes);
+            // The requests of all streams are those of the job.
+            let upto = |rate: f64| self.limits.requests.map(|all| (all as f64 * rate / total).round() as u64);
+            let begun = upto(done);
+            done += rates[direction];
+            let requests = upto(done).zip(begun).map(|(upto, begun)| upto - begun);
+            if requests == Some(0) {
+                continue;
+            }
+            self.finish(&mut keys, requests, rates[direction] * mean(&own) / bytes);
             streams.push(StreamText { keys, steps, ..StreamText::default() });
         }
         let each: Vec<String> = (0..3)
@@ -483,7 +516,7 @@ impl Described<'_> {
         names.dedup();
         let names: BTreeSet<&str> = names.into_iter().collect();
         text += &format!("; on {}", names.into_iter().collect::<Vec<_>>().join(", "));
-        let Limits { start, end, requests, bytes, passes } = self.limits;
+        let Limits { start, end, requests, bytes, passes, span: _ } = self.limits;
         if start > 0 {
             text += &format!("; from {}", time_text(start));
         }

@@ -621,6 +621,7 @@ fn stream(
     let depth = u32::try_from(depth).ok().filter(|depth| u64::from(*depth) <= MAX_INSTANCES);
     let depth = depth.ok_or_else(|| section.error("depth", "too large; use a smaller one"))?;
     let mut transactions = requests.map_or(u64::MAX, |requests| requests.div_ceil(of_transaction));
+    let rest = requests.filter(|_| steps.len() == 1 && depth == 1).map(|requests| requests % of_transaction);
     let mut most_sectors = section.parsed("bytes", above_zero(|text| Ok(parse_sectors(text)?.0)))?.unwrap_or(u64::MAX);
     if let Some(passes) = section.parsed("passes", parse_positive)? {
         // How many requests use up a map depends on how often they become shorter.
@@ -630,6 +631,8 @@ fn stream(
             transactions = transactions.min(transactions_of_passes(passes, &steps, &weights));
         }
     }
+    let is_last = |_: &u64| requests.is_some_and(|requests| requests.div_ceil(of_transaction) == transactions);
+    let last_repeat = rest.filter(|rest| *rest > 0).filter(is_last).map(|rest| rest as u32);
     let flush_every = count("flush_every")?.unwrap_or(0);
     let order = Order {
         instances: instances.min(MAX_INSTANCES) as u32,
@@ -648,6 +651,7 @@ fn stream(
         stagger,
         end,
         transactions,
+        last_repeat,
         most_sectors,
         flush_every,
         is_waiting,

@@ -31,6 +31,8 @@ pub(super) struct Plan {
     pub end: Nanos,
     /// The most transactions of an instance.
     pub transactions: u64,
+    /// The requests of the last transaction of an instance, if it is a single step.
+    pub last_repeat: Option<u32>,
     /// The sectors of an instance's requests after which no further transaction begins.
     pub most_sectors: u64,
     /// The writes of an instance after which a flush follows; 0 for none.
@@ -74,6 +76,7 @@ impl Plan {
             stagger,
             end,
             transactions: u64::MAX,
+            last_repeat: None,
             most_sectors: u64::MAX,
             flush_every: 0,
             is_waiting: false,
@@ -490,7 +493,8 @@ impl Instance {
                 }
             }
             transaction.done += 1;
-            if transaction.done == step.repeat {
+            let is_last = self.begun == plan.transactions;
+            if transaction.done == plan.last_repeat.filter(|_| is_last).unwrap_or(step.repeat) {
                 (transaction.step, transaction.done) = (transaction.step + 1, 0);
             }
         }
