@@ -3,7 +3,8 @@
 use super::job::Job;
 use super::pace::{end_of_time, is_asynchronous};
 use super::place::Places;
-use super::requests::{Directions, Part, READ, WRITE, largest};
+use super::requests::{Directions, Part, READ, WRITE};
+use super::sizes::largest;
 
 /// When a job ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -6,14 +6,18 @@
 
 mod ends;
 mod job;
+mod laws;
 mod options;
 mod pace;
+mod phases;
 mod place;
 mod requests;
+mod sizes;
 mod streams;
 mod syntax;
 mod values;
 mod without_effect;
+mod words;
 
 pub use options::OPTIONS;
 pub(crate) use values::{number, time_text};
@@ -38,7 +42,7 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
         }
     }
     let (mut program, mut notes, mut meanings) = (ProgramText::default(), Vec::new(), Vec::new());
-    let mut phases = streams::Phases::default();
+    let mut phases = phases::Phases::default();
     for (job, places) in &placed {
         match streams::streams(job, places, &devices, &mut phases, &mut notes) {
             Ok((meaning, streams)) => {

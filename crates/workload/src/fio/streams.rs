@@ -5,59 +5,11 @@ use std::collections::BTreeSet;
 use super::ends::{Limits, limits};
 use super::job::{Job, shown};
 use super::pace::{Pace, pace};
+use super::phases::Phases;
 use super::place::Places;
 use super::requests::{DISCARD, Directions, Part, READ, Service, WRITE, parts, service};
 use super::values::time_text;
 use crate::conversion::{Devices, Group, Ignored, Origin, StreamText, Table, bytes_text, weighted};
-
-/// The order of jobs: `stonewall` waits for all jobs before, `wait_for` for one of them.
-#[derive(Debug, Default)]
-pub struct Phases {
-    /// The streams that ended before this phase.
-    before: Vec<String>,
-    /// The streams of this phase.
-    now: Vec<String>,
-    /// Each job above, with its streams and whether it ends.
-    jobs: Vec<(String, Vec<String>, bool)>,
-    names: BTreeSet<String>,
-}
-
-impl Phases {
-    /// The streams after which a job begins.
-    fn after(&mut self, job: &Job) -> Result<Vec<String>, String> {
-        if job.flag("stonewall")? && !self.now.is_empty() {
-            if let Some((endless, ..)) = self.jobs.iter().find(|(.., ends)| !ends) {
-                return Err(job.error("stonewall", &format!("{endless} never ends; set its size, or its runtime")));
-            }
-            self.before = std::mem::take(&mut self.now);
-        }
-        let mut after = self.before.clone();
-        if let Some(name) = job.text("wait_for").filter(|name| *name != "none") {
-            let Some((_, streams, ends)) = self.jobs.iter().rev().find(|(known, ..)| known == name) else {
-                return Err(job.error("wait_for", &format!("no job above this one has the name {name}")));
-            };
-            if !ends {
-                return Err(job.error("wait_for", &format!("{name} never ends; set its size, or its runtime")));
-            }
-            after.extend(streams.iter().filter(|stream| !self.before.contains(stream)).cloned());
-        }
-        Ok(after)
-    }
-
-    /// A name for a stream that no other one has.
-    fn unique(&mut self, name: &str) -> String {
-        // Names are separated by commas.
-        let name = name.replace([',', '$', '"', '\\'], "_");
-        let mut unique = name.trim().to_owned();
-        for number in 2.. {
-            if self.names.insert(unique.clone()) {
-                break;
-            }
-            unique = format!("{name}-{number}");
-        }
-        unique
-    }
-}
 
 /// What a job means in a sentence, and its streams.
 ///
@@ -110,8 +62,7 @@ pub fn streams(
         }
         all.extend(streams);
     }
-    phases.now.extend(names_of_streams.iter().cloned());
-    phases.jobs.push((job.name.clone(), names_of_streams, ends));
+    phases.add(&job.name, names_of_streams, ends);
     let then = if after.is_empty() { String::new() } else { format!("; after {}", after.join(", ")) };
     Ok((format!("{}: {meaning}{then}", job.name), all))
 }
@@ -223,13 +174,13 @@ fn in_turn(groups: &[Group], run: u64, devices: &Devices) -> Vec<Table> {
 }
 
 /// What is known of a job, or of one of its clones.
-struct Described<'a> {
-    job: &'a Job,
-    places: &'a Places,
-    devices: &'a Devices,
-    directions: Directions,
-    limits: Limits,
-    flushes: Option<u64>,
+pub(super) struct Described<'a> {
+    pub(super) job: &'a Job,
+    pub(super) places: &'a Places,
+    pub(super) devices: &'a Devices,
+    pub(super) directions: Directions,
+    pub(super) limits: Limits,
+    pub(super) flushes: Option<u64>,
 }
 
 impl Described<'_> {
@@ -474,65 +425,6 @@ impl Described<'_> {
             })
             .collect();
         (format!("{who} {} {how}: {}", each.join(" and "), self.requests(&of_rates)), streams)
-    }
-
-    /// Operations, sizes, places and ends in words.
-    fn requests(&self, parts: &[Part]) -> String {
-        let total: f64 = parts.iter().map(|part| part.weight).sum();
-        let of = |direction| parts.iter().filter(move |part: &&Part| part.direction == direction);
-        let mut what = Vec::new();
-        for (direction, name) in [(READ, "reads"), (WRITE, "writes"), (DISCARD, "discards")] {
-            let Some(first) = of(direction).next() else { continue };
-            let share = of(direction).map(|part| part.weight).sum::<f64>() / total;
-            let share = if share < 0.999 && !self.directions.is_trimwrite {
-                format!("{} % ", (share * 100.0).round())
-            } else {
-                String::new()
-            };
-            let order = match &first.positions[..] {
-                "sequential" => "sequential ".to_owned(),
-                "shuffled" | "random-map" => "random (each block once) ".to_owned(),
-                files if files.starts_with("files") => {
-                    let (files, kind) = files.split_once(" of=").unwrap_or((files, "sequential"));
-                    let count = files.split_once("count=").map_or("", |(_, count)| count).split(' ').next();
-                    format!("{kind} (in {} files) ", count.unwrap_or_default())
-                }
-                "uniform" if of(direction).count() > 1 && of(direction).any(|part| part.region != first.region) => {
-                    "random (by zones or devices) ".to_owned()
-                }
-                "uniform" => "random ".to_owned(),
-                other => format!("`{other}` "),
-            };
-            what.push(format!("{share}{order}{name} of {}", first.sizes.phrase()));
-        }
-        let mut text = what.join(if self.directions.is_trimwrite { ", then the same as " } else { " and " });
-        if let Some(every) = self.flushes {
-            text += &match every {
-                1 => ", a flush after each write".to_owned(),
-                _ => format!(", a flush after each {every} writes"),
-            };
-        }
-        let mut names: Vec<&str> = parts.iter().map(|part| self.devices.name(part.region.device)).collect();
-        names.dedup();
-        let names: BTreeSet<&str> = names.into_iter().collect();
-        text += &format!("; on {}", names.into_iter().collect::<Vec<_>>().join(", "));
-        let Limits { start, end, requests, bytes, passes, span: _ } = self.limits;
-        if start > 0 {
-            text += &format!("; from {}", time_text(start));
-        }
-        if let Some(requests) = requests {
-            text += &format!("; {requests} requests");
-        }
-        if let Some(bytes) = bytes {
-            text += &format!("; {} in all", bytes_text(bytes));
-        }
-        if let Some(passes) = passes {
-            text += &if passes == 1 { "; once over it".to_owned() } else { format!("; {passes} times over it") };
-        }
-        if let Some(end) = end {
-            text += &format!("; until {}", time_text(end));
-        }
-        text
     }
 }
 
