@@ -85,7 +85,7 @@ pub fn agreed(number: u64, words: &str) -> String {
         let one = match word {
             "were" => "was",
             "are" => "is",
-            "have" if before != "may" => "has",
+            "have" if !matches!(before, "may" | "not" | "to") => "has",
             "their" => "its",
             "use" => "uses",
             "start" => "starts",

@@ -299,12 +299,19 @@ impl<Row: Table> TableReader<Row> {
             }
             let mut cells = Cells::new(&self.columns, self.next_in_batch);
             let row = Row::read_cells(&mut cells, self.next_row);
-            let row = cells.problem().map_or(row, Err);
+            let row = match cells.problem() {
+                Some(problem) => Err(problem),
+                None => row.and_then(|row| row.problem().map_or(Ok(row), Err)),
+            };
             let number = self.next_row;
             self.next_in_batch += 1;
             self.next_row += 1;
             match row {
-                Ok(row) => {
+                Ok(mut row) => {
+                    let impossible = row.remove_impossible();
+                    if self.totals != Totals::Counted {
+                        self.metadata.count_impossible(impossible);
+                    }
                     if self.totals == Totals::Counting {
                         row.count(&mut self.metadata);
                     }

@@ -15,7 +15,7 @@ use ::parquet::schema::types::{ColumnPath, Type};
 use crate::error::{Error, Result};
 use crate::formats::format::refuse_compression;
 use crate::io::output::{Location, Output};
-use crate::io::stream::{ConversionLoss, Writer};
+use crate::io::stream::{ConversionLoss, Impossible, Writer};
 use crate::model::metadata::FOOTER_KEY;
 use crate::model::row::Footer;
 
@@ -23,7 +23,7 @@ use super::buffers::Buffers;
 use super::column::{CellType, Column, Nulls};
 use super::common::{CREATED_BY, NAME, wrap};
 use super::read::{TableFile, TableReader};
-use super::table::Table;
+use super::table::{BadRows, Table};
 
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
 pub const GROUP_ROWS: usize = 1 << 18;
@@ -42,6 +42,7 @@ pub struct TableWriter<Row: Table> {
     /// Counts and span of the rows written.
     written: Row::Metadata,
     checkpoint: Option<Checkpoint<Row::Metadata>>,
+    left_out: Impossible,
     row: std::marker::PhantomData<fn(Row)>,
 }
 
@@ -72,6 +73,7 @@ impl<Row: Table> TableWriter<Row> {
             rows: 0,
             written: Row::Metadata::empty(Row::KIND, &path),
             checkpoint: None,
+            left_out: Impossible::default(),
             row: std::marker::PhantomData,
         })
     }
@@ -122,11 +124,21 @@ impl<Row: Table> TableWriter<Row> {
         Ok(bytes)
     }
 
-    /// Writes a row.
+    /// Writes a row. One that a reader would leave out is left out and counted.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If the file cannot be written, or a reader would refuse the row.
     pub fn write(&mut self, row: &Row) -> Result<()> {
+        match row.problem() {
+            None => {}
+            Some(problem) if Row::BAD_ROWS == BadRows::Refused => {
+                return Err(Error::format(self.writer.inner().path(), format!("a {} left out: {problem}", Row::NOUN)));
+            }
+            Some(problem) => {
+                self.left_out.add(problem);
+                return Ok(());
+            }
+        }
         row.count(&mut self.written);
         self.buffers.begin_row();
         row.write_cells(&mut self.buffers);
@@ -199,7 +211,8 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
     }
 
     fn finish(self: Box<Self>, metadata: &Row::Metadata) -> Result<ConversionLoss> {
-        (*self).finish(metadata).map(|()| ConversionLoss::default())
+        let loss = self.left_out.conversion_loss(self.writer.inner().path(), Row::NOUN, self.written.rows())?;
+        (*self).finish(metadata).map(|()| loss)
     }
 }
 
