@@ -21,7 +21,7 @@ use crate::model::row::Footer;
 
 use super::buffers::Buffers;
 use super::column::{CellType, Column, Nulls};
-use super::common::{CREATED_BY, NAME, wrap};
+use super::common::{self, CREATED_BY, NAME};
 use super::read::{TableFile, TableReader};
 use super::table::{BadRows, Table};
 
@@ -66,7 +66,7 @@ impl<Row: Table> TableWriter<Row> {
         refuse_compression(NAME, &path)?;
         let properties = Arc::new(properties(Row::COLUMNS));
         let make = || SerializedFileWriter::new(output, Arc::new(schema(Row::COLUMNS)?), properties);
-        let writer = make().map_err(|e| wrap(&path, e))?;
+        let writer = make().map_err(|e| common::write_error(&path, e))?;
         Ok(Self {
             writer,
             buffers: Buffers::new(Row::COLUMNS),
@@ -120,7 +120,7 @@ impl<Row: Table> TableWriter<Row> {
         let metadata = ParquetMetaData::new(file, groups);
         // The page indexes are written at the end of the file: there are none yet.
         let writer = ParquetMetaDataWriter::new(&mut bytes, &metadata).with_preserve_page_index_locations(false);
-        writer.finish().map_err(|e| wrap(self.writer.inner().path(), e))?;
+        writer.finish().map_err(|e| common::write_error(self.writer.inner().path(), e))?;
         Ok(bytes)
     }
 
@@ -218,7 +218,7 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
 
 /// An error of the library; an I/O error names the file of the last checkpoint, if there is one.
 fn write_error(location: &Location, error: ParquetError) -> Error {
-    match wrap(location.path(), error) {
+    match common::write_error(location.path(), error) {
         Error::Io { source, .. } => location.error(source),
         other => other,
     }
