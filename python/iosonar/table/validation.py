@@ -18,7 +18,7 @@ from iosonar import SCHEMA_VERSION
 from iosonar.errors import UserError
 from iosonar.table.columns import Column, columns_in, have_plain_types, missing, unique_names
 from iosonar.table.convert import convert
-from iosonar.table.footer import parse_footer
+from iosonar.table.footer import COPY_AGAIN, parse_footer
 from iosonar.table.kind import Kind
 from iosonar.table.opened import copy_of_pipe, open_file, set_display_name, with_given_names
 from iosonar.table.source import SourceFile
@@ -82,7 +82,7 @@ def _table(given: Path, opened: Path, directory: Path, stack: ExitStack) -> Sour
     except UserError as error:
         raise UserError(f"{shown(given)}: {error}") from error
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise UserError(f"{shown(given)}: damaged Parquet: {plain(with_given_names(_first_line(error)))}") from error
+        raise damaged(given, "its footer, without which no row can be found,") from error
     names = schema.names
     if footer_text is None:
         if {"at_ns", "scheduled_ns", stored_name("scheduled_ns", Kind.REPLAY, 1)}.isdisjoint(names):
@@ -123,7 +123,7 @@ def _read_metadata(opened: Path) -> pq.FileMetaData:
         metadata = pq.read_metadata(file)
     groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
     if any(rows < 0 for rows in groups) or sum(groups) != metadata.num_rows:
-        raise UserError("damaged Parquet: the row counts in its footer do not match")
+        raise UserError(f"damaged Parquet: the row counts in its footer do not match; {COPY_AGAIN}")
     return metadata
 
 
@@ -155,7 +155,7 @@ def _with_unique_names(opened: Path, given: Path, directory: Path, stack: ExitSt
                 for batch in table.iter_batches():
                     writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
     except pa.ArrowException as error:
-        raise UserError(f"{shown(given)}: damaged Parquet: {plain(_first_line(error))}") from error
+        raise damaged(given, "its rows") from error
     opened_copy = open_file(copy, stack)
     set_display_name(opened_copy, given)
     return opened_copy
@@ -175,6 +175,11 @@ _numbers = count()
 
 def _new_path(directory: Path) -> Path:
     return directory / f"table-{next(_numbers)}.parquet"
+
+
+def damaged(given: Path, what: str) -> UserError:
+    """That a part of a file cannot be read, without the words of libraries, which are about their own structures."""
+    return UserError(f"{shown(given)}: damaged Parquet: {what} cannot be read; {COPY_AGAIN}")
 
 
 def _first_line(error: BaseException) -> str:

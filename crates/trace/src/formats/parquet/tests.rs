@@ -357,3 +357,46 @@ fn the_error_for_another_table_names_the_missing_column() {
         assert!(error(&path).contains(what), "{}", error(&path));
     }
 }
+
+/// The beginnings of what is said about a file that is damaged at any place, after its name.
+const OWN_WORDS: [&str; 8] = [
+    "damaged Parquet: its footer, without which no row can be found, cannot be read; copy the file again",
+    "damaged Parquet: its rows cannot be read; copy the file again",
+    "damaged Parquet: what follows its first ",
+    "cut short: ",
+    "the `iosonar` object in its footer does not conform to docs/schema.md: ",
+    "its column ",
+    "a Parquet file, but neither a load",
+    "unknown format",
+];
+
+#[test]
+fn damage_is_said_in_own_words_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
+    for name in ["v3.load.parquet", "v3.replay.parquet"] {
+        let whole = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)).unwrap();
+        let cut = (4..whole.len()).step_by(97).map(|length| whole[..length].to_vec());
+        let flipped = (4..whole.len()).step_by(3).map(|place| {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 1 << (place % 8);
+            bytes
+        });
+        for bytes in cut.chain(flipped) {
+            fs::write(&path, bytes).unwrap();
+            let read = crate::open(&path).and_then(|opened| match opened {
+                Opened::Load(mut rows) => {
+                    std::iter::from_fn(|| rows.next().transpose()).try_for_each(|row| row.map(drop))
+                }
+                Opened::Run(mut rows) => {
+                    std::iter::from_fn(|| rows.next().transpose()).try_for_each(|row| row.map(drop))
+                }
+            });
+            let Err(error) = read else { continue };
+            let text = error.to_string();
+            let said = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or_default();
+            assert!(OWN_WORDS.iter().any(|words| said.starts_with(words)), "{text}");
+            assert!(!said.contains(" at line "), "{text}");
+        }
+    }
+}
