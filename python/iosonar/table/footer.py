@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from iosonar.errors import UserError
+from iosonar.table.damage import COPY_AGAIN
 from iosonar.table.kind import OF_REQUESTS, Kind
 from iosonar.table.structure import Keys, Range, WrongError, structured
 from iosonar.table.versions import rename_footer
 from iosonar.text import plain, why_wrong
-
-COPY_AGAIN = "copy the file again from its source, or record again"
-"""What to do about a damaged file."""
 
 MAX_DEPTH = 100
 """The deepest nesting of JSON values."""
