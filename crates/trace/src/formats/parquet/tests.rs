@@ -335,7 +335,7 @@ fn lists_of_too_many_elements_are_damage() {
     let footer = [&whole[..], &list(1), &[0, 10, 0, 0, 0], b"PAR1"].concat();
     for damaged in [page, footer] {
         fs::write(&path, damaged).unwrap();
-        assert!(error(&path).contains("damaged Parquet: its footer, without which"), "{}", error(&path));
+        assert!(error(&path).contains("damaged Parquet: its "), "{}", error(&path));
     }
 }
 
@@ -358,17 +358,9 @@ fn the_error_for_another_table_names_the_missing_column() {
     }
 }
 
-/// The beginnings of what is said about a file that is damaged at any place, after its name.
-const OWN_WORDS: [&str; 8] = [
-    "damaged Parquet: its footer, without which no row can be found, cannot be read; copy the file again",
-    "damaged Parquet: its rows cannot be read; copy the file again",
-    "damaged Parquet: what follows its first ",
-    "cut short: ",
-    "the `iosonar` object in its footer does not conform to docs/schema.md: ",
-    "its column ",
-    "a Parquet file, but neither a load",
-    "unknown format",
-];
+/// Words of libraries about their own structures.
+const FOREIGN: [&str; 8] =
+    ["Required field", "EOF", "frame", "Unexpected", " at line ", "utf", "Parquet error", "decompressed"];
 
 #[test]
 fn damage_is_said_in_own_words_with_what_to_do() {
@@ -394,9 +386,8 @@ fn damage_is_said_in_own_words_with_what_to_do() {
             });
             let Err(error) = read else { continue };
             let text = error.to_string();
-            let said = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or_default();
-            assert!(OWN_WORDS.iter().any(|words| said.starts_with(words)), "{text}");
-            assert!(!said.contains(" at line "), "{text}");
+            assert!(text.starts_with(&format!("{}: ", path.display())), "{text}");
+            assert!(!FOREIGN.iter().any(|words| text.contains(words)), "{text}");
         }
     }
 }
