@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from iosonar.cli import sql
 from iosonar.errors import UserError
 from iosonar.table import open_requests
-from iosonar.table.damage import damaged_input
+from iosonar.table.damage import damage_among
 from iosonar.table.footer import RunInfo
 from iosonar.table.validation import open_validated
 
@@ -399,7 +399,9 @@ def test_damage_that_an_engine_finds_is_reported_with_its_file(tmp_path: Path) -
     path = write_run(tmp_path / "a.parquet", ROWS)
     with ExitStack() as stack:
         open_validated(path, tmp_path, stack)
-    assert damaged_input() is None
+    assert damage_among([path]) is None
     whole = path.read_bytes()
     path.write_bytes(whole[:4] + bytes(400) + whole[404:])
-    assert str(damaged_input()).startswith(f"{path}: damaged Parquet: its rows cannot be read; copy the file again")
+    assert str(damage_among([path])).startswith(
+        f"{path}: damaged Parquet: its rows cannot be read; copy the file again"
+    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from iosonar.errors import UserError
-from iosonar.table.opened import given_paths
 from iosonar.text import shown
 
 COPY_AGAIN = "copy the file again from its source, or record again"
@@ -17,12 +17,12 @@ def damaged(given: Path, what: str) -> UserError:
     return UserError(f"{shown(given)}: damaged Parquet: {what} cannot be read; {COPY_AGAIN}")
 
 
-def damaged_input() -> UserError | None:
-    """That an input is damaged, if one is: reads all cells of all of them.
+def damage_among(inputs: Iterable[Path]) -> UserError | None:
+    """That one of the tables is damaged, if one is: reads all their cells.
 
     The errors of engines do not name the file.
     """
-    return next((damaged(given, "its rows") for given in given_paths() if not _is_readable(given)), None)
+    return next((damaged(given, "its rows") for given in inputs if not _is_readable(given)), None)
 
 
 def _is_readable(given: Path) -> bool:
