@@ -276,7 +276,7 @@ fn a_load_of_flushes_is_no_file_of_formats_without_them() {
         assert!(said.contains("; write NAME.load.parquet") && !directory.path().join(name).exists(), "{said}");
     }
     for name in ["x.spc", "x.iolog", "x.blkparse", "x.blktrace.0"] {
-        let said = stderr_of(&directory, &["edit", "a.load.parquet", name, "select from=1h"], false);
+        let said = stderr_of(&directory, &["edit", "a.load.parquet", name, "select from=1h to=2h"], false);
         assert!(said.contains("the load has no requests") && !directory.path().join(name).exists(), "{said}");
     }
 }
