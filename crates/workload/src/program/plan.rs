@@ -1,6 +1,6 @@
 //! What all instances of a stream have in common.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use iosonar_trace::{DeviceId, Nanos};
