@@ -53,6 +53,7 @@ fn requests_go_where_fio_sends_them() {
         ("bs=4k size=32k filename=x:y rw=write io_size=24k", "0 32 8 40 16 48"),
         ("bs=4k size=40k filename=x:y file_service_type=roundrobin:2 io_size=32k rw=write", "0 8 40 48 16 24 56 64"),
         ("bs=4k size=32k nrfiles=2 rw=read", "0 32 8 40 16 48 24 56"),
+        ("bs=4k size=24k filename=x:y rw=write:2k loops=2", "0 24 12 36 0 24 12 36 0 24 12 36"),
         ("bs=4k size=12k rw=trimwrite ioengine=null", "0 0 8 8 16 16"),
         ("bs=4k size=28k thinktime=1 thinktime_blocks=3 rw=read", "0 8 16 24 32 40 48"),
     ] {

@@ -181,7 +181,7 @@ fn cover(job: &Job, directions: &Directions, parts: &[Part], places: &Places) ->
     let of_file = if places.goes_on && !is_random { file.div_ceil(block) } else { file / block };
     match directions.skip(job)?.filter(|skip| *skip > 0 && !is_random) {
         None => Ok(parts.iter().all(Part::covers).then(|| all * of_file)),
-        Some(skip) if places.goes_on => Ok(Some(file.div_ceil(block + skip))),
+        Some(skip) if places.goes_on => Ok(Some(all * file.div_ceil(block + skip))),
         Some(skip) => {
             let step = block + skip;
             let last = file.saturating_sub(block) / step * step;
@@ -191,7 +191,7 @@ fn cover(job: &Job, directions: &Directions, parts: &[Part], places: &Places) ->
                 let why = "with an offset, fio goes on at twice the offset; use a multiple of the distance as size";
                 return Err(job.error("rw", why));
             }
-            Ok((!wraps).then_some(last / step + 1))
+            Ok((!wraps).then_some(all * (last / step + 1)))
         }
     }
 }

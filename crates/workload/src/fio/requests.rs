@@ -136,6 +136,14 @@ pub fn parts(
     // fio keeps no map of blocks if any direction has another alignment.
     let is_aligned = aligns.iter().zip(&sizes).all(|(align, of)| align.is_none_or(|align| align == of.least));
     let skip = directions.skip(job)?;
+    if directions.is_random && job.text("random_generator") == Some("lfsr") {
+        if !is_aligned {
+            return Err(
+                job.error("random_generator", "lfsr together with blockalign ends jobs early; remove one of them")
+            );
+        }
+        notes.push(format!("{}: fio's generator lfsr may end a job early", job.name));
+    }
     if skip.is_some() && directions.weights[READ] > 0.0 && directions.weights[WRITE] > 0.0 {
         let why = "a distance in a mix, which fio ends with the first direction; write a job for each";
         return Err(job.error("rw", why));
@@ -230,6 +238,9 @@ pub fn parts(
                         .bytes()
                         .ok_or_else(|| job.error("random_distribution", "zoned_abs needs size in bytes; set it"))?
                         as f64;
+                    if zones.iter().map(|(_, bytes)| bytes).sum::<f64>() > whole {
+                        return Err(job.error("random_distribution", "a zone behind the end of the job's size"));
+                    }
                     (zones.iter().map(|(access, bytes)| (*access, bytes / whole)).collect(), "random_distribution")
                 }
             };

@@ -355,7 +355,9 @@ impl Instance {
             }
             transaction.done += 1;
             let is_last = self.begun == plan.transactions;
-            if transaction.done == plan.last_repeat.filter(|_| is_last).unwrap_or(step.repeat) {
+            let is_over =
+                plan.steps.len() == 1 && self.extra.as_ref().is_some_and(|extra| extra.asked >= plan.most_sectors);
+            if is_over || transaction.done == plan.last_repeat.filter(|_| is_last).unwrap_or(step.repeat) {
                 (transaction.step, transaction.done) = (transaction.step + 1, 0);
             }
         }
