@@ -15,28 +15,6 @@ impl Names {
     }
 }
 
-/// What the result of a call shows about a path that must exist if the call succeeds.
-pub(super) fn shows(call: &Call) -> Shows {
-    match call.errno {
-        0 if call.succeeded() => Shows::Exists,
-        libc::ENOENT => Shows::Missing,
-        libc::EEXIST | libc::ENOTEMPTY | libc::EISDIR | libc::ENODATA | libc::ERANGE | libc::ETXTBSY => Shows::Exists,
-        // Of `bind`.
-        libc::EADDRINUSE => Shows::Exists,
-        _ => Shows::Nothing,
-    }
-}
-
-/// What the result of a call shows about a path whose last component the call makes.
-pub(super) fn shows_of_new(call: &Call) -> Shows {
-    match shows(call) {
-        Shows::Exists if call.succeeded() => Shows::Directory,
-        // The directory was missing, or the other path.
-        Shows::Missing => Shows::Nothing,
-        other => other,
-    }
-}
-
 /// The flags of resolving of `openat2`.
 pub(super) fn resolving(call: &Call) -> u64 {
     call.offset.filter(|_| call.kind == CallKind::Openat2).map_or(0, i64::cast_unsigned)
