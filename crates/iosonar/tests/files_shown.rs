@@ -45,10 +45,19 @@ const CASES: &[(&str, &str)] = &[
     ("symlink('none', 'l')", "open('l', O_RDONLY), readlink('l'), stat('none'), unlink('l')"),
     ("symlink('none', 'l')", "stat('l'), rename('l', 'm'), unlink('m')"),
     ("symlink('none', 'l')", "stat('l'), symlink('x', 'l'), mkdir('l'), unlink('l')"),
-    ("make('f', 100); symlink('f', 'l')", "read(open('l', O_RDONLY), 1000), readlink('l'), stat('f'), unlink('l'), unlink('f')"),
+    (
+        "make('f', 100); symlink('f', 'l')",
+        "read(open('l', O_RDONLY), 1000), readlink('l'), stat('f'), unlink('l'), unlink('f')",
+    ),
     ("make('f'); symlink('f', 'l')", "readlink('l'), stat('l'), unlink('l'), stat('l')"),
-    ("mkdir('d'); make('d/x', 10); symlink('d', 'l')", "read(open('l/x', O_RDONLY), 100), readlink('l'), unlink('d/x'), rmdir('d')"),
-    ("make('f'); symlink('f', 'm'); symlink('m', 'l')", "stat('l'), readlink('l'), readlink('m'), unlink('f'), unlink('l')"),
+    (
+        "mkdir('d'); make('d/x', 10); symlink('d', 'l')",
+        "read(open('l/x', O_RDONLY), 100), readlink('l'), unlink('d/x'), rmdir('d')",
+    ),
+    (
+        "make('f'); symlink('f', 'm'); symlink('m', 'l')",
+        "stat('l'), readlink('l'), readlink('m'), unlink('f'), unlink('l')",
+    ),
     ("make('f'); symlink(os.getcwd() + '/f', 'l')", "readlink('l'), stat('l')"),
     ("symlink('none', 'l')", "lstat('l'), open('l', O_RDWR|O_CREAT|O_EXCL), unlink('l')"),
     ("make('f'); symlink('f', 'l')", "readlink('f'), readlink('l'), lstat('f')"),
@@ -136,7 +145,8 @@ fn a_root_prepared_from_calls_alone_has_their_results() {
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
     assert!(!text(&checked).contains("not in the trace"), "{}", text(&checked));
     let replayed = files(directory, &["replay", "--asap", "--output", "r.calls-run.parquet", "--json"]);
-    let json: serde_json::Value = serde_json::from_slice(&replayed.stdout).unwrap_or_else(|_| panic!("{}", text(&replayed)));
+    let json: serde_json::Value =
+        serde_json::from_slice(&replayed.stdout).unwrap_or_else(|_| panic!("{}", text(&replayed)));
     assert_eq!(json["mismatches"], 0, "{:#}", json["mismatch_kinds"]);
     assert!(json["issued"].as_u64().unwrap() > 100, "{json:#}");
 }
@@ -148,7 +158,11 @@ fn links_with_unknown_targets_are_named_with_what_to_do() {
     }
     let directory = tempfile::tempdir_in("/tmp").unwrap();
     let directory = directory.path();
-    record(directory, &[("symlink('none', 'l'); make('f'); symlink('f', 'm')", "readlink('l'), stat('m'), readlink('m')")], "2");
+    record(
+        directory,
+        &[("symlink('none', 'l'); make('f'); symlink('f', 'm')", "readlink('l'), stat('m'), readlink('m')")],
+        "2",
+    );
     for command in ["check", "prepare"] {
         let output = text(&files(directory, &[command]));
         let names = ["0/l", "0/m"].map(|name| directory.join("tree").join(name).display().to_string());

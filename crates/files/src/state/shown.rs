@@ -85,7 +85,14 @@ pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
         (libc::ENOENT, Find | Unlink | RemoveDirectory) => Shown::As(Shows::Missing),
         (libc::EEXIST, Make | Linked | Find) => EXISTS,
         (libc::EEXIST, RenameTo) if is_noreplace => EXISTS,
-        (libc::EEXIST, RenameFrom) if has_flag(libc::RENAME_NOREPLACE as i32) => EXISTS,
+        // Dots as a new name are refused before any name is looked up.
+        (libc::EEXIST, RenameFrom) if has_flag(libc::RENAME_NOREPLACE as i32) => {
+            if ends_in_dots(call.path2.as_ref()) {
+                NOTHING
+            } else {
+                EXISTS
+            }
+        }
         // Some file systems say so of a directory that is not empty.
         (libc::ENOTEMPTY | libc::EEXIST, RemoveDirectory | RenameTo) => Shown::IsFull,
         (libc::ENOTEMPTY | libc::EEXIST, RenameFrom) => Shown::Is(Kind::Directory),
@@ -103,7 +110,9 @@ pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
         (libc::ENOTDIR, RenameFrom) if has_slash => Shown::IsNoDirectory,
         (libc::ENOTDIR, RenameTo) if !has_slash => Shown::IsNoDirectory,
 
-        (libc::ELOOP, Find | FindOrMake) if is_open && has_flag(libc::O_NOFOLLOW) && resolving(call) == 0 => {
+        (libc::ELOOP, Find | FindOrMake)
+            if is_open && !has_slash && has_flag(libc::O_NOFOLLOW) && resolving(call) == 0 =>
+        {
             Shown::Is(Kind::Link)
         }
         (libc::ELOOP, Find | FindOrMake) if resolving(call) == 0 => Shown::IsLoop,
@@ -130,6 +139,11 @@ pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
     }
 }
 
+fn ends_in_dots(path: Option<&Name>) -> bool {
+    let mut parts = path.map_or(&b""[..], Name::as_bytes).rsplit(|&byte| byte == b'/');
+    matches!(parts.find(|part| !part.is_empty()), Some(b"." | b".."))
+}
+
 /// Whether a call failed for a reason that the root need not have, and would change files if it succeeded there.
 pub(super) fn fails_elsewhere(call: &Call) -> bool {
     use libc::{EACCES, EBUSY, EPERM, EROFS, ETXTBSY, EXDEV, O_CREAT, O_TRUNC};
@@ -141,14 +155,9 @@ pub(super) fn fails_elsewhere(call: &Call) -> bool {
         Family::Copy => call.errno == EXDEV,
         _ => false,
     };
-    let has_dots = |path: &Option<Name>| {
-        path.as_ref()
-            .and_then(|path| path.as_bytes().rsplit(|&byte| byte == b'/').find(|part| !part.is_empty()))
-            .is_some_and(|last| matches!(last, b"." | b".."))
-    };
     match call.errno {
         EACCES | EPERM | EROFS | ETXTBSY | EXDEV => changes,
-        EBUSY => changes && !has_dots(&call.path) && !has_dots(&call.path2),
+        EBUSY => changes && !ends_in_dots(call.path.as_ref()) && !ends_in_dots(call.path2.as_ref()),
         _ => false,
     }
 }
@@ -169,6 +178,11 @@ impl State {
         match shown(step.call, role, path) {
             Shown::As(shows) => self.walk(step, fd, path, how(shows, kind)),
             Shown::Is(Kind::Link) => {
+                // Unless a loop of links on the way is known.
+                let walk = self.walk(step, fd, path, how(Shows::Nothing, None))?;
+                if walk.is_absent || walk.name.is_none() {
+                    return Some(walk);
+                }
                 let mut walk = self.walk(step, fd, path, How { follow: false, ..how(Shows::Exists, None) })?;
                 walk.object = self.show_link(&walk, None);
                 Some(walk)
