@@ -214,6 +214,15 @@ impl Names {
     /// The object of a name that existed before the trace, or that another program made meanwhile.
     pub fn find(&mut self, directory: ObjectId, component: &[u8], kind: Option<Kind>) -> ObjectId {
         let was_absent = self.was_absent(directory, component);
+        self.found(directory, component, kind, was_absent)
+    }
+
+    /// The object of a name that cannot have existed before, as far as the trace shows.
+    pub fn appears(&mut self, directory: ObjectId, component: &[u8], kind: Option<Kind>) -> ObjectId {
+        self.found(directory, component, kind, true)
+    }
+
+    fn found(&mut self, directory: ObjectId, component: &[u8], kind: Option<Kind>, was_absent: bool) -> ObjectId {
         let mut object = Object::new(kind);
         let parent_need = self.objects.get(&directory).and_then(|directory| directory.need);
         if was_absent {

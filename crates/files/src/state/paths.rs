@@ -46,6 +46,11 @@ impl State {
             if step.call.succeeded() {
                 self.names.learn_kind(object, Kind::Directory);
             }
+            if self.names.object(object).is_some_and(|object| object.kind.is_some_and(|kind| kind != Kind::Directory)) {
+                // It fails with ENOTDIR, and its path might lead elsewhere.
+                step.skip(Skip::NotReplayable);
+                return None;
+            }
             object
         } else if let Some(cwd) = step.call.fd_path.clone().filter(|cwd| fd == step.call.fd && cwd.is_absolute()) {
             // strace -y shows the working directory of AT_FDCWD.

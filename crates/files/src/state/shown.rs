@@ -103,6 +103,8 @@ pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
         (libc::EISDIR, FindOrMake) if has_slash => NOTHING,
         (libc::EISDIR, Find | FindOrMake | Unlink | RenameTo) => Shown::Is(Kind::Directory),
         (libc::EISDIR, RenameFrom) => Shown::IsNoDirectory,
+        // A directory was to go into itself.
+        (libc::EINVAL, RenameFrom) if is_below(call.path2.as_ref(), path) => Shown::Is(Kind::Directory),
         (libc::ENOTDIR, RemoveDirectory) => Shown::IsNoDirectory,
         (libc::ENOTDIR, Find | FindOrMake | Unlink) if needs_directory => Shown::IsNoDirectory,
         (libc::ENOTDIR, Find | FindOrMake | Make | Unlink) => Shown::IsBelowFile,
@@ -137,6 +139,11 @@ pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
         (libc::EPERM, Linked) => Shown::Is(Kind::Directory),
         _ => NOTHING,
     }
+}
+
+fn is_below(path: Option<&Name>, directory: Option<&Name>) -> bool {
+    let rest = path.zip(directory).and_then(|(path, directory)| path.as_bytes().strip_prefix(directory.as_bytes()));
+    rest.is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 fn ends_in_dots(path: Option<&Name>) -> bool {

@@ -197,12 +197,15 @@ impl Walker<'_> {
 
     /// One component. `is_end`: nothing comes after it. `may_keep`: nor does a slash, so that a link may be kept.
     fn component(&mut self, component: &[u8], how: How, is_end: bool, may_keep: bool, in_text: bool) {
-        self.is_lost |= self.is_not_directory(self.at);
+        let succeeds = matches!(how.shows, Shows::Exists | Shows::Directory);
+        let is_link = self.names.object(self.at).is_some_and(|object| object.kind == Some(Kind::Link));
+        self.is_lost |= self.is_not_directory(self.at) && !(succeeds && is_link);
         match component {
             b"." => {
                 let may_fail = !matches!(how.shows, Shows::Exists | Shows::Directory);
                 let is_directory = self.names.object(self.at).is_some_and(Object::is_directory) && !self.is_lost;
-                if in_text && ((is_end && how.is_entry) || (may_fail && !is_directory)) {
+                let keeps_link = !how.follow && self.text_has_link;
+                if in_text && ((is_end && (how.is_entry || keeps_link)) || (may_fail && !is_directory)) {
                     self.walk.path.extend_from_slice(b"/.");
                 }
                 self.follows_end |= is_end;
@@ -241,6 +244,9 @@ impl Walker<'_> {
             (Lookup::Object(object), _) => object,
             (_, Shows::Exists | Shows::Directory) if !is_end => {
                 self.names.find(directory, component, Some(Kind::Directory))
+            }
+            (_, Shows::Exists | Shows::Directory) if self.is_lost && (!is_end || how.shows == Shows::Exists) => {
+                self.names.appears(directory, component, if is_end { how.kind } else { Some(Kind::Directory) })
             }
             (Lookup::Absent, Shows::Exists)
                 if !how.follow
