@@ -299,6 +299,19 @@ impl Names {
         link
     }
 
+    /// What calls found under a link's name is what the link leads to.
+    pub fn moves_to(&mut self, id: ObjectId, need: Option<NeedId>) {
+        let Some(object) = self.objects.get_mut(&id) else { return };
+        let old = std::mem::replace(&mut object.need, need);
+        if let (Some(old), Some(need), Some(needs)) = (old, need, &mut self.needs) {
+            let leads = needs.note_link(old).leads;
+            if leads == First::Exists {
+                needs.note(need, First::Exists);
+                needs.note_used(need);
+            }
+        }
+    }
+
     /// The trace shows what a symbolic link contains.
     pub fn learn_target(&mut self, link: ObjectId, target: &Name) {
         let Some(object) = self.objects.get_mut(&link).filter(|object| object.kind == Some(Kind::Link)) else { return };

@@ -56,8 +56,6 @@ pub struct Need {
     is_used: bool,
     /// What it is; `None` if the trace does not show it.
     pub kind: Option<Kind>,
-    /// What `stat` found there. Counts if nothing else shows the kind.
-    pub seen: Option<Kind>,
     /// It is a directory, and could not be removed since something was in it.
     pub is_full: bool,
     /// A lookup of a name in it failed because there was no such name: then it is a directory, if it exists.
@@ -73,7 +71,7 @@ pub struct Need {
 impl Need {
     /// What it is, as far as anything shows it.
     pub fn shown_kind(&self) -> Option<Kind> {
-        self.kind.or(self.seen).or(self.is_passed.then_some(Kind::Directory))
+        self.kind.or(self.is_passed.then_some(Kind::Directory))
     }
 }
 

@@ -181,7 +181,8 @@ impl State {
     ) -> Option<Walk> {
         let is_entry = !matches!(role, Role::Find | Role::FindOrMake | Role::Linked);
         let how = |shows, kind| How { follow, is_entry, shows, kind };
-        let kind = kind.filter(|_| step.call.succeeded());
+        let has_slash = path.is_some_and(|path| path.as_bytes().ends_with(b"/"));
+        let kind = kind.or(has_slash.then_some(Kind::Directory)).filter(|_| step.call.succeeded());
         match shown(step.call, role, path) {
             Shown::As(shows) => self.walk(step, fd, path, how(shows, kind)),
             Shown::Is(Kind::Link) => {
@@ -279,6 +280,8 @@ impl State {
                     && to.object.is_none()
                     && !to.is_absent
                 {
+                    let need = to.need(&mut self.names);
+                    self.names.moves_to(found, need);
                     self.names.link(to.parent, &to.component, found);
                 }
             }

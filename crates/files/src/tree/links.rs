@@ -1,16 +1,17 @@
 //! Symbolic links that the trace shows, and where paths over them lead.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::snapshot::{Kind, Tree};
-use crate::state::{First, Need, Needs};
+use crate::state::{First, Link, Need, Needs};
 
 /// As in the kernel.
 const MAX_LINKS: u32 = 40;
 
 /// Targets of links by their path without links.
 pub struct Links<'a> {
-    targets: BTreeMap<Vec<u8>, &'a [u8]>,
+    targets: BTreeMap<Vec<u8>, Cow<'a, [u8]>>,
     tree: Option<&'a Tree>,
 }
 
@@ -19,11 +20,12 @@ impl<'a> Links<'a> {
         let mut links = Self { targets: BTreeMap::new(), tree };
         // Twice: a link may be reached over one that comes later.
         for _ in 0..2 {
-            for (path, need) in needs.iter().filter(|(_, need)| need.first == First::Exists) {
-                if let Some(target) = need.link.as_ref().and_then(|link| link.target.as_ref())
+            for (number, (path, need)) in needs.iter().enumerate().filter(|(_, (_, need))| need.first == First::Exists)
+            {
+                if let Some(target) = need.link.as_ref().and_then(|link| target_of(link, number))
                     && let Some(path) = links.place_of(&path)
                 {
-                    links.targets.insert(path, target.as_bytes());
+                    links.targets.insert(path, target);
                 }
             }
         }
@@ -44,13 +46,14 @@ impl<'a> Links<'a> {
         self.follow(&path[..at], target)
     }
 
-    fn target(&self, path: &[u8]) -> Option<&[u8]> {
+    /// What the link at a path contains, or what is made up for that.
+    pub fn target(&self, path: &[u8]) -> Option<&[u8]> {
         let of_tree = || {
             let tree = self.tree?;
             let entry = tree.entry(tree.find(path)?);
             entry.target.as_deref().filter(|_| entry.kind == Kind::Link)
         };
-        self.targets.get(path).copied().or_else(of_tree)
+        self.targets.get(path).map(|target| &**target).or_else(of_tree)
     }
 
     fn follow(&self, from: &[u8], path: &[u8]) -> Option<Vec<u8>> {
@@ -79,6 +82,15 @@ impl<'a> Links<'a> {
             }
         }
         Some(at)
+    }
+}
+
+fn target_of(link: &Link, number: usize) -> Option<Cow<'_, [u8]>> {
+    match &link.target {
+        Some(target) => Some(target.as_bytes().into()),
+        // Calls found something through the link: it is made where no call of the trace looks for anything else.
+        None if link.leads == First::Exists => Some(format!("/.unknown-target-{number}").into_bytes().into()),
+        None => None,
     }
 }
 

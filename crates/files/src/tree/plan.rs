@@ -106,8 +106,8 @@ pub struct Plan {
     pub ignored: u64,
     /// Files below `/proc`, `/sys` and `/dev`.
     pub of_kernel: u64,
-    /// Symbolic links whose target is unknown. They are made with one that does not exist; if a call followed them, what they
-    /// lead to is made in their place.
+    /// Symbolic links that were read or followed, and whose target is unknown. They are made with another one,
+    /// which exists if a call followed them.
     pub unknown_links: Vec<Box<[u8]>>,
 }
 
@@ -133,17 +133,13 @@ impl Plan {
             if tree.and_then(|tree| tree.find(&path)).is_some() {
                 continue;
             }
-            if link.target.is_none() && !link.is_loop && !is_of_kernel(&path) && !ignore.matches(&path) {
+            let is_missed = link.target.is_none() && (link.target_bytes.is_some() || link.leads == First::Exists);
+            if is_missed && !is_of_kernel(&path) && !ignore.matches(&path) {
                 plan.unknown_links.push(path.as_slice().into());
-            }
-            if link.target.is_none() && link.leads == First::Exists {
-                plan.need(&mut items, item_of(&path, First::Exists, need), (map, ignore));
-                continue;
             }
             let mut item = Item::new(&path, Must::Exist, Some(Kind::Link));
             item.is_target_invented = link.target.is_none();
-            let target = link.target.as_ref().map(|target| target.as_bytes().into());
-            item.target = Some(target.unwrap_or_else(|| invented_target(need)));
+            item.target = Some(links.target(&path).map_or_else(|| invented_target(need), Into::into));
             plan.place(&mut items, item, map, ignore);
             ends.extend(links.end_of(&path).map(|end| (end, link.leads, need)));
         }

@@ -51,26 +51,21 @@ impl State {
         let Some(object) = walk.object else { return };
         step.uses(Resource::Attributes(object));
         if call.succeeded() {
-            self.show_attributes(step, object, follow);
+            self.show_attributes(step, object);
         }
     }
 
-    /// `follows`: the object may be what a symbolic link leads to.
-    fn show_attributes(&mut self, step: &Step, object: ObjectId, follows: bool) {
+    fn show_attributes(&mut self, step: &Step, object: ObjectId) {
         use CallKind::*;
         let call = step.call;
         let mode = call.mode.filter(|_| matches!(call.kind, Stat | Lstat | Fstat | Newfstatat | Statx));
         let kind = mode.and_then(Kind::from_mode);
-        if let Some(kind) = kind.filter(|_| !follows) {
+        if let Some(kind) = kind.filter(|kind| *kind != Kind::Link) {
             self.names.learn_kind(object, kind);
         }
         let need = self.names.object(object).and_then(|object| object.need);
         let (Some(need), Some(needs)) = (need, &mut self.names.needs) else { return };
         match call.kind {
-            Stat | Lstat | Fstat | Newfstatat | Statx if kind != Some(Kind::Link) => {
-                let need = needs.need_mut(need);
-                need.seen = need.seen.or(kind);
-            }
             Readlink | Readlinkat => needs.note_link(need).target_bytes = step.result(),
             Access | Faccessat | Faccessat2 if call.flags & libc::X_OK as u64 != 0 => {
                 needs.need_mut(need).is_executable = true;
@@ -98,7 +93,7 @@ impl State {
                     self.names.learn_target(object, target);
                 }
             }
-            self.show_attributes(step, object, true);
+            self.show_attributes(step, object);
         }
     }
 

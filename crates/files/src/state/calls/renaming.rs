@@ -18,7 +18,10 @@ impl State {
         let paths = [(call.fd, call.path.as_ref()), (call.fd2, call.path2.as_ref())];
         let Some(old) = self.walk_as(step, paths[0], Role::RenameFrom, false, None) else { return };
         self.place_first(step, &old);
-        let Some(new) = self.walk_as(step, paths[1], Role::RenameTo, false, None) else { return };
+        // The error may be that of the old name.
+        let is_explained = call.errno == libc::ENOTDIR && old.is_absent;
+        let role = if is_explained { Role::RenameFrom } else { Role::RenameTo };
+        let Some(new) = self.walk_as(step, paths[1], role, false, None) else { return };
         self.place_second(step, &new);
         self.show_kinds(step, &old, &new);
         self.touch_found(step, &old);
