@@ -295,6 +295,8 @@ impl Names {
         if let Some(made) = self.object_mut(link) {
             made.need = need;
         }
+        // The caller releases it.
+        self.hold(id);
         self.link(directory, component, link);
         link
     }
@@ -480,6 +482,16 @@ impl Names {
     /// The directory that holds this one. The root holds itself.
     pub fn parent_of(&self, directory: ObjectId) -> ObjectId {
         self.objects.get(&directory).and_then(|object| object.place()).map_or(ROOT, |place| place.parent)
+    }
+
+    /// An object exists that may be known only as what a link led to.
+    pub fn note_found(&mut self, id: ObjectId) {
+        let need = self.objects.get(&id).and_then(|object| object.need);
+        if let (Some(need), Some(needs)) = (need, &mut self.needs)
+            && needs.need_mut(need).first == First::Unknown
+        {
+            needs.note(need, First::Exists);
+        }
     }
 
     /// A directory could not be removed since something is in it: if the trace shows nothing there, something else is.

@@ -268,7 +268,6 @@ impl State {
     /// A name is that of a symbolic link. What calls found under it before is what the link leads to.
     pub(super) fn show_link(&mut self, walk: &Walk, target: Option<&Name>) -> Option<ObjectId> {
         let found = walk.object.filter(|_| walk.name.is_some())?;
-        self.names.hold(found);
         let link = self.names.becomes_link(walk.parent, &walk.component, found);
         if let Some(target) = target {
             self.names.learn_target(link, target);
@@ -286,7 +285,9 @@ impl State {
                 }
             }
         }
-        self.names.release(found);
+        if link != found {
+            self.names.release(found);
+        }
         Some(link)
     }
 }

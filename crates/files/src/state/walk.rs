@@ -269,6 +269,9 @@ impl Walker<'_> {
             }
             if is_end {
                 self.walk.object = Some(object);
+                if is_found {
+                    self.names.note_found(object);
+                }
                 if let Some(kind) = how.kind.filter(|_| how.shows == Shows::Exists) {
                     self.names.learn_kind(object, kind);
                 }

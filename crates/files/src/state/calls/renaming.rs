@@ -4,13 +4,17 @@ use super::super::State;
 use super::super::needs::First;
 use super::super::shown::Role;
 use super::super::step::Step;
-use super::super::walk::Walk;
+use super::super::walk::{How, Shows, Walk};
 use crate::snapshot::Kind;
-use crate::{Lost, ObjectId, Resource, Skip};
+use crate::{Lost, Name, ObjectId, Resource, Skip};
 
 const RENAME_NOREPLACE: i32 = 1;
 const RENAME_EXCHANGE: i32 = 2;
 const RENAME_WHITEOUT: i32 = 4;
+
+fn ends_in_slash(path: &Name) -> bool {
+    path.as_bytes().ends_with(b"/")
+}
 
 impl State {
     pub(super) fn rename(&mut self, step: &mut Step) {
@@ -23,6 +27,12 @@ impl State {
         let role = if is_explained { Role::RenameFrom } else { Role::RenameTo };
         let Some(new) = self.walk_as(step, paths[1], role, false, None) else { return };
         self.place_second(step, &new);
+        let is_of_kinds = call.errno == libc::ENOTDIR && !is_explained && !new.is_absent && old.object.is_none();
+        if is_of_kinds && old.name.is_some() && !call.path2.as_ref().is_some_and(ends_in_slash) {
+            // A directory was to replace something else.
+            let how = How { follow: false, is_entry: true, shows: Shows::Exists, kind: Some(Kind::Directory) };
+            self.walk(step, call.fd, call.path.as_ref(), how);
+        }
         self.show_kinds(step, &old, &new);
         self.touch_found(step, &old);
         self.touch_found(step, &new);
