@@ -254,7 +254,8 @@ def test_values_are_lists_and_ranges() -> None:
     assert len(values.rates("1k..40k")) == 10
     assert values.spans("1G,1.5M") == [1536 << 10, 1 << 30]
     assert values.spans("1G..4G/3") == [1 << 30, 2 << 30, 4 << 30]
-    assert [values.size_text(each) for each in (1 << 30, 1536 << 20, 4096)] == ["1G", "1536M", "4k"]
+    sizes = (1 << 40, 1536 << 30, 1 << 30, 1536 << 20, 4096)
+    assert [values.size_text(each) for each in sizes] == ["1T", "1536G", "1G", "1536M", "4k"]
     for wrong in ("", "0", "a", "4..1", "1..4/1", "1..4/x", "-1", "1e3"):
         with pytest.raises(UsageError):
             values.depths(wrong)

@@ -52,6 +52,9 @@ for file; do printf '%s\\n' "$at" >"$file.part" && mv -f "$file.part" "$file" ||
 SAMPLE_EVERY_S = 10.0
 """How often the load and the free space of hosts are noted."""
 
+VIRTUAL = "--virtual-time"
+"""An option of `iosonar replay`: it keeps no real time, so it needs no common start and says nothing before its end."""
+
 WITH_RESULT = (0, 4)
 """Exit codes of a replay that ran to its end; 4: some of its requests failed."""
 
@@ -166,11 +169,14 @@ class Replays:
                 break
         self._each(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
 
-    def _run_once(self, grace_s: float, more_s: float, watch: Watch) -> tuple[list[DetachedRun], float]:
-        """Runs all instances; returns them and their start."""
+    def _run_once(self, grace_s: float, more_s: float, watch: Watch) -> tuple[list[DetachedRun], float | None]:
+        """Runs all instances; returns them and their start, if they have a common one."""
         try:
             # Together, as preparing a large load takes time.
             runs = self._each(self._start, range(len(self.instances)))
+            if VIRTUAL in self.options:
+                self._wait(runs, watch, has_ended)
+                return runs, None
             self._wait(runs, watch, is_ready)
             before = time.monotonic()
             clocks = self._each(lambda name: self.hosts.get(name).clock(), self.host_names)
@@ -227,8 +233,10 @@ class Replays:
             "replay",
             self._loads[instance.host, instance.source],
             *("--target", instance.device, "--output", self._remote(host, index, RESULT)),
-            *("--json", "--progress", "json", "--start-file", self._remote(host, index, START), *self.options),
+            *("--json", "--progress", "json", *self.options),
         ]
+        if VIRTUAL not in self.options:
+            argv += ["--start-file", self._remote(host, index, START)]
         if instance.start_s:
             argv += ["--start", f"{instance.start_s:.9f}"]
         return host.start(argv, self._name(index))
@@ -306,19 +314,21 @@ class Replays:
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
             raise UserError(f"{failed[0].host}:{failed[0].device}: {failed[0].reason}{more}")
 
-    def _collect(self, index: int, run: DetachedRun, start: float) -> None:
+    def _collect(self, index: int, run: DetachedRun, start: float | None) -> None:
         instance, state = self.instances[index], self.states[index]
         host = self.hosts.get(instance.host)
         collected = self._collected(instance)
         host.get(self._remote(host, index, RESULT), collected)
         with contextlib.suppress(ValueError):
             state.summary = json.loads(run.out())
+        state.state = "done"
+        if start is None:
+            return
         clock = self._clocks[instance.host]
         state.clock_offset_s, state.clock_uncertainty_s = clock.offset_s, clock.uncertainty_s
         started = _started(collected)
         if started is not None:
             state.start_skew_s = started - clock.offset_s - start
-        state.state = "done"
 
     def _files(self, name: str, suffix: str) -> list[str]:
         """The files of all instances of a host."""

@@ -39,8 +39,8 @@ def spans(text: str) -> list[int]:
 
 
 def size_text(bytes_: int) -> str:
-    """A size for the binary, in the largest unit that is exact: 1G, 1536M, 4k."""
-    for power, unit in ((3, "G"), (2, "M")):
+    """A size for the binary, in the largest unit that is exact: 1T, 1536M, 4k."""
+    for power, unit in ((4, "T"), (3, "G"), (2, "M")):
         if bytes_ % 1024**power == 0:
             return f"{bytes_ // 1024**power}{unit}"
     return f"{bytes_ // 1024}k"
