@@ -38,4 +38,5 @@ def test_replays_in_virtual_time_have_no_common_start(tmp_path: Path) -> None:
     (instance,) = campaign.state("a").instances
     assert (instance.state, instance.exit_code, instance.start_skew_s) == ("done", 0, None)
     assert instance.summary is not None and instance.summary["completed"] == 8
+    assert not any("enable_wipe" in note for note in campaign.state("a").notes)
     assert campaign.left() == []

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from iosonar.campaign import endings
-from iosonar.campaign.plan import Instance
+from iosonar.campaign.plan import Instance, without_device
 from iosonar.campaign.samples import sample
 from iosonar.campaign.state import HostSample, InstanceState
 from iosonar.campaign.watch import how_far
@@ -186,7 +186,7 @@ class Replays:
             grace_s = min(grace_s, max(LONGEST_GRACE_S, grace_s / 10, 10 * took))
             start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took) + more_s
             for state in self.states:
-                state.began = True
+                state.began = not without_device(self.options)
             self._each(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:

@@ -10,9 +10,10 @@ import typer
 
 from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command
-from iosonar.cli.run import aligned, guarded, print_error, print_lines, start
+from iosonar.cli.run import guarded, print_error, print_lines, start
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
+from iosonar.text import aligned
 
 EXAMPLES = """
 \b
