@@ -40,3 +40,11 @@ def test_replays_in_virtual_time_have_no_common_start(tmp_path: Path) -> None:
     assert instance.summary is not None and instance.summary["completed"] == 8
     assert not any("enable_wipe" in note for note in campaign.state("a").notes)
     assert campaign.left() == []
+
+
+def test_the_reason_of_a_refused_option_is_whole(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "top")
+    campaign.leaf("a", "replay_options=(--virtual-time)")
+    campaign.run(status=1)
+    reason = campaign.state("a").reason
+    assert reason.endswith("the following required arguments were not provided: --simulate <MODEL>")

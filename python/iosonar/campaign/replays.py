@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -233,10 +234,10 @@ class Replays:
             "replay",
             self._loads[instance.host, instance.source],
             *("--target", instance.device, "--output", self._remote(host, index, RESULT)),
-            *("--json", "--progress", "json", *self.options),
+            *("--json", "--progress", "json"),
+            *(() if VIRTUAL in self.options else ("--start-file", self._remote(host, index, START))),
+            *self.options,
         ]
-        if VIRTUAL not in self.options:
-            argv += ["--start-file", self._remote(host, index, START)]
         if instance.start_s:
             argv += ["--start", f"{instance.start_s:.9f}"]
         return host.start(argv, self._name(index))
@@ -388,6 +389,8 @@ def _standing(status: RunStatus) -> str:
 
 def _words(text: str) -> str:
     """The last line of an error output that says something."""
+    # What a line that ends with a colon announces is in the next ones.
+    text = re.sub(r":\n\s+(?=\S)", ": ", text)
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("{")]
     errors = [line for line in lines if line.startswith(("error", "iosonar"))]
     return plain((errors or lines or [""])[-1]).removeprefix("error: ").removeprefix("iosonar: ")

@@ -52,7 +52,11 @@ def _values(text: str, option: str, kilo: int, spread: Spread) -> list[int]:
     for word in text.split(","):
         ends = _RANGE.fullmatch(word.strip())
         if ends is None:
-            found.add(round(_number(word, option, kilo)))
+            value = _number(word, option, kilo)
+            # Sizes are rounded anyway.
+            if option != "--span" and abs(value - round(value)) > 1e-6 * value:
+                raise UsageError(f"{option} {word.strip()}: write a whole number")
+            found.add(round(value))
             continue
         low, high = (_number(end, option, kilo) for end in ends.groups()[:2])
         count = int(ends[3]) if ends[3] else None
