@@ -234,6 +234,7 @@ def test_wrong_command_lines_say_what_is_wrong(closed: Path, tmp_path: Path) -> 
     out = ("--output", tmp_path / "a.sweep")
     assert "either --target DEV or --simulate MODEL" in refused(closed, "--depth", 1, *out)
     assert "give one of --depth, --rate and --span" in refused(closed, *FOUR_SERVERS, *out)
+    assert "asks for something else than a run" in refused(closed, "--depth", 1, *FOUR_SERVERS, *out, "--", "--help")
     assert "has no parameter rate to vary; its parameters: depth, span" in refused(
         closed, "--rate", 100, *FOUR_SERVERS, *out
     )
