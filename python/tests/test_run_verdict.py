@@ -131,3 +131,4 @@ def test_a_run_without_requests_is_bad_and_says_so(tmp_path: Path) -> None:
     page = (tmp_path / "a.report.html").read_text()
     assert "No request was replayed on /dev/loop9." in page
     assert "held back" not in page and "latency above" not in page
+    assert page.count("no latencies in the file") == 1, "diagrams of the same reason are named together"
