@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import unicodedata
@@ -31,6 +32,18 @@ def plain(text: str) -> str:
 def lines(text: str) -> str:
     """The same, but keeps tabs and line ends."""
     return _UNSAFE.sub(_escaped, text)
+
+
+def why_wrong(error: Exception) -> str:
+    """Why JSON cannot be used, without the words of the parser, which are about its own state."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, json.JSONDecodeError | UnicodeError):
+        return "it is no valid JSON"
+    if isinstance(error, KeyError):
+        return f"it has no {plain(str(error.args[0]))}"
+    text = plain(str(error))
+    return "a number has too many digits" if text.startswith("Exceeds the limit") else text
 
 
 def shown(path: str | Path) -> str:

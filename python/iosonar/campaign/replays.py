@@ -371,11 +371,16 @@ def _sha256(path: Path) -> str:
 
 
 def _started(result: Path) -> float | None:
-    """When the run started, in seconds since 1970 of its host's clock."""
+    """When the run started, in seconds since 1970 of its host's clock; None if the file does not say it."""
+    import pyarrow as pa
     import pyarrow.parquet
 
-    metadata = pyarrow.parquet.read_metadata(result).metadata or {}
-    footer: dict[str, Any] = json.loads(metadata.get(b"iosonar", b"{}"))
+    try:
+        metadata = pyarrow.parquet.read_metadata(result).metadata or {}
+        footer: dict[str, Any] = json.loads(metadata.get(b"iosonar", b"{}"))
+    except (pa.ArrowException, OSError, ValueError, RecursionError):
+        # The report says what is wrong with the file.
+        return None
     run = footer.get("run")
     nanoseconds = run.get("started_unix_ns") if isinstance(run, dict) else None
     return nanoseconds / 1e9 if isinstance(nanoseconds, int) else None

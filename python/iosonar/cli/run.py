@@ -185,7 +185,8 @@ def _message(error: Exception) -> str | None:
     """The message for an error that is not a bug; None for a bug."""
     import duckdb
 
-    from iosonar.table.opened import with_given_names
+    from iosonar.table.damage import damage_among
+    from iosonar.table.opened import given_paths, with_given_names
 
     first = plain(with_given_names(str(error).strip().split("\n")[0])).rstrip(".")
     if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
@@ -198,7 +199,7 @@ def _message(error: Exception) -> str | None:
     # Errors of the catalog, the binder and the parser are bugs; others are caused by the content of a file.
     bugs = (duckdb.CatalogException, duckdb.BinderException, duckdb.ParserException)
     if isinstance(error, duckdb.Error) and not isinstance(error, bugs):
-        return f"cannot read: {first}"
+        return str(damage_among(given_paths()) or f"cannot read: {first}")
     if isinstance(error, OSError):
         where = f"{shown(str(error.filename))}: " if error.filename is not None else ""
         return f"{where}{error.strerror or first}"

@@ -81,6 +81,7 @@ def sql(
 ) -> None:
     """Query runs and loads in SQL."""
     from iosonar.table import open_files
+    from iosonar.table.damage import damage_among
     from iosonar.table.embedded import connect
     from iosonar.table.engine import EngineOptions
     from iosonar.table.opened import with_given_names
@@ -118,6 +119,8 @@ def sql(
                 raise
             except duckdb.Error as error:
                 wrong = UsageError if isinstance(error, _wrong_sql()) else UserError
+                if wrong is UserError and (damage := damage_among(file.given for file in files)):
+                    raise damage from error
                 raise wrong(in_one_line(with_given_names(str(error)), query)) from error
 
     guarded("sql", work)

@@ -107,6 +107,10 @@ pub struct Call {
 impl Row for Call {
     type Metadata = Metadata;
     const NOUN: &'static str = "call";
+
+    fn problem(&self) -> Option<&'static str> {
+        self.problem_of_times()
+    }
 }
 
 impl Call {
