@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -61,13 +61,6 @@ def print_lines(*each: str | Path) -> None:
     """Prints text or paths to standard output, without control characters."""
     for text in each:
         write(f"{shown(text) if isinstance(text, Path) else lines(text)}\n")
-
-
-def aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows of a table as lines, with columns of the same width."""
-    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
-    for row in table:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def print_not_drawn(written: Iterable[Written]) -> None:

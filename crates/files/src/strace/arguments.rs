@@ -225,14 +225,20 @@ impl<'b> Filler<'_, 'b> {
                 self.flags(1);
                 self.path(0)
             }
-            K::Readlink | K::Listxattr | K::Llistxattr => {
+            K::Readlink => {
+                self.path(0)?;
+                self.length(2)?;
+                self.link_target(1)
+            }
+            K::Listxattr | K::Llistxattr => {
                 self.path(0)?;
                 self.length(2)
             }
             K::Readlinkat => {
                 self.fd(0)?;
                 self.path(1)?;
-                self.length(3)
+                self.length(3)?;
+                self.link_target(2)
             }
             K::Getxattr | K::Lgetxattr => {
                 self.path(0)?;
@@ -498,6 +504,17 @@ impl<'b> Filler<'_, 'b> {
         let name = field(address, b"sun_path").or_else(|| field(address, b"path"));
         if let Some(name) = name.filter(|name| name.starts_with(b"\"")) {
             self.call.path = self.names.path(name)?;
+        }
+        Ok(())
+    }
+
+    /// What `readlink` returned, unless strace cut it off, or the buffer may have.
+    fn link_target(&mut self, position: usize) -> Result<(), Problem> {
+        let Some(bytes) = self.call.result.filter(|bytes| *bytes > 0) else { return Ok(()) };
+        let has_room = self.call.length.is_some_and(|length| (bytes as u64) < length);
+        if let Some(Quoted::Whole(target)) = quoted(self.at(position)).filter(|_| has_room) {
+            let target = self.names.name(target).ok();
+            self.call.path2 = target.filter(|target| target.as_bytes().len() as i64 == bytes);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::CallKind;
 /// `d` fd, `e` fd2, `x` fd or -1, `[` both in a list, `a` fd2 if there is one; `p` path, `q` path2; `l` length, `o` offset,
 /// `P` offset behind a pointer, `Q` offset2; `v` a vector of buffers, `V` a message of them; `f` flags, `O` flags of opening, `A` the mode
 /// among flags, `F` the others, `C` flags by name, `H` a structure of flags and mode; `m` mode, `M` mode if there is one;
-/// `I` the argument of `ioctl`, `X` the protection of `mmap`; `k` the stack of `clone`, `b` data, `s` a structure, `S` a structure with the mode, if there is one, `u` the address of a Unix socket, if it has a path, `n` a null pointer, `0` a number that is not recorded.
+/// `I` the argument of `ioctl`, `X` the protection of `mmap`; `k` the stack of `clone`, `b` data, `t` data that are path2, `s` a structure, `S` a structure with the mode, if there is one, `u` the address of a Unix socket, if it has a path, `n` a null pointer, `0` a number that is not recorded.
 pub fn signature(kind: CallKind) -> &'static str {
     use CallKind as K;
     match kind {
@@ -63,8 +63,9 @@ pub fn signature(kind: CallKind) -> &'static str {
         K::Unlinkat | K::OpenTree | K::Faccessat | K::InotifyAddWatch => "dpf",
         K::Faccessat2 => "dpAF",
         K::Access | K::Fspick | K::Umount2 => "pf",
-        K::Readlink | K::Listxattr | K::Llistxattr => "pbl",
-        K::Readlinkat => "dpbl",
+        K::Readlink => "ptl",
+        K::Listxattr | K::Llistxattr => "pbl",
+        K::Readlinkat => "dptl",
         K::Getxattr | K::Lgetxattr => "pbbl",
         K::Fgetxattr => "dbbl",
         K::Setxattr | K::Lsetxattr => "pqblf",
