@@ -88,7 +88,7 @@ pub fn limits(
     let done = counts.all().clamp(1, 1 << 60);
     let mut limits = limits;
     let file = places.file.unwrap_or(0);
-    if is_one && !directions.is_random && places.goes_on && file % block > 0 {
+    if is_one && !directions.is_random && places.goes_on && !file.is_multiple_of(block) {
         limits.span = Some(file.next_multiple_of(block));
     }
     let is_last = |every: u64| counts.pass.is_multiple_of(every);
