@@ -141,7 +141,7 @@ audit: deny doc fuzz-smoke ## check dependencies and the documentation of the co
 deny: $(CARGO_TOOLS)/bin/cargo-deny ## check licences, sources and versions of the dependencies (deny.toml)
 	$< --locked check licenses bans sources
 doc: system-for-record ## build the documentation of the code
-	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --workspace --document-private-items
 fuzz-smoke: $(CARGO_TOOLS)/bin/cargo-fuzz system-for-record ## fuzz each reader for five seconds
 	PATH="$(abspath $(CARGO_TOOLS))/bin:$$PATH" fuzz/run.py --each 5s
 
