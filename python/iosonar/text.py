@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 _UNSAFE = re.compile(
@@ -32,6 +34,18 @@ def lines(text: str) -> str:
     return _UNSAFE.sub(_escaped, text)
 
 
+def why_wrong(error: Exception) -> str:
+    """Why JSON cannot be used, without the words of the parser, which are about its own state."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, json.JSONDecodeError | UnicodeError):
+        return "it is no valid JSON"
+    if isinstance(error, KeyError):
+        return f"it has no {plain(str(error.args[0]))}"
+    text = plain(str(error))
+    return "a number has too many digits" if text.startswith("Exceeds the limit") else text
+
+
 def shown(path: str | Path) -> str:
     """A path, escaped for printing."""
     return plain(os.fspath(path))
@@ -40,6 +54,28 @@ def shown(path: str | Path) -> str:
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence: a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def width(text: str) -> int:
+    """The columns of a terminal that a text takes: two for a character of East Asia, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+    )
+
+
+def padded(text: str, to: int, *, right: bool = False) -> str:
+    """A text with spaces after it, or before it at the right, as wide as a column."""
+    space = " " * (to - width(text))
+    return space + text if right else text + space
+
+
+def aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows of a table as lines, with columns of the same width."""
+    widths = [max(map(width, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        yield "  ".join(map(padded, row, widths)).rstrip()
 
 
 def short_name(stem: str) -> str:

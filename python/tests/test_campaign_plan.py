@@ -344,3 +344,16 @@ def test_a_bad_value_is_an_error_that_names_the_variable(
 def test_a_negative_start_is_an_error(shell: Shell, tmp_path: Path, name: str) -> None:
     with pytest.raises(UserError, match=f"{name}=-5: a number of seconds is expected"):
         instances(shell, tmp_path, [("a", "/dev/sdb")], **{name: -5})
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--simulate=hdd", True),
+        ("--engine null", True),
+        ("--engine=dry-run", True),
+        ("--engine threads --force", False),
+    ],
+)
+def test_replays_without_io_do_not_change_devices(words: str, expected: bool) -> None:
+    assert plan.without_device(words.split()) is expected

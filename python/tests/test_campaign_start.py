@@ -29,3 +29,22 @@ def test_a_host_that_is_never_ready_in_time_fails_the_leaf(tmp_path: Path, monke
     ((leaf, reason),) = loop.run(campaign.top, loop.Options()).failed
     assert leaf == "a" and "the start time passed" in reason
     assert not list((campaign.top / "a").glob("*.replay.*"))
+
+
+def test_replays_in_virtual_time_have_no_common_start(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "top")
+    campaign.leaf("a", "replay_options=(--simulate hdd --virtual-time)")
+    campaign.run()
+    (instance,) = campaign.state("a").instances
+    assert (instance.state, instance.exit_code, instance.start_skew_s) == ("done", 0, None)
+    assert instance.summary is not None and instance.summary["completed"] == 8
+    assert not any("enable_wipe" in note for note in campaign.state("a").notes)
+    assert campaign.left() == []
+
+
+def test_the_reason_of_a_refused_option_is_whole(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "top")
+    campaign.leaf("a", "replay_options=(--virtual-time)")
+    campaign.run(status=1)
+    reason = campaign.state("a").reason
+    assert reason.endswith("the following required arguments were not provided: --simulate <MODEL>")

@@ -73,7 +73,7 @@ def test_unknown_and_missing_keys_are_tolerated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "Expecting value"),
+        ("", "it is no valid JSON"),
         ("[]", "not a JSON object"),
         ('{"version": 2}', "newer iosonar"),
         ('{"state": "fine"}', "not one of"),

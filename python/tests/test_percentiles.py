@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,6 +165,18 @@ def test_a_run_steady_from_its_start_has_no_rule(open_study: OpenStudy) -> None:
     with open_study(rows) as study:
         figure = build(study, "latency.bands")
     assert not [layer for layer in figure.layers if isinstance(layer, Rule)]
+
+
+def test_a_percentile_with_gaps_says_why(open_study: OpenStudy) -> None:
+    def notes(name: str, rows: list[dict[str, Any]]) -> list[str]:
+        with open_study(rows, run={"fake": "simulated"}) as study:
+            return [note.text for note in build(study, name).notes]
+
+    few = [run_row(scheduled=n * S, latency=MS, sector=max(n - 20, 0) * 800) for n in range(40)]
+    assert "p50 takes 20 requests: gaps where there are fewer" in notes("latency.region", few)
+    many = notes("latency.bands", [run_row(scheduled=n * S // 100, latency=MS + n % 7) for n in range(4000)])
+    assert not any("gaps" in text for text in many)
+    assert any(text.endswith("No verdict: the result is fake") for text in many)
 
 
 def test_the_curve_ends_where_ten_requests_are_slower() -> None:

@@ -87,3 +87,11 @@ def test_names_of_rules_do_not_cross_other_rules() -> None:
     assert places(5) == [RuleName(is_left=False, row=0)]
     assert places(5, 6) == [RuleName(is_left=True, row=0), RuleName(is_left=False, row=0)]
     assert places(8, 9) == [RuleName(is_left=True, row=0), RuleName(is_left=True, row=1)]
+
+
+@pytest.mark.parametrize(("at", "align"), [(0.2, "right"), (4.5, "left")])
+def test_the_name_of_a_limit_crosses_no_other_name(at: float, align: str) -> None:
+    limit = Rule(Role.BAD, Direction.HORIZONTAL, 1.5, "limit")
+    plot = drawn(steps(1, 2), limit, Rule(Role.BAD, Direction.VERTICAL, at, "first"))
+    (label,) = (each for each in plot.select({"type": Label}) if each.text == "limit")
+    assert (label.text_align, label.x.symbol) == (align, align)

@@ -120,3 +120,22 @@ def test_scripts_get_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert report(*words, "--fail-on", "bad", "--bad-latency", "7") == 0
     assert report(*words, "--fail-on", "bad", "--bad-count", "2") == 0
     jsonschema.validate(json.loads((tmp_path / "a.verdict.json").read_text()), SCHEMA)
+
+
+def test_an_output_directory_that_is_a_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "a.replay.parquet", GOOD)
+    for out in (run, run / "below"):
+        assert report(run, "--out", out) == 1
+        assert f"{out} is not a directory; name another one" in capsys.readouterr().err
+
+
+def test_a_run_without_requests_is_bad_and_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a.replay.parquet", [])
+    assert report(run, "--out", tmp_path) == 0
+    verdict = json.loads((tmp_path / "a.verdict.json").read_text())
+    jsonschema.validate(verdict, SCHEMA)
+    assert (verdict["grade"], verdict["reasons"]) == ("bad", ["no request was replayed"])
+    page = (tmp_path / "a.report.html").read_text()
+    assert "No request was replayed on /dev/loop9." in page
+    assert "held back" not in page and "latency above" not in page
+    assert page.count("no latencies in the file") == 1, "diagrams of the same reason are named together"

@@ -107,7 +107,8 @@ def test_closed_throughput_grows_with_depth_up_to_the_servers(closed: Path, tmp_
         "four.report.html",
         "depth-16.replay.parquet",
     } <= names
-    assert "2 s for each point" in (directory / "four.report.html").read_text()
+    page = (directory / "four.report.html").read_text()
+    assert "2 s for each point" in page and "No p99" not in page
     table = pyarrow.parquet.read_table(directory / "four.points.parquet")
     assert table["requests_per_s"].to_pylist() == [point["requests_per_s"] for point in found["points"]]
     assert pyarrow.csv.read_csv(directory / "four.points.csv").num_rows == 5
@@ -233,6 +234,7 @@ def test_wrong_command_lines_say_what_is_wrong(closed: Path, tmp_path: Path) -> 
     out = ("--output", tmp_path / "a.sweep")
     assert "either --target DEV or --simulate MODEL" in refused(closed, "--depth", 1, *out)
     assert "give one of --depth, --rate and --span" in refused(closed, *FOUR_SERVERS, *out)
+    assert "asks for something else than a run" in refused(closed, "--depth", 1, *FOUR_SERVERS, *out, "--", "--help")
     assert "has no parameter rate to vary; its parameters: depth, span" in refused(
         closed, "--rate", 100, *FOUR_SERVERS, *out
     )
@@ -247,6 +249,16 @@ def test_wrong_command_lines_say_what_is_wrong(closed: Path, tmp_path: Path) -> 
     )
 
 
+def test_points_too_short_for_a_p99_say_so(closed: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "short.sweep"
+    device = ("--simulate", "hdd", "--virtual-time", "--for", "100ms")
+    words = (closed, "--span", "1M..1T/2", *device, "--output", directory)
+    done = subprocess.run(command(*words), capture_output=True, text=True, check=True)
+    text = "No p99 at 2 points of 2: it takes 1,000 requests."
+    assert text in done.stdout and text in (directory / "short.report.html").read_text()
+    assert (directory / "span-1T.replay.parquet").exists()
+
+
 def test_values_are_lists_and_ranges() -> None:
     assert values.depths("1..12") == [1, 2, 4, 8, 12]
     assert values.depths("8,1,2,8") == [1, 2, 8]
@@ -254,8 +266,9 @@ def test_values_are_lists_and_ranges() -> None:
     assert len(values.rates("1k..40k")) == 10
     assert values.spans("1G,1.5M") == [1536 << 10, 1 << 30]
     assert values.spans("1G..4G/3") == [1 << 30, 2 << 30, 4 << 30]
-    assert [values.size_text(each) for each in (1 << 30, 1536 << 20, 4096)] == ["1G", "1536M", "4k"]
-    for wrong in ("", "0", "a", "4..1", "1..4/1", "1..4/x", "-1", "1e3"):
+    sizes = (1 << 40, 1536 << 30, 1 << 30, 1536 << 20, 4096)
+    assert [values.size_text(each) for each in sizes] == ["1T", "1536G", "1G", "1536M", "4k"]
+    for wrong in ("", "0", "a", "4..1", "1..4/1", "1..4/x", "-1", "1e3", "1.4"):
         with pytest.raises(UsageError):
             values.depths(wrong)
 

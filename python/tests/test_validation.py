@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from hypothesis import strategies as st
 from iosonar.cli import sql
 from iosonar.errors import UserError
 from iosonar.table import open_requests
+from iosonar.table.damage import damage_among
 from iosonar.table.footer import RunInfo
+from iosonar.table.validation import open_validated
 
 ROWS = [run_row(n, scheduled=n * MS, sector=8 * n, op="write" if n % 3 else "read") for n in range(6)]
 LOAD = [load_row(n * MS, sector=8 * n) for n in range(6)]
@@ -354,3 +357,51 @@ def test_a_path_that_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     assert refusal(tmp_path / "directory") == "Is a directory"
     assert "not a regular file" in refusal(Path("/dev/null"))
+
+
+TABLES = [
+    "crates/trace/tests/golden/v3.load.parquet",
+    "crates/trace/tests/golden/v3.replay.parquet",
+    "crates/files/tests/golden/v2.calls.parquet",
+    "fuzz/seeds/calls/few.calls-run.parquet",
+]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_damage_is_reported_without_words_of_libraries(tmp_path: Path, table: str) -> None:
+    source = Path(__file__).parents[2] / table
+    path, whole = tmp_path / source.name, source.read_bytes()
+    reported = 0
+    for place in range(4, len(whole), len(whole) // 12):
+        path.write_bytes(whole[:place] + bytes(24) + whole[place + 24 :])
+        try:
+            with ExitStack() as stack:
+                open_validated(path, tmp_path, stack)
+        except UserError as error:
+            text = str(error)
+            assert text.startswith(f"{path}: "), text
+            foreign = (
+                "thrift",
+                "TProtocol",
+                "Expecting",
+                "EOF",
+                "Parquet reader",
+                "Error:",
+                "dictionary",
+                str(tmp_path / "table"),
+            )
+            assert not any(word in text for word in foreign), text
+            reported += 1
+    assert reported > 3
+
+
+def test_damage_that_an_engine_finds_is_reported_with_its_file(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "a.parquet", ROWS)
+    with ExitStack() as stack:
+        open_validated(path, tmp_path, stack)
+    assert damage_among([path]) is None
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + bytes(400) + whole[404:])
+    assert str(damage_among([path])).startswith(
+        f"{path}: damaged Parquet: its rows cannot be read; copy the file again"
+    )

@@ -21,6 +21,18 @@ pub struct Until {
     duration: Option<Duration>,
     orders: Orders,
     interrupts: u32,
+    termination: Termination,
+}
+
+/// When SIGTERM is passed on to the command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Termination {
+    /// When it arrives.
+    AtOnce,
+    /// When the command is no longer traced.
+    Later,
+    /// It has arrived, and the command is still traced.
+    Owed,
 }
 
 impl Until {
@@ -45,7 +57,20 @@ impl Until {
             }
             None => None,
         };
-        Ok(Self { child, ended: None, duration, orders, interrupts: 0 })
+        Ok(Self { child, ended: None, duration, orders, interrupts: 0, termination: Termination::AtOnce })
+    }
+
+    /// Keeps SIGTERM from the command until [`Self::is_untraced`]: a tracer that lets go of a process just when a signal is
+    /// delivered to it loses the signal.
+    pub fn is_traced(&mut self) {
+        self.termination = Termination::Later;
+    }
+
+    /// The command is no longer traced: passes on what it is owed.
+    pub fn is_untraced(&mut self) {
+        if std::mem::replace(&mut self.termination, Termination::AtOnce) == Termination::Owed {
+            self.terminate_command();
+        }
     }
 
     /// Whether the recording continues. The terminal sends Ctrl-C to the command as well, which decides whether to end; a
@@ -73,8 +98,10 @@ impl Until {
     fn take_signals(&mut self) -> bool {
         self.interrupts += u32::from(self.orders.interrupted());
         let is_terminated = self.orders.terminated();
-        if is_terminated {
-            self.terminate_command();
+        match self.termination {
+            Termination::AtOnce if is_terminated => self.terminate_command(),
+            Termination::Later if is_terminated => self.termination = Termination::Owed,
+            _ => {}
         }
         is_terminated
     }
@@ -86,6 +113,9 @@ impl Until {
 
     /// Asks the command to end.
     pub fn terminate_command(&mut self) {
+        if self.termination == Termination::Owed {
+            self.termination = Termination::AtOnce;
+        }
         if let Some(child) = &self.child
             && self.ended.is_none()
         {

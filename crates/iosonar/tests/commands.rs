@@ -25,6 +25,7 @@ mod files_prepare;
 mod files_record;
 mod files_replay;
 mod files_roots;
+mod files_shown;
 mod files_trees;
 mod generate;
 mod help;

@@ -255,6 +255,33 @@ fn an_input_named_twice_is_refused() {
 }
 
 #[test]
+fn a_load_of_impossible_times_becomes_a_whole_table() {
+    let load = "1.0 ; 10 ; 8 ; R ; 9223372036.854775807 ; 0.001\n2.0 ; 10 ; 8 ; R ; 0.1 ; 0.001\n\
+                9223372036.854775807 ; 10 ; 8 ; R ; 0 ; 0\n";
+    let directory = directory(&[("a.load", load)]);
+    let said = stderr_of(&directory, &["convert", "a.load", "a.load.parquet"], true);
+    assert!(said.contains("1 time of a request left out as impossible"), "{said}");
+    let found = info(&directory, "a.load.parquet");
+    assert_eq!((&found["counts"]["requests"], &found["unreadable_rows"]), (&2.into(), &0.into()), "{found}");
+    assert_eq!((&found["counts"]["impossible_times"], &found["counts"]["bad_lines"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn a_load_of_flushes_is_no_file_of_formats_without_them() {
+    let directory = directory(&[("a.blkparse", "  8,0  3  1  0.000000000  697  Q  FN [a]\n")]);
+    stderr_of(&directory, &["convert", "a.blkparse", "a.load.parquet", "--from", "blkparse"], true);
+    for name in ["x.spc", "x.load.gz"] {
+        let said = stderr_of(&directory, &["convert", "a.load.parquet", name], false);
+        assert!(said.contains("1 request was left out because it does not have its operation"), "{said}");
+        assert!(said.contains("; write NAME.load.parquet") && !directory.path().join(name).exists(), "{said}");
+    }
+    for name in ["x.spc", "x.iolog", "x.blkparse", "x.blktrace.0"] {
+        let said = stderr_of(&directory, &["edit", "a.load.parquet", name, "select from=1h to=2h"], false);
+        assert!(said.contains("the load has no requests") && !directory.path().join(name).exists(), "{said}");
+    }
+}
+
+#[test]
 fn errors_of_convert_say_what_to_do() {
     let directory = directory(&[("a.load", LOAD), ("empty", ""), ("noise", "\u{1}\u{2}nothing of the kind\n")]);
     fs::hard_link(directory.path().join("a.load"), directory.path().join("link.load")).unwrap();

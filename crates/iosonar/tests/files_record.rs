@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -357,6 +357,21 @@ fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Waits as long for a recorder, which is killed if it does not end.
+fn end_of(recorder: &mut Child) -> ExitStatus {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = recorder.try_wait().unwrap() {
+            return status;
+        }
+        if started.elapsed() > Duration::from_secs(60) {
+            recorder.kill().unwrap();
+            panic!("the recorder did not end within a minute");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A script that writes 40 lines, half of them after the file `go` exists.
 const WRITER: &str = "for i in {1..20}; do echo $i >> lines; done; : > ready
 while [ ! -e go ]; do sleep 0.01; done
@@ -374,7 +389,7 @@ fn a_command_runs_on_after_the_duration_of_its_recording() {
         // The trace has its name when the recording has ended; the recorder waits for the command.
         wait_for("the trace", || directory.path().join("t.calls.parquet").exists());
         fs::write(directory.path().join("go"), "").unwrap();
-        assert_eq!(recorder.wait().unwrap().code(), Some(0), "{method}");
+        assert_eq!(end_of(&mut recorder).code(), Some(0), "{method}");
         assert_eq!(lines(directory.path()), 40, "{method}");
     }
 }
@@ -387,7 +402,7 @@ fn a_command_that_is_terminated_with_its_recorder_can_save() {
         let directory = tempfile::tempdir().unwrap();
         let mut recorder = start(method, script, directory.path(), &[]);
         Command::new("kill").args(["-TERM", &recorder.id().to_string()]).status().unwrap();
-        assert_eq!(recorder.wait().unwrap().code(), Some(7), "{method}: the handler has run");
+        assert_eq!(end_of(&mut recorder).code(), Some(7), "{method}: the handler has run");
         assert_eq!(lines(directory.path()), 40, "{method}");
         assert!(!read(&directory.path().join("t.calls.parquet")).0.is_empty());
     }
@@ -403,7 +418,7 @@ fn a_second_interrupt_ends_the_recording_not_the_command() {
             thread::sleep(Duration::from_millis(50));
         }
         fs::write(directory.path().join("go"), "").unwrap();
-        assert_eq!(recorder.wait().unwrap().code(), Some(0), "{method}");
+        assert_eq!(end_of(&mut recorder).code(), Some(0), "{method}");
         assert_eq!(lines(directory.path()), 40, "{method}");
     }
 }
@@ -414,7 +429,7 @@ fn a_process_that_outlives_the_command_runs_on() {
         let directory = tempfile::tempdir().unwrap();
         let script = format!("({WRITER}) & while [ ! -e ready ]; do sleep 0.01; done");
         let mut recorder = start(method, &script, directory.path(), &[]);
-        assert_eq!(recorder.wait().unwrap().code(), Some(0), "{method}");
+        assert_eq!(end_of(&mut recorder).code(), Some(0), "{method}");
         fs::write(directory.path().join("go"), "").unwrap();
         wait_for("the process", || directory.path().join("done").exists());
         assert_eq!(lines(directory.path()), 40, "{method}");

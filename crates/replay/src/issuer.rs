@@ -30,7 +30,7 @@ use self::closed::Clients;
 use self::input::Input;
 use self::output::Output;
 use self::sharing::Sharing;
-use self::slot::{Slot, Slots};
+use self::slot::Slots;
 use crate::engine::Target;
 use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::conflicts::{Policy, Tracker};
@@ -317,21 +317,11 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
 
     /// Records requests that were not issued or did not complete as unfinished.
     fn output_unfinished(&mut self) {
-        for left in self.slots.drain() {
+        for mut left in self.slots.drain() {
             // The kernel still owns the buffer of a request in flight, so it is not returned.
-            let Slot { sequence_number, target, record, is_late_by_load, .. } = left;
-            let (issuer, admitted) = (self.sharing.issuer(), self.sharing.admitted(self.queues.admitted()));
-            let reread = None;
-            self.output.push(CompletedIo {
-                record,
-                sequence_number,
-                issuer,
-                is_late_by_load,
-                target,
-                admitted,
-                reread,
-                buffer: None,
-            });
+            (left.reread, left.buffer) = (None, None);
+            let admitted = self.sharing.admitted(self.queues.admitted());
+            self.output.push(left.into_completed(self.sharing.issuer(), admitted));
         }
     }
 }

@@ -22,9 +22,6 @@ MAX_LISTED = 4
 
 RECREATING = ("create_lv", "recreate_lvm")
 FILLING = ("wipe",)
-WITHOUT_DEVICE = ("fake_io", "simulate_io", "dry_run")
-"""Variables of runs without device I/O."""
-
 DERIVED = ("output", "sub_prefix", "replay_out", "base_dir", "verbose")
 """Prefixes of variables that say where results go, not what is measured."""
 
@@ -53,7 +50,7 @@ class EarlierLeaf:
     devices: tuple[tuple[str, str], ...]
     """Host and device of each instance."""
     replayed: bool = True
-    """Whether a replay was started."""
+    """Whether a replay was started that may have changed the devices."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +64,8 @@ class PlannedLeaf:
     """Other leaves that were started before, and the earlier attempts of this one."""
     free_bytes: Mapping[str, int] = field(default_factory=dict)
     """The free space of the temporary directory of each host."""
+    without_device: bool = False
+    """Whether its replays do no I/O."""
 
 
 def before(leaf: PlannedLeaf) -> list[str]:
@@ -83,7 +82,7 @@ def before(leaf: PlannedLeaf) -> list[str]:
 
 def _same_state(leaf: PlannedLeaf) -> Iterator[str]:
     """Every run must find the device in the same state: recreated, filled, and not yet replayed on."""
-    if any(_number(leaf.variables, name) for name in WITHOUT_DEVICE):
+    if leaf.without_device:
         return
     recreated = any(_enabled(leaf.variables, name) for name in RECREATING)
     filled = any(_enabled(leaf.variables, name) for name in FILLING)
@@ -91,7 +90,7 @@ def _same_state(leaf: PlannedLeaf) -> Iterator[str]:
         return
     used: dict[str, str] = {}
     for earlier in leaf.earlier:
-        if earlier.replayed and not any(_number(earlier.variables, name) for name in WITHOUT_DEVICE):
+        if earlier.replayed:
             used |= {f"{host}:{device}": earlier.name for host, device in earlier.devices}
     again = [name for each in leaf.instances if (name := f"{each.host}:{each.device}") in used]
     if again and not recreated:

@@ -280,6 +280,7 @@ class LeafRun:
             ),
             [_as_earlier(known) for known in (*samples.others(self.leaf.top, self.leaf.name), *self._attempts)],
             {name: found[-1].tmp_free_bytes for name, found in self._replays.samples.items() if found},
+            plan.without_device(self._options),
         )
         return advice.before(planned)
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from iosonar import units
@@ -30,6 +31,9 @@ WITHOUT_MEANING = {
 """Variables of blkreplay that are accepted and have no effect."""
 
 FILTERS = "input_pipe_list"
+
+NO_IO = ("null", "dry-run", "simulate")
+"""Values of --engine that do no I/O."""
 
 Expand = Callable[[str, str], Sequence[str]]
 """The devices of a host that match a pattern."""
@@ -168,6 +172,12 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
     elif integer(shell, "dry_run", 0):
         found += ["--engine", "dry-run"]
     return found + shell.get("replay_options")
+
+
+def without_device(options: Sequence[str]) -> bool:
+    """Whether replays with these options do no I/O on their devices."""
+    words = [word for option in options for word in option.split("=", 1)]
+    return "--simulate" in words or any(word == "--engine" and value in NO_IO for word, value in pairwise(words))
 
 
 def _fill(shell: Shell) -> float | None:

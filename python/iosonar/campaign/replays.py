@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from iosonar.campaign import endings
-from iosonar.campaign.plan import Instance
+from iosonar.campaign.plan import Instance, without_device
 from iosonar.campaign.samples import sample
 from iosonar.campaign.state import HostSample, InstanceState
 from iosonar.campaign.watch import how_far
@@ -51,6 +52,9 @@ for file; do printf '%s\\n' "$at" >"$file.part" && mv -f "$file.part" "$file" ||
 
 SAMPLE_EVERY_S = 10.0
 """How often the load and the free space of hosts are noted."""
+
+VIRTUAL = "--virtual-time"
+"""An option of `iosonar replay`: it keeps no real time, so it needs no common start and says nothing before its end."""
 
 WITH_RESULT = (0, 4)
 """Exit codes of a replay that ran to its end; 4: some of its requests failed."""
@@ -166,11 +170,14 @@ class Replays:
                 break
         self._each(lambda index: self._collect(index, runs[index], start), range(len(self.instances)))
 
-    def _run_once(self, grace_s: float, more_s: float, watch: Watch) -> tuple[list[DetachedRun], float]:
-        """Runs all instances; returns them and their start."""
+    def _run_once(self, grace_s: float, more_s: float, watch: Watch) -> tuple[list[DetachedRun], float | None]:
+        """Runs all instances; returns them and their start, if they have a common one."""
         try:
             # Together, as preparing a large load takes time.
             runs = self._each(self._start, range(len(self.instances)))
+            if VIRTUAL in self.options:
+                self._wait(runs, watch, has_ended)
+                return runs, None
             self._wait(runs, watch, is_ready)
             before = time.monotonic()
             clocks = self._each(lambda name: self.hosts.get(name).clock(), self.host_names)
@@ -180,7 +187,7 @@ class Replays:
             grace_s = min(grace_s, max(LONGEST_GRACE_S, grace_s / 10, 10 * took))
             start = time.time() + max(grace_s, SHORTEST_GRACE_S + 3 * took) + more_s
             for state in self.states:
-                state.began = True
+                state.began = not without_device(self.options)
             self._each(lambda name: self._set_start(name, start), self.host_names)
             self._wait(runs, watch, has_ended)
         except BaseException:
@@ -227,7 +234,9 @@ class Replays:
             "replay",
             self._loads[instance.host, instance.source],
             *("--target", instance.device, "--output", self._remote(host, index, RESULT)),
-            *("--json", "--progress", "json", "--start-file", self._remote(host, index, START), *self.options),
+            *("--json", "--progress", "json"),
+            *(() if VIRTUAL in self.options else ("--start-file", self._remote(host, index, START))),
+            *self.options,
         ]
         if instance.start_s:
             argv += ["--start", f"{instance.start_s:.9f}"]
@@ -306,19 +315,21 @@ class Replays:
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
             raise UserError(f"{failed[0].host}:{failed[0].device}: {failed[0].reason}{more}")
 
-    def _collect(self, index: int, run: DetachedRun, start: float) -> None:
+    def _collect(self, index: int, run: DetachedRun, start: float | None) -> None:
         instance, state = self.instances[index], self.states[index]
         host = self.hosts.get(instance.host)
         collected = self._collected(instance)
         host.get(self._remote(host, index, RESULT), collected)
         with contextlib.suppress(ValueError):
             state.summary = json.loads(run.out())
+        state.state = "done"
+        if start is None:
+            return
         clock = self._clocks[instance.host]
         state.clock_offset_s, state.clock_uncertainty_s = clock.offset_s, clock.uncertainty_s
         started = _started(collected)
         if started is not None:
             state.start_skew_s = started - clock.offset_s - start
-        state.state = "done"
 
     def _files(self, name: str, suffix: str) -> list[str]:
         """The files of all instances of a host."""
@@ -360,11 +371,16 @@ def _sha256(path: Path) -> str:
 
 
 def _started(result: Path) -> float | None:
-    """When the run started, in seconds since 1970 of its host's clock."""
+    """When the run started, in seconds since 1970 of its host's clock; None if the file does not say it."""
+    import pyarrow as pa
     import pyarrow.parquet
 
-    metadata = pyarrow.parquet.read_metadata(result).metadata or {}
-    footer: dict[str, Any] = json.loads(metadata.get(b"iosonar", b"{}"))
+    try:
+        metadata = pyarrow.parquet.read_metadata(result).metadata or {}
+        footer: dict[str, Any] = json.loads(metadata.get(b"iosonar", b"{}"))
+    except (pa.ArrowException, OSError, ValueError, RecursionError):
+        # The report says what is wrong with the file.
+        return None
     run = footer.get("run")
     nanoseconds = run.get("started_unix_ns") if isinstance(run, dict) else None
     return nanoseconds / 1e9 if isinstance(nanoseconds, int) else None
@@ -378,6 +394,8 @@ def _standing(status: RunStatus) -> str:
 
 def _words(text: str) -> str:
     """The last line of an error output that says something."""
+    # What a line that ends with a colon announces is in the next ones.
+    text = re.sub(r":\n\s+(?=\S)", ": ", text)
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("{")]
     errors = [line for line in lines if line.startswith(("error", "iosonar"))]
     return plain((errors or lines or [""])[-1]).removeprefix("error: ").removeprefix("iosonar: ")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from iosonar.errors import UserError
-from iosonar.text import plain, shown
+from iosonar.text import plain, shown, why_wrong
 
 FILE_NAME = "campaign.json"
 VERSION = 1
@@ -102,7 +102,7 @@ def read(leaf: Path) -> LeafState | None:
         return _parse(json.loads(text))
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(
-            f"{shown(path)} is damaged: {plain(str(error))}; remove it (results in the directory still count as done)"
+            f"{shown(path)} is damaged: {why_wrong(error)}; remove it (results in the directory still count as done)"
         ) from error
 
 

@@ -13,7 +13,7 @@ from iosonar import units
 from iosonar.campaign import state, tree
 from iosonar.campaign.watch import PROGRESS
 from iosonar.errors import UserError
-from iosonar.text import plain
+from iosonar.text import aligned, plain
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,8 @@ def table(found: Sequence[Row]) -> Iterator[str]:
     cells = [("leaf", "state", "results", "took", "")]
     for row in found:
         took = units.span(row.seconds) if row.seconds is not None else ""
-        cells.append((plain(row.leaf), row.state, str(row.results or ""), took, row.reason))
-    widths = [max(len(each[column]) for each in cells) for column in range(4)]
-    for cell_row in cells:
-        yield "  ".join(
-            (*(cell.ljust(width) for cell, width in zip(cell_row, widths, strict=False)), cell_row[4])
-        ).rstrip()
+        cells.append((plain(row.leaf), row.state, str(row.results or ""), took, plain(row.reason)))
+    yield from aligned(cells)
     done = sum(row.state == "done" for row in found)
     yield f"{done} of {units.counted(len(found), 'leaf', 'leaves')} done"
 

@@ -13,7 +13,6 @@ import typer
 from iosonar.cli.parser import Command
 from iosonar.cli.run import (
     VERDICT,
-    aligned,
     guarded,
     print_error,
     print_lines,
@@ -23,6 +22,7 @@ from iosonar.cli.run import (
 )
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
+from iosonar.text import aligned
 
 VERSUS = "vs"
 UNDECIDED = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -61,13 +61,6 @@ def print_lines(*each: str | Path) -> None:
     """Prints text or paths to standard output, without control characters."""
     for text in each:
         write(f"{shown(text) if isinstance(text, Path) else lines(text)}\n")
-
-
-def aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows of a table as lines, with columns of the same width."""
-    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
-    for row in table:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def print_not_drawn(written: Iterable[Written]) -> None:
@@ -192,7 +185,8 @@ def _message(error: Exception) -> str | None:
     """The message for an error that is not a bug; None for a bug."""
     import duckdb
 
-    from iosonar.table.opened import with_given_names
+    from iosonar.table.damage import damage_among
+    from iosonar.table.opened import given_paths, with_given_names
 
     first = plain(with_given_names(str(error).strip().split("\n")[0])).rstrip(".")
     if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
@@ -205,7 +199,7 @@ def _message(error: Exception) -> str | None:
     # Errors of the catalog, the binder and the parser are bugs; others are caused by the content of a file.
     bugs = (duckdb.CatalogException, duckdb.BinderException, duckdb.ParserException)
     if isinstance(error, duckdb.Error) and not isinstance(error, bugs):
-        return f"cannot read: {first}"
+        return str(damage_among(given_paths()) or f"cannot read: {first}")
     if isinstance(error, OSError):
         where = f"{shown(str(error.filename))}: " if error.filename is not None else ""
         return f"{where}{error.strerror or first}"

@@ -10,9 +10,10 @@ import typer
 
 from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command
-from iosonar.cli.run import aligned, guarded, print_error, print_lines, start
+from iosonar.cli.run import guarded, print_error, print_lines, start
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
+from iosonar.text import aligned
 
 EXAMPLES = """
 \b
@@ -66,7 +67,7 @@ def sensitivity(
     def work() -> None:
         from iosonar.series import output as outputs
         from iosonar.series import sensitivity_words as words
-        from iosonar.series.notes import fake_notes, fakes_of, fidelity_notes, unfilled_notes
+        from iosonar.series.notes import fake_notes, fakes_of, fidelity_notes, too_few_notes, unfilled_notes
         from iosonar.series.plan import opened
         from iosonar.series.run import run
         from iosonar.series.sensitivity import EXACT, Sensitivity, plan, rows
@@ -81,7 +82,7 @@ def sensitivity(
             # Degraded times are fake by definition, so only the exact replays decide.
             exact = [each for each in results if each.name.startswith(EXACT)]
             of = f"{load.name} · {' '.join(target or [simulate or ''])}"
-            doubts = (*fidelity_notes(exact), *unfilled_notes(results))
+            doubts = (*fidelity_notes(exact), *unfilled_notes(results), *too_few_notes(results))
             drawn = figures(of, found, (*doubts, *fake_notes(exact)))
             written = [
                 *outputs.write_tables(directory, words.as_rows(found)),

@@ -20,7 +20,7 @@ from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_skipped_rows, start, write
 from iosonar.errors import UsageError, UserError
 from iosonar.report.outputs import destination
-from iosonar.text import plain, shown
+from iosonar.text import padded, plain, shown, width
 
 if TYPE_CHECKING:
     import duckdb
@@ -81,6 +81,7 @@ def sql(
 ) -> None:
     """Query runs and loads in SQL."""
     from iosonar.table import open_files
+    from iosonar.table.damage import damage_among
     from iosonar.table.embedded import connect
     from iosonar.table.engine import EngineOptions
     from iosonar.table.opened import with_given_names
@@ -118,6 +119,8 @@ def sql(
                 raise
             except duckdb.Error as error:
                 wrong = UsageError if isinstance(error, _wrong_sql()) else UserError
+                if wrong is UserError and (damage := damage_among(file.given for file in files)):
+                    raise damage from error
                 raise wrong(in_one_line(with_given_names(str(error)), query)) from error
 
     guarded("sql", work)
@@ -275,14 +278,14 @@ def _as_table(result: duckdb.DuckDBPyRelation) -> str:
     rows = _printable(result.limit(SHOWN_ROWS + 1)).fetchall()
     cells = [[plain(_text(value)) for value in row] for row in rows[:SHOWN_ROWS]]
     heads = [plain(name) for name in result.columns]
-    widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
+    widths = [max(map(width, column)) for column in zip(heads, *cells, strict=True)]
     right = [all(isinstance(row[place], int | float | None) for row in rows) for place in range(len(widths))]
 
     def line(texts: list[str]) -> str:
-        aligned = zip(texts, widths, right, strict=True)
-        return "  ".join(text.rjust(width) if r else text.ljust(width) for text, width, r in aligned).rstrip() + "\n"
+        found = (padded(text, to, right=r) for text, to, r in zip(texts, widths, right, strict=True))
+        return "  ".join(found).rstrip() + "\n"
 
-    shown = line(heads) + line(["─" * width for width in widths]) + "".join(line(row) for row in cells)
+    shown = line(heads) + line(["─" * each for each in widths]) + "".join(line(row) for row in cells)
     return shown + (f"… first {SHOWN_ROWS} rows; --format csv prints all\n" if len(rows) > SHOWN_ROWS else "")
 
 

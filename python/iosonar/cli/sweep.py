@@ -10,10 +10,11 @@ import typer
 
 from iosonar import units
 from iosonar.cli.parser import Command
-from iosonar.cli.run import aligned, guarded, print_error, print_lines, start
+from iosonar.cli.run import guarded, print_error, print_lines, start
 from iosonar.cli.times import seconds
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
+from iosonar.text import aligned
 
 if TYPE_CHECKING:
     from iosonar.series.sweep import Vary

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.overview import rates
-from iosonar.diagrams.parts import MIN_AXIS_S, linear_axis, log_axis, rate_row
+from iosonar.diagrams.parts import MIN_AXIS_S, gap_notes, linear_axis, log_axis, rate_row
 from iosonar.diagrams.percentiles import quantile_curve
 from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Steps, Stroke, Unit
 from iosonar.quantities.blocks import rates as rates_of_blocks
@@ -172,6 +172,7 @@ def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
         log_axis("Latency", Unit.SECONDS, max(least, 1e-7), max(most, 1e-6)),
         tuple(layers),
         Legend((), tuple(rows)),
+        gap_notes(label, share, every),
     )
 
 

@@ -46,6 +46,9 @@ def _fidelity(run: RunJudgement) -> list[Note]:
         return [Note(NoteKind.FIDELITY, text, Severity.WARNING)]
     if not found.requests and found.faithful:
         return [Note(NoteKind.FIDELITY, "Replay faithful: only the device held requests back", Severity.GOOD)]
+    if run.file.footer.counts.requests == 0:
+        # The check of completeness says so.
+        return []
     if run.grade is None:
         return [Note(NoteKind.FIDELITY, "Replay fidelity unknown: every request was held back")]
     near = "" if math.isnan(found.p99_s) else f"; delay p99 {units.span(found.p99_s)}"

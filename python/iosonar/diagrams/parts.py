@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from iosonar import units
 from iosonar.figures.model import (
     Axis,
@@ -30,6 +33,7 @@ from iosonar.quantities.verdict import Verdict
 from iosonar.study.checks.limits import beyond_limit
 from iosonar.study.requests import Measure, Study
 from iosonar.study.runs import doubt_of
+from iosonar.thresholds import MIN_BEYOND
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -173,6 +177,14 @@ def verdict_note(study: Study, measure: Measure) -> Note:
         return Note(NoteKind.VERDICT, f"{text}. No verdict: {doubt}", Severity.NEUTRAL)
     head, severity = ("Passed", Severity.GOOD) if verdict.passed else ("Failed", Severity.BAD)
     return Note(NoteKind.VERDICT, f"{head}: {text[:1].lower()}{text[1:]}", severity)
+
+
+def gap_notes(label: str, share: float, values: NDArray[np.float64]) -> tuple[Note, ...]:
+    """Why the line of a percentile has gaps, if it has some."""
+    if not np.isnan(values).any():
+        return ()
+    needed = round(MIN_BEYOND / (1 - share))
+    return (Note(NoteKind.INFO, f"{label} takes {needed:,} requests: gaps where there are fewer"),)
 
 
 def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: bool) -> list[Rule]:

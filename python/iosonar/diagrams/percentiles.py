@@ -13,7 +13,7 @@ from iosonar import units
 from iosonar.diagrams import devices
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import log_axis, look, max_depth_of, rate_row, time_axis
+from iosonar.diagrams.parts import gap_notes, log_axis, look, max_depth_of, rate_row, time_axis
 from iosonar.figures.model import (
     Axis,
     Direction,
@@ -36,6 +36,7 @@ from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.study.requests import LATENCY, Study
+from iosonar.study.runs import doubt_of
 from iosonar.study.steady import PERCENTILES, bands_over_time, steadiness
 from iosonar.thresholds import MIN_BEYOND
 
@@ -59,6 +60,8 @@ def over_time(study: Study, name: str, rank: str) -> Figure | Empty:
     found_steady = steadiness(study)
     steady_s, severity = found_steady.since_s, Severity(found_steady.grade or Severity.NEUTRAL)
     note = Note(NoteKind.VERDICT, found_steady.text, severity)
+    if doubt := doubt_of(study):
+        note = Note(NoteKind.VERDICT, f"{found_steady.text}. No verdict: {doubt}", Severity.NEUTRAL)
     rules = (
         ()
         if steady_s is None or steady_s <= study.first_s
@@ -158,7 +161,7 @@ def _banded(
         log_axis("Latency", Unit.SECONDS, least, max(most, 1e-6)),
         tuple(layers),
         Legend(("overall",), tuple(rows)),
-        common_notes(study),
+        (*common_notes(study), *gap_notes(layers[0].label, 0.5, layers[0].y)),
     )
 
 

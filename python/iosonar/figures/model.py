@@ -297,3 +297,13 @@ def name_of_rule(figure: Figure, rule: Rule) -> RuleName:
     room_right = own <= NEAR_RIGHT and not any(0 < share - own < NEAR for share in shares)
     is_left = not room_right and (room_left or own > NEAR_RIGHT)
     return RuleName(is_left, 0 if room_left or room_right else sum(share < own for share in shares))
+
+
+def horizontal_names_at_left(figure: Figure) -> bool:
+    """Whether the names of horizontal rules are at the left end: away from the name of the last vertical rule."""
+    shares = [
+        figure.x.share(layer.at)
+        for layer in figure.layers
+        if isinstance(layer, Rule) and layer.direction is Direction.VERTICAL
+    ]
+    return max(shares, default=0.0) > 0.5

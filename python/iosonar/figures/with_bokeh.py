@@ -27,11 +27,11 @@ from iosonar.figures.model import (
     Line,
     Role,
     Rule,
-    RuleName,
     Scale,
     Steps,
     Stroke,
     Unit,
+    horizontal_names_at_left,
     name_of_rule,
 )
 from iosonar.figures.palette import PALETTES, Theme
@@ -252,18 +252,20 @@ def _rule(plot: BokehPlot, drawn: Figure, rule: Rule, name: str) -> dict[str, An
         Span(location=rule.at, dimension="width" if across else "height", name=name, tags=tag, **look, **colour)
     )
     text_colour, text_tag = _coloured(rule.role, "text_color")
-    named = RuleName(is_left=False, row=0) if across else name_of_rule(drawn, rule)
-    place: dict[str, Any] = (
-        {"x": 8, "x_units": "screen", "y": rule.at, "text_baseline": "bottom"}
-        if across
-        else {
+    place: dict[str, Any]
+    if across:
+        is_left = horizontal_names_at_left(drawn)
+        end = Node(target="frame", symbol="left" if is_left else "right", offset=8 if is_left else -8)
+        place = {"x": end, "y": rule.at, "text_align": "left" if is_left else "right", "text_baseline": "bottom"}
+    else:
+        named = name_of_rule(drawn, rule)
+        place = {
             "x": rule.at,
             "y": Node(target="frame", symbol="top", offset=4 + 16 * named.row),
             "x_offset": -5 if named.is_left else 5,
             "text_align": "right" if named.is_left else "left",
             "text_baseline": "top",
         }
-    )
     # A background, so that lines do not cross the name.
     paper: dict[str, Any] = {"background_fill_color": _LIGHT.plot, "background_fill_alpha": 0.75}
     text_tag.append({"paper": {"background_fill_color": "plot"}})

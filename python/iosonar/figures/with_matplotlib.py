@@ -22,6 +22,7 @@ from iosonar.figures.model import (
     Severity,
     Steps,
     Stroke,
+    horizontal_names_at_left,
     name_of_rule,
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
@@ -238,7 +239,8 @@ class _Drawing:
         colour = self.palette.roles[rule.role]
         if rule.direction is Direction.HORIZONTAL:
             self.axes.axhline(rule.at, color=colour, linewidth=1.4 * POINT, zorder=4)
-            place, align = (0.995, rule.at), ("right", "bottom")
+            is_left = horizontal_names_at_left(self.figure)
+            place, align = (0.005 if is_left else 0.995, rule.at), ("left" if is_left else "right", "bottom")
             transform = self.axes.get_yaxis_transform()
         else:
             # Below the data: a rule must not hide the request that it points at.

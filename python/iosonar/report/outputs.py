@@ -18,6 +18,8 @@ def make_directory(directory: Path) -> None:
     """Creates the directory if it is missing."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UserError(f"{shown(directory)} is not a directory; name another one") from error
     except (OSError, ValueError) as error:
         raise _write_error(directory, error) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,7 +169,7 @@ def render(page: Page, theme: Theme | None) -> str:
         tile_columns=tile_columns(len(page.summary.tiles)),
         first_drawn=next((section["id"] for section in sections if section["figures"]), ""),
         sections=sections,
-        empty=page.empty,
+        empty=_by_reason(page.empty),
         theme=theme.value if theme else "",
         colours=_style(),
         asset=lambda name: (ASSETS / name).read_text(encoding="utf-8"),
@@ -178,6 +179,14 @@ def render(page: Page, theme: Theme | None) -> str:
         bokeh_version=bokeh.__version__,
     )
     return text
+
+
+def _by_reason(empty: Sequence[Empty]) -> list[tuple[str, str]]:
+    """The names of diagrams that are not drawn, and the reason, those of the same reason together."""
+    found: dict[str, list[str]] = {}
+    for each in empty:
+        found.setdefault(each.reason, []).append(each.name)
+    return [(", ".join(names), reason) for reason, names in found.items()]
 
 
 def tile_columns(tiles: int) -> str:

@@ -79,9 +79,9 @@ SECTIONS = {
     ),
     "delay": (
         "Delay",
-        "How late requests were issued. Delay is issue time minus scheduled time; papers call it delay. A "
-        "request is held back while the queue depth is full or a request that it overlaps is in flight: the device "
-        "causes that delay, not the replayer.",
+        "How late requests were issued. Delay is issue time minus scheduled time. A request is held back "
+        "while the queue depth is full or a request that it overlaps is in flight: the device causes that delay, "
+        "not the replayer.",
     ),
     "throughput": ("Throughput", "What the load demanded, and what the storage delivered."),
     "load": ("The load", "Where requests go, how large they are, and which data they access repeatedly."),
@@ -213,6 +213,9 @@ def _lead(study: Study) -> Iterator[str]:
     what = f" of {', '.join(sorted(loads))}" if loads else ""
     where = f" on {', '.join(sorted(targets))}" if targets else ""
     were = "was" if span.requests == 1 else "were"
+    if not span.requests:
+        yield f"No request{what} was replayed{where}."
+        return
     if programs := programs_of(files):
         by = f"{'the program' if len(programs) == 1 else 'the programs'} {listed(programs)}"
         beside = f", beside{what.removeprefix(' of')}," if loads else ""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from iosonar import units
 from iosonar.figures.model import Note, NoteKind, Severity
 from iosonar.series.result import Result
+from iosonar.thresholds import MIN_BEYOND
 
 
 def fidelity_notes(results: Sequence[Result]) -> tuple[Note, ...]:
@@ -28,6 +30,15 @@ def unfilled_notes(results: Sequence[Result]) -> tuple[Note, ...]:
         "zeros, faster than data; fill it first (iosonar device wipe)"
     )
     return (Note(NoteKind.WARNING, text, Severity.BAD),)
+
+
+def too_few_notes(results: Sequence[Result]) -> tuple[Note, ...]:
+    """How many points have too few requests for a 99th percentile, if any."""
+    few = sum(math.isnan(each.latency_p99_s) for each in results)
+    if not few:
+        return ()
+    text = f"No p99 at {units.counted(few, 'point')} of {len(results)}: it takes {round(100 * MIN_BEYOND):,} requests"
+    return (Note(NoteKind.INFO, text),)
 
 
 def fake_notes(results: Sequence[Result]) -> tuple[Note, ...]:

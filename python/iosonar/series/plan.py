@@ -14,7 +14,7 @@ from typing import Any
 
 from iosonar.errors import UsageError, UserError
 from iosonar.report.outputs import make_directory, write_whole
-from iosonar.text import plain, shown
+from iosonar.text import plain, shown, why_wrong
 
 PLAN = "series.json"
 LOCK = ".lock"
@@ -110,7 +110,7 @@ def _joined(path: Path, plan: Plan) -> Plan:
             )
         known = [Point(each["name"], each["value"], tuple(each["words"])) for each in earlier["points"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{shown(file)} is damaged ({plain(str(error))}); use another --output") from error
+        raise UserError(f"{shown(file)} is damaged: {why_wrong(error)}; use another --output") from error
     all_points = {point.name: point for point in (*known, *plan.points)}
     return Plan(plan.kind, plan.settings, plan.command, tuple(all_points.values()))
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from iosonar import units
-from iosonar.errors import UserError
+from iosonar.errors import UsageError, UserError
 from iosonar.series import binary
 from iosonar.series.plan import Directory, Point
 from iosonar.series.result import Result, read
@@ -59,6 +59,8 @@ def _run(directory: Directory, point: Point, path: Path, waiting: Sequence[str])
     if code not in binary.WITH_RESULT:
         raise binary.failure(code, messages, lambda text: f"{point.name}: {text}")
     result = read(path, point)
+    if not path.exists():
+        raise UsageError("an option after -- asks for something else than a run, as --help does; omit it")
     if result is None:
         raise UserError(f"{point.name}: the run has no complete result; the same command runs it again")
     if not result.requests:

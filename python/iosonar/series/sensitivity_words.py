@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from iosonar import units
@@ -28,15 +28,22 @@ def findings(rows: Sequence[Row], notes: Sequence[Note]) -> list[str]:
         return doubts
     return [
         *doubts,
-        _largest(degraded, "mean response time", "ratio_mean"),
-        _largest(degraded, "mean number of requests in flight", "ratio_in_flight"),
+        *_largest(degraded, "mean response time", "ratio_mean"),
+        *_largest(degraded, "mean number of requests in flight", "ratio_in_flight"),
     ]
 
 
-def _largest(rows: Sequence[Row], noun: str, value: str) -> str:
-    most = max(rows, key=lambda row: abs(math.log(getattr(row, value) or math.nan)))
+def _largest(rows: Sequence[Row], noun: str, value: str) -> Iterator[str]:
+    # Not known where it is 0 in the exact replay.
+    known = [row for row in rows if getattr(row, value) > 0]
+    if not known:
+        return
+    most = max(known, key=lambda row: abs(math.log(getattr(row, value))))
     change = units.number(getattr(most, value))
-    return f"The {noun} changes most with times {_label(most)}: {change} times that of the exact replay."
+    if change == "1":
+        yield f"The {noun} is that of the exact replay with all degraded times."
+        return
+    yield f"The {noun} changes most with times {_label(most)}: {change} times that of the exact replay."
 
 
 def table(rows: Sequence[Row]) -> Table:

@@ -27,7 +27,7 @@ from iosonar.figures.model import (
     Unit,
 )
 from iosonar.series.knee import ENOUGH, Depths, depths, is_at_end, knee
-from iosonar.series.notes import fake_notes, fidelity_notes, unfilled_notes
+from iosonar.series.notes import fake_notes, fidelity_notes, too_few_notes, unfilled_notes
 from iosonar.series.result import Result
 from iosonar.series.sweep import Vary
 
@@ -215,4 +215,5 @@ def _value_axis(vary: Vary, results: Sequence[Result]) -> Axis:
 
 def _notes(results: Sequence[Result], text: str | None) -> tuple[Note, ...]:
     found = (Note(NoteKind.VERDICT, text),) if text else ()
-    return (*fidelity_notes(results), *unfilled_notes(results), *found, *fake_notes(results))
+    doubts = (*fidelity_notes(results), *unfilled_notes(results))
+    return (*doubts, *found, *too_few_notes(results), *fake_notes(results))

@@ -9,7 +9,7 @@ from typing import Any
 from iosonar import units
 from iosonar.report.page import Table
 from iosonar.series.knee import depths, knee
-from iosonar.series.notes import fakes_of, fidelity_notes, unfilled_notes
+from iosonar.series.notes import fakes_of, fidelity_notes, too_few_notes, unfilled_notes
 from iosonar.series.output import Cell
 from iosonar.series.result import Result
 from iosonar.series.sweep import Vary
@@ -30,6 +30,7 @@ def findings(vary: Vary, results: Sequence[Result]) -> list[str]:
         knee_text(vary, results),
         depth_text(results) if vary is Vary.DEPTH else None,
         limit_text(results) if vary is Vary.RATE else None,
+        *(note.text for note in too_few_notes(results)),
     ]
     return [f"{text}." for text in found if text] + [f"FAKE RESULT: {text}" for text in fakes_of(results)]
 

@@ -39,8 +39,8 @@ def spans(text: str) -> list[int]:
 
 
 def size_text(bytes_: int) -> str:
-    """A size for the binary, in the largest unit that is exact: 1G, 1536M, 4k."""
-    for power, unit in ((3, "G"), (2, "M")):
+    """A size for the binary, in the largest unit that is exact: 1T, 1536M, 4k."""
+    for power, unit in ((4, "T"), (3, "G"), (2, "M")):
         if bytes_ % 1024**power == 0:
             return f"{bytes_ // 1024**power}{unit}"
     return f"{bytes_ // 1024}k"
@@ -52,7 +52,11 @@ def _values(text: str, option: str, kilo: int, spread: Spread) -> list[int]:
     for word in text.split(","):
         ends = _RANGE.fullmatch(word.strip())
         if ends is None:
-            found.add(round(_number(word, option, kilo)))
+            value = _number(word, option, kilo)
+            # Sizes are rounded anyway.
+            if option != "--span" and abs(value - round(value)) > 1e-6 * value:
+                raise UsageError(f"{option} {word.strip()}: write a whole number")
+            found.add(round(value))
             continue
         low, high = (_number(end, option, kilo) for end in ends.groups()[:2])
         count = int(ends[3]) if ends[3] else None

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from iosonar.errors import UserError
+from iosonar.table.damage import COPY_AGAIN
 from iosonar.table.kind import OF_REQUESTS, Kind
 from iosonar.table.structure import Keys, Range, WrongError, structured
 from iosonar.table.versions import rename_footer
-from iosonar.text import plain
+from iosonar.text import plain, why_wrong
 
 MAX_DEPTH = 100
 """The deepest nesting of JSON values."""
@@ -316,8 +317,9 @@ def parse_footer(text: bytes, reads_version: int) -> Footer:
         if footer.kind in OF_REQUESTS:
             _require_all(found, footer)
     except (WrongError, ValueError, RecursionError) as error:
-        why = plain(str(error)) or "nested too deeply"
-        raise UserError(f"the `iosonar` object in its footer does not conform to docs/schema.md: {why}") from error
+        raise UserError(
+            f"the `iosonar` object in its footer does not conform to docs/schema.md: {why_wrong(error)}; {COPY_AGAIN}"
+        ) from error
     return footer
 
 

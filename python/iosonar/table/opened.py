@@ -17,7 +17,7 @@ from iosonar.errors import UserError
 from iosonar.text import shown
 
 _DIRECTORY = "/proc/self/fd"
-_USER_PATHS: dict[str, str] = {}
+_USER_PATHS: dict[str, Path] = {}
 """The paths as the user named them, by path in _DIRECTORY."""
 _OPEN_INPUTS: Counter[tuple[int, int]] = Counter()
 """Open files, and pipes that were copied, by device and inode."""
@@ -43,7 +43,7 @@ def open_file(given: Path, stack: ExitStack) -> Path:
     _OPEN_INPUTS[identity] += 1
     stack.callback(_OPEN_INPUTS.subtract, [identity])
     path = f"{_DIRECTORY}/{number}"
-    _USER_PATHS[path] = shown(given)
+    _USER_PATHS[path] = given
     return Path(path)
 
 
@@ -76,11 +76,16 @@ def with_given_names(text: str) -> str:
     """Replaces descriptor paths in a message by the paths that the user named."""
     return re.sub(
         rf"(?:file://)?{_DIRECTORY}/\d+",
-        lambda found: _USER_PATHS.get(found[0].removeprefix("file://"), found[0]),
+        lambda found: shown(_USER_PATHS.get(found[0].removeprefix("file://"), found[0])),
         text,
     )
 
 
 def set_display_name(path: Path, name: Path) -> None:
     """Makes messages about the open file `path` name it `name`."""
-    _USER_PATHS[str(path)] = shown(name)
+    _USER_PATHS[str(path)] = name
+
+
+def given_paths() -> list[Path]:
+    """The paths of all inputs so far, as the user named them."""
+    return list(dict.fromkeys(_USER_PATHS.values()))

@@ -18,25 +18,31 @@ from iosonar import SCHEMA_VERSION
 from iosonar.errors import UserError
 from iosonar.table.columns import Column, columns_in, have_plain_types, missing, unique_names
 from iosonar.table.convert import convert
-from iosonar.table.footer import parse_footer
-from iosonar.table.kind import Kind
-from iosonar.table.opened import copy_of_pipe, open_file, set_display_name, with_given_names
+from iosonar.table.damage import COPY_AGAIN, damaged
+from iosonar.table.footer import Footer, parse_footer
+from iosonar.table.kind import OF_REQUESTS, Kind
+from iosonar.table.opened import copy_of_pipe, open_file, set_display_name
 from iosonar.table.source import SourceFile
 from iosonar.table.values import invalid_values
 from iosonar.table.versions import stored_name
-from iosonar.text import plain, shown
+from iosonar.text import shown
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
 MAGIC = b"PAR1"
 FOOTER_KEY = b"iosonar"
+CONVERTED = (*OF_REQUESTS, Kind.CALLS)
+"""The kinds that `iosonar convert` reads and writes."""
 MAX_LISTED_ROWS = 3
 """The most skipped rows that are listed one by one."""
 
 
 class _NeedsConversionError(Exception):
-    """The file needs `iosonar convert`; the text is the reason."""
+    """The file needs `iosonar convert`; the text is the reason. `kind` is that of its footer."""
+
+    kind: Kind | None = None
 
 
 def open_validated(given: Path, directory: Path, stack: ExitStack) -> SourceFile:
@@ -47,13 +53,15 @@ def open_validated(given: Path, directory: Path, stack: ExitStack) -> SourceFile
     source = copy_of_pipe(given, directory) or given
     opened = open_file(source, stack)
     set_display_name(opened, given)
-    is_parquet = _is_parquet(opened, given)
+    is_parquet, kind = _is_parquet(opened, given), None
     if is_parquet:
         try:
             return _table(given, opened, directory, stack)
-        except _NeedsConversionError:
-            pass
-    converted = _new_path(directory)
+        except _NeedsConversionError as why:
+            kind = why.kind
+            if kind is not None and kind not in CONVERTED:
+                raise UserError(f"{shown(given)}: {why}; {COPY_AGAIN}") from None
+    converted = _new_path(directory, kind)
     convert(source, converted)
     opened = open_file(converted, stack)
     set_display_name(opened, given)
@@ -82,7 +90,7 @@ def _table(given: Path, opened: Path, directory: Path, stack: ExitStack) -> Sour
     except UserError as error:
         raise UserError(f"{shown(given)}: {error}") from error
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise UserError(f"{shown(given)}: damaged Parquet: {plain(with_given_names(_first_line(error)))}") from error
+        raise damaged(given, "its footer, without which no row can be found,") from error
     names = schema.names
     if footer_text is None:
         if {"at_ns", "scheduled_ns", stored_name("scheduled_ns", Kind.REPLAY, 1)}.isdisjoint(names):
@@ -95,6 +103,19 @@ def _table(given: Path, opened: Path, directory: Path, stack: ExitStack) -> Sour
         footer = parse_footer(footer_text, SCHEMA_VERSION)
     except UserError as error:
         raise UserError(f"{shown(given)}: {error}") from error
+    try:
+        return _conforming(given, opened, directory, stack, (metadata, schema, footer))
+    except _NeedsConversionError as why:
+        why.kind = footer.kind
+        raise
+
+
+def _conforming(
+    given: Path, opened: Path, directory: Path, stack: ExitStack, read: tuple[pq.FileMetaData, pa.Schema, Footer]
+) -> SourceFile:
+    """The table if all its columns and cells conform to docs/schema.md."""
+    metadata, schema, footer = read
+    names = schema.names
     known = columns_in(footer.kind, footer.schema_version)
     if absent := missing(known, names):
         problems = ", ".join(f"its column {name} is missing" for name in absent)
@@ -123,7 +144,7 @@ def _read_metadata(opened: Path) -> pq.FileMetaData:
         metadata = pq.read_metadata(file)
     groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
     if any(rows < 0 for rows in groups) or sum(groups) != metadata.num_rows:
-        raise UserError("damaged Parquet: the row counts in its footer do not match")
+        raise UserError(f"damaged Parquet: the row counts in its footer do not match; {COPY_AGAIN}")
     return metadata
 
 
@@ -135,7 +156,7 @@ def _find_invalid_values(known: Mapping[str, Column], metadata: pq.FileMetaData,
     except UnicodeDecodeError as error:
         raise _NeedsConversionError("a row group names a column in bytes that are not UTF-8") from error
     except duckdb.Error as error:
-        raise _NeedsConversionError(plain(with_given_names(_first_line(error)))) from error
+        raise _NeedsConversionError("damaged Parquet: its rows cannot be read") from error
 
 
 def _with_unique_names(opened: Path, given: Path, directory: Path, stack: ExitStack) -> Path:
@@ -155,7 +176,7 @@ def _with_unique_names(opened: Path, given: Path, directory: Path, stack: ExitSt
                 for batch in table.iter_batches():
                     writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
     except pa.ArrowException as error:
-        raise UserError(f"{shown(given)}: damaged Parquet: {plain(_first_line(error))}") from error
+        raise damaged(given, "its rows") from error
     opened_copy = open_file(copy, stack)
     set_display_name(opened_copy, given)
     return opened_copy
@@ -173,9 +194,5 @@ def _with_skipped_rows(file: SourceFile) -> SourceFile:
 _numbers = count()
 
 
-def _new_path(directory: Path) -> Path:
-    return directory / f"table-{next(_numbers)}.parquet"
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0].rstrip(".")
+def _new_path(directory: Path, kind: Kind | None = None) -> Path:
+    return directory / f"table-{next(_numbers)}{'.calls' if kind is Kind.CALLS else ''}.parquet"

@@ -85,7 +85,7 @@ pub struct Call {
     /// The first path argument, as given. `symlink`: the target, as given. `getcwd`: the result. `bind`: the name of a Unix
     /// socket, unless it is abstract.
     pub path: Option<Name>,
-    /// The second path argument. `symlink`: the new name.
+    /// The second path argument. `symlink`: the new name. `readlink`: the target that it returned, where known whole.
     pub path2: Option<Name>,
     /// Bytes from the start of the file, where the call states them: `pread64`, `fallocate`, `lseek` (its argument).
     pub offset: Option<i64>,
@@ -107,6 +107,10 @@ pub struct Call {
 impl Row for Call {
     type Metadata = Metadata;
     const NOUN: &'static str = "call";
+
+    fn problem(&self) -> Option<&'static str> {
+        self.problem_of_times()
+    }
 }
 
 impl Call {

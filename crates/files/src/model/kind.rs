@@ -130,6 +130,7 @@ macro_rules! calls {
             /// | `e` | second descriptor | `E` | second descriptor, often the largest number |
             /// | `a` | argument of `fcntl`: the second descriptor, if it is a number | `[` | pointer to two new descriptors |
             /// | `p`, `q` | path, second path | `N` | name of an extended attribute, as second path |
+            /// | `t` | in text, target of a link, as second path | | |
             /// | `r` | path of a program | `R` | path that the call writes |
             /// | `u` | address of a socket, with its size: a Unix socket's name is the path | | |
             /// | `o` | offset | `P`, `Q` | pointer to the offset, to the second offset |
@@ -197,8 +198,8 @@ calls! {
     Access "access" [SYS_access] Stat "pf",
     Faccessat "faccessat" SYS_faccessat Stat "dpf",
     Faccessat2 "faccessat2" SYS_faccessat2 Stat "dpAF",
-    Readlink "readlink" [SYS_readlink] Stat "pbl",
-    Readlinkat "readlinkat" SYS_readlinkat Stat "dpbl",
+    Readlink "readlink" [SYS_readlink] Stat "ptl",
+    Readlinkat "readlinkat" SYS_readlinkat Stat "dptl",
     Statfs "statfs" SYS_statfs Stat "ps",
     Fstatfs "fstatfs" SYS_fstatfs Stat "ds",
     Getxattr "getxattr" SYS_getxattr Stat "pbbl",

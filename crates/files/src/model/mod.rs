@@ -8,3 +8,4 @@ pub mod metadata;
 pub mod resolved;
 pub mod result_row;
 pub mod run;
+pub mod times;

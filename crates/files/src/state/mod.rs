@@ -16,6 +16,7 @@ mod needs;
 mod paths;
 mod pending;
 mod processes;
+mod shown;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,7 @@ pub(crate) use calls::own_descriptor;
 pub use counts::{Counts, warning_of_lost};
 pub use ignore::Ignore;
 pub use map::PathMap;
-pub use needs::{First, Need, NeedId, Needs};
+pub use needs::{First, Link, Need, NeedId, Needs};
 pub(crate) use paths::is_of_kernel;
 
 use descriptions::Descriptions;

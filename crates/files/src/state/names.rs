@@ -28,6 +28,8 @@ pub(super) struct Object {
     pub places: Vec<Place>,
     /// The number of its names.
     pub links: u32,
+    /// Of a directory: names in it that the trace shows.
+    pub entries: u32,
     /// Descriptions and working directories that refer to it.
     pub holders: u32,
     /// The trace made this directory, so that all of its names are known.
@@ -65,6 +67,7 @@ impl Object {
             target: None,
             places: Vec::new(),
             links: 0,
+            entries: 0,
             holders: 0,
             is_complete: false,
             entry: None,
@@ -75,6 +78,11 @@ impl Object {
     /// One of its names. `None` for the root and what has no name.
     pub fn place(&self) -> Option<&Place> {
         self.places.last()
+    }
+
+    /// The trace shows that it is something else than a symbolic link.
+    pub fn is_no_link(&self) -> bool {
+        self.kind.is_some_and(|kind| kind != Kind::Link)
     }
 
     pub fn is_directory(&self) -> bool {
@@ -206,6 +214,15 @@ impl Names {
     /// The object of a name that existed before the trace, or that another program made meanwhile.
     pub fn find(&mut self, directory: ObjectId, component: &[u8], kind: Option<Kind>) -> ObjectId {
         let was_absent = self.was_absent(directory, component);
+        self.found(directory, component, kind, was_absent)
+    }
+
+    /// The object of a name that cannot have existed before, as far as the trace shows.
+    pub fn appears(&mut self, directory: ObjectId, component: &[u8], kind: Option<Kind>) -> ObjectId {
+        self.found(directory, component, kind, true)
+    }
+
+    fn found(&mut self, directory: ObjectId, component: &[u8], kind: Option<Kind>, was_absent: bool) -> ObjectId {
         let mut object = Object::new(kind);
         let parent_need = self.objects.get(&directory).and_then(|directory| directory.need);
         if was_absent {
@@ -226,6 +243,84 @@ impl Names {
         self.objects.insert(id, object);
         self.link(directory, component, id);
         id
+    }
+
+    /// The symbolic link of a name that calls which follow links did not find.
+    pub fn find_link(&mut self, directory: ObjectId, component: &[u8]) -> Option<ObjectId> {
+        let found = self.objects.get(&directory)?;
+        let parent = found.need.filter(|_| !found.is_complete && found.entry.is_none())?;
+        if self.removed.contains(&name_id(directory, component)) {
+            return None;
+        }
+        let needs = self.needs.as_mut().filter(|needs| needs.may_lead_nowhere(parent, component))?;
+        let need = needs.child(parent, component);
+        needs.note_link(need);
+        let id = self.make_unnamed(Kind::Link);
+        self.object_mut(id)?.need = Some(need);
+        self.link(directory, component, id);
+        Some(id)
+    }
+
+    /// A name turned out to be that of a symbolic link. What calls found under it before is what the link leads to.
+    pub fn becomes_link(&mut self, directory: ObjectId, component: &[u8], id: ObjectId) -> ObjectId {
+        let Some(object) = self.objects.get_mut(&id) else { return id };
+        match object.kind {
+            Some(Kind::Link) => return id,
+            // Nothing but its name is known.
+            None if object.holders == 0 && object.entries == 0 => {
+                object.kind = Some(Kind::Link);
+                object.size = Size::default();
+                if let (Some(need), Some(needs)) = (object.need, &mut self.needs) {
+                    needs.note_link(need);
+                }
+                return id;
+            }
+            _ => {}
+        }
+        let parent = self.objects.get(&directory).and_then(|directory| directory.need);
+        let own = self.objects.get(&id).and_then(|object| object.need);
+        let need = match (own, parent, &mut self.needs) {
+            (Some(need), _, Some(needs)) => {
+                needs.note_link(need);
+                Some(need)
+            }
+            (None, Some(parent), Some(needs)) if needs.may_lead_nowhere(parent, component) => {
+                let need = needs.child(parent, component);
+                needs.note_link(need);
+                Some(need)
+            }
+            _ => None,
+        };
+        let link = self.make_unnamed(Kind::Link);
+        if let Some(made) = self.object_mut(link) {
+            made.need = need;
+        }
+        // The caller releases it.
+        self.hold(id);
+        self.link(directory, component, link);
+        link
+    }
+
+    /// What calls found under a link's name is what the link leads to.
+    pub fn moves_to(&mut self, id: ObjectId, need: Option<NeedId>) {
+        let Some(object) = self.objects.get_mut(&id) else { return };
+        let old = std::mem::replace(&mut object.need, need);
+        if let (Some(old), Some(need), Some(needs)) = (old, need, &mut self.needs) {
+            let leads = needs.note_link(old).leads;
+            if leads == First::Exists {
+                needs.note(need, First::Exists);
+                needs.note_used(need);
+            }
+        }
+    }
+
+    /// The trace shows what a symbolic link contains.
+    pub fn learn_target(&mut self, link: ObjectId, target: &Name) {
+        let Some(object) = self.objects.get_mut(&link).filter(|object| object.kind == Some(Kind::Link)) else { return };
+        object.target.get_or_insert_with(|| target.clone());
+        if let (Some(need), Some(needs)) = (object.need, &mut self.needs) {
+            needs.note_link(need).target.get_or_insert_with(|| target.clone());
+        }
     }
 
     fn was_absent(&self, directory: ObjectId, component: &[u8]) -> bool {
@@ -265,10 +360,10 @@ impl Names {
     /// Gives the object a further name. Another object that has it loses it.
     pub fn link(&mut self, directory: ObjectId, component: &[u8], id: ObjectId) {
         let name = name_id(directory, component);
-        if let Some(Slot::Object(old)) = self.slots.insert(name, Slot::Object(id))
-            && old != id
-        {
-            self.unname(old, name);
+        match self.slots.insert(name, Slot::Object(id)) {
+            Some(Slot::Object(old)) if old != id => self.unname(old, name),
+            Some(Slot::Object(_)) => {}
+            _ => self.count_entries(directory, 1),
         }
         self.removed.remove(&name);
         if let Some(object) = self.objects.get_mut(&id) {
@@ -288,10 +383,17 @@ impl Names {
         self.remember_removed(name);
         match slot? {
             Slot::Object(id) => {
+                self.count_entries(directory, -1);
                 self.unname(id, name);
                 Some(id)
             }
             Slot::Removed => None,
+        }
+    }
+
+    fn count_entries(&mut self, directory: ObjectId, change: i32) {
+        if let Some(directory) = self.objects.get_mut(&directory) {
+            directory.entries = directory.entries.saturating_add_signed(change);
         }
     }
 
@@ -380,6 +482,45 @@ impl Names {
     /// The directory that holds this one. The root holds itself.
     pub fn parent_of(&self, directory: ObjectId) -> ObjectId {
         self.objects.get(&directory).and_then(|object| object.place()).map_or(ROOT, |place| place.parent)
+    }
+
+    /// An object exists that may be known only as what a link led to.
+    pub fn note_found(&mut self, id: ObjectId) {
+        let need = self.objects.get(&id).and_then(|object| object.need);
+        if let (Some(need), Some(needs)) = (need, &mut self.needs)
+            && needs.need_mut(need).first == First::Unknown
+        {
+            needs.note(need, First::Exists);
+        }
+    }
+
+    /// A directory could not be removed since something is in it: if the trace shows nothing there, something else is.
+    pub fn note_full(&mut self, id: ObjectId) {
+        let object = self.objects.get(&id).filter(|object| object.entries == 0 && object.entry.is_none());
+        if let (Some(need), Some(needs)) = (object.and_then(|object| object.need), &mut self.needs) {
+            needs.need_mut(need).is_full = true;
+        }
+    }
+
+    /// The name of an object is not that of a directory.
+    pub fn note_no_directory(&mut self, id: ObjectId) {
+        let Some(object) = self.objects.get_mut(&id) else { return };
+        let need = object.need.filter(|_| object.kind.is_none_or(|kind| kind == Kind::Directory));
+        object.kind.get_or_insert(Kind::File);
+        if let (Some(need), Some(needs)) = (need, &mut self.needs) {
+            needs.note_no_directory(need);
+        }
+    }
+
+    /// A call that follows symbolic links found an object, of this kind if that is known.
+    pub fn note_used(&mut self, id: ObjectId, kind: Option<Kind>) {
+        let object = self.objects.get(&id).and_then(|object| Some((object.need?, object.kind)));
+        if let (Some((need, own)), Some(needs)) = (object, &mut self.needs) {
+            needs.note_used(need);
+            if let Some(kind) = kind.filter(|_| own == Some(Kind::Link)) {
+                needs.learn_kind(need, kind);
+            }
+        }
     }
 
     /// Notes the kind of an object whose kind was unknown.

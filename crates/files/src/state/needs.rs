@@ -2,7 +2,7 @@
 
 use crate::ids::{IdMap, name_id};
 use crate::snapshot::Kind;
-use crate::{NameId, ObjectId};
+use crate::{Name, NameId, ObjectId};
 
 /// A name in the tree as it was before the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,21 @@ pub enum First {
     Either,
 }
 
-/// What a name must have before the trace starts.
+/// What a symbolic link needs.
+#[derive(Clone, Debug, Default)]
+pub struct Link {
+    /// What it contains, where the trace shows it.
+    pub target: Option<Name>,
+    /// The number of bytes of its target, if the link was read.
+    pub target_bytes: Option<u64>,
+    /// Whether what it leads to must exist.
+    pub leads: First,
+    /// It leads to itself, perhaps over other links.
+    pub is_loop: bool,
+}
+
+/// What a name must have before the trace starts. Of a symbolic link, kind, size and permissions are those of what it leads
+/// to: calls may have followed it before one shows that it is a link.
 #[derive(Clone, Debug, Default)]
 pub struct Need {
     parent: u32,
@@ -34,10 +48,16 @@ pub struct Need {
     pub component: Box<[u8]>,
     /// Whether it must exist.
     pub first: First,
+    /// It is missing, but only calls that follow symbolic links showed it: it may be one that leads nowhere.
+    may_lead_nowhere: bool,
+    /// It is a symbolic link.
+    pub link: Option<Link>,
+    /// A call that follows symbolic links found something.
+    is_used: bool,
     /// What it is; `None` if the trace does not show it.
     pub kind: Option<Kind>,
-    /// What `stat` found there, which may be what a symbolic link leads to. Counts if nothing else shows the kind.
-    pub seen: Option<Kind>,
+    /// It is a directory, and could not be removed since something was in it.
+    pub is_full: bool,
     /// A lookup of a name in it failed because there was no such name: then it is a directory, if it exists.
     pub is_passed: bool,
     /// The least size of a file: the end of the furthest read, and what the results show.
@@ -46,14 +66,12 @@ pub struct Need {
     pub is_exact: bool,
     /// Somebody has the permission to execute it.
     pub is_executable: bool,
-    /// The number of bytes of a symbolic link's target, if the link was read.
-    pub target_bytes: Option<u64>,
 }
 
 impl Need {
     /// What it is, as far as anything shows it.
     pub fn shown_kind(&self) -> Option<Kind> {
-        self.kind.or(self.seen).or(self.is_passed.then_some(Kind::Directory))
+        self.kind.or(self.is_passed.then_some(Kind::Directory))
     }
 }
 
@@ -89,6 +107,66 @@ impl Needs {
             .is_some_and(|&id| !matches!(self.all[id as usize].first, First::Unknown))
     }
 
+    /// Whether the name is missing, or a symbolic link that leads nowhere.
+    pub(super) fn may_lead_nowhere(&self, parent: NeedId, component: &[u8]) -> bool {
+        let id = self.children.get(&key(parent, component));
+        id.is_some_and(|&id| self.all[id as usize].may_lead_nowhere)
+    }
+
+    /// Nothing was found; `follows`: after symbolic links.
+    pub(super) fn note_missing(&mut self, id: NeedId, follows: bool) {
+        let need = self.need_mut(id);
+        match &mut need.link {
+            Some(link) if link.leads == First::Unknown => link.leads = First::Absent,
+            Some(_) => {}
+            None => {
+                need.may_lead_nowhere = follows && (need.first == First::Unknown || need.may_lead_nowhere);
+                self.note(id, First::Absent);
+            }
+        }
+    }
+
+    /// A call that follows symbolic links found something.
+    pub(super) fn note_used(&mut self, id: NeedId) {
+        let need = self.need_mut(id);
+        need.is_used = true;
+        if let Some(link) = need.link.as_mut().filter(|link| link.leads == First::Unknown) {
+            link.leads = First::Exists;
+        }
+    }
+
+    /// The name is a symbolic link.
+    pub(super) fn note_link(&mut self, id: NeedId) -> &mut Link {
+        let need = self.need_mut(id);
+        if need.link.is_none() {
+            let leads = match need.first {
+                First::Exists if need.is_used || need.kind.is_some() || need.is_passed => First::Exists,
+                First::Exists | First::Unknown => First::Unknown,
+                First::Either => First::Either,
+                First::Absent => First::Absent,
+            };
+            let was_missing = std::mem::take(&mut need.may_lead_nowhere);
+            need.link = Some(Link { leads, ..Link::default() });
+            if need.first != First::Absent || was_missing {
+                need.first = First::Exists;
+                self.note_parents(id);
+            }
+        }
+        self.need_mut(id).link.get_or_insert_default()
+    }
+
+    /// The name is not that of a directory. If one was found there, the name is a symbolic link.
+    pub(super) fn note_no_directory(&mut self, id: NeedId) {
+        let need = self.need_mut(id);
+        match need.shown_kind() {
+            Some(Kind::Directory) => {
+                self.note_link(id);
+            }
+            Some(_) => {}
+            None => need.kind = Some(Kind::File),
+        }
+    }
+
     /// Notes whether a name existed at its first touch. Later touches change nothing, but that `Either` becomes `Exists`.
     pub(super) fn note(&mut self, id: NeedId, first: First) {
         let old = &mut self.all[id.0 as usize].first;
@@ -115,14 +193,13 @@ impl Needs {
     }
 
     pub(super) fn learn_kind(&mut self, id: NeedId, kind: Kind) {
-        self.all[id.0 as usize].kind.get_or_insert(kind);
-    }
-
-    /// `stat` found something of this kind under the name. Of a link and what it leads to, the latter counts: it can be used.
-    pub(super) fn see_kind(&mut self, id: NeedId, kind: Kind) {
-        let seen = &mut self.all[id.0 as usize].seen;
-        if seen.is_none_or(|seen| seen == Kind::Link) {
-            *seen = Some(kind);
+        match kind {
+            Kind::Link => {
+                self.note_link(id);
+            }
+            kind => {
+                self.need_mut(id).kind.get_or_insert(kind);
+            }
         }
     }
 

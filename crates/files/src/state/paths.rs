@@ -15,28 +15,6 @@ impl Names {
     }
 }
 
-/// What the result of a call shows about a path that must exist if the call succeeds.
-pub(super) fn shows(call: &Call) -> Shows {
-    match call.errno {
-        0 if call.succeeded() => Shows::Exists,
-        libc::ENOENT => Shows::Missing,
-        libc::EEXIST | libc::ENOTEMPTY | libc::EISDIR | libc::ENODATA | libc::ERANGE | libc::ETXTBSY => Shows::Exists,
-        // Of `bind`.
-        libc::EADDRINUSE => Shows::Exists,
-        _ => Shows::Nothing,
-    }
-}
-
-/// What the result of a call shows about a path whose last component the call makes.
-pub(super) fn shows_of_new(call: &Call) -> Shows {
-    match shows(call) {
-        Shows::Exists if call.succeeded() => Shows::Directory,
-        // The directory was missing, or the other path.
-        Shows::Missing => Shows::Nothing,
-        other => other,
-    }
-}
-
 /// The flags of resolving of `openat2`.
 pub(super) fn resolving(call: &Call) -> u64 {
     call.offset.filter(|_| call.kind == CallKind::Openat2).map_or(0, i64::cast_unsigned)
@@ -67,6 +45,11 @@ impl State {
             let object = self.descriptions.get(id).object?;
             if step.call.succeeded() {
                 self.names.learn_kind(object, Kind::Directory);
+            }
+            if self.names.object(object).is_some_and(|object| object.kind.is_some_and(|kind| kind != Kind::Directory)) {
+                // It fails with ENOTDIR, and its path might lead elsewhere.
+                step.skip(Skip::NotReplayable);
+                return None;
             }
             object
         } else if let Some(cwd) = step.call.fd_path.clone().filter(|cwd| fd == step.call.fd && cwd.is_absolute()) {

@@ -1,6 +1,6 @@
 //! From a path to the object that it names, as the kernel walks it.
 
-use super::names::{Lookup, Names, PATH_MAX, ROOT, UNKNOWN};
+use super::names::{Lookup, Names, Object, PATH_MAX, ROOT, UNKNOWN};
 use super::needs::{First, NeedId};
 use crate::ids::{found_object, name_id};
 use crate::snapshot::Kind;
@@ -79,6 +79,8 @@ struct Walker<'a> {
     /// The text contains a symbolic link, so that `..` cannot simply remove a component.
     text_has_link: bool,
     links_left: u32,
+    /// The path ends in a slash or dot: it is what a link leads to.
+    follows_end: bool,
 }
 
 impl Names {
@@ -110,6 +112,7 @@ impl Names {
             is_lost: false,
             text_has_link: false,
             links_left: MAX_LINKS,
+            follows_end: false,
         };
         walker.components(path, how, true, true);
         let mut walk = walker.finish(how);
@@ -172,8 +175,9 @@ impl Walker<'_> {
             let is_end = is_last && next_component(after).is_none();
             self.component(component, how, is_end, is_end && !has_slash, in_text);
         }
-        if is_last && has_slash && self.walk.name.is_some() {
+        if is_last && has_slash {
             self.text_slash(in_text);
+            self.follows_end = true;
             if how.shows != Shows::Exists && self.walk.object.is_some_and(|object| self.is_not_directory(object)) {
                 self.walk.object = None;
             }
@@ -193,16 +197,25 @@ impl Walker<'_> {
 
     /// One component. `is_end`: nothing comes after it. `may_keep`: nor does a slash, so that a link may be kept.
     fn component(&mut self, component: &[u8], how: How, is_end: bool, may_keep: bool, in_text: bool) {
-        self.is_lost |= self.is_not_directory(self.at);
+        let succeeds = matches!(how.shows, Shows::Exists | Shows::Directory);
+        let is_link = self.names.object(self.at).is_some_and(|object| object.kind == Some(Kind::Link));
+        self.is_lost |= self.is_not_directory(self.at) && !(succeeds && is_link);
         match component {
             b"." => {
+                let may_fail = !matches!(how.shows, Shows::Exists | Shows::Directory);
+                let is_directory = self.names.object(self.at).is_some_and(Object::is_directory) && !self.is_lost;
+                let keeps_link = !how.follow && self.text_has_link;
+                if in_text && ((is_end && (how.is_entry || keeps_link)) || (may_fail && !is_directory)) {
+                    self.walk.path.extend_from_slice(b"/.");
+                }
+                self.follows_end |= is_end;
                 if is_end {
                     self.arrive_at_directory();
                 }
                 return;
             }
             b".." => {
-                self.up(how, in_text);
+                self.up(how, is_end, in_text);
                 if is_end {
                     self.arrive_at_directory();
                 }
@@ -232,6 +245,16 @@ impl Walker<'_> {
             (_, Shows::Exists | Shows::Directory) if !is_end => {
                 self.names.find(directory, component, Some(Kind::Directory))
             }
+            (_, Shows::Exists | Shows::Directory) if self.is_lost && (!is_end || how.shows == Shows::Exists) => {
+                self.names.appears(directory, component, if is_end { how.kind } else { Some(Kind::Directory) })
+            }
+            (Lookup::Absent, Shows::Exists)
+                if !how.follow
+                    && may_keep
+                    && let Some(link) = self.names.find_link(directory, component) =>
+            {
+                link
+            }
             (_, Shows::Exists) => self.names.find(directory, component, how.kind),
             _ => {
                 self.pass_unknown(name, component, found, is_end);
@@ -240,8 +263,15 @@ impl Walker<'_> {
         };
         let Some(target) = self.link_target(object).filter(|_| !is_end || how.follow || (!may_keep && !how.is_entry))
         else {
+            let is_found = how.shows == Shows::Exists || (how.shows == Shows::Directory && !is_end);
+            if is_found && (!is_end || how.follow || !may_keep) {
+                self.names.note_used(object, if is_end { how.kind } else { Some(Kind::Directory) });
+            }
             if is_end {
                 self.walk.object = Some(object);
+                if is_found {
+                    self.names.note_found(object);
+                }
                 if let Some(kind) = how.kind.filter(|_| how.shows == Shows::Exists) {
                     self.names.learn_kind(object, kind);
                 }
@@ -298,7 +328,7 @@ impl Walker<'_> {
         }
     }
 
-    fn up(&mut self, how: How, in_text: bool) {
+    fn up(&mut self, how: How, is_end: bool, in_text: bool) {
         let leads_nowhere = match self.names.object(self.at).map(|object| object.kind) {
             Some(kind) => kind.is_some_and(|kind| kind != Kind::Directory),
             // A call that failed may have failed because of this name: it stays in the text, and the call fails again.
@@ -306,6 +336,9 @@ impl Walker<'_> {
         };
         if self.is_lost || leads_nowhere {
             self.is_lost = true;
+            if in_text {
+                self.walk.path.extend_from_slice(b"/..");
+            }
             return;
         }
         if self.names.object(self.at).is_none() {
@@ -329,6 +362,11 @@ impl Walker<'_> {
             self.at = self.names.parent_of(self.at);
         }
         self.need = self.names.object(self.at).and_then(|object| object.need);
+        if is_end && how.is_entry && in_text {
+            // The kernel refuses to make or remove it, and looks at the text for that.
+            self.walk.path.extend_from_slice(b"/..");
+            return;
+        }
         if self.text_has_link || !in_text {
             // The text led over a link: name the directory by its own path.
             if in_text && let Some((text, _)) = self.names.path_of(self.at) {
@@ -355,10 +393,21 @@ impl Walker<'_> {
         if self.walk.name.is_none() && self.walk.object.is_none() && !self.is_lost && self.walk.links.is_empty() {
             self.arrive_at_directory();
         }
-        if how.shows == Shows::Missing && self.walk.object.is_none() && !self.walk.is_absent {
-            self.walk.note(self.names, First::Absent);
+        if how.shows == Shows::Missing && self.may_be_missing() {
+            let need = self.walk.need(self.names);
+            if let (Some(need), Some(needs)) = (need, &mut self.names.needs) {
+                needs.note_missing(need, how.follow || self.follows_end);
+            }
         }
         self.walk
+    }
+
+    /// Whether the last component may be what is missing: no object has the name, or a link of which the target is unknown.
+    fn may_be_missing(&self) -> bool {
+        match self.walk.object.and_then(|object| self.names.object(object)) {
+            Some(object) => object.kind == Some(Kind::Link) && object.target.is_none(),
+            None => !self.walk.is_absent,
+        }
     }
 }
 
@@ -369,7 +418,10 @@ impl Walk {
             && !self.component.is_empty()
         {
             let need = needs.child(parent, &self.component);
-            needs.note(need, first);
+            match first {
+                First::Absent => needs.note_missing(need, false),
+                first => needs.note(need, first),
+            }
         }
     }
 

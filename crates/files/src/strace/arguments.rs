@@ -33,6 +33,7 @@ impl<'b> Filler<'_, 'b> {
                 b'p' | b'r' => self.path(position)?,
                 b'R' => self.found_path(position)?,
                 b'q' => self.path2(position)?,
+                b't' => self.link_target(position)?,
                 b'N' => self.attribute_name(position)?,
                 b'u' => self.socket_name(position)?,
                 b'o' => self.offset(position)?,
@@ -143,6 +144,18 @@ impl<'b> Filler<'_, 'b> {
     /// The path that `getcwd` found; if it failed, its argument is an address.
     fn found_path(&mut self, position: usize) -> Result<(), Problem> {
         if self.at(position).starts_with(b"\"") { self.path(position) } else { Ok(()) }
+    }
+
+    /// What `readlink` returned, unless strace cut it off, or the buffer may have. The buffer's length is the next argument.
+    fn link_target(&mut self, position: usize) -> Result<(), Problem> {
+        self.length(position + 1)?;
+        let Some(bytes) = self.call.result.filter(|bytes| *bytes > 0) else { return Ok(()) };
+        let has_room = self.call.length.is_some_and(|length| (bytes as u64) < length);
+        if let Some(Quoted::Whole(target)) = quoted(self.at(position)).filter(|_| has_room) {
+            let target = self.names.name(target).ok();
+            self.call.path2 = target.filter(|target| target.as_bytes().len() as i64 == bytes);
+        }
+        Ok(())
     }
 
     fn path2(&mut self, position: usize) -> Result<(), Problem> {

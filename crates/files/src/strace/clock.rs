@@ -4,11 +4,10 @@ use iosonar_trace::Nanos;
 
 use super::line::Time;
 use super::split::Problem;
+use crate::model::times::MAX_TIME;
 
 /// The distance of lines without times.
 const STEP: i64 = 1_000;
-/// The largest time of a table of calls.
-const MAX_TIME: i64 = i64::MAX / 4;
 /// Nanoseconds of a day.
 pub const DAY: i64 = 86_400_000_000_000;
 

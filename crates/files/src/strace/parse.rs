@@ -7,6 +7,7 @@ use super::errno;
 use super::names::Names;
 use super::split::{Problem, split};
 use super::values::{number, unsigned};
+use crate::model::times::MAX_TIME;
 use crate::{Call, CallKind};
 
 /// What strace writes behind the arguments.
@@ -84,7 +85,7 @@ fn split_duration(text: &[u8]) -> Result<(&[u8], Option<Nanos>), Problem> {
         return Ok((before[..from].trim_ascii_end(), None));
     }
     let nanos = iosonar_trace::text::number::decimal(digits, 9).map_err(|_| "the duration is not a number")?;
-    if nanos > i64::MAX / 4 {
+    if nanos > MAX_TIME {
         return Err("the duration is longer than 73 years");
     }
     if nanos < 0 {

@@ -13,6 +13,7 @@ use super::clock::{DAY, Kind};
 use super::processes::Processes;
 use super::reader::{Options, Reader};
 use super::recognise::recognise;
+use crate::model::times::MAX_TIME;
 use crate::{Call, Metadata};
 
 /// Warnings of single files that are kept.
@@ -102,6 +103,13 @@ impl Several {
         }
         waiting.sort_by_key(|file| (Reverse(file.zero), Reverse(file.thread)));
         several.zero = waiting.last().map_or(0, |file| file.zero);
+        if let Some(late) = waiting.iter().find(|file| file.zero.saturating_sub(several.zero) > MAX_TIME) {
+            return Err(Error::format(
+                &late.path,
+                "begins more than 73 years after another file of the trace: its times are damaged, or it belongs to another \
+                 trace; leave it out",
+            ));
+        }
         several.waiting = waiting;
         let mut metadata = empty_metadata(name_of(paths));
         metadata.epoch_unix_ns = (of_first == Some(Kind::Unix)).then_some(several.zero);
@@ -173,7 +181,7 @@ impl iosonar_trace::Reader<Call> for Several {
                 active.next
             }
         };
-        call.begin = Nanos(begin.saturating_sub(self.zero));
+        call.begin = Nanos(begin.saturating_sub(self.zero).min(MAX_TIME));
         call.thread = thread;
         call.process = self.processes.of(&call);
         let Metadata { counts, span, .. } = &mut self.metadata;

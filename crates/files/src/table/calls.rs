@@ -20,6 +20,10 @@ pub struct CallRow {
 impl Row for CallRow {
     type Metadata = Metadata;
     const NOUN: &'static str = "call";
+
+    fn problem(&self) -> Option<&'static str> {
+        self.call.problem()
+    }
 }
 
 impl Table for CallRow {

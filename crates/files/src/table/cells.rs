@@ -8,27 +8,14 @@ use crate::{CallKind, Name};
 /// Why a row is refused.
 pub type Problem = &'static str;
 
-/// The farthest time from zero, 73 years: sums and differences of times then fit into 64 bits.
-const MAX_TIME: i64 = i64::MAX / 4;
-
-const TOO_FAR: Problem = "a time is more than 73 years from zero, or a duration is longer";
-
 /// The next cell, a time that must not be missing.
 pub fn time(cells: &mut Cells<'_>, missing: Problem) -> Result<Nanos, Problem> {
-    time_or_null(cells)?.ok_or(missing)
-}
-
-/// The next cell, a time.
-pub fn time_or_null(cells: &mut Cells<'_>) -> Result<Option<Nanos>, Problem> {
-    match cells.number() {
-        Some(time) if !(-MAX_TIME..=MAX_TIME).contains(&time) => Err(TOO_FAR),
-        time => Ok(time.map(Nanos)),
-    }
+    cells.time().ok_or(missing)
 }
 
 /// The next cell, a length of time.
 pub fn duration_or_null(cells: &mut Cells<'_>, negative: Problem) -> Result<Option<Nanos>, Problem> {
-    let duration = time_or_null(cells)?;
+    let duration = cells.time();
     if duration.is_some_and(|duration| duration.0 < 0) { Err(negative) } else { Ok(duration) }
 }
 

@@ -5,8 +5,7 @@ use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column,
 use iosonar_trace::formats::parquet::{column, nullable, required};
 
 use super::cells::{
-    duration_or_null, kind, kind_number, name_or_null, number, number_or_null, saturated, time, time_or_null,
-    value_or_default,
+    duration_or_null, kind, kind_number, name_or_null, number, number_or_null, saturated, time, value_or_default,
 };
 use crate::{CallOutcome, CallResult, DelayReason, Metadata, Name};
 
@@ -18,6 +17,10 @@ const fn required_with_nulls(name: &'static str, cell_type: CellType) -> Column 
 impl Row for CallResult {
     type Metadata = Metadata;
     const NOUN: &'static str = "call";
+
+    fn problem(&self) -> Option<&'static str> {
+        self.problem_of_times()
+    }
 }
 
 impl Table for CallResult {
@@ -78,10 +81,10 @@ impl Table for CallResult {
             position: number_or_null(cells, "position is negative")?,
             length: number_or_null(cells, "length is negative")?,
             scheduled: time(cells, "scheduled_ns is missing")?,
-            issued: time_or_null(cells)?,
-            completed: time_or_null(cells)?,
-            predecessors_end: time_or_null(cells)?,
-            gap: time_or_null(cells)?,
+            issued: cells.time(),
+            completed: cells.time(),
+            predecessors_end: cells.time(),
+            gap: cells.time(),
             delay_reason: value_or_default(cells, DelayReason::ALL, "delay_reason is not a known name")?,
             result: cells.number(),
             errno: number::<u16>(cells, "errno is not an error number")?.into(),

@@ -108,6 +108,49 @@ proptest! {
     }
 }
 
+/// Seconds of times and durations: those that lines have, and those at the ends of all ranges.
+fn any_seconds() -> impl Strategy<Value = u64> {
+    let last = i64::MAX as u64 / 1_000_000_000;
+    prop_oneof![1_000_000_000_u64..1_000_000_100, last / 4 - 2..last / 4 + 2, last - 2..last + 2, any::<u64>()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn strace_text_of_any_times_becomes_a_readable_table(
+        files in prop::collection::vec(prop::collection::vec((any_seconds(), any_seconds()), 1..6), 1..3),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let line = |(at, took): &(u64, u64)| format!("{at}.854775807 close(3) = 0 <{took}.854775807>\n");
+        let mut paths = Vec::new();
+        for (number, lines) in files.iter().enumerate() {
+            let path = directory.path().join(format!("x.strace.{}", 4711 + number));
+            std::fs::write(&path, lines.iter().map(line).collect::<String>()).unwrap();
+            paths.push(path);
+        }
+        let Ok(mut reader) = crate::open_several(&paths, &OpenOptions::default()) else { return Ok(()) };
+        let table = directory.path().join("x.calls.parquet");
+        let mut writer = create(&table, reader.metadata()).unwrap();
+        let mut calls = Vec::new();
+        while let Some(call) = reader.next().unwrap() {
+            writer.write(&call).unwrap();
+            calls.push(call);
+        }
+        writer.finish(reader.metadata()).unwrap();
+        prop_assert_eq!(calls_of(&table).unwrap().0, calls);
+    }
+}
+
+#[test]
+fn a_call_that_a_reader_would_refuse_is_not_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.calls.parquet");
+    let mut writer = create(&path, &Metadata::new("calls", "test")).unwrap();
+    let error = writer.write(&Call::new(Nanos::MAX, 7, CallKind::Read)).unwrap_err().to_string();
+    assert!(error.contains("more than 73 years from zero"), "{error}");
+}
+
 /// A row with values that no recorder writes.
 #[derive(Clone, Copy)]
 struct Hostile {
@@ -270,8 +313,15 @@ proptest! {
         std::fs::write(&path, bytes).unwrap();
         let _ = crate::recognise(&path);
         // Values may have changed, but there are no more rows than written.
-        if let Ok((calls, _)) = calls_of(&path) {
-            prop_assert!(calls.len() <= 200, "{}", calls.len());
+        match calls_of(&path) {
+            Ok((calls, _)) => prop_assert!(calls.len() <= 200, "{}", calls.len()),
+            Err(error) => {
+                let text = error.to_string();
+                prop_assert!(text.starts_with(&path.display().to_string()), "{text}");
+                for foreign in ["Required field", "EOF", "frame", "Unexpected", " at line ", "utf", "Parquet error"] {
+                    prop_assert!(!text.contains(foreign), "{text}");
+                }
+            }
         }
     }
 }

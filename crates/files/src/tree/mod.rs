@@ -11,6 +11,7 @@ mod capture;
 mod check;
 mod confined;
 mod elsewhere;
+mod links;
 mod mounts;
 mod outcome;
 mod place;

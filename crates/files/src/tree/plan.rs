@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as MapEntry;
+use std::ops::Bound;
 
+use super::links::{Links, invented_target};
 use crate::snapshot::{Kind, Tree};
-use crate::state::{First, Ignore, Needs, PathMap, is_of_kernel};
+use crate::state::{First, Ignore, Need, Needs, PathMap, is_of_kernel};
 
 /// Whether a path must exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct Item {
     pub is_executable: bool,
     /// The target of a symbolic link.
     pub target: Option<Box<[u8]>>,
+    /// The trace does not show the target: any other will do.
+    pub is_target_invented: bool,
     /// The first path in the plan with the same file.
     pub linked_to: Option<Box<[u8]>>,
     /// The plan has other names of the same file.
@@ -68,11 +72,23 @@ impl Item {
             attributes: None,
             is_executable: false,
             target: None,
+            is_target_invented: false,
             linked_to: None,
             has_other_names: false,
             device: None,
             holes: Box::default(),
         }
+    }
+
+    /// Adds what calls showed of a file.
+    fn add(&mut self, need: &Need) {
+        if self.attributes.is_some() {
+            return;
+        }
+        self.kind = self.kind.or(need.shown_kind());
+        self.is_exact |= need.is_exact;
+        self.is_executable |= need.is_executable;
+        self.bytes = self.bytes.max(need.bytes);
     }
 
     /// What is made where nothing is.
@@ -90,8 +106,9 @@ pub struct Plan {
     pub ignored: u64,
     /// Files below `/proc`, `/sys` and `/dev`.
     pub of_kernel: u64,
-    /// Symbolic links of which only the length of their target is known. They are made with a target that does not exist.
-    pub unknown_links: u64,
+    /// Symbolic links that were read or followed, and whose target is unknown. They are made with another one,
+    /// which exists if a call followed them.
+    pub unknown_links: Vec<Box<[u8]>>,
 }
 
 impl Plan {
@@ -102,25 +119,50 @@ impl Plan {
         for item in tree.map(of_tree).into_iter().flatten() {
             plan.place(&mut items, item, map, ignore);
         }
+        let links = Links::of(needs, tree);
+        let (mut ends, mut full) = (Vec::new(), Vec::new());
         for (path, need) in needs.iter() {
-            let must = match need.first {
-                First::Exists => Must::Exist,
-                First::Absent => Must::NotExist,
-                First::Unknown | First::Either => continue,
+            let Some(path) = links.place_of(&path) else { continue };
+            let Some(link) = need.link.as_ref().filter(|_| need.first == First::Exists) else {
+                plan.need(&mut items, item_of(&path, need.first, need), (map, ignore));
+                if need.is_full {
+                    full.push(path);
+                }
+                continue;
             };
-            let kind = need.shown_kind();
-            let mut item = Item::new(&path, must, kind);
-            (item.bytes, item.is_exact, item.is_executable) = (need.bytes, need.is_exact, need.is_executable);
-            if kind == Some(Kind::Link) && must == Must::Exist && tree.and_then(|tree| tree.find(&path)).is_none() {
-                plan.unknown_links += 1;
+            if tree.and_then(|tree| tree.find(&path)).is_some() {
                 continue;
             }
+            let is_missed = link.target.is_none() && (link.target_bytes.is_some() || link.leads == First::Exists);
+            if is_missed && !is_of_kernel(&path) && !ignore.matches(&path) {
+                plan.unknown_links.push(path.as_slice().into());
+            }
+            let mut item = Item::new(&path, Must::Exist, Some(Kind::Link));
+            item.is_target_invented = link.target.is_none();
+            item.target = Some(links.target(&path).map_or_else(|| invented_target(need), Into::into));
             plan.place(&mut items, item, map, ignore);
+            ends.extend(links.end_of(&path).map(|end| (end, link.leads, need)));
+        }
+        // What is known of a name itself goes before what is known of it through links.
+        for (path, leads, need) in ends {
+            let name = map.apply(&path).unwrap_or_else(|| path.clone());
+            if !items.contains_key(name.as_slice()) {
+                plan.need(&mut items, item_of(&path, leads, need), (map, ignore));
+            } else if let Some(item) = items.get_mut(name.as_slice()).filter(|item| item.must == Must::Exist) {
+                item.add(need);
+            }
         }
         plan.add_parents(&mut items);
+        fill(&mut items, &full, map);
         plan.items = items.into_values().collect();
         plan.link_groups();
         plan
+    }
+
+    fn need(&mut self, items: &mut BTreeMap<Box<[u8]>, Item>, item: Option<Item>, (map, ignore): (&PathMap, &Ignore)) {
+        if let Some(item) = item {
+            self.place(items, item, map, ignore);
+        }
     }
 
     fn place(&mut self, items: &mut BTreeMap<Box<[u8]>, Item>, mut item: Item, map: &PathMap, ignore: &Ignore) {
@@ -171,8 +213,7 @@ impl Plan {
                 if item.must == Must::Exist && item.kind == Some(Kind::Directory) && item.attributes.is_some() {
                     break;
                 }
-                let is_unknown_link = item.kind == Some(Kind::Link) && item.attributes.is_none();
-                if item.must == Must::NotExist || item.kind.is_none() || is_unknown_link {
+                if item.must == Must::NotExist || item.kind.is_none() {
                     *item = directory();
                 }
             }
@@ -209,6 +250,34 @@ impl Plan {
         files
             .map(|item| item.bytes - item.holes.iter().map(|(_, length)| length).sum::<u64>().min(item.bytes))
             .fold(0, u64::saturating_add)
+    }
+}
+
+/// What the trace needs of a name, if it must exist or must not.
+fn item_of(path: &[u8], first: First, need: &Need) -> Option<Item> {
+    let must = match first {
+        First::Exists => Must::Exist,
+        First::Absent => Must::NotExist,
+        First::Unknown | First::Either => return None,
+    };
+    let mut item = Item::new(path, must, need.shown_kind());
+    item.add(need);
+    Some(item)
+}
+
+/// Directories that could not be removed get an entry, unless something is made in them.
+fn fill(items: &mut BTreeMap<Box<[u8]>, Item>, full: &[Vec<u8>], map: &PathMap) {
+    for path in full {
+        let path = map.apply(path).unwrap_or_else(|| path.clone());
+        let below = [&path[..], b"/"].concat();
+        let mut inside = items.range::<[u8], _>((Bound::Excluded(&below[..]), Bound::Unbounded));
+        let is_filled =
+            inside.by_ref().take_while(|(path, _)| path.starts_with(&below)).any(|(_, item)| item.must == Must::Exist);
+        if !is_filled && items.get(&path[..]).is_some_and(|item| item.kind == Some(Kind::Directory)) {
+            let entry = [&below[..], b".unknown-entry"].concat();
+            let item = Item::new(&entry, Must::Exist, Some(Kind::File));
+            items.insert(entry.into(), item);
+        }
     }
 }
 

@@ -50,7 +50,7 @@ const LOSSES: &[Loss] = &[
     Loss::new(
         "impossible_times",
         "impossible",
-        " latencies or queueing times, negative or beyond a year: left out",
+        ": latency or queueing time negative or beyond a year, left out",
         "times of a request left out as impossible (latency or queueing negative, or beyond a year)",
     ),
 ];

@@ -8,7 +8,6 @@ use iosonar_trace::Nanos;
 use super::slot::Slot;
 use super::{Issuer, REAP_BATCH};
 use crate::engine::{Completion, Target};
-use crate::io::CompletedIo;
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Reaps completions, until a deadline is near, or at most [`REAP_BATCH`] if they free slots for due requests. Returns
@@ -87,19 +86,10 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
 
     /// Passes a request to the completion log.
     #[inline]
-    pub(super) fn output_completed(&mut self, slot: Slot) {
-        let Slot { buffer, sequence_number, target, record, reread, share, is_late_by_load, .. } = slot;
-        let (issuer, admitted) = (self.sharing.issuer(), self.sharing.admitted(self.queues.admitted()));
-        self.output.push(CompletedIo {
-            record,
-            sequence_number,
-            issuer,
-            is_late_by_load,
-            target,
-            admitted,
-            reread,
-            buffer,
-        });
+    pub(super) fn output_completed(&mut self, mut slot: Slot) {
+        let share = slot.share.take();
+        let admitted = self.sharing.admitted(self.queues.admitted());
+        self.output.push(slot.into_completed(self.sharing.issuer(), admitted));
         if let Some(share) = share {
             self.sharing.finish(share);
         }

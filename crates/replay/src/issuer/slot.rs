@@ -9,7 +9,7 @@ use iosonar_workload::filament::Ticket;
 
 use super::limits::Pace;
 use crate::io::Share;
-use crate::io::{PreparedIo, Reread};
+use crate::io::{CompletedIo, PreparedIo, Reread};
 use crate::verify::header;
 
 /// What held back a request in its queue, other than an overlap.
@@ -50,13 +50,20 @@ pub(super) struct Slot {
     pub overlap: Hold,
     /// When an ideal replayer would have issued it.
     ideal: Nanos,
-    /// See [`CompletedIo::is_late_by_load`](crate::io::CompletedIo::is_late_by_load).
+    /// See [`CompletedIo::is_late_by_load`].
     pub is_late_by_load: bool,
     /// See [`StallMonitor::blind`](super::StallMonitor::blind): at its issue.
     blind: Nanos,
 }
 
 impl Slot {
+    /// The request for the completion log; see [`CompletedIo::admitted`].
+    #[inline]
+    pub fn into_completed(self, issuer: u16, admitted: u64) -> CompletedIo {
+        let Self { buffer, sequence_number, target, record, reread, is_late_by_load, .. } = self;
+        CompletedIo { record, sequence_number, issuer, is_late_by_load, target, admitted, reread, buffer }
+    }
+
     /// A request that was just admitted or left out.
     #[inline]
     pub fn new(io: PreparedIo, record: IoResult) -> Self {

@@ -235,7 +235,7 @@ impl Journal {
         }
         let header = Metadata::from_json(&header).map_err(|error| match error {
             FooterError::TooNew(_) => problem(&error.to_string()),
-            FooterError::Invalid(e) => problem(&format!("its header is damaged: {e}")),
+            FooterError::Invalid(_) => problem(&format!("its header is damaged, nothing can be recovered: {error}")),
         })?;
         Ok(Self { file, header, entry_bytes, damaged: 0 })
     }

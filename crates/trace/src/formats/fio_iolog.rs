@@ -235,7 +235,7 @@ impl Writer<Request> for IologWriter {
             let line = format!("{us} {} close", self.names.get(index));
             self.line(&line)?;
         }
-        let mut loss = self.losses.conversion_loss("fio-iolog", metadata);
+        let mut loss = self.losses.conversion_loss(&self.output, "fio-iolog", metadata)?;
         loss.warnings.extend(lost_properties("fio-iolog", &UNSUPPORTED, metadata));
         loss.warnings
             .extend(self.names.describe_renamed("the format fio-iolog needs unique file names without blanks"));

@@ -86,7 +86,7 @@ impl Writer<Request> for SpcWriter {
     }
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
-        let mut loss = self.losses.conversion_loss("SPC", metadata);
+        let mut loss = self.losses.conversion_loss(&self.output, "SPC", metadata)?;
         loss.warnings.extend(lost_properties("SPC", &UNSUPPORTED, metadata));
         loss.warnings.extend(self.units.describe_renamed("the format SPC has numbers for devices, not names"));
         self.output.finish()?;

@@ -1,9 +1,11 @@
 //! Readers and writers of rows. Every format implements them.
 
 use std::io;
+use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::model::row::Row;
+use crate::text::human;
 
 /// Reads rows one at a time: [`crate::Request`], [`crate::IoResult`], or those of another crate.
 pub trait Reader<R: Row>: Send {
@@ -85,6 +87,34 @@ pub trait Writer<R: Row>: Send {
 
     /// Finishes the file. The writer counts rows and span itself; all other metadata in the footer comes from `metadata`.
     fn finish(self: Box<Self>, metadata: &R::Metadata) -> Result<ConversionLoss>;
+}
+
+/// Rows that a writer leaves out, because a reader would refuse them.
+#[derive(Default)]
+pub struct Impossible {
+    rows: u64,
+    problem: &'static str,
+}
+
+impl Impossible {
+    /// Counts a row, with the reason.
+    pub fn add(&mut self, problem: &'static str) {
+        self.rows += 1;
+        self.problem = problem;
+    }
+
+    /// What is said at the end.
+    ///
+    /// # Errors
+    /// If there were rows, and none was `written`.
+    pub fn conversion_loss(&self, path: &Path, noun: &str, written: u64) -> Result<ConversionLoss> {
+        let said = format!("left out: {}: {}", human::counted(self.rows, noun), self.problem);
+        match (self.rows, written) {
+            (0, _) => Ok(ConversionLoss::default()),
+            (_, 0) => Err(Error::format(path, format!("no {noun} can be written; {said}"))),
+            (rows, _) => Ok(ConversionLoss { rows, warnings: vec![said] }),
+        }
+    }
 }
 
 /// The part of the rows that the format of the file cannot hold.

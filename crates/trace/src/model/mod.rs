@@ -8,5 +8,6 @@ pub(crate) mod row;
 pub mod run_info;
 pub(crate) mod rwbs;
 pub(crate) mod sanity;
+pub(crate) mod times;
 pub(crate) mod units;
 pub(crate) mod versions;

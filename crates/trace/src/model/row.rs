@@ -15,16 +15,41 @@ pub trait Row: Sized + Send + 'static {
     type Metadata: Footer;
     /// A row in messages.
     const NOUN: &'static str;
+
+    /// Why no file may have the row: one of its times is impossible.
+    fn problem(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Removes values that are impossible and do not make the row itself doubtful, and returns their number.
+    fn remove_impossible(&mut self) -> u64 {
+        0
+    }
 }
 
 impl Row for Request {
     type Metadata = Metadata;
     const NOUN: &'static str = "request";
+
+    #[inline]
+    fn problem(&self) -> Option<&'static str> {
+        self.problem_of_times()
+    }
+
+    #[inline]
+    fn remove_impossible(&mut self) -> u64 {
+        self.remove_impossible_times()
+    }
 }
 
 impl Row for IoResult {
     type Metadata = Metadata;
     const NOUN: &'static str = "request";
+
+    #[inline]
+    fn problem(&self) -> Option<&'static str> {
+        self.problem_of_times()
+    }
 }
 
 /// The metadata in the footer of a table: JSON under the key [`FOOTER_KEY`](super::metadata::FOOTER_KEY). It has totals, which are numbers computed from
@@ -83,6 +108,9 @@ pub trait Footer: Clone + Serialize + Send + 'static {
 
     /// Adds a message for users about the whole file.
     fn add_warning(&mut self, text: String);
+
+    /// Counts values of rows that were left out as impossible.
+    fn count_impossible(&mut self, _values: u64) {}
 
     /// Counts a row that was left out, with a message for users.
     fn count_bad_row(&mut self, text: String);
@@ -168,6 +196,10 @@ impl Footer for Metadata {
 
     fn add_warning(&mut self, text: String) {
         self.warning(text);
+    }
+
+    fn count_impossible(&mut self, values: u64) {
+        self.counts.impossible_times += values;
     }
 
     fn count_bad_row(&mut self, text: String) {

@@ -39,6 +39,11 @@ impl Nanos {
         (0..YEAR).contains(&self.0)
     }
 
+    /// Whether it is a time, up to 292 years from zero. The two ends of the range are what a larger number becomes.
+    pub fn is_time(self) -> bool {
+        self.0 != i64::MIN && self.0 != i64::MAX
+    }
+
     /// From seconds, rounded to the nanosecond; out-of-range values saturate.
     pub fn from_secs(secs: f64) -> Self {
         Self((secs * 1e9).round() as i64)

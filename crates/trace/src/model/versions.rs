@@ -31,8 +31,13 @@ pub enum FooterError {
     #[error("has version {0} of the tables; this iosonar reads versions up to {SCHEMA_VERSION}: use a newer iosonar")]
     TooNew(u64),
     /// Not an object as described in `docs/schema.md`.
-    #[error(transparent)]
+    #[error("{}", invalid(.0))]
     Invalid(#[from] serde_json::Error),
+}
+
+/// What is wrong, in our words if it is not a value.
+fn invalid(error: &serde_json::Error) -> String {
+    if error.is_data() { error.to_string() } else { "it is no valid JSON".to_owned() }
 }
 
 impl Metadata {

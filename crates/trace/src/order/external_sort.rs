@@ -11,6 +11,7 @@ use crate::io::stream::Reader;
 use crate::model::io_result::IoResult;
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::Request;
+use crate::model::row::{Footer as _, Row as _};
 use crate::model::units::{Nanos, SECTOR_BYTES, Sector};
 use crate::order::packed;
 use crate::order::packed::{PACKED_BYTES, pack, unpack};
@@ -216,14 +217,15 @@ impl SortedLoad {
     pub fn of_run(mut run: Box<dyn Reader<IoResult>>) -> Result<Self> {
         let mut sorter = Sorter::default();
         let mut counted = Metadata::new(Kind::Load, "");
-        let (block, mut widened) = (block_sectors(run.metadata()), 0_u64);
+        let (block, mut widened, mut impossible) = (block_sectors(run.metadata()), 0_u64, 0);
         while let Some(record) = run.next()? {
-            let request = Request {
+            let mut request = Request {
                 device: record.device,
                 flags: record.flags,
                 latency: record.latency(),
                 ..Request::new(record.scheduled, record.op, sector_in_load(&record, block), record.sectors)
             };
+            impossible += request.remove_impossible();
             widened += u64::from(record.widened);
             counted.count_request(&request);
             // Rows are in order of completion; the rank restores the order of the load. No load has 2^40 requests.
@@ -232,6 +234,7 @@ impl SortedLoad {
         let Metadata { counts, span, .. } = counted;
         let mut metadata = Metadata { kind: Kind::Load, counts, span, run: None, ..run.metadata().clone() };
         metadata.counts.bad_lines = run.metadata().counts.bad_lines;
+        metadata.count_impossible(impossible);
         let run = run.metadata().run.as_deref();
         let times = if run.is_some_and(|run| run.is_asap()) {
             "their issue times, because a run with --asap has no others"

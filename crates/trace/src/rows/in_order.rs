@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::io::stream::Reader;
 use crate::model::metadata::Metadata;
 use crate::model::request::Request;
+use crate::model::row::{Footer as _, Row as _};
 use crate::model::units::Nanos;
 use crate::order::external_sort::Head;
 use crate::order::reorder::Reorder;
@@ -109,11 +110,27 @@ impl<S: Source> InOrder<S> {
         }
     }
 
+    /// The next request, at its time since the trace's zero, which may be too far from that.
+    fn pop_possible(&mut self) -> Option<Head> {
+        loop {
+            let mut head = self.waiting.pop()?;
+            head.request.at = head.request.at - self.zero;
+            match head.request.problem() {
+                None => return Some(head),
+                Some(problem) => self.metadata.count_bad_row(format!("a request left out: {problem}")),
+            }
+        }
+    }
+
     fn fill(&mut self) -> Result<()> {
         while !self.source_ended && self.waiting.len() < self.window {
             match self.source.next(&mut self.metadata)? {
                 Some(mut request) => {
-                    drop_impossible_times(&mut request, &mut self.metadata);
+                    if let Some(problem) = request.problem() {
+                        self.metadata.count_bad_row(format!("a request left out: {problem}"));
+                        continue;
+                    }
+                    self.metadata.count_impossible(request.remove_impossible());
                     self.waiting.push(Head { at: request.at, number: self.arrived, request });
                     self.arrived += 1;
                 }
@@ -124,21 +141,11 @@ impl<S: Source> InOrder<S> {
     }
 }
 
-/// Drops and counts times that no request can have, which do not make the request itself doubtful.
-fn drop_impossible_times(request: &mut Request, metadata: &mut Metadata) {
-    for span in [&mut request.latency, &mut request.queued] {
-        if span.is_some_and(|span| !span.is_possible_span()) {
-            *span = None;
-            metadata.counts.impossible_times += 1;
-        }
-    }
-}
-
 impl<S: Source> Reader<Request> for InOrder<S> {
     fn next(&mut self) -> Result<Option<Request>> {
         self.fill()?;
         self.move_epoch();
-        let Some(Head { mut request, .. }) = self.waiting.pop() else {
+        let Some(Head { mut request, .. }) = self.pop_possible() else {
             if self.late > 0 {
                 let window = self.window;
                 let what = format!(
@@ -149,7 +156,6 @@ impl<S: Source> Reader<Request> for InOrder<S> {
             }
             return Ok(None);
         };
-        request.at = request.at - self.zero;
         if request.at < self.last {
             self.late += 1;
             self.metadata.counts.time_jumps += 1;

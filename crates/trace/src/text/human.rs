@@ -85,7 +85,7 @@ pub fn agreed(number: u64, words: &str) -> String {
         let one = match word {
             "were" => "was",
             "are" => "is",
-            "have" if before != "may" => "has",
+            "have" if !matches!(before, "may" | "not" | "to") => "has",
             "their" => "its",
             "use" => "uses",
             "start" => "starts",
@@ -206,6 +206,10 @@ mod tests {
             ("calls use descriptors (these are unknown)", "1 call uses descriptors (these are unknown)"),
             ("messages may have carried descriptors", "1 message may have carried descriptors"),
             ("processes", "1 process"),
+            (
+                "requests were lost because it does not have their operation",
+                "1 request was lost because it does not have its operation",
+            ),
         ] {
             assert_eq!(agreed(1, words), one);
             assert_eq!(agreed(0, words), format!("0 {words}"));

@@ -5,11 +5,9 @@ use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
 use super::kind::{Kind, Positions, build_one_of, parse_one_of};
+use super::random_map;
+use super::simple::SIMPLE;
 use super::space::{Draw, Space};
-use super::{
-    hotspots, measured, normal, random_map, random_walk, runs, self_similar, sequential, shuffled, streams, strided,
-    uniform, zipf,
-};
 use crate::Rng;
 
 pub static KIND: Kind = Kind {
@@ -52,26 +50,9 @@ pub static KIND: Kind = Kind {
 /// More than any job has; takes about 100 megabytes.
 const MAX_FILES: u64 = 1_000_000;
 
-/// Kinds of positions in a file.
-static INNER: &[&Kind] = &[
-    &uniform::KIND,
-    &shuffled::KIND,
-    &random_map::KIND,
-    &sequential::KIND,
-    &strided::KIND,
-    &zipf::KIND,
-    &self_similar::KIND,
-    &hotspots::KIND,
-    &normal::KIND,
-    &random_walk::KIND,
-    &runs::KIND,
-    &streams::KIND,
-    &measured::KIND,
-];
-
 /// The positions in each file.
 fn inner(settings: &Settings) -> Result<Settings, String> {
-    parse_one_of(INNER, settings.text("of")).map_err(|error| format!("files: `of`: {error}"))
+    parse_one_of(SIMPLE, settings.text("of")).map_err(|error| format!("files: `of`: {error}"))
 }
 
 /// The files that the space has room for, and the space of each.
@@ -107,7 +88,7 @@ fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positio
         format!("only {fitting} of {count} files: with more, no request would fit into a file's part of the space")
     });
     let count = fitting;
-    let files = (0..count).map(|_| build_one_of(INNER, &inner, part, seed)).collect::<Result<Vec<_>, _>>()?;
+    let files = (0..count).map(|_| build_one_of(SIMPLE, &inner, part, seed)).collect::<Result<Vec<_>, _>>()?;
     let left = if has_passes(&inner) { vec![part.span; count as usize] } else { Vec::new() };
     Ok(Box::new(Files {
         part,

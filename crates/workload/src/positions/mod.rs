@@ -1,4 +1,4 @@
-//! Where requests go: one file for each kind, and one line in [`KINDS`].
+//! Where requests go: one file for each kind, and one line in [`SIMPLE`].
 
 mod files;
 mod hotspots;
@@ -12,6 +12,7 @@ mod scatter;
 mod self_similar;
 mod sequential;
 mod shuffled;
+mod simple;
 mod space;
 mod streams;
 mod strided;
@@ -25,23 +26,14 @@ pub use space::Space;
 
 use iosonar_trace::params::Settings;
 
-/// Every kind of positions.
-pub static KINDS: &[&Kind] = &[
-    &uniform::KIND,
-    &shuffled::KIND,
-    &random_map::KIND,
-    &sequential::KIND,
-    &strided::KIND,
-    &zipf::KIND,
-    &self_similar::KIND,
-    &hotspots::KIND,
-    &normal::KIND,
-    &random_walk::KIND,
-    &runs::KIND,
-    &streams::KIND,
-    &files::KIND,
-    &measured::KIND,
-];
+use simple::SIMPLE;
+
+/// Every kind of positions: the simple ones, and files that each have one of them.
+pub static KINDS: &[&Kind] = &{
+    let mut kinds = [&files::KIND; SIMPLE.len() + 1];
+    kinds.split_at_mut(SIMPLE.len()).0.copy_from_slice(SIMPLE);
+    kinds
+};
 
 /// Parses, for example, `zipf exponent=1.1`.
 ///

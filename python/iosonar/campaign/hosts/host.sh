@@ -6,7 +6,7 @@
 #     closing                  nothing starts any more
 # A file `pid` holds the session of a command, the start time of the session's first process and the id of the host's boot.
 
-directory=${0%/*}
+base=${0%/*}
 read -r boot </proc/sys/kernel/random/boot_id
 
 # Sets `started` to the start time of process $1, in clock ticks since the boot; fails if it has ended.
@@ -120,11 +120,11 @@ state_of() {
 
 # run WORD...: runs a command, and keeps its session so that it can be ended.
 verb_run() {
-    call=$directory/calls/${mark:-$$}
+    call=$base/calls/${mark:-$$}
     mkdir "$call" 2>/dev/null || [ -d "$call" ] || return 69
     record "$call"
     # `end` makes `closing` before it reads the records, so one of the two sees the other.
-    if [ -e "$directory/closing" ]; then
+    if [ -e "$base/closing" ]; then
         rm -rf "$call"
         return 69
     fi
@@ -146,19 +146,19 @@ verb_shell() {
 
 # put NAME SHA256: standard input becomes a file.
 verb_put() {
-    part=$directory/files/.$$.part
+    part=$base/files/.$$.part
     cat >"$part" || { rm -f "$part"; return 1; }
     sum=$(sha256sum <"$part")
     if [ "${sum%% *}" != "$2" ]; then
         rm -f "$part"
         return 65
     fi
-    mv -f "$part" "$directory/files/$1"
+    mv -f "$part" "$base/files/$1"
 }
 
 # link OLD NEW: another name for a file that is here already.
 verb_link() {
-    [ "$1" = "$2" ] || ln -f "$directory/files/$1" "$directory/files/$2"
+    [ "$1" = "$2" ] || ln -f "$base/files/$1" "$base/files/$2"
 }
 
 # get PATH: prints a line with the sum and the coding, then the content.
@@ -195,7 +195,7 @@ verb_clock() {
 # watch: prints the load and the free bytes of the temporary directory.
 verb_watch() {
     read -r load line </proc/loadavg
-    echo "$load $(df -Pk "$directory" | tail -n 1 | { read -r _ _ _ free line; echo "$free"; })"
+    echo "$load $(df -Pk "$base" | tail -n 1 | { read -r _ _ _ free line; echo "$free"; })"
 }
 
 # program: prints what is needed to choose a program.
@@ -208,7 +208,7 @@ verb_program() {
 
 # start NAME WORD...: starts a command that outlives this connection. Starting it again does nothing.
 verb_start() {
-    directory=$directory/runs/$1
+    directory=$base/runs/$1
     shift
     if mkdir "$directory" 2>/dev/null; then
         # A number of the connection does not belong to the command's environment.
@@ -217,7 +217,7 @@ verb_start() {
     fi
     tries=0
     until [ -f "$directory/started" ]; do
-        if [ ! -d "$directory" ] || [ -e "$directory/closing" ]; then return 69; fi
+        if [ ! -d "$directory" ] || [ -e "$base/closing" ]; then return 69; fi
         tries=$((tries + 1))
         if [ "$tries" -gt 200 ]; then
             cat "$directory/err" >&2
@@ -232,7 +232,7 @@ verb_detached() {
     directory=$1
     shift
     cd "$directory" && record "$directory" || return 1
-    [ ! -e "$directory/closing" ] || return 1
+    [ ! -e "$base/closing" ] || return 1
     # The command starts before the trap is set: a new process that still has the trap would ignore a signal.
     "$@" &
     command=$!
@@ -255,7 +255,7 @@ verb_detached() {
 # poll NAME...: for each run a line with state, detail and length, then as many bytes from the end of its standard error.
 verb_poll() {
     for name; do
-        directory=$directory/runs/$name
+        directory=$base/runs/$name
         state_of "$directory"
         # What is left of a lost run is ended.
         if [ "$state" = lost ] && pids=$(processes "$directory") && [ -n "$pids" ]; then
@@ -275,13 +275,13 @@ verb_end() {
     grace=$1
     shift
     if [ "$#" = 0 ]; then
-        : >"$directory/closing"
-        end_all "$grace" "$directory"/runs/*/ "$directory"/calls/*/
+        : >"$base/closing"
+        end_all "$grace" "$base"/runs/*/ "$base"/calls/*/
         return
     fi
     for each; do
         shift
-        set -- "$@" "$directory/$each"
+        set -- "$@" "$base/$each"
     done
     end_all "$grace" "$@"
 }

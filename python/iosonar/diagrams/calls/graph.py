@@ -21,7 +21,7 @@ from iosonar.text import plain, shown
 LEAST_DEGREE = 0.6
 """The lower end of the axis of outdegrees."""
 
-KINDS = {ARRIVAL: "from start to begin, all threads", THINK: "from end to begin, within a thread"}
+KINDS = {ARRIVAL: "from start to start, all threads", THINK: "from end to start, within a thread"}
 
 
 def gaps_between(study: CallStudy, name: str, rank: str) -> Figure | Empty:

@@ -16,7 +16,7 @@ The names, tried in this order:
 |---|---|
 | single access | no steps |
 | backwards | at least 90 % of the steps go to a lower offset |
-| strided | at least 90 % of the steps have the same positive distance from start to begin, with a gap |
+| strided | at least 90 % of the steps have the same positive distance from start to start, with a gap |
 | sequential | at most 2 jumps; or at most 1 % of the steps are jumps, over at most 10 % of the bytes |
 | sequential with gaps | at most 2 backward steps, or at most 5 % of the jumps |
 | sequential with backward jumps | at least half of the steps contiguous or resumed, at most 10 % of the jumps forward |
@@ -74,7 +74,7 @@ class Access:
     gap_bytes: int
     backward_bytes: int
     stride: int | None
-    """The most frequent distance from start to begin."""
+    """The most frequent distance from start to start."""
     low: int
     end: int
 

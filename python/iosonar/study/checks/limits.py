@@ -10,12 +10,12 @@ from iosonar.study.requests import DELAY, LATENCY, Measure, Study
 
 def bad_latency(study: Study) -> Check:
     """Whether the storage was fast enough."""
-    return _within(study, LATENCY, is_shown=True)
+    return _within(study, LATENCY, is_shown=bool(study.distribution(LATENCY)))
 
 
 def bad_delay(study: Study) -> Check:
     """Whether requests were issued soon enough."""
-    return _within(study, DELAY, is_shown=study.has_delays)
+    return _within(study, DELAY, is_shown=study.has_delays and bool(study.distribution(DELAY)))
 
 
 def _within(study: Study, measure: Measure, *, is_shown: bool) -> Check:

@@ -1,4 +1,4 @@
-"""Whether the result is complete, and that of a real run."""
+"""Whether the result is complete and has requests, and that of a real run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from iosonar.study.requests import Study
 
 
 def complete(study: Study) -> Check:
-    """Whether no file was cut short."""
+    """Whether no file was cut short, and there is a request to judge."""
+    if not study.span.requests:
+        return Check("complete", Grade.BAD, {"complete": False}, "no request was replayed", "No request was replayed")
     cut = [file.name for file in study.requests.files if not file.complete]
     sentence = "The run was cut short" if cut else "The run is complete"
     reason = f"cut short: {', '.join(cut)}"

@@ -161,7 +161,7 @@ mod tests {
             let letters = kind.arguments();
             assert!(letters.len() <= 6, "{}", kind.name());
             assert!(
-                letters.bytes().all(|letter| b"dxeEa[pqNrRuoPQlvVfOAFmXMSHCciIbsn0-".contains(&letter)),
+                letters.bytes().all(|letter| b"dxeEa[pqNtrRuoPQlvVfOAFmXMSHCciIbsn0-".contains(&letter)),
                 "{}",
                 kind.name()
             );

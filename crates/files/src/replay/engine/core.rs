@@ -389,6 +389,7 @@ impl Core {
             self.record(done, Some(action), None, outcome);
             return free;
         }
+        self.idle.complete();
         let expected = (record.expected_result, record.expected_errno);
         let outcome = compare(record.kind, expected, (result, errno));
         self.record(done, Some(action), Some(issued), outcome);

@@ -47,17 +47,19 @@ impl Servers {
     }
 }
 
-/// How long the replayer issued no call although one was ready and a thread was free: pieces of more than 50 µs.
+/// How long the replayer issued no call although one was ready and a thread was free: pieces of more than 50 µs, between
+/// virtual zero and the last completion, as the duration of which this is a part.
 #[derive(Debug)]
 pub struct IdleTime {
     until: Nanos,
     sum: Nanos,
+    sum_to_completion: Nanos,
 }
 
 impl IdleTime {
     /// None yet.
     pub fn new() -> Self {
-        Self { until: Nanos(i64::MIN), sum: Nanos::ZERO }
+        Self { until: Nanos::ZERO, sum: Nanos::ZERO, sum_to_completion: Nanos::ZERO }
     }
 
     /// A call is issued, which could be issued from `ready` on.
@@ -75,9 +77,14 @@ impl IdleTime {
         }
     }
 
+    /// An issued call has completed.
+    pub fn complete(&mut self) {
+        self.sum_to_completion = self.sum;
+    }
+
     /// All of it.
     pub fn sum(&self) -> Nanos {
-        self.sum
+        self.sum_to_completion
     }
 }
 
@@ -139,16 +146,30 @@ mod tests {
     fn time_in_which_a_ready_call_is_not_issued_is_lost_once() {
         let mut idle = IdleTime::new();
         idle.issue(Nanos(0), Nanos(40_000));
+        idle.complete();
         assert_eq!(idle.sum(), Nanos::ZERO, "on time");
         // Three calls that were ready during the same stop.
         for ready in [MS, 2 * MS, 500 * MS] {
             idle.issue(Nanos(ready), Nanos(2000 * MS));
+            idle.complete();
         }
         assert_eq!(idle.sum(), Nanos(1999 * MS));
         // A call that was in progress in the same stop, and another one.
         idle.add(Nanos(10 * MS), Nanos(1990 * MS));
         idle.add(Nanos(3000 * MS), Nanos(3100 * MS));
+        idle.complete();
         assert_eq!(idle.sum(), Nanos(2099 * MS));
+    }
+
+    #[test]
+    fn lost_time_is_between_zero_and_the_last_completion() {
+        let mut idle = IdleTime::new();
+        idle.issue(Nanos(-100 * MS), Nanos(2 * MS));
+        idle.complete();
+        assert_eq!(idle.sum(), Nanos(2 * MS));
+        // What is left out at the end completes nothing.
+        idle.issue(Nanos(3 * MS), Nanos(900 * MS));
+        assert_eq!(idle.sum(), Nanos(2 * MS));
     }
 
     #[test]

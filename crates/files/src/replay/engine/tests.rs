@@ -73,7 +73,8 @@ fn replay(timing: Timing, calls: &[Given], workers: usize, stops: &[(i64, i64)])
     let queues = Queues { input, output, buffers, floor: Arc::new(AtomicU64::new(0)) };
     let mut core = Core::new(rules, 0, DescriptorTable::default(), queues);
     let stop_at = |now: i64| stops.iter().copied().find(|&(from, to)| (from..to).contains(&now));
-    let (mut now, mut running) = (0_i64, Vec::<(i64, i64, Job)>::new());
+    // Calls are read before virtual zero.
+    let (mut now, mut running) = (-100 * MS, Vec::<(i64, i64, Job)>::new());
     loop {
         now = stop_at(now).map_or(now, |(_, to)| to);
         while let Some(at) = running.iter().position(|&(_, end, _)| end <= now) {
@@ -108,6 +109,15 @@ fn replay(timing: Timing, calls: &[Given], workers: usize, stops: &[(i64, i64)])
 /// How long the call of a job takes: its number is in the length of the action.
 fn takes_of(calls: &[Given], job: &Job) -> i64 {
     calls[job.action.length as usize].takes
+}
+
+#[test]
+fn time_before_virtual_zero_is_not_lost_by_the_replayer() {
+    for timing in [Timing::Asap, Timing::Exact, Timing::Diff, Timing::Begin] {
+        let (rows, lost) = replay(timing, &chain(100, 0, 100 * US), 4, &[(5 * MS, 7 * MS)]);
+        let last = rows.iter().map(|row| row.issued.unwrap().completed.0).max().unwrap();
+        assert!(lost <= 2 * MS && lost < last, "{lost} of {last}");
+    }
 }
 
 fn late(row: &Done) -> i64 {

@@ -1,12 +1,11 @@
 //! Calls that ask for attributes, or change them.
 
 use super::super::State;
-use super::super::paths::shows;
+use super::super::shown::Role;
 use super::super::step::Step;
-use super::super::walk::{How, Shows};
 use super::making::own_descriptor;
 use crate::snapshot::Kind;
-use crate::{AT_FDCWD, CallKind, ObjectId, Resource};
+use crate::{AT_FDCWD, Call, CallKind, ObjectId, Resource};
 
 /// `AT_SYMLINK_FOLLOW`, for calls that do not follow by default.
 fn follows(step: &Step) -> bool {
@@ -20,6 +19,18 @@ fn follows(step: &Step) -> bool {
     }
 }
 
+fn is_readlink(call: &Call) -> bool {
+    matches!(call.kind, CallKind::Readlink | CallKind::Readlinkat)
+}
+
+/// A call that succeeded shows that its path is that of a symbolic link.
+fn is_of_link(call: &Call, follows: bool) -> bool {
+    use CallKind::*;
+    let is_stat = matches!(call.kind, Stat | Lstat | Fstat | Newfstatat | Statx);
+    let is_link = || call.mode.and_then(Kind::from_mode) == Some(Kind::Link);
+    is_readlink(call) || (is_stat && !follows && is_link())
+}
+
 impl State {
     pub(super) fn query(&mut self, step: &mut Step) {
         if self.is_on_descriptor(step) {
@@ -27,14 +38,14 @@ impl State {
             return;
         }
         let call = step.call;
-        let shows = match (call.kind, call.errno) {
-            // It exists and is no symbolic link; or the file is of another kind.
-            (CallKind::Readlink | CallKind::Readlinkat, libc::EINVAL) => Shows::Exists,
-            _ => shows(call),
+        let follow = follows(step);
+        let Some(mut walk) = self.walk_as(step, (call.fd, call.path.as_ref()), Role::Find, follow, None) else {
+            return;
         };
-        let is_link = call.succeeded() && matches!(call.kind, CallKind::Readlink | CallKind::Readlinkat);
-        let how = How { follow: follows(step), is_entry: false, shows, kind: is_link.then_some(Kind::Link) };
-        let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
+        if call.succeeded() && is_of_link(call, follow) {
+            let target = call.path2.as_ref().filter(|_| is_readlink(call));
+            walk.object = self.show_link(&walk, target).or(walk.object);
+        }
         self.place_first(step, &walk);
         self.touch_found(step, &walk);
         let Some(object) = walk.object else { return };
@@ -47,15 +58,15 @@ impl State {
     fn show_attributes(&mut self, step: &Step, object: ObjectId) {
         use CallKind::*;
         let call = step.call;
+        let mode = call.mode.filter(|_| matches!(call.kind, Stat | Lstat | Fstat | Newfstatat | Statx));
+        let kind = mode.and_then(Kind::from_mode);
+        if let Some(kind) = kind.filter(|kind| *kind != Kind::Link) {
+            self.names.learn_kind(object, kind);
+        }
         let need = self.names.object(object).and_then(|object| object.need);
         let (Some(need), Some(needs)) = (need, &mut self.names.needs) else { return };
         match call.kind {
-            Stat | Lstat | Fstat | Newfstatat | Statx => {
-                if let Some(kind) = call.mode.and_then(Kind::from_mode) {
-                    needs.see_kind(need, kind);
-                }
-            }
-            Readlink | Readlinkat => needs.need_mut(need).target_bytes = call.result.map(|bytes| bytes as u64),
+            Readlink | Readlinkat => needs.note_link(need).target_bytes = step.result(),
             Access | Faccessat | Faccessat2 if call.flags & libc::X_OK as u64 != 0 => {
                 needs.need_mut(need).is_executable = true;
             }
@@ -75,6 +86,13 @@ impl State {
         step.uses(Resource::Object(object));
         step.uses(Resource::Attributes(object));
         if step.call.succeeded() {
+            if is_of_link(step.call, false) {
+                // Opened with O_PATH and O_NOFOLLOW.
+                self.names.learn_kind(object, Kind::Link);
+                if let Some(target) = step.call.path2.as_ref().filter(|_| is_readlink(step.call)) {
+                    self.names.learn_target(object, target);
+                }
+            }
             self.show_attributes(step, object);
         }
     }
@@ -89,8 +107,8 @@ impl State {
             return;
         }
         let call = step.call;
-        let how = How { follow: follows(step), is_entry: false, shows: shows(call), kind: None };
-        let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
+        let follow = follows(step);
+        let Some(walk) = self.walk_as(step, (call.fd, call.path.as_ref()), Role::Find, follow, None) else { return };
         self.place_first(step, &walk);
         self.touch_found(step, &walk);
         if let Some(object) = walk.object {

@@ -1,9 +1,8 @@
 //! Calls that read, write, seek, list and resize through a descriptor.
 
 use super::super::State;
-use super::super::paths::shows;
+use super::super::shown::Role;
 use super::super::step::Step;
-use super::super::walk::How;
 use crate::snapshot::Kind;
 use crate::{CallKind, DescriptionId, ObjectId, Resource};
 
@@ -21,7 +20,12 @@ impl State {
         let id = self.descriptor(step, step.call.fd, kind)?;
         step.resolved.description = Some(id);
         let object = self.descriptions.get(id).object.filter(|_| step.resolved.skip.is_none())?;
-        if let Some(kind) = kind.filter(|_| step.call.succeeded()) {
+        let shown = match step.call.errno {
+            _ if step.call.succeeded() => kind,
+            libc::EISDIR => Some(Kind::Directory),
+            _ => None,
+        };
+        if let Some(kind) = shown {
             self.names.learn_kind(object, kind);
         }
         Some((id, object))
@@ -224,8 +228,8 @@ impl State {
 
     pub(super) fn truncate(&mut self, step: &mut Step) {
         let call = step.call;
-        let how = How { follow: true, is_entry: false, shows: shows(call), kind: Some(Kind::File) };
-        let Some(walk) = self.walk(step, None, call.path.as_ref(), how) else { return };
+        let path = (None, call.path.as_ref());
+        let Some(walk) = self.walk_as(step, path, Role::Find, true, Some(Kind::File)) else { return };
         self.place_first(step, &walk);
         self.touch_found(step, &walk);
         if let Some(object) = walk.object.filter(|_| call.succeeded()) {

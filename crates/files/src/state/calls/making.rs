@@ -2,9 +2,9 @@
 
 use super::super::State;
 use super::super::needs::First;
-use super::super::paths::{shows, shows_of_new};
+use super::super::shown::Role;
 use super::super::step::Step;
-use super::super::walk::{How, Shows, Walk};
+use super::super::walk::Walk;
 use crate::snapshot::Kind;
 use crate::{CallKind, Name, ObjectId, Resource, Skip};
 
@@ -55,8 +55,8 @@ impl State {
         };
         // The descriptor of `bind` is the socket.
         let directory = call.fd.filter(|_| call.kind != CallKind::Bind);
-        let how = How { follow: false, is_entry: true, shows: shows_of_new(call), kind: None };
-        let Some(walk) = self.walk(step, directory, call.path.as_ref(), how) else { return };
+        let path = (directory, call.path.as_ref());
+        let Some(walk) = self.walk_as(step, path, Role::Make, false, None) else { return };
         self.place_first(step, &walk);
         if kind.is_special() && !self.options.special_files {
             step.skip(Skip::SpecialFile);
@@ -84,8 +84,8 @@ impl State {
         let mapped = call.path.as_ref().filter(|target| target.is_absolute());
         let mapped = mapped.and_then(|target| self.options.map.apply(target.as_bytes()));
         step.resolved.target = mapped.map(|target| Name::from(&*target)).or_else(|| call.path.clone());
-        let how = How { follow: false, is_entry: true, shows: shows_of_new(call), kind: None };
-        let Some(walk) = self.walk(step, call.fd2, call.path2.as_ref(), how) else { return };
+        let path = (call.fd2, call.path2.as_ref());
+        let Some(walk) = self.walk_as(step, path, Role::Make, false, None) else { return };
         self.place_second(step, &walk);
         if call.succeeded() && walk.name.is_some() {
             let object = self.made(step, &walk, Kind::Link);
@@ -101,8 +101,8 @@ impl State {
         let call = step.call;
         let follow = call.kind == CallKind::Linkat && step.has_flag(libc::AT_SYMLINK_FOLLOW);
         let Some((object, description)) = self.linked(step, follow) else { return };
-        let how = How { follow: false, is_entry: true, shows: shows_of_new(call), kind: None };
-        let Some(walk) = self.walk(step, call.fd2, call.path2.as_ref(), how) else { return };
+        let path = (call.fd2, call.path2.as_ref());
+        let Some(walk) = self.walk_as(step, path, Role::Make, false, None) else { return };
         self.place_second(step, &walk);
         if description.is_some() {
             // The directory of the new name is not what `fd` refers to.
@@ -138,8 +138,7 @@ impl State {
             let id = self.descriptor(step, Some(fd), None)?;
             return Some((self.descriptions.get(id).object, Some(id)));
         }
-        let shows = if call.succeeded() || call.errno == libc::EEXIST { Shows::Exists } else { Shows::Nothing };
-        let walk = self.walk(step, call.fd, call.path.as_ref(), How { follow, is_entry: false, shows, kind: None })?;
+        let walk = self.walk_as(step, (call.fd, call.path.as_ref()), Role::Linked, follow, None)?;
         self.place_first(step, &walk);
         if let Some(name) = walk.name {
             step.uses(Resource::Name(name));
@@ -151,9 +150,9 @@ impl State {
         let call = step.call;
         let is_directory =
             call.kind == CallKind::Rmdir || (call.kind == CallKind::Unlinkat && step.has_flag(libc::AT_REMOVEDIR));
-        let kind = if is_directory || call.errno == libc::EISDIR { Some(Kind::Directory) } else { None };
-        let how = How { follow: false, is_entry: true, shows: shows(call), kind };
-        let Some(walk) = self.walk(step, call.fd, call.path.as_ref(), how) else { return };
+        let (role, kind) =
+            if is_directory { (Role::RemoveDirectory, Some(Kind::Directory)) } else { (Role::Unlink, None) };
+        let Some(walk) = self.walk_as(step, (call.fd, call.path.as_ref()), role, false, kind) else { return };
         self.place_first(step, &walk);
         self.touch_found(step, &walk);
         let Some(object) = walk.object else { return };
@@ -162,7 +161,7 @@ impl State {
         }
         if call.succeeded() && walk.name.is_some() {
             if !is_directory {
-                self.names.learn_kind(object, Kind::File);
+                self.names.note_no_directory(object);
             }
             self.modifies_name(step, &walk);
             step.modifies(Resource::Object(object));

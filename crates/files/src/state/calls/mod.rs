@@ -14,6 +14,7 @@ mod renaming;
 pub(crate) use making::own_descriptor;
 
 use super::State;
+use super::shown::fails_elsewhere;
 use super::step::Step;
 use crate::{Call, CallKind, Family, Lost, Skip};
 
@@ -40,6 +41,9 @@ impl State {
         self.follow(step);
         if changes_files(step.call) && step.resolved.skip == Some(Skip::NotReplayable) {
             step.loses(Lost::Call(step.call.kind));
+        }
+        if fails_elsewhere(step.call) {
+            step.skip(Skip::NotReplayable);
         }
     }
 

@@ -3,10 +3,11 @@
 use super::super::State;
 use super::super::descriptions::Description;
 use super::super::needs::First;
-use super::super::paths::{resolving, shows, shows_of_new};
+use super::super::paths::resolving;
 use super::super::processes::Slot;
+use super::super::shown::Role;
 use super::super::step::Step;
-use super::super::walk::{How, Shows, Walk};
+use super::super::walk::Walk;
 use crate::snapshot::Kind;
 use crate::{Call, CallKind, ObjectId, Resource, Skip};
 
@@ -57,22 +58,18 @@ impl State {
         }
         let flags = Flags::of(step);
         let is_temporary = flags.has(libc::O_TMPFILE);
-        let how = How {
-            follow: !flags.has(libc::O_NOFOLLOW) && !flags.is_exclusive(),
-            is_entry: false,
-            shows: match call.errno {
-                // A new file cannot have a path that ends in a slash: nothing shows whether it exists.
-                libc::EISDIR if flags.creates() => Shows::Nothing,
-                _ if flags.creates() => shows_of_new(call),
-                _ => shows(call),
-            },
-            kind: if is_temporary || flags.has(libc::O_DIRECTORY) || call.errno == libc::EISDIR {
-                Some(Kind::Directory)
-            } else {
-                (flags.writes() || flags.creates()).then_some(Kind::File)
-            },
+        let follow = !flags.has(libc::O_NOFOLLOW) && !flags.is_exclusive();
+        let role = match (flags.creates(), flags.is_exclusive()) {
+            (false, _) => Role::Find,
+            (true, false) => Role::FindOrMake,
+            (true, true) => Role::Make,
         };
-        let walk = self.walk(step, call.fd, call.path.as_ref(), how);
+        let kind = if is_temporary || flags.has(libc::O_DIRECTORY) {
+            Some(Kind::Directory)
+        } else {
+            (flags.writes() || flags.creates()).then_some(Kind::File)
+        };
+        let walk = self.walk_as(step, (call.fd, call.path.as_ref()), role, follow, kind);
         let mut object = None;
         if let Some(walk) = &walk {
             self.place_first(step, walk);
@@ -129,7 +126,11 @@ impl State {
         }
         // Without O_EXCL nothing shows whether the file existed; unless a name is known to be absent.
         let may_have_existed = !flags.is_exclusive() && !walk.is_absent;
-        walk.note(&mut self.names, if may_have_existed { First::Either } else { First::Absent });
+        if may_have_existed {
+            walk.note(&mut self.names, First::Either);
+        } else if flags.is_exclusive() {
+            walk.note(&mut self.names, First::Absent);
+        }
         let need = if may_have_existed { walk.need(&mut self.names) } else { None };
         let object = self.names.make(walk.parent, &walk.component, Kind::File);
         if may_have_existed && let Some(made) = self.names.object_mut(object) {

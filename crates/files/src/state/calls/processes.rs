@@ -2,10 +2,9 @@
 
 use super::super::State;
 use super::super::names::{ROOT, UNKNOWN};
-use super::super::paths::shows;
 use super::super::processes::{Ended, Thread};
+use super::super::shown::Role;
 use super::super::step::Step;
-use super::super::walk::How;
 use crate::ids::IdMap;
 use crate::snapshot::Kind;
 use crate::{CallKind, Skip};
@@ -132,8 +131,8 @@ impl State {
         let object = if call.kind == CallKind::Fchdir {
             self.file(step, Some(Kind::Directory)).map(|(_, object)| object)
         } else {
-            let how = How { follow: true, is_entry: false, shows: shows(call), kind: Some(Kind::Directory) };
-            let walk = self.walk(step, None, call.path.as_ref(), how);
+            let path = (None, call.path.as_ref());
+            let walk = self.walk_as(step, path, Role::Find, true, Some(Kind::Directory));
             if let Some(walk) = &walk {
                 self.place_first(step, walk);
             }

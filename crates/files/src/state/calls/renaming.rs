@@ -2,31 +2,38 @@
 
 use super::super::State;
 use super::super::needs::First;
+use super::super::shown::Role;
 use super::super::step::Step;
 use super::super::walk::{How, Shows, Walk};
-use crate::{Lost, ObjectId, Resource, Skip};
+use crate::snapshot::Kind;
+use crate::{Lost, Name, ObjectId, Resource, Skip};
 
 const RENAME_NOREPLACE: i32 = 1;
 const RENAME_EXCHANGE: i32 = 2;
 const RENAME_WHITEOUT: i32 = 4;
 
+fn ends_in_slash(path: &Name) -> bool {
+    path.as_bytes().ends_with(b"/")
+}
+
 impl State {
     pub(super) fn rename(&mut self, step: &mut Step) {
         let call = step.call;
-        // Errors are mostly about the new name.
-        let old_shows = if call.succeeded() { Shows::Exists } else { Shows::Nothing };
-        let is_exchange = step.has_flag(RENAME_EXCHANGE);
-        let new_shows = match call.errno {
-            0 if is_exchange => Shows::Exists,
-            0 => Shows::Directory,
-            libc::EEXIST | libc::ENOTEMPTY | libc::EISDIR => Shows::Exists,
-            _ => Shows::Nothing,
-        };
-        let how = |shows| How { follow: false, is_entry: true, shows, kind: None };
-        let Some(old) = self.walk(step, call.fd, call.path.as_ref(), how(old_shows)) else { return };
+        let paths = [(call.fd, call.path.as_ref()), (call.fd2, call.path2.as_ref())];
+        let Some(old) = self.walk_as(step, paths[0], Role::RenameFrom, false, None) else { return };
         self.place_first(step, &old);
-        let Some(new) = self.walk(step, call.fd2, call.path2.as_ref(), how(new_shows)) else { return };
+        // The error may be that of the old name.
+        let is_explained = call.errno == libc::ENOTDIR && old.is_absent;
+        let role = if is_explained { Role::RenameFrom } else { Role::RenameTo };
+        let Some(new) = self.walk_as(step, paths[1], role, false, None) else { return };
         self.place_second(step, &new);
+        let is_of_kinds = call.errno == libc::ENOTDIR && !is_explained && !new.is_absent && old.object.is_none();
+        if is_of_kinds && old.name.is_some() && !call.path2.as_ref().is_some_and(ends_in_slash) {
+            // A directory was to replace something else.
+            let how = How { follow: false, is_entry: true, shows: Shows::Exists, kind: Some(Kind::Directory) };
+            self.walk(step, call.fd, call.path.as_ref(), how);
+        }
+        self.show_kinds(step, &old, &new);
         self.touch_found(step, &old);
         self.touch_found(step, &new);
         if let (libc::ENOTEMPTY | libc::EEXIST, Some(full)) = (call.errno, new.object) {
@@ -34,6 +41,23 @@ impl State {
         }
         if let (Some(object), Some(_)) = (old.object.filter(|_| call.succeeded()), old.name.and(new.name)) {
             self.renamed(step, &old, &new, object);
+        }
+    }
+
+    /// A directory replaces only a directory, and what is none only what is none.
+    fn show_kinds(&mut self, step: &Step, old: &Walk, new: &Walk) {
+        if step.has_flag(RENAME_EXCHANGE) || old.name.is_none() || new.name.is_none() {
+            return;
+        }
+        let (Some(old), Some(new)) = (old.object, new.object.filter(|new| Some(*new) != old.object)) else { return };
+        let kind = |id| self.names.object(id).and_then(|object| object.kind);
+        match (step.call.succeeded(), kind(old), kind(new)) {
+            (true, Some(Kind::Directory), None) => self.names.learn_kind(new, Kind::Directory),
+            (true, None, Some(Kind::Directory)) => self.names.learn_kind(old, Kind::Directory),
+            (true, Some(_), None) => self.names.note_no_directory(new),
+            (true, None, Some(_)) => self.names.note_no_directory(old),
+            _ if step.call.errno == libc::ENOTDIR => self.names.learn_kind(old, Kind::Directory),
+            _ => {}
         }
     }
 

@@ -209,6 +209,6 @@ fn what_stat_finds_to_be_a_directory_is_made_as_one() {
     let [directory, file] = [Some(Kind::Directory), Some(Kind::File)];
     assert_eq!(
         made(&script, &["/d", "/x", "/f", "/o", "/below", "/before", "/l", "/below/a"]),
-        [directory, directory, file, directory, directory, directory, directory, file]
+        [directory, directory, file, directory, directory, directory, Some(Kind::Link), file]
     );
 }

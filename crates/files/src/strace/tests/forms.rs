@@ -198,6 +198,21 @@ fn each_call_keeps_its_arguments() {
 }
 
 #[test]
+fn readlink_has_its_target_if_all_of_it_is_shown() {
+    let target = |line: &str| one(line).path2.map(|target| target.to_string());
+    assert_eq!(target(r#"1 readlink("/l", "a\"b", 4096) = 3"#).as_deref(), Some("a\"b"));
+    assert_eq!(target(r#"1 readlinkat(3, "l", "\x2f\x61", 4096) = 2"#).as_deref(), Some("/a"));
+    for line in [
+        r#"1 readlink("/l", "ab"..., 4096) = 3"#,
+        r#"1 readlink("/l", "abc", 3) = 3"#,
+        r#"1 readlink("/l", 0x7ffd, 4096) = -1 EINVAL (Invalid argument)"#,
+        r#"1 readlink("/l", ""..., 4096) = 3"#,
+    ] {
+        assert_eq!(target(line), None, "{line}");
+    }
+}
+
+#[test]
 fn calls_of_other_kinds_are_counted_by_name() {
     let (calls, about) =
         read("brk(NULL) = 0x55\nbrk(0x66) = 0x66\nfutex(0x7, FUTEX_WAIT, 1, NULL <unfinished ...>\nsync() = 0\n");

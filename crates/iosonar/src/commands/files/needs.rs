@@ -10,6 +10,7 @@ use iosonar_files::tree::{Plan, Prescan, RootPath, Tree, beside, prescan};
 use iosonar_files::{Metadata, Name, OpenOptions};
 use iosonar_trace::params::whole_number;
 
+use crate::human;
 use crate::progress::Rows;
 
 #[derive(clap::Args)]
@@ -115,14 +116,24 @@ impl Needed {
         }
         warnings.extend(self.prescan.counts.warnings());
         warnings.extend(self.prescan.counts.mapping_warning());
-        if self.plan.unknown_links > 0 {
-            warnings.push(format!(
-                "the targets of {} symbolic links are not in the trace, so these lead nowhere; a snapshot (files record --tree) has them",
-                self.plan.unknown_links
-            ));
-        }
+        warnings.extend(unknown_links(&self.plan.unknown_links));
         warnings
     }
+}
+
+/// How many links a warning names.
+const LISTED: usize = 5;
+
+fn unknown_links(links: &[Box<[u8]>]) -> Option<String> {
+    let first: Vec<_> = links.iter().take(LISTED).map(|path| text(path)).collect();
+    let more = if links.len() > LISTED { ", …" } else { "" };
+    (!links.is_empty()).then(|| {
+        format!(
+            "the targets of {} are not in the trace: {}{more}. Record with a snapshot (files record) or with strace -s 4096, or make the links below the root and prepare again",
+            human::counted(links.len() as u64, "symbolic link"),
+            first.join(", ")
+        )
+    })
 }
 
 /// A path for JSON and tables.

@@ -103,7 +103,7 @@ impl Writer<Request> for BlkparseWriter {
         while let event @ Some(_) = self.pending.pop_until(u64::MAX) {
             self.put(event)?;
         }
-        let mut loss = self.losses.conversion_loss("blkparse", metadata);
+        let mut loss = self.losses.conversion_loss(&self.output, "blkparse", metadata)?;
         loss.warnings.extend(lost_properties("blkparse", &UNSUPPORTED, metadata));
         loss.warnings.extend(self.pending.warnings("blkparse"));
         loss.warnings.extend(self.names.describe_all("the format blkparse identifies devices by unique numbers"));

@@ -188,7 +188,7 @@ impl Writer<Request> for BlktraceWriter {
         while let Some((at, action, request)) = self.pending.pop_until(u64::MAX) {
             self.put(at, action, &request)?;
         }
-        let mut loss = self.losses.conversion_loss("blktrace", metadata);
+        let mut loss = self.losses.conversion_loss(&self.output, "blktrace", metadata)?;
         let unsupported = [Property::Preamble, Property::Sizes, Property::Epoch];
         let unsupported = if self.has_epoch { &unsupported[..2] } else { &unsupported[..] };
         loss.warnings.extend(lost_properties("blktrace", unsupported, metadata));

@@ -5,6 +5,7 @@ use crate::io::input::Input;
 use crate::io::stream::Reader;
 use crate::model::metadata::Metadata;
 use crate::model::request::{Op, Request};
+use crate::model::row::{Footer as _, Row as _};
 use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{excerpt, metadata_of, note_damage};
 use crate::text::lines::{LineEnd, Lines};
@@ -107,7 +108,7 @@ impl LoadReader {
 
     /// The time of a row, shifted so that time never goes back; `None` if it is too large.
     fn shifted_time(&mut self, row: &Row, number: u64) -> Option<i64> {
-        let mut at = row.start.checked_add(self.shift)?;
+        let mut at = row.start.checked_add(self.shift).filter(|&at| Nanos(at).is_time())?;
         if at < self.last {
             let back = self.last - at;
             self.shift = self.shift.checked_add(back)?;
@@ -137,12 +138,13 @@ impl Reader<Request> for LoadReader {
             };
             self.last = at;
             let op = if row.op.eq_ignore_ascii_case(&b'R') { Op::Read } else { Op::Write };
-            let known = |ns: i64| (ns > 0).then_some(Nanos(ns));
-            let request = Request {
+            let known = |ns: i64| (ns != 0).then_some(Nanos(ns));
+            let mut request = Request {
                 queued: known(row.delay),
                 latency: known(row.duration),
                 ..Request::new(Nanos(at), op, Sector(row.sector), Sectors(row.sectors))
             };
+            self.metadata.count_impossible(request.remove_impossible());
             self.metadata.count_request(&request);
             return Ok(Some(request));
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::model::units::MAX_END_SECTOR;
-use crate::text::number::{NumberError, decimal, whole};
+use crate::text::number::{NumberError, decimal, span, whole};
 
 use super::comments::PREFIX;
 
@@ -118,11 +118,11 @@ fn parse(line: &[u8], columns: Columns) -> Result<Row, Problem> {
     };
     let mut row = Row { start, sector, sectors, op, delay: 0, duration: 0 };
     for value in [&mut row.delay, &mut row.duration] {
-        match (columns, field(&mut rest).map(signed_seconds)) {
-            (_, Some(Ok(ns))) => *value = ns,
-            (Columns::Four, _) => {}
+        match (columns, field(&mut rest)) {
+            // One that is too large is impossible, as a longest one is.
+            (Columns::Four, text) => *value = text.and_then(|text| span(text, 9).ok()).unwrap_or(0),
             (Columns::Six, None) => return Err(Problem::Columns),
-            (Columns::Six, Some(Err(e))) => return Err(problem(e, Problem::Delay)),
+            (Columns::Six, Some(text)) => *value = signed_seconds(text).map_err(|e| problem(e, Problem::Delay))?,
         }
     }
     Ok(row)

@@ -6,6 +6,7 @@ use crate::io::stream::Reader;
 use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::metadata::{Counts, Device, Kind as TableKind, Metadata};
 use crate::model::request::{Op, Request};
+use crate::model::row::Row as _;
 use crate::model::run_info::Field;
 use crate::model::units::{Nanos, Sector, Sectors};
 use crate::model::versions::FooterError;
@@ -79,6 +80,10 @@ impl RunReader {
                     let mut record = plain_record(&row, number);
                     if row::details(line.text).is_some_and(|text| !details::apply_column(&mut record, text)) {
                         bad_line(&mut self.metadata, line.number, &excerpt(line.text), UNREADABLE);
+                        continue;
+                    }
+                    if let Some(problem) = record.problem() {
+                        bad_line(&mut self.metadata, line.number, &excerpt(line.text), problem);
                         continue;
                     }
                     found = Some(record);

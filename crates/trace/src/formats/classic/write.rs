@@ -70,11 +70,11 @@ impl LoadWriter {
 
 impl Writer<Request> for LoadWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
+        let Some(at) = self.losses.time(request.at) else { return Ok(()) };
         let Some(op) = letter(request.op) else {
             self.losses.unsupported_ops += 1;
             return Ok(());
         };
-        let Some(at) = self.losses.time(request.at) else { return Ok(()) };
         self.losses.device(request).flags(request.flags).process(request);
         let mut queued = request.queued;
         if self.is_queued_before {
@@ -97,7 +97,7 @@ impl Writer<Request> for LoadWriter {
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
         self.write_columns(false)?;
-        let mut loss = self.losses.conversion_loss("classic", metadata);
+        let mut loss = self.losses.conversion_loss_or_none(&self.output, "classic", metadata)?;
         loss.warnings.extend(lost_properties("classic", &UNSUPPORTED, metadata));
         self.output.finish()?;
         Ok(loss)

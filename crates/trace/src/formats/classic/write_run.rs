@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use crate::error::{Result, system_text};
 use crate::io::output::Output;
-use crate::io::stream::{ConversionLoss, Writer};
+use crate::io::stream::{ConversionLoss, Impossible, Writer};
 use crate::model::io_result::{IoResult, Outcome};
 use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::Op;
+use crate::model::row::Row as _;
 use crate::model::run_info::{Finding, OptionValue, RunInfo, RunStatistics, TargetKind};
 use crate::model::units::{MAX_END_SECTOR, Nanos};
 use crate::text::human;
@@ -42,6 +43,7 @@ pub fn create_run(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer
         written,
         comments: 0,
         last: None,
+        left_out: Impossible::default(),
     }))
 }
 
@@ -57,6 +59,7 @@ struct RunWriter {
     comments: u64,
     /// The last completion.
     last: Option<Nanos>,
+    left_out: Impossible,
 }
 
 impl RunWriter {
@@ -78,6 +81,10 @@ impl RunWriter {
 
 impl Writer<IoResult> for RunWriter {
     fn write(&mut self, record: &IoResult) -> Result<()> {
+        if let Some(problem) = record.problem() {
+            self.left_out.add(problem);
+            return Ok(());
+        }
         self.line.clear();
         let row = row_of(record);
         let plain = row.map(|row| plain_record(&row, self.written.counts.requests));
@@ -106,6 +113,7 @@ impl Writer<IoResult> for RunWriter {
     }
 
     fn finish(mut self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
+        let mut loss = self.left_out.conversion_loss(self.output.path(), "request", self.written.counts.requests)?;
         self.line.clear();
         self.put_columns(true);
         // They are known only now if the source of a conversion is a text as well.
@@ -125,7 +133,6 @@ impl Writer<IoResult> for RunWriter {
         self.line.extend_from_slice(format!("{OUR_END}{}{end}\n", one_line(target)).as_bytes());
         self.write_line()?;
         self.output.finish()?;
-        let mut loss = ConversionLoss::default();
         if self.comments > 0 {
             loss.warnings.push(format!(
                 "blkreplay's text has no rows for {} (flush, discard, not completed, before time zero, …): they are in \

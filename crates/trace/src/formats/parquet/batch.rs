@@ -13,7 +13,7 @@ use crate::model::request::Comm;
 use crate::model::units::Nanos;
 
 use super::column::{CellType, Column};
-use super::conversion::{Conversion, TOO_LARGE, conversion};
+use super::conversion::{Conversion, conversion};
 use super::pages::CheckedPages;
 use super::texts::Texts;
 use crate::text::escape::unescape;
@@ -37,8 +37,6 @@ pub struct ColumnBatch {
     reader: ColumnReader,
     levels: Vec<i16>,
     cells: Vec<Option<i64>>,
-    /// Whether a cell of the batch is an end of the range of i64. Nearly no batch has one, so that single cells need no check.
-    has_end_of_range: bool,
     comms: Vec<Comm>,
     /// The texts that are not null; their cells have the indices. `None` for one that is longer than [`MAX_TEXT`].
     texts: Vec<Option<Arc<[u8]>>>,
@@ -77,7 +75,6 @@ impl ColumnBatch {
             reader,
             levels: Vec::new(),
             cells: Vec::new(),
-            has_end_of_range: false,
             comms: Vec::new(),
             texts: Vec::new(),
             cache: Texts::new(),
@@ -86,12 +83,7 @@ impl ColumnBatch {
 
     /// Reads the next batch; returns the number of rows.
     pub fn fill(&mut self) -> ParquetResult<usize> {
-        let Self { cell_type, conversion, reader, levels, cells, has_end_of_range, comms, texts, cache } = self;
-        *has_end_of_range = false;
-        let mut checked = |number: i64| {
-            *has_end_of_range |= is_end_of_range(number);
-            Some(number)
-        };
+        let Self { cell_type, conversion, reader, levels, cells, comms, texts, cache } = self;
         levels.clear();
         cells.clear();
         comms.clear();
@@ -99,23 +91,19 @@ impl ColumnBatch {
         match reader {
             // Another conversion in the loop would cost each row.
             ColumnReader::Int64ColumnReader(reader) if *conversion == Conversion::None => {
-                read(reader, levels, cells, |v| checked(*v))
+                read(reader, levels, cells, |v| Some(*v))
             }
-            ColumnReader::Int64ColumnReader(reader) => read(reader, levels, cells, |v| checked(conversion.apply(*v))),
+            ColumnReader::Int64ColumnReader(reader) => read(reader, levels, cells, |v| Some(conversion.apply(*v))),
             ColumnReader::Int32ColumnReader(reader) => {
-                read(reader, levels, cells, |v| checked(conversion.apply(i64::from(*v))))
+                read(reader, levels, cells, |v| Some(conversion.apply(i64::from(*v))))
             }
             ColumnReader::BoolColumnReader(reader) => read(reader, levels, cells, |v| Some(i64::from(*v))),
             ColumnReader::DoubleColumnReader(reader) if matches!(cell_type, CellType::Float64) => {
                 read(reader, levels, cells, |v| Some(v.to_bits() as i64))
             }
             // pandas stores whole numbers with gaps as floats.
-            ColumnReader::DoubleColumnReader(reader) => {
-                read(reader, levels, cells, |v| from_float(*v).and_then(&mut checked))
-            }
-            ColumnReader::FloatColumnReader(reader) => {
-                read(reader, levels, cells, |v| from_float((*v).into()).and_then(&mut checked))
-            }
+            ColumnReader::DoubleColumnReader(reader) => read(reader, levels, cells, |v| from_float(*v)),
+            ColumnReader::FloatColumnReader(reader) => read(reader, levels, cells, |v| from_float((*v).into())),
             ColumnReader::ByteArrayColumnReader(reader) => match cell_type {
                 CellType::Name(number) => {
                     let mut last = (ByteArray::from(""), UNKNOWN_NAME);
@@ -190,12 +178,6 @@ fn from_float(value: f64) -> Option<i64> {
     (!value.is_nan()).then_some(value.round() as i64)
 }
 
-/// Whether it is the lowest or the highest number.
-#[inline]
-fn is_end_of_range(number: i64) -> bool {
-    number.wrapping_add(1) & !1 == i64::MIN
-}
-
 /// The cells of a row, in the order of the table's columns.
 pub struct Cells<'a> {
     columns: std::slice::Iter<'a, Option<ColumnBatch>>,
@@ -230,25 +212,10 @@ impl<'a> Cells<'a> {
         self.number().map(|bits| f64::from_bits(bits as u64))
     }
 
-    /// The next cell, a time. The two ends of the range are no times: they are what a float beyond it becomes.
+    /// The next cell, a time.
     #[inline(always)]
     pub fn time(&mut self) -> Option<Nanos> {
-        let column = self.next()?;
-        let number = column.cells.get(self.row).copied()??;
-        if column.has_end_of_range {
-            self.check_time(column.conversion, number);
-        }
-        Some(Nanos(number))
-    }
-
-    #[cold]
-    fn check_time(&mut self, conversion: Conversion, number: i64) {
-        if is_end_of_range(number) {
-            self.problem = Some(match conversion {
-                Conversion::ToNanos(_) if number == TOO_LARGE => "a time exceeds 64 bits of nanoseconds",
-                _ => "a time is 292 years or more from zero",
-            });
-        }
+        self.number().map(Nanos)
     }
 
     /// The next cell, in a column of texts.
@@ -270,13 +237,7 @@ impl<'a> Cells<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{from_float, is_end_of_range};
-
-    #[test]
-    fn only_the_lowest_and_the_highest_number_are_ends_of_the_range() {
-        assert!([i64::MIN, i64::MAX].into_iter().all(is_end_of_range));
-        assert!(![i64::MIN + 1, i64::MAX - 1, -2, -1, 0, 1].into_iter().any(is_end_of_range));
-    }
+    use super::from_float;
 
     #[test]
     fn floats_beyond_the_range_become_its_ends() {

@@ -20,7 +20,7 @@ pub enum Conversion {
 }
 
 /// The result for a time that exceeds 64 bits of nanoseconds. No valid product of [`Conversion::ToNanos`] has this value.
-pub const TOO_LARGE: i64 = i64::MIN;
+const TOO_LARGE: i64 = i64::MIN;
 
 /// The conversion from a column of a file to `column`, or why there is none.
 pub fn conversion(column: &Column, found: &ColumnDescriptor) -> Result<Conversion, String> {
@@ -149,7 +149,7 @@ mod tests {
         // The end of the year 9999, which stands for "never" in some databases.
         let (rows, about) = read(["(TIMESTAMP(MILLIS,true))", "", ""], [7, 253_402_300_799_000]).unwrap();
         assert_eq!((rows.len(), rows[0].at.0, about.counts.bad_lines), (1, 7_000_000, 1));
-        assert!(about.warnings[0].contains("row 1 left out: a time exceeds 64 bits"), "{:?}", about.warnings);
+        assert!(about.warnings[0].contains("row 1 left out: a time is 292 years or more"), "{:?}", about.warnings);
     }
 
     #[test]

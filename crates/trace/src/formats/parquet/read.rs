@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use ::parquet::errors::Result as ParquetResult;
+use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::FileReader;
 use ::parquet::file::serialized_reader::SerializedFileReader;
@@ -14,17 +14,16 @@ use crate::error::{Error, Result};
 use crate::formats::format::Opened;
 use crate::io::checkpoint::needs_recovery;
 use crate::io::stream::Reader;
-use crate::model::metadata::{Device, FOOTER_KEY, Metadata, SCHEMA_VERSION};
+use crate::model::metadata::{Device, Metadata, SCHEMA_VERSION};
 use crate::model::request::Request;
 use crate::model::row::Footer;
 use crate::model::units::Nanos;
-use crate::model::versions::FooterError;
 use crate::order::external_sort::{SortedLoad, Sorter};
 
 use super::batch::{BATCH_ROWS, Cells, ColumnBatch, mismatch};
 use super::codecs;
 use super::column::Missing;
-use super::common::{CREATED_BY, MAGIC, guard, wrap};
+use super::common::{CREATED_BY, MAGIC, Part, damaged, guard, read_error, wrong_footer};
 use super::footer::{KindInFooter, json_in};
 use super::kinds::{another_table, described};
 use super::source::CheckedFile;
@@ -72,9 +71,10 @@ impl<F: Footer> TableFile<F> {
             ));
         }
         let bytes = file.metadata().map_err(|e| Error::io(path, e))?.len();
-        let reader = guard(|| SerializedFileReader::new(CheckedFile::new(file)?)).map_err(|e| wrap(path, e))?;
+        let reader = guard(|| SerializedFileReader::new(CheckedFile::new(file)?))
+            .map_err(|e| read_error(path, Part::Footer, e))?;
         if !points_inside(reader.metadata(), bytes) {
-            return Err(Error::format(path, "damaged Parquet: its footer points outside of the file"));
+            return Err(damaged(path, Part::Footer));
         }
         let metadata = reader.metadata().file_metadata();
         let rows = metadata.num_rows();
@@ -82,13 +82,7 @@ impl<F: Footer> TableFile<F> {
         let mut version = None;
         if let Some(json) = json_in(metadata.key_value_metadata()) {
             refuse_other_kinds::<F>(path, json)?;
-            let mut found = F::parse(json.as_bytes()).map_err(|error| match error {
-                FooterError::TooNew(_) => Error::format(path, error.to_string()),
-                FooterError::Invalid(e) => Error::format(
-                    path,
-                    format!("the `{FOOTER_KEY}` object in its footer does not conform to docs/schema.md: {e}"),
-                ),
-            })?;
+            let mut found = F::parse(json.as_bytes()).map_err(|error| wrong_footer(path, &error))?;
             if i64::try_from(found.rows()) != Ok(rows) {
                 warning = Some(format!(
                     "the footer counts {} rows, but there are {rows}: another program changed the table, and iosonar \
@@ -299,12 +293,19 @@ impl<Row: Table> TableReader<Row> {
             }
             let mut cells = Cells::new(&self.columns, self.next_in_batch);
             let row = Row::read_cells(&mut cells, self.next_row);
-            let row = cells.problem().map_or(row, Err);
+            let row = match cells.problem() {
+                Some(problem) => Err(problem),
+                None => row.and_then(|row| row.problem().map_or(Ok(row), Err)),
+            };
             let number = self.next_row;
             self.next_in_batch += 1;
             self.next_row += 1;
             match row {
-                Ok(row) => {
+                Ok(mut row) => {
+                    let impossible = row.remove_impossible();
+                    if self.totals != Totals::Counted {
+                        self.metadata.count_impossible(impossible);
+                    }
                     if self.totals == Totals::Counting {
                         row.count(&mut self.metadata);
                     }
@@ -340,18 +341,23 @@ impl<Row: Table> TableReader<Row> {
                 };
                 Row::COLUMNS.iter().zip(&self.indices).map(of_column).collect()
             };
-            self.columns = guard(open).map_err(|e| wrap(&self.file.path, e))?;
+            self.columns = guard(open).map_err(|e| self.read_error(e))?;
             self.next_group += 1;
         }
+    }
+
+    fn read_error(&self, error: ParquetError) -> Error {
+        read_error(&self.file.path, Part::RowsFrom(self.next_row), error)
     }
 
     /// Reads the next batch of every column; `None` before the first row group.
     fn fill(&mut self) -> Result<Option<usize>> {
         let mut rows = None;
+        let (path, part) = (&self.file.path, Part::RowsFrom(self.next_row));
         for column in self.columns.iter_mut().flatten() {
-            let read = guard(|| column.fill()).map_err(|e| wrap(&self.file.path, e))?;
+            let read = guard(|| column.fill()).map_err(|e| read_error(path, part, e))?;
             if rows.is_some_and(|rows| rows != read) {
-                return Err(Error::format(&self.file.path, "damaged Parquet: columns of different lengths"));
+                return Err(damaged(path, part));
             }
             rows = Some(read);
         }

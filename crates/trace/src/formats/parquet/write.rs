@@ -15,15 +15,15 @@ use ::parquet::schema::types::{ColumnPath, Type};
 use crate::error::{Error, Result};
 use crate::formats::format::refuse_compression;
 use crate::io::output::{Location, Output};
-use crate::io::stream::{ConversionLoss, Writer};
+use crate::io::stream::{ConversionLoss, Impossible, Writer};
 use crate::model::metadata::FOOTER_KEY;
 use crate::model::row::Footer;
 
 use super::buffers::Buffers;
 use super::column::{CellType, Column, Nulls};
-use super::common::{CREATED_BY, NAME, wrap};
+use super::common::{self, CREATED_BY, NAME};
 use super::read::{TableFile, TableReader};
-use super::table::Table;
+use super::table::{BadRows, Table};
 
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
 pub const GROUP_ROWS: usize = 1 << 18;
@@ -42,6 +42,7 @@ pub struct TableWriter<Row: Table> {
     /// Counts and span of the rows written.
     written: Row::Metadata,
     checkpoint: Option<Checkpoint<Row::Metadata>>,
+    left_out: Impossible,
     row: std::marker::PhantomData<fn(Row)>,
 }
 
@@ -65,13 +66,14 @@ impl<Row: Table> TableWriter<Row> {
         refuse_compression(NAME, &path)?;
         let properties = Arc::new(properties(Row::COLUMNS));
         let make = || SerializedFileWriter::new(output, Arc::new(schema(Row::COLUMNS)?), properties);
-        let writer = make().map_err(|e| wrap(&path, e))?;
+        let writer = make().map_err(|e| common::write_error(&path, e))?;
         Ok(Self {
             writer,
             buffers: Buffers::new(Row::COLUMNS),
             rows: 0,
             written: Row::Metadata::empty(Row::KIND, &path),
             checkpoint: None,
+            left_out: Impossible::default(),
             row: std::marker::PhantomData,
         })
     }
@@ -118,15 +120,25 @@ impl<Row: Table> TableWriter<Row> {
         let metadata = ParquetMetaData::new(file, groups);
         // The page indexes are written at the end of the file: there are none yet.
         let writer = ParquetMetaDataWriter::new(&mut bytes, &metadata).with_preserve_page_index_locations(false);
-        writer.finish().map_err(|e| wrap(self.writer.inner().path(), e))?;
+        writer.finish().map_err(|e| common::write_error(self.writer.inner().path(), e))?;
         Ok(bytes)
     }
 
-    /// Writes a row.
+    /// Writes a row. One that a reader would leave out is left out and counted.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If the file cannot be written, or a reader would refuse the row.
     pub fn write(&mut self, row: &Row) -> Result<()> {
+        match row.problem() {
+            None => {}
+            Some(problem) if Row::BAD_ROWS == BadRows::Refused => {
+                return Err(Error::format(self.writer.inner().path(), format!("a {} left out: {problem}", Row::NOUN)));
+            }
+            Some(problem) => {
+                self.left_out.add(problem);
+                return Ok(());
+            }
+        }
         row.count(&mut self.written);
         self.buffers.begin_row();
         row.write_cells(&mut self.buffers);
@@ -199,13 +211,14 @@ impl<Row: Table> Writer<Row> for TableWriter<Row> {
     }
 
     fn finish(self: Box<Self>, metadata: &Row::Metadata) -> Result<ConversionLoss> {
-        (*self).finish(metadata).map(|()| ConversionLoss::default())
+        let loss = self.left_out.conversion_loss(self.writer.inner().path(), Row::NOUN, self.written.rows())?;
+        (*self).finish(metadata).map(|()| loss)
     }
 }
 
 /// An error of the library; an I/O error names the file of the last checkpoint, if there is one.
 fn write_error(location: &Location, error: ParquetError) -> Error {
-    match wrap(location.path(), error) {
+    match common::write_error(location.path(), error) {
         Error::Io { source, .. } => location.error(source),
         other => other,
     }

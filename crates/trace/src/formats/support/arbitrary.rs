@@ -6,10 +6,12 @@ use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 
+const YEAR: i64 = 31_557_600_000_000_000;
+
 prop_compose! {
     pub fn any_request()(
-        at in any::<i64>(), device in any::<u16>(), sector in 0_u64..1 << 53, sectors in 0_u64..1 << 40, op in 0_usize..5,
-        flags in any::<u16>(), latency in any::<Option<i64>>(), queued in any::<Option<i64>>(), pid in any::<Option<u32>>(),
+        at in i64::MIN + 1..i64::MAX, device in any::<u16>(), sector in 0_u64..1 << 53, sectors in 0_u64..1 << 40, op in 0_usize..5,
+        flags in any::<u16>(), latency in prop::option::of(0..YEAR), queued in prop::option::of(0..YEAR), pid in any::<Option<u32>>(),
         comm in "[^\0]{0,15}",
     ) -> Request {
         Request {

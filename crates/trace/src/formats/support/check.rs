@@ -39,7 +39,7 @@ pub fn recognised_as(content: &[u8]) -> &'static str {
     of_content(&input(content)).unwrap().name
 }
 
-/// The file that a writer makes of rows, and its messages about losses.
+/// The file that a writer makes of rows, and its messages about losses. Without a file, the error.
 pub fn written(format: &str, rows: &[Request], about: &Metadata) -> (Vec<u8>, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x");
@@ -47,8 +47,13 @@ pub fn written(format: &str, rows: &[Request], about: &Metadata) -> (Vec<u8>, Ve
     for row in rows {
         writer.write(row).unwrap();
     }
-    let said = writer.finish(about).unwrap().warnings;
-    (std::fs::read(path).unwrap(), said)
+    match writer.finish(about) {
+        Ok(loss) => (std::fs::read(path).unwrap(), loss.warnings),
+        Err(error) => {
+            assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "a file was left behind");
+            (Vec::new(), vec![error.to_string()])
+        }
+    }
 }
 
 /// The metadata of a load with these devices.
@@ -127,6 +132,25 @@ fn a_format_that_compresses_itself_is_not_compressed_again() {
     assert!(crate::format_for(Path::new("a.load.gz")).is_ok());
     // blkparse only finds names with a CPU number.
     assert!(crate::format_for(Path::new("sda.blktrace")).err().unwrap().to_string().contains(" .blktrace.0 "));
+}
+
+#[test]
+fn a_load_that_a_format_cannot_hold_leaves_no_file() {
+    let of = |op| Request::new(crate::Nanos(0), op, crate::Sector(0), crate::Sectors(8));
+    let [flush, zeroes] = [of(crate::Op::Flush), of(crate::Op::WriteZeroes)];
+    for (format, row) in [("classic", flush), ("spc", flush), ("blktrace", zeroes), ("fio-iolog", zeroes)] {
+        let (content, said) = written(format, &[row], &about(&["8,0"]));
+        assert!(content.is_empty() && said[0].contains("because it does not have its operation"), "{format}: {said:?}");
+        assert!(said[0].contains("; write NAME.load.parquet"), "{said:?}");
+        // Other rows of the same load are written.
+        assert!(!written(format, &[row, of(crate::Op::Read)], &about(&["8,0"])).0.is_empty(), "{format}");
+    }
+    for format in ["spc", "blktrace", "blkparse", "fio-iolog", "classic", "parquet"] {
+        let (content, said) = written(format, &[], &about(&["8,0"]));
+        let is_own = ["classic", "parquet"].contains(&format);
+        assert_eq!(!content.is_empty(), is_own, "{format}: {said:?}");
+        assert!(is_own || said[0].contains("the load has no requests"), "{said:?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Counts what the rows had that an output format cannot hold, and reports it at the end of the file.
 
+use crate::error::{Error, Result};
+use crate::io::output::Output;
 use crate::io::stream::ConversionLoss;
 use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Flags, Request};
@@ -9,6 +11,8 @@ use crate::text::human;
 /// Counts of requests that lost something.
 #[derive(Default)]
 pub struct Losses {
+    /// Requests that came to be written.
+    requests: u64,
     /// Requests left out because the format does not have their operation.
     pub unsupported_ops: u64,
     /// Requests for other devices than the first, in a format without devices.
@@ -19,6 +23,7 @@ pub struct Losses {
     split: u64,
     too_long: u64,
     negative: u64,
+    too_far: u64,
     /// Added to every time, so that the first one is not negative; set by the first row.
     shift: Option<Nanos>,
 }
@@ -26,8 +31,14 @@ pub struct Losses {
 impl Losses {
     /// The time of a request in a format without negative times; `None` if the request must be left out.
     pub fn time(&mut self, at: Nanos) -> Option<u64> {
+        self.requests += 1;
         let shift = *self.shift.get_or_insert(Nanos(at.0.min(0).saturating_neg()));
-        let shifted = u64::try_from((at + shift).0).ok();
+        let shifted = at + shift;
+        if !shifted.is_time() {
+            self.too_far += 1;
+            return None;
+        }
+        let shifted = u64::try_from(shifted.0).ok();
         self.negative += u64::from(shifted.is_none());
         shifted
     }
@@ -75,30 +86,67 @@ impl Losses {
     }
 
     /// The number of rows left out, and a sentence for each kind of loss.
-    pub fn conversion_loss(&self, format: &str, metadata: &Metadata) -> ConversionLoss {
-        let rows = self.unsupported_ops + self.negative + self.too_long;
+    ///
+    /// # Errors
+    /// If no request is left: then there must be no file, as it would not be one of this format.
+    pub fn conversion_loss(&self, output: &Output, format: &str, metadata: &Metadata) -> Result<ConversionLoss> {
+        let loss = self.loss(format, metadata);
+        if self.requests > loss.rows {
+            return Ok(loss);
+        }
+        let why = match self.requests {
+            0 => format!("the load has no requests, and a file of the format {format} has at least one"),
+            _ => format!("the format {format} can hold no request of this load: {}", self.left_out().join("; ")),
+        };
+        Err(Error::format(output.path(), format!("{why}; write NAME.load.parquet, which holds every load")))
+    }
+
+    /// The same, for a format that has files without requests.
+    ///
+    /// # Errors
+    /// If there are requests, and all were left out.
+    pub fn conversion_loss_or_none(
+        &self,
+        output: &Output,
+        format: &str,
+        metadata: &Metadata,
+    ) -> Result<ConversionLoss> {
+        if self.requests == 0 {
+            Ok(self.loss(format, metadata))
+        } else {
+            self.conversion_loss(output, format, metadata)
+        }
+    }
+
+    fn loss(&self, format: &str, metadata: &Metadata) -> ConversionLoss {
+        let rows = self.unsupported_ops + self.negative + self.too_far + self.too_long;
         ConversionLoss { rows, warnings: self.sentences(format, metadata) }
     }
 
-    fn sentences(&self, format: &str, metadata: &Metadata) -> Vec<String> {
-        let counted = [
+    /// A clause for each reason to leave out a request.
+    fn left_out(&self) -> Vec<String> {
+        said([
             (
                 self.unsupported_ops,
                 "requests were left out because it does not have their operation (flush, discard, …)",
             ),
             (self.negative, "requests were left out because their time is before that of the first one"),
+            (self.too_far, "requests were left out because their time is 292 years or more from zero"),
+            (self.too_long, "requests longer than 255 TiB were left out"),
+        ])
+    }
+
+    fn sentences(&self, format: &str, metadata: &Metadata) -> Vec<String> {
+        let changed = said([
             (self.other_devices, "requests for other devices now look like requests for the first device"),
             (self.flags, "requests lost their flags (FUA, sync, metadata, …)"),
             (self.times, "requests lost their original latency or queueing time"),
             (self.processes, "requests lost their process"),
-            (self.too_long, "requests longer than 255 TiB were left out"),
             (self.split, "requests of 4 GiB and more were split"),
-        ];
-        let mut said: Vec<String> = counted
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("the format {format} cannot hold everything: {}", human::agreed(count, what)))
-            .collect();
+        ]);
+        let lost = self.left_out().into_iter().chain(changed);
+        let mut said: Vec<String> =
+            lost.map(|lost| format!("the format {format} cannot hold everything: {lost}")).collect();
         if let Some(shift) = self.shift.filter(|shift| shift.0 > 0) {
             said.push(format!("the format {format} has no negative times: all times are shifted by {shift}"));
         }
@@ -107,6 +155,11 @@ impl Losses {
         }
         said
     }
+}
+
+/// A clause for each count above zero.
+fn said<const N: usize>(counts: [(u64, &str); N]) -> Vec<String> {
+    counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| human::agreed(count, what)).collect()
 }
 
 /// The longest piece of a request whose length in bytes fits into 32 bits. Whole mebibytes, so that the next piece begins

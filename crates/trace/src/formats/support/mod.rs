@@ -5,6 +5,8 @@ pub(crate) mod arbitrary;
 #[cfg(test)]
 pub(crate) mod check;
 pub(crate) mod csv;
+#[cfg(test)]
+mod impossible;
 pub(crate) mod left_out;
 pub(crate) mod lines;
 pub(crate) mod losses;

@@ -20,6 +20,8 @@ pub struct RequestEvents {
     /// Requests whose `Q` is later than it was, because it would be before time zero or before `last`.
     clipped: u64,
     without_queue: u64,
+    /// Events beyond the last time.
+    too_far: u64,
 }
 
 struct Pending {
@@ -61,7 +63,7 @@ const HELD_BACK: usize = 1 << 16;
 impl RequestEvents {
     /// For requests with this kind of time.
     pub fn new(request_time: RequestTime) -> Self {
-        Self { events: BinaryHeap::new(), requests: 0, request_time, last: 0, clipped: 0, without_queue: 0 }
+        Self { events: BinaryHeap::new(), requests: 0, request_time, last: 0, clipped: 0, without_queue: 0, too_far: 0 }
     }
 
     /// Adds a request at time `at`, in nanoseconds.
@@ -78,7 +80,12 @@ impl RequestEvents {
                 (Some(queued_at), Some(at))
             }
         };
-        let mut add = |at, action| {
+        let mut add = |at: u64, action| {
+            // A reader would refuse it.
+            if at >= i64::MAX.cast_unsigned() {
+                self.too_far += 1;
+                return;
+            }
             self.events.push(Reverse(Pending { at, number: self.requests, action, request: *request }));
         };
         match queued_at {
@@ -111,6 +118,10 @@ impl RequestEvents {
                      than it was"
                 )
             ));
+        }
+        if self.too_far > 0 {
+            let what = "events were left out because their time is 292 years or more from zero";
+            warnings.push(format!("the format {format} cannot hold everything: {}", human::agreed(self.too_far, what)));
         }
         // If all requests had both events, a reader would take Q.
         if self.request_time == RequestTime::Issued && self.without_queue < self.requests {

@@ -35,6 +35,9 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
     // Of a process that was running before, the recording ends; there is no command to wait for.
     let mut until = Until::start(&words, duration.filter(|_| pid.is_none()), orders)?;
     let is_over = |elapsed| pid.is_some() && duration.is_some_and(|duration| elapsed >= duration);
+    if pid.is_none() {
+        until.is_traced();
+    }
     let child = until.process().expect("strace is a command");
     // The command is the child itself, as strace becomes it.
     let traced = pid.unwrap_or(child);
@@ -70,6 +73,7 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
         }
         thread::sleep(TICK);
     }
+    until.is_untraced();
     let read = reading.join().map_err(|_| anyhow!("the thread that reads the strace text failed"))?;
     let (writer, read) = match read {
         Ok(read) => read,
