@@ -46,6 +46,7 @@ fn in_virtual_time_waits_for_depth_have_delay_reason_depth() {
     let ran = bench.replay(&bench.load(&rows), &bench.target(16 * MIB), &simulated).with_code(0);
     let held = ran.rows().iter().filter(|row| row.delay_reason == DelayReason::Depth).count();
     assert_eq!(held, 1400);
+    assert!(ran.stdout.contains("verdict          none, as the result is fake: "), "{}", ran.stdout);
     assert_eq!(ran.statistics()["verdict"]["faithful"], true, "{}", ran.stderr);
 }
 
