@@ -63,6 +63,34 @@ RANDOM = (
     "bssplit=4k/50:16k/50 size=1m rw=randread random_distribution=zipf:1.2",
 )
 
+PASSES = (
+    "bs=4k size=100000 filesize=128k rw=read",
+    "bs=4k size=100000 filesize=128k rw=randread",
+    "bs=4k size=64k filesize=128k loops=3 rw=read",
+    "bs=12k size=100000 filesize=256k io_size=500000 loops=2 rw=write",
+    "bs=4k size=512k filesize=1m nrfiles=2 rw=randread",
+    "bs=4k filesize=64k offset=4k rw=read",
+    "bs=4k size=64k offset=4k rw=read",
+    "bs=4k size=128k number_ios=10 loops=3 rw=read",
+    "bs=4k size=64k io_size=100k loops=3 rw=read",
+    "bs=4k size=64k io_size=32k loops=3 rw=randread",
+    "bs=8k size=77777 filesize=128k io_size=500000 loops=2 norandommap rw=randread",
+    "bs=4k,64k size=64k io_size=120k rw=read",
+    "bs=4k size=100000 rw=rw",
+    "bs=4k size=100000 rw=randrw",
+    "bs=4k size=96000 rw=write:8k",
+    "bs=4k size=96k rw=write:8k",
+    "bs=4k size=64k rw=write:2k",
+    "bs=4k size=64k rw=read:12k loops=2",
+    "bs=4k size=100000 norandommap rw=randread",
+    "bs=4k size=96k norandommap random_generator=lfsr rw=randread",
+    "bs=4k size=64k ba=8k io_size=300000 loops=2 rw=randread",
+    "bs=4k size=64k thinktime=1 thinktime_blocks=5 rw=read",
+    "bs=4k size=77777 rate_iops=20000 rw=rw",
+    "bs=4k filename=x:y size=64k io_size=40k rw=write",
+)
+"""What ends a pass over the files, and the job."""
+
 
 def rows() -> Iterator[str]:
     for sizes, place, way in itertools.product(SIZES, PLACES, ("read", "randread")):
@@ -72,6 +100,7 @@ def rows() -> Iterator[str]:
         if (options, way) != ("bsrange=4k-10k size=1m", "randread"):
             yield f"{options} rw={way}"
     yield from RANDOM
+    yield from PASSES
 
 
 def counts(options: str, directory: Path) -> list[tuple[int, int]]:

@@ -66,6 +66,16 @@ impl Region {
         }
     }
 
+    /// So many bytes of it, at this distance from its beginning; all of it if that is a percentage.
+    pub fn inner(self, at: u64, bytes: u64) -> Self {
+        match self.from {
+            Extent::Bytes(from) => {
+                Self { from: Extent::Bytes(from + at), to: Some(Extent::Bytes(from + at + bytes)), ..self }
+            }
+            Extent::Percent(_) => self,
+        }
+    }
+
     /// A part of it, from one share to another (0 to 1), in multiples of `unit` bytes. `None` if its size is not known.
     pub fn part(&self, from: f64, to: f64, unit: u64) -> Option<Self> {
         let is_end = to > 1.0 - 1e-9;

@@ -9,7 +9,7 @@ mod writer;
 pub(crate) use crate::origin::{Origin, Origins};
 pub(crate) use devices::{Devices, Extent, Region, is_raw_device};
 pub(crate) use group::{Group, weighted};
-pub(crate) use sizes::{Sizes, bytes_text};
+pub(crate) use sizes::{Sizes, bytes_text, greatest_common_divisor};
 pub(crate) use writer::{ProgramText, StreamText, Table};
 
 use std::fmt;

@@ -39,3 +39,29 @@ fn jobs_make_as_many_requests_as_fio() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// The first sectors are those that fio 3.33 logs (write_iolog); a second file is behind the first.
+#[test]
+fn requests_go_where_fio_sends_them() {
+    for (options, sectors) in [
+        ("bs=16k size=64k filesize=128k loops=2 rw=read ioengine=libaio", "0 32 64 96 0 32 64 96"),
+        ("bs=16k size=64k filesize=128k loops=2 rw=read", "0 32 64 96 128 160 192 224"),
+        ("bs=16k filesize=64k offset=16k rw=read", "32 64 96"),
+        ("bs=4k size=32k rw=write:8k", "0 24 48 0 24 48 0 24"),
+        ("bs=4k size=32k rw=write:2k", "0 12 24 36 48"),
+        ("bs=3k size=7777 io_size=12k rw=read", "0 6 0 6"),
+        ("bs=4k size=32k filename=x:y rw=write io_size=24k", "0 32 8 40 16 48"),
+        ("bs=4k size=40k filename=x:y file_service_type=roundrobin:2 io_size=32k rw=write", "0 8 40 48 16 24 56 64"),
+        ("bs=4k size=32k nrfiles=2 rw=read", "0 32 8 40 16 48 24 56"),
+        ("bs=4k size=24k filename=x:y rw=write:2k loops=2", "0 24 12 36 0 24 12 36 0 24 12 36"),
+        ("bs=4k size=12k rw=trimwrite ioengine=null", "0 0 8 8 16 16"),
+        ("bs=4k size=28k thinktime=1 thinktime_blocks=3 rw=read", "0 8 16 24 32 40 48"),
+    ] {
+        let conversion = converted(&format!("[a]\n{}\n", options.replace(' ', "\n")));
+        let program = Program::parse("job.toml", &conversion.text).unwrap();
+        let settings = Settings::new(Layout::Together(Sectors(1 << 20)));
+        let all = on_a_device(&program, &settings, Nanos::MAX);
+        let found: Vec<_> = all.iter().map(|(asked, _)| asked.ask.sector.0.to_string()).collect();
+        assert_eq!(found.join(" "), sectors, "{options}: {}", conversion.text);
+    }
+}

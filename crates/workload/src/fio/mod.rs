@@ -1,17 +1,23 @@
 //! fio's job files as programs.
 //!
 //! [`syntax`] reads sections and options, [`options`] says what becomes of each, [`job`] has those of one job, and the others
-//! what they mean: [`place`] where its requests go, [`requests`] which they are, [`pace`] when they come, [`streams`] the text.
+//! what they mean: [`place`] where its requests go, [`requests`] which they are, [`pace`] when they come, [`ends`] when they
+//! end, [`streams`] the text.
 
+mod ends;
 mod job;
+mod laws;
 mod options;
 mod pace;
+mod phases;
 mod place;
 mod requests;
+mod sizes;
 mod streams;
 mod syntax;
 mod values;
 mod without_effect;
+mod words;
 
 pub use options::OPTIONS;
 pub(crate) use values::{number, time_text};
@@ -36,7 +42,7 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
         }
     }
     let (mut program, mut notes, mut meanings) = (ProgramText::default(), Vec::new(), Vec::new());
-    let mut phases = streams::Phases::default();
+    let mut phases = phases::Phases::default();
     for (job, places) in &placed {
         match streams::streams(job, places, &devices, &mut phases, &mut notes) {
             Ok((meaning, streams)) => {

@@ -1,7 +1,7 @@
-//! When a job makes its requests, and when it ends.
+//! When a job makes its requests.
 
 use super::job::Job;
-use super::place::{Places, file_names};
+use super::place::file_names;
 use super::requests::{DISCARD, Directions, Part, READ, WRITE};
 use crate::conversion::is_raw_device;
 
@@ -21,20 +21,6 @@ pub enum Pace {
         rates: [f64; 3],
         is_poisson: bool,
     },
-}
-
-/// When a job ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Limits {
-    /// In microseconds.
-    pub start: u64,
-    pub end: Option<u64>,
-    /// Requests of each clone.
-    pub requests: Option<u64>,
-    /// Bytes of each clone's requests, if these have several sizes.
-    pub bytes: Option<u64>,
-    /// How often each clone covers the device, if its size is not known.
-    pub passes: Option<u64>,
 }
 
 /// Engines whose calls return when the request has completed: one request at a time, whatever the depth.
@@ -97,6 +83,12 @@ pub fn end_of_time(job: &Job) -> Result<Option<u64>, String> {
     let runtime = job.micros("runtime", "s")?.filter(|time| *time > 0);
     // fio asks for a runtime, and goes on without time_based.
     Ok(if job.flag("time_based")? { runtime } else { None })
+}
+
+/// Whether requests complete later than fio has submitted them.
+pub fn is_asynchronous(job: &Job) -> Result<bool, String> {
+    let is_null = matches!(engine(job), "null" | "cpp_null") && job.count("iodepth")?.unwrap_or(1) == 1;
+    Ok(!SYNCHRONOUS.contains(&engine(job)) && !is_null && job.text("io_submit_mode") != Some("offload"))
 }
 
 /// The requests at a time that the engine of a job really has outstanding.
@@ -194,91 +186,4 @@ fn rates(job: &Job, directions: Directions, parts: &[Part]) -> Result<Option<[f6
         return Err(job.error(option, "together with rw=trimwrite; remove one of them"));
     }
     Ok(Some(rates))
-}
-
-/// # Errors
-/// If a program cannot say it.
-pub fn limits(job: &Job, parts: &[Part], places: &Places, notes: &mut Vec<String>) -> Result<Limits, String> {
-    let start = job.parsed("startdelay", |text| match text.contains(['-', ':']) {
-        true => Err("a random time; write one time".into()),
-        false => super::values::micros(text, "s"),
-    });
-    let start = start?.unwrap_or(0);
-    let runtime = job.micros("runtime", "s")?.filter(|time| *time > 0);
-    let ramp = job.micros("ramp_time", "s")?.unwrap_or(0);
-    let is_time_based = end_of_time(job)?.is_some();
-    let end = runtime.map(|runtime| start + ramp + runtime);
-    if ramp > 0 {
-        let ramp = super::values::time_text(ramp);
-        notes.push(format!("{}: the first {ramp} are fio's ramp_time; the run has them as well", job.name));
-    }
-    let loops = job.count("loops")?.unwrap_or(1);
-    let percent = |text: &str| {
-        text.strip_suffix('%')
-            .map(|percent| percent.trim().parse::<f64>().map_err(|_| format!("`{text}` is not a percentage")))
-    };
-    let io_size = job.parsed("io_size", |text| match (percent(text), places.size) {
-        (None, _) => job.number_of(text).map(Some),
-        (Some(share), Some(bytes)) => Ok(Some((bytes as f64 * share? / 100.0) as u64)),
-        (Some(_), None) => Err("a percentage of a size that is not known; set size in bytes".into()),
-    })?;
-    let io_size = io_size.flatten().filter(|bytes| *bytes > 0);
-    let total = io_size.or(places.size).map(|bytes| bytes as f64 * loops as f64);
-    let weight: f64 = parts.iter().map(|part| part.weight).sum();
-    let mean = parts.iter().map(|part| part.sizes.mean() * part.weight).sum::<f64>() / weight;
-    let is_one = parts.iter().all(|part| part.sizes.is_one() && part.sizes.largest() == parts[0].sizes.largest());
-    let number = job.number("number_ios")?.filter(|number| *number > 0);
-    let is_whole = total.is_none() && !is_time_based;
-    let total = total.filter(|_| !is_time_based);
-    let files = places.files * places.regions[0].len() as u64;
-    let of_bytes = total.filter(|_| is_one).map(|total| {
-        // A random job without a map of blocks does not end where it has covered its files.
-        let covers = !(job.flag("norandommap")? && parts.iter().any(|part| part.positions == "uniform"));
-        let pass = places.bytes.map(|bytes| (bytes as f64 / files as f64 / mean).floor() * files as f64);
-        Ok::<_, String>(match pass.filter(|pass| covers && *pass >= 1.0) {
-            Some(pass) if io_size.is_none() => pass * loops as f64,
-            pass => blocks(total / mean, pass.unwrap_or(f64::INFINITY)),
-        })
-    });
-    let of_bytes = of_bytes.transpose()?.map(|blocks| blocks.clamp(1.0, 1e18) as u64);
-    let requests = of_bytes.into_iter().chain(number).min();
-    // The number of requests of several sizes depends on how they are drawn.
-    let bytes = places.size.filter(|_| !is_one && !is_time_based).map(|size| {
-        let least = parts.iter().map(|part| part.least).min().unwrap_or(512);
-        let covers = ["sequential", "random-map"].map(str::to_owned);
-        let covers = parts.iter().all(|part| covers.contains(&part.positions) || part.positions.starts_with("files"));
-        let pass = if covers { files * covered(size / files.max(1), least, parts) } else { size };
-        let largest = parts.iter().map(|part| part.sizes.largest()).max().unwrap_or(512);
-        match io_size {
-            None => pass.saturating_mul(loops),
-            Some(limit) if covers => bytes_of(limit.saturating_mul(loops), pass, largest),
-            Some(limit) => limit.saturating_mul(loops),
-        }
-    });
-    // The last request goes beyond the limit.
-    let bytes = bytes.map(|bytes| bytes.clamp(512, 1 << 60).next_multiple_of(512));
-    let passes = is_whole.then_some(loops);
-    Ok(Limits { start, end, requests, bytes, passes })
-}
-
-/// The bytes of a file that a pass has issued when no further request fits.
-fn covered(file: u64, least: u64, parts: &[Part]) -> u64 {
-    match parts.iter().all(|part| part.sizes.unit().is_multiple_of(least)) {
-        true => file / least * least,
-        false => (file.saturating_sub(least) / 512 + 1) * 512,
-    }
-}
-
-/// Bytes until fio has issued so many: it does not begin another pass for less than a request of the largest size.
-fn bytes_of(limit: u64, pass: u64, largest: u64) -> u64 {
-    let passes = if limit > largest { (limit - largest) / pass.max(1) + 1 } else { 1 };
-    limit.min(passes.saturating_mul(pass))
-}
-
-/// Requests until fio has issued so many blocks: the last one goes beyond the limit. After a `pass` over its files, it does not
-/// begin another one for less than a block.
-fn blocks(limit: f64, pass: f64) -> f64 {
-    let passes = (limit / pass).floor();
-    let rest = if passes == 0.0 { limit } else { limit - passes * pass };
-    if passes > 0.0 && rest < 1.0 { passes * pass } else { limit.ceil() }
 }

@@ -14,10 +14,20 @@ pub struct Places {
     pub is_own: bool,
     /// Files side by side in a region.
     pub files: u64,
-    /// The bytes of a clone's files in whole sectors, if that is known.
-    pub bytes: Option<u64>,
-    /// What fio takes for their size.
+    /// The bytes of each file, if that is known.
+    pub file: Option<u64>,
+    /// The bytes of a pass over the files.
     pub size: Option<u64>,
+    /// In bytes; 0 if it is a percentage.
+    pub offset: u64,
+    /// Whether the device goes on behind the job's size.
+    pub goes_on: bool,
+}
+
+impl Places {
+    pub fn all_files(&self) -> u64 {
+        self.files * self.regions[0].len() as u64
+    }
 }
 
 /// More clones with regions of their own than this would make the text too long to read.
@@ -53,37 +63,43 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
         None => job.count("nrfiles")?.unwrap_or(1),
     };
     let size = parsed("size")?.filter(|size| *size != Extent::Bytes(0));
-    let per_file = match (job.number("filesize")?, size) {
-        // Requests are whole sectors.
-        (Some(1..512), _) => return Err(job.error("filesize", "less than a sector for each file; set a larger size")),
-        (Some(bytes), _) if bytes > 0 => Some(Extent::Bytes(bytes / 512 * 512)),
-        (_, Some(Extent::Bytes(bytes))) => match bytes / files / 512 * 512 {
-            0 => return Err(job.error("size", "less than a sector for each file; set a larger size")),
-            bytes => Some(Extent::Bytes(bytes)),
-        },
-        (_, size) => size,
+    let file_size = file_size(job, offset, increment.is_some())?;
+    let exact = match (file_size, size) {
+        (Some(_), Some(Extent::Percent(_))) => return Err(job.error("size", "a percentage of filesize; write bytes")),
+        (Some(bytes), _) => Some(bytes),
+        (None, Some(Extent::Bytes(bytes))) => Some(bytes / files),
+        (None, _) => None,
     };
-    let length = |per_file| match per_file {
-        Some(Extent::Bytes(bytes)) if names.as_ref().is_none_or(|names| names.len() < 2) => {
-            Some(Extent::Bytes(bytes.saturating_mul(files)))
-        }
-        other => other,
-    };
-    let length = length(per_file);
-    let bytes = match per_file {
-        Some(Extent::Bytes(bytes)) => Some(bytes.saturating_mul(files)),
-        _ => None,
-    };
-    if bytes.is_some_and(|bytes| bytes > MAX_BYTES) {
-        return Err(job.error(if job.has("filesize") { "filesize" } else { "size" }, "too large"));
+    let option = if file_size.is_some() { "filesize" } else { "size" };
+    if exact.is_some_and(|bytes| bytes < 512) {
+        return Err(job.error(option, "less than a sector for each file; set a larger size"));
+    }
+    if exact.is_some_and(|bytes| bytes.saturating_mul(files) > MAX_BYTES) {
+        return Err(job.error(option, "too large"));
     }
     let inside = if names.as_ref().is_some_and(|names| names.len() > 1) { 1 } else { files };
-    let exact = match (job.number("filesize")?.filter(|bytes| *bytes > 0), size) {
-        (Some(each), _) => Some(each.saturating_mul(files)),
-        (None, Some(Extent::Bytes(bytes))) => Some(bytes),
-        _ => None,
+    // Requests are whole sectors.
+    let bytes = exact.map(|bytes| bytes / 512 * 512);
+    let length = bytes.map(|bytes| Extent::Bytes(bytes * inside)).or(size);
+    let all = exact.map(|bytes| bytes * files);
+    let size_of_pass = match (size, all) {
+        (Some(Extent::Bytes(size)), Some(all)) => Some(size.min(all)),
+        (_, all) => all,
     };
-    let Some(names) = names else { return own_files(job, devices, clones, (length, exact), offset, inside) };
+    // fio's engine null does not look at the end of filesize.
+    let goes_on = names.as_ref().is_some_and(|names| names.iter().all(|name| is_raw_device(name)))
+        || file_size.is_some() && job.text("ioengine") == Some("null");
+    let base = Places {
+        clones,
+        regions: Vec::new(),
+        is_own: false,
+        files: inside,
+        file: exact,
+        size: size_of_pass,
+        offset: if let Extent::Bytes(offset) = offset { offset } else { 0 },
+        goes_on,
+    };
+    let Some(names) = names else { return own_files(job, devices, base, length, offset) };
     let region = |devices: &mut Devices, name: &str, from: Extent| -> Result<Region, String> {
         let mixed = "an offset in bytes and a size in percent, or the reverse; write both in the same way";
         let to = length.map(|length| length.after(from).ok_or_else(|| job.error("offset", mixed))).transpose()?;
@@ -100,7 +116,7 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
     let all = |devices: &mut Devices, from| {
         names.iter().map(|name| region(devices, name, from)).collect::<Result<Vec<_>, _>>()
     };
-    let places = |regions, is_own| Places { clones, regions, is_own, files: inside, bytes, size: exact };
+    let places = |regions, is_own| Places { regions, is_own, ..base };
     let Some(increment) = increment else {
         return Ok(places(vec![all(devices, offset)?], false));
     };
@@ -125,10 +141,28 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
         all(devices, if from == Extent::Percent(0.0) { Extent::START } else { from })
     });
     let regions = regions.collect::<Result<Vec<_>, _>>()?;
-    let is_adjacent = names.len() == 1 && bytes.map(Extent::Bytes) == Some(increment);
+    let is_adjacent = names.len() == 1 && length == Some(increment);
     match (is_adjacent, &regions[0][0], &regions[regions.len() - 1][0]) {
         (true, first, last) => Ok(places(vec![vec![Region { to: last.to, ..*first }]], true)),
         _ => Ok(places(regions, false)),
+    }
+}
+
+/// The bytes of each file by `filesize`: from the offset on.
+fn file_size(job: &Job, offset: Extent, is_incremented: bool) -> Result<Option<u64>, String> {
+    let bytes = job.parsed("filesize", |text| match text.split_once(['-', ':']) {
+        None => job.number_of(text),
+        Some((one, other)) => match (job.number_of(one)?, job.number_of(other)?) {
+            (one, other) if one == other => Ok(one),
+            _ => Err("fio draws the size of each file; a program's files have one size; write one".into()),
+        },
+    })?;
+    let Some(bytes) = bytes.filter(|bytes| *bytes > 0) else { return Ok(None) };
+    match offset {
+        _ if is_incremented => Err(job.error("filesize", "with offset_increment, each job has less of it; set size")),
+        Extent::Bytes(offset) if offset < bytes => Ok(Some(bytes - offset)),
+        Extent::Bytes(_) => Err(job.error("offset", "behind the end of filesize; use a smaller one")),
+        Extent::Percent(_) => Err(job.error("offset", "a percentage together with filesize; write bytes")),
     }
 }
 
@@ -136,11 +170,11 @@ pub fn places(job: &Job, devices: &mut Devices) -> Result<Places, String> {
 fn own_files(
     job: &Job,
     devices: &mut Devices,
-    clones: u64,
-    (length, size): (Option<Extent>, Option<u64>),
+    base: Places,
+    length: Option<Extent>,
     offset: Extent,
-    files: u64,
 ) -> Result<Places, String> {
+    let clones = base.clones;
     if clones > 1 && job.has("offset_increment") {
         return Err(job.error("offset_increment", "each job has a file of its own; set filename, or remove it"));
     }
@@ -161,7 +195,7 @@ fn own_files(
     // Jobs have files of their own even if they have the same name.
     let device = devices.number(&format!("\0{}:{}", job.place, job.name), &job.name, Some(end));
     let region = Region { device, from: Extent::Bytes(offset), to: Some(Extent::Bytes(end)) };
-    Ok(Places { clones, regions: vec![vec![region]], is_own: clones > 1, files, bytes: Some(bytes), size })
+    Ok(Places { regions: vec![vec![region]], is_own: clones > 1, ..base })
 }
 
 /// The files that all clones share; `None` if each clone has its own.

@@ -1,8 +1,10 @@
 //! Which requests a job makes: operations, sizes, and positions.
 
 use super::job::Job;
+use super::laws::{Zones, law, zones};
 use super::place::Places;
-use crate::conversion::{Extent, Region, Sizes};
+use super::sizes::{OfDirection, sizes};
+use crate::conversion::{Extent, Region, Sizes, greatest_common_divisor};
 
 /// Reads, writes, discards.
 pub const READ: usize = 0;
@@ -25,7 +27,27 @@ pub struct Part {
     pub region: Region,
 }
 
-/// What the jobs's `rw` says.
+impl Part {
+    /// The positions in each file.
+    pub fn of_file(&self) -> &str {
+        match self.positions.strip_prefix("files") {
+            Some(files) => files.split_once(" of=").map_or("sequential", |(_, of)| of.trim_matches('\'')),
+            None => &self.positions,
+        }
+    }
+
+    /// Whether no block of it is used twice in a pass.
+    pub fn has_map(&self) -> bool {
+        ["shuffled", "random-map"].iter().any(|map| self.positions.contains(map))
+    }
+
+    /// Whether its requests cover the files, and then again.
+    pub fn covers(&self) -> bool {
+        ["sequential", "shuffled", "random-map"].contains(&self.of_file())
+    }
+}
+
+/// What the job's `rw` says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Directions {
     pub is_random: bool,
@@ -33,6 +55,29 @@ pub struct Directions {
     pub weights: [f64; 3],
     /// Whether each block is discarded and then written.
     pub is_trimwrite: bool,
+    /// Whether `rw` mixes reads and writes, in whatever shares.
+    pub is_mixed: bool,
+}
+
+impl Directions {
+    /// Whether fio counts the job among those that write.
+    pub fn writes(&self) -> bool {
+        self.is_mixed || self.weights[WRITE] > 0.0
+    }
+
+    /// The bytes that a sequential job leaves out after each request; below zero it goes backwards.
+    pub fn skip(&self, job: &Job) -> Result<Option<u64>, String> {
+        let (_, modifier) = directions(job)?;
+        let Some(text) = modifier.filter(|_| !self.is_random) else { return Ok(None) };
+        if text.starts_with('-') {
+            return Err(job.error("rw", "backwards; a program's positions go forwards"));
+        }
+        let skip = job.number_of(text).map_err(|why| job.error("rw", &why))?;
+        match skip % 512 {
+            0 => Ok(Some(skip).filter(|skip| *skip > 0)),
+            _ => Err(job.error("rw", "the distance is not a multiple of 512, the size of a sector; use one that is")),
+        }
+    }
 }
 
 /// What `rw` says, and the number behind its colon.
@@ -55,7 +100,8 @@ pub(super) fn directions(job: &Job) -> Result<(Directions, Option<&str>), String
             return Err(job.error("rw", &format!("unknown; it is {known}")));
         }
     };
-    Ok((Directions { is_random, weights, is_trimwrite }, modifier))
+    let is_mixed = matches!(kind, "rw" | "readwrite" | "randrw");
+    Ok((Directions { is_random, weights, is_trimwrite, is_mixed }, modifier))
 }
 
 /// The shares of reads and writes.
@@ -75,128 +121,6 @@ fn mixed(job: &Job) -> Result<[f64; 3], String> {
     Ok([reads, 100.0 - reads, 0.0])
 }
 
-/// The sizes of a direction, and the least one, fio's unit of positions.
-#[derive(Clone, Debug)]
-struct OfDirection {
-    sizes: Sizes,
-    least: u64,
-}
-
-impl OfDirection {
-    fn of(sizes: Sizes) -> Self {
-        Self { least: sizes.smallest(), sizes }
-    }
-}
-
-/// The sizes for reads, writes and discards. fio takes bs if there is no other option; bssplit also sets the least and the
-/// largest size, and a later bsrange sets these again.
-fn sizes(job: &Job) -> Result<[OfDirection; 3], String> {
-    let one = |text: &str| Sizes::new(vec![(job.number_of(text)?, 1.0)]);
-    let ends = match job.has("bsrange") {
-        true => {
-            // Reads, writes and discards may also be separated by slashes.
-            let text = job.text("bsrange").unwrap_or_default().replace('/', ",");
-            let all = super::values::triple(&text).and_then(|parts| {
-                let [read, write, discard] = parts.map(|part| part.map(|text| ends(job, &text)).transpose());
-                Ok([read?, write?, discard?])
-            });
-            all.map_err(|why| job.error("bsrange", &why))?
-        }
-        false => [None; 3],
-    };
-    let ranges = ends.map(|ends| ends.map(range).transpose());
-    let [read, write, discard] = match (job.has("bssplit"), job.has("bsrange")) {
-        (true, has_range) => {
-            let is_bounded = has_range && job.is_later("bsrange", "bssplit");
-            let [read, write, discard] = job.triple("bssplit", |text| split(job, text))?;
-            let bounded = |split: Option<Vec<(u64, f64)>>, ends: Option<(u64, u64)>| {
-                split.map(|split| bounded(split, ends.filter(|_| is_bounded))).transpose()
-            };
-            [bounded(read, ends[0]), bounded(write, ends[1]), bounded(discard, ends[2])]
-                .map(|sizes| sizes.map_err(|why| job.error("bssplit", &why)))
-        }
-        (false, true) => ranges.map(|sizes| Ok(sizes.map_err(|why| job.error("bsrange", &why))?.map(OfDirection::of))),
-        (false, false) => job.triple("bs", one)?.map(|sizes| Ok(sizes.map(OfDirection::of))),
-    };
-    let or_default = |sizes: Option<OfDirection>| sizes.unwrap_or_else(|| OfDirection::of(Sizes::one(4096)));
-    Ok([or_default(read?), or_default(write?), or_default(discard?)])
-}
-
-/// Sizes as fio issues them: multiples of the least one, up to the largest one.
-fn bounded(mut split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<OfDirection, String> {
-    // In fio's order, in the place of a size that does not fit comes the next one that does.
-    split.sort_by(|(_, one), (_, other)| one.total_cmp(other));
-    let drawn = || split.iter().filter(|(_, weight)| *weight > 0.0).map(|(size, _)| *size);
-    // Those that are never drawn count as well.
-    let all = || split.iter().map(|(size, _)| *size);
-    let of_split = (all().min().unwrap_or(4096), all().max().unwrap_or(4096));
-    let (least, largest) = ends.unwrap_or(of_split);
-    if least == largest {
-        return Ok(OfDirection::of(Sizes::new(vec![(least, 1.0)])?));
-    }
-    if least == 0 {
-        return Err("a size is 0".into());
-    }
-    if let Some(small) = drawn().find(|size| *size < least) {
-        return Err(format!("{small} bytes are less than the least size of bsrange, with which fio ends the job"));
-    }
-    let as_issued = |size: u64| (size / least * least).min(largest);
-    let sizes = Sizes::new(split.into_iter().map(|(size, weight)| (as_issued(size), weight)).collect())?;
-    Ok(OfDirection { sizes, least })
-}
-
-/// More sizes than this would make the text too long to read.
-const MAX_SIZES: u64 = 4096;
-
-/// The ends of `4k-64k`.
-fn ends(job: &Job, text: &str) -> Result<(u64, u64), String> {
-    let Some((one, other)) = text.split_once(['-', ':']) else {
-        return Err(format!("`{text}` is not a range like 4k-64k"));
-    };
-    let (one, other) = (job.number_of(one.trim())?, job.number_of(other.trim())?);
-    if one.min(other) == 0 { Err("the smallest size is 0".into()) } else { Ok((one.min(other), one.max(other))) }
-}
-
-/// Multiples of the smallest size, each as often.
-fn range((smallest, largest): (u64, u64)) -> Result<Sizes, String> {
-    let count = largest.div_ceil(smallest);
-    if count > MAX_SIZES {
-        return Err(format!("{count} sizes, more than {MAX_SIZES}; use a larger smallest size, or bssplit"));
-    }
-    // fio draws from the smallest to the sum of both, and rounds down; what is above the largest becomes it.
-    let weight = |number: u64| (smallest.min(largest - (number - 1) * smallest)) as f64 / smallest as f64;
-    Sizes::new((1..=count).map(|number| ((number * smallest).min(largest), weight(number))).collect())
-}
-
-/// `4k/10:64k/50:32k`: sizes with percentages; those without one share the rest.
-fn split(job: &Job, text: &str) -> Result<Vec<(u64, f64)>, String> {
-    let (mut all, mut open, mut total) = (Vec::new(), 0_u32, 0.0);
-    for part in text.split(':').filter(|part| !part.is_empty()) {
-        let (size, percent) = part.split_once('/').unwrap_or((part, ""));
-        let size = job.number_of(size.trim())?;
-        let percent = match percent.trim() {
-            "" => None,
-            text => Some(
-                text.parse::<f64>()
-                    .ok()
-                    .filter(|p| (0.0..=100.0).contains(p))
-                    .ok_or_else(|| format!("`{text}` is not a percentage"))?,
-            ),
-        };
-        total += percent.unwrap_or(0.0);
-        open += u32::from(percent.is_none());
-        all.push((size, percent));
-    }
-    if total > 100.0 + 1e-9 {
-        return Err(format!("the percentages add up to {total}"));
-    }
-    if open == 0 && total < 100.0 - 1e-9 {
-        return Err(format!("the percentages add up to {total}, not 100"));
-    }
-    let rest = (100.0 - total) / f64::from(open.max(1));
-    Ok(all.into_iter().map(|(size, percent)| (size, percent.unwrap_or(rest))).collect())
-}
-
 /// The kinds of requests of a job, on each of the regions.
 ///
 /// # Errors
@@ -209,24 +133,74 @@ pub fn parts(
 ) -> Result<(Directions, Vec<Part>), String> {
     let (directions, modifier) = directions(job)?;
     let (sizes, aligns) = (sizes(job)?, aligns(job)?);
+    // fio keeps no map of blocks if any direction has another alignment.
+    let is_aligned = aligns.iter().zip(&sizes).all(|(align, of)| align.is_none_or(|align| align == of.least));
+    let skip = directions.skip(job)?;
+    if directions.is_random && job.text("random_generator") == Some("lfsr") {
+        if !is_aligned {
+            return Err(
+                job.error("random_generator", "lfsr together with blockalign ends jobs early; remove one of them")
+            );
+        }
+        notes.push(format!("{}: fio's generator lfsr may end a job early", job.name));
+    }
+    if skip.is_some() && directions.weights[READ] > 0.0 && directions.weights[WRITE] > 0.0 {
+        let why = "a distance in a mix, which fio ends with the first direction; write a job for each";
+        return Err(job.error("rw", why));
+    }
+    if directions.is_trimwrite {
+        let is_mapped = job.text("percentage_random").is_none_or(|text| text.starts_with("100"));
+        if modifier.is_some() || !is_mapped || regions.len() > 1 || places.files > 1 {
+            let why = "discards and writes with a distance, with sequential runs or in several files; remove it";
+            return Err(job.error("rw", why));
+        }
+        if directions.is_random && places.offset > 0 {
+            let why = "with rw=randtrimwrite and an offset, fio 3.33 discards once and repeats one write; remove it";
+            return Err(job.error("offset", why));
+        }
+    }
+    if directions.is_trimwrite && !directions.is_random && sizes[WRITE].sizes != sizes[DISCARD].sizes {
+        let why = "discards and writes of different sizes, which fio takes apart; use bs=SIZE for all";
+        return Err(job.error("rw", why));
+    }
+    if directions.is_trimwrite && !directions.is_random && !sizes[WRITE].sizes.is_one() {
+        return Err(job.error("rw", "fio draws the sizes of discards and of their writes apart; use one size"));
+    }
     let in_turn = regions.len() > 1 || places.files > 1;
     let service = if in_turn { service(job)? } else { Service::Random(1) };
+    if regions.len() > 1 && service == Service::Sequential {
+        return Err(
+            job.error("file_service_type", "one named file after the other; write a job for each, with stonewall")
+        );
+    }
     let mut parts = Vec::new();
     for direction in [READ, WRITE, DISCARD] {
         let share = directions.weights[direction];
         if share == 0.0 {
             continue;
         }
-        let OfDirection { sizes, least } = sizes[if directions.is_trimwrite { WRITE } else { direction }].clone();
+        let least_of_all = sizes.iter().map(|of| of.least).min().unwrap_or(512);
+        let OfDirection { sizes, least } = sizes[if directions.is_trimwrite { DISCARD } else { direction }].clone();
         let align = match directions.is_random {
             true => aligns[direction].unwrap_or(least),
-            false => sizes.unit(),
+            false => greatest_common_divisor(sizes.unit(), skip.unwrap_or(0)),
         };
         if align % 512 != 0 {
             return Err(job.error("ba", "not a multiple of 512, the size of a sector"));
         }
+        if directions.is_random && places.all_files() > 1 && places.file.is_some_and(|file| file < align.max(least)) {
+            return Err(job.error("nrfiles", "no request fits into a file; use fewer files or a larger size"));
+        }
         let zones = if directions.is_random { zones(job, direction)? } else { Zones::None };
+        if directions.is_random && law(job, direction)?.is_some() && !places.goes_on {
+            let is_odd = places.file.is_some_and(|file| file % least_of_all > 0);
+            if is_odd || least != least_of_all {
+                let why = "fio ends when it draws a request that is partly behind the end; use one bs, and a multiple as size";
+                return Err(job.error("random_distribution", why));
+            }
+        }
         for region in regions {
+            let region = &whole_blocks(region, directions, places, least, align);
             let mut add = |region: Region, weight: f64, positions: &str| {
                 let weight = share * weight;
                 parts.push(Part {
@@ -250,6 +224,7 @@ pub fn parts(
                             direction,
                             modifier,
                             (&sizes, least, align),
+                            is_aligned,
                             places.files,
                             service,
                             notes,
@@ -263,6 +238,9 @@ pub fn parts(
                         .bytes()
                         .ok_or_else(|| job.error("random_distribution", "zoned_abs needs size in bytes; set it"))?
                         as f64;
+                    if zones.iter().map(|(_, bytes)| bytes).sum::<f64>() > whole {
+                        return Err(job.error("random_distribution", "a zone behind the end of the job's size"));
+                    }
                     (zones.iter().map(|(access, bytes)| (*access, bytes / whole)).collect(), "random_distribution")
                 }
             };
@@ -275,9 +253,17 @@ pub fn parts(
             let mut from = 0.0;
             for (access, share) in zoned {
                 let to = (from + share).min(1.0);
-                let zone = region.part(from, to, align).ok_or_else(|| {
-                    job.error(option, "zones of a part whose size is not known; set size, and offset in the same way")
-                })?;
+                let zone = match (&zones, region.bytes()) {
+                    // fio rounds the start and the length down.
+                    (Zones::Shares(_), Some(bytes)) => {
+                        let blocks = |share: f64| (share * (bytes / align) as f64 + 1e-9) as u64 * align;
+                        region.inner(blocks(from), blocks(share))
+                    }
+                    _ => region.part(from, to, align).ok_or_else(|| {
+                        let why = "zones of a part whose size is not known; set size, and offset in the same way";
+                        job.error(option, why)
+                    })?,
+                };
                 let is_empty = zone.from == zone.to.unwrap_or(Extent::Percent(100.0));
                 if access > 0.0 && is_empty {
                     return Err(job.error(option, "a zone behind the end of the job's size, or smaller than a request"));
@@ -289,8 +275,14 @@ pub fn parts(
             }
         }
     }
-    let has_map = |part: &&Part| ["shuffled", "random-map"].iter().any(|map| part.positions.contains(map));
-    let maps: Vec<&Part> = parts.iter().filter(has_map).collect();
+    let maps: Vec<&Part> = parts.iter().filter(|part| part.has_map()).collect();
+    let least = sizes.iter().map(|of| of.least).min();
+    if maps.iter().any(|part| Some(part.least) > least) {
+        notes.push(format!(
+            "{}: fio 3.33 may end early, as its map has blocks of the least size of all directions",
+            job.name
+        ));
+    }
     let is_alike = |part: &&Part| part.sizes == maps[0].sizes && part.align == maps[0].align;
     if !directions.is_trimwrite
         && maps.iter().any(|part| part.direction != maps[0].direction)
@@ -301,6 +293,14 @@ pub fn parts(
     Ok((directions, parts))
 }
 
+/// Random requests of a larger alignment begin in whole blocks of it.
+fn whole_blocks(region: &Region, directions: Directions, places: &Places, least: u64, align: u64) -> Region {
+    match region.bytes().filter(|_| directions.is_random && places.files == 1 && align > least) {
+        Some(bytes) => region.inner(0, bytes / align * align),
+        None => *region,
+    }
+}
+
 fn aligns(job: &Job) -> Result<[Option<u64>; 3], String> {
     let aligns = job.triple("ba", |text| job.number_of(text))?;
     Ok(aligns.map(|align| align.filter(|align| *align > 0)))
@@ -308,7 +308,7 @@ fn aligns(job: &Job) -> Result<[Option<u64>; 3], String> {
 
 /// How files take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Service {
+pub enum Service {
     /// In turn, or at random, for so many requests at a time.
     InTurn(u64),
     Random(u64),
@@ -316,7 +316,7 @@ enum Service {
     Sequential,
 }
 
-fn service(job: &Job) -> Result<Service, String> {
+pub fn service(job: &Job) -> Result<Service, String> {
     let text = job.text("file_service_type").unwrap_or("roundrobin");
     let (kind, count) = text.split_once(':').map_or((text, None), |(kind, count)| (kind, Some(count)));
     let count =
@@ -337,22 +337,23 @@ fn positions(
     direction: usize,
     modifier: Option<&str>,
     (sizes, least, align): (&Sizes, u64, u64),
+    is_aligned: bool,
     files: u64,
     service: Service,
     notes: &mut Vec<String>,
 ) -> Result<String, String> {
     let note = |notes: &mut Vec<String>, text: &str| notes.push(format!("{}: {text}", job.name));
     if !directions.is_random {
-        return match (modifier, files, service) {
-            (Some(_), 2.., _) => Err(job.error("rw", "a distance between requests, in several files; use one file")),
-            (Some(skip), ..) => {
-                note(
-                    notes,
-                    "after the end of the size, requests go to what the first pass left out; fio repeats the first pass",
-                );
-                strided(job, skip, sizes)
+        return match (directions.skip(job)?, files) {
+            (Some(_), 2..) => Err(job.error("rw", "a distance between requests, in several files; use one file")),
+            (Some(_), _) if !sizes.is_one() => {
+                Err(job.error("rw", "a distance between requests of several sizes; use one size"))
             }
-            (None, ..) => Ok(in_files(files, service, "sequential")),
+            (Some(skip), _) => {
+                let stride = crate::conversion::bytes_text(skip + sizes.largest());
+                Ok(format!("strided stride={stride} pass=same"))
+            }
+            (None, _) => Ok(in_files(files, service, "sequential")),
         };
     }
     let in_files = |positions: &str| in_files(files, service, positions);
@@ -362,7 +363,9 @@ fn positions(
     })?[direction]
         .unwrap_or(100);
     let law = law(job, direction)?;
-    let maps = law.is_none() && !job.flag("norandommap")?;
+    // The generator lfsr draws each block once, even without a map.
+    let is_once = job.text("random_generator") == Some("lfsr") && sizes.is_one();
+    let maps = law.is_none() && is_aligned && (is_once || !job.flag("norandommap")?);
     // Requests of one size keep to blocks without a map, but for repetitions.
     let has_map = maps && (!sizes.is_one() || sizes.largest() != least) && least == align;
     if law.is_some() && (modifier.is_some() || random < 100) {
@@ -423,106 +426,4 @@ fn in_files(files: u64, service: Service, positions: &str) -> String {
         positions => format!(" of={positions}"),
     };
     format!("files count={files}{order}{run}{of}")
-}
-
-/// `rw=write:8k`: so many bytes are left out after each request.
-fn strided(job: &Job, skip: &str, sizes: &Sizes) -> Result<String, String> {
-    if skip.starts_with('-') {
-        return Err(job.error("rw", "backwards; a program's positions go forwards"));
-    }
-    if !sizes.is_one() {
-        return Err(job.error("rw", "a distance between requests of several sizes; use one size"));
-    }
-    let skip = job.number_of(skip).map_err(|why| job.error("rw", &why))?;
-    if skip == 0 {
-        return Ok("sequential".into());
-    }
-    if skip % sizes.largest() != 0 {
-        return Err(job.error("rw", "the distance is not a multiple of the size; use one that is"));
-    }
-    Ok(format!("strided stride={}", crate::conversion::bytes_text(skip + sizes.largest())))
-}
-
-/// The distribution of random positions of a direction, as in a program; `None` if it is uniform.
-fn law(job: &Job, direction: usize) -> Result<Option<String>, String> {
-    let Some(text) = job.text("random_distribution") else { return Ok(None) };
-    let parts: Vec<&str> = text.split(',').collect();
-    let part = parts[direction.min(parts.len() - 1)].trim();
-    let (kind, values) = part.split_once(':').unwrap_or((part, ""));
-    let wrong = |why: &str| Err(job.error("random_distribution", why));
-    let number = || values.parse::<f64>().ok().filter(|value| *value > 0.0 && value.is_finite());
-    if values.contains(':') && kind != "zoned" && kind != "zoned_abs" {
-        return wrong("a centre (the second number); remove it");
-    }
-    match (kind, number()) {
-        ("random", _) | ("zoned" | "zoned_abs", _) => Ok(None),
-        ("zipf", Some(theta)) => Ok(Some(format!("zipf exponent={theta} ranks=hashed"))),
-        ("zipf", None) => wrong("its theta is missing or not above zero, as in zipf:1.2"),
-        ("pareto", Some(power)) if power < 1.0 => {
-            // The share of requests that the share `power` of the positions does not have.
-            let percent = |share: f64| (share * 1e11).round() / 1e9;
-            Ok(Some(format!("self-similar share={}% space={}% ranks=hashed", percent(1.0 - power), percent(power))))
-        }
-        ("pareto", _) => wrong("its power is missing or not between 0 and 1, as in pareto:0.2"),
-        ("normal" | "gauss", Some(percent)) if percent <= 100.0 => {
-            // fio adds the mean of twelve uniform numbers, whose deviation is a twelfth, and a uniform number whose width is
-            // the percentage.
-            let deviation = (1.0 / 144.0 + (percent / 100.0).powi(2) / 12.0).sqrt();
-            Ok(Some(format!("normal deviation={}% placement=hashed", (deviation * 1e5).round() / 1e3)))
-        }
-        ("normal" | "gauss", _) => wrong("its deviation is missing or not a percentage, as in normal:10"),
-        _ => wrong("unknown; it is random, zipf:THETA, pareto:POWER, normal:PERCENT, zoned:... or zoned_abs:..."),
-    }
-}
-
-/// Zones of a job's region, in order: the share of requests, and the zone's share or its bytes.
-enum Zones {
-    None,
-    Shares(Vec<(f64, f64)>),
-    Bytes(Vec<(f64, f64)>),
-}
-
-/// `zoned:60/10:30/20:8/30:2/40`: percentages of requests and of the region, or with `zoned_abs` its bytes.
-fn zones(job: &Job, direction: usize) -> Result<Zones, String> {
-    let text = job.text("random_distribution").unwrap_or_default();
-    let Some((kind @ ("zoned" | "zoned_abs"), list)) = text.split_once(':') else { return Ok(Zones::None) };
-    let is_bytes = kind == "zoned_abs";
-    let wrong = |why: &str| Err(job.error("random_distribution", why));
-    let lists: Vec<&str> = list.split(',').collect();
-    let list = lists[direction.min(lists.len() - 1)];
-    let mut zones = Vec::new();
-    for part in list.split(':').filter(|part| !part.is_empty()) {
-        let (access, size) = part.split_once('/').unwrap_or((part, ""));
-        let percent = |text: &str| text.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p));
-        let size = match (size.trim(), is_bytes) {
-            ("", _) => None,
-            (size, true) => Some(job.number_of(size).map_err(|why| job.error("random_distribution", &why))? as f64),
-            (size, false) => match percent(size) {
-                None => return wrong(&format!("`{part}` is not a share of the requests and of the size, as in 60/10")),
-                share => share.map(|share| share / 100.0),
-            },
-        };
-        let access = match access.trim() {
-            "" => None,
-            text => match percent(text) {
-                None => return wrong(&format!("`{part}` is not a share of the requests and a size, as in 60/10")),
-                access => access,
-            },
-        };
-        zones.push((access, size));
-    }
-    let (known, open) =
-        (zones.iter().filter_map(|zone| zone.0).sum::<f64>(), zones.iter().filter(|zone| zone.0.is_none()).count());
-    let rest = ((100.0 - known) / open.max(1) as f64).max(0.0);
-    let (size, open_size) =
-        (zones.iter().filter_map(|zone| zone.1).sum::<f64>(), zones.iter().filter(|zone| zone.1.is_none()).count());
-    if zones.is_empty() || known > 100.0 + 1e-9 || (!is_bytes && size > 1.0 + 1e-9) {
-        return wrong("no zones, or more than 100 %");
-    }
-    if is_bytes && open_size > 0 {
-        return wrong("a zone without its size; write it");
-    }
-    let rest_size = ((1.0 - size) / open_size.max(1) as f64).max(0.0);
-    let zones = zones.into_iter().map(|(access, size)| (access.unwrap_or(rest), size.unwrap_or(rest_size))).collect();
-    Ok(if is_bytes { Zones::Bytes(zones) } else { Zones::Shares(zones) })
 }

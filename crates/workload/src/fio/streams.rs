@@ -2,61 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::ends::{Limits, limits};
 use super::job::{Job, shown};
-use super::pace::{Limits, Pace, limits, pace};
+use super::pace::{Pace, pace};
+use super::phases::Phases;
 use super::place::Places;
-use super::requests::{DISCARD, Directions, Part, READ, WRITE, parts};
+use super::requests::{DISCARD, Directions, Part, READ, Service, WRITE, parts, service};
 use super::values::time_text;
 use crate::conversion::{Devices, Group, Ignored, Origin, StreamText, Table, bytes_text, weighted};
-
-/// The order of jobs: `stonewall` waits for all jobs before, `wait_for` for one of them.
-#[derive(Debug, Default)]
-pub struct Phases {
-    /// The streams that ended before this phase.
-    before: Vec<String>,
-    /// The streams of this phase.
-    now: Vec<String>,
-    /// Each job above, with its streams and whether it ends.
-    jobs: Vec<(String, Vec<String>, bool)>,
-    names: BTreeSet<String>,
-}
-
-impl Phases {
-    /// The streams after which a job begins.
-    fn after(&mut self, job: &Job) -> Result<Vec<String>, String> {
-        if job.flag("stonewall")? && !self.now.is_empty() {
-            if let Some((endless, ..)) = self.jobs.iter().find(|(.., ends)| !ends) {
-                return Err(job.error("stonewall", &format!("{endless} never ends; set its size, or its runtime")));
-            }
-            self.before = std::mem::take(&mut self.now);
-        }
-        let mut after = self.before.clone();
-        if let Some(name) = job.text("wait_for").filter(|name| *name != "none") {
-            let Some((_, streams, ends)) = self.jobs.iter().rev().find(|(known, ..)| known == name) else {
-                return Err(job.error("wait_for", &format!("no job above this one has the name {name}")));
-            };
-            if !ends {
-                return Err(job.error("wait_for", &format!("{name} never ends; set its size, or its runtime")));
-            }
-            after.extend(streams.iter().filter(|stream| !self.before.contains(stream)).cloned());
-        }
-        Ok(after)
-    }
-
-    /// A name for a stream that no other one has.
-    fn unique(&mut self, name: &str) -> String {
-        // Names are separated by commas.
-        let name = name.replace([',', '$', '"', '\\'], "_");
-        let mut unique = name.trim().to_owned();
-        for number in 2.. {
-            if self.names.insert(unique.clone()) {
-                break;
-            }
-            unique = format!("{name}-{number}");
-        }
-        unique
-    }
-}
 
 /// What a job means in a sentence, and its streams.
 ///
@@ -75,9 +28,12 @@ pub fn streams(
     for (clone, regions) in places.regions.iter().enumerate() {
         // The notes of one clone are those of all.
         let mut own = Vec::new();
-        let (directions, parts) = parts(job, places, regions, &mut own)?;
+        let (directions, mut parts) = parts(job, places, regions, &mut own)?;
         let pace = pace(job, directions, &parts, &mut own)?;
-        let limits = limits(job, &parts, places, &mut own)?;
+        let limits = limits(job, &directions, &parts, places, &mut own)?;
+        if let Some(span) = limits.span {
+            parts.iter_mut().for_each(|part| part.region = part.region.inner(0, span));
+        }
         let flushes = flushes(job, directions, &mut own)?;
         let names = if places.regions.len() > 1 { format!("{}.{clone}", job.name) } else { job.name.clone() };
         let described = Described { job, places, devices, directions, limits, flushes };
@@ -106,8 +62,7 @@ pub fn streams(
         }
         all.extend(streams);
     }
-    phases.now.extend(names_of_streams.iter().cloned());
-    phases.jobs.push((job.name.clone(), names_of_streams, ends));
+    phases.add(&job.name, names_of_streams, ends);
     let then = if after.is_empty() { String::new() } else { format!("; after {}", after.join(", ")) };
     Ok((format!("{}: {meaning}{then}", job.name), all))
 }
@@ -205,14 +160,27 @@ fn is_sequence_of_files(positions: &str) -> bool {
     positions.starts_with("files") && !["shuffled", "random-map", "uniform"].iter().any(|kind| positions.contains(kind))
 }
 
+/// A transaction of requests to each file in turn.
+fn in_turn(groups: &[Group], run: u64, devices: &Devices) -> Vec<Table> {
+    let tables = groups.iter().map(|group| {
+        let mut step = Table::default();
+        group.write(&mut step, devices);
+        if run > 1 {
+            step.plain("repeat", run);
+        }
+        step
+    });
+    tables.collect()
+}
+
 /// What is known of a job, or of one of its clones.
-struct Described<'a> {
-    job: &'a Job,
-    places: &'a Places,
-    devices: &'a Devices,
-    directions: Directions,
-    limits: Limits,
-    flushes: Option<u64>,
+pub(super) struct Described<'a> {
+    pub(super) job: &'a Job,
+    pub(super) places: &'a Places,
+    pub(super) devices: &'a Devices,
+    pub(super) directions: Directions,
+    pub(super) limits: Limits,
+    pub(super) flushes: Option<u64>,
 }
 
 impl Described<'_> {
@@ -314,10 +282,8 @@ impl Described<'_> {
         let mut requests = self.limits.requests;
         let mut steps = Vec::new();
         if self.directions.is_trimwrite {
-            if blocks > 1
-                || parts.iter().any(|part| part.region != parts[0].region || part.positions != parts[0].positions)
-            {
-                return Err(self.job.error("rw", "trimwrite together with thinktime_blocks, several files or zones"));
+            if blocks > 1 || parts.iter().any(|part| part.region != parts[0].region) {
+                return Err(self.job.error("rw", "trimwrite together with thinktime_blocks or zones"));
             }
             let group = groups.iter().find(|group| group.operations[0].0 == "discard").or(groups.first());
             let mut table = Table::default();
@@ -342,7 +308,10 @@ impl Described<'_> {
                     return Err(self.job.error("thinktime_blocks", why));
                 }
                 several => {
-                    steps = weighted(several, self.devices);
+                    steps = match self.in_turn(several, requests)? {
+                        Some(run) => in_turn(several, run, self.devices),
+                        None => weighted(several, self.devices),
+                    }
                 }
             }
         }
@@ -361,6 +330,15 @@ impl Described<'_> {
         let keeps = if depth == 1 { "one request outstanding".into() } else { format!("{depth} requests outstanding") };
         let sentence = format!("{who} {keeps}{}: {}", think.unwrap_or_default(), self.requests(&parts));
         Ok((sentence, vec![StreamText { keys, steps, ..StreamText::default() }]))
+    }
+
+    /// How many requests of a file come before those of the next one, if the named files take turns.
+    fn in_turn(&self, groups: &[Group], requests: Option<u64>) -> Result<Option<u64>, String> {
+        let files = self.places.regions[0].len();
+        let Service::InTurn(run) = service(self.job)? else { return Ok(None) };
+        let round = run.saturating_mul(files as u64);
+        let is_whole = requests.is_none_or(|requests| requests.is_multiple_of(round));
+        Ok((files > 1 && groups.len() == files && is_whole && run <= 1_000_000).then_some(run))
     }
 
     /// So many requests before a pause.
@@ -392,7 +370,7 @@ impl Described<'_> {
         let bytes: f64 = (0..3).filter(|way| rates[*way] > 0.0).map(|way| rates[way] * mean(&of(way))).sum();
         let kind = if is_poisson { "poisson" } else { "uniform" };
         let several = rates.iter().filter(|rate| **rate > 0.0).count() > 1;
-        let mut streams = Vec::new();
+        let (mut streams, mut done) = (Vec::new(), 0.0);
         for direction in [READ, WRITE, DISCARD] {
             let own = of(direction);
             let Ok(groups) = self.groups(&own) else { continue };
@@ -410,9 +388,15 @@ impl Described<'_> {
             if direction == WRITE {
                 self.flush_every(&mut keys);
             }
-            let share = rates[direction] / total;
-            let of_stream = |requests: u64| ((requests as f64 * share).round() as u64).max(1);
-            self.finish(&mut keys, self.limits.requests.map(of_stream), rates[direction] * mean(&own) / bytes);
+            // The requests of all streams are those of the job.
+            let upto = |rate: f64| self.limits.requests.map(|all| (all as f64 * rate / total).round() as u64);
+            let begun = upto(done);
+            done += rates[direction];
+            let requests = upto(done).zip(begun).map(|(upto, begun)| upto - begun);
+            if requests == Some(0) {
+                continue;
+            }
+            self.finish(&mut keys, requests, rates[direction] * mean(&own) / bytes);
             streams.push(StreamText { keys, steps, ..StreamText::default() });
         }
         let each: Vec<String> = (0..3)
@@ -441,65 +425,6 @@ impl Described<'_> {
             })
             .collect();
         (format!("{who} {} {how}: {}", each.join(" and "), self.requests(&of_rates)), streams)
-    }
-
-    /// Operations, sizes, places and ends in words.
-    fn requests(&self, parts: &[Part]) -> String {
-        let total: f64 = parts.iter().map(|part| part.weight).sum();
-        let of = |direction| parts.iter().filter(move |part: &&Part| part.direction == direction);
-        let mut what = Vec::new();
-        for (direction, name) in [(READ, "reads"), (WRITE, "writes"), (DISCARD, "discards")] {
-            let Some(first) = of(direction).next() else { continue };
-            let share = of(direction).map(|part| part.weight).sum::<f64>() / total;
-            let share = if share < 0.999 && !self.directions.is_trimwrite {
-                format!("{} % ", (share * 100.0).round())
-            } else {
-                String::new()
-            };
-            let order = match &first.positions[..] {
-                "sequential" => "sequential ".to_owned(),
-                "shuffled" | "random-map" => "random (each block once) ".to_owned(),
-                files if files.starts_with("files") => {
-                    let (files, kind) = files.split_once(" of=").unwrap_or((files, "sequential"));
-                    let count = files.split_once("count=").map_or("", |(_, count)| count).split(' ').next();
-                    format!("{kind} (in {} files) ", count.unwrap_or_default())
-                }
-                "uniform" if of(direction).count() > 1 && of(direction).any(|part| part.region != first.region) => {
-                    "random (by zones or devices) ".to_owned()
-                }
-                "uniform" => "random ".to_owned(),
-                other => format!("`{other}` "),
-            };
-            what.push(format!("{share}{order}{name} of {}", first.sizes.phrase()));
-        }
-        let mut text = what.join(if self.directions.is_trimwrite { ", then the same as " } else { " and " });
-        if let Some(every) = self.flushes {
-            text += &match every {
-                1 => ", a flush after each write".to_owned(),
-                _ => format!(", a flush after each {every} writes"),
-            };
-        }
-        let mut names: Vec<&str> = parts.iter().map(|part| self.devices.name(part.region.device)).collect();
-        names.dedup();
-        let names: BTreeSet<&str> = names.into_iter().collect();
-        text += &format!("; on {}", names.into_iter().collect::<Vec<_>>().join(", "));
-        let Limits { start, end, requests, bytes, passes } = self.limits;
-        if start > 0 {
-            text += &format!("; from {}", time_text(start));
-        }
-        if let Some(requests) = requests {
-            text += &format!("; {requests} requests");
-        }
-        if let Some(bytes) = bytes {
-            text += &format!("; {} in all", bytes_text(bytes));
-        }
-        if let Some(passes) = passes {
-            text += &if passes == 1 { "; once over it".to_owned() } else { format!("; {passes} times over it") };
-        }
-        if let Some(end) = end {
-            text += &format!("; until {}", time_text(end));
-        }
-        text
     }
 }
 

@@ -71,7 +71,14 @@ impl JobFile {
                     return Err(wrong("an option before the first section; begin with [global] or [JOB]"));
                 };
                 let (option, value) = match line.split_once('=') {
-                    Some((option, value)) => (option.trim(), Some(value.trim().to_owned())),
+                    Some((option, value)) => {
+                        let is_word = value.trim_start().starts_with(|c: char| !c.is_ascii_digit());
+                        if value.starts_with(char::is_whitespace) && is_word && option.trim() != "description" {
+                            let why = "fio takes a blank behind = as part of the value; remove it";
+                            return Err(wrong(&format!("{}: {why}", line.trim())));
+                        }
+                        (option.trim(), Some(value.trim().to_owned()))
+                    }
                     None => (line.as_str(), None),
                 };
                 section.settings.push(Setting { place, name: option.to_owned(), value });
@@ -132,7 +139,7 @@ mod tests {
     #[test]
     fn sections_have_options_with_and_without_values() {
         let file =
-            parsed("; a comment\n# another\n[ a b ]\n rw = randread ; how\nthread\nbs=4k\t# size\n\n[c]\n").unwrap();
+            parsed("; a comment\n# another\n[ a b ]\n rw =randread ; how\nthread\nbs=4k\t# size\n\n[c]\n").unwrap();
         assert_eq!(settings(&file), [("rw", Some("randread")), ("thread", None), ("bs", Some("4k"))]);
         let names: Vec<_> = file.sections.iter().map(|section| (section.name.as_str(), section.place.line)).collect();
         assert_eq!(names, [(" a b ", 3), ("c", 8)]);
@@ -156,6 +163,16 @@ mod tests {
         assert_eq!(file.sections[0].place.to_string(), "jobs/common.fio:1");
         assert_eq!(parsed("include no.fio").unwrap_err(), "jobs/a.fio:1: cannot read jobs/no.fio");
         assert!(parsed("include loop.fio").unwrap_err().contains("too many files include each other"));
+    }
+
+    #[test]
+    fn a_blank_behind_the_equals_sign_is_refused_before_words() {
+        let file = parsed("[a]\nsize = 4k\nbssplit= 4k/50:8k\ndescription= a b").unwrap();
+        assert_eq!(settings(&file)[..2], [("size", Some("4k")), ("bssplit", Some("4k/50:8k"))]);
+        for line in ["rw = read", "filename= /dev/x", "ioengine=\tpsync"] {
+            let why = format!("jobs/a.fio:2: {line}: fio takes a blank behind = as part of the value; remove it");
+            assert_eq!(parsed(&format!("[a]\n{line}")).unwrap_err(), why);
+        }
     }
 
     #[test]

@@ -1,180 +1,18 @@
 //! The filament of a stream: it carries out transactions, each of which is a sequence of steps.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
-use rand::RngExt;
 
+use super::plan::{Place, Plan, Which};
+use crate::Rng;
 use crate::arrivals::Arrivals;
-use crate::distributions::Distribution;
 use crate::filament::{Ask, Asks, Event, Filament, FilamentId, MAX_ASKS};
 use crate::positions::Positions;
-use crate::{Mix, Rng, Sizes};
 
 /// The most requests in one wake; the others follow at the same time. A message and an arrival need room as well.
 const MAX_AT_ONCE: u32 = MAX_ASKS as u32 - 2;
-
-/// What all instances of a stream have in common.
-pub(super) struct Plan {
-    pub steps: Vec<Step>,
-    /// The cumulative weight of each step, if a transaction is one of them; empty if it is all of them in order.
-    pub weights: Vec<f64>,
-    /// The most transactions of an instance at a time.
-    pub depth: u32,
-    pub think: Option<Box<dyn Distribution>>,
-    /// The least time between the beginnings of two transactions, in nanoseconds.
-    pub interval: Option<f64>,
-    /// When the first instance starts, and the time between two of them.
-    pub start: Nanos,
-    pub stagger: f64,
-    pub end: Nanos,
-    /// The most transactions of an instance.
-    pub transactions: u64,
-    /// The sectors of an instance's requests after which no further transaction begins.
-    pub most_sectors: u64,
-    /// The writes of an instance after which a flush follows; 0 for none.
-    pub flush_every: u64,
-    /// Whether requests wait for completions.
-    pub is_waiting: bool,
-    pub order: Order,
-}
-
-/// Which streams must have ended before a stream begins.
-#[derive(Default)]
-pub(super) struct Order {
-    pub instances: u32,
-    /// Instances that have not ended.
-    pub unfinished: AtomicU32,
-    /// Whether the stream begins after others, and how many of them have not ended.
-    pub is_after: bool,
-    pub waits_for: AtomicU32,
-    /// Whether others begin after the stream, and which.
-    pub is_followed: AtomicBool,
-    pub followers: OnceLock<Vec<Follower>>,
-}
-
-/// A stream that begins after another one.
-pub(super) struct Follower {
-    pub plan: Arc<Plan>,
-    /// Its first instance, which wakes the others.
-    pub first: FilamentId,
-}
-
-impl Plan {
-    /// Of a stream whose transactions are not known: it has times alone.
-    pub fn of_times(instances: u32, start: Nanos, stagger: f64, end: Nanos) -> Self {
-        Self {
-            steps: Vec::new(),
-            weights: Vec::new(),
-            depth: 1,
-            think: None,
-            interval: None,
-            start,
-            stagger,
-            end,
-            transactions: u64::MAX,
-            most_sectors: u64::MAX,
-            flush_every: 0,
-            is_waiting: false,
-            order: Order { instances, unfinished: AtomicU32::new(instances), ..Order::default() },
-        }
-    }
-
-    pub fn start_of(&self, number: u32) -> Nanos {
-        self.start + Nanos((self.stagger * f64::from(number)) as i64)
-    }
-
-    /// Whether each instance ends by itself.
-    pub fn has_end(&self) -> bool {
-        self.transactions < u64::MAX || self.most_sectors < u64::MAX || self.end < Nanos::MAX
-    }
-
-    /// The most requests of a transaction that have not completed.
-    pub fn most_outstanding(&self) -> u32 {
-        let (mut most, mut now) = (1, 0_u32);
-        for step in &self.steps {
-            let flushes = u64::from(step.repeat).checked_div(self.flush_every).map_or(0, |flushes| flushes as u32 + 1);
-            now = if step.is_waiting { 1 } else { now.saturating_add(step.repeat).saturating_add(flushes) };
-            most = most.max(now);
-        }
-        most
-    }
-
-    /// The requests of a transaction, and their mean length in sectors.
-    pub fn of_transaction(&self) -> (f64, f64) {
-        let requests: f64 = self.steps.iter().map(|step| f64::from(step.repeat)).sum();
-        let sectors: f64 = self.steps.iter().map(|step| f64::from(step.repeat) * step.sizes.mean()).sum();
-        (if self.weights.is_empty() { requests } else { 1.0 }, sectors / requests)
-    }
-
-    /// The steps of a transaction that begins: from the first, up to the second.
-    fn steps_of_next(&self, rng: &mut Rng) -> (u32, u32) {
-        let Some(total) = self.weights.last() else { return (0, self.steps.len() as u32) };
-        let point = rng.random::<f64>() * total;
-        let step = self.weights.partition_point(|upto| *upto <= point).min(self.steps.len() - 1) as u32;
-        (step, step + 1)
-    }
-
-    /// About what an instance needs in memory, with so many kinds of positions of its own.
-    pub fn bytes_of_instance(&self, positions: usize, is_open: bool) -> u64 {
-        /// An event that it has asked for: a timer, a message or a request.
-        const EVENT: u64 = 92;
-        /// Positions of its own.
-        const POSITIONS: usize = 64;
-        let depth = u64::from(self.depth) * size_of::<Transaction>() as u64;
-        let events = u64::from(self.most_pending(is_open)) * EVENT;
-        (size_of::<Instance>() + positions * POSITIONS) as u64 + depth + events
-    }
-
-    /// The most events of an instance that are pending.
-    pub fn most_pending(&self, is_open: bool) -> u32 {
-        let requests = if self.is_waiting { self.most_outstanding() } else { 0 };
-        let needs_message = self.most_outstanding() > MAX_AT_ONCE || requests == 0;
-        let of_transaction = requests.saturating_add(u32::from(needs_message));
-        // And its next arrival, or the start of the next transaction.
-        let more = u32::from(is_open || self.depth > 1);
-        // A message to another instance, and one to itself.
-        let order = 2 * u32::from(self.order.is_after) + 2 * u32::from(self.order.is_followed.load(Ordering::Relaxed));
-        let flushes = if self.flush_every > 0 && !self.is_waiting { MAX_BEFORE_FLUSH } else { 0 };
-        self.depth.saturating_mul(of_transaction).saturating_add(more + order + flushes)
-    }
-}
-
-/// A step of a transaction.
-pub(super) struct Step {
-    pub mix: Mix,
-    pub sizes: Sizes,
-    /// Whether a size that does not fit before the end of the region is drawn again.
-    pub redraws: bool,
-    pub place: Place,
-    pub repeat: u32,
-    pub is_waiting: bool,
-}
-
-/// Where the requests of a step go.
-pub(super) enum Place {
-    /// Where the request before it went.
-    Same,
-    Region {
-        device: DeviceId,
-        /// First sector of the region of the first instance.
-        first: u64,
-        /// From the region of an instance to that of the next; 0 if they share one.
-        stride: u64,
-        /// Of an instance.
-        size: u64,
-        which: Which,
-    },
-}
-
-/// Where in its region a request goes.
-pub(super) enum Which {
-    /// The filament's own positions with this index.
-    Own(usize),
-    /// Behind the last request of any instance.
-    Append { next: AtomicU64, size: u64, align: u64 },
-}
 
 /// Where a request behind the last one starts.
 fn append(next: &AtomicU64, size: u64, align: u64, sectors: Sectors) -> u64 {
@@ -255,6 +93,32 @@ const BEFORE_FLUSH: u32 = u32::MAX;
 const MAX_BEFORE_FLUSH: u32 = 32;
 /// The message that the streams before this one have ended.
 const RELEASE: u64 = u64::MAX - 2;
+
+impl Plan {
+    /// About what an instance needs in memory, with so many kinds of positions of its own.
+    pub fn bytes_of_instance(&self, positions: usize, is_open: bool) -> u64 {
+        /// An event that it has asked for: a timer, a message or a request.
+        const EVENT: u64 = 92;
+        /// Positions of its own.
+        const POSITIONS: usize = 64;
+        let depth = u64::from(self.depth) * size_of::<Transaction>() as u64;
+        let events = u64::from(self.most_pending(is_open)) * EVENT;
+        (size_of::<Instance>() + positions * POSITIONS) as u64 + depth + events
+    }
+
+    /// The most events of an instance that are pending.
+    pub fn most_pending(&self, is_open: bool) -> u32 {
+        let requests = if self.is_waiting { self.most_outstanding() } else { 0 };
+        let needs_message = self.most_outstanding() > MAX_AT_ONCE || requests == 0;
+        let of_transaction = requests.saturating_add(u32::from(needs_message));
+        // And its next arrival, or the start of the next transaction.
+        let more = u32::from(is_open || self.depth > 1);
+        // A message to another instance, and one to itself.
+        let order = 2 * u32::from(self.order.is_after) + 2 * u32::from(self.order.is_followed.load(Ordering::Relaxed));
+        let flushes = if self.flush_every > 0 && !self.is_waiting { MAX_BEFORE_FLUSH } else { 0 };
+        self.depth.saturating_mul(of_transaction).saturating_add(more + order + flushes)
+    }
+}
 
 impl Instance {
     pub fn new(
@@ -490,7 +354,10 @@ impl Instance {
                 }
             }
             transaction.done += 1;
-            if transaction.done == step.repeat {
+            let is_last = self.begun == plan.transactions;
+            let is_over =
+                plan.steps.len() == 1 && self.extra.as_ref().is_some_and(|extra| extra.asked >= plan.most_sectors);
+            if is_over || transaction.done == plan.last_repeat.filter(|_| is_last).unwrap_or(step.repeat) {
                 (transaction.step, transaction.done) = (transaction.step + 1, 0);
             }
         }

@@ -5,14 +5,18 @@
 //! each instance. `docs/workloads.md` describes the text; [`PROGRAM`], [`DEVICE`], [`STREAM`] and [`STEP`] list its keys.
 
 mod build;
+mod devices;
 mod instance;
 mod keys;
 mod memory;
 mod model;
 mod parts;
+mod plan;
 mod recorded;
 mod region;
 mod scripted;
+mod step;
+mod stream;
 
 pub use keys::{DEVICE, PROGRAM, STEP, STREAM};
 pub use model::{Demand, Layout, Program, Settings, StreamInfo};

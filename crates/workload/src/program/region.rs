@@ -28,10 +28,11 @@ impl Extent {
         }
     }
 
-    /// In sectors. Shares are rounded down to 4 KiB.
+    /// In sectors. Shares are rounded down to 4 KiB, except all of it.
     pub fn of(self, whole: Sectors) -> u64 {
         match self {
             Self::Fixed(length) => length.0,
+            Self::Share(1.0..) => whole.0,
             Self::Share(share) => (whole.0 as f64 * share) as u64 / 8 * 8,
         }
     }

@@ -9,8 +9,8 @@ use iosonar_trace::params::{Section, parse_count, parse_duration, parse_sectors}
 use iosonar_trace::{Nanos, Sectors, small_file, system_text};
 use toml::de::DeTable;
 
-use super::instance::{Place, Plan};
 use super::parts::{Placed, above_zero, generator};
+use super::plan::{Place, Plan};
 use crate::filament::Runtime;
 use crate::script::{self, Area, Kinds, NamedDevice, Receiver, Script, Settings, Source, Times};
 

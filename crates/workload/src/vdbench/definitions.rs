@@ -61,7 +61,15 @@ impl Definitions {
                     }),
                     Treatment::Converted => {}
                 }
-                own.insert(option.names[0], setting.clone());
+                let before = own.insert(option.names[0], setting.clone());
+                // Those of the default are replaced on purpose.
+                if let Some(other) = before.filter(|other| kind.is_some() && settings.contains(other)) {
+                    whole.ignored.push(Ignored {
+                        place: other.place.clone(),
+                        option: other.shown(),
+                        reason: "no effect: a later one replaces it".into(),
+                    });
+                }
                 // The parameters of another line belong to that.
                 if kind.is_none() && option.treatment != Treatment::Converted {
                     break;

@@ -52,8 +52,8 @@ pub fn convert(all: &Definitions) -> Result<Converted, String> {
         let works = works(all, run, &regions)?;
         let (start, end) = times(run, whole.streams.is_empty(), &mut whole.notes)?;
         let (meaning, mut streams) = match rate(run)? {
-            Some(rate) => open(run, &works, rate, &devices)?,
-            None if works.iter().all(|work| work.rate.is_some()) => open(run, &works, 0.0, &devices)?,
+            Some(rate) => open(run, &works, rate, &devices, &mut whole.notes)?,
+            None if works.iter().all(|work| work.rate.is_some()) => open(run, &works, 0.0, &devices, &mut whole.notes)?,
             None => closed(run, &works, &devices, &mut whole.notes)?,
         };
         let mut now = Vec::new();
@@ -280,7 +280,10 @@ fn sizes(values: &[String]) -> Result<Sizes, String> {
 
 /// Start and end of a run in microseconds.
 fn times(run: &Definition, is_first: bool, notes: &mut Vec<String>) -> Result<(u64, u64), String> {
-    let elapsed = run.micros("elapsed")?.filter(|time| *time > 0).unwrap_or(30_000_000);
+    let elapsed = run.micros("elapsed")?.unwrap_or(30_000_000);
+    if elapsed == 0 {
+        return Err(run.error("elapsed", "it is 0; set it to 1 or more"));
+    }
     let warmup = run.micros("warmup")?.unwrap_or(0);
     if warmup > 0 {
         notes.push(format!(
@@ -314,6 +317,7 @@ fn open(
     works: &[Work<'_>],
     rate: f64,
     devices: &Devices,
+    notes: &mut Vec<String>,
 ) -> Result<(String, Vec<StreamText>), String> {
     let (kind, how) = match run.parsed("distribution", |text| Ok(text.to_ascii_lowercase()))?.as_deref() {
         None => ("poisson", "as a Poisson process"),
@@ -336,6 +340,10 @@ fn open(
         let comment = work.workload.place.to_string();
         streams.push(StreamText { comment, origin: origin(run, work), keys, steps: Vec::new() });
     }
+    notes.push(format!(
+        "{}: requests come at their times, whatever is outstanding; vdbench would delay those beyond its threads",
+        run.name
+    ));
     Ok((format!("asks for {} requests per second {how}: {}", rounded(total), parts.join(", ")), streams))
 }
 
@@ -361,6 +369,13 @@ fn closed(
         if !storages.iter().any(|storage| storage.name == work.storage.name) {
             storages.push(work.storage);
         }
+    }
+    if storages.len() > 1 && works.iter().any(|work| work.workload.has("skew")) {
+        notes.push(format!(
+            "{}: with iorate=max each device keeps its threads busy, whatever the skews say between devices; set iorate to \
+             keep them",
+            run.name
+        ));
     }
     for storage in storages {
         let own: Vec<&Work<'_>> = works.iter().filter(|work| work.storage.name == storage.name).collect();
@@ -390,7 +405,8 @@ fn closed(
             keys.plain("passes", 1);
         }
         let what: Vec<String> = own.iter().map(|work| described(work)).collect();
-        parts.push(format!("{threads} requests on {}: {}", storage.name, what.join(" and ")));
+        let requests = if threads == 1 { "request" } else { "requests" };
+        parts.push(format!("{threads} {requests} on {}: {}", storage.name, what.join(" and ")));
         let comment = own[0].workload.place.to_string();
         streams.push(StreamText { comment, origin: origin(run, own[0]), keys, steps });
     }

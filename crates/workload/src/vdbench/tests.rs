@@ -118,6 +118,7 @@ fn what_a_program_cannot_say_is_refused_by_name() {
         (",range=(20,10)", "", "p.vdb:3: range=(20,10): a start below an end"),
         ("", ",iorate=10,distribution=u", "p.vdb:4: distribution=u: cannot be converted"),
         ("", ",elapsed=x", "p.vdb:4: elapsed=x: `x` is not a time"),
+        ("", ",elapsed=0", "p.vdb:4: elapsed=0: it is 0"),
     ] {
         let found = with(workload, run);
         assert!(found.starts_with(why), "{workload} {run}: {found}");
@@ -195,4 +196,20 @@ fn errors_of_the_program_name_the_parameter() {
     let conversion = convert("p.vdb", source, &Outside::NOTHING).unwrap();
     let why = conversion.program("p.vdb").unwrap_err();
     assert!(why.starts_with("p.vdb:2: xfersize=2m: ") && !why.contains("as a program"), "{why}");
+}
+
+#[test]
+fn what_does_not_count_is_said() {
+    for (text, why) in [
+        ("wd=a,sd=sd1,skew=75\nwd=b,sd=sd2,skew=25\nrd=r,wd=*,iorate=max\n", "each device keeps its threads busy"),
+        ("wd=a,sd=sd1\nrd=r,wd=a,iorate=100,threads=2\n", "vdbench would delay those beyond its threads"),
+        ("wd=a,sd=sd1,xfersize=4k,xfersize=8k\nrd=r,wd=a,iorate=max\n", "xfersize=4k: no effect: a later one"),
+    ] {
+        let left_out = converted(&format!("{DEVICES}{text}")).left_out().join("\n");
+        assert!(left_out.contains(why), "{text}: {left_out}");
+    }
+    assert_eq!(
+        converted(&format!("wd=default,xfersize=4k\n{DEVICES}wd=a,sd=sd1,xfersize=8k\nrd=r,wd=a\n")).ignored,
+        []
+    );
 }
