@@ -25,13 +25,16 @@ help: ## list the goals
 	@echo 'make GOAL, where GOAL is one of'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+.PHONY: setup
+setup: system-for-demo system-for-record $(VENV)/libraries ## install compiler, clang and Python libraries; `demo` and `test` do it, too
+
 .PHONY: demo
-demo: system-for-demo $(VENV)/program-quick ## build, replay a load on a file, and draw the result
+demo: setup $(VENV)/program-quick ## build, replay a load on a file, and draw the result
 	$(BIN)/iosonar demo
 
 .PHONY: test
 test: system-for-test ## every check and every test, but those of `acceptance`
-	$(MAKE) --jobs 2 built-tests $(VENV)/tools
+	$(MAKE) --jobs 2 built-tests setup $(VENV)/tools
 	$(MAKE) $(VENV)/program-dev
 	$(MAKE) --jobs 2 test-rust test-python lint test-without-clang
 
@@ -113,6 +116,7 @@ lint: system-for-test $(VENV)/tools dependencies
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	python3 tools/check_words.py
+	"$$(tools/system.sh --python)" tools/check_msrv.py
 	shellcheck --shell=sh python/iosonar/campaign/hosts/host.sh
 	shellcheck --shell=bash --severity=warning --exclude=$(SHELLCHECK_EXCLUDED) $(BASH_FILES)
 
@@ -125,6 +129,21 @@ BASH_FILES := $(wildcard python/iosonar/campaign/*.sh python/iosonar/campaign/mo
 
 dependencies: | system-for-demo ## check that packages depend on each other as in ARCHITECTURE.md, and files without cycles
 	"$$(tools/system.sh --python)" tools/check_dependencies.py
+
+# Of programs that cargo builds, once.
+CARGO_TOOLS := $(or $(CARGO_TARGET_DIR),target)/tools
+$(CARGO_TOOLS)/bin/cargo-%: | system-for-demo
+	cargo install --locked --quiet --root $(CARGO_TOOLS) --target-dir $(CARGO_TOOLS)/target cargo-$*
+	rm -rf $(CARGO_TOOLS)/target
+
+.PHONY: audit deny doc fuzz-smoke
+audit: deny doc fuzz-smoke ## check dependencies and the documentation of the code, and fuzz each reader for seconds
+deny: $(CARGO_TOOLS)/bin/cargo-deny ## check licences, sources and versions of the dependencies (deny.toml)
+	$< --locked check licenses bans sources
+doc: system-for-record ## build the documentation of the code
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --workspace --document-private-items
+fuzz-smoke: $(CARGO_TOOLS)/bin/cargo-fuzz system-for-record ## fuzz each reader for five seconds
+	PATH="$(abspath $(CARGO_TOOLS))/bin:$$PATH" fuzz/run.py --each 5s
 
 # Builds all tests once, with both processors, before other goals need them. The binary in .venv shares its libraries.
 .PHONY: built-tests

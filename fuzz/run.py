@@ -57,7 +57,8 @@ def targets() -> list[str]:
 def build() -> Path:
     """Builds the programs and returns their directory."""
     subprocess.run(["cargo", "fuzz", "build", "-s", "none"], cwd=HERE, check=True)
-    [directory] = {program.parent for program in HERE.glob("target/*/release/recognise")}
+    target = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
+    [directory] = {program.parent for program in target.glob("*-*-*/release/recognise")}
     return directory
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,6 @@ import pytest
 from call_factory import call, read, replayed, write_calls, write_calls_run, write_scale
 from factory import load_row, write_load
 from test_sql import sql
-
-from iosonar.table.call_kinds import FAMILIES
-
-TOP = Path(__file__).resolve().parents[2]
 
 
 def rows_of(tmp_path: Path, *words: object) -> list[dict[str, Any]]:
@@ -105,11 +100,3 @@ def test_scale_is_a_view(tmp_path: Path) -> None:
     rows = [{"instances": 2, "what": "replay", "instance": 1, "seconds": 1.5}]
     path = write_scale(tmp_path / "t.scale.parquet", rows)
     assert rows_of(tmp_path, path, "SELECT instances, what, instance, seconds FROM scale") == rows
-
-
-def test_families_are_those_of_the_rust_half() -> None:
-    source = (TOP / "crates/files/src/model/kind.rs").read_text()
-    expected: dict[str, list[str]] = {}
-    for name, family in re.findall(r'^    \w+ "(\w+)" (\w+),$', source, re.MULTILINE):
-        expected.setdefault(family.lower(), []).append(name)
-    assert {family: list(names) for family, names in FAMILIES.items()} == expected

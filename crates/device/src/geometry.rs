@@ -45,7 +45,7 @@ pub struct Placement {
 }
 
 impl Geometry {
-    /// Places a request, or returns why it is left out. With [`Fit::Scale`], the position was scaled before.
+    /// Places a request, or returns why it is left out. With `--fit scale`, the position was scaled before.
     ///
     /// A sector beyond the end wraps around: it is taken modulo the target's size. A request that then crosses the end is
     /// left out, because it cannot be issued as a single request.

@@ -32,7 +32,7 @@ fn a_stopped_replay_is_never_faithful() {
         let rows = finished.rows();
         let late = rows.iter().filter(|row| row.delay().unwrap() > Nanos(250_000_000));
         let (own, held): (Vec<&IoResult>, Vec<&IoResult>) = late.partition(|row| row.is_not_held_back());
-        assert!(own.len() > 100 && held.len() * 20 < own.len(), "depth {depth}, {wait}: {}, {}", own.len(), held.len());
+        assert!(own.len() > 100 && held.len() * 4 < own.len(), "depth {depth}, {wait}: {}, {}", own.len(), held.len());
     }
 }
 
@@ -46,6 +46,7 @@ fn in_virtual_time_waits_for_depth_have_delay_reason_depth() {
     let ran = bench.replay(&bench.load(&rows), &bench.target(16 * MIB), &simulated).with_code(0);
     let held = ran.rows().iter().filter(|row| row.delay_reason == DelayReason::Depth).count();
     assert_eq!(held, 1400);
+    assert!(ran.stdout.contains("verdict          none, as the result is fake: "), "{}", ran.stdout);
     assert_eq!(ran.statistics()["verdict"]["faithful"], true, "{}", ran.stderr);
 }
 

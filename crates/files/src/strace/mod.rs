@@ -24,7 +24,6 @@ pub(crate) mod processes;
 mod reader;
 mod recognise;
 mod several;
-mod signature;
 mod split;
 mod threads;
 mod values;

@@ -8,7 +8,6 @@ use iosonar_trace::output::Output;
 
 use super::constants;
 use super::errno;
-use super::signature::signature;
 use crate::model::ioctl::{FICLONE, FICLONERANGE, FIDEDUPERANGE};
 use crate::{AT_FDCWD, Call, CallKind, Metadata, Name};
 
@@ -55,7 +54,7 @@ pub fn print(line: &mut Vec<u8>, call: &Call, epoch: i64) {
     let at = epoch.saturating_add(call.begin.0).max(0);
     push(line, format_args!("{} {}.{:09} {}(", call.thread, at / 1_000_000_000, at % 1_000_000_000, call.kind.name()));
     let mut separator = "";
-    for &letter in signature(call.kind).as_bytes() {
+    for letter in call.kind.arguments().bytes() {
         let before = line.len();
         push(line, format_args!("{separator}"));
         let start = line.len();
@@ -98,16 +97,16 @@ fn argument(line: &mut Vec<u8>, call: &Call, letter: u8) {
                 line.push(b'>');
             }
         }
-        b'e' => descriptor(line, call.fd2),
-        b'p' => path(line, call.path.as_ref()),
-        b'q' => path(line, call.path2.as_ref()),
+        b'e' | b'E' => descriptor(line, call.fd2),
+        b'p' | b'r' | b'R' => path(line, call.path.as_ref()),
+        b'q' | b'N' => path(line, call.path2.as_ref()),
         b't' if call.path2.is_some() => path(line, call.path2.as_ref()),
         b'b' | b't' => line.extend_from_slice(b"\"\"..."),
         b'l' => push(line, format_args!("{}", call.length.unwrap_or(0))),
         b'o' => push(line, format_args!("{}", call.offset.unwrap_or(0))),
         b'P' => offset_at_pointer(line, call.offset),
         b'Q' => offset_at_pointer(line, call.offset2),
-        b'f' => push(line, format_args!("{:#x}", call.flags)),
+        b'f' | b'i' => push(line, format_args!("{:#x}", call.flags)),
         b'O' => open_flags(line, call.flags),
         b'A' => push(line, format_args!("{:#x}", call.flags & MODE)),
         b'F' => push(line, format_args!("{:#x}", call.flags & !MODE)),
@@ -152,8 +151,9 @@ fn argument(line: &mut Vec<u8>, call: &Call, letter: u8) {
         }
         b'I' => ioctl_argument(line, call),
         b'X' => push(line, format_args!("{:#x}", call.mode.unwrap_or(0))),
-        b'C' => push(line, format_args!("flags={:#x}", call.flags)),
-        b'k' => line.extend_from_slice(b"child_stack=NULL"),
+        b'C' => push(line, format_args!("child_stack=NULL, flags={:#x}", call.flags)),
+        b'c' => push(line, format_args!("{{flags={:#x}}}", call.flags)),
+        b'-' => {}
         b'S' => match call.mode {
             Some(mode) if call.kind == CallKind::Statx => push(line, format_args!("{{stx_mode={:#o}}}", Octal(mode))),
             Some(mode) => push(line, format_args!("{{st_mode={:#o}}}", Octal(mode))),

@@ -60,7 +60,7 @@ impl Contention {
         self.ready >= self.processors as f64 + 0.5 || self.stolen_pct >= 30.0
     }
 
-    /// `run.company` of the footer.
+    /// `run.contention` of the footer.
     pub fn describe(&self) -> ProcessorContention {
         let &Self { processors, ready, stolen_pct } = self;
         ProcessorContention { processors, ready, stolen_pct }

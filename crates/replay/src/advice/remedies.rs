@@ -10,12 +10,13 @@ use iosonar_trace::run_info::{Cause, Remedy, Verdict};
 use iosonar_trace::{Nanos, human};
 
 use crate::config::options::Options;
+use crate::config::plan::Plan;
 
 /// Facts about run and machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// The options, with `wait` resolved.
-    pub options: &'a Options,
+    /// The options, and what was decided.
+    pub plan: &'a Plan,
     /// Contention for the processors before the run.
     pub contention: Option<&'a Contention>,
     /// Percentage of processor time stolen by the hypervisor during the run.
@@ -40,7 +41,7 @@ pub struct Facts<'a> {
 
 /// Remedies, the most promising first; none for a run that was faithful or perturbed on purpose.
 pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
-    let options = facts.options;
+    let options = &facts.plan.options;
     if verdict.faithful || options.pacing.fake().is_some() {
         return Vec::new();
     }
@@ -126,7 +127,7 @@ fn for_cause(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
         Cause::Completions => isolation(facts).into_iter().collect(),
         Cause::Burst if facts.burst.is_some() => facts.burst.iter().flat_map(|burst| for_burst(burst, facts)).collect(),
         Cause::Burst | Cause::Unknown => isolation(facts).into_iter().chain([calibration()]).collect(),
-        Cause::Input => for_late_input(facts.options),
+        Cause::Input => for_late_input(&facts.plan.options),
         Cause::CompletionLog => {
             vec![remedy("--output on another disk than the target's, or in /dev/shm", "memory, in /dev/shm")]
         }
@@ -136,7 +137,7 @@ fn for_cause(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
 
 /// The load asks for more than any loop can issue.
 fn for_burst(burst: &Burst, facts: &Facts<'_>) -> Vec<Remedy> {
-    let options = facts.options;
+    let options = &facts.plan.options;
     let mut found = Vec::new();
     if options.has_load() {
         found.push(remedy(
@@ -152,16 +153,16 @@ fn for_burst(burst: &Burst, facts: &Facts<'_>) -> Vec<Remedy> {
         (format!("--end {:.3}, before the burst", of_load(burst.from).floor() / 1e3), "what is after it")
     };
     found.push(remedy(rest, &format!("{costs} is not replayed")));
-    if facts.processors >= 4 && options.issuing.issuers == 1 {
+    if facts.processors >= 4 && facts.plan.issuers == 1 {
         found.push(remedy("--issuers 2, so that two loops issue requests", "another processor"));
     }
     found
 }
 
 fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
-    let Facts { options, contention, processors, stolen_pct, .. } = *facts;
+    let Facts { plan, contention, processors, stolen_pct, .. } = *facts;
     let mut found = Vec::new();
-    if !options.pacing.has_priority() && processors > 1 {
+    if !plan.options.pacing.has_priority() && processors > 1 {
         found.push(remedy(
             format!("--isolate=priority, which gives the loop priority over other programs{}", root_note(facts)),
             "other programs wait during the run",
@@ -177,7 +178,7 @@ fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
             FREE,
         ));
     }
-    match options.wait() {
+    match plan.waiting.wait {
         Wait::Spin | Wait::Inline if ready >= processors as f64 => found.push(remedy(
             "--wait hybrid, which sleeps between requests and is preempted less",
             "about 5 more of 100 requests are issued 10 to 50 µs late",
@@ -214,7 +215,7 @@ fn for_slow_submission(facts: &Facts<'_>) -> Vec<Remedy> {
             "the time to write the whole file",
         ));
     }
-    if facts.processors >= 4 && !facts.options.method.ring.sqpoll && facts.options.method.is_ring() {
+    if facts.processors >= 4 && !facts.plan.options.method.ring.sqpoll && facts.plan.options.method.is_ring() {
         found.push(remedy("--sqpoll, which submits in a kernel thread", "a second processor"));
     }
     if let Some(file) = facts.file {
@@ -241,7 +242,7 @@ fn for_late_input(options: &Options) -> Vec<Remedy> {
     let mut found = Vec::new();
     if options.edit.is_some() {
         found.push(remedy("apply --edit before the run, with `iosonar edit`", "disk space for another load"));
-    } else if options.load.extension().is_none_or(|extension| extension != "parquet") {
+    } else if options.load.as_ref().and_then(|load| load.extension()).is_none_or(|extension| extension != "parquet") {
         found.push(remedy("`iosonar convert` the load to Parquet first, which is read faster", "disk space"));
     }
     found.push(remedy(
@@ -253,7 +254,7 @@ fn for_late_input(options: &Options) -> Vec<Remedy> {
 
 /// `--isolate`, if the run was without it.
 fn isolation(facts: &Facts<'_>) -> Option<Remedy> {
-    let is_missing = facts.processors > 1 && !facts.options.pacing.isolate.contains(&IsolationPart::Processors);
+    let is_missing = facts.processors > 1 && !facts.plan.options.pacing.isolate.contains(&IsolationPart::Processors);
     is_missing.then(|| {
         remedy(
             format!(
@@ -288,14 +289,14 @@ mod tests {
         }
     }
 
-    fn options() -> Options {
-        Options::of("a.parquet -t b -o c --wait spin")
+    fn plan() -> Plan {
+        Plan::of("a.parquet -t b -o c --wait spin")
     }
 
-    fn facts(options: &Options) -> Facts<'_> {
+    fn facts(plan: &Plan) -> Facts<'_> {
         let (contention, file) = (None, None);
         Facts {
-            options,
+            plan,
             contention,
             stolen_pct: 0.0,
             processors: 2,
@@ -318,17 +319,17 @@ mod tests {
 
     #[test]
     fn a_faithful_run_needs_no_remedy() {
-        let options = options();
+        let plan = plan();
         let faithful = Verdict { faithful: true, ..verdict(&[(Cause::Descheduled, 9)]) };
-        assert_eq!(remedies(&faithful, &facts(&options)), []);
+        assert_eq!(remedies(&faithful, &facts(&plan)), []);
     }
 
     #[test]
     fn a_preempted_loop_needs_a_processor() {
-        let options = options();
+        let plan = plan();
         let contention = Contention { processors: 2, ready: 3.25, stolen_pct: 0.0 };
         let late = [(Cause::Depth, 900), (Cause::Descheduled, 95), (Cause::Submission, 5)];
-        let found = brief_remedies(&late, &Facts { contention: Some(&contention), stolen_pct: 4.0, ..facts(&options) });
+        let found = brief_remedies(&late, &Facts { contention: Some(&contention), stolen_pct: 4.0, ..facts(&plan) });
         let expected = [
             "stop other programs first",
             "--isolate=priority",
@@ -338,7 +339,7 @@ mod tests {
             "a machine with more processors than 2",
         ];
         assert_eq!(found, expected);
-        let alone = remedies(&verdict(&late), &Facts { is_root: false, processors: 8, ..facts(&options) });
+        let alone = remedies(&verdict(&late), &Facts { is_root: false, processors: 8, ..facts(&plan) });
         let whats: Vec<_> = alone.iter().map(|remedy| remedy.what.as_str()).collect();
         assert!(whats[0].starts_with("--isolate=priority") && whats[0].ends_with("(needs root)"), "{whats:?}");
         assert!(!whats.iter().any(|what| what.contains("hybrid") || what.contains("machine with")), "{whats:?}");
@@ -346,9 +347,9 @@ mod tests {
 
     #[test]
     fn a_burst_beyond_the_loop_is_left_out_or_not_recorded() {
-        let options = Options::of("a.parquet -t b -o c --wait spin --start 3 --speedup 2");
+        let plan = Plan::of("a.parquet -t b -o c --wait spin --start 3 --speedup 2");
         let burst = |from| Burst::of(Nanos(from), Nanos(from + 1_900_000), 1503, Nanos(2400));
-        let early = Facts { burst: Some(burst(1_409_400_000)), ..facts(&options) };
+        let early = Facts { burst: Some(burst(1_409_400_000)), ..facts(&plan) };
         let found = brief_remedies(&[(Cause::Burst, 7)], &early);
         let expected = ["`sync` before the recording", "--start 5.823", "a smaller --speedup than 2"];
         assert_eq!(found, expected);
@@ -358,27 +359,27 @@ mod tests {
 
     #[test]
     fn other_io_of_the_disk_is_the_first_remedy() {
-        let options = options();
+        let plan = plan();
         let contention = Contention { processors: 2, ready: 1.4, stolen_pct: 0.0 };
         let other_io = OtherIo { disk: "vda".into(), received: 62_192, replayed: 6414 };
-        let facts = Facts { contention: Some(&contention), other_io: Some(&other_io), ..facts(&options) };
+        let facts = Facts { contention: Some(&contention), other_io: Some(&other_io), ..facts(&plan) };
         let found = brief_remedies(&[(Cause::Descheduled, 7)], &facts);
         assert_eq!(found[..3], ["wait until vda is quiet", "stop other programs first", "--isolate=priority"]);
     }
 
     #[test]
     fn remedies_already_in_use_are_left_out() {
-        let options = Options::of("a.parquet -t b -o c --wait hybrid --speedup 10 --isolate");
+        let plan = Plan::of("a.parquet -t b -o c --wait hybrid --speedup 10 --isolate");
         let late = [(Cause::Descheduled, 50), (Cause::Submission, 50)];
-        let found = brief_remedies(&late, &Facts { processors: 4, ..facts(&options) });
+        let found = brief_remedies(&late, &Facts { processors: 4, ..facts(&plan) });
         let expected = ["--wait spin", "--sqpoll", "to accept the delay", "a smaller --speedup than 10"];
         assert_eq!(found, expected);
     }
 
     #[test]
     fn slow_submission_to_a_file_has_remedies_for_files() {
-        let options = options();
-        let on_file = Facts { file: Some(Path::new("x.img")), has_holes: true, ..facts(&options) };
+        let plan = plan();
+        let on_file = Facts { file: Some(Path::new("x.img")), has_holes: true, ..facts(&plan) };
         let found = brief_remedies(&[(Cause::Submission, 7)], &on_file);
         let expected = [
             "iosonar device wipe x.img",
@@ -388,13 +389,13 @@ mod tests {
             "to accept the delay",
         ];
         assert_eq!(found, expected);
-        let device = brief_remedies(&[(Cause::Submission, 7)], &facts(&options));
+        let device = brief_remedies(&[(Cause::Submission, 7)], &facts(&plan));
         assert_eq!(device, ["--isolate", "to accept the delay"]);
     }
 
     #[test]
     fn late_input_needs_a_faster_load_or_more_read_ahead() {
-        let text = Options::of("a.load.gz -t b -o c");
+        let text = Plan::of("a.load.gz -t b -o c");
         let found = brief_remedies(&[(Cause::Input, 7), (Cause::CompletionLog, 7)], &facts(&text));
         let expected = [
             "`iosonar convert` the load to Parquet first",
@@ -406,8 +407,8 @@ mod tests {
 
     #[test]
     fn against_workers_of_a_file_system_a_block_device_helps() {
-        let options = options();
-        let on_disk = Facts { file: Some(Path::new("x.img")), has_disk: true, ..facts(&options) };
+        let plan = plan();
+        let on_disk = Facts { file: Some(Path::new("x.img")), has_disk: true, ..facts(&plan) };
         let is_block_device = |what: &String| what == "a block device as the target";
         assert!(brief_remedies(&[(Cause::Descheduled, 7)], &on_disk).iter().any(is_block_device));
         let in_memory = Facts { has_disk: false, ..on_disk };
@@ -418,7 +419,7 @@ mod tests {
 
     #[test]
     fn only_a_loop_that_is_the_cause_or_last_resort_is_calibrated() {
-        let options = options();
+        let plan = plan();
         let says_calibrate = |cause, facts: &Facts<'_>| {
             let found = remedies(&verdict(&[(cause, 7)]), facts);
             let calibrate = found.iter().filter(|remedy| remedy.what.contains("--calibrate"));
@@ -426,9 +427,9 @@ mod tests {
         };
         for cause in Cause::ALL.into_iter().filter(|cause| !cause.is_due_to_device() && *cause != Cause::Perturbed) {
             let is_of_loop = matches!(cause, Cause::Burst | Cause::Unknown);
-            assert_eq!(says_calibrate(cause, &facts(&options)), is_of_loop, "{cause:?}");
+            assert_eq!(says_calibrate(cause, &facts(&plan)), is_of_loop, "{cause:?}");
         }
-        let isolated = Options::of("a.parquet -t b -o c --wait spin --isolate");
+        let isolated = Plan::of("a.parquet -t b -o c --wait spin --isolate");
         assert!(says_calibrate(Cause::Descheduled, &Facts { processors: 8, ..facts(&isolated) }));
     }
 }

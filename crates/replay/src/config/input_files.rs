@@ -26,10 +26,11 @@ enum Role {
 
 fn run_files(options: &Options) -> Vec<RunFile> {
     let joined = options.edit.iter().flat_map(|edit| edit.files());
-    let mut files = vec![RunFile { path: options.load.clone(), role: Role::Load }];
+    let load = options.load.iter().map(|path| RunFile { path: path.clone(), role: Role::Load });
+    let mut files: Vec<_> = load.collect();
     files.extend(joined.map(|path| RunFile { path: path.to_owned(), role: Role::JoinedLoad }));
-    files.push(RunFile { path: options.output.clone(), role: Role::Result });
-    files.push(RunFile { path: journal::path_for(&options.output), role: Role::Journal });
+    files.push(RunFile { path: options.output().to_owned(), role: Role::Result });
+    files.push(RunFile { path: journal::path_for(options.output()), role: Role::Journal });
     // Standard input is not a file.
     files.retain(|file| file.path != Path::new("-"));
     files

@@ -59,20 +59,20 @@ pub fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Reduces the number of issuing loops to one less than there are processors, if requests have deadlines and --wait does not
-/// say how the loops wait. Returns a warning if it does. More loops would have to take turns with each other and with the
+/// The number of issuing loops: at most one less than there are processors, if requests have deadlines and --wait does not
+/// say how the loops wait. With a warning if that is fewer than --issuers. More loops would have to take turns with each other and with the
 /// kernel's work for the device: see bench/results/issuers.md.
-pub fn limit(options: &mut Options, processors: usize, has_deadlines: bool) -> Option<String> {
+pub fn limit(options: &Options, processors: usize, has_deadlines: bool) -> (usize, Option<String>) {
     let (issuers, most) = (options.issuing.issuers, processors.saturating_sub(1).max(1));
     if issuers <= most || !has_deadlines || options.pacing.wait.is_some() {
-        return None;
+        return (issuers, None);
     }
-    options.issuing.issuers = most;
-    Some(format!(
+    let warning = format!(
         "--issuers {issuers} was reduced to {most}: with {}, more issuing loops would issue requests late; --wait hybrid \
          keeps all {issuers}",
         human::counted(processors as u64, "processor")
-    ))
+    );
+    (most, Some(warning))
 }
 
 #[cfg(test)]
@@ -82,13 +82,10 @@ mod tests {
     #[test]
     fn deadlines_leave_a_processor_free_unless_wait_is_set() {
         let limited = |words: &str, processors, has_deadlines| {
-            let mut options = Options::of(&format!("a -t b -o c {words}"));
-            let warning = limit(&mut options, processors, has_deadlines);
-            assert_eq!(
-                warning.is_some(),
-                Options::of(&format!("a -t b -o c {words}")).issuing.issuers != options.issuing.issuers
-            );
-            options.issuing.issuers
+            let options = Options::of(&format!("a -t b -o c {words}"));
+            let (issuers, warning) = limit(&options, processors, has_deadlines);
+            assert_eq!(warning.is_some(), issuers != options.issuing.issuers);
+            issuers
         };
         assert_eq!([1, 2, 3, 8, 9].map(|processors| limited("--issuers 8", processors, true)), [1, 1, 2, 7, 8]);
         assert_eq!(limited("--issuers 8 --wait hybrid", 2, true), 8);

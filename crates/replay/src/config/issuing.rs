@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use iosonar_pacing::in_flight::MAX_LOOPS;
-use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_memory, whole_number};
 use serde::Serialize;
@@ -41,17 +40,4 @@ pub struct IssueOptions {
     /// beside the loop and other programs, else 0; 0 with --wait=sleep]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub busy_poll: Option<Nanos>,
-    /// The choice of the first run of a series, which its later runs keep.
-    #[arg(skip)]
-    #[serde(skip)]
-    pub kept_wait: Option<WaitChoice>,
-}
-
-/// How the loop of a run waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitChoice {
-    /// For the scheduled time of the next request.
-    pub wait: Wait,
-    /// How long it polls for completions before it sleeps.
-    pub busy_poll: Nanos,
 }

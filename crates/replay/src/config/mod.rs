@@ -9,6 +9,7 @@ pub mod issuing;
 pub mod modes;
 pub mod options;
 pub mod overlaps;
+pub mod plan;
 pub mod program;
 pub mod result;
 pub(crate) mod rules;

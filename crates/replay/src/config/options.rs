@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use iosonar_pacing::depth::MAX_DEPTH;
 use iosonar_pacing::options::PacingOptions;
 use iosonar_pacing::payload::DataSpec;
 use iosonar_pacing::start::Start;
@@ -30,9 +29,6 @@ use crate::issuer::closed::Think;
 use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::{Schedule, TimeMap};
 
-/// Stands for the load of a run that has none.
-const NO_LOAD: &str = "none";
-
 /// All options of a replay. Serialised, they are `run.options` of the footer.
 #[derive(Clone, Debug, Args, Serialize)]
 // Called `threads` up to version 0.1.
@@ -43,17 +39,17 @@ pub struct Options {
     #[serde(skip)]
     pub typed: TypedOptions,
     /// The load, in any format that `iosonar convert` reads; `-` is standard input
-    #[arg(default_value = NO_LOAD, hide_default_value = true, required_unless_present_any = ["calibrate", "program"])]
-    #[serde(serialize_with = "iosonar_pacing::path_text::serialize")]
-    pub load: PathBuf,
+    #[arg(required_unless_present_any = ["calibrate", "program"])]
+    #[serde(serialize_with = "iosonar_pacing::path_text::optional")]
+    pub load: Option<PathBuf>,
     /// Transform the load first, as `iosonar edit` does: 'select from=0 to=300 | slip every=32768 increase=128k'
     #[arg(long, value_name = "PIPELINE", value_parser = transforms::parse)]
     pub edit: Option<Pipeline>,
     /// The result: NAME.replay.parquet, or NAME.replay.gz for blkreplay's text
     #[arg(long, short, value_name = "FILE")]
-    #[arg(default_value = "none", hide_default_value = true, required_unless_present = "calibrate")]
-    #[serde(serialize_with = "iosonar_pacing::path_text::serialize")]
-    pub output: PathBuf,
+    #[arg(required_unless_present = "calibrate")]
+    #[serde(serialize_with = "iosonar_pacing::path_text::optional")]
+    pub output: Option<PathBuf>,
     /// Targets, and how requests map to them.
     #[command(flatten)]
     #[serde(flatten)]
@@ -167,41 +163,34 @@ impl Options {
         !self.pacing.asap && self.modes.closed != Some(Think::Never)
     }
 
-    /// Raises the depth to what a program has in flight at a time, unless the command line limits it.
-    pub fn fit_depth(&mut self, at_once: u64) {
-        if !["depth", "bottleneck"].into_iter().any(|name| self.typed.is_given(name)) {
-            let at_once = at_once.min(MAX_DEPTH as u64) as usize;
-            self.pacing.depth.requests = self.pacing.depth.requests.max(at_once);
-        }
-    }
-
-    /// Reduces the depth to `--bottleneck`.
-    pub fn apply_bottleneck(&mut self) {
-        if self.issuing.bottleneck > 0 {
-            self.pacing.depth.requests = self.pacing.depth.requests.min(self.issuing.bottleneck);
-        }
-    }
-
     /// When the run starts.
     pub fn start(&self) -> Start<'_> {
         Start { file: self.issuing.start_file.as_deref(), ..self.pacing.start(self.issuing.grace) }
     }
 
+    /// The result.
+    ///
+    /// # Panics
+    /// With `--calibrate`, which has none.
+    pub fn output(&self) -> &Path {
+        self.output.as_deref().expect("clap demands it without --calibrate")
+    }
+
     /// Whether there is a load; a program may run without one.
     pub fn has_load(&self) -> bool {
-        self.program.program.is_none() || self.load != Path::new(NO_LOAD)
+        self.load.is_some()
     }
 
     /// The same options with a program, named like a load, instead of the load.
     pub fn with_program_instead_of_load(mut self) -> Self {
-        let load = std::mem::replace(&mut self.load, NO_LOAD.into());
-        self.program.program = Some(load.to_string_lossy().into_owned());
+        self.program.program = self.load.take().map(|program| program.to_string_lossy().into_owned());
         self
     }
 
     /// Whether the load is a pipe, which can be read only once and may block.
     pub fn is_piped(&self) -> bool {
-        self.load == Path::new("-") || fs::metadata(&self.load).is_ok_and(|m| m.file_type().is_fifo())
+        let is_pipe = |load: &PathBuf| fs::metadata(load).is_ok_and(|m| m.file_type().is_fifo());
+        self.load.as_ref().is_some_and(|load| load == Path::new("-") || is_pipe(load))
     }
 
     /// The requests of all iterations, with the times at which the options issue them.

@@ -126,7 +126,7 @@ fn check_program(options: &Options) -> Result<()> {
 
 /// Checks before the run that the result can be written after it.
 fn check_output(options: &Options) -> Result<()> {
-    let Options { output, load, .. } = options;
+    let output = options.output();
     let shown = output.display();
     check_format(output)?;
     let directory = output.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -139,12 +139,8 @@ fn check_output(options: &Options) -> Result<()> {
     // It does not exist. `try_create` refuses a dangling link, and a name too long for the temporary file beside it.
     let Ok(meta) = output.metadata() else { return Ok(try_create(output)?) };
     let joined = options.edit.iter().flat_map(|edit| edit.files());
-    for (input, role) in options
-        .has_load()
-        .then_some((load.as_path(), "the load"))
-        .into_iter()
-        .chain(joined.map(|file| (file, "a load that --edit joins")))
-    {
+    let load = options.load.iter().map(|load| (load.as_path(), "the load"));
+    for (input, role) in load.chain(joined.map(|file| (file, "a load that --edit joins"))) {
         if is_same_file(output, input) {
             return refuse(format!("{shown} is {role}, which the result would replace; choose another --output"));
         }

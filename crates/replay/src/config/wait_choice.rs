@@ -1,13 +1,11 @@
 //! Chooses how the loop waits, without `--wait`.
 
 use iosonar_pacing::host::contention::Contention;
-use iosonar_pacing::host::processors;
 use iosonar_pacing::wait::Wait;
 use iosonar_trace::{Nanos, human};
 
-use crate::config::issuing::WaitChoice;
 use crate::config::options::Options;
-use crate::engine::uring::BATCH;
+use crate::config::plan::{Expected, WaitChoice};
 use crate::verify::Verify;
 
 /// From this many requests per second on, with two processors, other threads delay the loop more than doing their work inline:
@@ -17,51 +15,27 @@ const BUSY_RATE: f64 = 30_000.0;
 /// The default of `--busy-poll`: more than the response time of flash, and little beside that of a disk.
 const BUSY_POLL: Nanos = Nanos(200_000);
 
-/// The reason for a choice of the user.
-const SET: &str = "set with --wait";
-
-/// What is known of a run before it starts, beside its options.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Expected<'a> {
-    /// The mean requests per second of the load, if known.
-    pub rate: Option<f64>,
-    /// The contention for the processors, if it matters.
-    pub contention: Option<&'a Contention>,
-    /// Whether requests wait for completions alone: those of a program without arrivals, think times and other timers.
-    pub only_completions: bool,
-}
-
 impl Options {
-    /// How the loop waits: what later runs of a series keep, so that their loops do not differ.
-    pub fn wait_choice(&self) -> WaitChoice {
-        WaitChoice { wait: self.wait(), busy_poll: self.busy_poll() }
-    }
-
-    /// How the loop waits.
-    pub fn wait(&self) -> Wait {
-        self.pacing.wait.unwrap_or_else(|| self.best_wait(processors(), Expected::default()).0)
-    }
-
-    /// How long the loop polls for completions before it sleeps.
-    pub fn busy_poll(&self) -> Nanos {
-        self.issuing.busy_poll.unwrap_or(Nanos::ZERO)
-    }
-
-    /// Chooses how the loop waits unless `--wait` or an earlier run of the series does, and how long it polls unless
-    /// `--busy-poll` or that run does. Returns the reason for the former.
-    pub fn resolve_wait(&mut self, expected: Expected<'_>) -> String {
-        if let Some(WaitChoice { wait, busy_poll }) = self.issuing.kept_wait {
-            let reason = if self.pacing.wait.is_some() { SET } else { "as in the first run of the series" };
-            self.pacing.wait.get_or_insert(wait);
-            self.issuing.busy_poll.get_or_insert(busy_poll);
-            return reason.into();
-        }
-        let reason = self.choose_wait(expected);
-        let has_free_processor = self.leaves_processor(processors(), expected.contention);
-        let polls =
-            has_free_processor && matches!(self.wait(), Wait::Inline | Wait::Hybrid) && self.has_use_for_polling();
-        self.issuing.busy_poll.get_or_insert(if polls { BUSY_POLL } else { Nanos::ZERO });
-        reason
+    /// Chooses how the loops wait unless `--wait` or the first run of the series does, and how long they poll unless
+    /// `--busy-poll` or that run does. With the reason for the former.
+    pub fn choose_wait(&self, issuers: usize, processors: usize, expected: Expected<'_>) -> (WaitChoice, String) {
+        let (wait, reason) = match (self.pacing.wait, expected.first) {
+            (Some(wait), _) => (wait, "set with --wait".into()),
+            (None, Some(first)) => (first.wait, "as in the first run of the series".into()),
+            (None, None) => self.best_wait(issuers, processors, expected),
+        };
+        let polls = || {
+            self.leaves_processor(issuers, processors, expected.contention)
+                && matches!(wait, Wait::Inline | Wait::Hybrid)
+                && self.has_use_for_polling()
+        };
+        let busy_poll = match (self.issuing.busy_poll, expected.first) {
+            (Some(busy_poll), _) => busy_poll,
+            (None, Some(first)) => first.busy_poll,
+            (None, None) if polls() => BUSY_POLL,
+            (None, None) => Nanos::ZERO,
+        };
+        (WaitChoice { wait, busy_poll }, reason)
     }
 
     /// Whether contention for the processors decides how the loop waits.
@@ -78,21 +52,12 @@ impl Options {
     }
 
     /// Whether a processor is free while the loops poll: for the kernel, which would otherwise take one from a loop.
-    fn leaves_processor(&self, processors: usize, contention: Option<&Contention>) -> bool {
+    fn leaves_processor(&self, issuers: usize, processors: usize, contention: Option<&Contention>) -> bool {
         let (processors, ready) = match contention {
             Some(contention) => (contention.processors, contention.ready),
             None => (processors, 0.0),
         };
-        processors as f64 - ready >= self.issuing.issuers as f64 + 0.5
-    }
-
-    fn choose_wait(&mut self, expected: Expected<'_>) -> String {
-        if self.pacing.wait.is_some() {
-            return SET.into();
-        }
-        let (wait, reason) = self.best_wait(processors(), expected);
-        self.pacing.wait = Some(wait);
-        reason
+        processors as f64 - ready >= issuers as f64 + 0.5
     }
 
     /// The best way of waiting for the run and the machine, with the reason.
@@ -105,11 +70,11 @@ impl Options {
     ///   would compete with the kernel's work for the device. But slow work would keep the loop from the device: verification,
     ///   transforms, pipes, or a journal that waits for the page cache.
     /// - Several issuing loops never work inline.
-    fn best_wait(&self, processors: usize, expected: Expected<'_>) -> (Wait, String) {
-        let Expected { rate, contention, only_completions } = expected;
+    fn best_wait(&self, issuers: usize, processors: usize, expected: Expected<'_>) -> (Wait, String) {
+        let Expected { rate, contention, only_completions, .. } = expected;
         let has_deadlines = self.has_deadlines() && !only_completions;
         let preempting = contention.filter(|contention| contention.is_oversubscribed() && !self.pacing.has_priority());
-        let wait = self.wait_for(processors, rate, has_deadlines, preempting.is_some());
+        let wait = self.wait_for((issuers, processors), rate, has_deadlines, preempting.is_some());
         let reason = match (wait, preempting) {
             (_, _) if self.method.virtual_time => "time is virtual".into(),
             (_, _) if processors == 1 => "only one processor is available".into(),
@@ -131,9 +96,15 @@ impl Options {
         (wait, reason)
     }
 
-    fn wait_for(&self, processors: usize, rate: Option<f64>, has_deadlines: bool, is_preempted: bool) -> Wait {
+    fn wait_for(
+        &self,
+        (issuers, processors): (usize, usize),
+        rate: Option<f64>,
+        has_deadlines: bool,
+        is_preempted: bool,
+    ) -> Wait {
         let is_fast = self.verification.verify == Verify::Off && self.edit.is_none() && !self.is_piped();
-        let can_inline = self.method.is_ring() && is_fast && self.issuing.issuers == 1;
+        let can_inline = self.method.is_ring() && is_fast && issuers == 1;
         let is_busy = self.keeps_times() && rate.is_some_and(|rate| rate >= BUSY_RATE) && !self.method.no_o_direct;
         match (has_deadlines, processors) {
             _ if self.method.virtual_time => Wait::Inline,
@@ -145,20 +116,12 @@ impl Options {
             (false, _) => Wait::Hybrid,
         }
     }
-
-    /// Capacity of the queue of prepared requests. A loop that prepares them inline and has no deadlines needs no more than
-    /// can be in flight, and fewer buffers stay in the processor's cache.
-    pub fn queue_capacity(&self) -> usize {
-        match self.wait() {
-            Wait::Inline if !self.keeps_times() => self.issuing.ahead.min(self.pacing.depth.requests.max(BATCH)),
-            _ => self.issuing.ahead,
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::plan::Plan;
 
     #[test]
     fn the_best_wait_depends_on_options_rate_and_processors() {
@@ -178,31 +141,29 @@ mod tests {
             ("--asap --engine threads", None, [Wait::Hybrid; 3]),
         ] {
             let options = Options::of(&format!("a -t b -o c {words}"));
-            let waits =
-                [1, 2, 16].map(|processors| options.best_wait(processors, Expected { rate, ..Expected::default() }).0);
+            let waits = [1, 2, 16].map(|processors| {
+                options.best_wait(options.issuing.issuers, processors, Expected { rate, ..Expected::default() }).0
+            });
             assert_eq!(waits, expected, "{words}");
         }
         let waits = |words: &str, processors: [usize; 3]| {
             let options = Options::of(&format!("a -t b -o c {words}"));
             let expected = Expected { rate: Some(BUSY_RATE), ..Expected::default() };
-            processors.map(|processors| options.best_wait(processors, expected).0)
+            processors.map(|processors| options.best_wait(options.issuing.issuers, processors, expected).0)
         };
         assert_eq!(waits("--issuers 2", [1, 3, 4]), [Wait::Hybrid, Wait::Spin, Wait::Spin]);
         assert_eq!(waits("--issuers 2 --asap", [1, 2, 3]), [Wait::Hybrid; 3]);
         let program = Options::of("a -t b -o c --program random-reads");
         let closed = Expected { only_completions: true, ..Expected::default() };
         assert_eq!(
-            [1, 2, 16].map(|processors| program.best_wait(processors, closed).0),
+            [1, 2, 16].map(|processors| program.best_wait(1, processors, closed).0),
             [Wait::Hybrid, Wait::Inline, Wait::Hybrid]
         );
-        assert_eq!(program.best_wait(2, Expected::default()).0, Wait::Spin);
+        assert_eq!(program.best_wait(1, 2, Expected::default()).0, Wait::Spin);
         let piped = Options::of("- -t b -o c --asap");
-        assert_eq!(piped.best_wait(2, Expected::default()).0, Wait::Hybrid);
-        let mut resolved = Options::of("a -t b -o c");
-        resolved.resolve_wait(Expected::default());
-        assert_eq!(resolved.pacing.wait, Some(resolved.best_wait(processors(), Expected::default()).0));
-        assert_eq!(resolved.resolve_wait(Expected::default()), "set with --wait");
-        assert_eq!(Options::of("a -t b -o c --asap --wait sleep").wait(), Wait::Sleep);
+        assert_eq!(piped.best_wait(1, 2, Expected::default()).0, Wait::Hybrid);
+        let typed = Plan::of("a -t b -o c --asap --wait sleep");
+        assert_eq!((typed.waiting.wait, typed.wait_reason.as_str()), (Wait::Sleep, "set with --wait"));
     }
 
     #[test]
@@ -211,12 +172,10 @@ mod tests {
         let on = |contention| Expected { contention: Some(contention), ..Expected::default() };
         for (words, reason) in [("", "as in the first run of the series"), ("--wait hybrid", "set with --wait")] {
             let typed = Options::of(&format!("a -t b -o c {words}"));
-            let (mut first, mut second) = (typed.clone(), typed);
-            first.resolve_wait(on(&busy));
-            assert_eq!((first.wait(), first.busy_poll()), (Wait::Hybrid, Nanos::ZERO));
-            second.issuing.kept_wait = Some(first.wait_choice());
-            assert_eq!(second.resolve_wait(on(&idle)), reason);
-            assert_eq!(second.wait_choice(), first.wait_choice());
+            let (first, _) = typed.choose_wait(1, 2, on(&busy));
+            assert_eq!(first, WaitChoice { wait: Wait::Hybrid, busy_poll: Nanos::ZERO });
+            let later = Expected { first: Some(first), ..on(&idle) };
+            assert_eq!(typed.choose_wait(1, 2, later), (first, reason.into()));
         }
     }
 
@@ -224,9 +183,9 @@ mod tests {
     fn a_loop_polls_before_it_sleeps_if_a_processor_is_idle() {
         let contention = |ready| Contention { processors: 2, ready, stolen_pct: 0.0 };
         let busy_poll = |words: &str, ready| {
-            let mut options = Options::of(&format!("a -t b -o c {words}"));
-            options.resolve_wait(Expected { contention: Some(&contention(ready)), ..Expected::default() });
-            options.busy_poll()
+            let options = Options::of(&format!("a -t b -o c {words}"));
+            let expected = Expected { contention: Some(&contention(ready)), ..Expected::default() };
+            options.choose_wait(options.issuing.issuers, 2, expected).0.busy_poll
         };
         let free = ["--asap --wait inline", "--asap --wait hybrid", "--simulate constant=1ms --wait hybrid"];
         for words in free {
@@ -257,21 +216,21 @@ mod tests {
         let two = Contention { ready: 2.0, ..three };
         let with = |contention| Expected { contention: Some(contention), ..Expected::default() };
         let best = |options: &Options, contention| {
-            options.best_wait(2, Expected { rate: Some(BUSY_RATE), ..with(contention) }).0
+            options.best_wait(1, 2, Expected { rate: Some(BUSY_RATE), ..with(contention) }).0
         };
-        let (wait, reason) = timed.best_wait(2, with(&three));
+        let (wait, reason) = timed.best_wait(1, 2, with(&three));
         assert_eq!(wait, Wait::Hybrid);
         assert_eq!(
             reason,
             "a spinning loop would be preempted: 3 threads of other programs compete for the 2 processors"
         );
         assert_eq!([best(&timed, &three), best(&timed, &two)], [Wait::Hybrid, Wait::Inline]);
-        let (wait, reason) = timed.best_wait(2, with(&two));
+        let (wait, reason) = timed.best_wait(1, 2, with(&two));
         assert_eq!(wait, Wait::Spin);
         assert_eq!(reason, "other programs have only 2 runnable threads on 2 processors");
         // With priority the loop is not preempted.
         let priority = Options::of("a -t b -o c --isolate=priority");
-        assert_eq!(priority.best_wait(2, with(&three)).0, Wait::Spin);
+        assert_eq!(priority.best_wait(1, 2, with(&three)).0, Wait::Spin);
         // Without deadlines preemption does no harm.
         assert_eq!(best(&Options::of("a -t b -o c --asap"), &three), Wait::Inline);
     }

@@ -9,7 +9,7 @@ use crate::io::Share;
 use crate::pipeline::sharding::SharedRequests;
 use crate::pipeline::sharding::shared::{Met, Stage};
 
-/// How long a loop waits at most for another one before it looks again. Longer than [`Hybrid`](super::Hybrid) spins, so that
+/// How long a loop waits at most for another one before it looks again. Longer than [`Hybrid`](iosonar_pacing::idle::Hybrid) spins, so that
 /// a processor is free for the other loop.
 const SHARED_POLL: Nanos = Nanos(150_000);
 

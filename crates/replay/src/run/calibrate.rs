@@ -26,7 +26,7 @@ use super::queues::STALLS;
 use crate::address::device_map::DeviceMap;
 use crate::address::router::Routes;
 use crate::address::router::Rules;
-use crate::config::options::Options;
+use crate::config::plan::Plan;
 use crate::engine::null::Null;
 use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::{Issuer, IssuerParts};
@@ -104,12 +104,13 @@ pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64
 }
 
 /// Replays Poisson arrivals (4 KiB, 70 % reads) at `rate` requests per second, with the depth, waiting and queues of
-/// `options`. Journals to an unnamed temporary file.
-pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
-    let limits = options.limits(1);
+/// `plan`. Journals to an unnamed temporary file.
+pub fn measure(rate: f64, seconds: f64, plan: &Plan, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
+    let (options, wait) = (&plan.options, plan.waiting.wait);
+    let limits = plan.limits(1);
     let pool = Pool::new(options.issuing.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
-    let (prepared_sender, prepared_receiver) = RingBuffer::new(options.queue_capacity());
+    let (prepared_sender, prepared_receiver) = RingBuffer::new(plan.queue_capacity());
     let (completed_sender, completed_receiver) = RingBuffer::new((limits.slots() * 2).max(65_536));
     let (buffer_sender, buffer_receiver) = RingBuffer::new((pool.largest() / UNIT_BYTES) as usize);
     let (stall_sender, stall_receiver) = RingBuffer::new(STALLS);
@@ -133,11 +134,11 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
         isolation.inspect(|isolation| isolation.enter());
     };
     let (prepare, log, outcome) = thread::scope(|scope| {
-        if options.wait() == Wait::Inline {
+        if wait == Wait::Inline {
             let issuer = spawn_stage(scope, "issuer", || {
                 enter();
                 let idle = InlineIdle { stages: InlineStages::new(preparer, completion_log), idle: Spin };
-                let (idle, outcome) = issue(clock, idle, loop_ends, options, stop);
+                let (idle, outcome) = issue(clock, idle, loop_ends, plan, stop);
                 let (prepare, log) = idle.stages.finish();
                 (prepare, log, outcome)
             })?;
@@ -145,10 +146,10 @@ pub fn measure(rate: f64, seconds: f64, options: &Options, isolation: Option<&Is
         }
         let issuer = spawn_stage(scope, "issuer", || {
             enter();
-            match options.wait() {
-                Wait::Spin | Wait::Inline => issue(clock, Spin, loop_ends, options, stop).1,
-                Wait::Sleep => issue(clock, Sleep, loop_ends, options, stop).1,
-                Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, loop_ends, options, stop).1,
+            match wait {
+                Wait::Spin | Wait::Inline => issue(clock, Spin, loop_ends, plan, stop).1,
+                Wait::Sleep => issue(clock, Sleep, loop_ends, plan, stop).1,
+                Wait::Hybrid => issue(clock, Hybrid { margin: WAKE_MARGIN }, loop_ends, plan, stop).1,
             }
         })?;
         let preparer = spawn_stage(scope, "prepare", move || preparer.run()).inspect_err(|_| stop.abort())?;
@@ -172,10 +173,10 @@ fn issue<I: Idle<Null>>(
     clock: Monotonic,
     idle: I,
     (input, output, stall_monitor): (Consumer<PreparedIo>, Producer<CompletedIo>, StallMonitor<'_>),
-    options: &Options,
+    plan: &Plan,
     stop: &Stop,
 ) -> (I, std::io::Result<()>) {
-    let rules = options.rules(1);
+    let rules = plan.rules(1);
     let target = Null::new(rules.limits.slots());
     let (rereader, program) = (None, None);
     let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader, program };
@@ -260,11 +261,10 @@ mod tests {
 
     #[test]
     fn each_way_of_waiting_issues_every_request() {
-        let mut options = Options::of("--calibrate");
-        options.issuing.grace = Nanos(1_000_000);
+        let mut plan = Plan::of("--calibrate --grace 1ms");
         for wait in [Wait::Spin, Wait::Hybrid, Wait::Sleep] {
-            options.pacing.wait = Some(wait);
-            let step = measure(5e3, 0.2, &options, None, &Stop::default()).unwrap();
+            plan.waiting.wait = wait;
+            let step = measure(5e3, 0.2, &plan, None, &Stop::default()).unwrap();
             assert_eq!(step.verdict.own.requests + step.verdict.device.requests, 1000, "{wait:?}");
             assert!(step.within_pct.is_sorted(), "{step:?}");
         }

@@ -4,17 +4,17 @@ use iosonar_device::Device;
 use iosonar_pacing::host::contention::Contention;
 use iosonar_pacing::host::isolation::Isolation;
 use iosonar_pacing::host::machine;
-use iosonar_trace::run_info::{OpenMap, RunData};
+use iosonar_trace::run_info::RunData;
 use iosonar_trace::{self as trace, Kind, Metadata, RunInfo, path_text};
 
 use super::program::Placed;
 use super::targets;
 use crate::address::device_map::DeviceMap;
-use crate::config::options::Options;
+use crate::config::plan::Plan;
 
 /// A run that is described.
 pub struct Described<'a> {
-    pub options: &'a Options,
+    pub plan: &'a Plan,
     /// The metadata of the load.
     pub load: &'a Metadata,
     pub load_devices: Vec<trace::Device>,
@@ -23,7 +23,6 @@ pub struct Described<'a> {
     pub map: &'a DeviceMap,
     /// The seed of the data of writes.
     pub seed: u64,
-    pub wait_reason: &'a str,
     pub contention: Option<&'a Contention>,
     pub isolation: Option<&'a Isolation>,
 }
@@ -31,9 +30,10 @@ pub struct Described<'a> {
 impl Described<'_> {
     /// The footer so far.
     pub fn metadata(self) -> Metadata {
-        let Self { options, targets, map, program, .. } = self;
+        let Self { plan, targets, map, program, .. } = self;
+        let options = &plan.options;
         let mut metadata = Metadata::new(Kind::Replay, "iosonar");
-        metadata.source.path = options.has_load().then(|| path_text(&options.load));
+        metadata.source.path = options.load.as_ref().map(path_text);
         metadata.source.preamble.clone_from(&self.load.source.preamble);
         metadata.devices = match program {
             Some(program) if !options.has_load() => program.devices.clone(),
@@ -42,14 +42,14 @@ impl Described<'_> {
         let mut run = RunInfo {
             load: metadata.source.path.clone().map(Into::into).unwrap_or_default(),
             program: program.map(|program| program.info.clone().into()).unwrap_or_default(),
-            options: OpenMap::of(options).into(),
+            options: plan.resolved_options().into(),
             typed: options.typed.options().clone().into(),
             target: targets[0].describe().into(),
             targets: targets::describe(targets, map).into(),
             machine: machine::snapshot().into(),
             fake: options.fake().into(),
-            wait: options.wait().name().into(),
-            wait_reason: self.wait_reason.to_owned().into(),
+            wait: plan.waiting.wait.name().into(),
+            wait_reason: plan.wait_reason.clone().into(),
             contention: self.contention.map(Contention::describe).into(),
             data: RunData { what: options.data.to_string().into(), seed: self.seed.into(), ..RunData::default() }
                 .into(),

@@ -14,7 +14,7 @@ use super::targets;
 use crate::address::device_map::DeviceMap;
 use crate::advice;
 use crate::advice::remedies::{Facts, remedies};
-use crate::config::options::Options;
+use crate::config::plan::Plan;
 use crate::config::validation::check_format;
 use crate::issuer::{LoopCounters, Pace};
 use crate::pipeline::prepare::{PrepareStats, raise_extent};
@@ -48,7 +48,7 @@ pub struct StageResults {
 
 /// Writes the result.
 pub fn finalize(
-    options: &Options,
+    plan: &Plan,
     devices: &[Device],
     map: &DeviceMap,
     mut metadata: Metadata,
@@ -66,6 +66,7 @@ pub fn finalize(
         processors,
         stolen_pct,
     } = results;
+    let options = &plan.options;
     if let Err(error) = read_outcome {
         warnings.push(format!("the load could be read only in part: {error}"));
     }
@@ -113,7 +114,7 @@ pub fn finalize(
         verdict.remedies = remedies(
             verdict,
             &Facts {
-                options,
+                plan,
                 contention: contention.as_ref(),
                 stolen_pct: stolen_pct.unwrap_or(0.0),
                 processors,
@@ -173,9 +174,9 @@ pub fn finalize(
     }
     run.statistics = RunStatistics::from(statistics.clone()).into();
     let journal = log.journal.close();
-    warnings.extend(publish(&journal, &options.output, &metadata)?);
+    warnings.extend(publish(&journal, options.output(), &metadata)?);
     let targets = devices.iter().map(|device| device.path.clone()).collect();
-    Ok(Finished { output: options.output.clone(), statistics, findings, targets, warnings })
+    Ok(Finished { output: options.output().to_owned(), statistics, findings, targets, warnings })
 }
 
 /// Converts a journal to the result, and removes the journal when the result is complete. Returns warnings about losses.

@@ -17,7 +17,7 @@ use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
-use crate::config::options::Options;
+use crate::config::plan::{Plan, WaitChoice};
 use crate::engine::Target;
 use crate::engine::choice::Chosen;
 use crate::engine::method::Engine;
@@ -66,7 +66,7 @@ pub struct LoopResult {
 
 /// Everything that the issuer thread needs.
 pub struct IssuerThread<'a> {
-    pub options: &'a Options,
+    pub plan: &'a Plan,
     /// What it shares with other loops.
     pub sharing: SharedWith,
     /// The clock, with `--virtual-time`.
@@ -108,16 +108,16 @@ impl<'a> IssuerThread<'a> {
         start: &mpsc::Receiver<Start<'a>>,
         end: &EndChannels,
     ) -> Result<Option<FinalPassOutcome>> {
-        let (slots, seed) = (self.rules.limits.slots(), self.options.pacing.seed);
+        let (slots, seed) = (self.rules.limits.slots(), self.plan.options.pacing.seed);
         if let Some(clock) = self.virtual_clock.take() {
-            let target = self.options.method.simulated(clock.clone(), slots, seed)?;
+            let target = self.plan.options.method.simulated(clock.clone(), slots, seed)?;
             let _ = ready.send(LoopReady { engine: Engine::Simulate, warnings: Vec::new() });
             let Ok(Start::Virtual(stages)) = start.recv() else { return Ok(None) };
             let finish = |idle: VirtualIdle<'_>| Some(idle.stages.finish());
             return Ok(self.issue(clock, target, VirtualIdle { stages }, finish, &[], end));
         }
         let (files, arena) = (std::mem::take(&mut self.files), Arc::clone(&self.arena));
-        Ok(match self.options.method.target(files, arena, slots, self.options.issuing.issuers, seed)? {
+        Ok(match self.plan.options.method.target(files, arena, slots, self.plan.issuers, seed)? {
             Chosen::Uring(target) => {
                 let loop_ready = LoopReady { engine: Engine::IoUring, warnings: target.warnings() };
                 self.drive(*target, loop_ready, ready, start, end)
@@ -141,20 +141,20 @@ impl<'a> IssuerThread<'a> {
         if let Some(isolation) = self.isolation {
             isolation.enter();
         }
-        if matches!(self.options.wait(), Wait::Hybrid | Wait::Sleep) {
+        let WaitChoice { wait, busy_poll } = self.plan.waiting;
+        if matches!(wait, Wait::Hybrid | Wait::Sleep) {
             request_short_time_slice();
         }
         let known = loop_ready.warnings.clone();
         let _ = ready.send(loop_ready);
         // Without a start, the run ends before any I/O.
         let Ok(Start::Real { clock, inline_stages }) = start.recv() else { return None };
-        let busy_poll = self.options.busy_poll();
         if let Some(stages) = inline_stages {
             let finish = |idle: InlineIdle<'_, _, _>| Some(idle.stages.finish());
             let idle = InlineIdle { stages, idle: BusyPoll::new(BlockingWait, busy_poll) };
             return self.issue(clock, target, idle, finish, &known, end);
         }
-        match self.options.wait() {
+        match wait {
             Wait::Spin | Wait::Inline => self.issue(clock, target, Spin, |_| None, &known, end),
             Wait::Sleep => self.issue(clock, target, BusyPoll::new(Sleep, busy_poll), |_| None, &known, end),
             Wait::Hybrid => {
@@ -173,14 +173,14 @@ impl<'a> IssuerThread<'a> {
         known: &[String],
         end: &EndChannels,
     ) -> Option<FinalPassOutcome> {
-        let Self { options, sharing, rules, stop, stall_monitor, input, output, program, run, geometries, .. } = self;
+        let Self { plan, sharing, rules, stop, stall_monitor, input, output, program, run, geometries, .. } = self;
         let (progress, arena) = (self.progress, self.arena);
         let rereader =
-            run.filter(|_| options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
+            run.filter(|_| plan.options.verification.verify >= Verify::Paranoia).map(|run| Rereader { arena, run });
         let final_clock = clock.clone();
         let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader, program };
         let (counters, mut target, idle, outcome) = Issuer::new(parts).sharing(sharing).run();
-        if outcome.is_err() && options.issuing.issuers > 1 {
+        if outcome.is_err() && plan.issuers > 1 {
             // The others may wait for requests of this loop.
             stop.drain();
         }

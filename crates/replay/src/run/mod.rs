@@ -40,10 +40,9 @@ use iosonar_trace::{Metadata, Nanos, Reader, Request, RunInfo};
 use iosonar_workload::program::Program;
 
 use crate::address::device_map::DeviceMap;
-use crate::config::issuers;
 use crate::config::options::Options;
+use crate::config::plan::{Expected, Plan, WaitChoice};
 use crate::config::validation as checks;
-use crate::config::wait_choice::Expected;
 use crate::pipeline::prepare::{PrepareInputs, PrepareOutcome, Preparer};
 use crate::result::completion_log::CompletionLog;
 use crate::result::journal;
@@ -67,7 +66,7 @@ pub use crate::run::prescan::Prescan;
 
 /// A run that is ready to start.
 pub struct Prepared {
-    options: Options,
+    plan: Plan,
     stop: Arc<Stop>,
     /// The targets; `Io::target` is an index into them.
     devices: Vec<Device>,
@@ -82,7 +81,6 @@ pub struct Prepared {
     warnings: Vec<String>,
     /// Undone when dropped.
     isolation: Option<Isolation>,
-    wait_reason: String,
     contention: Option<Contention>,
     /// Processors that the program may use without --isolate.
     processors: usize,
@@ -90,28 +88,22 @@ pub struct Prepared {
 
 impl Prepared {
     /// Checks the options and opens load, targets and journal. Writes nothing to the targets yet. `stop` ends the prescan, and
-    /// later the run.
-    pub fn new(options: Options, stop: &Arc<Stop>) -> Result<Self> {
+    /// later the run. In a series, its later runs wait as the `first` one.
+    pub fn new(options: Options, first: Option<WaitChoice>, stop: &Arc<Stop>) -> Result<Self> {
         // A load that the stop cut short, such as a pipe, can cause other errors.
-        Self::prepare(options, stop).map_err(|error| if stop.is_requested() { Error::Stopped } else { error })
+        Self::prepare(options, first, stop).map_err(|error| if stop.is_requested() { Error::Stopped } else { error })
     }
 
-    fn prepare(mut options: Options, stop: &Arc<Stop>) -> Result<Self> {
+    fn prepare(options: Options, first: Option<WaitChoice>, stop: &Arc<Stop>) -> Result<Self> {
         checks::check(&options)?;
         start::check(options.start())?;
-        options.apply_bottleneck();
         let program = program::open(&options)?;
-        let of_program = program.as_ref().map_or_else(Vec::new, Program::warnings);
+        let mut warnings = program.as_ref().map_or_else(Vec::new, Program::warnings);
         let prescan = prescan::scan(&options, stop)?;
         let only_completions = !options.has_load() && program.as_ref().is_some_and(|program| !program.has_timers());
-        let has_deadlines = options.has_deadlines() && !only_completions && !options.method.virtual_time;
-        let processors = processors();
-        let fewer_issuers = issuers::limit(&mut options, processors, has_deadlines);
         let contention =
-            if options.needs_contention(has_deadlines) { Contention::sample_unless_preferred() } else { None };
-        let rate = prescan.as_ref().and_then(|prescan| prescan.rate(&options));
-        let wait_reason = options.resolve_wait(Expected { rate, contention: contention.as_ref(), only_completions });
-        let load = prescan::read_ahead(&options, prescan::open(&options, stop)?)?;
+            options.needs_contention(!only_completions).then(Contention::sample_unless_preferred).flatten();
+        let load = prescan::open(&options, stop)?;
         let mut load_devices = prescan.as_ref().map_or(&load.metadata().devices, |prescan| &prescan.devices).clone();
         if let Some(program) = program.as_ref().filter(|_| !options.has_load()) {
             load_devices = program::devices(program);
@@ -121,10 +113,17 @@ impl Prepared {
         let program = program.map(|program| program::place(&program, &options, &devices, &map)).transpose()?;
         targets::check_fit(&options, prescan.as_ref(), &devices, &map)?;
         let demand = program.as_ref().map(|program| program.demand);
-        if let Some(demand) = demand {
-            options.fit_depth(demand.closed_at_once);
-        }
-        let pool = Pool::new(queues::buffer_bytes(&options, prescan.as_ref(), demand, devices.len()))?;
+        let expected = Expected {
+            rate: prescan.as_ref().and_then(|prescan| prescan.rate(&options)),
+            contention: contention.as_ref(),
+            only_completions,
+            at_once: demand.map_or(0, |demand| demand.closed_at_once),
+            first,
+        };
+        let plan = Plan::new(options, expected);
+        let options = &plan.options;
+        let load = prescan::read_ahead(&plan, load)?;
+        let pool = Pool::new(queues::buffer_bytes(&plan, prescan.as_ref(), demand, devices.len()))?;
         // A new seed for each run, so that it does not write the same data as an earlier run. In virtual time nothing is
         // written, and all runs have the same result.
         let seed = if options.method.virtual_time { options.pacing.seed } else { wall().0 as u64 };
@@ -133,33 +132,31 @@ impl Prepared {
             parts => Some(Isolation::apply(parts)?),
         };
         let described = Described {
-            options: &options,
+            plan: &plan,
             load: load.metadata(),
             load_devices,
             program: program.as_ref(),
             targets: &devices,
             map: &map,
             seed,
-            wait_reason: &wait_reason,
             contention: contention.as_ref(),
             isolation: isolation.as_ref(),
         };
         let metadata = described.metadata();
-        let mut warnings = warnings::before(&options, &devices, &map, prescan.as_ref(), load.metadata());
-        warnings.extend(of_program);
-        warnings.extend(fewer_issuers);
-        warnings.extend(demand.and_then(|demand| warnings::depth(&options, &demand)));
-        warnings.extend(demand.and_then(|demand| warnings::buffers(&options, &demand, pool.largest())));
+        warnings.extend(warnings::before(options, &devices, &map, prescan.as_ref(), load.metadata()));
+        warnings.extend(plan.warnings.iter().cloned());
+        warnings.extend(demand.and_then(|demand| warnings::depth(&plan, &demand)));
+        warnings.extend(demand.and_then(|demand| warnings::buffers(&plan, &demand, pool.largest())));
         warnings.extend(demand.and_then(|demand| warnings::memory(&demand)));
         let journal = JournalWriter::create(
-            &journal::path_for(&options.output),
+            &journal::path_for(options.output()),
             &metadata,
-            prescan.as_ref().map_or(0, |prescan| prescan.expected_rows(&options)),
+            prescan.as_ref().map_or(0, |prescan| prescan.expected_rows(options)),
         )?;
         let payload = Payload::new(&options.data, seed);
         let stop = Arc::clone(stop);
         Ok(Self {
-            options,
+            plan,
             stop,
             devices,
             map,
@@ -172,9 +169,8 @@ impl Prepared {
             metadata,
             warnings,
             isolation,
-            wait_reason,
             contention,
-            processors,
+            processors: processors(),
         })
     }
 
@@ -187,16 +183,17 @@ impl Prepared {
     pub fn source_devices(&self) -> &[iosonar_trace::Device] {
         match (&self.prescan, &self.program) {
             (Some(prescan), _) => &prescan.devices,
-            (None, Some(program)) if !self.options.has_load() => &program.devices,
+            (None, Some(program)) if !self.plan.options.has_load() => &program.devices,
             _ => &[],
         }
     }
 
     /// Whether the run may change what its targets hold.
     pub fn changes_targets(&self) -> bool {
-        let load = self.prescan.as_ref().map_or(self.options.has_load(), |prescan| prescan.requests > prescan.reads);
+        let load =
+            self.prescan.as_ref().map_or(self.plan.options.has_load(), |prescan| prescan.requests > prescan.reads);
         let program = self.program.as_ref().is_some_and(|program| program.demand.changes);
-        !self.options.target.rules.reads_only && (load || program)
+        !self.plan.options.target.rules.reads_only && (load || program)
     }
 
     /// The prescan of the window; `None` if the load is a pipe, or there is none.
@@ -206,8 +203,9 @@ impl Prepared {
 
     /// How many rows the result will have, if that is known.
     pub fn expected_rows(&self) -> Option<u64> {
-        let ends = !self.options.modes.loops || (self.options.pacing.run_for.is_some() && self.options.keeps_times());
-        self.prescan.as_ref().filter(|_| ends).map(|prescan| prescan.expected_rows(&self.options))
+        let ends = !self.plan.options.modes.loops
+            || (self.plan.options.pacing.run_for.is_some() && self.plan.options.keeps_times());
+        self.prescan.as_ref().filter(|_| ends).map(|prescan| prescan.expected_rows(&self.plan.options))
     }
 
     /// The opened targets, by index.
@@ -225,22 +223,21 @@ impl Prepared {
         &self.map
     }
 
-    /// The options, with `wait` resolved.
-    pub fn options(&self) -> &Options {
-        &self.options
+    /// The options, and what was decided.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// How long the run takes if it keeps the scheduled times; `None` if unknown, as in virtual time.
     pub fn duration(&self) -> Option<Nanos> {
-        if self.options.method.virtual_time {
+        if self.plan.options.method.virtual_time {
             return None;
         }
-        self.prescan.as_ref().and_then(|prescan| prescan.duration(&self.options)).or(self.options.pacing.run_for)
-    }
-
-    /// Why the loop waits as it does between requests, as a phrase.
-    pub fn wait_reason(&self) -> &str {
-        &self.wait_reason
+        self.prescan.as_ref().and_then(|prescan| prescan.duration(&self.plan.options)).or(self
+            .plan
+            .options
+            .pacing
+            .run_for)
     }
 
     /// What --isolate changed on the machine, one sentence for each part.
@@ -250,10 +247,11 @@ impl Prepared {
 
     /// Replays the load, and returns when the result is complete under its final name. Updates `progress` meanwhile.
     pub fn run(mut self, progress: &Progress) -> Result<Finished> {
-        let (options, shared_stop) = (&self.options.clone(), &Arc::clone(&self.stop));
+        let (plan, shared_stop) = (&self.plan.clone(), &Arc::clone(&self.stop));
+        let options = &plan.options;
         let (stop, isolation): (&Stop, _) = (shared_stop, self.isolation.take());
-        let rules = options.rules(self.devices.len());
-        let (mut ends, loop_ends) = queues::connect(options, &rules, self.devices.len(), &self.pool);
+        let rules = plan.rules(self.devices.len());
+        let (mut ends, loop_ends) = queues::connect(plan, &rules, self.devices.len(), &self.pool);
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
@@ -264,7 +262,7 @@ impl Prepared {
         let mut threads = Vec::new();
         for ends in loop_ends {
             threads.push(IssuerThread {
-                options,
+                plan,
                 virtual_clock: virtual_clock.clone(),
                 isolation: isolation.as_ref(),
                 files: self.devices.iter().map(clone_file).collect::<Result<_>>()?,
@@ -313,14 +311,14 @@ impl Prepared {
             let reopen: Option<Reopen<'_>> = options
                 .modes
                 .loops
-                .then(|| Box::new(|| prescan::read_ahead(options, prescan::open(options, shared_stop)?)) as _);
+                .then(|| Box::new(|| prescan::read_ahead(plan, prescan::open(options, shared_stop)?)) as _);
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, reopen));
             let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill };
             let threads = if let Some(clock) = virtual_clock {
                 let preparer = Preparer::new(clock, inputs, stop, ends.outputs, ends.returned);
                 loops.start_virtual(InlineStages::new(preparer, completion_log));
                 None
-            } else if options.wait() == Wait::Inline {
+            } else if plan.waiting.wait == Wait::Inline {
                 let preparer = Preparer::new(clock, inputs, stop, ends.outputs, ends.returned);
                 loops.start_inline(clock, InlineStages::new(preparer, completion_log));
                 None
@@ -361,7 +359,7 @@ impl Prepared {
                 processors: self.processors,
                 stolen_pct: steal_meter.stolen_pct(),
             };
-            finalize(options, &self.devices, &self.map, self.metadata, results)
+            finalize(plan, &self.devices, &self.map, self.metadata, results)
         })
     }
 
@@ -374,7 +372,7 @@ impl Prepared {
     /// A later run may overwrite a marked file without --force. A file that is only read must not be marked.
     fn mark_targets(&self) {
         let overwrites = self.prescan.as_ref().is_none_or(|prescan| prescan.requests > prescan.reads);
-        if self.options.method.does_io() && !self.options.target.rules.reads_only && overwrites {
+        if self.plan.options.method.does_io() && !self.plan.options.target.rules.reads_only && overwrites {
             self.devices.iter().for_each(Device::mark);
         }
     }

@@ -11,6 +11,7 @@ use iosonar_workload::filament::{self, Runtime};
 
 use crate::address::router::Fit;
 use crate::config::options::Options;
+use crate::config::plan::Plan;
 use crate::pipeline::prefetch::PrefetchReader;
 use crate::pipeline::prepare::raise_extent;
 use crate::schedule::Window;
@@ -84,12 +85,12 @@ impl Prescan {
 /// Opens the load and applies `--edit`. Without a load, the reader is empty. The reader ends when `stop` is set, even within a transform that would never return
 /// another request.
 pub fn open(options: &Options, stop: &Arc<Stop>) -> Result<Box<dyn Reader<Request>>> {
-    if !options.has_load() {
+    let Some(load) = &options.load else {
         return Ok(Box::new(filament::open_load(Runtime::default(), Nanos::ZERO, Metadata::new(Kind::Load, "none"))));
-    }
+    };
     let stop = Arc::clone(stop);
     let is_over: IsOver = Arc::new(move || stop.is_requested());
-    let load = open_load(&options.load)?;
+    let load = open_load(load)?;
     Ok(match &options.edit {
         Some(edit) => edit.apply_until(load, &is_over)?,
         None => until(load, &is_over),
@@ -98,8 +99,8 @@ pub fn open(options: &Options, stop: &Arc<Stop>) -> Result<Box<dyn Reader<Reques
 
 /// Reads the load in a thread of its own if the loop is inline and has deadlines, so that it does not wait while a part of the
 /// load is decompressed.
-pub fn read_ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<Box<dyn Reader<Request>>> {
-    Ok(if options.wait() == Wait::Inline && options.keeps_times() {
+pub fn read_ahead(plan: &Plan, load: Box<dyn Reader<Request>>) -> Result<Box<dyn Reader<Request>>> {
+    Ok(if plan.waiting.wait == Wait::Inline && plan.options.keeps_times() {
         Box::new(PrefetchReader::start(load)?)
     } else {
         load
@@ -109,10 +110,8 @@ pub fn read_ahead(options: &Options, load: Box<dyn Reader<Request>>) -> Result<B
 /// Counts the requests in the window: from the load's footer if that has everything, else by reading the load. `None` for a
 /// pipe, which can be read only once, and without a load.
 pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
-    let (load, window) = (&options.load, options.time.window);
-    if options.is_piped() || !options.has_load() {
-        return Ok(None);
-    }
+    let Some(load) = options.load.as_ref().filter(|_| !options.is_piped()) else { return Ok(None) };
+    let window = options.time.window;
     let mut reader = open(options, stop)?;
     let needs_device_extents = matches!(options.target.rules.fit, Fit::Scale | Fit::Reject);
     let load_time_limit = options

@@ -16,7 +16,7 @@ use iosonar_pacing::stalls::Stall;
 use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::config::options::Options;
+use crate::config::plan::Plan;
 use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::conflicts::Policy;
 use crate::issuer::{IssueRules, SharedWith};
@@ -51,8 +51,8 @@ pub struct StageEnds {
 }
 
 /// Connects the stages for this many targets.
-pub fn connect(options: &Options, rules: &IssueRules, targets: usize, pool: &Pool) -> (StageEnds, Vec<LoopEnds>) {
-    let issuers = options.issuing.issuers;
+pub fn connect(plan: &Plan, rules: &IssueRules, targets: usize, pool: &Pool) -> (StageEnds, Vec<LoopEnds>) {
+    let (options, issuers) = (&plan.options, plan.issuers);
     let shards = Shards::new(issuers, targets);
     let has_conflicts = rules.policy != Policy::Allow;
     let shared = (shards.has_shared_requests() && has_conflicts).then(|| Arc::new(SharedRequests::default()));
@@ -62,7 +62,7 @@ pub fn connect(options: &Options, rules: &IssueRules, targets: usize, pool: &Poo
     let completed = (rules.limits.slots() * 2).max(COMPLETED / issuers);
     let (mut to_loops, mut from_loops, mut stalls, mut loops) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for issuer in 0..issuers {
-        let (prepared_sender, prepared_receiver) = RingBuffer::new(options.queue_capacity());
+        let (prepared_sender, prepared_receiver) = RingBuffer::new(plan.queue_capacity());
         let (completed_sender, completed_receiver) = RingBuffer::new(completed);
         let (stall_sender, stall_receiver) = RingBuffer::new(STALLS);
         to_loops.push(prepared_sender);
@@ -96,27 +96,28 @@ impl StageEnds {
 }
 
 /// Memory for the requests of closed streams that may be in flight, beside the half of it that is kept ready.
-pub fn bytes_at_once(options: &Options, demand: &Demand) -> u64 {
-    let at_once = demand.closed_at_once.min(options.pacing.depth.requests as u64);
+pub fn bytes_at_once(plan: &Plan, demand: &Demand) -> u64 {
+    let at_once = demand.closed_at_once.min(plan.depth.requests as u64);
     let largest = (demand.largest.bytes() + 2 * UNIT_BYTES).next_power_of_two();
     largest.saturating_mul(at_once).saturating_mul(2)
 }
 
 /// Memory for buffers: at most --buffers, and no more than the requests prepared, waiting or in flight can use. A program
 /// gets more for the requests that it has at a time, unless --buffers is given.
-pub fn buffer_bytes(options: &Options, prescan: Option<&Prescan>, demand: Option<Demand>, targets: usize) -> u64 {
+pub fn buffer_bytes(plan: &Plan, prescan: Option<&Prescan>, demand: Option<Demand>, targets: usize) -> u64 {
+    let options = &plan.options;
     if !options.method.has_device() {
         return UNIT_BYTES;
     }
     if let Some(demand) = demand {
         // Some of the largest, beside those that are ready.
         let least = options.issuing.buffers.max(demand.largest.bytes().next_power_of_two().saturating_mul(4));
-        let needed = bytes_at_once(options, &demand).min(MAX_FOR_PROGRAM);
+        let needed = bytes_at_once(plan, &demand).min(MAX_FOR_PROGRAM);
         return if options.typed.is_given("buffers") { least } else { least.max(needed) };
     }
     let Some(prescan) = prescan else { return options.issuing.buffers };
     // Widening adds at most a block at each end.
     let largest = (prescan.longest_transfer * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
-    let at_once = ((options.limits(targets).slots() + options.issuing.ahead) * options.issuing.issuers) as u64;
+    let at_once = ((plan.limits(targets).slots() + options.issuing.ahead) * plan.issuers) as u64;
     options.issuing.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }

@@ -17,6 +17,7 @@ use crate::address::device_map::DeviceMap;
 use crate::address::router::Fit;
 use crate::advice::before::{self, LoadExtent};
 use crate::config::options::Options;
+use crate::config::plan::Plan;
 
 /// Few enough reads for any device, and enough to find a never-written area of a few percent.
 const SAMPLES: Bounds = Bounds { samples: 512, time: Duration::from_millis(500) };
@@ -73,9 +74,9 @@ pub fn memory(demand: &Demand) -> Option<String> {
 }
 
 /// A closed program whose requests do not all fit in the depth.
-pub fn depth(options: &Options, demand: &Demand) -> Option<String> {
-    let depth = options.pacing.depth.requests as u64;
-    let limit = if options.issuing.bottleneck as u64 == depth { "--bottleneck" } else { "--depth" };
+pub fn depth(plan: &Plan, demand: &Demand) -> Option<String> {
+    let depth = plan.depth.requests as u64;
+    let limit = if plan.options.issuing.bottleneck as u64 == depth { "--bottleneck" } else { "--depth" };
     let remedy = match depth == MAX_DEPTH as u64 {
         true => "have fewer at a time in the program".to_owned(),
         false => format!("raise {limit}"),
@@ -90,9 +91,9 @@ pub fn depth(options: &Options, demand: &Demand) -> Option<String> {
 }
 
 /// A closed program whose data does not fit in the buffers.
-pub fn buffers(options: &Options, demand: &Demand, bytes: u64) -> Option<String> {
-    let needed = bytes_at_once(options, demand);
-    (options.method.has_device() && needed > bytes).then(|| {
+pub fn buffers(plan: &Plan, demand: &Demand, bytes: u64) -> Option<String> {
+    let needed = bytes_at_once(plan, demand);
+    (plan.options.method.has_device() && needed > bytes).then(|| {
         format!(
             "the program may have {} of up to {} at a time, more than {} MiB of buffers hold; use --buffers {}, or some wait \
              in the replayer",

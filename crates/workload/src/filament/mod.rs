@@ -3,7 +3,7 @@
 //! A [`Filament`] is called with the event that woke it. It asks for further events and returns: a request, whose completion
 //! is an event; a timer; a message to another filament. One that asks for requests by timers alone is *open*: its requests
 //! have times that do not depend on the device. One that asks at completions is *closed*. The [`Runtime`] holds any number of
-//! them and is driven by the issuing loop, or by [`open_load`] without a device.
+//! them and is driven by the issuing loop, or by [`open_load()`] without a device.
 //!
 //! Term and idea: E. Anderson, M. Kallahalla, M. Uysal, R. Swaminathan, "Buttress: A toolkit for flexible and high fidelity
 //! I/O benchmarking", FAST 2004.

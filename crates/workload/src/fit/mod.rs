@@ -1,6 +1,6 @@
 //! From a recorded load to a program with its distributions, and how well that fits: one file for each question.
 //!
-//! [`fit`] chooses and estimates, [`Profile`] and [`compare`] state by statistics how a load differs from another.
+//! [`fit`] chooses and estimates, [`Profile`] and [`compare()`] state by statistics how a load differs from another.
 
 mod arrivals;
 mod compare;

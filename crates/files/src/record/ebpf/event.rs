@@ -10,7 +10,7 @@ const PATH_HEADER_BYTES: usize = 16;
 /// Set in the number of a call that is a request of io_uring; the rest is its opcode.
 pub const URING: u16 = 0x8000;
 
-/// Set in [`Path::which`] if the path belongs to a request of io_uring.
+/// Set in `Path::which` if the path belongs to a request of io_uring.
 const OF_REQUEST: u8 = 0x10;
 
 /// An event, decoded from the ring.

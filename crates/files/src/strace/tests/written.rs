@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 
-use super::super::signature::signature;
 use super::super::write::{Writer, print};
 use super::try_read;
 use crate::{Call, CallKind, Metadata, Name};
@@ -61,7 +60,7 @@ prop_compose! {
 /// Removes what the text of a call does not have.
 fn recorded(mut call: Call) -> Call {
     use CallKind as K;
-    let letters = signature(call.kind);
+    let letters = call.kind.arguments();
     let has = |any: &[char]| letters.contains(any);
     if call.result.is_none() {
         call.errno = 0;
@@ -74,7 +73,7 @@ fn recorded(mut call: Call) -> Call {
         call.fd = call.fd.map(|fd| fd.max(0));
     }
     let is_advice = has(&['a']) && matches!(call.flags, 0 | 2 | 4 | 8 | 10 | 1024 | 1026 | 1030 | 1031 | 1033);
-    if !(has(&['e', '[']) || is_advice) {
+    if !(has(&['e', 'E', '[']) || is_advice) {
         call.fd2 = None;
     }
     if !has(&['d']) {
@@ -82,10 +81,10 @@ fn recorded(mut call: Call) -> Call {
     }
     // The file of a device ends where its number begins.
     call.fd_path = call.fd_path.take().filter(|path| !path.as_bytes().contains(&b'<'));
-    if !has(&['p']) {
+    if !has(&['p', 'r', 'R', 'u']) {
         call.path = None;
     }
-    if !has(&['q']) {
+    if !has(&['q', 'N']) {
         call.path2 = None;
     }
     call.length = match call.length {
@@ -98,7 +97,7 @@ fn recorded(mut call: Call) -> Call {
         offset if has(&['o']) => Some(offset.unwrap_or(0)),
         _ => None,
     };
-    if !has(&['f', 'O', 'A', 'F', 'C', 'H']) {
+    if !has(&['f', 'O', 'A', 'F', 'C', 'c', 'H', 'i']) {
         call.flags = 0;
     }
     call.mode = match call.mode {
@@ -107,9 +106,6 @@ fn recorded(mut call: Call) -> Call {
         mode if has(&['m', 'X']) => Some(mode.unwrap_or(0)),
         _ => None,
     };
-    if call.kind == K::Clone3 {
-        call.mode = None;
-    }
     call
 }
 

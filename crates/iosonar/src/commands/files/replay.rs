@@ -23,7 +23,7 @@ use crate::commands::replay::ProgressFormat;
 use crate::commands::replay::repeat;
 use crate::console::{answer_json, out, status};
 use crate::progress_json::Lines;
-use crate::{exit, human, watch};
+use crate::{exit, human, statistics, watch};
 
 /// Replay the calls of a trace below a directory, in a stated order at a stated time
 ///
@@ -414,7 +414,8 @@ fn print(s: &Statistics) {
             },
         );
     }
-    line("verdict", s.verdict.as_ref().map_or(String::new(), |verdict| verdict.sentence.clone()));
+    let verdict = s.verdict.as_ref().map(|verdict| statistics::verdict_line(&verdict.sentence, s.fake.is_some()));
+    line("verdict", verdict.unwrap_or_default());
 }
 
 /// How the result differs from the original's.

@@ -14,15 +14,16 @@ use crate::human;
 
 /// Prints what the replay will overwrite, or that its result is fake.
 pub fn announce(prepared: &Prepared, said: &mut Warnings) {
-    if let Some(fake) = prepared.options().fake() {
+    if let Some(fake) = prepared.plan().options.fake() {
         status!("{fake}");
     }
-    if prepared.options().method.does_io() {
+    if prepared.plan().options.method.does_io() {
         announce_destruction(prepared);
     }
     // With --asap, nothing waits for a scheduled time.
-    if prepared.options().has_deadlines() {
-        status!("waiting between requests: {} ({})", prepared.options().wait().name(), prepared.wait_reason());
+    if prepared.plan().options.has_deadlines() {
+        let plan = prepared.plan();
+        status!("waiting between requests: {} ({})", plan.waiting.wait.name(), plan.wait_reason);
     }
     for change in prepared.isolation() {
         status!("isolation: {change}");
@@ -30,8 +31,8 @@ pub fn announce(prepared: &Prepared, said: &mut Warnings) {
     for warning in prepared.warnings().iter().filter(|warning| said.is_new(warning)) {
         status!("warning: {warning}");
     }
-    if !prepared.options().data.is_fresh_random() {
-        status!("data of writes: {}", prepared.options().data);
+    if !prepared.plan().options.data.is_fresh_random() {
+        status!("data of writes: {}", prepared.plan().options.data);
     }
     if !std::io::stderr().is_terminal()
         && let Some(duration) = prepared.duration()
@@ -44,7 +45,7 @@ pub fn announce(prepared: &Prepared, said: &mut Warnings) {
 fn announce_destruction(prepared: &Prepared) {
     let what = demand(prepared);
     match prepared.devices() {
-        [device] if prepared.options().target.targets.iter().all(|mapping| mapping.source.is_none()) => {
+        [device] if prepared.plan().options.target.targets.iter().all(|mapping| mapping.source.is_none()) => {
             status!("{}: {what}", fate(prepared, device));
         }
         devices => {
@@ -86,7 +87,7 @@ fn demand(prepared: &Prepared) -> String {
         );
         format!("program {}: {parts}", program.name.text().unwrap_or_default())
     });
-    match (program, prepared.options().has_load()) {
+    match (program, prepared.plan().options.has_load()) {
         (Some(program), false) => program,
         (Some(program), true) => format!("{}; {program}", demand_of_load(prepared)),
         (None, _) => demand_of_load(prepared),
@@ -94,8 +95,8 @@ fn demand(prepared: &Prepared) -> String {
 }
 
 fn demand_of_load(prepared: &Prepared) -> String {
-    let each = if prepared.options().modes.loops { " of each iteration" } else { "" };
-    match (prepared.prescan(), prepared.options().target.rules.reads_only) {
+    let each = if prepared.plan().options.modes.loops { " of each iteration" } else { "" };
+    match (prepared.prescan(), prepared.plan().options.target.rules.reads_only) {
         (None, false) => "all writes of the load".to_owned(),
         (None, true) => "all but the reads of the load are left out".to_owned(),
         (Some(s), false) => {

@@ -8,6 +8,7 @@ use iosonar_pacing::Stop;
 use iosonar_pacing::fidelity::FAITHFUL_PCT;
 use iosonar_pacing::host::isolation::Isolation;
 use iosonar_replay::config::options::Options;
+use iosonar_replay::config::plan::{Expected, Plan};
 use iosonar_replay::run::calibrate::{Step, measure, search};
 use serde_json::json;
 
@@ -20,6 +21,7 @@ const SECONDS: f64 = 2.0;
 /// Searches the rate, and prints each step.
 pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
+    let plan = Plan::new(options.clone(), Expected::default());
     let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
     let isolation =
         if options.pacing.isolate.is_empty() { None } else { Some(Isolation::apply(&options.pacing.isolate)?) };
@@ -27,11 +29,11 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
         status!("isolation: {change}");
     }
     if !json {
-        out!("replayer only, no I/O: Poisson arrivals for {SECONDS} s each, --wait {}", options.wait().name());
+        out!("replayer only, no I/O: Poisson arrivals for {SECONDS} s each, --wait {}", plan.waiting.wait.name());
     }
     let mut steps: Vec<Step> = Vec::new();
     let found = search(|rate| {
-        let step = measure(rate, SECONDS, options, isolation.as_ref(), &stop)?;
+        let step = measure(rate, SECONDS, &plan, isolation.as_ref(), &stop)?;
         if !json && !stop.is_requested() {
             out!("{}", line(&step));
         }
@@ -47,7 +49,8 @@ pub fn run(options: &Options, json: bool) -> Result<ExitCode> {
     let found = found?;
     let sentence = sentence(found, &steps);
     if json {
-        let result = json!({ "faithful_up_to": found, "sentence": sentence, "wait": options.wait(), "steps": steps });
+        let result =
+            json!({ "faithful_up_to": found, "sentence": sentence, "wait": plan.waiting.wait, "steps": steps });
         answer_json(&result)?;
     } else {
         out!("{sentence}");

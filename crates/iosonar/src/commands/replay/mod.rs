@@ -123,7 +123,7 @@ fn warning(options: Option<&Options>) {
 }
 
 fn once(
-    mut options: Options,
+    options: Options,
     stop: &Arc<Stop>,
     json: bool,
     format: ProgressFormat,
@@ -132,9 +132,8 @@ fn once(
     let is_alone = options.pacing.repeat == 1;
     let progress = Arc::new(Progress::default());
     let lines = (format == ProgressFormat::Json).then(|| Lines::start(&progress, options.has_deadlines()));
-    options.issuing.kept_wait = series.wait;
-    let prepared = Prepared::new(options, stop)?;
-    series.wait.get_or_insert(prepared.options().wait_choice());
+    let prepared = Prepared::new(options, series.wait, stop)?;
+    series.wait.get_or_insert(prepared.plan().waiting);
     announce(&prepared, &mut series.warnings);
     let printed = prepared.warnings().len();
     if let Some(lines) = &lines {

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use iosonar_replay::config::issuing::WaitChoice;
 use iosonar_replay::config::options::Options;
+use iosonar_replay::config::plan::WaitChoice;
 use iosonar_replay::config::validation as checks;
 use iosonar_trace::run_info::{Quantiles, Statistics};
 
@@ -26,8 +26,8 @@ pub fn each(options: Options) -> Result<Vec<Options>> {
     if options.is_piped() {
         misuse!("--repeat cannot reread a pipe: name a file as the load");
     }
-    let outputs = outputs(&options.output, times, options.result.overwrite)?;
-    let runs: Vec<_> = outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect();
+    let outputs = outputs(options.output(), times, options.result.overwrite)?;
+    let runs: Vec<_> = outputs.into_iter().map(|output| Options { output: Some(output), ..options.clone() }).collect();
     runs.iter().try_for_each(checks::check)?;
     Ok(runs)
 }
