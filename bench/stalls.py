@@ -12,6 +12,7 @@ called faithful. Needs root.
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -26,12 +27,23 @@ PERIOD_US, BLOCK = 1000, 4096
 FREEZER = Path("/sys/fs/cgroup")
 
 
+def tree(process: int) -> list[int]:
+    """A process and all that it started: the supervisor of a replay, and the replay."""
+    children = [
+        word for task in Path(f"/proc/{process}/task").iterdir() for word in (task / "children").read_text().split()
+    ]
+    return [process, *(each for child in children for each in tree(int(child)))]
+
+
 @contextmanager
 def stopped(process: subprocess.Popen, _: Path) -> Iterator[None]:
-    """SIGSTOP of the whole process."""
-    process.send_signal(19)
+    """SIGSTOP of all processes of the replay."""
+    processes = tree(process.pid)
+    for each in processes:
+        os.kill(each, signal.SIGSTOP)
     yield
-    process.send_signal(18)
+    for each in processes:
+        os.kill(each, signal.SIGCONT)
 
 
 @contextmanager
@@ -42,7 +54,8 @@ def frozen(process: subprocess.Popen, _: Path) -> Iterator[None]:
     group.mkdir()
     state = (group / "cgroup.freeze", "1", "0") if (group / "cgroup.freeze").exists() else None
     file, on, off = state or (group / "freezer.state", "FROZEN", "THAWED")
-    (group / "cgroup.procs").write_text(str(process.pid))
+    for each in tree(process.pid):
+        (group / "cgroup.procs").write_text(str(each))
     file.write_text(on)
     yield
     file.write_text(off)
@@ -132,9 +145,9 @@ def row(what: str, stall: str, kernel: dict, verdict: dict) -> dict:
 
 def calls(place: Path, seconds: int) -> Path:
     """Strace text: one thread that reads 4 KiB each millisecond, with O_DIRECT."""
-    lines = ['100 1000.000000 openat(AT_FDCWD, "/m/data", O_RDONLY|O_DIRECT) = 3 <0.000010>']
+    lines = ['100 1700000000.000000 openat(AT_FDCWD, "/m/data", O_RDONLY|O_DIRECT) = 3 <0.000010>']
     for i in range(seconds * 1_000_000 // PERIOD_US):
-        at = 1_000_100_000 + i * PERIOD_US
+        at = 1_700_000_000_100_000 + i * PERIOD_US
         lines.append(f'100 {at // 10**6}.{at % 10**6:06} pread64(3, ""..., {BLOCK}, {i * BLOCK}) = {BLOCK} <0.000020>')
     trace = place / "calls.strace"
     trace.write_text("\n".join(lines) + "\n")

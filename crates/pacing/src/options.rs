@@ -42,12 +42,12 @@ pub struct PacingOptions {
     #[arg(allow_hyphen_values = true, help_heading = "Run modes")]
     pub seed: u64,
     /// Queue depth: the maximum number of requests in flight (1 to 65536), over all targets or, with each=N, for each;
-    /// pushed-back requests do not count. Not given: more if a program has more at a time
+    /// pushed-back requests do not count. By default more, if a program needs more
     #[arg(long, value_name = "N|each=N", default_value = "512", help_heading = "Issuing")]
     #[serde(flatten)]
     pub depth: Depth,
-    /// Start the run at this time of the system clock, in seconds since 1970 UTC: 1767225600, 1767225600.25. All is prepared
-    /// first; fails if that takes longer, or if the time is more than a day ahead
+    /// Start the run at this time of the system clock, in seconds since 1970 UTC: 1767225600, 1767225600.25. Everything is
+    /// prepared first; fails if that takes longer, or if the time is more than a day ahead
     #[arg(long, value_name = "TIME", conflicts_with = "repeat", allow_hyphen_values = true, help_heading = "Issuing")]
     pub start_at: Option<UnixTime>,
     /// How to wait for the scheduled time of the next request [default: spin; inline with two or three processors from

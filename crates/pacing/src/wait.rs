@@ -13,7 +13,7 @@ pub enum Wait {
     Hybrid,
     /// Sleep until the scheduled time: late by the wake-up latency
     Sleep,
-    /// Prepare requests and record results in the same thread meanwhile
+    /// Meanwhile, prepare requests and record results in the same thread
     // Called `work` up to version 0.1.
     #[value(alias = "work")]
     Inline,

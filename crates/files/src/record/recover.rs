@@ -68,7 +68,7 @@ pub fn recover(table: &Path, output: &Path) -> Result<Option<u64>> {
     Ok(Some(rows))
 }
 
-/// The calls of a file of [`table::held`], in the order of their begin.
+/// The calls of a file of [`table::held`], in the order of their start.
 struct Held {
     input: BufReader<File>,
     next: Option<(u64, Call)>,

@@ -1,6 +1,6 @@
 //! Follows processes, descriptors and names through a trace, and says what each call uses and changes.
 //!
-//! [`State::next`] takes the calls in the order of their begin. Opens and duplicates take effect at the end of the call;
+//! [`State::next`] takes the calls in the order of their start. Opens and duplicates take effect at the end of the call;
 //! closes, removals and new names at its begin; a new process inherits the descriptors at the start of the call that makes
 //! it, since it may run before that call returns. Memory grows with names that exist, descriptors and open descriptions, not
 //! with the length of the trace.
@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// Resolves a call. Calls come in the order of their begin.
+    /// Resolves a call. Calls come in the order of their start.
     pub fn next(&mut self, call: &Call) -> Resolved {
         self.inferred.clear();
         self.apply_pending(call);

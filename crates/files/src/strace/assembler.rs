@@ -375,7 +375,7 @@ impl Assembler {
         self.order.save()
     }
 
-    /// Completes and counts a call; calls must come in the order of their begin.
+    /// Completes and counts a call; calls must come in the order of their start.
     pub fn emit(&mut self, mut call: Call) -> Call {
         call.process = self.processes.of(&call);
         let Metadata { counts, span, epoch_unix_ns, .. } = &mut self.metadata;

@@ -1,4 +1,4 @@
-//! Gives calls back in the order of their begin, though they are complete in the order of their end.
+//! Gives calls back in the order of their start, though they are complete in the order of their end.
 //!
 //! Each call has a number, in the order of begins. A call that is not complete holds back those after it: first in memory,
 //! then, from a limit on, in a temporary file. The file has numbers in rising order, because whole spans are written to it

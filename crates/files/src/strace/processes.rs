@@ -5,7 +5,7 @@ use crate::{Call, CallKind};
 
 const CLONE_THREAD: u64 = 0x1_0000;
 
-/// The processes of threads. It sees the calls in the order of their begin.
+/// The processes of threads. It sees the calls in the order of their start.
 #[derive(Default)]
 pub struct Processes {
     by_thread: IdMap<u32, u32>,

@@ -30,7 +30,7 @@ pub enum Step {
     End,
 }
 
-/// Reads calls from the strace text, in the order of their begin.
+/// Reads calls from the strace text, in the order of their start.
 pub struct Reader {
     path: PathBuf,
     lines: Lines<Input>,

@@ -31,7 +31,7 @@ impl Locator {
     }
 
     /// The path of the file that a call uses, and where in it the call begins. The path is absolute, or relative to a working
-    /// directory that the trace does not show. Calls come in the order of their begin.
+    /// directory that the trace does not show. Calls come in the order of their start.
     pub fn next(&mut self, call: &Call) -> (Option<Name>, Option<u64>) {
         let resolved = self.0.next(call);
         if resolved.skip == Some(Skip::NotAFile) {

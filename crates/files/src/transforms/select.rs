@@ -15,7 +15,7 @@ const ANY: ParamDefault = ParamDefault::Described("any");
 pub static TRANSFORM: Transform = Transform::of_rows(
     Definition {
         name: "select",
-        about: "Keeps the calls that fulfil all conditions",
+        about: "Keeps the calls that meet all conditions",
         details: "Calls that make descriptors and processes are left out as well unless they fulfil the conditions. A replay\n\
                   then infers what the remaining calls use, as for a trace that begins in the middle. A path condition\n\
                   applies to the file that a call uses, also if it names a descriptor only. A pattern matches a path and\n\

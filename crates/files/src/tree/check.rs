@@ -35,7 +35,7 @@ pub enum Problem {
         /// What it should be.
         needs: Kind,
     },
-    /// It exists, but the trace makes it, or needs its absence.
+    /// It exists, but the trace creates it or expects it to be missing.
     InTheWay {
         /// What it is.
         has: Kind,

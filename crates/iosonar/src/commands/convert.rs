@@ -11,7 +11,7 @@ use crate::written;
 
 /// Convert a load, a run or a trace of calls to another format
 ///
-/// The content of the input determines its format, the name of the output determines the other: .parquet; .load, .replay or
+/// The input's format is recognised by its content; the name of the output determines the output's: .parquet; .load, .replay or
 /// .txt for blkreplay's text; .iolog for fio; .blktrace.0 for blkparse, btt and btreplay; .blkparse; .spc. Text may be
 /// compressed (.gz, .zst); Parquet compresses inside. Strace text becomes a trace of calls, NAME.calls.parquet. `-` is standard input or output.
 #[derive(clap::Args)]

@@ -15,7 +15,7 @@ use crate::written;
 /// Change a load or a trace: select, shift, spread, merge, …
 ///
 /// A pipeline is one or more transforms, separated by `|`; `--help-transform NAME` explains a transform. IN has any format;
-/// of a run, its load is used. A trace of calls has transforms of its own. The name of OUT determines its format.
+/// for a run, its load is used. Traces of calls have their own transforms. The name of OUT determines its format.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_help = after_help())]
 pub struct Args {

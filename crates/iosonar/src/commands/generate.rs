@@ -151,7 +151,10 @@ fn positions_help() -> String {
 }
 
 fn sizes_help() -> String {
-    format!("Sizes, for --size, besides single ones and those with weights:\n{}", described(&sizes::LOGNORMAL))
+    format!(
+        "Distributions for --size, which also takes one size, or sizes with weights:\n{}",
+        described(&sizes::LOGNORMAL)
+    )
 }
 
 fn described(form: &iosonar_trace::params::Definition) -> String {

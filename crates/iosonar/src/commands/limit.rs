@@ -14,9 +14,9 @@ use crate::{human, tables};
 
 /// Find the rate that the storage sustained
 ///
-/// A queue absorbs more than the storage sustains, for seconds. So the answer is the rate at which the storage completed requests
-/// while it was overloaded: while requests completed more than a second after their scheduled time (--late), because more were
-/// demanded than completed. A stall from which the storage recovered is no overload. If the storage completed faster at first,
+/// For seconds, a queue absorbs more than the storage sustains. So the result is the rate of completions while the storage was
+/// overloaded: while requests completed more than a second (--late) after their scheduled time, because more were demanded than
+/// completed. A stall from which the storage recovered is no overload. If the storage completed faster at first,
 /// by a cache or a burst credit, both rates are given. Use loads with a rising rate that overload the storage for a minute or more:
 /// `generate ramp`, `generate bursts`, `edit … 'ramped slope=10'`.
 #[derive(clap::Args)]

@@ -13,7 +13,7 @@ use crate::statistics;
 use crate::tables::{self, Reading};
 use crate::usage::misuse;
 
-/// Recover what a killed replay or recording has left
+/// Recover the result of a killed replay or recording
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -11,7 +11,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, clap::Args, Serialize)]
 #[command(next_help_heading = "Issuing")]
 pub struct IssueOptions {
-    /// Another limit on the requests in flight, over all targets; the smaller of it and --depth holds. 0: none
+    /// blkreplay's limit on the requests in flight, over all targets; the smaller of this and --depth applies; 0 is none
     #[arg(long, value_name = "N", default_value = "0", conflicts_with = "calibrate")]
     #[arg(value_parser = whole_number::<usize>(0..=1 << 24), allow_hyphen_values = true)]
     pub bottleneck: usize,

@@ -80,7 +80,7 @@ pub enum Engine {
     Null,
     /// Everything but the I/O: opens and checks the target, builds data; marks the result as FAKE
     DryRun,
-    /// No I/O: needs --simulate
+    /// A simulated device, without I/O: needs --simulate
     Simulate,
 }
 

@@ -25,7 +25,7 @@ def by_call(table: ir.Table, calls: Sequence[str]) -> dict[str, Distribution]:
 
 
 def with_concurrency(table: ir.Table, least_series: int) -> ir.Table:
-    """The calls that returned, with `concurrency`: the number of calls in progress at their begin, themselves included.
+    """The calls that returned, with `concurrency`: the number of calls in progress at their start, themselves included.
 
     Only calls of series below `least_series` count. Begins count before ends of the same nanosecond.
     """

@@ -31,7 +31,7 @@ const UNSETTLED_CALLS: usize = 1 << 16;
 /// Noting the calls in flight takes at most this part of the time.
 const NOTING_PARTS: u32 = 20;
 
-/// Calls get their places this long after their begin: a processor may stop between reading the clock and saying that a call
+/// Calls get their places this long after their start: a processor may stop between reading the clock and saying that a call
 /// is in flight, as a virtual machine's does.
 const SETTLE_BEHIND_NS: i64 = 50_000_000;
 

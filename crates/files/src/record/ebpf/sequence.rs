@@ -1,4 +1,4 @@
-//! Calls in the order of their begin, though they arrive in the order of their end.
+//! Calls in the order of their start, though they arrive in the order of their end.
 //!
 //! From time to time, the recorder notes the calls in flight and then drains the ring. Each call that began before that has
 //! either ended, and is known, or is in flight, and its begin is known: all of them get their place in the order. A call

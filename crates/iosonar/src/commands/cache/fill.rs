@@ -18,8 +18,8 @@ use crate::written;
 /// Show how a cache fills: with random reads by formula and simulation, or with a recorded load
 ///
 /// With random reads of as many blocks as the cache has entries, a share of 1 - 1/e (63 %) is filled after one read for each entry,
-/// and ln N + 0.58 times as many reads fill it. Skewed reads (--zipf) take far longer. Of a load it counts the blocks that the
-/// requests touch for the first time, and the hit ratio of LRU caches.
+/// and ln N + 0.58 times as many reads fill it. Skewed reads (--zipf) take far longer. For a load, it counts the blocks that
+/// requests touch for the first time, and computes the hit ratio of LRU caches.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,12 +51,12 @@ pub struct Args {
     #[arg(long, value_name = "RATE", value_parser = parse_rate, conflicts_with = "load", allow_hyphen_values = true)]
     rate: Option<f64>,
 
-    /// Beside formula and simulation, show how a cache filled in this run: reads of single blocks, one at a time. A read that took
-    /// longer than --hit-latency found its block not in the cache
+    /// Also show how a cache filled in this run of single-block reads, one at a time. A read that took longer than
+    /// --hit-latency missed the cache
     #[arg(long, value_name = "RUN", conflicts_with = "load", requires = "hit_latency")]
     measured: Option<PathBuf>,
 
-    /// The longest latency of a read from the cache in the run
+    /// Reads of the run with at most this latency are hits
     #[arg(long, value_name = "TIME", requires = "measured", value_parser = parse_positive_duration)]
     hit_latency: Option<Nanos>,
 

@@ -19,8 +19,8 @@ use crate::{console, duration, human};
 
 /// Show size, blocks, queue, caches, users and content of a device or file, and its share of zeros
 ///
-/// Changes nothing; the device may be in use. Random samples estimate the share of zeros: areas that were never written
-/// answer too fast for a measurement.
+/// Changes nothing; the device may be in use. Random samples estimate the share of zeros: reads of areas never
+/// written are too fast for a measurement.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -21,9 +21,10 @@ Examples:
   iosonar files check tar.calls.parquet --root /mnt/test --verbose     with all paths
 
 The check reads the trace and looks at names, kinds and sizes below the root. A file must be as long
-as the furthest read. A path is in the way if the trace creates it or needs its absence.
+as the furthest read. A path is in the way if it exists, but the trace creates it or expects
+it to be missing.
 
-Exit codes: 0 all that the trace needs is there, 1 failure, 2 wrong command line, 3 something is
+Exit codes: 0 nothing is missing, 1 failure, 2 wrong command line, 3 something is
 missing, too short, of another kind, or in the way.")]
 pub struct Args {
     #[command(flatten)]

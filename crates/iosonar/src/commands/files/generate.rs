@@ -54,7 +54,7 @@ Examples:
   iosonar files generate cms-analysis small.calls.parquet --scale 0.01 --rate 5k
   iosonar files generate postmark mail.calls.parquet --scale 0.1 --read-size 4k
 
-The first four patterns are those of programs of particle physics; the sizes of single reads are not.
+The first four patterns come from programs of particle physics; the sizes of their reads do not.
 postmark is the benchmark PostMark for mail servers. Replay several at once with `iosonar files replay --instances`.
 `iosonar files prepare` creates the files that the trace reads, and the directories it needs."
     )

@@ -20,8 +20,8 @@ pub struct NeedArgs {
     /// The directory of the replay: /home/u/x of the trace is DIR/home/u/x
     #[arg(long, value_name = "DIR")]
     pub root: PathBuf,
-    /// Other places for files of the trace: lines OLD NEW. The longest OLD that is the path or a directory above it is
-    /// replaced by NEW, a path below the root
+    /// Replay paths of the trace at other paths below the root: a file with lines OLD NEW. The longest OLD that is the path,
+    /// or a directory above it, is replaced by NEW
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
     /// Leave out calls on these files: a pattern on each line, with *, ** and ?

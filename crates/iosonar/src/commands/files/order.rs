@@ -37,7 +37,7 @@ Examples:
   dot -Tsvg -O tar.dot                                                a picture of that graph
   iosonar files order tar.calls.parquet --order fs --format json | jq .summary
 
-Calls are numbered from 0 in the order of their begin. fs and resource leave out calls that a replay
+Calls are numbered from 0 in order of their start. fs and resource leave out calls that a replay
 does not issue. The snapshot NAME.tree.parquet beside the trace is used if it exists.
 
 The summary needs 8 bytes of memory for each call, 400 MB for 50 million; with --reduce, some 24.
@@ -48,7 +48,7 @@ pub struct Args {
     /// The order
     #[arg(long, value_enum, default_value_t)]
     order: OrderName,
-    /// Leave out predecessors that follow from others
+    /// Leave out predecessors that other predecessors imply
     #[arg(long)]
     reduce: bool,
     /// Format of the output
@@ -66,8 +66,8 @@ pub struct Args {
     /// Working directory of the traced program, if the trace does not have it
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Other places for files of the trace: lines OLD NEW. The longest OLD that is the path or a directory above it is
-    /// replaced by NEW, a path below the root
+    /// Replay paths of the trace at other paths below the root: a file with lines OLD NEW. The longest OLD that is the path,
+    /// or a directory above it, is replaced by NEW
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
     /// Leave out calls on these files: a pattern on each line, with *, ** and ?

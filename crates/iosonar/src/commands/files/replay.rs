@@ -39,7 +39,7 @@ Examples:
                                           ended before it began
   iosonar files replay db.calls.parquet --root /mnt/test -o fast.calls-run.parquet --asap
   iosonar files replay db.calls.parquet --root /mnt/test -o r.calls-run.parquet --order resource
-                                          calls on different files may overlap that did not then
+                                          calls on different files may overlap more than in the trace
   iosonar files replay db.calls.parquet --root /mnt/test -o cold.calls-run.parquet --drop-caches
   iosonar files replay db.calls.parquet --root /mnt/test -o w.calls-run.parquet --start 60 --end 120
                                           the second minute; files open at its start are opened
@@ -94,8 +94,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Files")]
     #[arg(value_parser = whole_number::<u32>(1..=10_000), allow_hyphen_values = true)]
     instances: u32,
-    /// Other places for files of the trace: lines OLD NEW. The longest OLD that is the path or a directory above it is
-    /// replaced by NEW, a path below the root
+    /// Replay paths of the trace at other paths below the root: a file with lines OLD NEW. The longest OLD that is the path,
+    /// or a directory above it, is replaced by NEW
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     map: Option<PathBuf>,
     /// Leave out calls on these files: a pattern on each line, with *, ** and ?
@@ -145,7 +145,7 @@ enum OrderArg {
     Conservative,
     /// The last call that modified the same object, or the directory that holds its name
     Fs,
-    /// As fs, but these need only be issued before; descriptors still wait for their opening
+    /// As fs, but predecessors need only be issued, not completed; calls on a descriptor still wait for its opening
     FsDispatched,
     /// The call before it in its thread
     Thread,
@@ -207,8 +207,8 @@ fn pacing_of_calls(option: Arg) -> Arg {
         ),
         "isolate" => option
             .help(
-                "Give the threads that issue calls priority over other programs, keep idle processors awake, or only what \
-                 is listed, and restore the settings at the end (needs root)",
+                "Give the threads that issue calls priority over other programs and keep idle processors awake, or do only \
+                 what is listed; restore the settings at the end (needs root)",
             )
             .default_missing_value("priority,awake"),
         _ => option,

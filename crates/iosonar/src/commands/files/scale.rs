@@ -22,10 +22,11 @@ use crate::console::{out, status};
 use crate::usage::misuse;
 use crate::{exit, human, signals, written};
 
-/// Measure how long several concurrent instances take, of the replay and of the program
+/// Measure how long concurrent instances of the replay, and of the program, take
 ///
 /// For each number of instances, each instance gets a directory of its own below the root, with what the trace needs. All
-/// start at the same time. With --program, as many runs of the program itself follow, each in such a directory.
+/// start at the same time. With --program, as many instances of the program run next, each in a directory of its
+/// own.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -58,11 +59,11 @@ pub struct Args {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,10,20")]
     #[arg(value_parser = whole_number::<u32>(1..=10_000), allow_hyphen_values = true)]
     instances: Vec<u32>,
-    /// Also run this command of sh, as many times at once
+    /// Also run this shell command, in as many instances
     #[arg(long, value_name = "COMMAND")]
     program: Option<String>,
-    /// Create the files of each run of the program with this command of sh, in place of files prepare, whose files have
-    /// other data than those of the trace
+    /// Create the program's files with this shell command, instead of `files prepare`, which does not restore the original
+    /// data
     #[arg(long, value_name = "COMMAND", requires = "program")]
     setup: Option<String>,
     /// Options of files replay [default: --timing diff]

@@ -11,7 +11,7 @@ use crate::console::{out, status};
 use crate::usage::{Usage, misuse};
 use crate::written;
 
-/// Convert a job file of fio, or a parameter file of vdbench, to a program, and say what it means
+/// Convert a job file of fio or a parameter file of vdbench to a program, and explain it
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,8 +19,8 @@ Examples:
   iosonar workload convert array.vdb             what it means, without writing a file
   iosonar workload load oltp.fio x.load.parquet  a job file is also a PROGRAM
 
-Prints a sentence for each job, notes where the program differs from the job file, and the options that do not
-change which requests are made. An option that a program cannot express is refused, with file and line.
+Prints a sentence for each job, the differences between program and job file, and the options that
+are ignored. An option that a program cannot express is refused, with file and line.
 docs/generated/job-options.md lists all options.")]
 pub struct Args {
     /// The job file: NAME.fio, or NAME.vdb

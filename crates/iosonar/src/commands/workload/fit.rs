@@ -28,8 +28,8 @@ Examples:
   iosonar workload load oltp.toml like-oltp.load.parquet --for 1h --separate-devices
 
 KS: largest difference of two distribution functions. TV: total variation, half the sum of the
-differences of the shares. decades: |log10| of the ratio. by chance: the same of two loads of the
-program with different seeds. docs/workloads.md explains each row.")]
+differences of the shares. decades: |log10| of the ratio. by chance: the difference between two
+loads of the program with different seeds. docs/workloads.md explains each row.")]
 pub struct Args {
     /// The load: any format that `iosonar info` reads
     #[arg(value_name = "LOAD")]
@@ -42,7 +42,7 @@ pub struct Args {
     #[command(flatten)]
     replacing: written::Replacing,
 
-    /// Most requests to use, from the beginning of the load
+    /// Use at most this many requests, from the start of the load
     #[arg(long, value_name = "COUNT", default_value = "1M", value_parser = parse_count, allow_hyphen_values = true)]
     requests: u64,
 

@@ -15,7 +15,7 @@ use crate::console::status;
 use crate::usage::{Usage, misuse};
 use crate::{tables, written};
 
-/// Write the open part of a program as a load: its requests that wait for no completion
+/// Write those requests of a program that wait for no completion as a load
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long)]
     separate_devices: bool,
 
-    /// Multiply the instances of streams, and the sizes that the program wants to grow with them
+    /// Multiply the instances of streams, and the sizes that grow with them
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = parse_count, allow_hyphen_values = true)]
     scale: u64,
 

@@ -12,7 +12,7 @@ mod load;
 mod run;
 mod show;
 
-/// Make requests by a program: streams, transactions, job files
+/// Run programs that make requests: streams, transactions, job files
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

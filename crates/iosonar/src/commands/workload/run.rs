@@ -82,7 +82,7 @@ impl clap::Args for ProgramAndOptions {
             .mut_arg("program", |program| program.hide(true))
             .mut_arg("run_for", |run_for| {
                 run_for.help(
-                    "Ask for new requests for this time: 90, 10m, 2h; needed if the program does not end by itself",
+                    "Submit new requests for this time: 90, 10m, 2h; required if the program does not end by itself",
                 )
             })
             .mut_arg("seed", |seed| seed.help("Random seed of the program and of --simulate"));
