@@ -1,5 +1,7 @@
-"""Checks that no dependency needs a newer Rust than `rust-version` in Cargo.toml; clippy checks the standard library's
-part (`incompatible_msrv`). Run by `make lint`."""
+"""Checks that no dependency needs a newer Rust than `rust-version` in Cargo.toml. Run by `make lint`.
+
+clippy checks the same of the standard library (`incompatible_msrv`).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ def version(text: str) -> tuple[int, ...]:
 def main() -> None:
     """Prints each package that needs a newer Rust, and fails if there is one."""
     command = ["cargo", "metadata", "--locked", "--format-version=1"]
-    packages: list[dict[str, Any]] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["packages"]
+    metadata = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    packages: list[dict[str, Any]] = metadata["packages"]
     [ours] = [package["rust_version"] for package in packages if package["name"] == "iosonar"]
     newer = [
         f"{package['name']} {package['version']} needs Rust {needed}, more than rust-version = {ours} in Cargo.toml"
