@@ -103,6 +103,14 @@ def test_a_run_that_was_not_faithful_names_remedies(open_study: OpenStudy) -> No
         assert judgement_of(study).as_json()["reasons"][0].endswith("needed")
 
 
+def test_a_run_on_time_that_was_not_faithful_has_the_reason(open_study: OpenStudy) -> None:
+    own = {"requests": 20, "within_pct": {"10": 100.0, "50": 100.0, "100": 100.0}, "delay_us": None}
+    sentence = "This replay was not faithful: issue times were perturbed on purpose. The device itself delayed 9 %."
+    verdict = {"faithful": False, "sentence": sentence, "own": own, "remedies": []}
+    with open_study(GOOD, run={"statistics": STATISTICS | {"verdict": verdict}}) as study:
+        assert judgement_of(study).as_json()["reasons"][0].endswith("issue times were perturbed on purpose")
+
+
 def test_fail_on_includes_worse_grades() -> None:
     def fails(grade: Grade, limit: Grade) -> bool:
         return Judgement((), "requests", 1, (Check("complete", grade),)).fails(limit)

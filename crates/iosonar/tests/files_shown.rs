@@ -125,15 +125,8 @@ fn record(directory: &Path, cases: &[(&str, &str)], string_bytes: &str) {
     fs::write(directory.join("ignore"), own).unwrap();
 }
 
-fn has_strace() -> bool {
-    Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok()
-}
-
 #[test]
 fn a_root_prepared_from_calls_alone_has_their_results() {
-    if !has_strace() {
-        return;
-    }
     let directory = tempfile::tempdir_in("/tmp").unwrap();
     let directory = directory.path();
     record(directory, CASES, "4096");
@@ -149,10 +142,28 @@ fn a_root_prepared_from_calls_alone_has_their_results() {
 }
 
 #[test]
-fn links_with_unknown_targets_are_named_with_what_to_do() {
-    if !has_strace() {
-        return;
+fn what_is_unlinked_may_be_anything_but_a_directory() {
+    let directory = tempfile::tempdir_in("/tmp").unwrap();
+    let directory = directory.path();
+    fs::write(directory.join("ignore"), "").unwrap();
+    fs::write(directory.join("t.strace"), "1 1700000000.000000 unlink(\"/w/l\") = 0 <0.000001>\n").unwrap();
+    let name = directory.join("root/w/l");
+    fs::create_dir_all(directory.join("root/w/d")).unwrap();
+    for target in ["nothing", "d"] {
+        symlink(target, &name).unwrap();
+        for command in ["check", "prepare"] {
+            let output = files(directory, &[command]);
+            assert_eq!(output.status.code(), Some(0), "{command} {target}: {}", text(&output));
+        }
+        fs::remove_file(&name).unwrap();
     }
+    fs::create_dir(&name).unwrap();
+    let checked = files(directory, &["check", "-v"]);
+    assert_eq!(checked.status.code(), Some(3), "{}", text(&checked));
+}
+
+#[test]
+fn links_with_unknown_targets_are_named_with_what_to_do() {
     let directory = tempfile::tempdir_in("/tmp").unwrap();
     let directory = directory.path();
     record(

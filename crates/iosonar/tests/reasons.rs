@@ -76,6 +76,16 @@ fn virtual_time_passes_gaps_of_a_century() {
 }
 
 #[test]
+fn virtual_time_that_does_not_go_on_ends_the_run() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(2000, 8));
+    let simulated = ["--simulate", "constant=0", "--virtual-time", "--asap", "--loop", "--for", "10ms"];
+    let ran = bench.replay(&load, &bench.target(MIB), &simulated);
+    assert!(ran.stderr.contains("virtual time does not go on"), "{}", ran.stderr);
+    bench.replay(&load, &bench.target(MIB), &["--simulate", "constant=1ms", "--fit", "reject"]).refused(&["--fit"]);
+}
+
+#[test]
 fn a_run_with_times_beyond_292_years_is_refused_or_incomplete() {
     let bench = Bench::new();
     let load = bench.load(&(0..100).map(|i| (i as f64, i * 8, 8, 'R')).collect::<Vec<_>>());

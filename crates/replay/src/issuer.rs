@@ -58,6 +58,8 @@ pub use crate::issuer::counters::LoopCounters;
 
 /// The longest time between polls for completions, even before a deadline.
 const MAX_POLL_INTERVAL: Nanos = Nanos(20_000);
+/// Turns at one instant, after which virtual time is taken to stand still.
+const MAX_TURNS: u64 = 20_000;
 /// Completions reaped at a time before issuing into the freed slots. Reaping all of them first would leave the device
 /// nearly idle meanwhile, because completions come in bursts.
 const REAP_BATCH: usize = 8;
@@ -96,6 +98,8 @@ pub struct Issuer<'a, T, C, I> {
     waiting: usize,
     /// Whether `limits.until` has passed.
     is_past_end: bool,
+    /// The time of the last turn, and the turns at it.
+    instant: (Nanos, u64),
     last_poll: Nanos,
     /// When the target was last polled without finding a completion.
     last_empty_poll: Nanos,
@@ -160,6 +164,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             in_flight: 0,
             waiting: 0,
             is_past_end: false,
+            instant: (Nanos(i64::MIN), 0),
             last_poll: Nanos(i64::MIN),
             last_empty_poll: Nanos(i64::MIN),
             counters: LoopCounters::default(),
@@ -190,6 +195,10 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             let now = self.clock.now();
             if now == Nanos::MAX {
                 return Err(io::Error::other("the simulated time has reached 292 years, the longest time of a run"));
+            }
+            if self.stands_still(now) {
+                self.counters.stands_still = true;
+                return Ok(());
             }
             self.stall_monitor.record(now, Activity::Waiting);
             if I::COMPLETIONS_FIRST {
@@ -225,6 +234,15 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
                 }
             }
         }
+    }
+
+    /// Whether virtual time does not go on, in a run that would end at a time.
+    #[inline]
+    fn stands_still(&mut self, now: Nanos) -> bool {
+        let (at, turns) = &mut self.instant;
+        *turns = if *at == now { *turns + 1 } else { 0 };
+        *at = now;
+        *turns > MAX_TURNS && (self.limits.until != Nanos::MAX || self.program.is_some())
     }
 
     #[inline]

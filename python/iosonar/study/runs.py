@@ -70,8 +70,12 @@ class RunJudgement:
 
     @property
     def decisive(self) -> str:
-        """The share that decides whether the run was faithful, and the required share if it was not."""
+        """The share that decides, and the required one if the run was not faithful; or another reason for that."""
         within = self.fidelity.within_50_us if self.fidelity else math.nan
+        _, _, reason = self.sentence.partition(": ")
+        if within >= FAITHFUL and self.grade is Grade.BAD and reason:
+            # Such as perturbed times.
+            return reason.partition(". ")[0].rstrip(".")
         needed = "" if within >= FAITHFUL else f", {FAITHFUL * 100:g} % needed"
         return f"{units.percent(within)} within 50 µs{needed}"
 

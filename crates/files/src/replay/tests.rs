@@ -12,7 +12,8 @@ use iosonar_trace::Nanos;
 use proptest::prelude::*;
 
 use super::action::Action;
-use super::engine::schedule::{Next, Pace, Schedule};
+use super::engine::pace::Pace;
+use super::engine::schedule::{Next, Schedule};
 use super::execute::{Descriptors, Executor};
 use super::locks::Locks;
 use super::options::Timing;

@@ -13,6 +13,7 @@ mod ignore;
 mod map;
 mod names;
 mod needs;
+mod objects;
 mod paths;
 mod pending;
 mod processes;

@@ -1,9 +1,12 @@
 //! The objects that calls name, and their names: the tree as far as the trace shows it.
 
+mod found;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::needs::{First, NeedId, Needs};
+pub(super) use super::objects::{Object, Place, Size};
 use crate::ids::{IdMap, IdSet, found_object, name_id};
 use crate::snapshot::{EntryId, Kind, Tree};
 use crate::{Name, NameId, ObjectId};
@@ -16,79 +19,6 @@ pub(super) const UNKNOWN: ObjectId = ObjectId(u64::MAX);
 const REMOVED_NAMES: usize = 1 << 20;
 /// Longer paths cannot be given to a system call.
 pub(super) const PATH_MAX: usize = 4096;
-
-/// A file, directory or symbolic link.
-#[derive(Debug)]
-pub(super) struct Object {
-    pub kind: Option<Kind>,
-    pub size: Size,
-    /// What a symbolic link contains, where known.
-    pub target: Option<Name>,
-    /// Its names. A directory keeps its only one after its removal: `..` still leads to where it was.
-    pub places: Vec<Place>,
-    /// The number of its names.
-    pub links: u32,
-    /// Of a directory: names in it that the trace shows.
-    pub entries: u32,
-    /// Descriptions and working directories that refer to it.
-    pub holders: u32,
-    /// The trace made this directory, so that all of its names are known.
-    pub is_complete: bool,
-    /// Its entry in the snapshot.
-    pub entry: Option<EntryId>,
-    /// The file that has to exist before the trace starts.
-    pub need: Option<NeedId>,
-}
-
-/// The directory and the component of a name.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub parent: ObjectId,
-    pub component: Box<[u8]>,
-    pub name: NameId,
-}
-
-/// Size of a file in bytes, as far as the trace shows it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Size {
-    /// At least.
-    pub bytes: u64,
-    /// It is exactly that.
-    pub is_exact: bool,
-    /// The trace changed it, so that it says nothing about the size at the start.
-    pub is_changed: bool,
-}
-
-impl Object {
-    fn new(kind: Option<Kind>) -> Self {
-        Self {
-            kind,
-            size: Size::default(),
-            target: None,
-            places: Vec::new(),
-            links: 0,
-            entries: 0,
-            holders: 0,
-            is_complete: false,
-            entry: None,
-            need: None,
-        }
-    }
-
-    /// One of its names. `None` for the root and what has no name.
-    pub fn place(&self) -> Option<&Place> {
-        self.places.last()
-    }
-
-    /// The trace shows that it is something else than a symbolic link.
-    pub fn is_no_link(&self) -> bool {
-        self.kind.is_some_and(|kind| kind != Kind::Link)
-    }
-
-    pub fn is_directory(&self) -> bool {
-        self.kind == Some(Kind::Directory)
-    }
-}
 
 /// What is known about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -482,56 +412,6 @@ impl Names {
     /// The directory that holds this one. The root holds itself.
     pub fn parent_of(&self, directory: ObjectId) -> ObjectId {
         self.objects.get(&directory).and_then(|object| object.place()).map_or(ROOT, |place| place.parent)
-    }
-
-    /// An object exists that may be known only as what a link led to.
-    pub fn note_found(&mut self, id: ObjectId) {
-        let need = self.objects.get(&id).and_then(|object| object.need);
-        if let (Some(need), Some(needs)) = (need, &mut self.needs)
-            && needs.need_mut(need).first == First::Unknown
-        {
-            needs.note(need, First::Exists);
-        }
-    }
-
-    /// A directory could not be removed since something is in it: if the trace shows nothing there, something else is.
-    pub fn note_full(&mut self, id: ObjectId) {
-        let object = self.objects.get(&id).filter(|object| object.entries == 0 && object.entry.is_none());
-        if let (Some(need), Some(needs)) = (object.and_then(|object| object.need), &mut self.needs) {
-            needs.need_mut(need).is_full = true;
-        }
-    }
-
-    /// The name of an object is not that of a directory.
-    pub fn note_no_directory(&mut self, id: ObjectId) {
-        let Some(object) = self.objects.get_mut(&id) else { return };
-        let need = object.need.filter(|_| object.kind.is_none_or(|kind| kind == Kind::Directory));
-        object.kind.get_or_insert(Kind::File);
-        if let (Some(need), Some(needs)) = (need, &mut self.needs) {
-            needs.note_no_directory(need);
-        }
-    }
-
-    /// A call that follows symbolic links found an object, of this kind if that is known.
-    pub fn note_used(&mut self, id: ObjectId, kind: Option<Kind>) {
-        let object = self.objects.get(&id).and_then(|object| Some((object.need?, object.kind)));
-        if let (Some((need, own)), Some(needs)) = (object, &mut self.needs) {
-            needs.note_used(need);
-            if let Some(kind) = kind.filter(|_| own == Some(Kind::Link)) {
-                needs.learn_kind(need, kind);
-            }
-        }
-    }
-
-    /// Notes the kind of an object whose kind was unknown.
-    pub fn learn_kind(&mut self, id: ObjectId, kind: Kind) {
-        let Some(object) = self.objects.get_mut(&id) else { return };
-        if object.kind.is_none() {
-            object.kind = Some(kind);
-            if let (Some(need), Some(needs)) = (object.need, &mut self.needs) {
-                needs.learn_kind(need, kind);
-            }
-        }
     }
 
     /// Numbers of objects and names, for tests of the memory's bound.

@@ -56,6 +56,8 @@ pub struct Need {
     is_used: bool,
     /// What it is; `None` if the trace does not show it.
     pub kind: Option<Kind>,
+    /// It is no directory, whatever else it is: a file, a link, a socket.
+    pub is_no_directory: bool,
     /// It is a directory, and could not be removed since something was in it.
     pub is_full: bool,
     /// A lookup of a name in it failed because there was no such name: then it is a directory, if it exists.
@@ -163,7 +165,7 @@ impl Needs {
                 self.note_link(id);
             }
             Some(_) => {}
-            None => need.kind = Some(Kind::File),
+            None => need.is_no_directory = true,
         }
     }
 

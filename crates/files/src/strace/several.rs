@@ -185,6 +185,9 @@ impl iosonar_trace::Reader<Call> for Several {
         call.thread = thread;
         call.process = self.processes.of(&call);
         let Metadata { counts, span, .. } = &mut self.metadata;
+        if counts.calls == 0 {
+            span.first_ns = call.begin.0;
+        }
         span.last_ns = call.begin.0;
         counts.calls += 1;
         counts.unfinished += u64::from(call.result.is_none());

@@ -154,7 +154,10 @@ fn compare(root: &Confined, item: &Item) -> io::Result<Option<Problem>> {
     if item.must == Must::NotExist {
         return Ok(Some(Problem::InTheWay { has: status.kind }));
     }
-    let Some(kind) = item.kind else { return Ok(None) };
+    let Some(kind) = item.kind else {
+        let is_wrong = item.is_no_directory && status.kind == Kind::Directory;
+        return Ok(is_wrong.then_some(Problem::WrongKind { has: status.kind, needs: item.kind_to_make() }));
+    };
     // Without a snapshot, the trace may have used a symbolic link without showing it.
     if status.kind == Kind::Link && kind != Kind::Link && item.attributes.is_none() {
         match root.followed_status(&item.path)? {

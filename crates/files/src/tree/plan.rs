@@ -26,6 +26,8 @@ pub struct Item {
     pub must: Must,
     /// What it is. `None`: any kind will do; a file is made.
     pub kind: Option<Kind>,
+    /// It is no directory, whatever else it is.
+    pub is_no_directory: bool,
     /// The least size of a file.
     pub bytes: u64,
     /// It must have this size exactly.
@@ -67,6 +69,7 @@ impl Item {
             path: path.into(),
             must,
             kind,
+            is_no_directory: false,
             bytes: 0,
             is_exact: false,
             attributes: None,
@@ -86,6 +89,7 @@ impl Item {
             return;
         }
         self.kind = self.kind.or(need.shown_kind());
+        self.is_no_directory |= need.is_no_directory;
         self.is_exact |= need.is_exact;
         self.is_executable |= need.is_executable;
         self.bytes = self.bytes.max(need.bytes);

@@ -50,6 +50,9 @@ pub fn check(options: &Options) -> Result<()> {
                 .into(),
         );
     }
+    if !options.method.has_device() && options.target.rules.fit != Fit::Wrap {
+        return refuse("--fit places requests on a target, and without one they keep their positions: omit it".into());
+    }
     check_modes(options)?;
     issuers::check(options)?;
     for mapping in &options.target.targets {

@@ -28,6 +28,8 @@ pub struct LoopCounters {
     pub blind_time: Nanos,
     /// Why a program ended early.
     pub early_end: Option<EarlyEnd>,
+    /// Whether the run ended because virtual time did not go on.
+    pub stands_still: bool,
     /// The burst of the load that is the farthest beyond the loop.
     pub burst: Option<Burst>,
 }
@@ -44,6 +46,7 @@ impl LoopCounters {
         self.slow_submissions += other.slow_submissions;
         self.slow_submission_time = self.slow_submission_time + other.slow_submission_time;
         self.blind_time = self.blind_time.max(other.blind_time);
+        self.stands_still |= other.stands_still;
         self.early_end = self.early_end.take().or_else(|| other.early_end.clone());
         self.burst = [self.burst, other.burst].into_iter().flatten().reduce(Burst::larger);
     }

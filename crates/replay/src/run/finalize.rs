@@ -75,6 +75,14 @@ pub fn finalize(
         warnings.push(format!("the I/O engine failed, which ended the run: {error}"));
         metadata.complete = false;
     }
+    if loop_result.counters.stands_still {
+        warnings.push(
+            "the run was ended, as virtual time does not go on: requests take no time, or none is issued; omit --virtual-time, or \
+             simulate a device whose requests take time"
+                .into(),
+        );
+        metadata.complete = false;
+    }
     if let Some(why) = &loop_result.counters.early_end {
         warnings.push(format!("the program ended early: {why}"));
         metadata.complete = false;

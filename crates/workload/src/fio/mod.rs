@@ -5,6 +5,7 @@
 //! end, [`streams`] the text.
 
 mod ends;
+mod engine;
 mod job;
 mod laws;
 mod options;
@@ -60,7 +61,7 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
     for (name, value) in &read.variables {
         notes.push(format!("${{{name}}} is {value}, from the environment"));
     }
-    let cached: Vec<&str> = jobs.iter().filter(|job| streams::is_buffered(job)).map(|job| job.name.as_str()).collect();
+    let cached: Vec<&str> = jobs.iter().filter(|job| engine::is_buffered(job)).map(|job| job.name.as_str()).collect();
     if !cached.is_empty() {
         let who = if cached.len() == 1 { "goes" } else { "go" };
         notes.push(format!(
@@ -68,7 +69,7 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
             cached.join(", ")
         ));
     }
-    ignored.extend(jobs.iter().filter_map(streams::engine));
+    ignored.extend(jobs.iter().filter_map(engine::engine));
     ignored.extend(without_effect::without_effect(&jobs));
     ignored.sort_by(|a: &Ignored, b| (&a.place, &a.option).cmp(&(&b.place, &b.option)));
     ignored.dedup();

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::ends::{Limits, limits};
-use super::job::{Job, shown};
+use super::job::Job;
 use super::pace::{Pace, pace};
 use super::phases::Phases;
 use super::place::Places;
 use super::requests::{DISCARD, Directions, Part, READ, Service, WRITE, parts, service};
 use super::values::time_text;
-use crate::conversion::{Devices, Group, Ignored, Origin, StreamText, Table, bytes_text, weighted};
+use crate::conversion::{Devices, Group, Origin, StreamText, Table, bytes_text, weighted};
 
 /// What a job means in a sentence, and its streams.
 ///
@@ -426,32 +426,4 @@ impl Described<'_> {
             .collect();
         (format!("{who} {} {how}: {}", each.join(" and "), self.requests(&of_rates)), streams)
     }
-}
-
-/// Whether the job uses the page cache in fio.
-pub fn is_buffered(job: &Job) -> bool {
-    let is_on = |option: &'static str| job.text(option).map(|text| text != "0");
-    match (is_on("direct"), is_on("buffered")) {
-        (Some(direct), Some(buffered)) => {
-            if job.is_later("buffered", "direct") {
-                buffered
-            } else {
-                !direct
-            }
-        }
-        (Some(direct), None) => !direct,
-        (None, Some(buffered)) => buffered,
-        // Engines that have no page cache above them.
-        (None, None) => !matches!(
-            job.text("ioengine"),
-            Some("null" | "cpp_null" | "rbd" | "rados" | "sg" | "io_uring_cmd" | "nbd" | "libiscsi" | "xnvme")
-        ),
-    }
-}
-
-/// The engine is ignored, except for the depth that it can have.
-pub fn engine(job: &Job) -> Option<Ignored> {
-    let (place, option) = job.setting("ioengine").map(|setting| (setting.place.clone(), shown(setting)))?;
-    let reason = "how requests are issued; the run has --engine".to_owned();
-    Some(Ignored { place, option, reason })
 }

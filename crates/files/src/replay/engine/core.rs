@@ -10,7 +10,9 @@ use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
 use super::descriptors::DescriptorTable;
-use super::schedule::{Next, Pace, Schedule, Slot};
+use super::job::{Completion, Job};
+use super::pace::Pace;
+use super::schedule::{Next, Schedule, Slot};
 use super::stalls::{Explained, IdleTime, Servers};
 use crate::replay::action::Action;
 use crate::replay::execute::Descriptors;
@@ -34,33 +36,6 @@ const STEP: Nanos = Nanos(10_000);
 
 /// In a replay without times, the stages beside the engine plan or record some thousand calls in this time.
 const PAUSE: Duration = Duration::from_millis(1);
-
-/// A call for a thread to issue.
-#[derive(Debug)]
-pub struct Job {
-    /// Its place in the schedule.
-    pub slot: u32,
-    pub action: Box<Action>,
-    pub to: Descriptors,
-    /// Descriptors to close along with it.
-    pub closes: Vec<i32>,
-    /// Whether the call is only recorded as left out.
-    pub is_left_out: bool,
-}
-
-/// A job that is done.
-#[derive(Debug)]
-pub struct Completion {
-    /// Its place in the schedule.
-    pub slot: u32,
-    pub action: Box<Action>,
-    /// Times and result.
-    pub issued: Issued,
-    /// As in [`Job::is_left_out`].
-    pub is_left_out: bool,
-    /// When the process stood still meanwhile.
-    pub stalled: Option<(Nanos, Nanos)>,
-}
 
 /// How the leader reads, and what it does with calls.
 #[derive(Clone, Copy, Debug)]
@@ -196,7 +171,7 @@ impl Core {
 
     /// How long calls were ready and a thread was free, but the replayer issued none.
     pub fn idle(&self) -> Nanos {
-        self.idle.sum()
+        self.idle.until_completion()
     }
 
     /// The most calls that were executed at the same time.

@@ -15,6 +15,10 @@
 //! ```
 #![allow(unsafe_code, reason = "the lead is a lock around the core, which is handed from thread to thread")]
 
+mod options;
+mod outcome;
+mod sleeper;
+
 use std::cell::UnsafeCell;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
@@ -27,15 +31,19 @@ use iosonar_pacing::Stop;
 use iosonar_pacing::buffers::Arena;
 use iosonar_pacing::clock::{Clock, Monotonic};
 use iosonar_pacing::host::isolation::Isolation;
-use iosonar_pacing::idle::{Hybrid, Idle, Sleep, Spin, Waiter};
+use iosonar_pacing::idle::{Hybrid, Idle, Sleep, Spin};
 use iosonar_pacing::in_flight::MAX_LOOPS;
 use iosonar_pacing::progress::Progress;
 use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 
-use super::core::{Completion, Core, Find, Job};
+use super::core::{Core, Find};
 use super::descriptors::close;
+use super::job::{Completion, Job};
 use super::stalls::Heartbeat;
+pub use options::WorkerOptions;
+use sleeper::{NONE, Sleeper};
+
 use crate::Family;
 use crate::replay::devices::Devices;
 use crate::replay::execute::Executor;
@@ -48,8 +56,6 @@ use crate::replay::timed::IssueClock;
 const LONG: Nanos = Nanos(15_000);
 /// How often the sentinel looks.
 const LOOK: Duration = Duration::from_micros(250);
-/// A waiting leader looks for a stop this often.
-const MAX_SLEEP: Nanos = Nanos(100_000_000);
 /// The leader wakes up this long before a call is due, with `--wait hybrid`.
 const MARGIN: Nanos = Nanos(100_000);
 
@@ -57,7 +63,6 @@ const FREE: usize = 0;
 const HELD: usize = 1;
 /// Reserved for a thread: its number is added.
 const RESERVED: usize = 2;
-const NONE: u32 = u32::MAX;
 const NOT_ISSUED: i64 = i64::MIN;
 
 /// What the threads of an instance share.
@@ -102,33 +107,6 @@ pub struct Workers {
 // SAFETY: only the thread that has changed `lead` from `FREE`, or from its own reservation, to `HELD` accesses the core,
 // until it changes `lead` again.
 unsafe impl Sync for Workers {}
-
-/// How the threads of an instance work.
-#[derive(Clone)]
-pub struct WorkerOptions {
-    /// Ends the replay.
-    pub stop: Arc<Stop>,
-    pub clock: Monotonic,
-    /// Where calls are issued.
-    pub root: Root,
-    /// The data of writes.
-    pub arena: Arc<Arena>,
-    /// How the leader waits.
-    pub wait: Wait,
-    pub workers: usize,
-    /// Decides which devices are opened; without it, no device node, socket or FIFO is.
-    pub devices: Option<Arc<Devices>>,
-    /// Whether pages of a file are dropped when it is opened.
-    pub no_cache: bool,
-    /// Knows when the process stood still.
-    pub heartbeat: Arc<Heartbeat>,
-    /// Gives the threads priority.
-    pub isolation: Option<Arc<Isolation>>,
-    /// Shows how many calls are in flight.
-    pub progress: Arc<Progress>,
-    /// The number of the instance.
-    pub number: usize,
-}
 
 impl Workers {
     /// A workers that has not begun.
@@ -272,7 +250,7 @@ impl Workers {
                     thread::yield_now()
                 }
                 Find::WaitUntil(at) => self.idle(at - now, me),
-                Find::WaitForInput => core.rules().pause(|time| Sleeper { workers: self, me }.sleep(time)),
+                Find::WaitForInput => core.rules().pause(|time| self.sleeper(me).sleep(time)),
                 Find::WaitForCalls => {
                     self.locks.block_all(Some(core.in_flight()));
                     self.next_at.store(i64::MAX, Ordering::SeqCst);
@@ -350,7 +328,7 @@ impl Workers {
 
     /// Waits, at most `left`, with the lead.
     fn idle(&self, left: Nanos, me: u32) {
-        let mut sleeper = Sleeper { workers: self, me };
+        let mut sleeper = self.sleeper(me);
         // Errors of waiting end nothing: the loop looks again.
         let _ = match self.wait {
             Wait::Spin | Wait::Inline => Idle::<Sleeper<'_>>::idle(&mut Spin, left, &mut sleeper),
@@ -444,6 +422,10 @@ impl Workers {
         self.threads.iter().filter_map(OnceLock::get).for_each(Thread::unpark);
     }
 
+    fn sleeper(&self, me: u32) -> Sleeper<'_> {
+        Sleeper { sleeper: &self.sleeper, completed: &self.completed, me }
+    }
+
     fn fail(&self, error: io::Error) {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.stop.drain();
@@ -464,48 +446,5 @@ impl Workers {
             self.end(unsafe { &mut *self.core.get() });
         }
         self.has_ended()
-    }
-
-    /// The error that ended the workers.
-    pub fn take_error(&self) -> Option<io::Error> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Whether a call failed because the replay has no more descriptors.
-    pub fn lacks_descriptors(&self) -> bool {
-        self.lacks_descriptors.load(Ordering::Relaxed)
-    }
-
-    /// How long calls were ready and a thread was free, but the replayer issued none.
-    pub fn idle_time(&self) -> Nanos {
-        Nanos(self.lost_ns.load(Ordering::Relaxed))
-    }
-
-    /// The most calls that were executed at the same time.
-    pub fn max_in_flight(&self) -> u32 {
-        self.max_in_flight.load(Ordering::Relaxed)
-    }
-}
-
-/// A leader that sleeps until a call is due or completes.
-struct Sleeper<'a> {
-    workers: &'a Workers,
-    me: u32,
-}
-
-impl Sleeper<'_> {
-    fn sleep(&self, time: Duration) {
-        self.workers.sleeper.store(self.me, Ordering::SeqCst);
-        if self.workers.completed.is_empty() {
-            thread::park_timeout(time);
-        }
-        self.workers.sleeper.store(NONE, Ordering::SeqCst);
-    }
-}
-
-impl Waiter for Sleeper<'_> {
-    fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
-        self.sleep(Duration::from_nanos(timeout.min(MAX_SLEEP).0.max(0) as u64));
-        Ok(())
     }
 }

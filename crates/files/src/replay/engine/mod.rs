@@ -3,7 +3,9 @@
 pub mod core;
 pub mod descriptors;
 mod history;
+pub mod job;
 pub mod lead;
+pub mod pace;
 pub mod schedule;
 pub mod stalls;
 #[cfg(test)]

@@ -82,8 +82,8 @@ impl IdleTime {
         self.sum_to_completion = self.sum;
     }
 
-    /// All of it.
-    pub fn sum(&self) -> Nanos {
+    /// All of it until the last completion.
+    pub fn until_completion(&self) -> Nanos {
         self.sum_to_completion
     }
 }
@@ -147,18 +147,18 @@ mod tests {
         let mut idle = IdleTime::new();
         idle.issue(Nanos(0), Nanos(40_000));
         idle.complete();
-        assert_eq!(idle.sum(), Nanos::ZERO, "on time");
+        assert_eq!(idle.until_completion(), Nanos::ZERO, "on time");
         // Three calls that were ready during the same stop.
         for ready in [MS, 2 * MS, 500 * MS] {
             idle.issue(Nanos(ready), Nanos(2000 * MS));
             idle.complete();
         }
-        assert_eq!(idle.sum(), Nanos(1999 * MS));
+        assert_eq!(idle.until_completion(), Nanos(1999 * MS));
         // A call that was in progress in the same stop, and another one.
         idle.add(Nanos(10 * MS), Nanos(1990 * MS));
         idle.add(Nanos(3000 * MS), Nanos(3100 * MS));
         idle.complete();
-        assert_eq!(idle.sum(), Nanos(2099 * MS));
+        assert_eq!(idle.until_completion(), Nanos(2099 * MS));
     }
 
     #[test]
@@ -166,10 +166,10 @@ mod tests {
         let mut idle = IdleTime::new();
         idle.issue(Nanos(-100 * MS), Nanos(2 * MS));
         idle.complete();
-        assert_eq!(idle.sum(), Nanos(2 * MS));
+        assert_eq!(idle.until_completion(), Nanos(2 * MS));
         // What is left out at the end completes nothing.
         idle.issue(Nanos(3 * MS), Nanos(900 * MS));
-        assert_eq!(idle.sum(), Nanos(2 * MS));
+        assert_eq!(idle.until_completion(), Nanos(2 * MS));
     }
 
     #[test]

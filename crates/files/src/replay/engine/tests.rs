@@ -7,9 +7,10 @@ use iosonar_trace::Nanos;
 use proptest::prelude::*;
 use rtrb::RingBuffer;
 
-use super::core::{Completion, Core, Find, Job, Queues, Rules};
+use super::core::{Core, Find, Queues, Rules};
 use super::descriptors::DescriptorTable;
-use super::schedule::Pace;
+use super::job::{Completion, Job};
+use super::pace::Pace;
 use crate::replay::action::Action;
 use crate::replay::options::Timing;
 use crate::replay::prepared_call::{Done, Predecessor, PreparedCall, Record};

@@ -44,7 +44,7 @@ pub fn warnings(prescan: &Prescan, options: &Options) -> Vec<String> {
     warn_if(deleted > 0, agreed(deleted as u64, what));
     warn_if(
         options.factor != 1.0 && options.timing.has_times(),
-        format!("a speed-up of {} changes the load", 1.0 / options.factor),
+        format!("a speed-up of {} changes the load", options.pacing.speedup),
     );
     warnings
 }

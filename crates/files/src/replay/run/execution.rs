@@ -40,7 +40,7 @@ const GRACE: Nanos = Nanos(100_000_000);
 const LOOK: Duration = Duration::from_nanos(BEAT.0 as u64);
 
 /// Shorter times in which the whole process stood still are not worth a warning.
-const WARNINGABLE: Nanos = Nanos(100_000_000);
+const WORTH_A_WARNING: Nanos = Nanos(100_000_000);
 
 /// A replay that has ended.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ impl Prepared {
         let engine = Engine { max_in_flight: Some(max_in_flight), idle };
         let mut statistics = recorded.counter.statistics(self.options.factor, complete, engine, fake);
         warnings.extend(recorded.counter.interruption(engine));
-        if heartbeat.sum() > WARNINGABLE {
+        if heartbeat.sum() > WORTH_A_WARNING {
             let stood_still = human::span(heartbeat.sum().as_secs());
             warnings.push(format!(
                 "the replayer stood still for {stood_still}: it was stopped, or given no processor. Calls that were in progress \

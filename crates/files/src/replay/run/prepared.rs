@@ -11,7 +11,7 @@ use iosonar_trace::Nanos;
 
 use super::before::{choose_wait, compare_roots, warnings};
 use super::checks::check;
-use crate::replay::engine::schedule::Pace;
+use crate::replay::engine::pace::Pace;
 use crate::replay::error::Result;
 use crate::replay::options::{Options, Threads, Timing};
 use crate::replay::prescan::{Prescan, scan};

@@ -57,6 +57,17 @@ fn the_files_of_all_threads_are_one_trace() {
 }
 
 #[test]
+fn the_span_of_several_files_begins_with_their_first_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = directory.path().join("t.strace");
+    let first = "1700000000.000000 brk(NULL) = 0x55 <0.000050>\n1700000000.010100 mkdir(\"/w\", 0755) = 0 <0.000050>\n";
+    fs::write(directory.path().join("t.strace.1"), first).unwrap();
+    fs::write(directory.path().join("t.strace.2"), "1700000000.020000 mkdir(\"/v\", 0755) = 0 <0.000050>\n").unwrap();
+    let span = all(&name).1.span;
+    assert_eq!((span.first_ns, span.last_ns), (10_100_000, 20_000_000));
+}
+
+#[test]
 fn files_that_are_not_of_one_trace_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {

@@ -9,6 +9,7 @@ mod check;
 mod generate;
 mod needs;
 mod order;
+mod pacing;
 mod prepare;
 mod reason;
 mod record;

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use clap::Arg;
 use iosonar_files::list_of_lost;
 use iosonar_files::order::Policy;
 use iosonar_files::replay::{Cache, Mismatch, Options, Prepared, Statistics, Threads, Timing};
@@ -18,6 +17,7 @@ use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_positive, whole_number};
 use iosonar_trace::run_info::{Quantiles, Within};
 
+use super::pacing::pacing_of_calls;
 use super::reason::reason;
 use crate::commands::replay::ProgressFormat;
 use crate::commands::replay::repeat;
@@ -175,47 +175,6 @@ enum ThreadsArg {
     /// One for each thread of the trace, which issues the calls of that thread
     Trace,
 }
-
-/// The options of pacing, in the words of calls.
-fn pacing_of_calls(option: Arg) -> Arg {
-    match option.get_id().as_str() {
-        "speedup" => option.help("Divide all times and gaps of the trace by this: 10, 0.5").help_heading(TIME),
-        "asap" => {
-            let help = "Issue calls as soon as the order allows, regardless of their times";
-            option.help(help).conflicts_with_all(["timing", "speedup"]).help_heading(TIME)
-        }
-        "run_for" => {
-            option.help("Replay only calls scheduled within this time of the run: 90, 10m, 2h").help_heading(TIME)
-        }
-        "perturb" => option.help(
-            "Degrade the issue times on purpose, to see the effect: quantize=10ms delays each call to the next multiple of \
-             10 ms, delay=1ms delays it by a random time with a mean of 1 ms (uniform from 0 to 2 ms)",
-        ),
-        "seed" => option.help("Random seed of --perturb delay"),
-        "repeat" => option.help(
-            "Run the replay this many times, with numbered results (tar.1.calls-run.parquet, …), to see the variance between \
-             runs. Later runs find the files as the earlier ones left them; `iosonar files prepare --reset` restores them",
-        ),
-        "depth" => option
-            .help("Queue depth: the most calls that are executed at the same time, each in a thread (1 to 4096)")
-            .alias("pool")
-            .value_name("N")
-            .default_value("64"),
-        "wait" => option.help(
-            "How to wait for the time of a call [default: spin; hybrid with one processor, or if other programs need more \
-             processors than there are]",
-        ),
-        "isolate" => option
-            .help(
-                "Give the threads that issue calls priority over other programs and keep idle processors awake, or do only \
-                 what is listed; restore the settings at the end (needs root)",
-            )
-            .default_missing_value("priority,awake"),
-        _ => option,
-    }
-}
-
-const TIME: &str = "Order and time";
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {

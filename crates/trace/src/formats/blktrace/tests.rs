@@ -365,6 +365,15 @@ fn a_written_trace_is_read_back_unchanged() {
 }
 
 #[test]
+fn a_flush_with_a_length_is_left_out_as_it_would_be_a_write() {
+    let flush = Request::new(Nanos(7), Op::Flush, Sector(8), Sectors(16));
+    let rows = [Request::new(Nanos(5), Op::Read, Sector(8), Sectors(8)), flush];
+    let (bytes, said) = written("blktrace", &rows, &about(&["8,0"]));
+    assert!(said.iter().any(|line| line.contains("1 request")), "{said:?}");
+    assert_eq!(load("blktrace", &bytes).0.len(), 1);
+}
+
+#[test]
 fn files_of_different_traces_are_reported() {
     let trace = |start_s: i64, sector| {
         let about = crate::Metadata { epoch_unix_ns: Some(start_s * 1_000_000_000), ..about(&["8,0"]) };

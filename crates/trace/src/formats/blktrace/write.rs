@@ -155,7 +155,8 @@ impl Writer<Request> for BlktraceWriter {
     fn write(&mut self, request: &Request) -> Result<()> {
         let Some(at) = self.losses.time(request.at) else { return Ok(()) };
         self.write_epoch()?;
-        if request.op == Op::WriteZeroes {
+        // A record of a flush with a length is that of a write.
+        if request.op == Op::WriteZeroes || (request.op == Op::Flush && request.sectors.0 > 0) {
             self.losses.unsupported_ops += 1;
             return Ok(());
         }

@@ -198,6 +198,9 @@ fn losses_of_a_load_are_reported() {
     ];
     let (text, loss) = written_load(&rows, &Metadata::new(crate::Kind::Load, "x"));
     assert_eq!((loss.rows, loss.warnings.len()), (1, 3), "{loss:?}");
+    let none = Request { latency: Some(Nanos::ZERO), ..request(0, Op::Read, 2, 3) };
+    let warnings = written_load(&[none], &Metadata::new(crate::Kind::Load, "x")).1.warnings;
+    assert!(warnings[0].contains("1 request lost its original latency"), "{warnings:?}");
     let back = load(text.as_bytes()).0;
     assert_eq!(back, [request(0, Op::Read, 2, 3), Request { latency: Some(Nanos(1)), ..request(10, Op::Write, 2, 3) }]);
 }

@@ -8,6 +8,7 @@ use crate::io::output::Output;
 use crate::io::stream::{ConversionLoss, Writer};
 use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Op, Request};
+use crate::model::units::Nanos;
 
 use super::row::{self, Columns, Kind, Row};
 
@@ -82,6 +83,9 @@ impl Writer<Request> for LoadWriter {
             queued = None;
         }
         // Zero is none.
+        if request.latency == Some(Nanos::ZERO) {
+            self.losses.times(request);
+        }
         let [delay, duration] = [queued, request.latency].map(|time| time.map_or(0, |time| time.0.max(0)));
         self.write_columns(delay > 0 || duration > 0)?;
         self.line.clear();
