@@ -114,7 +114,7 @@ fn what_only_requests_have_is_refused_with_what_to_do() {
     for (words, remedy) in [
         (&["--depth", "each=4"][..], "use --depth N"),
         (&["--depth", "4097"], "at most 4096"),
-        (&["--wait", "inline"], "use --wait spin"),
+        (&["--wait", "inline"], "possible values: spin, hybrid, sleep"),
         (&["--isolate=processors"], "use --isolate=priority,awake"),
         (&["--for", "1s", "--asap"], "--start and --end"),
         (&["--for", "1s", "--timing", "diff"], "--start and --end"),
