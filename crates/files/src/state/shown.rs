@@ -36,6 +36,8 @@ pub(super) enum Shown {
     As(Shows),
     /// It exists and is this.
     Is(Kind),
+    /// It exists and is a directory, unless the path ends in a slash: a new file cannot have such a path.
+    IsDirectoryUnlessSlash,
     /// It is a directory with something in it.
     IsFull,
     /// It is a file that somebody may execute.
@@ -99,9 +101,8 @@ pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
         // Of `bind`.
         (libc::EADDRINUSE, Make) => EXISTS,
 
-        // A new file cannot have a path that ends in a slash: nothing shows whether it exists.
-        (libc::EISDIR, FindOrMake) if has_slash => NOTHING,
-        (libc::EISDIR, Find | FindOrMake | Unlink | RenameTo) => Shown::Is(Kind::Directory),
+        (libc::EISDIR, FindOrMake) => Shown::IsDirectoryUnlessSlash,
+        (libc::EISDIR, Find | Unlink | RenameTo) => Shown::Is(Kind::Directory),
         (libc::EISDIR, RenameFrom) => Shown::IsNoDirectory,
         // A directory was to go into itself.
         (libc::EINVAL, RenameFrom) if is_below(call.path2.as_ref(), path) => Shown::Is(Kind::Directory),
@@ -196,6 +197,13 @@ impl State {
                 Some(walk)
             }
             Shown::Is(kind) => self.walk(step, fd, path, how(Shows::Exists, Some(kind))),
+            Shown::IsDirectoryUnlessSlash => {
+                let walk = self.walk(step, fd, path, how(Shows::Nothing, None))?;
+                if walk.ends_in_slash {
+                    return Some(walk);
+                }
+                self.walk(step, fd, path, how(Shows::Exists, Some(Kind::Directory)))
+            }
             Shown::IsFull => {
                 let walk = self.walk(step, fd, path, how(Shows::Exists, Some(Kind::Directory)))?;
                 if let Some(object) = walk.object.filter(|_| walk.name.is_some()) {

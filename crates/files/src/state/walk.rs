@@ -54,6 +54,8 @@ pub(super) struct Walk {
     pub names: Vec<NameId>,
     /// Symbolic links that were followed.
     pub links: Vec<ObjectId>,
+    /// The path ends in a slash, or the target of its last link does.
+    pub ends_in_slash: bool,
     need_parent: Option<NeedId>,
 }
 
@@ -100,6 +102,7 @@ impl Names {
             is_absent: false,
             names,
             links: Vec::new(),
+            ends_in_slash: false,
             need_parent: None,
         };
         let need = self.object(start).and_then(|object| object.need);
@@ -159,6 +162,7 @@ impl Walk {
             is_absent: false,
             names: Vec::new(),
             links: Vec::new(),
+            ends_in_slash: false,
             need_parent: None,
         }
     }
@@ -177,6 +181,7 @@ impl Walker<'_> {
         }
         if is_last && has_slash {
             self.text_slash(in_text);
+            self.walk.ends_in_slash = true;
             self.follows_end = true;
             if how.shows != Shows::Exists && self.walk.object.is_some_and(|object| self.is_not_directory(object)) {
                 self.walk.object = None;
@@ -322,7 +327,8 @@ impl Walker<'_> {
             self.at = self.root;
             self.need = self.names.object(self.root).and_then(|root| root.need);
         }
-        self.components(target, how, is_end, false);
+        // Who follows one link at the end, because of a slash behind it, follows all.
+        self.components(target, How { follow: true, ..how }, is_end, false);
         if is_end && self.walk.name.is_none() {
             self.arrive_at_directory();
         }

@@ -110,6 +110,13 @@ fn a_link_is_made_with_the_target_that_was_read() {
 }
 
 #[test]
+fn a_slash_behind_a_link_shows_no_directory() {
+    let create = failing("open", "/l", libc::O_RDWR | libc::O_CREAT, libc::EISDIR);
+    let (_, items) = plan(&[read_link("/l", "new/"), create]);
+    assert_eq!(items, ["/l symlink new/"]);
+}
+
+#[test]
 fn a_link_with_an_unknown_target_is_named() {
     let read = Call { result: Some(3), ..failing("readlink", "/l", 0, 0) };
     let (made, items) = plan(std::slice::from_ref(&read));
