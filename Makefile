@@ -144,7 +144,7 @@ deny: $(CARGO_TOOLS)/bin/cargo-deny ## check licences, sources and versions of t
 doc: system-for-record ## build the documentation of the code
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --workspace --document-private-items
 fuzz-smoke: $(CARGO_TOOLS)/bin/cargo-fuzz system-for-record ## fuzz each reader for five seconds
-	PATH="$(abspath $(CARGO_TOOLS))/bin:$$PATH" fuzz/run.py --each 5s
+	PATH="$(abspath $(CARGO_TOOLS))/bin:$$PATH" fuzz/run.py --each 5s --seed 1 --dev
 
 # Builds all tests once, with both processors, before other goals need them. The binary in .venv shares its libraries.
 .PHONY: built-tests

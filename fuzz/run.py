@@ -54,11 +54,12 @@ def targets() -> list[str]:
     return [*sorted(found), STRACE, TABLES, RECOGNITION]
 
 
-def build() -> Path:
+def build(profile: str) -> Path:
     """Builds the programs and returns their directory."""
-    subprocess.run(["cargo", "fuzz", "build", "-s", "none"], cwd=HERE, check=True)
+    subprocess.run(["cargo", "fuzz", "build", "-s", "none", f"--{profile}"], cwd=HERE, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
-    [directory] = {program.parent for program in target.glob("*-*-*/release/recognise")}
+    built = {"dev": "debug"}.get(profile, profile)
+    [directory] = {program.parent for program in target.glob(f"*-*-*/{built}/recognise")}
     return directory
 
 
@@ -70,7 +71,7 @@ def lower_priority() -> None:
         Path("/proc/self/autogroup").write_text("19")
 
 
-def fuzz(programs: Path, target: str, seconds: float) -> tuple[Spent, bool]:
+def fuzz(programs: Path, target: str, seconds: float, seed: int) -> tuple[Spent, bool]:
     """Runs one target for some seconds. Returns the time and inputs spent, and whether there was no finding."""
     corpus = HERE / "corpus" / target
     artifacts = HERE / "artifacts" / target
@@ -84,7 +85,12 @@ def fuzz(programs: Path, target: str, seconds: float) -> tuple[Spent, bool]:
     log = HERE / "artifacts" / f"{target}.log"
     with log.open("ab") as output:
         start = output.tell()
-        limits = [*LIMITS, f"-max_total_time={max(1, round(seconds))}", f"-artifact_prefix={artifacts}/"]
+        limits = [
+            *LIMITS,
+            f"-seed={seed}",
+            f"-max_total_time={max(1, round(seconds))}",
+            f"-artifact_prefix={artifacts}/",
+        ]
         process = subprocess.Popen(
             [str(programs / program), *limits, *map(str, (corpus, *seeds))],
             env={**os.environ, "IOSONAR_FORMAT": target},
@@ -145,7 +151,9 @@ def seconds(text: str) -> float:
     return float(duration[1]) * units[duration[2]]
 
 
-def campaign(programs: Path, chosen: list[str], until: float, slice_s: float, jobs: int, account: bool) -> bool:
+def campaign(
+    programs: Path, chosen: list[str], until: float, slice_s: float, jobs: int, account: bool, seed: int
+) -> bool:
     """Fuzzes the target with the least time so far, slice by slice, until each has `until` seconds of processor time.
 
     Returns whether there was no finding.
@@ -166,7 +174,7 @@ def campaign(programs: Path, chosen: list[str], until: float, slice_s: float, jo
                 target = min(due, key=lambda t: spent[t].processor_s)
                 waiting.discard(target)
             # One second more than is missing, because a shared processor gives less time than the clock shows.
-            added, fine = fuzz(programs, target, min(slice_s, until - spent[target].processor_s + 1))
+            added, fine = fuzz(programs, target, min(slice_s, until - spent[target].processor_s + 1), seed)
             with lock:
                 spent[target].processor_s += added.processor_s
                 spent[target].inputs += added.inputs
@@ -195,6 +203,8 @@ def main() -> None:
     length.add_argument("--until", type=seconds, metavar="TIME", help="the same, including earlier runs")
     p.add_argument("--slice", type=seconds, default=300.0, metavar="TIME", help="time before the next target [5m]")
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel targets [one per processor]")
+    p.add_argument("--seed", type=int, default=0, metavar="N", help="the same inputs again [0: others each time]")
+    p.add_argument("--dev", action="store_true", help="build without optimisation: sooner, for short runs")
     p.add_argument("target", nargs="*", help=f"names of formats, or {RECOGNITION} [all]")
     a = p.parse_args()
     every = targets()
@@ -202,7 +212,15 @@ def main() -> None:
         p.error(f"unknown: {', '.join(unknown)}; choose from {', '.join(every)}")
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: stopping.set())
-    clean = campaign(build(), a.target or every, a.until or a.each, a.slice, a.jobs, a.until is not None)
+    clean = campaign(
+        build("dev" if a.dev else "release"),
+        a.target or every,
+        a.until or a.each,
+        a.slice,
+        a.jobs,
+        a.until is not None,
+        a.seed,
+    )
     sys.exit(0 if clean else 1)
 
 

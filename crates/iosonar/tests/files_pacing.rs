@@ -6,7 +6,7 @@ use std::process::Output;
 use iosonar_files::{CallOutcome, CallResult, table};
 use serde_json::{Value, json};
 
-use crate::files_replay::{Bench, program};
+use crate::files_replaying::{Bench, program};
 
 fn message(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from iosonar.campaign import advice, confs, outcome, plan, samples, state
-from iosonar.campaign.hosts import ConnectionLostError, HostError, Hosts
+from iosonar.campaign.hosts import HostError, Hosts
 from iosonar.campaign.loads import Loads
 from iosonar.campaign.replays import Replays
 from iosonar.campaign.results import finish, keep_partial_results
@@ -65,7 +65,7 @@ class LeafRun:
     def __init__(self, leaf: Leaf, around: Surroundings):
         self.leaf = leaf
         self.around = around
-        self._attempts = _earlier(leaf.directory)
+        self._attempts = state.last_attempt(leaf.directory)
         attempt = max((known.attempt for known in self._attempts), default=0) + 1
         self.state = state.LeafState(leaf.name, "running", attempt=attempt, started=time.time(), path=list(leaf.path))
         self._log: BinaryIO | None = None
@@ -206,7 +206,7 @@ class LeafRun:
         except ShellEndedError:
             raise
         except HostError as error:
-            self._host_errors.append(_words_of(error))
+            self._host_errors.append(error.summary)
             self._write_log(f"{error}\n".encode("utf-8", "surrogateescape"))
             return Reply(1)
         except UserError as error:
@@ -441,19 +441,6 @@ class LeafRun:
         if self._log and not self._log.closed:
             self._log.write(output)
             self._log.flush()
-
-
-def _words_of(error: HostError) -> str:
-    return f"{error.host} is unreachable: {error.text}" if isinstance(error, ConnectionLostError) else str(error)
-
-
-def _earlier(directory: Path) -> list[state.LeafState]:
-    """The attempt before this one, if there was one."""
-    try:
-        known = state.read(directory)
-    except UserError:
-        known = None
-    return [known] if known and known.recorded else []
 
 
 def _as_earlier(known: state.LeafState) -> advice.EarlierLeaf:

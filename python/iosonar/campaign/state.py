@@ -106,6 +106,15 @@ def read(leaf: Path) -> LeafState | None:
         ) from error
 
 
+def last_attempt(leaf: Path) -> list[LeafState]:
+    """The attempt before this one, if there was one and its state can be read."""
+    try:
+        known = read(leaf)
+    except UserError:
+        known = None
+    return [known] if known and known.recorded else []
+
+
 def write(leaf: Path, state: LeafState) -> None:
     """Writes `campaign.json` atomically, and waits until it is on the disk."""
     path = leaf / FILE_NAME

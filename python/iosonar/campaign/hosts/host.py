@@ -17,6 +17,11 @@ class HostError(UserError):
         super().__init__(f"{host}: {text}")
         self.host = host
 
+    @property
+    def summary(self) -> str:
+        """What the user should know in one line, without the details that the log has."""
+        return str(self)
+
 
 class ConnectionLostError(HostError):
     """The connection broke; whether a command on the host began and still runs is unknown if `begun`."""
@@ -27,6 +32,11 @@ class ConnectionLostError(HostError):
         self.begun = begun
         self.final = final
         """Another attempt would fail the same way."""
+
+    @property
+    def summary(self) -> str:
+        """That the host is unreachable, and why."""
+        return f"{self.host} is unreachable: {self.text}"
 
 
 @dataclass(frozen=True)
