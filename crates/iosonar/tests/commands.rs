@@ -31,6 +31,7 @@ mod files_roots;
 mod files_shown;
 mod files_trees;
 mod generate;
+mod hanging;
 mod help;
 mod hostile;
 mod hostile_roots;

@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 use iosonar_testing::{LoopDevice, Mount, Need, left_out};
 use iosonar_trace::{IoResult, Outcome};
 
-use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, marked_target, read_run, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, read_run, run, wait_until};
 
 /// A load of one minute: longer than any test waits.
-fn long(bench: &Bench) -> PathBuf {
+pub(crate) fn long(bench: &Bench) -> PathBuf {
     let rows: Vec<Row> =
         (0..60_000).map(|i| (i as f64 / 1e3, i % 100 * 8, 8, if i % 3 == 0 { 'R' } else { 'W' })).collect();
     bench.load(&rows)
@@ -315,81 +315,6 @@ fn a_device_that_fails_is_recorded_row_by_row() {
     assert!(ran.footer().complete, "the run itself was not cut short");
     assert!(ran.stdout.contains("errors"), "{}", ran.stdout);
     assert!(ran.stderr.contains("shrank during the run"), "{}", ran.stderr);
-}
-
-/// A file system that can be frozen: writes then hang until it is thawed.
-struct Frozen(Mount);
-
-impl Frozen {
-    fn mounted(bench: &Bench, device: &LoopDevice) -> Self {
-        run("mkfs.ext4", &["-q".as_ref(), device.path().as_os_str()]);
-        Self(Mount::new(bench.path("frozen"), [device.path()]))
-    }
-
-    fn freeze(&self) {
-        run("fsfreeze", &["--freeze".as_ref(), self.0.path().as_os_str()]);
-    }
-
-    fn thaw(&self) {
-        run("fsfreeze", &["--unfreeze".as_ref(), self.0.path().as_os_str()]);
-    }
-}
-
-impl Drop for Frozen {
-    fn drop(&mut self) {
-        Command::new("fsfreeze").arg("--unfreeze").arg(self.0.path()).output().ok();
-    }
-}
-
-fn target_on(frozen: &Frozen) -> PathBuf {
-    let target = frozen.0.path().join("target");
-    marked_target(&target, MIB);
-    target
-}
-
-#[test]
-fn a_target_that_hangs_and_recovers_loses_nothing() {
-    if left_out(Need::Loop) {
-        return;
-    }
-    let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
-    let frozen = Frozen::mounted(&bench, &device);
-    let target = target_on(&frozen);
-    let rows: Vec<Row> = (0..2000).map(|i| (i as f64 / 1e3, i % 100 * 8, 8, 'W')).collect();
-    let running = bench.start(&bench.load(&rows), &target, &[]);
-    frozen.freeze();
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    frozen.thaw();
-    let ran = running.end().with_code(0);
-    assert!(ran.by_request().iter().map(|row| row.request).eq(0..2000), "each once");
-    assert_eq!(ran.statistics()["completed"], 2000);
-}
-
-#[test]
-fn a_stopped_run_on_a_hanging_target_lists_what_is_unfinished() {
-    if left_out(Need::Loop) {
-        return;
-    }
-    let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
-    let frozen = Frozen::mounted(&bench, &device);
-    let running = bench.start(&long(&bench), &target_on(&frozen), &[]);
-    frozen.freeze();
-    // Longer than the wait for a device that is only slow.
-    std::thread::sleep(std::time::Duration::from_millis(7500));
-    running.signal("INT");
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    running.signal("INT");
-    // The result exists before the kernel lets the process end.
-    wait_until("the result is there", || bench.path("r.replay.parquet").exists());
-    frozen.thaw();
-    let ran = running.end().with_code(5);
-    let rows = ran.rows();
-    let unfinished = rows.iter().filter(|row| row.outcome == Outcome::Unfinished).count();
-    assert!(unfinished > 0);
-    assert_eq!(ran.statistics()["unfinished"], unfinished);
-    assert!(rows.iter().any(|row| row.outcome == Outcome::Unfinished && row.issued.is_some()));
-    assert!(ran.stdout.contains("unfinished"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("no completion for 5 s, ") && ran.stderr.contains(" in flight"), "{}", ran.stderr);
 }
 
 #[test]

@@ -92,3 +92,24 @@ proptest! {
         prop_assert!(state.needs().is_some_and(|needs| needs.iter().all(|(path, _)| !path.is_empty())));
     }
 }
+
+#[test]
+fn paths_from_too_deep_a_directory_do_not_lead_elsewhere() {
+    let mut script = Script::new();
+    let component = "d".repeat(200);
+    let down = |call: &mut Call| call.path = Some(component.as_str().into());
+    let up = |call: &mut Call| call.path = Some("..".into());
+    script.call("mkdir", |call| call.path = Some("/a".into())).call("chdir", |call| call.path = Some("/a".into()));
+    for _ in 0..30 {
+        script.call("mkdir", down).call("chdir", down);
+    }
+    for _ in 0..30 {
+        script.call("chdir", up).call("rmdir", down);
+    }
+    script.call("chdir", |call| call.path = Some("/a".into())).call("rmdir", down);
+    let (state, resolved) = script.run(Options::default());
+    let removed = |at: usize| script.calls[at].kind == CallKind::Rmdir && resolved[at].skip.is_none();
+    assert_eq!((0..resolved.len()).filter(|&at| removed(at)).collect::<Vec<_>>(), [resolved.len() - 1]);
+    assert_eq!(resolved.last().unwrap().path, Some(format!("/a/{component}").as_str().into()));
+    assert!(state.counts().unknown_starts > 60);
+}
