@@ -33,6 +33,9 @@ TIME_UNITS = {
 FAITHFUL = 0.95
 """The share of requests that a faithful replay issues on time: no rounding crosses it."""
 
+HALF_UP = 1 + 1e-14
+"""A half rounds up, although a division may leave it slightly below."""
+
 UNITS = r"(?:%|(?:ns|µs|ms|s|min|h|d|[kMGTPE]?B|[KMGTPE]iB|IO)\b)"
 """A regular expression of the units that stay on the line of their number."""
 
@@ -46,7 +49,7 @@ def number(value: float, digits: int = 3) -> str:
     if value == 0:
         return "0"
     decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
-    text = f"{value:,.{decimals}f}"
+    text = f"{value * HALF_UP if abs(value) < 1e6 else value:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -79,6 +79,6 @@ mod tests {
         file.as_file().set_len(1 << 20).unwrap();
         let device = Device::open(file.path(), Access::Force).unwrap();
         assert_eq!(Discarded::on(&device), Discarded::Zeros { unit: 1 });
-        assert_eq!(Discarded::on(&Device::none("x".as_ref()).unwrap()), Discarded::Anything);
+        assert_eq!(Discarded::on(&Device::none("x".as_ref(), None).unwrap()), Discarded::Anything);
     }
 }

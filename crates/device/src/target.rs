@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use iosonar_pacing::{Error, Result};
+use iosonar_trace::MAX_END_SECTOR;
 use iosonar_trace::run_info::RunTarget;
 
 use super::capabilities::Capabilities;
@@ -80,10 +81,10 @@ impl Device {
         Self::open_with(path, access, Mode::default())
     }
 
-    /// A placeholder without storage, whose size has no limit.
-    pub fn none(path: &Path) -> Result<Self> {
+    /// A placeholder without storage; without `sectors`, its size has no limit.
+    pub fn none(path: &Path, sectors: Option<u64>) -> Result<Self> {
         let file = File::open("/dev/null").map_err(|e| Error::file(Path::new("/dev/null"), e))?;
-        let geometry = Geometry { sectors: iosonar_trace::MAX_END_SECTOR, block_sectors: 1 };
+        let geometry = Geometry { sectors: sectors.unwrap_or(MAX_END_SECTOR), block_sectors: 1 };
         let (kind, capabilities) = (Kind::None, Capabilities::ALL);
         let (path, user, reader, handle, hole_bytes) = (path.to_owned(), None, None, None, 0);
         Ok(Self { path, kind, geometry, capabilities, user, reader, handle, file, hole_bytes })
@@ -214,7 +215,7 @@ impl Device {
         RunTarget {
             path: iosonar_trace::path_text(&self.path).into(),
             kind: self.kind.into(),
-            sectors: self.geometry.sectors.into(),
+            sectors: Some(self.geometry.sectors).filter(|&sectors| sectors < MAX_END_SECTOR).into(),
             logical_block_bytes: (self.geometry.block_sectors * iosonar_trace::SECTOR_BYTES).into(),
             scheduler: block.then(|| sysfs::scheduler(rdev)).flatten().into(),
             write_cache: block.then(|| sysfs::queue(rdev, "write_cache")).flatten().into(),

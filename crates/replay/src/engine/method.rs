@@ -103,6 +103,11 @@ impl Method {
         matches!(self.engine, None | Some(Engine::IoUring | Engine::Threads))
     }
 
+    /// The size of the simulated device in bytes, if one is described.
+    pub fn simulated_size(&self) -> Option<u64> {
+        self.simulate.as_ref().and_then(Simulation::size)
+    }
+
     /// Whether io_uring does the I/O, if the kernel has it.
     pub fn is_ring(&self) -> bool {
         matches!(self.engine, None | Some(Engine::IoUring))

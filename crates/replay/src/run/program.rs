@@ -14,7 +14,6 @@ use crate::address::router::Fit;
 use crate::address::router::Routes;
 use crate::address::router::Rules;
 use crate::config::options::Options;
-use crate::engine::simulate::simulation::Simulation;
 use crate::pipeline::ahead::{Ahead, AheadStage};
 use crate::pipeline::program::{ProgramInput, Refill, supply};
 
@@ -100,8 +99,7 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
 
 /// The size of a described device, if one is simulated.
 fn size_without_device(options: &Options) -> Sectors {
-    let described = options.method.simulate.as_ref().and_then(Simulation::size);
-    described.map_or(SECTORS_WITHOUT_DEVICE, |bytes| Sectors(bytes / SECTOR_BYTES))
+    options.method.simulated_size().map_or(SECTORS_WITHOUT_DEVICE, |bytes| Sectors(bytes / SECTOR_BYTES))
 }
 
 /// The size of the target of each device.

@@ -7,8 +7,8 @@ use iosonar_device::node::is_same_file;
 use iosonar_device::{Access, Device, Mode};
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::human::block;
-use iosonar_trace::run_info::RunTarget;
-use iosonar_trace::{self as trace, DeviceId, RunInfo, SECTOR_BYTES};
+use iosonar_trace::run_info::{RunTarget, TargetKind};
+use iosonar_trace::{self as trace, DeviceId, MAX_END_SECTOR, RunInfo, SECTOR_BYTES};
 
 use super::Prescan;
 use crate::address::device_map::{DeviceMap, Mapping, device_label, resolve};
@@ -46,7 +46,7 @@ pub fn open(options: &Options, load_devices: &[trace::Device], are_all: bool) ->
     let Method { no_o_direct: cached, o_sync: sync, ring, .. } = options.method;
     let open_target = |path: &PathBuf| {
         if !options.method.has_device() {
-            return Device::none(path);
+            return Device::none(path, options.method.simulated_size().map(|bytes| bytes / SECTOR_BYTES));
         }
         let device = Device::open_with(path, access, Mode { cached, sync })?;
         // The path was checked before, but may name another file by now: check the open file.
@@ -84,8 +84,9 @@ pub fn check_fit(options: &Options, prescan: Option<&Prescan>, devices: &[Device
 
 /// Maps requests to targets and sectors.
 pub fn routes(options: &Options, prescan: Option<&Prescan>, devices: &[Device], map: &DeviceMap) -> Routes {
-    // Without a device, requests keep their positions.
-    let fit = if options.method.has_device() { options.target.rules.fit } else { Fit::Wrap };
+    // Without a device of a known size, requests keep their positions.
+    let has_size = options.method.has_device() || options.method.simulated_size().is_some();
+    let fit = if has_size { options.target.rules.fit } else { Fit::Wrap };
     let rules = Rules { fit, ..options.target.rules };
     let targets = devices.iter().map(|device| device.geometry).collect();
     let capabilities = devices.iter().map(|device| device.capabilities).collect();
@@ -112,7 +113,8 @@ pub fn describe(devices: &[Device], map: &DeviceMap) -> Vec<RunTarget> {
 /// Targets and map from a footer, to recover a run.
 pub fn from_footer(run: &RunInfo) -> (Vec<(PathBuf, Geometry)>, DeviceMap) {
     let geometry = |target: &RunTarget| {
-        let sectors = target.sectors.value().unwrap_or(1);
+        let missing = if target.kind.known() == Some(&TargetKind::None) { MAX_END_SECTOR } else { 1 };
+        let sectors = target.sectors.value().unwrap_or(missing);
         (target.path.text().unwrap_or_default().into(), Geometry { sectors, block_sectors: 1 })
     };
     let Some(targets) = run.targets.known() else {

@@ -156,13 +156,16 @@ fn format_tenths(below: i64, nearest: i64, is_none: bool, is_all: bool) -> Strin
     }
 }
 
+/// A half rounds up, although a division may leave it slightly below.
+const HALF_UP: f64 = 1.0 + 1e-14;
+
 /// Three significant digits, without an exponent. All digits before the point are kept; trailing zeros after it are not.
 fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { "–".to_owned() };
     }
     let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 30) as usize;
-    let text = format!("{value:.digits$}");
+    let text = format!("{:.digits$}", if value.abs() < 1e6 { value * HALF_UP } else { value });
     let Some((whole, fraction)) = text.split_once('.') else { return with_commas(&text) };
     let fraction = fraction.trim_end_matches('0');
     if fraction.is_empty() { with_commas(whole) } else { format!("{}.{fraction}", with_commas(whole)) }

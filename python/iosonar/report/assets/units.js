@@ -6,7 +6,8 @@ window.iosonar = (() => {
     if (!isFinite(value)) return "–";
     if (value === 0) return "0";
     const decimals = Math.min(Math.max(n - 1 - Math.floor(Math.log10(Math.abs(value))), 0), 12);
-    const text = commas(value.toFixed(decimals));
+    // A half rounds up, although a division may leave it slightly below.
+    const text = commas((Math.abs(value) < 1e6 ? value * (1 + 1e-14) : value).toFixed(decimals));
     return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
   };
   const scaled = (value, steps, n) => {
