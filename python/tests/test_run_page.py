@@ -126,6 +126,7 @@ def test_a_load_of_another_size_is_one_warning(open_study: OpenStudy) -> None:
     close = "the load reaches up to 11 MiB, but the target has 1 GiB: all requests are close together there"
     for factor, warning, expected in [
         (3.0, beyond, "The load spans 3 times"),
+        (1.47, beyond, "The load spans 1.47 times"),
         (0.0108, close, "The load reaches up to"),
     ]:
         run = {"statistics": STATISTICS | {"wrap_factor": factor}, "warnings": [warning]}

@@ -24,7 +24,9 @@ Runs have their own verdict by the same rule; this one is for runs without a ver
 ROUGHLY = 0.9
 """The same share within 100 µs causes only a warning, for runs without a verdict of their own."""
 
-WRAP_HIGH = 2.0
+WRAP_HIGH = 1.1
+"""A load that spans more of its target than this wraps around so often that caches look better than they are."""
+
 NO_TARGET = ("simulate", "null")
 """Engines without a target: the size in the footers of their runs is none."""
 
@@ -206,5 +208,5 @@ def wrap_factor(file: SourceFile) -> float | None:
 
 
 def is_extreme(factor: float) -> bool:
-    """Whether a load spans much more than its target."""
-    return factor >= WRAP_HIGH
+    """Whether a load spans so much more than its target that the replay warns of it, too."""
+    return factor > WRAP_HIGH
