@@ -238,7 +238,10 @@ impl Fidelity {
         let by_device: u64 = late.iter().filter(|late| late.cause.is_due_to_device()).map(|late| late.requests).sum();
         let share = by_device as f64 / (own.requests + device.requests) as f64;
         if share >= 0.001 && own.requests > 0 {
-            text += &format!(". {other} delayed {} of the {plural}, which is part of the result", percent(share));
+            text += &format!(
+                ". {other} delayed {} of the {plural} by more than 50 µs, which is part of the result",
+                percent(share)
+            );
         }
         text + "."
     }

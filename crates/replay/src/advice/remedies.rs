@@ -172,7 +172,7 @@ fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
     if ready >= 0.5 {
         found.push(remedy(
             format!(
-                "stop other programs first: {} of their threads were running before the run (see `top`)",
+                "stop other programs first: on average {} of their threads were running before the run (see `top`)",
                 human::rate(ready)
             ),
             FREE,
@@ -181,7 +181,7 @@ fn for_preemption(facts: &Facts<'_>) -> Vec<Remedy> {
     match plan.waiting.wait {
         Wait::Spin | Wait::Inline if ready >= processors as f64 => found.push(remedy(
             "--wait hybrid, which sleeps between requests and is preempted less",
-            "about 5 more of 100 requests are issued 10 to 50 µs late",
+            "about 5 % more of the requests are issued 10 to 50 µs late",
         )),
         Wait::Hybrid | Wait::Sleep if ready < processors as f64 && processors > 1 => {
             found.push(remedy("--wait spin, which needs no wake-up", "occupies a processor during the run"));

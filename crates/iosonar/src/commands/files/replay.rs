@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use iosonar_files::list_of_lost;
 use iosonar_files::order::Policy;
 use iosonar_files::replay::{Cache, Mismatch, Options, Prepared, Statistics, Threads, Timing};
 use iosonar_files::strace::errno_name;
+use iosonar_files::{DelayReason, list_of_lost};
 use iosonar_pacing::Stop;
 use iosonar_pacing::options::PacingOptions;
 use iosonar_pacing::payload::DataSpec;
@@ -332,8 +332,11 @@ fn print(s: &Statistics) {
             format!("median {median}, below 10 % for {} of the calls", human::percent(below / 100.0))
         }),
     );
-    line("held back", list(&s.delay_reasons, holder));
+    let is_own = |name: &str| DelayReason::from_name(name).is_some_and(DelayReason::is_replayer);
+    let (own, held) = s.delay_reasons.clone().into_iter().partition(|(name, _)| is_own(name));
+    line("held back", list(&held, holder));
     line("  then issued in", s.release_to_issue_us.as_ref().map(quantiles).unwrap_or_default());
+    line("replayer delayed", list(&own, holder));
     for instance in &s.instances {
         line(&format!("instance {}", instance.instance), human::span(instance.job_s));
     }
@@ -391,14 +394,14 @@ fn difference(kind: &Mismatch) -> String {
     }
 }
 
-/// What held calls.
+/// What held or delayed calls.
 fn holder(name: &str) -> &str {
     match name {
         "predecessor" => "by a predecessor in another thread",
         "thread" => "by the call before in their thread",
         "depth" => "by a busy pool",
-        "input" => "by reading the trace",
-        "backlog" => "by a call that the replayer had delayed",
+        "input" => "while it read the trace",
+        "backlog" => "behind a call that it had delayed",
         name => name,
     }
 }
