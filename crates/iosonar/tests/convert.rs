@@ -309,7 +309,7 @@ fn a_file_without_a_readable_row_is_an_error_everywhere() {
         ("bad.strace", "close(x) = 0\nclose(y) = 0\n"),
         ("bad.txt", "a\nb\n"),
         ("bad.load", "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n0.5 ; -8 ; 16 ; R ; 0 ; 0\n"),
-        ("bad.replay", &RESULT.replace("0.000100000", "-0.1").replace("2.000000000", "x")),
+        ("bad.replay", &RESULT.replace("0.000100000", "y").replace("2.000000000", "x")),
         ("completions.txt", "dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]\n"),
     ]);
     for (input, output, more, said) in [
@@ -331,6 +331,6 @@ fn a_file_without_a_readable_row_is_an_error_everywhere() {
     }
     // A window that leaves nothing of a file is none of these.
     let directory = self::directory(&[("a.load", LOAD)]);
-    stderr_of(&directory, &["edit", "a.load", "b.load.parquet", "select from=1h"], true);
+    stderr_of(&directory, &["edit", "a.load", "b.load.parquet", "select from=1h to=2h"], true);
     assert_eq!(info(&directory, "b.load.parquet")["counts"]["bad_lines"], 1);
 }

@@ -127,7 +127,10 @@ struct Kept {
 
 /// `None` while it is being extended.
 fn kept(directory: &Path) -> Option<Kept> {
-    let [name] = names(directory).try_into().unwrap();
+    let mut names = names(directory);
+    // The undo file is there only while the other is extended.
+    names.retain(|name| !name.ends_with(".partial.end"));
+    let [name] = names.try_into().unwrap();
     assert!(name.ends_with(".partial"), "{name}");
     let (rows, complete) = rows_of(&directory.join(&name)).ok()?;
     Some(Kept { name, rows, complete })
