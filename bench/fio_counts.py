@@ -78,6 +78,8 @@ PASSES = (
     "bs=4k,64k size=64k io_size=120k rw=read",
     "bs=4k size=100000 rw=rw",
     "bs=4k size=100000 rw=randrw",
+    "bs=4k size=20k nrfiles=5 rw=rw",
+    "bs=4k size=20k nrfiles=5 loops=3 rw=rw",
     "bs=4k size=96000 rw=write:8k",
     "bs=4k size=96k rw=write:8k",
     "bs=4k size=64k rw=write:2k",

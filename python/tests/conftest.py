@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,30 @@ os.environ.setdefault("MPLBACKEND", "agg")
 for number in (signal.SIGHUP, signal.SIGTERM):
     signal.signal(number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LIMIT_S = 600
+"""A test that takes longer hangs, even on a machine under load."""
+
+SLOW_LIMIT_S = 3600
+"""That of tests with a marker such as `slow`."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Bounds every wait of a test: it fails where it hangs."""
+    is_slow = any(item.get_closest_marker(name) for name in ("acceptance", "slow", "spark"))
+    limit = SLOW_LIMIT_S if is_slow else LIMIT_S
+
+    def fail(*_: object) -> None:
+        pytest.fail(f"the test hangs: it did not end within {limit} s")
+
+    signal.signal(signal.SIGALRM, fail)
+    signal.alarm(limit)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+
 
 OpenRun = Callable[..., AbstractContextManager[Requests]]
 OpenStudy = Callable[..., AbstractContextManager[Study]]

@@ -63,7 +63,7 @@ def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: py
     run = write_calls_run(tmp_path / "r.calls-run.parquet", rows, run=footer)
     assert compare(trace, run, "--out", tmp_path) == 0
     printed = capsys.readouterr()
-    assert "A (t): 1 trace, 10 calls" in printed.out
+    assert "A · t: 1 trace, 10 calls" in printed.out
     assert "B against A: without 5 calls of A that the runs left out" in printed.out
     # The numbers first; what is not drawn is one line.
     assert printed.err.startswith("not drawn: ") and printed.err.count("\n") == 1

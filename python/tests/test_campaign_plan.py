@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -298,6 +299,30 @@ def test_variables_with_their_defaults_add_no_options(shell: Shell) -> None:
 def test_further_options_are_words_of_an_array(shell: Shell) -> None:
     shell.set("replay_options", ["--edit", "spread factor=2 $(touch CANARY)"])
     assert plan.options(shell, lambda _: None)[-2:] == ["--edit", "spread factor=2 $(touch CANARY)"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--depth", "5"], "the campaign sets --depth from threads; set threads, remove --depth"),
+        (["--wait", "spin", "--threads=5"], "from threads"),
+        (["--conflicts=allow"], "from cmode"),
+        (["-t", "/dev/sdx"], "the campaign sets --target from replay_device_list"),
+        (["--duration", "5"], "from replay_duration"),
+        (["--start", "5"], "from replay_start"),
+        (["--engine", "null"], "from dry_run"),
+        (["--start-file", "x"], "the campaign itself gives --start-file; remove it"),
+    ],
+)
+def test_options_that_a_variable_sets_are_refused(shell: Shell, words: list[str], said: str) -> None:
+    set_all(shell, replay_duration=7, replay_start=3, dry_run=1)
+    shell.set("replay_options", words)
+    with pytest.raises(UserError, match=re.escape(said)):
+        plan.options(shell, lambda _: None)
+    # What no variable sets is the user's.
+    set_all(shell, replay_duration=0, replay_start=0)
+    shell.set("replay_options", ["--duration", "5", "--wait", "spin"])
+    assert plan.options(shell, lambda _: None)[-4:] == ["--duration", "5", "--wait", "spin"]
 
 
 def test_variables_without_effect_and_missing_modes_are_named(shell: Shell) -> None:

@@ -249,6 +249,22 @@ def test_wrong_command_lines_say_what_is_wrong(closed: Path, tmp_path: Path) -> 
     )
 
 
+def test_a_refused_first_run_leaves_nothing_behind(closed: Path, tmp_path: Path) -> None:
+    output, empty = tmp_path / "new" / "parent" / "a.sweep", tmp_path / "empty.sweep"
+    empty.mkdir()
+    for directory in (output, empty):
+        words = (closed, "--depth", "1,2", "--output", directory)
+        assert "no-such-model" in refused(*words, "--simulate", "no-such-model")
+        assert "asks for something else than a run" in refused(*words, *FOUR_SERVERS, "--", "--help")
+    assert not output.parent.parent.exists()
+    assert not list(empty.iterdir())
+    # Finished points stay.
+    swept(closed, Vary.DEPTH, [1], empty, MODEL)
+    kept = sorted(empty.iterdir())
+    refused(closed, "--depth", "1,2", "--output", empty, "--simulate", "no-such-model")
+    assert sorted(empty.iterdir()) == kept
+
+
 def test_points_too_short_for_a_p99_say_so(closed: Path, tmp_path: Path) -> None:
     directory = tmp_path / "short.sweep"
     device = ("--simulate", "hdd", "--virtual-time", "--for", "100ms")

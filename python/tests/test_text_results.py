@@ -17,9 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 from binary import TOP, iosonar, replay
 from campaign_trees import Campaign
+from factory import MS, run_row, write_run
 
 from iosonar.cli.compare import main as compare
 from iosonar.cli.report import main as report
+from iosonar.table import open_requests
 
 SCHEMA = json.loads((TOP / "docs/schemas/verdict.json").read_text())
 FOREIGN = "orig_start ; sector; length ; op ;  replay_delay; replay_duration\n"
@@ -210,3 +212,36 @@ def test_a_load_and_its_diagrams_have_the_trace_latencies(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     assert program(report, "report", ["z.load.gz", "--dynamic", "--format", "svg"], monkeypatch) == 0
     assert list(tmp_path.glob("*latency.realtime*.svg"))
+
+
+def test_unreadable_rows_are_not_the_bad_lines_of_the_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [run_row(number, scheduled=number * MS, sector=8 * number) for number in range(6)]
+    # Another program wrote these tables, with the footer of a run whose load had three bad lines.
+    counts = {"requests": 6, "bad_lines": 3}
+    good = write_run(tmp_path / "good.replay.parquet", rows, counts=counts)
+    for row in rows[4:]:
+        row["sector"] = row["source_sector"] = 2**62
+    write_run(tmp_path / "other.replay.parquet", rows, counts=counts)
+    text = tmp_path / "text.replay"
+    iosonar("convert", good, text)
+    text.write_text(text.read_text().replace("   0.003000000", "   0.00x000000"))
+    iosonar("convert", text, tmp_path / "again.replay.parquet")
+    monkeypatch.chdir(tmp_path)
+    for name, unreadable in (
+        ("good.replay.parquet", 0),
+        ("other.replay.parquet", 2),
+        ("text.replay", 1),
+        ("again.replay.parquet", 1),
+    ):
+        info, limit = (json.loads(iosonar(command, name, "--json")) for command in ("info", "limit"))
+        assert (info["unreadable_rows"], limit["unreadable_rows"]) == (unreadable, unreadable), name
+        assert info["counts"]["bad_lines"] == 3 + unreadable, name
+        with open_requests([Path(name)]) as requests:
+            (file,) = requests.files
+            assert (file.unreadable_rows, len(file.skipped_rows)) == (unreadable, unreadable), name
+        assert program(report, "report", [name, "--out", f"{name}.out"], monkeypatch) == 0
+        judged = verdict(tmp_path / f"{name}.out")
+        assert judged["complete"]["complete"] is (unreadable == 0), name
+        page = next((tmp_path / f"{name}.out").glob("*.html")).read_text()
+        assert ("Damaged: " in page) is bool(unreadable), name
+        assert "Skipped 3 lines of the source" in page, name

@@ -67,7 +67,7 @@ fn unreadable_rows_of_a_table_are_not_counted_as_requests() {
             assert!(words.contains(&format!("{output}: 4 requests (1 read, 1 write, 2 others)")), "{words}");
             let converted = info(&directory, output);
             let counts = (&converted["counts"]["requests"], &converted["unreadable_rows"]);
-            assert_eq!(counts, (&4.into(), &0.into()), "{name} {output}");
+            assert_eq!(counts, (&4.into(), &1.into()), "{name} {output}");
         }
     }
 }
@@ -301,4 +301,36 @@ fn errors_of_convert_say_what_to_do() {
     }
     assert_eq!(fs::read_to_string(directory.path().join("a.load")).unwrap(), LOAD);
     assert!(!Path::new(&directory.path().join("x.load")).exists());
+}
+
+#[test]
+fn a_file_without_a_readable_row_is_an_error_everywhere() {
+    let directory = directory(&[
+        ("bad.strace", "close(x) = 0\nclose(y) = 0\n"),
+        ("bad.txt", "a\nb\n"),
+        ("bad.load", "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n0.5 ; -8 ; 16 ; R ; 0 ; 0\n"),
+        ("bad.replay", &RESULT.replace("0.000100000", "y").replace("2.000000000", "x")),
+        ("completions.txt", "dd 1 [000] 1.000001: block:block_bio_complete: 253,0 W 0 + 8 [0]\n"),
+    ]);
+    for (input, output, more, said) in [
+        ("bad.strace", "x.calls.parquet", &[][..], "bad.strace has no call, only 2 bad lines"),
+        ("bad.txt", "x.load.parquet", &["--from", "fiu"], "bad.txt has no request in the format fiu"),
+        ("bad.load", "x.load.parquet", &[], "bad.load has no request, only 1 bad line ("),
+        ("bad.replay", "x.replay.parquet", &[], "bad.replay has no request, only 2 bad rows ("),
+        ("completions.txt", "x.load.parquet", &[], "completions.txt has no request: "),
+    ] {
+        for command in [&["info", input][..], &["convert", input, output], &["edit", input, output, "select to=1h"]] {
+            // `edit` has no --from, and makes a load of a run.
+            if command[0] == "edit" && ["bad.txt", "bad.replay"].contains(&input) {
+                continue;
+            }
+            let words = stderr_of(&directory, &[command, more].concat(), false);
+            assert!(words.contains(said), "{command:?}: {words}");
+        }
+        assert!(!directory.path().join(output).exists());
+    }
+    // A window that leaves nothing of a file is none of these.
+    let directory = self::directory(&[("a.load", LOAD)]);
+    stderr_of(&directory, &["edit", "a.load", "b.load.parquet", "select from=1h to=2h"], true);
+    assert_eq!(info(&directory, "b.load.parquet")["counts"]["bad_lines"], 1);
 }

@@ -224,7 +224,7 @@ fn an_interrupted_wipe_reports_where_it_stopped() {
     let child = command(&["wipe".as_ref(), target.as_os_str()]).spawn().expect("it runs");
     wait_until("something is written", || fs::metadata(&target).unwrap().blocks() > 0);
     run("kill", &["-INT".as_ref(), child.id().to_string().as_ref()]);
-    let ran = Finished::of(child.wait_with_output().unwrap(), PathBuf::new()).with_code(5);
+    let ran = Finished::of(iosonar_testing::output_of(child), PathBuf::new()).with_code(5);
     assert!(ran.stderr.contains("cut short") && ran.stderr.contains("unchanged from sector"), "{}", ran.stderr);
     let from = ran.stderr.split("from sector ").nth(1).and_then(|text| text.split(' ').next()).unwrap();
     let reached = from.parse::<u64>().expect("a number") * 512;

@@ -62,7 +62,7 @@ fn a_signal_ends_the_reading_of_a_load_without_a_first_request() {
         let id = child.id().to_string();
         wait_until("it looks after signals", || catches_term(&id));
         run("kill", &["-TERM".as_ref(), id.as_ref()]);
-        let output = child.wait_with_output().unwrap();
+        let output = iosonar_testing::output_of(child);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert!(stderr.contains("stopped before the replay began"), "{stderr}");
@@ -86,7 +86,7 @@ fn a_replay_survives_closed_output_pipes() {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The read ends of both pipes.
     drop((child.stdout.take(), child.stderr.take()));
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(iosonar_testing::ended(&mut child).code(), Some(0));
     let (rows, footer) = read_run(&bench.path("r.replay.parquet"));
     assert_eq!((rows.len(), footer.complete), (300, true));
 }

@@ -431,7 +431,7 @@ fn a_process_that_strace_must_not_trace_is_an_error() {
         &["files", "record", "--with", "strace", "--pid", &of_root.id().to_string(), "--output", "t.calls.parquet"],
     );
     of_root.kill().unwrap();
-    of_root.wait().unwrap();
+    iosonar_testing::ended(&mut of_root);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).contains("strace did not attach to process"), "{}", text(&output));
     assert!(!bench.path("t.calls.parquet").exists());

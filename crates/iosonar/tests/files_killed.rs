@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iosonar_files::{Call, CallKind, Metadata, Name, table};
 use iosonar_testing::{Mount, Need, left_out};
@@ -80,8 +80,10 @@ fn hidden_in(directory: &Path) -> Option<PathBuf> {
 
 /// Waits until copies of the files of a recording or replay can be recovered, and have what is expected.
 fn wait_until_kept(directory: &Path, child: &mut Child, output: &str, has_all: impl Fn(&Path) -> bool) {
+    let started = Instant::now();
     loop {
         assert!(child.try_wait().unwrap().is_none(), "it ended");
+        assert!(started.elapsed() < Duration::from_secs(60), "timed out waiting until all is kept");
         let copies = tempfile::tempdir_in("/dev/shm").unwrap();
         if let Some(hidden) = hidden_in(directory) {
             for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
@@ -116,7 +118,7 @@ fn a_killed_recording_is_recovered_with_the_calls_that_waited() {
         let refused = recover(&hidden, &trace);
         assert!(String::from_utf8_lossy(&refused.stderr).contains("still being written"), "{refused:?}");
         child.kill().unwrap();
-        child.wait().unwrap();
+        iosonar_testing::ended(&mut child);
         let recovered = recover(&hidden, &trace);
         assert!(recovered.status.success(), "{method}: {recovered:?}");
         assert_eq!(names(directory.path()), ["t.calls.parquet"], "{method}");
@@ -149,7 +151,7 @@ fn a_recording_on_a_full_disk_keeps_its_calls() {
         let mut child = record(method, &fifo, &small.0.path().join("t.calls.parquet"), 8000);
         wait_until_kept(small.0.path(), &mut child, "t.calls.parquet", |copy| opens(&calls_in(copy).0) == FEW);
         child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
-        let output = child.wait_with_output().unwrap();
+        let output = iosonar_testing::output_of(child);
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{method}: {message}");
         assert!(message.contains("No space left") && message.contains("iosonar recover"), "{method}: {message}");
@@ -171,7 +173,7 @@ fn a_recording_that_is_interrupted_twice_has_its_trace() {
             assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
             thread::sleep(Duration::from_millis(200));
         }
-        let output = child.wait_with_output().unwrap();
+        let output = iosonar_testing::output_of(child);
         assert_eq!(names(directory.path()), ["t.calls.parquet", "t.tree.parquet"], "{method}: {output:?}");
         assert_eq!(opens(&calls_in(&trace).0), FEW, "{method}");
     });
@@ -226,7 +228,7 @@ fn the_result_of_a_killed_replay_is_recovered() {
     let mut child = replay(directory.path(), &run);
     wait_until_kept(results.path(), &mut child, "r.calls-run.parquet", |copy| results_in(copy).0 == 5000);
     child.kill().unwrap();
-    child.wait().unwrap();
+    iosonar_testing::ended(&mut child);
     let recovered = recover(&hidden_in(results.path()).unwrap(), &run);
     assert!(recovered.status.success(), "{recovered:?}");
     assert_eq!(names(results.path()), ["r.calls-run.parquet"]);
@@ -247,7 +249,7 @@ fn the_result_of_a_replay_on_a_full_disk_is_kept() {
     // The first checkpoint comes a second after the start.
     write_trace(&directory.path().join("t.calls.parquet"), 2000, Nanos(2_000_000_000), 16_000);
     let child = replay(directory.path(), &small.0.path().join("r.calls-run.parquet"));
-    let output = child.wait_with_output().unwrap();
+    let output = iosonar_testing::output_of(child);
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("No space left") && message.contains("iosonar recover"), "{message}");

@@ -27,14 +27,14 @@ fn a_replay_that_was_stopped_is_not_faithful() {
         let mut replay = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
         // The process that issues the calls may be a child of it.
         let group = rustix::process::Pid::from_child(&replay);
-        while !bench.root().join("a").exists() {
-            assert!(replay.try_wait().unwrap().is_none(), "the replay has begun");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        iosonar_testing::wait_until("the replay has begun", || {
+            assert!(replay.try_wait().unwrap().is_none(), "it ended");
+            bench.root().join("a").exists()
+        });
         rustix::process::kill_process_group(group, rustix::process::Signal::STOP).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(600));
         rustix::process::kill_process_group(group, rustix::process::Signal::CONT).unwrap();
-        assert!(replay.wait().unwrap().success());
+        assert!(iosonar_testing::ended(&mut replay).success());
         let statistics = bench.statistics();
         assert_eq!(statistics["verdict"]["faithful"], false, "{timing}: {statistics}");
         assert!(statistics["lost_s"].as_f64().unwrap() > 0.5, "{timing}: {statistics}");
@@ -157,13 +157,9 @@ fn an_interrupted_replay_keeps_what_was_measured() {
         call.path = Some(Name::from("/d"));
     });
     let child = bench.command(&trace, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let begun = std::time::Instant::now();
-    while !bench.root().join("d").exists() {
-        assert!(begun.elapsed().as_secs() < 60, "the first call is issued");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    iosonar_testing::wait_until("the first call is issued", || bench.root().join("d").exists());
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
+    let output = iosonar_testing::output_of(child);
     assert_eq!(output.status.code(), Some(5), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(outcomes(&bench.rows()), [CallOutcome::Same]);
     assert_eq!(bench.statistics()["complete"], false);

@@ -10,12 +10,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
 use iosonar_files::tree::Tree;
 use iosonar_files::{Call, CallKind, Metadata, Recorder, table};
-use iosonar_testing::{Need, left_out};
+use iosonar_testing::{Limit, Need, left_out, wait_until};
 use iosonar_trace::input::Input;
 
 fn iosonar() -> Command {
@@ -230,6 +230,7 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
         .spawn()
         .unwrap();
     let mut line = String::new();
+    let limit = Limit::new(&recorder, Duration::from_secs(60));
     let mut messages = BufReader::new(recorder.stderr.take().unwrap());
     messages.read_line(&mut line).unwrap();
     assert_eq!(line, format!("recording process {pid}; Ctrl-C ends the recording\n"));
@@ -255,6 +256,7 @@ fn a_running_process_is_recorded_with_its_requests_of_io_uring() {
     Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap();
     messages.read_to_string(&mut line).unwrap();
     assert!(recorder.wait().unwrap().success(), "{line}");
+    limit.assert_kept();
     let tree = Tree::load(&directory.path().join("t.tree.parquet")).unwrap();
     let data =
         tree.find(directory.path().canonicalize().unwrap().join("data").as_os_str().as_bytes()).expect("it was open");
@@ -344,32 +346,16 @@ fn start(method: &str, script: &str, directory: &Path, more: &[&str]) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    wait_for("the command", || directory.join("ready").exists());
+    wait_until("the command goes on", || directory.join("ready").exists());
     child
 }
 
-/// Waits up to a minute, for machines under load.
-fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !condition() {
-        assert!(started.elapsed() < Duration::from_secs(60), "waiting for {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Waits as long for a recorder, which is killed if it does not end.
+/// Waits up to a minute for a recorder, which is killed if it does not end.
 fn end_of(recorder: &mut Child) -> ExitStatus {
-    let started = Instant::now();
-    loop {
-        if let Some(status) = recorder.try_wait().unwrap() {
-            return status;
-        }
-        if started.elapsed() > Duration::from_secs(60) {
-            recorder.kill().unwrap();
-            panic!("the recorder did not end within a minute");
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
+    let limit = Limit::new(recorder, Duration::from_secs(60));
+    let status = recorder.wait().unwrap();
+    limit.assert_kept();
+    status
 }
 
 /// A script that writes 40 lines, half of them after the file `go` exists.
@@ -387,7 +373,7 @@ fn a_command_runs_on_after_the_duration_of_its_recording() {
         let directory = tempfile::tempdir().unwrap();
         let mut recorder = start(method, WRITER, directory.path(), &["--duration", "1s"]);
         // The trace has its name when the recording has ended; the recorder waits for the command.
-        wait_for("the trace", || directory.path().join("t.calls.parquet").exists());
+        wait_until("the trace is there", || directory.path().join("t.calls.parquet").exists());
         fs::write(directory.path().join("go"), "").unwrap();
         assert_eq!(end_of(&mut recorder).code(), Some(0), "{method}");
         assert_eq!(lines(directory.path()), 40, "{method}");
@@ -413,10 +399,11 @@ fn a_second_interrupt_ends_the_recording_not_the_command() {
     for method in methods() {
         let directory = tempfile::tempdir().unwrap();
         let mut recorder = start(method, WRITER, directory.path(), &[]);
-        while !directory.path().join("t.calls.parquet").exists() {
+        wait_until("the trace is there", || {
             Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap();
             thread::sleep(Duration::from_millis(50));
-        }
+            directory.path().join("t.calls.parquet").exists()
+        });
         fs::write(directory.path().join("go"), "").unwrap();
         assert_eq!(end_of(&mut recorder).code(), Some(0), "{method}");
         assert_eq!(lines(directory.path()), 40, "{method}");
@@ -431,7 +418,7 @@ fn a_process_that_outlives_the_command_runs_on() {
         let mut recorder = start(method, &script, directory.path(), &[]);
         assert_eq!(end_of(&mut recorder).code(), Some(0), "{method}");
         fs::write(directory.path().join("go"), "").unwrap();
-        wait_for("the process", || directory.path().join("done").exists());
+        wait_until("the process goes on", || directory.path().join("done").exists());
         assert_eq!(lines(directory.path()), 40, "{method}");
     }
 }
@@ -444,7 +431,7 @@ fn a_command_runs_on_if_its_recorder_is_killed() {
         recorder.kill().unwrap();
         recorder.wait().unwrap();
         fs::write(directory.path().join("go"), "").unwrap();
-        wait_for("the command", || directory.path().join("done").exists());
+        wait_until("the command goes on", || directory.path().join("done").exists());
         assert_eq!(lines(directory.path()), 40, "{method}");
     }
 }

@@ -237,7 +237,7 @@ fn a_proc_mounted_below_the_root_in_a_replay_leads_nowhere() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let mount = Mount::new(root.join("d"), ["-t", "proc", "proc"]);
-    replay.wait().unwrap();
+    iosonar_testing::ended(&mut replay);
     drop(mount);
     assert_eq!(fs::read_to_string(&outside).unwrap(), "precious");
     assert_eq!(bench.errors(), [0, libc::ENOENT, libc::ENOENT]);

@@ -4,10 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
-use iosonar_testing::{LoopDevice, Mount, Need, left_out};
+use iosonar_testing::{LoopDevice, Mount, Need, left_out, wait_until};
 
 const IOSONAR: &str = env!("CARGO_BIN_EXE_iosonar");
 
@@ -18,11 +16,9 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Waits until a hidden file exists and grows, without a time limit: no test asserts times.
+/// Waits until a hidden file exists.
 fn wait_for_output(directory: &Path) {
-    while !names(directory).iter().any(|name| name.ends_with(".partial")) {
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("there is a hidden file", || names(directory).iter().any(|name| name.ends_with(".partial")));
 }
 
 fn send(signal: &str, child: &Child) {
@@ -50,7 +46,7 @@ fn a_signal_leaves_no_hidden_file() {
         let mut child = generate(&[IOSONAR], &directory.path().join("a.load.gz"), "1G");
         wait_for_output(directory.path());
         send(signal, &child);
-        assert_eq!(child.wait().unwrap().code(), Some(128 + number));
+        assert_eq!(iosonar_testing::ended(&mut child).code(), Some(128 + number));
         assert_eq!(names(directory.path()), [""; 0], "after SIG{signal}");
     }
 }
@@ -63,7 +59,7 @@ fn a_signal_that_is_ignored_from_the_start_stays_ignored() {
     wait_for_output(directory.path());
     send("HUP", &child);
     send("TERM", &child);
-    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert_eq!(iosonar_testing::ended(&mut child).code(), Some(128 + 15));
 }
 
 #[test]
@@ -76,7 +72,7 @@ fn a_file_that_appears_during_writing_is_not_replaced() {
     send("STOP", &child);
     fs::write(&output, "another file").unwrap();
     send("CONT", &child);
-    let ended = child.wait_with_output().unwrap();
+    let ended = iosonar_testing::output_of(child);
     let message = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{message}");
     assert!(message.contains("appeared meanwhile") && message.contains("a-2.load"), "{message}");
@@ -117,7 +113,7 @@ fn a_recording_stopped_at_its_start_leaves_no_hidden_file() {
     wait_for_output(directory.path());
     send("TERM", &child);
     // If the command ended first, the recording exists.
-    let code = child.wait().unwrap().code();
+    let code = iosonar_testing::ended(&mut child).code();
     assert!(matches!(code, Some(0 | 143)), "{code:?}");
     assert!(!names(directory.path()).iter().any(|name| name.ends_with(".partial")), "{:?}", names(directory.path()));
 }
@@ -131,7 +127,10 @@ struct Kept {
 
 /// `None` while it is being extended.
 fn kept(directory: &Path) -> Option<Kept> {
-    let [name] = names(directory).try_into().unwrap();
+    let mut names = names(directory);
+    // The undo file is there only while the other is extended.
+    names.retain(|name| !name.ends_with(".partial.end"));
+    let [name] = names.try_into().unwrap();
     assert!(name.ends_with(".partial"), "{name}");
     let (rows, complete) = rows_of(&directory.join(&name)).ok()?;
     Some(Kept { name, rows, complete })
@@ -150,10 +149,10 @@ fn rows_of(load: &Path) -> iosonar_trace::Result<(usize, bool)> {
 /// Waits until that many requests of a recording are in the hidden file.
 fn wait_for_rows(rows: usize, directory: &Path, child: &mut Child) {
     wait_for_output(directory);
-    while kept(directory).is_none_or(|kept| kept.rows < rows) {
+    wait_until("the rows are kept", || {
         assert!(child.try_wait().unwrap().is_none(), "the recording ended");
-        thread::sleep(Duration::from_millis(20));
-    }
+        kept(directory).is_some_and(|kept| kept.rows >= rows)
+    });
 }
 
 fn recover(hidden: &Path) -> (Option<i32>, String) {
@@ -178,7 +177,7 @@ fn a_recording_on_a_full_disk_fails_and_keeps_its_rows() {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         wait_for_rows(100, small.0.path(), &mut child);
         child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
-        let output = child.wait_with_output().unwrap();
+        let output = iosonar_testing::output_of(child);
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(message.contains("kept as") && message.contains("iosonar recover"), "{message}");
@@ -201,7 +200,7 @@ fn a_killed_recording_leaves_a_readable_file() {
         let (code, message) = recover(&hidden);
         assert!(code == Some(1) && message.contains("still being written"), "{message}");
         child.kill().unwrap();
-        child.wait().unwrap();
+        iosonar_testing::ended(&mut child);
         let kept = kept(directory.path()).expect("a readable file");
         assert_eq!((kept.rows, kept.complete), (100, false));
         let (code, message) = recover(&hidden);
@@ -226,7 +225,7 @@ fn a_recording_that_fails_keeps_its_rows() {
     assert!(first.contains("the command continues") && first.contains("wait for events"), "{first}");
     child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
     let rest: String = message.collect();
-    assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+    assert_eq!(iosonar_testing::ended(&mut child).code(), Some(1), "{rest}");
     assert!(rest.contains("has everything until then"), "{rest}");
     assert_eq!(names(directory.path()), ["a.load"]);
     assert_eq!(rows_of(&output).unwrap().0, 100);
@@ -270,7 +269,7 @@ fn a_recording_that_ends_before_its_command_is_reported_at_once() {
     assert!(message.any(|line| line.contains("recording ended after --duration")));
     assert!(message.any(|line| line.contains("a.load: ")), "the result is reported before the command ends");
     drop(child.stdin.take());
-    assert_eq!(child.wait().unwrap().code(), Some(7));
+    assert_eq!(iosonar_testing::ended(&mut child).code(), Some(7));
     let text = fs::read_to_string(directory.path().join("a.load")).unwrap();
     assert!(text.starts_with("Recorded by iosonar: loop"), "{text}");
 }

@@ -197,7 +197,7 @@ fn a_killed_calibration_leaves_no_journal() {
     let worker = || process_tree(child.id()).into_iter().find(|process| has_one_open(*process));
     wait_until("its journal is open", || worker().is_some());
     run("kill", &["-KILL".as_ref(), worker().unwrap().to_string().as_ref()]);
-    child.wait().unwrap();
+    iosonar_testing::ended(&mut child);
     let left: Vec<_> = std::fs::read_dir(&directory).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }

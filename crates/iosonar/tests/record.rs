@@ -332,17 +332,17 @@ fn ctrl_c_ends_the_recording_and_keeps_all_of_it() {
         .arg(&output)
         .spawn()
         .unwrap();
-    while !has_thread(child.id(), "writer") {
+    iosonar_testing::wait_until("it records", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+        has_thread(child.id(), "writer")
+    });
     let direct = Direct::open(device.path());
     for i in 0..20 {
         direct.write(i * 4096, 4096);
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     run("kill", &["-INT", &child.id().to_string()]);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(iosonar_testing::ended(&mut child).code(), Some(0));
     let (rows, footer) = recording::read_load(&output);
     assert!(!rows.is_empty());
     assert_eq!(footer.counts.lost_events, 0);
@@ -373,11 +373,9 @@ fn sigterm_ends_the_command_and_keeps_the_recording() {
         .arg(format!("touch {}; exec sleep 1000", started.display()))
         .spawn()
         .unwrap();
-    while !started.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    iosonar_testing::wait_until("the command runs", || started.exists());
     run("kill", &["-TERM", &child.id().to_string()]);
-    assert_eq!(child.wait().unwrap().code(), Some(128 + 15), "as the command");
+    assert_eq!(iosonar_testing::ended(&mut child).code(), Some(128 + 15), "as the command");
     assert!(output.exists());
 }
 

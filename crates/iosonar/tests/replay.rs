@@ -405,13 +405,13 @@ fn a_load_can_come_through_a_pipe() {
         let target = bench.target(MIB);
         let spawned =
             |more: &[&str]| bench.command(Path::new(name), &target, more).stdin(Stdio::piped()).spawn().unwrap();
-        let refused = spawned(&["--fit", "scale"]).wait_with_output().unwrap();
+        let refused = iosonar_testing::output_of(spawned(&["--fit", "scale"]));
         Finished::of(refused, bench.path("r.replay.parquet")).refused(&["unknown for a pipe"]);
         let mut child = spawned(&[]);
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(replaying::text(&load).as_bytes()).unwrap();
         drop(pipe);
-        let ran = Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(0);
+        let ran = Finished::of(iosonar_testing::output_of(child), bench.path("r.replay.parquet")).with_code(0);
         assert_all_done(&ran, &load);
     }
 }

@@ -39,7 +39,7 @@ fn a_replay_continues_after_ignored_signals() {
         for signal in signals.split(' ') {
             process_tree(child.id()).into_iter().for_each(|process| send(signal, process));
         }
-        let output = child.wait_with_output().unwrap();
+        let output = iosonar_testing::output_of(child);
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{signals}: {message}");
         assert!(!message.contains("stopping"), "{signals}: {message}");
@@ -65,7 +65,7 @@ fn wipe_and_slurp_continue_after_ignored_signals() {
             });
             send(signal, child.id());
         }
-        let output = child.wait_with_output().unwrap();
+        let output = iosonar_testing::output_of(child);
         assert_eq!(output.status.code(), Some(0), "{pass}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
@@ -81,7 +81,7 @@ fn inspect_ends_at_the_first_signal() {
     let is_open = || process_tree(child.id()).into_iter().any(|process| has_open(process, &target));
     wait_until("it has the file open", is_open);
     send("INT", child.id());
-    let output = child.wait_with_output().unwrap();
+    let output = iosonar_testing::output_of(child);
     assert_eq!(output.status.code(), Some(128 + 2), "{output:?}");
 }
 
@@ -175,7 +175,7 @@ fn a_second_signal_ends_a_replay_on_a_frozen_file_system() {
         send("INT", child.id());
         wait_until("the second signal ends the replay", || has_ended(child.id()));
         let message = fs::read_to_string(&stderr).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(5), "{more:?}: {message}");
+        assert_eq!(iosonar_testing::ended(&mut child).code(), Some(5), "{more:?}: {message}");
         assert!(
             message.contains("hangs in the kernel") && message.contains(&format!("process {worker}")),
             "{more:?}: {message}"
@@ -211,7 +211,7 @@ fn a_signal_ends_a_replay_that_waits_for_data_of_a_pipe() {
         });
         let writer = has_writer.then(|| File::options().write(true).open(&pipe).unwrap());
         process_tree(child.id()).into_iter().for_each(|process| send("INT", process));
-        let ran = Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(1);
+        let ran = Finished::of(iosonar_testing::output_of(child), bench.path("r.replay.parquet")).with_code(1);
         assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
         assert_eq!(bench.names(), ["pipe", "target"]);
         drop(writer);
@@ -229,7 +229,7 @@ fn a_signal_ends_a_replay_whose_pipe_brings_nothing_more() {
     writer.write_all(&fs::read(bench.load(&adjacent_requests(20_000, 8))).unwrap()).unwrap();
     wait_until("the replay has started", || bench.path("r.replay.parquet.journal").exists());
     process_tree(child.id()).into_iter().for_each(|process| send("INT", process));
-    let ran = Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(5);
+    let ran = Finished::of(iosonar_testing::output_of(child), bench.path("r.replay.parquet")).with_code(5);
     assert!(ran.result.exists(), "{}", ran.stderr);
 }
 
@@ -244,6 +244,6 @@ fn a_signal_ends_a_replay_whose_command_does_not_end() {
     // As Ctrl-C does, to both at once: the second may have ended before its own signal arrives.
     let processes = process_tree(child.id()).into_iter().take(2).map(|process| process.to_string());
     Command::new("kill").arg("-INT").args(processes).stderr(Stdio::null()).status().unwrap();
-    let ran = Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet")).with_code(1);
+    let ran = Finished::of(iosonar_testing::output_of(child), bench.path("r.replay.parquet")).with_code(1);
     assert!(ran.stderr.contains("stopped before the replay began"), "{}", ran.stderr);
 }

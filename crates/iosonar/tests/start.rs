@@ -22,7 +22,7 @@ fn start_at(unix_ns: i64) -> String {
 }
 
 fn end(child: Child, bench: &Bench) -> Finished {
-    Finished::of(child.wait_with_output().unwrap(), bench.path("r.replay.parquet"))
+    Finished::of(iosonar_testing::output_of(child), bench.path("r.replay.parquet"))
 }
 
 #[test]

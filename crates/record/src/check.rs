@@ -17,7 +17,7 @@ mod schedule;
 mod tests;
 mod times;
 
-use iosonar_trace::{IoResult, Metadata, Nanos, Reader, Request, Row};
+use iosonar_trace::{Counts, IoResult, Metadata, Nanos, Reader, Request, Row};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -179,7 +179,8 @@ fn compare_within(
                 matches.outside += 1;
             }
         })?;
-        unreadable = (issued.unreadable, recorded.unreadable);
+        // Bad lines of the load are no rows of the run, but those of a recording may be requests.
+        unreadable = (issued.losses.unreadable_rows, recorded.losses.bad_lines);
         matches.join(&issued.entries, &recorded.entries);
     }
     let mut comparison = matches.conclude(metadata, &devices);
@@ -199,8 +200,8 @@ fn read_totals<R: Row<Metadata = Metadata>>(open: Open<R>) -> Result<Metadata> {
 
 struct Side {
     entries: Vec<Entry>,
-    /// Damaged rows.
-    unreadable: u64,
+    /// What could not be read, among other counts.
+    losses: Counts,
 }
 
 /// One pass's share of a side, sorted. `add_row` adds the entries to compare of a row.
@@ -210,7 +211,7 @@ fn read_side<R: Row<Metadata = Metadata>>(
     pass: u64,
     mut add_row: impl FnMut(&R, &mut dyn FnMut(Entry)),
 ) -> Result<Side> {
-    let mut side = Side { entries: Vec::new(), unreadable: 0 };
+    let mut side = Side { entries: Vec::new(), losses: Counts::default() };
     while let Some(row) = reader.next()? {
         add_row(&row, &mut |entry| {
             if entry.share(passes) == pass {
@@ -219,7 +220,7 @@ fn read_side<R: Row<Metadata = Metadata>>(
         });
     }
     // A reader that trusts the footer detects damaged rows only while reading.
-    side.unreadable = reader.metadata().counts.bad_lines;
+    side.losses = reader.metadata().counts.clone();
     side.entries.sort_unstable();
     Ok(side)
 }

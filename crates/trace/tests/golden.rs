@@ -87,6 +87,7 @@ fn all_but_the_last<Row>(mut rows: Vec<Row>) -> Vec<Row> {
 fn footer_of_what_was_read(kind: Kind) -> Metadata {
     let mut metadata = metadata(kind);
     metadata.counts.bad_lines += 1;
+    metadata.counts.unreadable_rows += 1;
     metadata.warning("row 4 left out: a time is 292 years or more from zero");
     metadata
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +34,15 @@ FILTERS = "input_pipe_list"
 
 NO_IO = ("null", "dry-run", "simulate")
 """Values of --engine that do no I/O."""
+
+ALIASES = {"--threads": "--depth", "-t": "--target", "-o": "--output"}
+"""Other names of options of `iosonar replay`."""
+
+VARIABLES_OF_INSTANCES = {"--target": "replay_device_list", "--output": "output_label"}
+"""Options that each instance has, and the variables that they come from."""
+
+OF_CAMPAIGN = ("--json", "--progress", "--start-file")
+"""Options by which the campaign watches its replays."""
 
 Expand = Callable[[str, str], Sequence[str]]
 """The devices of a host that match a pattern."""
@@ -143,35 +152,52 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
     for name, why in WITHOUT_MEANING.items():
         if shell.scalar(name) not in ("", "0"):
             note(f"{name} has no effect: {why}")
-    depth = integer(shell, "threads", 512)
-    found = ["--depth", str(depth)]
-    found += ["--conflicts", _choice(shell, "cmode", CONFLICTS, "with-partial", note)]
-    found += ["--verify", _choice(shell, "vmode", VERIFY, "no-overhead", note)]
-    found += ["--strong", str(integer(shell, "strong", 1))]
+    given: list[tuple[str, tuple[str, ...]]] = [
+        ("threads", ("--depth", str(integer(shell, "threads", 512)))),
+        ("cmode", ("--conflicts", _choice(shell, "cmode", CONFLICTS, "with-partial", note))),
+        ("vmode", ("--verify", _choice(shell, "vmode", VERIFY, "no-overhead", note))),
+        ("strong", ("--strong", str(integer(shell, "strong", 1)))),
+    ]
     if (fill := _fill(shell)) is not None:
-        found += ["--fill-random", _decimal(fill)]
+        given.append(("fill_random", ("--fill-random", _decimal(fill))))
     if duration := seconds(shell, "replay_duration", 0):
-        found += ["--duration", _decimal(duration)]
+        given.append(("replay_duration", ("--duration", _decimal(duration))))
     if shell.scalar("speedup") and (speedup := number(shell, "speedup", 1)) != 1:
-        found += ["--speedup", _decimal(speedup)]
+        given.append(("speedup", ("--speedup", _decimal(speedup))))
     if offset := number(shell, "replay_out_start", 0):
-        found += ["--output-offset", _decimal(offset)]
+        given.append(("replay_out_start", ("--output-offset", _decimal(offset))))
     if most := integer(shell, "bottleneck", 0):
-        found += ["--bottleneck", str(most)]
+        given.append(("bottleneck", ("--bottleneck", str(most))))
     if ahead_s := seconds(shell, "ahead_limit", 0):
-        found += ["--ahead-time", _decimal(ahead_s)]
+        given.append(("ahead_limit", ("--ahead-time", _decimal(ahead_s))))
     if integer(shell, "verbose", 0) >= 10:
-        found.append("--verbose")
-    for name in ("o_sync", "no_o_direct"):
-        if integer(shell, name, 0):
-            found.append("--" + name.replace("_", "-"))
+        given.append(("verbose", ("--verbose",)))
+    flags = [name for name in ("o_sync", "no_o_direct") if integer(shell, name, 0)]
+    given += [(name, ("--" + name.replace("_", "-"),)) for name in flags]
     if simulated := seconds(shell, "simulate_io", 0):
-        found += ["--engine", "simulate", "--simulate", f"constant={simulated:.9f}s"]
+        given.append(("simulate_io", ("--engine", "simulate")))
+        given.append(("simulate_io", ("--simulate", f"constant={simulated:.9f}s")))
     elif integer(shell, "fake_io", 0):
-        found += ["--engine", "null"]
+        given.append(("fake_io", ("--engine", "null")))
     elif integer(shell, "dry_run", 0):
-        found += ["--engine", "dry-run"]
-    return found + shell.get("replay_options")
+        given.append(("dry_run", ("--engine", "dry-run")))
+    more = shell.get("replay_options")
+    variables = {option: variable for variable, (option, *_) in given}
+    if seconds(shell, "replay_start", 0) or seconds(shell, "replay_delta", 0):
+        variables["--start"] = "replay_start"
+    _refuse_given(more, variables)
+    return [word for _, words in given for word in words] + more
+
+
+def _refuse_given(more: Sequence[str], given: Mapping[str, str]) -> None:
+    """Refuses further options that the campaign gives, from the variables of `given` or by itself."""
+    for word in more:
+        name = word.split("=")[0] if word.startswith("--") else word[:2]
+        name = ALIASES.get(name, name)
+        if variable := given.get(name, VARIABLES_OF_INSTANCES.get(name)):
+            raise UserError(f"replay_options: the campaign sets {name} from {variable}; set {variable}, remove {name}")
+        if name in OF_CAMPAIGN:
+            raise UserError(f"replay_options: the campaign itself gives {name}; remove it")
 
 
 def without_device(options: Sequence[str]) -> bool:

@@ -18,6 +18,7 @@ from iosonar.quantities.blocks import rates as rates_of_blocks
 from iosonar.quantities.difference import SHARES, Difference
 from iosonar.study.requests import LATENCY, Study
 from iosonar.study.steady import bands_over_time
+from iosonar.table import SourceFile
 
 ROLES = (Role.ACTUAL, Role.READ, Role.DEMAND, Role.FAILED, Role.WRITE)
 """One for each side; more could not be distinguished."""
@@ -47,13 +48,17 @@ class Side:
     @property
     def name(self) -> str:
         """The letter and the files."""
-        names = [file.name for file in self.study.requests.files]
-        return f"{self.letter} · {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}"
+        return side_name(self.letter, self.study.requests.files)
 
     @property
     def runs(self) -> int:
         """The number of runs."""
         return len(self.study.requests.files)
+
+
+def side_name(letter: str, files: Sequence[SourceFile]) -> str:
+    """The letter and the files of a side, of requests or of calls."""
+    return f"{letter} · {files[0].name}{f' and {len(files) - 1} more' if len(files) > 1 else ''}"
 
 
 def curves(sides: Sequence[Side]) -> Figure:

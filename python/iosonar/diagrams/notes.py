@@ -73,8 +73,8 @@ def _stamps(file: SourceFile) -> list[Note]:
     if file.fake:
         stamps.append(Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD))
         stamps.append(Note(NoteKind.WARNING, f"Fake: {file.fake}", Severity.BAD))
-    if not file.complete:
-        stamps.append(Note(NoteKind.STAMP, "CUT SHORT", Severity.WARNING))
+    if file.unreadable_rows or not file.complete:
+        stamps.append(Note(NoteKind.STAMP, "DAMAGED" if file.unreadable_rows else "CUT SHORT", Severity.WARNING))
     return stamps
 
 
@@ -90,6 +90,8 @@ def _warnings(file: SourceFile) -> list[Note]:
     counts, warnings = file.footer.counts, list(file.run.warnings)
     if counts.lost_events:
         warnings.append(f"The recorder lost {counts.lost_events:,} events")
-    if counts.bad_lines:
-        warnings.append(f"Skipped {counts.bad_lines:,} lines of the source that could not be parsed")
+    if (bad := counts.bad_lines - file.unreadable_rows) > 0:
+        warnings.append(f"Skipped {bad:,} lines of the source that could not be parsed")
+    if file.unreadable_rows:
+        warnings.append(f"Damaged: {units.counted(file.unreadable_rows, 'row')} unreadable, left out")
     return [Note(NoteKind.WARNING, text, Severity.WARNING) for text in warnings]

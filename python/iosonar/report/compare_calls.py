@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.calls import CATALOGUE
+from iosonar.diagrams.comparison import side_name
 from iosonar.errors import UsageError, UserError
 from iosonar.figures.size import PAGE
 from iosonar.quantities.blocks import Blocks, blocks, rates
@@ -249,10 +250,9 @@ def _span(table: ir.Table) -> tuple[int, int]:
 def describe_side(side: CallsSide) -> str:
     """The name of a side, and its numbers of files and calls."""
     what = "trace" if side.files[0].kind is Kind.CALLS else "run"
-    names = ", ".join(file.name for file in side.files)
     counted = f"{units.counted(len(side.files), what)}, {units.counted(side.calls, 'call')}"
     differ = f", {units.counted(side.mismatches, 'mismatch', 'mismatches')}" if side.mismatches else ""
-    return f"{side.letter} ({names}): {counted}{differ}"
+    return f"{side_name(side.letter, side.files)}: {counted}{differ}"
 
 
 def doubts(each: CallsComparison) -> list[str]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -65,8 +65,12 @@ class Directory:
 
 @contextmanager
 def opened(path: Path, plan: Plan) -> Iterator[Directory]:
-    """The directory of a series, created if it is missing. Refuses another series and other settings."""
+    """The directory of a series, created if it is missing. Refuses another series and other settings.
+
+    An error before the first run leaves nothing behind.
+    """
     path = checked(path, plan.kind)
+    made = [each for each in (path, *path.parents) if not each.exists()]
     make_directory(path)
     lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -75,10 +79,25 @@ def opened(path: Path, plan: Plan) -> Iterator[Directory]:
         except BlockingIOError:
             raise UserError(f"{shown(path)}: a run of this series is still going on; wait for its end") from None
         joined = _joined(path, plan)
-        write_whole(path / PLAN, lambda unfinished: _write(joined, unfinished))
-        yield Directory(path, joined, lock)
+        try:
+            write_whole(path / PLAN, lambda unfinished: _write(joined, unfinished))
+            yield Directory(path, joined, lock)
+        except UserError:
+            _remove_if_empty(path, made)
+            raise
     finally:
         os.close(lock)
+
+
+def _remove_if_empty(path: Path, made: Sequence[Path]) -> None:
+    """Removes the plan of a directory without a run, and those of the directories that were made for it."""
+    if any(each.name not in (PLAN, LOCK) for each in path.iterdir()):
+        return
+    for file in (path / PLAN, path / LOCK):
+        file.unlink(missing_ok=True)
+    with suppress(OSError):
+        for each in made:
+            each.rmdir()
 
 
 def checked(path: Path, kind: str) -> Path:

@@ -152,7 +152,7 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> Fidelity | None:
 def _unknown(study: Study, index: int, file: SourceFile) -> str:
     """Why the rows of a run without a verdict of its own do not show its fidelity; empty if they do."""
     if not file.complete:
-        return "the result was cut short"
+        return "the result is damaged" if file.unreadable_rows else "the result was cut short"
     table = study.requests.table
     own = table.filter((table.source == index) & is_unexplained(table))
     is_known = not own.count().to_pyarrow().as_py()

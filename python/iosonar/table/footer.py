@@ -57,6 +57,8 @@ class Counts:
     writes: int = 0
     others: int = 0
     bad_lines: int = 0
+    unreadable_rows: int = 0
+    """Of the bad lines, damaged rows of a table or a result: of this file, or of the file it was made from."""
     time_jumps: int = 0
     lost_events: int = 0
     unmatched: int = 0

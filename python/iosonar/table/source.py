@@ -96,6 +96,11 @@ class SourceFile:
         return self.footer.complete
 
     @property
+    def unreadable_rows(self) -> int:
+        """The rows that are missing because the file, or the file it was made from, is damaged."""
+        return self.footer.counts.unreadable_rows
+
+    @property
     def is_by_strace(self) -> bool:
         """Whether strace took the times of a trace of calls, or of the trace of a run: it slows each call down."""
         return "strace" in (self.footer.source.format, self.footer.recorder)

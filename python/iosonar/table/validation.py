@@ -7,7 +7,7 @@ skip the same rows and print the same messages.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
@@ -56,7 +56,7 @@ def open_validated(given: Path, directory: Path, stack: ExitStack) -> SourceFile
     is_parquet, kind = _is_parquet(opened, given), None
     if is_parquet:
         try:
-            return _table(given, opened, directory, stack)
+            return _with_skipped_rows(_table(given, opened, directory, stack), ())
         except _NeedsConversionError as why:
             kind = why.kind
             if kind is not None and kind not in CONVERTED:
@@ -69,7 +69,8 @@ def open_validated(given: Path, directory: Path, stack: ExitStack) -> SourceFile
         file = _table(given, opened, directory, stack)
     except _NeedsConversionError as why:
         raise UserError(f"{shown(given)}: {why}; docs/schema.md lists the columns") from None
-    return _with_skipped_rows(file) if is_parquet else file
+    rows = [warning for warning in file.footer.warnings if warning.startswith("row ")] if is_parquet else ()
+    return _with_skipped_rows(file, rows)
 
 
 def _is_parquet(opened: Path, given: Path) -> bool:
@@ -182,12 +183,11 @@ def _with_unique_names(opened: Path, given: Path, directory: Path, stack: ExitSt
     return opened_copy
 
 
-def _with_skipped_rows(file: SourceFile) -> SourceFile:
-    skipped = [warning for warning in file.footer.warnings if warning.startswith("row ")]
-    total = file.footer.counts.bad_lines
-    messages = skipped[:MAX_LISTED_ROWS]
-    if total > MAX_LISTED_ROWS:
-        messages.append(f"skipped {total:,} rows in all")
+def _with_skipped_rows(file: SourceFile, rows: Sequence[str]) -> SourceFile:
+    """With messages about unreadable rows: about the first of these, and how many there are."""
+    total, messages = file.unreadable_rows, list(rows[:MAX_LISTED_ROWS])
+    if total > len(messages):
+        messages.append(f"skipped {total:,} unreadable row{'s' if total > 1 else ''} in all")
     return replace(file, skipped_rows=tuple(messages))
 
 

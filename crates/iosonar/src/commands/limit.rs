@@ -10,7 +10,7 @@ use iosonar_trace::{DelayReason, Metadata, Nanos, Opened, path_text};
 use serde_json::json;
 
 use crate::console::{answer_json_line, out, status};
-use crate::{human, tables};
+use crate::human;
 
 /// Find the rate that the storage sustained
 ///
@@ -47,11 +47,9 @@ impl Args {
                 bail!("{} is a load: replay it, and name the result", path.display());
             };
             refuse_without_deadlines(path, run.metadata())?;
-            let source_bad_lines = tables::source_bad_lines(&*run, &path_text(path));
             let limit = limit(&mut *run, self.late)?;
             let metadata = run.metadata();
-            // Without the bad lines of the load that the run was made from.
-            let unreadable = metadata.counts.bad_lines - source_bad_lines.unwrap_or(0);
+            let unreadable = metadata.counts.unreadable_rows;
             if unreadable > 0 {
                 let rows = human::counted(unreadable, "row");
                 status!("warning: {} is damaged: {rows} unreadable, not counted", path.display());

@@ -93,10 +93,13 @@ fn opened<R: Row<Metadata = Metadata>>(
     format: &str,
     rows: Box<dyn Reader<R>>,
 ) -> Opened<R> {
-    let accept = Box::new(|metadata: &Metadata| {
+    let (of_name, is_text) = (name.clone(), format == "strace");
+    let accept = Box::new(move |metadata: &Metadata| {
         let counts = &metadata.counts;
-        if counts.calls == 0 && counts.bad_lines > 0 {
-            bail!("no call could be read: all {} lines are bad", human::count(counts.bad_lines));
+        if is_text && counts.calls == 0 && counts.bad_lines > 0 {
+            let wrong = metadata.warnings.first().map_or("", String::as_str);
+            let lines = human::counted(counts.bad_lines, "bad line");
+            bail!("{of_name} has no call, only {lines} ({wrong})");
         }
         Ok(())
     });
@@ -109,7 +112,7 @@ impl Told for Call {
     const LINES: fn(&Value, &mut Lines) = |object, lines| lines::add(object, false, lines);
     const AFTER: fn(&Value) -> String = lines::table;
 
-    fn summary(rows: &dyn Reader<Self>, _: &str) -> Self::Summary {
+    fn summary(rows: &dyn Reader<Self>) -> Self::Summary {
         (Summary::default(), Locator::new(rows.metadata()))
     }
 
@@ -157,7 +160,7 @@ impl Told for CallResult {
     const LINES: fn(&Value, &mut Lines) = |object, lines| lines::add(object, true, lines);
     const AFTER: fn(&Value) -> String = lines::table;
 
-    fn summary(_: &dyn Reader<Self>, _: &str) -> Self::Summary {
+    fn summary(_: &dyn Reader<Self>) -> Self::Summary {
         RunSummary::new()
     }
 

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use anyhow::Result;
@@ -34,10 +35,49 @@ pub fn write<R: Told + Transformed>(
     match pipeline {
         None => write_as_is(job, file, create),
         Some(pipeline) => {
-            let rows = pipeline.apply(file.rows)?;
-            let accept = Box::new(|_: &R::Metadata| Ok(()));
+            let Opened { rows, accept, .. } = file;
+            let has_rows = Arc::new(AtomicBool::new(false));
+            let rows = pipeline.apply(Box::new(Watched { rows, has_rows: Arc::clone(&has_rows) }))?;
+            // Transforms may leave nothing of an input that has rows.
+            let accept = Box::new(
+                move |metadata: &R::Metadata| {
+                    if has_rows.load(Ordering::Relaxed) { Ok(()) } else { accept(metadata) }
+                },
+            );
             copied(job, "editing", Opened { rows, accept, ..file }, create)
         }
+    }
+}
+
+/// A reader, and whether it had any row.
+struct Watched<R: Row> {
+    rows: Input<R>,
+    has_rows: Arc<AtomicBool>,
+}
+
+impl<R: Row> Reader<R> for Watched<R> {
+    fn next(&mut self) -> iosonar_trace::Result<Option<R>> {
+        let row = self.rows.next()?;
+        if row.is_some() {
+            self.has_rows.store(true, Ordering::Relaxed);
+        }
+        Ok(row)
+    }
+
+    fn metadata(&self) -> &R::Metadata {
+        self.rows.metadata()
+    }
+
+    fn has_totals(&self) -> bool {
+        self.rows.has_totals()
+    }
+
+    fn has_all_devices(&self) -> bool {
+        self.rows.has_all_devices()
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.rows.progress()
     }
 }
 
@@ -155,6 +195,10 @@ pub fn report<R: Told>(output: &Path, metadata: &R::Metadata, loss: &ConversionL
         if count > 0 {
             status!("warning: {}", human::agreed(count, loss.warning));
         }
+    }
+    let unreadable = number(&counts["unreadable_rows"]);
+    if unreadable > 0 {
+        status!("warning: the input is damaged: {} unreadable, left out", human::counted(unreadable, "row"));
     }
     if about["complete"] == false {
         status!("warning: the input was cut short; its readable part was used");

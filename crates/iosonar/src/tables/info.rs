@@ -16,8 +16,8 @@ const MAX_NOTES: usize = 8;
 
 /// Reads all rows, and says what is in the file.
 pub fn of<R: Told>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
-    let Opened { name, described, format, mut rows, .. } = file;
-    let mut summary = R::summary(&*rows, &name);
+    let Opened { name, described, format, mut rows, accept } = file;
+    let mut summary = R::summary(&*rows);
     let mut progress = Rows::of(&format!("reading {name}"), R::NOUN);
     while let Some(row) = rows.next()? {
         R::add(&mut summary, &row);
@@ -25,6 +25,7 @@ pub fn of<R: Told>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
     }
     progress.finish();
     let metadata = rows.metadata().clone();
+    accept(&metadata)?;
     let mut object = json!(metadata);
     let bytes = |path: &PathBuf| std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len());
     object["path"] = name.into();

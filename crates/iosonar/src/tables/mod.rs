@@ -21,7 +21,6 @@ pub use convert::copy;
 pub use family::AnyFile;
 pub use opened::Job;
 pub use reading::Reading;
-pub use requests::formats::source_bad_lines;
 pub use requests::formats::writable_format_named;
 pub use requests::report;
 pub use told::Info;

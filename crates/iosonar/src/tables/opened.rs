@@ -19,7 +19,7 @@ pub struct Opened<R: Row> {
     pub format: serde_json::Value,
     /// The rows.
     pub rows: Box<dyn Reader<R>>,
-    /// Refuses what must not be converted, by the metadata at its end.
+    /// Refuses a file without any readable row, by the metadata at its end.
     pub accept: Accept<R>,
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use iosonar_trace::formats::Opened as Trace;
 use iosonar_trace::input::Input;
 use iosonar_trace::{
-    ConversionLoss, Format, IoResult, Kind, Metadata, Nanos, OpenedFile, Options, Reader, Request, Row, path_text,
+    ConversionLoss, Format, IoResult, Kind, Metadata, Nanos, OpenedFile, Options, Reader, Request, path_text,
 };
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ use crate::console::status;
 use crate::fio;
 use crate::human;
 use crate::written::{kind_by_name, refuse_name_of_run};
-use formats::{FormatReading, about, described, refuse_empty, source_bad_lines};
+use formats::{FormatReading, about, described, refuse_empty};
 use summary::{LoadSummary, RunSummary};
 
 /// Loads and runs of any format.
@@ -55,25 +55,12 @@ const LOSSES: &[Loss] = &[
     ),
 ];
 
-/// Totals, and the bad lines of the file's source, if its header counts them.
-pub struct Summary<Totals> {
-    totals: Totals,
-    source_bad_lines: Option<u64>,
-}
-
-impl<Totals> Summary<Totals> {
-    fn of<R: Row<Metadata = Metadata>>(totals: Totals, rows: &dyn Reader<R>, name: &str) -> Self {
-        Self { totals, source_bad_lines: source_bad_lines(rows, name) }
-    }
-
-    /// Enters what loads and runs have in common. `work` is requests, and the seconds that they took.
-    fn enter(&self, metadata: &Metadata, work: (u64, f64), object: &mut Map<String, Value>) {
-        let (requests, duration) = work;
-        object.insert("duration_s".into(), duration.into());
-        object.insert("requests_per_s".into(), json!((duration > 0.0).then(|| requests as f64 / duration)));
-        let unreadable = self.source_bad_lines.map_or(0, |of_source| metadata.counts.bad_lines - of_source);
-        object.insert("unreadable_rows".into(), unreadable.into());
-    }
+/// Enters what loads and runs have in common. `work` is requests, and the seconds that they took.
+fn enter_common(metadata: &Metadata, work: (u64, f64), object: &mut Map<String, Value>) {
+    let (requests, duration) = work;
+    object.insert("duration_s".into(), duration.into());
+    object.insert("requests_per_s".into(), json!((duration > 0.0).then(|| requests as f64 / duration)));
+    object.insert("unreadable_rows".into(), metadata.counts.unreadable_rows.into());
 }
 
 /// How loads and runs are opened.
@@ -94,19 +81,8 @@ impl FormatReading {
 
     fn opened(&self, file: OpenedFile, name: String) -> Box<dyn AnyFile> {
         let (described, format) = (described(&file), about(&file));
-        let source_bad_lines = match &file.rows {
-            Trace::Load(rows) => source_bad_lines(&**rows, &name),
-            Trace::Run(rows) => source_bad_lines(&**rows, &name),
-        };
         let (from, of_file, of_name) = (self.from, file.format, name.clone());
-        let accept = Box::new(move |metadata: &Metadata| {
-            refuse_empty(&of_name, from, of_file, metadata)?;
-            let unreadable = source_bad_lines.map_or(0, |of_source| metadata.counts.bad_lines - of_source);
-            if unreadable > 0 {
-                status!("warning: {of_name} is damaged: {} unreadable, left out", human::counted(unreadable, "row"));
-            }
-            Ok(())
-        });
+        let accept = Box::new(move |metadata: &Metadata| refuse_empty(&of_name, from, of_file, metadata));
         match file.rows {
             Trace::Load(rows) => Box::new(Opened { name, described, format, rows, accept }),
             Trace::Run(rows) => Box::new(Opened { name, described, format, rows, accept }),
@@ -115,23 +91,23 @@ impl FormatReading {
 }
 
 impl Told for Request {
-    type Summary = Summary<LoadSummary>;
+    type Summary = LoadSummary;
     const LOSSES: &'static [Loss] = LOSSES;
     const LINES: fn(&Value, &mut Lines) = lines::add;
     const MIX: fn(&Value) -> String = mix;
 
-    fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary {
-        Summary::of(LoadSummary::default(), rows, name)
+    fn summary(_: &dyn Reader<Self>) -> Self::Summary {
+        LoadSummary::default()
     }
 
     fn add(summary: &mut Self::Summary, row: &Self) {
-        summary.totals.request(row);
+        summary.request(row);
     }
 
     fn enter(summary: Self::Summary, metadata: &Metadata, object: &mut Map<String, Value>) {
         let duration = (Nanos(metadata.span.last_ns) - Nanos(metadata.span.first_ns)).as_secs();
-        summary.enter(metadata, (metadata.counts.requests, duration), object);
-        object.extend(summary.totals.json());
+        enter_common(metadata, (metadata.counts.requests, duration), object);
+        object.extend(summary.json());
     }
 
     fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {
@@ -149,23 +125,23 @@ impl Told for Request {
 }
 
 impl Told for IoResult {
-    type Summary = Summary<RunSummary>;
+    type Summary = RunSummary;
     const LOSSES: &'static [Loss] = LOSSES;
     const LINES: fn(&Value, &mut Lines) = lines::add;
     const MIX: fn(&Value) -> String = mix;
 
-    fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary {
-        Summary::of(RunSummary::new(), rows, name)
+    fn summary(_: &dyn Reader<Self>) -> Self::Summary {
+        RunSummary::new()
     }
 
     fn add(summary: &mut Self::Summary, row: &Self) {
-        summary.totals.record(row);
+        summary.record(row);
     }
 
     fn enter(summary: Self::Summary, metadata: &Metadata, object: &mut Map<String, Value>) {
-        summary.enter(metadata, summary.totals.work(), object);
-        object.extend(summary.totals.sizes.json());
-        object.extend(summary.totals.json());
+        enter_common(metadata, summary.work(), object);
+        object.extend(summary.sizes.json());
+        object.extend(summary.json());
     }
 
     fn convert(file: Opened<Self>, job: &Job<'_>) -> Result<()> {

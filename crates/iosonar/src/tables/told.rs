@@ -24,7 +24,7 @@ pub trait Told: Row {
     const MIX: fn(&Value) -> String = |_| String::new();
 
     /// The totals of no rows. Nothing was read yet.
-    fn summary(rows: &dyn Reader<Self>, name: &str) -> Self::Summary;
+    fn summary(rows: &dyn Reader<Self>) -> Self::Summary;
 
     /// Adds a row.
     fn add(summary: &mut Self::Summary, row: &Self);

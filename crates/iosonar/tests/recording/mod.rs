@@ -5,7 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
+use iosonar_testing::Limit;
 use iosonar_trace::{Metadata, Opened, Request};
 use tempfile::TempDir;
 
@@ -60,9 +62,11 @@ impl Recording {
             .spawn()
             .expect("a child process");
         let mut line = String::new();
+        let limit = Limit::new(&child, Duration::from_secs(60));
         BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
+        limit.assert_kept();
         if line != "started\n" {
-            panic!("the recording did not start: {:?}", child.wait_with_output());
+            panic!("the recording did not start: {:?}", iosonar_testing::output_of(child));
         }
         Self { child, directory }
     }
@@ -85,7 +89,7 @@ impl Recording {
     /// Stops the recording and returns the directory with `a.load.parquet`.
     pub fn keep(mut self) -> TempDir {
         self.end_command();
-        let output = self.child.wait_with_output().expect("an exit status");
+        let output = iosonar_testing::output_of(self.child);
         // `read` returns 1 at the end of its input.
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         self.directory

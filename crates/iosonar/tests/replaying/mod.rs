@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
+use iosonar_testing::output_of;
+pub use iosonar_testing::{process_tree, wait_until};
 use iosonar_trace::{Device, DeviceId, IoResult, Kind, Metadata, Nanos, Op, Opened, Request, Sector, Sectors};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -148,22 +148,6 @@ impl Bench {
 /// Larger than a journal's header, smaller than one with a hundred and thirty entries.
 const MAX_HEADER: u64 = 12_288;
 
-/// Waits up to a minute, for machines under load.
-pub fn wait_until(description: &str, mut condition: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !condition() {
-        assert!(started.elapsed() < Duration::from_secs(60), "timed out waiting until {description}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// The process and its descendants, such as a supervisor and its worker.
-pub fn process_tree(process: u32) -> Vec<u32> {
-    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
-    let children = children.split_whitespace().filter_map(|id| id.parse().ok()).flat_map(process_tree);
-    std::iter::once(process).chain(children).collect()
-}
-
 /// A replay in progress.
 pub struct Running {
     child: Option<Child>,
@@ -187,7 +171,7 @@ impl Running {
 
     pub fn end(mut self) -> Finished {
         let child = self.child.take().expect("a child process");
-        Finished::of(child.wait_with_output().expect("an exit status"), self.result.clone())
+        Finished::of(output_of(child), self.result.clone())
     }
 }
 

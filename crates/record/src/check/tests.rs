@@ -92,14 +92,14 @@ fn a_run_that_is_damaged_or_was_cut_short_is_never_complete() {
     let rows = [issued(0, 8, Op::Read, Some(1))];
     let recording_metadata = Metadata::new(Kind::Load, "test");
     let mut damaged = Metadata::new(Kind::Replay, "test");
-    damaged.counts.bad_lines = 3;
+    (damaged.counts.bad_lines, damaged.counts.unreadable_rows) = (5, 3);
     let found = compared_with(&rows, &damaged, &[recorded(0, 8, Op::Read, 1)], &recording_metadata, 100);
     assert_eq!((found.complete, found.missing, found.unreadable_run), (false, 0, 3));
     let cut = Metadata { complete: false, ..Metadata::new(Kind::Replay, "test") };
     assert!(!compared_with(&rows, &cut, &[recorded(0, 8, Op::Read, 1)], &recording_metadata, 100).complete);
     // Damage in the recording cannot make it seem more complete.
     let found = compared_with(&rows, &recording_metadata, &[recorded(0, 8, Op::Read, 1)], &damaged, 100);
-    assert_eq!((found.complete, found.unreadable_recording), (true, 3));
+    assert_eq!((found.complete, found.unreadable_recording), (true, 5));
 }
 
 #[test]

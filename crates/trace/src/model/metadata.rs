@@ -125,6 +125,9 @@ pub struct Counts {
     pub others: u64,
     /// Lines or records of the source that could not be parsed, and were left out.
     pub bad_lines: u64,
+    /// Of these, damaged rows of a table or of a result: of this file, or of the file it was made from.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unreadable_rows: u64,
     /// How often the source jumped back in time; later rows were shifted so that time increases.
     pub time_jumps: u64,
     /// Events that the recorder lost.

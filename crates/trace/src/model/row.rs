@@ -204,6 +204,7 @@ impl Footer for Metadata {
 
     fn count_bad_row(&mut self, text: String) {
         self.counts.bad_lines += 1;
+        self.counts.unreadable_rows += 1;
         self.warning_of_line(text);
     }
 }

@@ -211,6 +211,7 @@ impl Merge {
         let sum = |count: fn(&Counts) -> u64| all().map(|metadata| count(&metadata.counts)).sum();
         metadata.complete = all().all(|metadata| metadata.complete);
         metadata.counts.bad_lines = sum(|counts| counts.bad_lines);
+        metadata.counts.unreadable_rows = sum(|counts| counts.unreadable_rows);
         metadata.counts.time_jumps = sum(|counts| counts.time_jumps);
         metadata.counts.lost_events = sum(|counts| counts.lost_events);
         metadata.counts.unmatched = sum(|counts| counts.unmatched);

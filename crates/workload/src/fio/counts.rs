@@ -32,7 +32,9 @@ fn jobs_make_as_many_requests_as_fio() {
         let is_same = deviation > 0.0 || all.iter().all(|made| *made == (requests, bytes));
         // Both means are of some tens of runs.
         let noise = 4.0 * deviation * (1.0_f64 / 40.0 + 1.0 / SEEDS as f64).sqrt();
-        let is_near = (found.0 - requests).abs() <= 0.03 * requests + noise && (found.1 / bytes - 1.0).abs() < 0.02;
+        // fio's lfsr ends some of its jobs before their first request.
+        let most = if options.contains("lfsr") { 0.1 } else { 0.02 };
+        let is_near = (found.0 - requests).abs() <= 0.03 * requests + noise && (found.1 / bytes - 1.0).abs() < most;
         if !is_same || !is_near {
             wrong.push(format!("{row}\n    found {:.2} {:.0}", found.0, found.1));
         }

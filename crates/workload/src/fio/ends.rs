@@ -1,10 +1,13 @@
 //! When a job has made all of its requests: fio's passes over its files, until one of them brings too little.
 
+use iosonar_trace::human;
+
 use super::job::Job;
 use super::pace::{end_of_time, is_asynchronous};
 use super::place::Places;
 use super::requests::{Directions, Part, READ, WRITE};
 use super::sizes::largest;
+use crate::conversion::greatest_common_divisor;
 
 /// When a job ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -91,10 +94,15 @@ pub fn limits(
     if is_one && !directions.is_random && places.goes_on && !file.is_multiple_of(block) {
         limits.span = Some(file.next_multiple_of(block));
     }
-    let is_last = |every: u64| counts.pass.is_multiple_of(every);
-    let leaves_rest = cover == Some(counts.pass) && counts.pass < size.div_ceil(block);
-    if is_one && (leaves_rest || done > counts.pass) && every(job)?.is_some_and(is_last) && !directions.is_mixed {
-        notes.push(format!("{}: fio flushes once more at the end of each pass", job.name));
+    if let Some(every) = every(job)?.filter(|_| is_one && !directions.is_mixed && counts.pass < u64::MAX) {
+        // The last write of a pass brings two flushes; that of the job brings none, unless something of the file is left.
+        let both = counts.pass / greatest_common_divisor(counts.pass, every) * every;
+        let leaves_rest = cover == Some(counts.pass) && counts.pass < size.div_ceil(block);
+        let more = if leaves_rest { done / both } else { (done - 1) / both };
+        if more > 0 {
+            let times = human::counted(more, "time");
+            notes.push(format!("{}: fio flushes {times} more, once after the last write of a pass", job.name));
+        }
     }
     if done > counts.pass && cover != Some(counts.pass) && !has_no_map {
         // fio begins again before it has covered its files.

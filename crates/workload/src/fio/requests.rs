@@ -142,7 +142,14 @@ pub fn parts(
                 job.error("random_generator", "lfsr together with blockalign ends jobs early; remove one of them")
             );
         }
-        notes.push(format!("{}: fio's generator lfsr may end a job early", job.name));
+        let used = || sizes.iter().zip(directions.weights).filter(|(_, share)| *share > 0.0).map(|(of, _)| of);
+        let block = used().next().map(|of| of.sizes.largest());
+        if !used().all(|of| of.sizes.is_one() && Some(of.sizes.largest()) == block) {
+            let why = "lfsr is for one size of blocks: with several, fio repeats blocks and ends jobs early; use one bs, or \
+                       leave lfsr out";
+            return Err(job.error("random_generator", why));
+        }
+        notes.push(format!("{}: fio's generator lfsr ends some jobs before their first request", job.name));
     }
     if skip.is_some() && directions.weights[READ] > 0.0 && directions.weights[WRITE] > 0.0 {
         let why = "a distance in a mix, which fio ends with the first direction; write a job for each";

@@ -433,3 +433,32 @@ fn every_example_is_converted() {
     }
     assert!(examples > 10);
 }
+
+/// The numbers are those that fio 3.33 counts (`sync` in its JSON), less those of the program.
+#[test]
+fn flushes_that_fio_repeats_after_a_pass_are_counted() {
+    for (options, more) in [
+        ("bs=4k size=64k rw=write fsync=4", 0),
+        ("bs=4k size=64k rw=write fsync=4 loops=3", 2),
+        ("bs=4k size=64k rw=write fdatasync=5 loops=3", 0),
+        ("bs=4k size=64k io_size=256k rw=randwrite fsync=1", 3),
+        ("bs=4k size=64k io_size=256k rw=write fsync=32", 1),
+        ("bs=4k size=64k loops=4 rw=write fsync=1 nrfiles=2", 3),
+        ("bs=12k size=100000 rw=write fsync=1", 1),
+        ("bs=12k size=100000 rw=write fsync=4 loops=3", 3),
+    ] {
+        let text = converted(&format!("[a]\n{}\n", options.replace(' ', "\n"))).text;
+        let expected = format!("fio flushes {} more", iosonar_trace::human::counted(more, "time"));
+        assert_eq!(text.contains("fio flushes"), more > 0, "{options}: {text}");
+        assert!(more == 0 || text.contains(&expected), "{options}: {text}");
+    }
+}
+
+#[test]
+fn the_generator_lfsr_is_refused_with_several_sizes() {
+    for sizes in ["bssplit=4k/50:16k/50", "bsrange=4k-64k", "bs=4k,64k\nrw=randrw"] {
+        let why = refused(&format!("[a]\nsize=1m\nrw=randread\nrandom_generator=lfsr\n{sizes}\n"));
+        assert!(why.contains("random_generator") && why.contains("one size of blocks"), "{why}");
+    }
+    converted("[a]\nsize=96k\nnrfiles=3\nrw=randread\nrandom_generator=lfsr\nbs=4k,64k\n");
+}

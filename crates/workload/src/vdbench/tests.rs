@@ -213,3 +213,12 @@ fn what_does_not_count_is_said() {
         []
     );
 }
+
+#[test]
+fn unknown_openflags_are_refused_with_the_known_ones() {
+    let source = |flags: &str| format!("sd=s,lun=/dev/sdb,openflags={flags}\nwd=w,sd=s,rdpct=0\nrd=r,wd=w,iorate=10\n");
+    let why = refused(&source("(o_direct,o_snyc)"));
+    assert!(why.contains("p.vdb:1") && why.contains("o_snyc is not known; known are o_sync, o_dsync,"), "{why}");
+    assert!(refused(&source("0x4000")).contains("0x4000 is not known"));
+    assert!(streams(&source("o_rsync")).contains("fua") && !streams(&source("(directio,fsync)")).contains("fua"));
+}

@@ -4,8 +4,10 @@ use anyhow::{Result, bail};
 use iosonar_trace::formats::{self, self as trace, Action, Format, TestedWith};
 use iosonar_trace::input::Compression;
 use iosonar_trace::params::did_you_mean;
-use iosonar_trace::{Metadata, OpenedFile, Reader, Row};
+use iosonar_trace::{Kind, Metadata, OpenedFile};
 use serde_json::{Value, json};
+
+use crate::human;
 
 /// How to read a file whose content is ambiguous.
 #[derive(clap::Args, Default)]
@@ -48,7 +50,9 @@ pub(super) fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, m
     if metadata.counts.requests > 0 {
         return Ok(());
     }
-    let bad = metadata.counts.bad_lines;
+    // Those of a table are its own rows, not lines of its source.
+    let is_table = format.name == "parquet" || metadata.kind == Kind::Replay;
+    let bad = if is_table { metadata.counts.unreadable_rows } else { metadata.counts.bad_lines };
     // Warnings about the trace as a whole: which events it has, which of them to choose.
     let whole: Vec<&str> =
         metadata.warnings.iter().map(String::as_str).filter(|text| !text.starts_with("line ")).collect();
@@ -65,7 +69,8 @@ pub(super) fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, m
         }
         None if bad > 0 => {
             let wrong = metadata.warnings.first().map_or("", String::as_str);
-            bail!("{name} has no request: all of its {bad} lines are bad ({wrong})")
+            let rows = human::counted(bad, if is_table { "bad row" } else { "bad line" });
+            bail!("{name} has no request, only {rows} ({wrong})")
         }
         None if format.create_run.is_none() => {
             let why = if whole.is_empty() { "no line is a request".to_owned() } else { whole.join("; ") };
@@ -104,12 +109,4 @@ pub(super) fn about(file: &OpenedFile) -> Value {
     };
     json!({"name": file.format.name, "title": file.format.title, "tried_on": tested_with,
            "compression": file.compression.name()})
-}
-
-/// Bad lines of the file's source, if its header counts them; further bad rows are damage of the file itself. In a table of
-/// another producer, opening it counted the bad rows.
-pub fn source_bad_lines<R: Row<Metadata = Metadata>>(rows: &dyn Reader<R>, name: &str) -> Option<u64> {
-    let metadata = rows.metadata();
-    let is_counted = metadata.source.format == "parquet" && metadata.source.path.as_deref() == Some(name);
-    rows.has_totals().then_some(if is_counted { 0 } else { metadata.counts.bad_lines })
 }

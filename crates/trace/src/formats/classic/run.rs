@@ -12,7 +12,7 @@ use crate::model::units::{Nanos, Sector, Sectors};
 use crate::model::versions::FooterError;
 use crate::rows::{excerpt, metadata_of, note_damage};
 use crate::text::human;
-use crate::text::lines::{LineEnd, Lines};
+use crate::text::lines::{Line, LineEnd, Lines};
 
 use super::comments::{ROW, Stated};
 use super::details::{self, UNREADABLE};
@@ -79,11 +79,11 @@ impl RunReader {
                 Kind::Row(row) => {
                     let mut record = plain_record(&row, number);
                     if row::details(line.text).is_some_and(|text| !details::apply_column(&mut record, text)) {
-                        bad_line(&mut self.metadata, line.number, &excerpt(line.text), UNREADABLE);
+                        bad_row(&mut self.metadata, &line, UNREADABLE);
                         continue;
                     }
                     if let Some(problem) = record.problem() {
-                        bad_line(&mut self.metadata, line.number, &excerpt(line.text), problem);
+                        bad_row(&mut self.metadata, &line, problem);
                         continue;
                     }
                     found = Some(record);
@@ -92,12 +92,12 @@ impl RunReader {
                     Some(text) => {
                         found = details::parse_row(text);
                         if found.is_none() {
-                            bad_line(&mut self.metadata, line.number, &excerpt(line.text), UNREADABLE);
+                            bad_row(&mut self.metadata, &line, UNREADABLE);
                         }
                     }
                     None => self.stated.take(text),
                 },
-                Kind::Bad(problem) => bad_line(&mut self.metadata, line.number, &excerpt(line.text), problem),
+                Kind::Bad(problem) => bad_row(&mut self.metadata, &line, problem),
                 Kind::LoadColumns | Kind::ResultColumns => self.end_preamble(),
                 Kind::Nothing | Kind::Text => {
                     let is_message = self.messages.parse(line.text);
@@ -105,7 +105,7 @@ impl RunReader {
                         Some(preamble) if !is_message => preamble.push(line.text),
                         // What is no row has no columns.
                         None if !is_message && line.text.iter().filter(|&&byte| byte == b';').count() >= 3 => {
-                            bad_line(&mut self.metadata, line.number, &excerpt(line.text), Problem::Time);
+                            bad_row(&mut self.metadata, &line, Problem::Time);
                         }
                         _ => {}
                     }
@@ -144,9 +144,11 @@ impl RunReader {
     fn replace_metadata(&mut self, stated: Metadata) {
         let of_file = std::mem::replace(&mut self.metadata, stated);
         let metadata = &mut self.metadata;
-        let Counts { requests, reads, writes, others, bad_lines, .. } = of_file.counts;
-        let bad_lines = metadata.counts.bad_lines + bad_lines;
-        metadata.counts = Counts { requests, reads, writes, others, bad_lines, ..metadata.counts.clone() };
+        let Counts { requests, reads, writes, others, bad_lines, unreadable_rows, .. } = of_file.counts;
+        let counts = &mut metadata.counts;
+        (counts.requests, counts.reads, counts.writes, counts.others) = (requests, reads, writes, others);
+        counts.bad_lines += bad_lines;
+        counts.unreadable_rows += unreadable_rows;
         metadata.span = of_file.span;
         of_file.warnings.into_iter().for_each(|warning| metadata.warning(warning));
         if metadata.devices.is_empty() {
@@ -213,6 +215,12 @@ impl Reader<IoResult> for RunReader {
     fn progress(&self) -> Option<f64> {
         self.lines.source().progress()
     }
+}
+
+/// Counts and reports a line that should be a row of the result.
+fn bad_row(metadata: &mut Metadata, line: &Line<'_>, problem: impl std::fmt::Display) {
+    metadata.counts.unreadable_rows += 1;
+    bad_line(metadata, line.number, &excerpt(line.text), problem);
 }
 
 /// The record of a row of six columns, the `number`th of its file. Nothing in them says what delayed it.
