@@ -15,6 +15,7 @@ pub mod fio;
 pub mod fit;
 mod generated;
 pub mod histogram;
+mod length;
 pub mod library;
 mod mix;
 mod origin;

@@ -3,7 +3,7 @@
 use iosonar_trace::{Error, Kind, Metadata, Nanos, Reader, Request, Result};
 
 use super::{Overrun, Runtime};
-use crate::generated::{KNOWN_AFTER, check_length};
+use crate::length::{KNOWN_AFTER, check_length};
 
 /// Requests that a program's filaments ask for by timers and messages alone, in the order of their times.
 pub struct OpenLoad {

@@ -233,7 +233,7 @@ fn errors_of_the_program_name_the_option() {
     let conversion = convert("job.fio", "[a]\nfilename=/dev/sdb\nbs=64k\nsize=50%\n", &Outside::NOTHING).unwrap();
     let program = conversion.program("job.fio").unwrap();
     let settings = crate::program::Settings::new(crate::program::Layout::Together(iosonar_trace::Sectors(100)));
-    let why = program.demand(&settings).unwrap_err();
+    let why = program.place(&settings).err().unwrap();
     assert!(why.starts_with("job.fio:3: bs=64k: "), "{why}");
 }
 

@@ -166,7 +166,7 @@ fn profile_of(
 ) -> Result<Profile, String> {
     let program = Program::parse("fitted.toml", text)?;
     let settings = Settings { seed, ..Settings::new(Layout::Separate(sizes.to_vec())) };
-    let (mut runtime, _) = program.open_part(&settings)?;
+    let (mut runtime, _) = program.place(&settings)?.open_part()?;
     let requests = std::iter::from_fn(move || {
         while let Some(at) = runtime.next_at().filter(|at| *at < until) {
             if let Some(asked) = runtime.next_due(at) {

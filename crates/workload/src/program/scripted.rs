@@ -72,8 +72,8 @@ impl Scripted {
     }
 }
 
-/// The number of instances, and whether the scale multiplies it.
-pub(super) fn instances(section: &Section<'_, '_>, scale: u64) -> Result<(u64, bool), String> {
+/// The number of instances.
+pub(super) fn instances(section: &Section<'_, '_>, scale: u64) -> Result<u64, String> {
     if let Some(key) = OF_OTHERS.into_iter().find(|key| section.has(key)) {
         return Err(section.error(key, "the script says when and where requests go; remove the key, or the script"));
     }
@@ -85,7 +85,7 @@ pub(super) fn instances(section: &Section<'_, '_>, scale: u64) -> Result<(u64, b
         let why = format!("{instances} instances of a script; use at most {most} for each stream");
         return Err(section.error("instances", &why));
     }
-    Ok((instances, is_per_scale))
+    Ok(instances)
 }
 
 /// Reads a stream that is a script, with its instances and their place. `others` are the names of all streams that are.

@@ -18,7 +18,7 @@ use super::recorded::{self, Area, Loads, OF_LOADS, Recorded, is_load};
 use super::scripted::{self, Files, Scripted, is_script};
 use super::step::StepSection;
 use crate::filament::{FilamentId, Runtime};
-use crate::generated::{MAX_REQUESTS, expected};
+use crate::length::{MAX_REQUESTS, expected};
 use crate::positions::{self, Space};
 use crate::script::Receiver;
 use crate::{arrivals, distributions};
@@ -34,7 +34,6 @@ const OPEN_DEPTH: u64 = 1000;
 pub(super) struct Stream {
     pub name: String,
     pub instances: u64,
-    pub is_per_scale: bool,
     pub arrivals: Option<Kind>,
     pub plan: Arc<Plan>,
     /// The positions that each filament has.
@@ -187,7 +186,7 @@ fn load_stream(section: &Section<'_, '_>, name: String, devices: &[Placed], load
     let load = recorded::read(section, Area { device, first, size }, loads)?;
     let plan = Arc::new(Plan::of_times(1, load.start, 0.0, load.end));
     let (arrivals, own, after) = (None, Vec::new(), Vec::new());
-    Ok(Stream { name, instances: 1, is_per_scale: false, arrivals, plan, own, after, kind: Source::Load(load) })
+    Ok(Stream { name, instances: 1, arrivals, plan, own, after, kind: Source::Load(load) })
 }
 
 /// A stream that is a script.
@@ -199,7 +198,7 @@ fn script_stream(
     others: &[String],
     files: &Files,
 ) -> Result<Stream, String> {
-    let (instances, is_per_scale) = scripted::instances(section, scale)?;
+    let instances = scripted::instances(section, scale)?;
     let place = StepSection { step: None, stream: section }.region(
         devices,
         instances,
@@ -209,7 +208,7 @@ fn script_stream(
     )?;
     let (plan, script) = scripted::read(section, &name, devices, (instances as u32, place), others, files)?;
     let (plan, kind) = (Arc::new(plan), Source::Script(script));
-    Ok(Stream { name, instances, is_per_scale, arrivals: None, plan, own: Vec::new(), after: Vec::new(), kind })
+    Ok(Stream { name, instances, arrivals: None, plan, own: Vec::new(), after: Vec::new(), kind })
 }
 
 /// The numbers of the streams that end before this one begins.
@@ -373,7 +372,7 @@ fn stream(
         order,
     };
     let (plan, kind) = (Arc::new(plan), Source::Keys);
-    Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan, own, after, kind })
+    Ok(Stream { name, instances, arrivals, plan, own, after, kind })
 }
 
 /// The cumulative weight of each step; empty if the steps have none.

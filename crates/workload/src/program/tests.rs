@@ -1,7 +1,7 @@
 mod recorded;
 
 use iosonar_trace::params::schema_of;
-use iosonar_trace::{DeviceId, Flags, Kind, Metadata, Nanos, Op, Outcome, Reader, Request, Sector};
+use iosonar_trace::{DeviceId, Flags, Kind, Metadata, Nanos, Op, Outcome, Reader, Request, Sector, Sectors};
 
 use super::*;
 use crate::filament::{Asked, open_load};
@@ -19,7 +19,7 @@ fn program(text: &str) -> Program {
 
 /// The open part of a program, up to this time.
 pub(crate) fn open_requests(program: &Program, settings: &Settings, seconds: f64) -> Vec<Request> {
-    let (runtime, _) = program.open_part(settings).unwrap();
+    let (runtime, _) = program.place(settings).unwrap().open_part().unwrap();
     let mut load = open_load(runtime, Nanos::from_secs(seconds), Metadata::new(Kind::Load, "test"));
     let mut all = Vec::new();
     while let Some(request) = load.next().unwrap() {
@@ -33,7 +33,7 @@ pub(crate) fn open_requests(program: &Program, settings: &Settings, seconds: f64
 /// its completion.
 pub(crate) fn on_a_device(program: &Program, settings: &Settings, until: Nanos) -> Vec<(Asked, Nanos)> {
     const SERVICE: Nanos = Nanos(1_000_000);
-    let mut runtime = program.runtime(settings).unwrap();
+    let mut runtime = program.place(settings).unwrap().runtime().unwrap();
     let (mut now, mut flying, mut all) = (Nanos::ZERO, std::collections::VecDeque::new(), Vec::new());
     while !(runtime.is_done() && flying.is_empty()) {
         while let Some(asked) = runtime.next_due(now) {
@@ -175,7 +175,7 @@ fn a_step_waits_for_all_before_it_unless_issued_at_once() {
     let all = on_a_device(&program(TRANSACTION), &separate, Nanos::MAX);
     let devices: Vec<_> = all[..5].iter().map(|(asked, _)| asked.ask.device.0).collect();
     assert_eq!(devices, [1, 1, 1, 0, 0]);
-    let names: Vec<_> = program(TRANSACTION).devices(&separate).unwrap().into_iter().map(|d| d.name).collect();
+    let names: Vec<_> = program(TRANSACTION).place(&separate).unwrap().devices().into_iter().map(|d| d.name).collect();
     assert_eq!(names, ["log", "data"], "in the order of the text");
 }
 
@@ -233,10 +233,20 @@ fn parameters_replace_their_names_in_texts() {
     let set = |name: &str, value: &str| Settings { set: vec![(name.into(), value.into())], ..together() };
     assert!((1998..=2001).contains(&open_requests(&program, &set("rate", "200"), 10.0).len()));
     assert!(
-        program.runtime(&set("rates", "5")).err().unwrap().contains("p has no parameter `rates`; did you mean rate?")
+        program.place(&set("rates", "5")).err().unwrap().contains("p has no parameter `rates`; did you mean rate?")
     );
-    let why = program.runtime(&set("rate", "0")).err().unwrap();
+    let why = program.place(&set("rate", "0")).err().unwrap();
     assert!(why.starts_with("p.toml:8: stream s, arrivals: ") && why.contains("not a rate"), "{why}");
+}
+
+#[test]
+fn a_placement_has_the_streams_of_its_parameters() {
+    let text = "[set]\ncount = 3\n[[stream]]\nname = \"s\"\nclosed = true\nop = \"read\"\ninstances = \"$count\"\n";
+    let program = program(text);
+    assert_eq!(program.streams()[0].instances, 3);
+    let settings = Settings { scale: 2, set: vec![("count".into(), "5".into())], ..together() };
+    let placement = program.place(&settings).unwrap();
+    assert_eq!((placement.streams()[0].instances, placement.runtime().unwrap().filaments()), (10, 10));
 }
 
 #[test]
@@ -251,7 +261,7 @@ fn sizes_of_devices_grow_with_the_scale_if_the_program_says_so() {
         assert!((GIB * (1 + scale)..GIB * (1 + 2 * scale)).contains(&first) && last < GIB * (1 + 2 * scale));
         assert!(last > GIB * (1 + 2 * scale) - GIB / 10);
     }
-    let why = program.runtime(&Settings { scale: 8, ..together() }).err().unwrap();
+    let why = program.place(&Settings { scale: 8, ..together() }).err().unwrap();
     assert!(why.contains("p.toml:3: devices: device data ends at sector") && why.contains("smaller --scale"), "{why}");
 }
 
@@ -332,7 +342,7 @@ fn errors_name_the_file_the_line_and_the_key_and_say_what_to_do() {
 fn more_instances_than_memory_are_refused_before_they_are_made() {
     for keys in ["instances = \"1G\"", "depth = \"1G\"", "instances = \"30k\"\ndepth = \"30k\""] {
         let text = format!("[[stream]]\nname = \"s\"\nclosed = true\nop = \"read\"\n{keys}\n");
-        let why = program(&text).runtime(&together()).err().expect("it is refused");
+        let why = program(&text).place(&together()).unwrap().runtime().err().expect("it is refused");
         assert!(why.contains("p.toml:") && why.contains("of memory, and") && why.contains("smaller scale"), "{why}");
     }
 }

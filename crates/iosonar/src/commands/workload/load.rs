@@ -80,9 +80,11 @@ impl Args {
         opened.warnings().iter().for_each(|warning| status!("warning: {warning}"));
         let mut settings = Settings { seed, scale, set, layout: Layout::Together(span) };
         if separate_devices {
-            settings.layout = Layout::Separate(opened.sizes_on(span, &settings).map_err(Usage)?);
+            settings.layout = Layout::Separate(opened.place(&settings).map_err(Usage)?.sizes());
         }
-        let (runtime, left_out) = opened.open_part(&settings).map_err(Usage)?;
+        let placement = opened.place(&settings).map_err(Usage)?;
+        let devices = placement.devices();
+        let (runtime, left_out) = placement.open_part().map_err(Usage)?;
         if runtime.filaments() == 0 {
             misuse!(
                 "{} has no open stream: its requests wait for completions, so they have no times without a device",
@@ -90,7 +92,7 @@ impl Args {
             );
         }
         let mut metadata = Metadata::new(Kind::Load, "generated");
-        metadata.devices = opened.devices(&settings).map_err(Usage)?;
+        metadata.devices = devices;
         metadata.source.preamble =
             format!("Artificial load: {}", command(&program, separate_devices, duration, span, &settings));
         if !left_out.is_empty() {
