@@ -9,10 +9,12 @@ mod devices;
 mod instance;
 mod keys;
 mod memory;
+mod messages;
 mod model;
 mod parts;
 mod placement;
 mod plan;
+mod recipe;
 mod recorded;
 mod region;
 mod scripted;
@@ -22,6 +24,7 @@ mod stream;
 pub use keys::{DEVICE, PROGRAM, STEP, STREAM};
 pub use model::{Demand, Layout, Program, Settings, StreamInfo};
 pub use placement::Placement;
+pub use recipe::Recipe;
 
 use std::path::PathBuf;
 

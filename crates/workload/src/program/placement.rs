@@ -155,6 +155,7 @@ impl Placement {
                 Source::Load(load) => load.add_to(&mut runtime, number)?,
                 Source::Keys => stream
                     .add_to(&mut runtime, number, seed)
+                    .map(drop)
                     .map_err(|why| format!("{}: stream {}: {why}", self.file, stream.name))?,
             }
         }

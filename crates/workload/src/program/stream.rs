@@ -98,12 +98,17 @@ impl Stream {
         self.arrivals.is_some() || !matches!(self.kind, Source::Keys) || plan.think.is_some() || plan.interval.is_some()
     }
 
-    pub fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<(), String> {
+    /// Adds the instances to a runtime, and returns the warnings of their positions.
+    pub fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<Vec<String>, String> {
+        let mut warnings = Vec::new();
         for number in 0..self.instances as u32 {
             let arrivals = self.arrivals.as_ref().map(arrivals::build).transpose()?;
             // All instances have the same frequent positions, so they have the seed of the run.
             let own = self.own.iter().map(|(kind, space)| positions::build(kind, *space, seed));
             let own = own.collect::<Result<Box<[_]>, _>>()?;
+            if number == 0 {
+                warnings.extend(own.iter().filter_map(|positions| positions.warning()));
+            }
             let rngs = [1, 2, 3].map(|part| generator(seed, stream, number, part));
             let instance = Instance::new(Arc::clone(&self.plan), number, rngs, own, arrivals);
             if self.after.is_empty() {
@@ -112,7 +117,7 @@ impl Stream {
                 runtime.add_asleep(Box::new(instance), stream);
             }
         }
-        Ok(())
+        Ok(warnings)
     }
 }
 
