@@ -48,17 +48,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_include_is_a_small_regular_file() {
-        let read = |path: &str| (crate::conversion::Outside::PROCESS.read)(std::path::Path::new(path));
-        assert_eq!(read("/dev/zero").unwrap_err(), "cannot read /dev/zero: it is a device; name a regular file");
-        let program = crate::program::Program::parse(
-            "/dev/p.toml",
-            "name = \"p\"\nabout = \"x\"\n[[stream]]\nname = \"s\"\nscript = \"zero\"\n",
-        );
-        assert!(program.unwrap_err().contains("cannot read /dev/zero: it is a device"));
-    }
-
-    #[test]
     fn an_error_names_the_line_of_the_job_file() {
         let origin = |job: &str| Origin { job: job.into(), options: vec![("sizes", format!("{job}, bs=4k"))] };
         let streams = vec![(5, origin("a.fio:1: job a")), (9, origin("a.fio:7: job b"))];

@@ -6,7 +6,6 @@ use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{RunProgram, RunStream};
 use iosonar_trace::{self as trace, DeviceId, Nanos, SECTOR_BYTES, Sectors};
 use iosonar_workload::filament::Runtime;
-use iosonar_workload::library;
 use iosonar_workload::program::{Demand, Layout, Program, Settings, StreamInfo};
 
 use crate::address::device_map::DeviceMap;
@@ -52,7 +51,7 @@ impl Placed {
 /// Opens the program, if the options name one.
 pub fn open(options: &Options) -> Result<Option<Program>> {
     let Some(name) = &options.program.program else { return Ok(None) };
-    let program = library::open(name).map_err(Error::Usage)?;
+    let program = iosonar_jobfiles::open(name).map_err(Error::Usage)?;
     if let Some(endless) = program.streams().iter().find(|stream| !stream.ends)
         && options.pacing.run_for.is_none()
     {

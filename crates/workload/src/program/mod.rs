@@ -75,7 +75,7 @@ impl Program {
 
     /// The same, whose errors name the lines of the job file that it was converted from.
     #[must_use]
-    pub(crate) fn with_origins(self, origins: crate::origin::Origins) -> Self {
+    pub fn with_origins(self, origins: crate::origin::Origins) -> Self {
         Self { origins, ..self }
     }
 

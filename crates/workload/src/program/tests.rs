@@ -1,10 +1,13 @@
+pub(crate) mod device;
 mod ends;
 mod errors;
 mod recorded;
 mod transactions;
 
 use iosonar_trace::params::schema_of;
-use iosonar_trace::{DeviceId, Flags, Kind, Metadata, Nanos, Op, Outcome, Reader, Request, Sector, Sectors};
+use iosonar_trace::{DeviceId, Flags, Kind, Metadata, Nanos, Op, Reader, Request, Sector, Sectors};
+
+pub(crate) use device::on_a_device;
 
 use super::*;
 use crate::filament::{Asked, open_load};
@@ -29,35 +32,6 @@ pub(crate) fn open_requests(program: &Program, settings: &Settings, seconds: f64
         all.push(request);
     }
     assert_eq!((load.left_out(), load.overrun()), (0, None));
-    all
-}
-
-/// Runs a program on a device that serves each request in 1 ms, any number at a time, until this time: each request with
-/// its completion.
-pub(crate) fn on_a_device(program: &Program, settings: &Settings, until: Nanos) -> Vec<(Asked, Nanos)> {
-    const SERVICE: Nanos = Nanos(1_000_000);
-    let mut runtime = program.place(settings).unwrap().runtime().unwrap();
-    let (mut now, mut flying, mut all) = (Nanos::ZERO, std::collections::VecDeque::new(), Vec::new());
-    while !(runtime.is_done() && flying.is_empty()) {
-        while let Some(asked) = runtime.next_due(now) {
-            flying.push_back((now + SERVICE, asked));
-        }
-        let first = flying.front().map(|(at, _)| *at);
-        // The last event of a program may submit no request.
-        let Some(next) = first.into_iter().chain(runtime.next_at()).min() else { break };
-        now = next;
-        if now > until {
-            break;
-        }
-        if first == Some(now) {
-            let (at, asked) = flying.pop_front().unwrap();
-            all.push((asked, at));
-            if let Some(ticket) = asked.ticket {
-                runtime.completed(ticket, Outcome::Ok, asked.ask.sectors.bytes(), now);
-            }
-        }
-    }
-    assert_eq!(runtime.overrun(), None);
     all
 }
 

@@ -14,7 +14,6 @@ use iosonar_pacing::progress::Progress;
 use iosonar_replay::config::options::Options;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::run_info::Statistics;
-use iosonar_workload::library;
 
 use self::announce::announce;
 use crate::console::{answer_json, out, status};
@@ -117,7 +116,7 @@ pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<
 fn warning(options: Option<&Options>) {
     let Some(name) = options.and_then(|options| options.program.program.as_deref()) else { return };
     // The run reports errors when it opens the program.
-    if let Ok(Some(conversion)) = library::convert(name) {
+    if let Ok(Some(conversion)) = iosonar_jobfiles::convert(name) {
         conversion.left_out().iter().for_each(|line| status!("{line}"));
     }
 }

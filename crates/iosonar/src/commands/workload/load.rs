@@ -8,7 +8,6 @@ use iosonar_trace::formats::Format;
 use iosonar_trace::params::{parse_count, parse_positive_duration, parse_sectors, whole_number};
 use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, Sectors};
 use iosonar_workload::filament::open_load;
-use iosonar_workload::library;
 use iosonar_workload::program::{Layout, Settings};
 
 use crate::console::status;
@@ -75,7 +74,7 @@ impl Args {
         let Self { program, output, to, replacing, duration, span, separate_devices, scale, set, seed } = self;
         written::refuse_name_of_run(&output)?;
         replacing.allows(&output)?;
-        let opened = library::open(&program).map_err(Usage)?;
+        let opened = iosonar_jobfiles::open(&program).map_err(Usage)?;
         opened.left_out().iter().for_each(|line| status!("{line}"));
         opened.warnings().iter().for_each(|warning| status!("warning: {warning}"));
         let mut settings = Settings { seed, scale, set, layout: Layout::Together(span) };

@@ -3,7 +3,7 @@
 use iosonar_trace::{Nanos, Sectors};
 
 use super::tests::converted;
-use crate::program::tests::on_a_device;
+use crate::device::on_a_device;
 use crate::program::{Layout, Program, Settings};
 
 /// Requests and bytes of a job with this seed.
