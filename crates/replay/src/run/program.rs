@@ -34,6 +34,8 @@ pub struct Placed {
     pub routes: Routes,
     /// Its description, for the footer.
     pub info: RunProgram,
+    /// What its conversion from a job file left out, a line each.
+    pub left_out: Vec<String>,
 }
 
 impl Placed {
@@ -89,7 +91,8 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
         false => placement.runtimes(),
     };
     let (runtime, ahead) = runtimes.map_err(Error::Usage)?;
-    Ok(Placed { runtime, ahead, demand, devices, routes: routes(options, targets, map), info })
+    let (routes, left_out) = (routes(options, targets, map), program.left_out().to_vec());
+    Ok(Placed { runtime, ahead, demand, devices, routes, info, left_out })
 }
 
 /// The size of a described device, if one is simulated.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iosonar_trace::Sectors;
-use iosonar_trace::params::{Section, Text, did_you_mean};
+use iosonar_trace::params::{self, Section, Text, did_you_mean};
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -20,8 +20,9 @@ use crate::origin::Origins;
 const CHECKED_ON: Sectors = Sectors(1 << 41);
 
 /// The program in this text, checked with the defaults of its parameters on a large target.
-pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
-    let mut text = Text { file, source, set: Some(BTreeMap::new()) };
+pub(super) fn described(file: &str, source: &str, origins: Option<Origins>) -> Result<Program, String> {
+    let converted = origins.as_ref().map(|origins| origins as &dyn params::Origins);
+    let mut text = Text { file, source, set: Some(BTreeMap::new()), origins: converted };
     let table = text.parse()?;
     let (mut name, mut about) = (String::new(), String::new());
     let parameters = parameters(&text, &table)?;
@@ -44,7 +45,7 @@ pub(super) fn described(file: &str, source: &str) -> Result<Program, String> {
         scripts: scripts.into_inner(),
         loads,
         left_out: Vec::new(),
-        origins: Origins::default(),
+        origins,
     })
 }
 
@@ -77,13 +78,10 @@ pub(super) fn place(of: &Program, settings: &Settings) -> Result<Placement, Stri
         };
         parameter.clone_from(value);
     }
-    let text = Text { file: &of.file, source: &of.source, set: Some(values) };
-    read(of, settings, &text).map_err(|why| of.origins.located(why))
-}
-
-fn read(of: &Program, settings: &Settings, text: &Text<'_>) -> Result<Placement, String> {
+    let origins = of.origins.as_ref().map(|origins| origins as &dyn params::Origins);
+    let text = Text { file: &of.file, source: &of.source, set: Some(values), origins };
     let table = text.parse()?;
-    let section = program(text, &table)?;
+    let section = program(&text, &table)?;
     let devices = placed(&section, settings)?;
     let streams = streams(&section, &devices, settings.scale, (&Files::new(of.scripts.clone()), &of.loads))?;
     Ok(Placement {
@@ -94,7 +92,6 @@ fn read(of: &Program, settings: &Settings, text: &Text<'_>) -> Result<Placement,
         devices,
         infos: infos(&streams),
         streams,
-        origins: of.origins.clone(),
     })
 }
 

@@ -28,13 +28,23 @@ pub use recipe::Recipe;
 
 use std::path::PathBuf;
 
+use crate::origin::Origins;
+
 impl Program {
     /// Parses a program. `file` names it in errors.
     ///
     /// # Errors
     /// If the text is not a program, with the line and the key.
     pub fn parse(file: &str, source: &str) -> Result<Self, String> {
-        build::described(file, source)
+        build::described(file, source, None)
+    }
+
+    /// Parses the text to which a job file was converted: errors name that. `left_out` is what the conversion left out.
+    ///
+    /// # Errors
+    /// If the job file asks for what no program can do.
+    pub fn converted(file: &str, source: &str, origins: Origins, left_out: Vec<String>) -> Result<Self, String> {
+        Ok(Self { left_out, ..build::described(file, source, Some(origins))? })
     }
 
     /// The name that its text gives it.
@@ -65,18 +75,6 @@ impl Program {
     /// What a conversion to this program left out, a line each.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
-    }
-
-    /// The same with these lines.
-    #[must_use]
-    pub fn with_left_out(self, left_out: Vec<String>) -> Self {
-        Self { left_out, ..self }
-    }
-
-    /// The same, whose errors name the lines of the job file that it was converted from.
-    #[must_use]
-    pub fn with_origins(self, origins: crate::origin::Origins) -> Self {
-        Self { origins, ..self }
     }
 
     /// What makes its requests differ from what a reader of its text expects, a sentence each.

@@ -18,7 +18,7 @@ pub struct Program {
     pub(super) loads: super::recorded::Loads,
     pub(super) left_out: Vec<String>,
     /// Where its streams come from, if it was converted.
-    pub(super) origins: crate::origin::Origins,
+    pub(super) origins: Option<crate::origin::Origins>,
 }
 
 /// A stream of a program.

@@ -11,7 +11,6 @@ use super::plan::{Follower, Place};
 use super::stream::{Source, Stream, receivers};
 use crate::filament::{FilamentId, Runtime};
 use crate::length::refuse_many;
-use crate::origin::Origins;
 
 /// A program whose text was read with the settings of a run.
 pub struct Placement {
@@ -23,7 +22,6 @@ pub struct Placement {
     pub(super) devices: Vec<Placed>,
     pub(super) streams: Vec<Stream>,
     pub(super) infos: Vec<StreamInfo>,
-    pub(super) origins: Origins,
 }
 
 impl Placement {
@@ -126,10 +124,7 @@ impl Placement {
     }
 
     fn filaments(&self, is_wanted: impl Fn(&StreamInfo) -> bool) -> Result<Runtime, String> {
-        self.add_filaments(|number| is_wanted(&self.infos[number])).map_err(|why| self.origins.located(why))
-    }
-
-    fn add_filaments(&self, is_wanted: impl Fn(usize) -> bool) -> Result<Runtime, String> {
+        let is_wanted = |number: usize| is_wanted(&self.infos[number]);
         let (streams, seed) = (&self.streams, self.settings.seed);
         let mut runtime = Runtime::default();
         memory::check(streams.iter().fold(0, |sum, stream| stream.bytes().saturating_add(sum)))
@@ -142,7 +137,7 @@ impl Placement {
             let events = u64::from(stream.plan.most_pending(stream.arrivals.is_some()));
             runtime.make_room(stream.instances, stream.instances.saturating_mul(events));
         }
-        let receivers = receivers(streams, &is_wanted);
+        let receivers = receivers(streams, is_wanted);
         let mut followers: Vec<Vec<Follower>> = streams.iter().map(|_| Vec::new()).collect();
         for (number, stream) in wanted() {
             let first = FilamentId(runtime.filaments() as u32);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use iosonar_trace::params::{
-    Section, Settings as Kind, did_you_mean, parse_count, parse_duration, parse_positive, parse_rate, parse_sectors,
+    Section, Settings as Kind, did_you_mean, parse_count, parse_positive, parse_rate, parse_sectors,
 };
 use iosonar_trace::{Flags, Nanos, Op};
 use toml::de::DeTable;
 
 use super::instance::Instance;
 use super::keys::{STEP, STREAM};
-use super::parts::{Placed, above_zero, generator};
+use super::parts::{Placed, Times, above_zero, generator, instances};
 use super::plan::{Order, Place, Plan, Step};
 use super::recorded::{self, Area, Loads, OF_LOADS, Recorded, is_load};
 use super::scripted::{self, Files, Scripted, is_script};
@@ -282,8 +282,7 @@ fn stream(
     after: Vec<usize>,
 ) -> Result<Stream, String> {
     let count = |key| section.parsed(key, above_zero(parse_count));
-    let per_scale = section.flag("per_scale")?.unwrap_or(true);
-    let instances = count("instances")?.unwrap_or(1).saturating_mul(if per_scale { scale } else { 1 });
+    let instances = instances(section, scale)?;
     let arrivals = section.parsed("arrivals", |text| {
         let kind = arrivals::parse(text)?;
         arrivals::build(&kind)?;
@@ -308,13 +307,8 @@ fn stream(
     }
     let think = section.parsed("think", |text| distributions::build(&distributions::parse(text)?))?;
     let interval = section.parsed("rate_limit", parse_rate)?.map(|rate| 1e9 / rate);
-    let start = section.parsed("start", parse_duration)?.unwrap_or(Nanos::ZERO);
-    let ramp_up = section.parsed("ramp_up", parse_duration)?.unwrap_or(Nanos::ZERO);
+    let Times { start, ramp_up, end } = Times::of(section)?;
     let stagger = ramp_up.0 as f64 / instances as f64;
-    let end = section.parsed("end", parse_duration)?.unwrap_or(Nanos::MAX);
-    if end <= start {
-        return Err(section.error("end", "the stream ends before it starts; set a later end"));
-    }
     let requests = count("requests")?;
     let tables = section.tables("step")?;
     let mut own = Vec::new();
