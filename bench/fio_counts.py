@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks the installed fio how many requests jobs make, and prints the table that the converter is tested with.
 
-    bench/fio_counts.py > crates/workload/src/fio/counts.tsv
+    bench/fio_counts.py > crates/jobfiles/src/fio/counts.tsv
 
 Each row has the options of a job, and of forty runs of it the mean number of requests, its standard deviation, and the mean
 number of bytes. The files are small and in /dev/shm. Needs neither root nor iosonar.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks the installed fio what its numbers and times mean, and prints the table that the converter is tested with.
 
-    bench/fio_units.py > crates/workload/src/fio/units.tsv
+    bench/fio_units.py > crates/jobfiles/src/fio/units.tsv
 
 Each row has an option, a value, and what fio makes of it with kb_base=1024 and with kb_base=1000: bytes, a number, or
 microseconds; `refused` if fio refuses it. fio only parses (`--parse-only`). Needs neither root nor iosonar.

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use iosonar_trace::{Nanos, Outcome, Sectors};
 use iosonar_workload::filament::{Asked, Runtime};
-use iosonar_workload::program::{Layout, Program, Settings};
+use iosonar_workload::program::{Layout, Placement, Program, Settings};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -90,7 +90,10 @@ fn next(runtime: &mut Runtime, now: &mut Nanos) -> Option<Asked> {
 fn measured(keys: &str, instances: u32, requests: u32) -> (f64, f64) {
     let text = format!("{HEAD}instances = {instances}\n{keys}\n");
     let program = Program::parse("p.toml", &text).expect("a program");
-    let mut runtime = program.runtime(&Settings::new(Layout::Together(Sectors(1 << 34)))).expect("filaments");
+    let mut runtime = program
+        .place(&Settings::new(Layout::Together(Sectors(1 << 34))))
+        .and_then(Placement::runtime)
+        .expect("filaments");
     let (mut now, mut from, mut before) = (Nanos::ZERO, Instant::now(), 0);
     for n in 0..requests + requests / 10 {
         // The first ones fill what is filled once.

@@ -8,24 +8,22 @@
 
 pub mod arrivals;
 pub mod cache;
-pub mod conversion;
 pub mod distributions;
 pub mod filament;
-pub mod fio;
 pub mod fit;
-mod generated;
 pub mod histogram;
+pub mod kinds;
+mod length;
 pub mod library;
 mod mix;
-mod origin;
+pub mod origin;
 pub mod positions;
 pub mod program;
 pub mod script;
 pub mod sizes;
-pub mod vdbench;
 
-pub use generated::{Generated, Recipe};
 pub use mix::Mix;
+pub use program::Recipe;
 pub use sizes::Sizes;
 
 /// The random number generator; its numbers depend only on the seed.

@@ -1,5 +1,7 @@
 //! From the lines of a converted program back to those of the job file.
 
+use iosonar_trace::params;
+
 /// Where a stream comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
@@ -18,21 +20,10 @@ pub struct Origins {
     pub streams: Vec<(usize, Origin)>,
 }
 
-/// What errors call the program.
-pub fn program_name(file: &str) -> String {
-    format!("{file}, as a program")
-}
-
-impl Origins {
-    /// An error about the program as one about the job file.
-    pub fn located(&self, error: String) -> String {
-        let Some(rest) = error.strip_prefix(&program_name(&self.file)) else { return error };
-        let rest = rest.strip_prefix(':').unwrap_or(rest);
-        let numbered = rest.split_once(": ").and_then(|(line, rest)| Some((line.trim().parse::<usize>().ok()?, rest)));
-        let Some((line, rest)) = numbered else { return format!("{}:{rest}", self.file) };
-        let (what, why) = rest.split_once(": ").unwrap_or(("", rest));
+impl params::Origins for Origins {
+    fn error(&self, line: usize, what: &str, why: &str) -> String {
         let Some((_, origin)) = self.streams.iter().rev().find(|(first, _)| *first <= line) else {
-            return format!("{}: {rest}", self.file);
+            return format!("{}: {what}: {why}", self.file);
         };
         let key = what.rsplit(", ").next().unwrap_or_default();
         match origin.options.iter().find(|(known, _)| *known == key) {
@@ -45,33 +36,22 @@ impl Origins {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use iosonar_trace::params::Origins as _;
 
-    #[test]
-    fn an_include_is_a_small_regular_file() {
-        let read = |path: &str| (crate::conversion::Outside::PROCESS.read)(std::path::Path::new(path));
-        assert_eq!(read("/dev/zero").unwrap_err(), "cannot read /dev/zero: it is a device; name a regular file");
-        let program = crate::program::Program::parse(
-            "/dev/p.toml",
-            "name = \"p\"\nabout = \"x\"\n[[stream]]\nname = \"s\"\nscript = \"zero\"\n",
-        );
-        assert!(program.unwrap_err().contains("cannot read /dev/zero: it is a device"));
-    }
+    use super::*;
 
     #[test]
     fn an_error_names_the_line_of_the_job_file() {
         let origin = |job: &str| Origin { job: job.into(), options: vec![("sizes", format!("{job}, bs=4k"))] };
         let streams = vec![(5, origin("a.fio:1: job a")), (9, origin("a.fio:7: job b"))];
         let origins = Origins { file: "a.fio".into(), streams };
-        for (error, expected) in [
-            ("a.fio, as a program:10: stream b, sizes: too large", "a.fio:7: job b, bs=4k: too large"),
-            ("a.fio, as a program:6: stream a, step 2, region: 349525B: odd", "a.fio:1: job a: region: 349525B: odd"),
-            ("a.fio, as a program:5: stream: too much", "a.fio:1: job a: too much"),
-            ("a.fio, as a program:3: devices, x: too large", "a.fio: devices, x: too large"),
-            ("a.fio, as a program: stream b: wrong", "a.fio: stream b: wrong"),
-            ("another error", "another error"),
+        for (line, what, why, expected) in [
+            (10, "stream b, sizes", "too large", "a.fio:7: job b, bs=4k: too large"),
+            (6, "stream a, step 2, region", "349525B: odd", "a.fio:1: job a: region: 349525B: odd"),
+            (5, "stream", "too much", "a.fio:1: job a: too much"),
+            (3, "devices, x", "too large", "a.fio: devices, x: too large"),
         ] {
-            assert_eq!(origins.located(error.into()), expected);
+            assert_eq!(origins.error(line, what, why), expected);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The memory of a million filaments.
 
 use iosonar_trace::{Nanos, Outcome, Sectors};
-use iosonar_workload::program::{Layout, Program, Settings};
+use iosonar_workload::program::{Layout, Placement, Program, Settings};
 
 const INSTANCES: u64 = 1_000_000;
 
@@ -19,7 +19,7 @@ fn bytes_of_an_instance(keys: &str) -> u64 {
     let program = Program::parse("p.toml", &text).expect("a program");
     let settings = Settings::new(Layout::Together(Sectors(1 << 34)));
     let before = resident_bytes();
-    let mut runtime = program.runtime(&settings).expect("filaments");
+    let mut runtime = program.place(&settings).and_then(Placement::runtime).expect("filaments");
     let mut requests = 0;
     while let Some(now) = runtime.next_at().filter(|at| *at < Nanos::from_secs(10.0)) {
         while let Some(asked) = runtime.next_due(now) {

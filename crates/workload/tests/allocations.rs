@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
 
 use iosonar_trace::{Nanos, Outcome, Sectors};
-use iosonar_workload::program::{Layout, Program, Settings};
+use iosonar_workload::program::{Layout, Placement, Program, Settings};
 
 thread_local! {
     /// Of this thread: the test runner has another one.
@@ -81,7 +81,10 @@ after = "first"
 #[test]
 fn filaments_ask_without_allocating() {
     let program = Program::parse("p.toml", PROGRAM).expect("a program");
-    let mut runtime = program.runtime(&Settings::new(Layout::Together(Sectors(1 << 24)))).expect("filaments");
+    let mut runtime = program
+        .place(&Settings::new(Layout::Together(Sectors(1 << 24))))
+        .and_then(Placement::runtime)
+        .expect("filaments");
     let (before, mut requests) = (ALLOCATIONS.get(), 0_u64);
     while let Some(now) = runtime.next_at().filter(|at| *at < Nanos::from_secs(0.3)) {
         while let Some(asked) = runtime.next_due(now) {

@@ -14,6 +14,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_device::content;
 use iosonar_pacing::host::isolation as isolate;
+use iosonar_pacing::payload::{DataSpec, Filler, Payload, Percent};
 use iosonar_trace::params::{parse_duration, parse_memory};
 use iosonar_trace::run_info::Verdict;
 use iosonar_trace::{Nanos, Opened};
@@ -193,12 +194,13 @@ fn fill(path: &Path, bytes: u64) -> Result<bool> {
     // Renamed when complete, because a later demo reuses a file of that name.
     let partial = path.with_extension("being-filled");
     let mut file = File::create(&partial).with_context(trouble)?;
-    let mut random = fastrand::Rng::with_seed(bytes);
+    let spec = DataSpec::Random { random_pct: Percent::ALL, filler: Filler::Zero, dedupe_pct: Percent::NONE };
+    let mut data = Payload::new(&spec, bytes);
     let mut piece = vec![0; MIB as usize];
     let style = ProgressStyle::with_template("[{bar:40}] {bytes} of {total_bytes} · {bytes_per_sec} · {eta} left");
     let bar = ProgressBar::new(bytes).with_style(style.expect("a valid template").progress_chars("=> "));
-    for _ in 0..bytes / MIB {
-        random.fill(&mut piece);
+    for number in 0..bytes / MIB {
+        data.fill_at(number * MIB, &mut piece);
         file.write_all(&piece).with_context(trouble)?;
         bar.inc(MIB);
     }

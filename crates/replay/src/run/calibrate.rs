@@ -16,9 +16,9 @@ use iosonar_pacing::stalls::StallMonitor;
 use iosonar_pacing::wait::Wait;
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{Verdict, Within};
-use iosonar_trace::{Kind, Metadata, Nanos, Op, Reader, Request, Sector, Sectors};
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use iosonar_trace::{Kind, Metadata, Nanos, Sectors};
+use iosonar_workload::Recipe;
+use iosonar_workload::filament::OpenLoad;
 use rtrb::{Consumer, Producer, RingBuffer};
 use serde::Serialize;
 
@@ -119,7 +119,7 @@ pub fn measure(rate: f64, seconds: f64, plan: &Plan, isolation: Option<&Isolatio
     let metadata = Metadata::new(Kind::Replay, "iosonar");
     let journal = JournalWriter::unnamed(&metadata)?;
     let clock = Monotonic::starting_in(options.issuing.grace);
-    let load = Box::new(Poisson::new(rate, (rate * seconds) as u64));
+    let load = Box::new(poisson(rate, (rate * seconds) as u64)?);
     let schedule = Schedule::new(Iterations::new(load, Window::default(), None), TimeMap::new(1.0, false));
     let geometry = Geometry { sectors: BLOCKS * 8, block_sectors: 1 };
     let routes = Routes::new(vec![geometry], DeviceMap::all_to_first(), Rules::default(), Vec::new());
@@ -185,45 +185,10 @@ fn issue<I: Idle<Null>>(
 }
 
 /// A load of random requests with Poisson arrivals.
-struct Poisson {
-    random: Xoshiro256PlusPlus,
-    /// Mean time between requests.
-    mean_ns: f64,
-    /// Time of the last request.
-    at_ns: f64,
-    left: u64,
-    metadata: Metadata,
-}
-
-impl Poisson {
-    fn new(rate: f64, requests: u64) -> Self {
-        let random = Xoshiro256PlusPlus::seed_from_u64(rate as u64);
-        let mut metadata = Metadata::new(Kind::Load, "calibrate");
-        metadata.complete = true;
-        Self { random, mean_ns: 1e9 / rate, at_ns: 0.0, left: requests, metadata }
-    }
-
-    /// Uniform in (0, 1].
-    fn uniform(&mut self) -> f64 {
-        ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-    }
-}
-
-impl Reader<Request> for Poisson {
-    fn next(&mut self) -> iosonar_trace::Result<Option<Request>> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        self.left -= 1;
-        self.at_ns -= self.mean_ns * self.uniform().ln();
-        let op = if self.uniform() <= 0.7 { Op::Read } else { Op::Write };
-        let sector = Sector(self.random.next_u64() % BLOCKS * 8);
-        Ok(Some(Request::new(Nanos(self.at_ns as i64), op, sector, Sectors(8))))
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
+fn poisson(rate: f64, requests: u64) -> Result<OpenLoad> {
+    let recipe = Recipe::new(&format!("poisson rate={rate}"), "uniform").map_err(Error::Options)?;
+    let (span, duration, requests) = (Sectors(BLOCKS * 8), Nanos::MAX, Some(requests));
+    Recipe { span, duration, requests, seed: rate as u64, ..recipe }.generate().map_err(Error::Options)
 }
 
 #[cfg(test)]
@@ -246,17 +211,6 @@ mod tests {
         let mut first = true;
         let disturbed_once = search(|_| Ok(!std::mem::replace(&mut first, false)));
         assert_eq!(disturbed_once.unwrap(), Some(1e6));
-    }
-
-    #[test]
-    fn arrivals_have_the_requested_rate_and_exponential_gaps() {
-        let mut load = Poisson::new(1e4, 50_000);
-        let times: Vec<i64> = std::iter::from_fn(|| load.next().unwrap()).map(|request| request.at.0).collect();
-        let seconds = *times.last().unwrap() as f64 / 1e9;
-        assert!((4.9..5.1).contains(&seconds), "{seconds}");
-        let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e5).collect();
-        let longer = gaps.iter().filter(|gap| **gap > 1.0).count() as f64 / gaps.len() as f64;
-        assert!((0.35..0.39).contains(&longer), "1/e of them exceed the mean: {longer}");
     }
 
     #[test]

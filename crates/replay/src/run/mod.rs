@@ -213,6 +213,11 @@ impl Prepared {
         &self.devices
     }
 
+    /// What the conversion of a job file to the program left out, a line each.
+    pub fn left_out(&self) -> &[String] {
+        self.program.as_ref().map_or(&[], |program| &program.left_out)
+    }
+
     /// Warnings from before the run. [`Finished::warnings`] starts with them.
     pub fn warnings(&self) -> &[String] {
         &self.warnings

@@ -6,8 +6,7 @@ use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{RunProgram, RunStream};
 use iosonar_trace::{self as trace, DeviceId, Nanos, SECTOR_BYTES, Sectors};
 use iosonar_workload::filament::Runtime;
-use iosonar_workload::library;
-use iosonar_workload::program::{Demand, Layout, Program, Settings};
+use iosonar_workload::program::{Demand, Layout, Program, Settings, StreamInfo};
 
 use crate::address::device_map::DeviceMap;
 use crate::address::router::Fit;
@@ -34,6 +33,8 @@ pub struct Placed {
     pub routes: Routes,
     /// Its description, for the footer.
     pub info: RunProgram,
+    /// What its conversion from a job file left out, a line each.
+    pub left_out: Vec<String>,
 }
 
 impl Placed {
@@ -51,7 +52,7 @@ impl Placed {
 /// Opens the program, if the options name one.
 pub fn open(options: &Options) -> Result<Option<Program>> {
     let Some(name) = &options.program.program else { return Ok(None) };
-    let program = library::open(name).map_err(Error::Usage)?;
+    let program = iosonar_jobfiles::open(name).map_err(Error::Usage)?;
     if let Some(endless) = program.streams().iter().find(|stream| !stream.ends)
         && options.pacing.run_for.is_none()
     {
@@ -66,7 +67,7 @@ pub fn open(options: &Options) -> Result<Option<Program>> {
 
 /// Its devices, whose sizes are not known yet.
 pub fn devices(program: &Program) -> Vec<trace::Device> {
-    program.device_names().into_iter().map(|name| trace::Device { name, sectors: None }).collect()
+    program.device_names().iter().map(|name| trace::Device { name: name.clone(), sectors: None }).collect()
 }
 
 /// Lays the devices of the program on the targets: side by side on one, or each on a target of its own.
@@ -79,22 +80,18 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
     };
     let (seed, scale) = (options.pacing.seed, options.program.scale);
     let settings = Settings { seed, scale, set: options.program.parameters(), layout };
-    program.check_length(&settings, options.pacing.run_for.unwrap_or(Nanos::MAX)).map_err(Error::Usage)?;
+    let placement = program.place(&settings).map_err(Error::Usage)?;
+    placement.check_length(options.pacing.run_for.unwrap_or(Nanos::MAX)).map_err(Error::Usage)?;
     let map = if has_names { map.clone() } else { DeviceMap::all_to_first() };
+    let (demand, devices, info) = (placement.demand(), placement.devices(), info(program, placement.streams()));
     // In virtual time one thread does everything, so that all runs are the same.
     let runtimes = match options.method.virtual_time {
-        true => program.runtime(&settings).map(|runtime| (runtime, None)),
-        false => program.runtimes(&settings),
+        true => placement.runtime().map(|runtime| (runtime, None)),
+        false => placement.runtimes(),
     };
     let (runtime, ahead) = runtimes.map_err(Error::Usage)?;
-    Ok(Placed {
-        demand: program.demand(&settings).map_err(Error::Usage)?,
-        devices: program.devices(&settings).map_err(Error::Usage)?,
-        routes: routes(options, targets, map),
-        info: info(program, scale),
-        runtime,
-        ahead,
-    })
+    let (routes, left_out) = (routes(options, targets, map), program.left_out().to_vec());
+    Ok(Placed { runtime, ahead, demand, devices, routes, info, left_out })
 }
 
 /// The size of a described device, if one is simulated.
@@ -135,10 +132,10 @@ fn routes(options: &Options, targets: &[Device], map: DeviceMap) -> Routes {
     Routes::new(geometries, map, rules, Vec::new()).with_capabilities(capabilities)
 }
 
-fn info(program: &Program, scale: u64) -> RunProgram {
-    let streams = program.streams().iter().map(|stream| RunStream {
+fn info(program: &Program, streams: &[StreamInfo]) -> RunProgram {
+    let streams = streams.iter().map(|stream| RunStream {
         name: stream.name.clone().into(),
-        instances: (stream.instances * if stream.is_per_scale { scale } else { 1 }).into(),
+        instances: stream.instances.into(),
         open: stream.is_open.into(),
         ..RunStream::default()
     });

@@ -20,4 +20,4 @@ pub use spec::{Definition, ParamDefault, ParamSpec, ParamType};
 pub use split::{Phrase, split};
 pub use suggestion::did_you_mean;
 pub use toml_keys::{Key, Takes, schema_of};
-pub use toml_text::{Section, Text};
+pub use toml_text::{Origins, Section, Text};

@@ -17,6 +17,14 @@ pub struct Text<'a> {
     pub source: &'a str,
     /// The parameters; without them, `$` is a character as any other.
     pub set: Option<BTreeMap<String, String>>,
+    /// What its lines come from, if it was converted: errors name that.
+    pub origins: Option<&'a dyn Origins>,
+}
+
+/// What the lines of a converted text come from.
+pub trait Origins: std::fmt::Debug {
+    /// An error about what is on this line.
+    fn error(&self, line: usize, what: &str, why: &str) -> String;
 }
 
 impl<'a> Text<'a> {
@@ -31,7 +39,11 @@ impl<'a> Text<'a> {
 
     /// An error at this byte of the text.
     pub fn error(&self, at: usize, what: &str, why: &str) -> String {
-        format!("{}:{}: {what}: {why}", self.file, self.line(at))
+        let line = self.line(at);
+        match self.origins {
+            Some(origins) => origins.error(line, what, why),
+            None => format!("{}:{line}: {what}: {why}", self.file),
+        }
     }
 
     fn line(&self, at: usize) -> usize {

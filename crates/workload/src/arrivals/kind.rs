@@ -1,16 +1,13 @@
-//! Kinds of arrivals.
+//! Arrivals.
 
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{Definition, Settings};
+use iosonar_trace::params::Settings;
 
 use crate::Rng;
+use crate::kinds;
 
 /// A kind of arrivals.
-pub struct Kind {
-    /// Name, description and settings.
-    pub form: Definition,
-    pub(super) build: fn(&Settings) -> Result<Box<dyn Arrivals>, String>,
-}
+pub type Kind = kinds::Kind<fn(&Settings) -> Result<Box<dyn Arrivals>, String>>;
 
 /// An endless sequence of arrival times.
 pub trait Arrivals: Send {

@@ -18,7 +18,9 @@ mod weibull;
 pub(crate) use hidden_markov::stationary;
 pub use kind::{Arrivals, Kind};
 
-use iosonar_trace::params::{Settings, did_you_mean, split};
+use iosonar_trace::params::Settings;
+
+use crate::kinds;
 
 /// Every kind of arrivals; each is a subcommand of `iosonar generate`.
 pub static KINDS: &[&Kind] = &[
@@ -41,17 +43,11 @@ pub static KINDS: &[&Kind] = &[
 /// # Errors
 /// If the kind is unknown, or a setting is invalid.
 pub fn parse(text: &str) -> Result<Settings, String> {
-    let [phrase] = &split(text)?[..] else { return Err("name one kind of arrivals".into()) };
-    let names = KINDS.iter().map(|kind| kind.form.name);
-    let kind = KINDS.iter().find(|kind| kind.form.name == phrase.name);
-    let kind =
-        kind.ok_or_else(|| format!("unknown arrivals {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
-    Settings::new(&kind.form, &phrase.settings)
+    kinds::parse("arrivals", KINDS, text)
 }
 
 pub(crate) fn build(settings: &Settings) -> Result<Box<dyn Arrivals>, String> {
-    let kind = KINDS.iter().find(|kind| kind.form.name == settings.name());
-    (kind.ok_or_else(|| format!("{} is no kind of arrivals", settings.name()))?.build)(settings)
+    kinds::build_of("arrivals", KINDS, settings)?(settings)
 }
 
 #[cfg(test)]

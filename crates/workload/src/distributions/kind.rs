@@ -1,15 +1,12 @@
-//! Kinds of distributions.
+//! Distributions.
 
-use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
+use iosonar_trace::params::{ParamDefault, ParamSpec, ParamType, Settings};
 
 use crate::Rng;
+use crate::kinds;
 
 /// A kind of distributions.
-pub struct Kind {
-    /// Name, description and settings.
-    pub form: Definition,
-    pub(super) build: fn(&Settings) -> Result<Box<dyn Distribution>, String>,
-}
+pub type Kind = kinds::Kind<fn(&Settings) -> Result<Box<dyn Distribution>, String>>;
 
 /// A distribution of numbers. Where the numbers are times, they are in seconds.
 pub trait Distribution: Send + Sync {

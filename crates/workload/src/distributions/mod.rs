@@ -26,7 +26,9 @@ pub(crate) use pareto::{LARGEST, Pareto, SHAPE as PARETO_SHAPE, from_settings as
 pub(crate) use weibull::{SHAPE as WEIBULL_SHAPE, Weibull};
 pub(crate) use zipf::Zipf;
 
-use iosonar_trace::params::{Settings, did_you_mean, split};
+use iosonar_trace::params::Settings;
+
+use crate::kinds;
 
 /// Every kind of distribution.
 pub static KINDS: &[&Kind] = &[
@@ -47,12 +49,7 @@ pub static KINDS: &[&Kind] = &[
 /// # Errors
 /// If the kind is unknown, or a setting is invalid.
 pub fn parse(text: &str) -> Result<Settings, String> {
-    let [phrase] = &split(text)?[..] else { return Err("name one distribution".into()) };
-    let names = KINDS.iter().map(|kind| kind.form.name);
-    let kind = KINDS.iter().find(|kind| kind.form.name == phrase.name);
-    let kind =
-        kind.ok_or_else(|| format!("unknown distribution {}; {}", phrase.name, did_you_mean(&phrase.name, names)))?;
-    Settings::new(&kind.form, &phrase.settings)
+    kinds::parse("distribution", KINDS, text)
 }
 
 /// The distribution with these settings.
@@ -60,8 +57,7 @@ pub fn parse(text: &str) -> Result<Settings, String> {
 /// # Errors
 /// If the settings do not fit together.
 pub fn build(settings: &Settings) -> Result<Box<dyn Distribution>, String> {
-    let kind = KINDS.iter().find(|kind| kind.form.name == settings.name());
-    (kind.ok_or_else(|| format!("{} is no distribution", settings.name()))?.build)(settings)
+    kinds::build_of("distribution", KINDS, settings)?(settings)
 }
 
 #[cfg(test)]

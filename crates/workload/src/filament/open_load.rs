@@ -3,7 +3,7 @@
 use iosonar_trace::{Error, Kind, Metadata, Nanos, Reader, Request, Result};
 
 use super::{Overrun, Runtime};
-use crate::generated::{KNOWN_AFTER, check_length};
+use crate::length::{KNOWN_AFTER, check_length};
 
 /// Requests that a program's filaments ask for by timers and messages alone, in the order of their times.
 pub struct OpenLoad {
@@ -11,15 +11,22 @@ pub struct OpenLoad {
     until: Nanos,
     metadata: Metadata,
     left_out: u64,
+    /// How many requests it has at most, if that is known.
+    most: Option<u64>,
 }
 
 /// The open part of a program, up to this time. The metadata may name devices.
 pub fn open_load(mut runtime: Runtime, until: Nanos, metadata: Metadata) -> OpenLoad {
     runtime.leave_device();
-    OpenLoad { runtime, until, metadata: Metadata { kind: Kind::Load, ..metadata }, left_out: 0 }
+    OpenLoad { runtime, until, metadata: Metadata { kind: Kind::Load, ..metadata }, left_out: 0, most: None }
 }
 
 impl OpenLoad {
+    /// The same, whose filaments ask for so many requests at most.
+    pub(crate) fn of_at_most(self, most: Option<u64>) -> Self {
+        Self { most, ..self }
+    }
+
     /// Requests of closed filaments, which a load cannot hold: only their completions say when the next ones come.
     pub fn left_out(&self) -> u64 {
         self.left_out
@@ -65,6 +72,8 @@ impl Reader<Request> for OpenLoad {
     }
 
     fn progress(&self) -> Option<f64> {
-        Some((self.metadata.span.last_ns as f64 / self.until.0 as f64).clamp(0.0, 1.0))
+        let Metadata { span, counts, .. } = &self.metadata;
+        let by_number = self.most.map_or(0.0, |most| counts.requests as f64 / most.max(1) as f64);
+        Some((span.last_ns as f64 / self.until.0 as f64).max(by_number).clamp(0.0, 1.0))
     }
 }

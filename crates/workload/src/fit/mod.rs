@@ -17,8 +17,9 @@ pub use model::{Candidate, Choices, FittedStream};
 use sample::Asked;
 pub use sample::Sample;
 
-use iosonar_trace::{Device, DeviceId, Nanos, Op, Request, Sectors};
+use iosonar_trace::{Device, DeviceId, Kind, Metadata, Nanos, Op, Reader as _, Request, Sectors};
 
+use crate::filament::open_load;
 use crate::program::{Layout, Program, Settings};
 
 /// A fitted program with its comparison.
@@ -166,23 +167,11 @@ fn profile_of(
 ) -> Result<Profile, String> {
     let program = Program::parse("fitted.toml", text)?;
     let settings = Settings { seed, ..Settings::new(Layout::Separate(sizes.to_vec())) };
-    let (mut runtime, _) = program.open_part(&settings)?;
-    let requests = std::iter::from_fn(move || {
-        while let Some(at) = runtime.next_at().filter(|at| *at < until) {
-            if let Some(asked) = runtime.next_due(at) {
-                let ask = asked.ask;
-                let device = DeviceId(numbers.get(usize::from(ask.device.0)).copied().unwrap_or(0));
-                return Some(Request {
-                    device,
-                    flags: ask.flags,
-                    ..Request::new(asked.at, ask.op, ask.sector, ask.sectors)
-                });
-            }
-            if runtime.overrun().is_some() {
-                break;
-            }
-        }
-        None
+    let (runtime, _) = program.place(&settings)?.open_part()?;
+    let mut load = open_load(runtime, until, Metadata::new(Kind::Load, "fitted"));
+    let requests = std::iter::from_fn(move || load.next().ok().flatten()).map(|request| {
+        let device = numbers.get(usize::from(request.device.0)).copied().unwrap_or(0);
+        Request { device: DeviceId(device), ..request }
     });
     Ok(Profile::of(requests, until, page))
 }

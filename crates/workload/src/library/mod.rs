@@ -5,9 +5,7 @@ use std::path::Path;
 use iosonar_trace::params::did_you_mean;
 use iosonar_trace::{small_file, system_text};
 
-use crate::conversion::{Conversion, Outside};
 use crate::program::Program;
-use crate::{fio, vdbench};
 
 macro_rules! programs {
     ($($name:literal),* $(,)?) => {
@@ -35,7 +33,7 @@ pub static PROGRAMS: &[(&str, &str)] = programs![
 /// The ready program of this name, or the program in the file of this name.
 ///
 /// # Errors
-/// If there is neither, or the text is not a program. The job file of another program is one if it can be converted.
+/// If there is neither, or the text is not a program.
 pub fn open(name: &str) -> Result<Program, String> {
     if let Some((_, text)) = PROGRAMS.iter().find(|(known, _)| *known == name) {
         return Program::parse(&format!("{name}.toml"), text);
@@ -46,27 +44,15 @@ pub fn open(name: &str) -> Result<Program, String> {
         let near = did_you_mean(name, known);
         return Err(format!("unknown program {name}; {near} A file needs its ending: {name}.toml"));
     }
-    match convert(name)? {
-        Some(conversion) => conversion.program(name),
-        None => Program::parse(name, &read(name)?),
-    }
+    Program::parse(name, &read(name)?)
 }
 
-fn read(name: &str) -> Result<String, String> {
-    small_file::read_text(Path::new(name)).map_err(|why| format!("cannot read {name}: {}", system_text(&why)))
-}
-
-/// The job file of another program in the file of this name; `None` if its ending is not that of one.
+/// The text of a program or a job file.
 ///
 /// # Errors
-/// If it cannot be read or converted.
-pub fn convert(name: &str) -> Result<Option<Conversion>, String> {
-    let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    match ending.to_ascii_lowercase().as_str() {
-        "fio" => fio::convert(name, &read(name)?, &Outside::PROCESS).map(Some),
-        "vdb" | "vdbench" => vdbench::convert(name, &read(name)?, &Outside::PROCESS).map(Some),
-        _ => Ok(None),
-    }
+/// If it cannot be read.
+pub fn read(name: &str) -> Result<String, String> {
+    small_file::read_text(Path::new(name)).map_err(|why| format!("cannot read {name}: {}", system_text(&why)))
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Sett
 use iosonar_trace::{Sector, Sectors};
 use rand::RngExt;
 
-use super::kind::{Kind, Positions, build_one_of, parse_one_of};
+use super::kind::{Kind, Positions};
 use super::random_map;
 use super::simple::SIMPLE;
 use super::space::{Draw, Space};
 use crate::Rng;
+use crate::kinds;
 
 pub static KIND: Kind = Kind {
     form: Definition {
@@ -52,7 +53,7 @@ const MAX_FILES: u64 = 1_000_000;
 
 /// The positions in each file.
 fn inner(settings: &Settings) -> Result<Settings, String> {
-    parse_one_of(SIMPLE, settings.text("of")).map_err(|error| format!("files: `of`: {error}"))
+    kinds::parse("positions", SIMPLE, settings.text("of")).map_err(|error| format!("files: `of`: {error}"))
 }
 
 /// The files that the space has room for, and the space of each.
@@ -88,7 +89,8 @@ fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positio
         format!("only {fitting} of {count} files: with more, no request would fit into a file's part of the space")
     });
     let count = fitting;
-    let files = (0..count).map(|_| build_one_of(SIMPLE, &inner, part, seed)).collect::<Result<Vec<_>, _>>()?;
+    let build_file = kinds::build_of("positions", SIMPLE, &inner)?;
+    let files = (0..count).map(|_| build_file(&inner, part, seed)).collect::<Result<Vec<_>, _>>()?;
     let left = if has_passes(&inner) { vec![part.span; count as usize] } else { Vec::new() };
     Ok(Box::new(Files {
         part,

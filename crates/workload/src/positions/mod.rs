@@ -26,6 +26,7 @@ pub use space::Space;
 
 use iosonar_trace::params::Settings;
 
+use crate::kinds;
 use simple::SIMPLE;
 
 /// Every kind of positions: the simple ones, and files that each have one of them.
@@ -40,11 +41,11 @@ pub static KINDS: &[&Kind] = &{
 /// # Errors
 /// If the kind is unknown, or a setting is invalid.
 pub fn parse(text: &str) -> Result<Settings, String> {
-    kind::parse_one_of(KINDS, text)
+    kinds::parse("positions", KINDS, text)
 }
 
 pub(crate) fn build(settings: &Settings, space: Space, seed: u64) -> Result<Box<dyn Positions>, String> {
-    kind::build_one_of(KINDS, settings, space, seed)
+    kinds::build_of("positions", KINDS, settings)?(settings, space, seed)
 }
 
 /// What positions of this kind need in memory beside a constant part.

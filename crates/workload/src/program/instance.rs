@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
 
+use super::messages::{Message, Tag};
 use super::plan::{Place, Plan, Which};
 use crate::Rng;
 use crate::arrivals::Arrivals;
@@ -82,17 +83,9 @@ pub(super) struct Instance {
     number: u32,
 }
 
-/// Messages of a filament to itself: an arrival, its start, the next follower, the first use of a transaction, or its number.
-const ARRIVAL: u64 = u64::MAX;
-const START: u64 = u64::MAX - 1;
-const FOLLOWER: u64 = 1 << 33;
-const FIRST: u64 = 1 << 32;
-/// The tag of a write of a stream that waits for nothing else, less the device that is flushed when it has completed.
-const BEFORE_FLUSH: u32 = u32::MAX;
-/// Such writes of an instance that have not completed; beyond them, the flush is asked for together with the write.
+/// Writes of an instance before a flush that have not completed, at most; beyond them, the flush is asked for together with the
+/// write.
 const MAX_BEFORE_FLUSH: u32 = 32;
-/// The message that the streams before this one have ended.
-const RELEASE: u64 = u64::MAX - 2;
 
 impl Plan {
     /// About what an instance needs in memory, with so many kinds of positions of its own.
@@ -159,9 +152,9 @@ impl Instance {
     fn release(&mut self, asks: &mut Asks<'_>) {
         self.zero = asks.now();
         if self.number + 1 < self.plan.order.instances {
-            asks.send(FilamentId(asks.me().0 + 1), asks.now(), RELEASE);
+            asks.send(FilamentId(asks.me().0 + 1), asks.now(), Message::Release.into());
         }
-        asks.send(asks.me(), self.zero + self.plan.start_of(self.number), START);
+        asks.send(asks.me(), self.zero + self.plan.start_of(self.number), Message::Start.into());
     }
 
     /// This instance has ended. The last one of its stream releases the streams that wait for it.
@@ -176,14 +169,29 @@ impl Instance {
         let followers = self.plan.order.followers.get().map_or(&[][..], Vec::as_slice);
         for (index, follower) in followers.iter().enumerate().skip(from) {
             if follower.plan.order.waits_for.fetch_sub(1, Ordering::Relaxed) == 1 {
-                asks.send(follower.first, asks.now(), RELEASE);
+                asks.send(follower.first, asks.now(), Message::Release.into());
                 // One wake can ask for a few messages only.
                 if index + 1 < followers.len() {
-                    asks.send(asks.me(), asks.now(), FOLLOWER + index as u64 + 1);
+                    asks.send(asks.me(), asks.now(), Message::Follower(index as u32 + 1).into());
                 }
                 return;
             }
         }
+    }
+
+    fn start(&mut self, asks: &mut Asks<'_>) {
+        match self.open() {
+            Some(_) => self.await_arrival(asks),
+            None => self.begin_first(0, asks),
+        }
+    }
+
+    /// Begins a transaction of a closed stream for the first time; a message begins the next one.
+    fn begin_first(&mut self, number: u32, asks: &mut Asks<'_>) {
+        if number + 1 < self.plan.depth {
+            asks.send(asks.me(), asks.now(), Message::First(number + 1).into());
+        }
+        self.begin_next(number as usize, asks);
     }
 
     /// Sends the message of the next arrival.
@@ -192,7 +200,7 @@ impl Instance {
         if self.begun + open.backlog < self.plan.transactions && *asked < self.plan.most_sectors {
             let at = self.plan.start_of(self.number) + open.arrivals.next(&mut self.time_rng);
             if at < self.plan.end {
-                asks.send(asks.me(), self.zero + at, ARRIVAL);
+                asks.send(asks.me(), self.zero + at, Message::Arrival.into());
                 return;
             }
         }
@@ -251,7 +259,7 @@ impl Instance {
         }
         self.begun += 1;
         if at > asks.now() {
-            asks.send(asks.me(), at, number as u64);
+            asks.send(asks.me(), at, Message::Continue(number as u32).into());
         } else {
             self.advance(number, asks);
         }
@@ -286,7 +294,7 @@ impl Instance {
             }
             if left < 1 + u32::from(plan.flush_every > 0) {
                 transaction.is_continued = true;
-                asks.send(asks.me(), asks.now(), number as u64);
+                asks.send(asks.me(), asks.now(), Message::Continue(number as u32).into());
                 return;
             }
             left -= 1;
@@ -345,7 +353,7 @@ impl Instance {
                 transaction.outstanding += 1;
                 asks.issue_and_wait(ask);
             } else if is_flushed && asks.can_wait() {
-                asks.issue_and_wait(Ask { tag: BEFORE_FLUSH - u32::from(ask.device.0), ..ask });
+                asks.issue_and_wait(Ask { tag: Tag::BeforeFlush(ask.device).into(), ..ask });
             } else {
                 asks.issue(ask);
                 if is_flushed {
@@ -390,7 +398,7 @@ impl Instance {
     /// Continues a transaction by a message, as this wake may have asked for as much as it can.
     fn resume(&mut self, number: usize, asks: &mut Asks<'_>) {
         self.transactions[number].is_continued = true;
-        asks.send(asks.me(), asks.now(), number as u64);
+        asks.send(asks.me(), asks.now(), Message::Continue(number as u32).into());
     }
 }
 
@@ -405,36 +413,28 @@ fn flush_of(device: DeviceId) -> Ask {
 impl Filament for Instance {
     fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
         match event {
-            Event::Start | Event::Message { value: START, .. } if self.open().is_some() => self.await_arrival(asks),
-            Event::Message { value: ARRIVAL, .. } => self.arrive(asks),
-            Event::Message { value: RELEASE, .. } => self.release(asks),
-            Event::Message { value: value @ FOLLOWER..RELEASE, .. } => {
-                self.release_followers((value - FOLLOWER) as usize, asks);
-            }
-            Event::Start | Event::Message { value: FIRST.., .. } => {
-                let first = match event {
-                    Event::Message { value, .. } if value != START => value - FIRST,
-                    _ => 0,
-                };
-                if first + 1 < u64::from(self.plan.depth) {
-                    asks.send(asks.me(), asks.now(), FIRST + first + 1);
+            Event::Start => self.start(asks),
+            Event::Message { value, .. } => match Message::from(value) {
+                Message::Start => self.start(asks),
+                Message::Arrival => self.arrive(asks),
+                Message::Release => self.release(asks),
+                Message::Follower(index) => self.release_followers(index as usize, asks),
+                Message::First(number) => self.begin_first(number, asks),
+                Message::Continue(number) => {
+                    self.transactions[number as usize].is_continued = false;
+                    self.advance(number as usize, asks);
                 }
-                self.begin_next(first as usize, asks);
-            }
-            Event::Message { value, .. } => {
-                self.transactions[value as usize].is_continued = false;
-                self.advance(value as usize, asks);
-            }
-            Event::Completed(completed) if completed.tag > BEFORE_FLUSH - (1 << 16) => {
-                asks.issue(flush_of(DeviceId((BEFORE_FLUSH - completed.tag) as u16)));
-            }
-            Event::Completed(completed) => {
-                let transaction = &mut self.transactions[completed.tag as usize];
-                transaction.outstanding -= 1;
-                if !transaction.is_continued {
-                    self.advance(completed.tag as usize, asks);
+            },
+            Event::Completed(completed) => match Tag::from(completed.tag) {
+                Tag::BeforeFlush(device) => asks.issue(flush_of(device)),
+                Tag::Of(number) => {
+                    let transaction = &mut self.transactions[number as usize];
+                    transaction.outstanding -= 1;
+                    if !transaction.is_continued {
+                        self.advance(number as usize, asks);
+                    }
                 }
-            }
+            },
             Event::Timer(_) => {}
         }
     }

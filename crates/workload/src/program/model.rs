@@ -10,6 +10,7 @@ pub struct Program {
     pub(super) name: String,
     pub(super) about: String,
     pub(super) parameters: Vec<(String, String)>,
+    pub(super) device_names: Vec<String>,
     pub(super) streams: Vec<StreamInfo>,
     /// The texts of files of scripts, by the names that the streams use.
     pub(super) scripts: std::collections::BTreeMap<String, String>,
@@ -17,7 +18,7 @@ pub struct Program {
     pub(super) loads: super::recorded::Loads,
     pub(super) left_out: Vec<String>,
     /// Where its streams come from, if it was converted.
-    pub(super) origins: crate::origin::Origins,
+    pub(super) origins: Option<crate::origin::Origins>,
 }
 
 /// A stream of a program.
@@ -25,7 +26,7 @@ pub struct Program {
 pub struct StreamInfo {
     /// The name of the stream.
     pub name: String,
-    /// Instances at scale 1.
+    /// How many instances it has, with the parameters and the scale of the run, if it has settings.
     pub instances: u64,
     /// Whether its requests do not wait for completions, so that a load can hold them.
     pub is_open: bool,
@@ -33,8 +34,6 @@ pub struct StreamInfo {
     pub has_timers: bool,
     /// Whether it can run ahead of time: a load, or a script that waits for nothing, and sends no messages.
     pub runs_ahead: bool,
-    /// Whether the scale multiplies its instances.
-    pub is_per_scale: bool,
     /// Whether it ends by itself: it has `requests` or `end`, or is a load.
     pub ends: bool,
 }
@@ -61,7 +60,7 @@ pub struct Demand {
 pub enum Layout {
     /// Side by side on one target of this size.
     Together(Sectors),
-    /// Each on a target of its own, with these sizes, in the order of [`Program::devices`].
+    /// Each on a target of its own, with these sizes, in the order of [`Program::device_names`].
     Separate(Vec<Sectors>),
 }
 

@@ -1,6 +1,7 @@
 //! What streams of all kinds are made of.
 
-use iosonar_trace::{DeviceId, Sectors};
+use iosonar_trace::params::{Section, parse_count, parse_duration};
+use iosonar_trace::{DeviceId, Nanos, Sectors};
 
 use crate::Rng;
 
@@ -31,4 +32,30 @@ pub(super) fn above_zero(parse: fn(&str) -> Result<u64, String>) -> impl Fn(&str
         0 => Err("it is 0; set it to 1 or more, or leave it out".into()),
         number => Ok(number),
     }
+}
+
+/// When the instances of a stream start, and when it ends.
+pub(super) struct Times {
+    pub start: Nanos,
+    pub ramp_up: Nanos,
+    pub end: Nanos,
+}
+
+impl Times {
+    pub fn of(section: &Section<'_, '_>) -> Result<Self, String> {
+        let time = |key| section.parsed(key, parse_duration);
+        let (start, ramp_up) = (time("start")?.unwrap_or(Nanos::ZERO), time("ramp_up")?.unwrap_or(Nanos::ZERO));
+        let end = time("end")?.unwrap_or(Nanos::MAX);
+        if end <= start {
+            return Err(section.error("end", "the stream ends before it starts; set a later end"));
+        }
+        Ok(Self { start, ramp_up, end })
+    }
+}
+
+/// The number of instances at this scale.
+pub(super) fn instances(section: &Section<'_, '_>, scale: u64) -> Result<u64, String> {
+    let is_per_scale = section.flag("per_scale")?.unwrap_or(true);
+    let count = section.parsed("instances", above_zero(parse_count))?.unwrap_or(1);
+    Ok(count.saturating_mul(if is_per_scale { scale } else { 1 }))
 }

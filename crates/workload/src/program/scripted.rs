@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use iosonar_trace::params::{Section, parse_count, parse_duration, parse_sectors};
-use iosonar_trace::{Nanos, Sectors, small_file, system_text};
+use iosonar_trace::params::{Section, parse_count, parse_sectors};
+use iosonar_trace::{Sectors, small_file, system_text};
 use toml::de::DeTable;
 
-use super::parts::{Placed, above_zero, generator};
+use super::parts::{self, Placed, above_zero, generator};
 use super::plan::{Place, Plan};
 use crate::filament::Runtime;
 use crate::script::{self, Area, Kinds, NamedDevice, Receiver, Script, Settings, Source, Times};
@@ -72,20 +72,18 @@ impl Scripted {
     }
 }
 
-/// The number of instances, and whether the scale multiplies it.
-pub(super) fn instances(section: &Section<'_, '_>, scale: u64) -> Result<(u64, bool), String> {
+/// The number of instances.
+pub(super) fn instances(section: &Section<'_, '_>, scale: u64) -> Result<u64, String> {
     if let Some(key) = OF_OTHERS.into_iter().find(|key| section.has(key)) {
         return Err(section.error(key, "the script says when and where requests go; remove the key, or the script"));
     }
-    let is_per_scale = section.flag("per_scale")?.unwrap_or(true);
-    let count = section.parsed("instances", above_zero(parse_count))?.unwrap_or(1);
-    let instances = count.saturating_mul(if is_per_scale { scale } else { 1 });
+    let instances = parts::instances(section, scale)?;
     if instances > script::MAX_INSTANCES {
         let most = script::MAX_INSTANCES;
         let why = format!("{instances} instances of a script; use at most {most} for each stream");
         return Err(section.error("instances", &why));
     }
-    Ok((instances, is_per_scale))
+    Ok(instances)
 }
 
 /// Reads a stream that is a script, with its instances and their place. `others` are the names of all streams that are.
@@ -106,12 +104,7 @@ pub(super) fn read(
     let depth = depth as u32;
     let largest = section.parsed("largest", |text| above_zero(|text| Ok(parse_sectors(text)?.0))(text))?;
     let largest = largest.map_or(script::LARGEST, Sectors);
-    let time = |key| section.parsed(key, parse_duration);
-    let (start, ramp_up) = (time("start")?.unwrap_or(Nanos::ZERO), time("ramp_up")?.unwrap_or(Nanos::ZERO));
-    let end = time("end")?.unwrap_or(Nanos::MAX);
-    if end <= start {
-        return Err(section.error("end", "the stream ends before it starts; set a later end"));
-    }
+    let parts::Times { start, ramp_up, end } = parts::Times::of(section)?;
     let Place::Region { device, first, stride, size, .. } = place else {
         return Err(section.error("region", "a script needs a region of its own"));
     };

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use iosonar_trace::params::{
-    Section, Settings as Kind, did_you_mean, parse_count, parse_duration, parse_positive, parse_rate, parse_sectors,
+    Section, Settings as Kind, did_you_mean, parse_count, parse_positive, parse_rate, parse_sectors,
 };
 use iosonar_trace::{Flags, Nanos, Op};
 use toml::de::DeTable;
 
 use super::instance::Instance;
 use super::keys::{STEP, STREAM};
-use super::parts::{Placed, above_zero, generator};
+use super::parts::{Placed, Times, above_zero, generator, instances};
 use super::plan::{Order, Place, Plan, Step};
 use super::recorded::{self, Area, Loads, OF_LOADS, Recorded, is_load};
 use super::scripted::{self, Files, Scripted, is_script};
 use super::step::StepSection;
 use crate::filament::{FilamentId, Runtime};
-use crate::generated::{MAX_REQUESTS, expected};
+use crate::length::{MAX_REQUESTS, expected};
 use crate::positions::{self, Space};
 use crate::script::Receiver;
 use crate::{arrivals, distributions};
@@ -34,7 +34,6 @@ const OPEN_DEPTH: u64 = 1000;
 pub(super) struct Stream {
     pub name: String,
     pub instances: u64,
-    pub is_per_scale: bool,
     pub arrivals: Option<Kind>,
     pub plan: Arc<Plan>,
     /// The positions that each filament has.
@@ -99,12 +98,17 @@ impl Stream {
         self.arrivals.is_some() || !matches!(self.kind, Source::Keys) || plan.think.is_some() || plan.interval.is_some()
     }
 
-    pub fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<(), String> {
+    /// Adds the instances to a runtime, and returns the warnings of their positions.
+    pub fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<Vec<String>, String> {
+        let mut warnings = Vec::new();
         for number in 0..self.instances as u32 {
             let arrivals = self.arrivals.as_ref().map(arrivals::build).transpose()?;
             // All instances have the same frequent positions, so they have the seed of the run.
             let own = self.own.iter().map(|(kind, space)| positions::build(kind, *space, seed));
             let own = own.collect::<Result<Box<[_]>, _>>()?;
+            if number == 0 {
+                warnings.extend(own.iter().filter_map(|positions| positions.warning()));
+            }
             let rngs = [1, 2, 3].map(|part| generator(seed, stream, number, part));
             let instance = Instance::new(Arc::clone(&self.plan), number, rngs, own, arrivals);
             if self.after.is_empty() {
@@ -113,7 +117,7 @@ impl Stream {
                 runtime.add_asleep(Box::new(instance), stream);
             }
         }
-        Ok(())
+        Ok(warnings)
     }
 }
 
@@ -187,7 +191,7 @@ fn load_stream(section: &Section<'_, '_>, name: String, devices: &[Placed], load
     let load = recorded::read(section, Area { device, first, size }, loads)?;
     let plan = Arc::new(Plan::of_times(1, load.start, 0.0, load.end));
     let (arrivals, own, after) = (None, Vec::new(), Vec::new());
-    Ok(Stream { name, instances: 1, is_per_scale: false, arrivals, plan, own, after, kind: Source::Load(load) })
+    Ok(Stream { name, instances: 1, arrivals, plan, own, after, kind: Source::Load(load) })
 }
 
 /// A stream that is a script.
@@ -199,7 +203,7 @@ fn script_stream(
     others: &[String],
     files: &Files,
 ) -> Result<Stream, String> {
-    let (instances, is_per_scale) = scripted::instances(section, scale)?;
+    let instances = scripted::instances(section, scale)?;
     let place = StepSection { step: None, stream: section }.region(
         devices,
         instances,
@@ -209,7 +213,7 @@ fn script_stream(
     )?;
     let (plan, script) = scripted::read(section, &name, devices, (instances as u32, place), others, files)?;
     let (plan, kind) = (Arc::new(plan), Source::Script(script));
-    Ok(Stream { name, instances, is_per_scale, arrivals: None, plan, own: Vec::new(), after: Vec::new(), kind })
+    Ok(Stream { name, instances, arrivals: None, plan, own: Vec::new(), after: Vec::new(), kind })
 }
 
 /// The numbers of the streams that end before this one begins.
@@ -278,8 +282,7 @@ fn stream(
     after: Vec<usize>,
 ) -> Result<Stream, String> {
     let count = |key| section.parsed(key, above_zero(parse_count));
-    let per_scale = section.flag("per_scale")?.unwrap_or(true);
-    let instances = count("instances")?.unwrap_or(1).saturating_mul(if per_scale { scale } else { 1 });
+    let instances = instances(section, scale)?;
     let arrivals = section.parsed("arrivals", |text| {
         let kind = arrivals::parse(text)?;
         arrivals::build(&kind)?;
@@ -304,13 +307,8 @@ fn stream(
     }
     let think = section.parsed("think", |text| distributions::build(&distributions::parse(text)?))?;
     let interval = section.parsed("rate_limit", parse_rate)?.map(|rate| 1e9 / rate);
-    let start = section.parsed("start", parse_duration)?.unwrap_or(Nanos::ZERO);
-    let ramp_up = section.parsed("ramp_up", parse_duration)?.unwrap_or(Nanos::ZERO);
+    let Times { start, ramp_up, end } = Times::of(section)?;
     let stagger = ramp_up.0 as f64 / instances as f64;
-    let end = section.parsed("end", parse_duration)?.unwrap_or(Nanos::MAX);
-    if end <= start {
-        return Err(section.error("end", "the stream ends before it starts; set a later end"));
-    }
     let requests = count("requests")?;
     let tables = section.tables("step")?;
     let mut own = Vec::new();
@@ -373,7 +371,7 @@ fn stream(
         order,
     };
     let (plan, kind) = (Arc::new(plan), Source::Keys);
-    Ok(Stream { name, instances, is_per_scale: per_scale, arrivals, plan, own, after, kind })
+    Ok(Stream { name, instances, arrivals, plan, own, after, kind })
 }
 
 /// The cumulative weight of each step; empty if the steps have none.

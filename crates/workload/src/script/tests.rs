@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use crate::filament::Asked;
 use crate::program::tests::{on_a_device, open_requests, together};
-use crate::program::{Program, Settings};
+use crate::program::{Placement, Program, Settings};
 use iosonar_trace::{Flags, Kind, Metadata, Nanos, Op, Reader};
 
 fn text(script: &str, keys: &str) -> String {
@@ -24,7 +24,7 @@ fn failure(script: &str) -> String {
 }
 
 fn failure_of(program: &Program) -> String {
-    let mut runtime = program.runtime(&together()).unwrap();
+    let mut runtime = program.place(&together()).unwrap().runtime().unwrap();
     let mut now = Nanos::ZERO;
     for _ in 0..200_000 {
         while let Some(asked) = runtime.next_due(now) {
@@ -296,7 +296,7 @@ fn a_failing_script_ends_the_program_with_line_and_remedy() {
     let why = failure("function start() wake_in(0) end function timer() wake_in(0) end");
     assert!(why.contains("more than 10,000 timers and messages at the same time"), "{why}");
     let open = program("function start() wake_in(1) end\nfunction timer() read(0, 4096) error('no') end", "");
-    let (runtime, _) = open.open_part(&together()).unwrap();
+    let (runtime, _) = open.place(&together()).unwrap().open_part().unwrap();
     let mut load = crate::filament::open_load(runtime, Nanos::MAX, Metadata::new(Kind::Load, "test"));
     let why = load.next().unwrap_err().to_string();
     assert!(why.starts_with("the program ended early: p.toml:8: stream s: no"), "{why}");
@@ -410,7 +410,7 @@ proptest! {
         let _ = (source.check(), source.names().len());
         // Characters that TOML does not allow are refused before.
         let Ok(program) = parse(&script) else { return Ok(()) };
-        let Ok(mut runtime) = program.runtime(&together()) else { return Ok(()) };
+        let Ok(mut runtime) = program.place(&together()).and_then(Placement::runtime) else { return Ok(()) };
         let mut now = Nanos::ZERO;
         for _ in 0..50 {
             while let Some(asked) = runtime.next_due(now) {

@@ -14,6 +14,9 @@ use crate::human;
 
 /// Prints what the replay will overwrite, or that its result is fake.
 pub fn announce(prepared: &Prepared, said: &mut Warnings) {
+    for line in prepared.left_out().iter().filter(|line| said.is_new(line)) {
+        status!("{line}");
+    }
     if let Some(fake) = prepared.plan().options.fake() {
         status!("{fake}");
     }

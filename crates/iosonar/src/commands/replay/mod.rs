@@ -14,7 +14,6 @@ use iosonar_pacing::progress::Progress;
 use iosonar_replay::config::options::Options;
 use iosonar_replay::run::Prepared;
 use iosonar_trace::run_info::Statistics;
-use iosonar_workload::library;
 
 use self::announce::announce;
 use crate::console::{answer_json, out, status};
@@ -80,7 +79,6 @@ impl Args {
 pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<ExitCode> {
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
-    warning(runs.first());
     let (times, mut all, mut series) = (runs.len(), Vec::new(), repeat::Series::default());
     for (options, number) in runs.into_iter().zip(1..) {
         if times > 1 {
@@ -111,15 +109,6 @@ pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<
         return Ok(ExitCode::from(exit::CUT_SHORT));
     }
     Ok(statistics::exit_code(&all))
-}
-
-/// Says what the conversion of a job file to a program left out.
-fn warning(options: Option<&Options>) {
-    let Some(name) = options.and_then(|options| options.program.program.as_deref()) else { return };
-    // The run reports errors when it opens the program.
-    if let Ok(Some(conversion)) = library::convert(name) {
-        conversion.left_out().iter().for_each(|line| status!("{line}"));
-    }
 }
 
 fn once(

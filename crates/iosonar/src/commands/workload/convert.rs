@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use iosonar_workload::library;
 
 use crate::console::{out, status};
 use crate::usage::{Usage, misuse};
@@ -38,7 +37,7 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let Self { job, output, replacing } = self;
-        let Some(conversion) = library::convert(&job).map_err(Usage)? else {
+        let Some(conversion) = iosonar_jobfiles::convert(&job).map_err(Usage)? else {
             misuse!("{job} is neither a job file of fio nor of vdbench by its name; name it NAME.fio or NAME.vdb");
         };
         let program = conversion.program(&job).map_err(Usage)?;

@@ -8,7 +8,6 @@ use iosonar_trace::formats::Format;
 use iosonar_trace::params::{parse_count, parse_positive_duration, parse_sectors, whole_number};
 use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, Sectors};
 use iosonar_workload::filament::open_load;
-use iosonar_workload::library;
 use iosonar_workload::program::{Layout, Settings};
 
 use crate::console::status;
@@ -75,14 +74,16 @@ impl Args {
         let Self { program, output, to, replacing, duration, span, separate_devices, scale, set, seed } = self;
         written::refuse_name_of_run(&output)?;
         replacing.allows(&output)?;
-        let opened = library::open(&program).map_err(Usage)?;
+        let opened = iosonar_jobfiles::open(&program).map_err(Usage)?;
         opened.left_out().iter().for_each(|line| status!("{line}"));
         opened.warnings().iter().for_each(|warning| status!("warning: {warning}"));
         let mut settings = Settings { seed, scale, set, layout: Layout::Together(span) };
         if separate_devices {
-            settings.layout = Layout::Separate(opened.sizes_on(span, &settings).map_err(Usage)?);
+            settings.layout = Layout::Separate(opened.place(&settings).map_err(Usage)?.sizes());
         }
-        let (runtime, left_out) = opened.open_part(&settings).map_err(Usage)?;
+        let placement = opened.place(&settings).map_err(Usage)?;
+        let devices = placement.devices();
+        let (runtime, left_out) = placement.open_part().map_err(Usage)?;
         if runtime.filaments() == 0 {
             misuse!(
                 "{} has no open stream: its requests wait for completions, so they have no times without a device",
@@ -90,7 +91,7 @@ impl Args {
             );
         }
         let mut metadata = Metadata::new(Kind::Load, "generated");
-        metadata.devices = opened.devices(&settings).map_err(Usage)?;
+        metadata.devices = devices;
         metadata.source.preamble =
             format!("Artificial load: {}", command(&program, separate_devices, duration, span, &settings));
         if !left_out.is_empty() {

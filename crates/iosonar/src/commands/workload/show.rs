@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use iosonar_workload::library;
 
 use crate::usage::Usage;
 
@@ -22,7 +21,7 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let program = library::open(&self.program).map_err(Usage)?;
+        let program = iosonar_jobfiles::open(&self.program).map_err(Usage)?;
         io::stdout().lock().write_all(program.source().as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }

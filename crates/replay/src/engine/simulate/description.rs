@@ -177,7 +177,7 @@ impl Description {
     /// # Errors
     /// With the file, the line and the key.
     pub fn parse(file: &str, source: &str) -> Result<Self, String> {
-        let text = Text { file, source, set: None };
+        let text = Text { file, source, set: None, origins: None };
         let table = text.parse()?;
         Self::read(&Section::new(&text, 0, String::new(), table.get_ref(), DEVICE)?)
     }

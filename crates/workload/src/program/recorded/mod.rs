@@ -6,7 +6,7 @@ mod settings;
 
 use std::path::Path;
 
-use iosonar_trace::params::{Section, did_you_mean, parse_count, parse_duration, parse_positive};
+use iosonar_trace::params::{Section, did_you_mean, parse_count, parse_positive};
 use iosonar_trace::{DeviceId, Nanos, Sectors, human};
 use toml::de::DeTable;
 
@@ -15,7 +15,7 @@ use contents::{Contents, OfDevice};
 pub(super) use settings::{Area, Recorded};
 
 use super::keys::STREAM;
-use super::parts::above_zero;
+use super::parts::{Times, above_zero};
 
 /// The keys that a load has. `instances` is only accepted as 1.
 const KEYS: [&str; 10] =
@@ -59,11 +59,7 @@ pub(super) fn check_keys(section: &Section<'_, '_>) -> Result<(), String> {
 
 /// Reads a stream that is a load, whose requests go to this area.
 pub(super) fn read(section: &Section<'_, '_>, area: Area, loads: &Loads) -> Result<Recorded, String> {
-    let time = |key| section.parsed(key, parse_duration);
-    let (start, end) = (time("start")?.unwrap_or(Nanos::ZERO), time("end")?.unwrap_or(Nanos::MAX));
-    if end <= start {
-        return Err(section.error("end", "the stream ends before it starts; set a later end"));
-    }
+    let Times { start, end, .. } = Times::of(section)?;
     let speedup = section.parsed("speedup", parse_positive)?.unwrap_or(1.0);
     let passes = section.parsed("passes", above_zero(parse_count))?.unwrap_or(1);
     let name = section.text("load")?.unwrap_or_default();

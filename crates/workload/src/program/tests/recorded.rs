@@ -67,12 +67,12 @@ fn a_stream_of_a_load_makes_exactly_its_requests() {
         directory.load(name, &["sda"], &made);
         let program = directory.stream(&format!("load = \"{name}\"")).unwrap();
         let stream = &program.streams()[0];
-        assert!(stream.is_open && stream.has_timers && stream.runs_ahead && stream.ends && !stream.is_per_scale);
+        assert!(stream.is_open && stream.has_timers && stream.runs_ahead && stream.ends);
         assert_eq!(open_requests(&program, &Settings { scale: 3, ..together() }, 10.0), rows(&directory.path(name)));
-        let demand = program.demand(&together()).unwrap();
+        let demand = program.place(&together()).unwrap().demand();
         assert_eq!((demand.largest, demand.reads, demand.writes), (Sectors(24), true, true));
         assert_eq!(
-            program.runtimes(&together()).map(|(beside, ahead)| (beside.filaments(), ahead.is_some())),
+            program.place(&together()).unwrap().runtimes().map(|(beside, ahead)| (beside.filaments(), ahead.is_some())),
             Ok((0, true))
         );
     }
@@ -167,7 +167,7 @@ fn a_damaged_load_ends_the_program_at_the_damage() {
     let middle = bytes.len() / 2;
     bytes[middle..middle + 4096].fill(0xa5);
     std::fs::write(&path, bytes).unwrap();
-    let (mut runtime, _) = program.open_part(&together()).unwrap();
+    let (mut runtime, _) = program.place(&together()).unwrap().open_part().unwrap();
     let mut count = 0;
     while let Some(at) = runtime.next_at() {
         count += usize::from(runtime.next_due(at).is_some());

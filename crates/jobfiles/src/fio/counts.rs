@@ -3,12 +3,12 @@
 use iosonar_trace::{Nanos, Sectors};
 
 use super::tests::converted;
-use crate::program::tests::on_a_device;
+use crate::device::on_a_device;
 use crate::program::{Layout, Program, Settings};
 
 /// Requests and bytes of a job with this seed.
 fn made(program: &Program, seed: u64) -> (f64, f64) {
-    let size = program.sizes_on(Sectors(1 << 30), &Settings::new(Layout::Together(Sectors(1 << 30)))).unwrap();
+    let size = program.place(&Settings::new(Layout::Together(Sectors(1 << 30)))).unwrap().sizes();
     let size = Sectors(size.iter().map(|size| size.0).sum());
     let settings = Settings { seed, ..Settings::new(Layout::Together(size)) };
     let all = on_a_device(program, &settings, Nanos::MAX);

@@ -1,11 +1,16 @@
-//! A recipe, and the load that is generated from it.
+//! A program of one open stream, as `iosonar generate` runs it without a device.
+
+use std::sync::Arc;
 
 use iosonar_trace::params::Settings;
-use iosonar_trace::{Device, Kind, MAX_END_SECTOR, Metadata, Nanos, Op, Reader, Request, Result, Sector, Sectors};
+use iosonar_trace::{Device, DeviceId, Kind, MAX_END_SECTOR, Metadata, Nanos, Sectors};
 
-use crate::arrivals::{self, Arrivals};
-use crate::positions::{self, Positions, Space};
-use crate::{Mix, Rng, Sizes};
+use super::plan::{Place, Plan, Step, Which};
+use super::stream::{Source, Stream};
+use crate::filament::{OpenLoad, Runtime, open_load};
+use crate::length::refuse_many;
+use crate::positions::Space;
+use crate::{Mix, Sizes, arrivals, positions};
 
 /// All parameters of a generated load.
 #[derive(Clone, Debug)]
@@ -35,7 +40,7 @@ impl Recipe {
     ///
     /// # Errors
     /// If arrivals or positions are unknown, or their settings are invalid.
-    pub fn new(arrivals: &str, positions: &str) -> std::result::Result<Self, String> {
+    pub fn new(arrivals: &str, positions: &str) -> Result<Self, String> {
         Ok(Self {
             arrivals: arrivals::parse(arrivals)?,
             positions: positions::parse(positions)?,
@@ -53,15 +58,15 @@ impl Recipe {
     ///
     /// # Errors
     /// If `growth` is not above zero.
-    pub fn bursts(growth: f64, duration: Nanos, span: Sectors) -> std::result::Result<Self, String> {
+    pub fn bursts(growth: f64, duration: Nanos, span: Sectors) -> Result<Self, String> {
         Ok(Self { duration, span, ..Self::new(&format!("bursts growth={growth}"), "uniform")? })
     }
 
-    /// The load.
+    /// The load, which is generated while it is read.
     ///
     /// # Errors
-    /// If the parameters do not fit together, for example if requests are larger than the span.
-    pub fn generate(self) -> std::result::Result<Generated, String> {
+    /// If the parameters do not fit together, for example if requests are larger than the span, or if there would be too many.
+    pub fn generate(self) -> Result<OpenLoad, String> {
         if self.align.0 == 0 {
             return Err("the alignment is 0: set it to one sector or more".into());
         }
@@ -72,23 +77,26 @@ impl Recipe {
             return Err("the number of requests is 0: set it to 1 or more, or leave it out".into());
         }
         let space = Space::new(self.span, self.align, self.sizes.largest())?;
-        let arrivals = arrivals::build(&self.arrivals)?;
-        let positions = positions::build(&self.positions, space, self.seed)?;
         let mut metadata = Metadata::new(Kind::Load, "generated");
         metadata.devices = vec![Device { name: "artificial".into(), sectors: Some(self.span.0) }];
-        positions.warning().into_iter().for_each(|warning| metadata.warning(warning));
         metadata.source.preamble = format!("Artificial load: {}", self.command());
-        // A generator for each part, so that a change of one part leaves the others unchanged.
-        let rng = |part| Rng::new(u128::from(self.seed), part);
-        Ok(Generated {
-            arrivals,
-            positions,
-            metadata,
-            arrival_rng: rng(1),
-            position_rng: rng(2),
-            kind_rng: rng(3),
-            recipe: self,
-        })
+        let place = Place::Region { device: DeviceId(0), first: 0, stride: 0, size: self.span.0, which: Which::Own(0) };
+        let step = Step { mix: self.mix, sizes: self.sizes, redraws: false, place, repeat: 1, is_waiting: false };
+        let times = Plan::of_times(1, Nanos::ZERO, 0.0, self.duration);
+        let transactions = self.requests.unwrap_or(u64::MAX);
+        let stream = Stream {
+            name: metadata.devices[0].name.clone(),
+            instances: 1,
+            arrivals: Some(self.arrivals),
+            plan: Arc::new(Plan { steps: vec![step], transactions, ..times }),
+            own: vec![(self.positions, space)],
+            after: Vec::new(),
+            kind: Source::Keys,
+        };
+        refuse_many("load", stream.expected_requests(self.duration)?)?;
+        let mut runtime = Runtime::default();
+        stream.add_to(&mut runtime, 0, self.seed)?.into_iter().for_each(|warning| metadata.warning(warning));
+        Ok(open_load(runtime, self.duration, metadata).of_at_most(self.requests))
     }
 
     /// The command that generates this load again, with all values.
@@ -117,102 +125,9 @@ impl Recipe {
     }
 }
 
-/// A load that is generated while it is read.
-pub struct Generated {
-    recipe: Recipe,
-    arrivals: Box<dyn Arrivals>,
-    positions: Box<dyn Positions>,
-    metadata: Metadata,
-    arrival_rng: Rng,
-    position_rng: Rng,
-    kind_rng: Rng,
-}
-
-/// The most requests of a generated load: a hundred gigabytes and more.
-pub(crate) const MAX_REQUESTS: f64 = 1e10;
-/// After so many requests it is known how many there will be.
-pub(crate) const KNOWN_AFTER: u64 = 1 << 20;
-
-/// Refuses a load that would have far more requests than anybody waits for, once that is known.
-///
-/// # Errors
-/// If so many requests in this part of the whole time mean too many.
-pub(crate) fn check_length(requests: u64, at: Nanos, until: Nanos) -> Result<()> {
-    let expected = requests as f64 * (until.0 as f64 / at.0.max(1) as f64);
-    refuse_many("load", expected).map_err(iosonar_trace::Error::Request)
-}
-
-/// Refuses so many requests of a load or a run.
-pub(crate) fn refuse_many(what: &str, expected: f64) -> std::result::Result<(), String> {
-    if expected <= MAX_REQUESTS {
-        return Ok(());
-    }
-    let count = iosonar_trace::human::count(expected.min(1e18) as u64);
-    Err(format!(
-        "the {what} would have about {count} requests at this rate; use a lower rate, a shorter time, or fewer requests"
-    ))
-}
-
-/// About how many requests come in this time.
-pub(crate) fn expected(arrivals: &mut dyn Arrivals, until: Nanos) -> f64 {
-    let mut rng = Rng::new(0, 1);
-    // When so many requests must have come, if there are too many in all.
-    let known_at = until.0 as f64 / MAX_REQUESTS * KNOWN_AFTER as f64;
-    let mut at = Nanos::ZERO;
-    for number in 0..KNOWN_AFTER {
-        at = arrivals.next(&mut rng);
-        if at >= until {
-            return number as f64;
-        }
-        if at.0 as f64 > known_at {
-            return (number + 1) as f64 * until.0 as f64 / at.0 as f64;
-        }
-    }
-    KNOWN_AFTER as f64 * until.0 as f64 / at.0.max(1) as f64
-}
-
-impl Reader<Request> for Generated {
-    fn next(&mut self) -> Result<Option<Request>> {
-        if self.recipe.requests == Some(self.metadata.counts.requests) {
-            return Ok(None);
-        }
-        let at = self.arrivals.next(&mut self.arrival_rng);
-        if at >= self.recipe.duration {
-            self.recipe.requests = Some(self.metadata.counts.requests);
-            return Ok(None);
-        }
-        let is_long = self.recipe.requests.is_none_or(|requests| requests as f64 > MAX_REQUESTS);
-        if is_long && self.metadata.counts.requests == KNOWN_AFTER {
-            check_length(self.metadata.counts.requests, at, self.recipe.duration)?;
-        }
-        let sectors = self.recipe.sizes.pick(&mut self.kind_rng);
-        let (op, flags) = self.recipe.mix.pick(&mut self.kind_rng);
-        let request = match op {
-            // A flush is for the whole device.
-            Op::Flush => Request::new(at, op, Sector(0), Sectors(0)),
-            _ => {
-                let (sector, sectors) = self.positions.next_request(sectors, &mut self.position_rng);
-                Request { flags, ..Request::new(at, op, sector, sectors) }
-            }
-        };
-        self.metadata.count_request(&request);
-        Ok(Some(request))
-    }
-
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn progress(&self) -> Option<f64> {
-        let by_time = self.metadata.span.last_ns as f64 / self.recipe.duration.0 as f64;
-        let by_number = self.recipe.requests.map(|n| self.metadata.counts.requests as f64 / n.max(1) as f64);
-        Some(by_number.unwrap_or(0.0).max(by_time).min(1.0))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use iosonar_trace::Flags;
+    use iosonar_trace::{Flags, Op, Reader as _, Request, Sector};
     use proptest::prelude::*;
 
     use super::*;
@@ -306,14 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn a_load_of_too_many_requests_is_refused_once_that_is_known() {
-        let mut load = Recipe::new("uniform rate=1G", "uniform").unwrap().generate().unwrap();
-        let why = std::iter::repeat_with(|| load.next()).find_map(std::result::Result::err).unwrap().to_string();
+    fn a_load_of_too_many_requests_is_refused() {
+        let why = Recipe::new("uniform rate=1G", "uniform").unwrap().generate().err().unwrap();
         assert!(why.contains("about 60,000,000,000 requests at this rate"), "{why}");
-        assert_eq!(load.metadata().counts.requests, KNOWN_AFTER);
         // Fewer were asked for.
-        let few = Recipe { requests: Some(KNOWN_AFTER + 5), ..Recipe::new("uniform rate=1G", "uniform").unwrap() };
-        assert_eq!(all(few).len() as u64, KNOWN_AFTER + 5);
+        let few = Recipe { requests: Some(1000), ..Recipe::new("uniform rate=1G", "uniform").unwrap() };
+        assert_eq!(all(few).len(), 1000);
     }
 
     #[test]

@@ -47,9 +47,7 @@ impl Conversion {
     /// # Errors
     /// If the text is not a program: the job file asks for what no program can do.
     pub fn program(&self, file: &str) -> Result<Program, String> {
-        let program = Program::parse(&crate::origin::program_name(file), &self.text);
-        let program = program.map_err(|why| self.origins.located(why))?;
-        Ok(program.with_left_out(self.left_out()).with_origins(self.origins.clone()))
+        Program::converted(file, &self.text, self.origins.clone(), self.left_out())
     }
 }
 

@@ -177,9 +177,10 @@ fn a_map_of_blocks_splits_requests_as_in_fio() {
         let conversion = converted(&job.replace("rate_iops=10k\n", ""));
         let text = conversion.text.replace("closed = true", "arrivals = \"uniform rate=10000\"");
         let program = Program::parse("a.toml", &text).unwrap();
-        let all = crate::program::tests::open_requests(&program, &crate::program::tests::together(), 100.0);
+        let settings = crate::program::Settings::new(crate::program::Layout::Together(iosonar_trace::Sectors(1 << 25)));
+        let all = crate::device::on_a_device(&program, &settings, iosonar_trace::Nanos::MAX);
         assert!((all.len() as f64 / requests - 1.0).abs() < 0.04, "{map}: {}", all.len());
-        let bytes: u64 = all.iter().map(|request| request.sectors.bytes()).sum();
+        let bytes: u64 = all.iter().map(|(asked, _)| asked.ask.sectors.bytes()).sum();
         assert!((64 << 20..=(64 << 20) + 65536).contains(&bytes) && (!map.is_empty() || bytes == 64 << 20), "{bytes}");
     }
 }
@@ -233,7 +234,7 @@ fn errors_of_the_program_name_the_option() {
     let conversion = convert("job.fio", "[a]\nfilename=/dev/sdb\nbs=64k\nsize=50%\n", &Outside::NOTHING).unwrap();
     let program = conversion.program("job.fio").unwrap();
     let settings = crate::program::Settings::new(crate::program::Layout::Together(iosonar_trace::Sectors(100)));
-    let why = program.demand(&settings).unwrap_err();
+    let why = program.place(&settings).err().unwrap();
     assert!(why.starts_with("job.fio:3: bs=64k: "), "{why}");
 }
 
@@ -360,7 +361,7 @@ fn nothing_is_ignored_in_silence() {
 const OPTIONS_HEAD: &str = "\
 # Options of job files
 
-<!-- Generated from crates/workload/src (UPDATE_DOCS=1 cargo test -p iosonar-workload docs_have_all_options). -->
+<!-- Generated from crates/jobfiles/src (UPDATE_DOCS=1 cargo test -p iosonar-jobfiles docs_have_all_options). -->
 
 What becomes of each option of fio and vdbench when a [job file](../job-files.md) is converted.
 ";
