@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,6 +73,9 @@ def device_look(study: Study, number: int) -> tuple[Role, str]:
     group = study.device_groups[number]
     return DEVICE_ROLES[number] if len(group.devices) == 1 else Role.FAINT, group.title
 
+
+MAX_LINELESS = 6
+"""The most series that a note names."""
 
 VALUE_COLUMNS = ("requests", "avg", "p99", "max")
 
@@ -179,12 +182,43 @@ def verdict_note(study: Study, measure: Measure) -> Note:
     return Note(NoteKind.VERDICT, f"{head}: {text[:1].lower()}{text[1:]}", severity)
 
 
-def gap_notes(label: str, share: float, values: NDArray[np.float64]) -> tuple[Note, ...]:
-    """Why the line of a percentile has gaps, if it has some."""
-    if not np.isnan(values).any():
+@dataclass(frozen=True)
+class Mark:
+    """What shows a percentile: its name, and that of places where it is missing."""
+
+    name: str
+    gaps: str
+    noun: str = "requests"
+
+
+LINE = Mark("line", "gaps")
+
+
+def gap_notes(found: Iterable[tuple[float, NDArray[np.float64]]], mark: Mark = LINE) -> tuple[Note, ...]:
+    """Why percentiles, each with its values, have gaps or are missing; without a value where there is no request."""
+    of: dict[float, list[NDArray[np.float64]]] = {}
+    for share, values in found:
+        of.setdefault(share, []).append(np.isnan(values))
+    missing = {share: np.concatenate(parts) for share, parts in of.items()}
+    gaps = [share for share, each in missing.items() if each.any() and not each.all()]
+    nowhere = [share for share, each in missing.items() if len(each) and each.all()]
+    texts = [f"{_needs(gaps, mark.noun)}; {mark.gaps} have fewer"] if gaps else []
+    texts += [f"{_needs(nowhere, mark.noun)}: no {mark.name}"] if nowhere else []
+    return tuple(Note(NoteKind.INFO, text) for text in texts)
+
+
+def _needs(shares: Sequence[float], noun: str) -> str:
+    """The numbers of requests that percentiles need: p50 needs at least 20 requests, p99 1,000."""
+    first, *others = [(f"p{units.number(share * 100, 6)}", f"{round(MIN_BEYOND / (1 - share)):,}") for share in shares]
+    return ", ".join((f"{first[0]} needs at least {first[1]} {noun}", *(f"{label} {n}" for label, n in others)))
+
+
+def lineless_note(labels: Sequence[str], share: float) -> tuple[Note, ...]:
+    """Which series have no line, as nowhere enough requests determine the percentile."""
+    if not labels:
         return ()
-    needed = round(MIN_BEYOND / (1 - share))
-    return (Note(NoteKind.INFO, f"{label} takes {needed:,} requests: gaps where there are fewer"),)
+    more = f" and {len(labels) - MAX_LINELESS} more" if len(labels) > MAX_LINELESS else ""
+    return (Note(NoteKind.INFO, f"No line for {', '.join(labels[:MAX_LINELESS])}{more}: {_needs([share], 'requests')}"),)
 
 
 def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: bool) -> list[Rule]:

@@ -161,7 +161,7 @@ def _banded(
         log_axis("Latency", Unit.SECONDS, least, max(most, 1e-6)),
         tuple(layers),
         Legend(("overall",), tuple(rows)),
-        (*common_notes(study), *gap_notes(layers[0].label, 0.5, layers[0].y)),
+        (*common_notes(study), *gap_notes((share, found.quantiles[share][found.counts > 0]) for share in SHARES)),
     )
 
 
