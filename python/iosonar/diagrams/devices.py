@@ -20,7 +20,7 @@ from iosonar.quantities.density import Cells
 from iosonar.quantities.device_demand import demands
 from iosonar.quantities.difference import Pairing, differences
 from iosonar.quantities.distribution import Distribution, enough_for, pooled
-from iosonar.study.requests import Study
+from iosonar.study.requests import LATENCY, Study
 from iosonar.study.runs import doubt_of
 from iosonar.thresholds import MIN_BEYOND
 
@@ -107,7 +107,7 @@ def curves(study: Study, name: str, rank: str) -> Figure | Empty:
     for number, values in _latencies(study).items():
         look = device_look(study, number)
         odds = np.geomspace(1.0, max(values.count / MIN_BEYOND, 2), 400)
-        y = np.array([max(values.quantile(1 - 1 / one_in), 1.0) / 1e9 for one_in in odds])
+        y = np.array([max(values.quantile(1 - 1 / one_in) / 1e9, LATENCY.minimum_s) for one_in in odds])
         layers.append(Line(*look, odds, y))
         cells = tuple(units.span(values.percentile(share) / 1e9) for share in (0.5, 0.99, 0.999))
         rows.append(rate_row(*look, (units.count(values.count), *cells, units.span(values.maximum / 1e9))))

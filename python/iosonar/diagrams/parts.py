@@ -25,6 +25,7 @@ from iosonar.figures.model import (
     Stroke,
     Unit,
 )
+from iosonar.figures.ticks import text
 from iosonar.quantities.density import Cells, Density
 from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.series import Series
@@ -92,12 +93,21 @@ def max_depth_of(study: Study, table: ir.Table) -> int:
     return max(found or 0, 1)
 
 
-def log_axis(label: str, unit: Unit, least: float, most: float) -> Axis:
-    """A logarithmic axis with both values; its ends are 1, 2 or 5 times a power of ten, at least a decade apart."""
+def log_axis(label: str, unit: Unit, least: float, most: float, smallest: float = math.inf) -> Axis:
+    """A logarithmic axis with both values; its ends are 1, 2 or 5 times a power of ten, at least a decade apart.
+
+    `smallest` is the smallest value: if it is below the axis, such values are at the axis's lower end.
+    """
     low, high = _round_down(least), _round_up(most * 1.05)
     if high / low < 10:
         low, high = _round_down(math.sqrt(low * high / 10)), _round_up(math.sqrt(low * high * 10))
-    return Axis(label, unit, low, high, Scale.LOG)
+    return Axis(label, unit, low, high, Scale.LOG, floor=low if smallest < low * (1 - 1e-9) else 0.0)
+
+
+def floor_notes(*axes: Axis) -> tuple[Note, ...]:
+    """Where values below an axis are drawn."""
+    ends = [(axis.label, text(axis.unit, axis.low)) for axis in axes if axis.floor]
+    return tuple(Note(NoteKind.INFO, f"{label}: values below {end}, also 0, are drawn at {end}") for label, end in ends)
 
 
 def count_axis(label: str, unit: Unit, most: float) -> Axis:
@@ -140,7 +150,7 @@ def measure_axis(study: Study, measure: Measure) -> Axis:
     if most > limit / 3:
         # Include the limit if it is near; a distant one would take the space that the values need.
         most = max(most, limit)
-    return log_axis(measure.name.capitalize(), Unit.SECONDS, least, most)
+    return log_axis(measure.name.capitalize(), Unit.SECONDS, least, most, values.minimum / 1e9)
 
 
 def measure_legend(study: Study, found: Mapping[int, Distribution]) -> tuple[LegendRow, ...]:
@@ -218,7 +228,8 @@ def lineless_note(labels: Sequence[str], share: float) -> tuple[Note, ...]:
     if not labels:
         return ()
     more = f" and {len(labels) - MAX_LINELESS} more" if len(labels) > MAX_LINELESS else ""
-    return (Note(NoteKind.INFO, f"No line for {', '.join(labels[:MAX_LINELESS])}{more}: {_needs([share], 'requests')}"),)
+    text = f"No line for {', '.join(labels[:MAX_LINELESS])}{more}: {_needs([share], 'requests')}"
+    return (Note(NoteKind.INFO, text),)
 
 
 def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: bool) -> list[Rule]:
