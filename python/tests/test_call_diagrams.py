@@ -124,6 +124,16 @@ def test_others_have_one_bar(tmp_path: Path) -> None:
     assert len(figure.x.named) == 10
 
 
+def test_a_percentile_without_a_bar_says_why(tmp_path: Path) -> None:
+    rows = [call("stat", at) for at in range(200)] + [call("fsync", at) for at in range(30)]
+    with opened(write_calls(tmp_path / "t.calls.parquet", rows)) as study:
+        found = {name: [note.text for note in drawn(study, name).notes] for name in ("response.call",)}
+    assert found["response.call"] == [
+        "p90 needs at least 100 calls; missing bars have fewer",
+        "p99 needs at least 1,000 calls: no bar",
+    ]
+
+
 def test_equal_names_get_numbers(run: Path) -> None:
     with opened(run, run) as study:
         assert [side.name for side in study.sides] == ["shop (conservative, exact)", "shop (conservative, exact) #2"]

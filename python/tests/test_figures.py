@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from iosonar.diagrams.parts import log_axis
 from iosonar.errors import UserError
 from iosonar.figures import raster
 from iosonar.figures.dots import dots
@@ -21,6 +22,12 @@ def test_logarithmic_ticks_carry_their_unit() -> None:
     marks = ticks(Axis("Latency", Unit.SECONDS, 5e-6, 2e-2, Scale.LOG))
     assert marks.texts == ["10 µs", "100 µs", "1 ms", "10 ms"]
     assert marks.unit == ""
+
+
+def test_the_lowest_tick_stands_for_all_values_below_the_axis() -> None:
+    found = ticks(log_axis("Delay", Unit.SECONDS, 1e-7, 1e-3, smallest=0))
+    assert found.texts[:2] == ["≤ 100 ns", "1 µs"]
+    assert ticks(log_axis("Delay", Unit.SECONDS, 1e-7, 1e-3, smallest=1e-7)).texts[0] == "100 ns"
 
 
 def test_a_short_logarithmic_axis_has_more_labels() -> None:

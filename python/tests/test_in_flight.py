@@ -49,12 +49,15 @@ def test_means_and_peaks_are_those_of_counting(tmp_path: Path, spans: list[tuple
         highest = peaks(table, "issued_ns", "completed_ns", across)
     levels = [level_at(spans, moment) for moment in range(70)]
     assert mean.tolist() == pytest.approx([np.mean(levels[cell * 5 : cell * 5 + 5]) for cell in range(14)], abs=1e-6)
-    # A start counts before an end at the same time, so the peak may include both.
-    at_begins = [(begin, sum(b <= begin <= b + length for b, length in spans)) for begin, _ in spans]
-    for cell in range(14):
-        seen = [level for begin, level in at_begins if cell * 5 <= begin < cell * 5 + 5]
-        assert highest[cell] >= max(levels[cell * 5 : cell * 5 + 5])
-        assert highest[cell] <= max([*seen, sum(b <= cell * 5 <= b + length for b, length in spans)])
+    # An end counts before a start of the same time; a request of zero length counts at its own start.
+    own = [level + sum(span == (moment, 0) for span in spans) for moment, level in enumerate(levels)]
+    assert highest.tolist() == [max(own[cell * 5 : cell * 5 + 5]) for cell in range(14)]
+
+
+def test_a_request_that_takes_the_place_of_another_is_no_peak(open_run: OpenRun) -> None:
+    rows = [run_row(number, scheduled=number * S, latency=S) for number in range(5)]
+    with open_run(rows) as requests:
+        assert peaks(requests.table, "issued_ns", "completed_ns", Slices(0, S, 5)).tolist() == [1.0] * 5
 
 
 def test_small_means_are_readable(open_study: OpenStudy) -> None:
@@ -70,13 +73,13 @@ def test_depth_is_the_recorded_one(open_run: OpenRun) -> None:
 
 
 def test_depth_is_counted_if_it_was_not_recorded(open_run: OpenRun) -> None:
-    # A: 0..10, B: 2..4, C: 4..5 (B ends as C begins, so both count), D: 6..
-    spans = [(0, 10), (2, 2), (4, 1), (6, 1)]
+    # A: 0..10, B: 2..4, C: 4..5 (C takes the place of B), D: 6..
+    spans = [(0, 10), (2, 2), (4, 1), (6, 1), (6, 0)]
     rows = [
         run_row(scheduled=begin, latency=length, in_flight=None, sectors=number)
         for number, (begin, length) in enumerate(spans)
     ]
     with open_run(rows) as requests:
         found = with_depth(requests.table).order_by("sectors").to_pyarrow()
-    assert found["depth"].to_pylist() == [1, 2, 3, 2]
-    assert found["latency_ns"].to_pylist() == [10, 2, 1, 1]
+    assert found["depth"].to_pylist() == [1, 2, 2, 2, 3]
+    assert found["latency_ns"].to_pylist() == [10, 2, 1, 1, 0]

@@ -397,6 +397,30 @@ def test_pages_of_nearly_empty_runs_open(browser: Browser, tmp_path: Path, rows:
     opened.page.context.close()
 
 
+def test_a_delay_of_0_is_not_called_100_ns(browser: Browser, tmp_path: Path) -> None:
+    rows = [run_row(number, scheduled=number * 1000, delay=900 * (number % 2)) for number in range(40)]
+    path = write_run(tmp_path / "a.replay.parquet", rows)
+    assert report(path, "--out", tmp_path, "--only", "delay.bins,delay.setpoint") == 0
+    opened = Opened(browser, tmp_path / "a.report.html")
+    for name, at in (("delay.bins", (0.01, 0.5)), ("delay.setpoint", (0.5, 0.995))):
+        tip = opened.page.evaluate(
+            """([name, [x, y]]) => {
+                const figure = iosonar.figures.get(name), view = Bokeh.index.find_one(figure.plot);
+                const box = view.canvas_view.el.getBoundingClientRect(), inner = view.frame.bbox;
+                const clientX = box.left + inner.left + x * inner.width;
+                const clientY = box.top + inner.top + y * inner.height;
+                const moved = new PointerEvent("pointermove", { clientX, clientY, bubbles: true });
+                figure.box.querySelector(".plot").dispatchEvent(moved);
+                return document.querySelector("#tip b").textContent;
+            }""",
+            [name, at],
+        )
+        assert "≤ 1" in tip, name
+        figure = opened.page.locator(f"[id='figure-{name}']")
+        assert "Delay: values below 100 ns, also 0, are drawn at 100 ns" in figure.inner_text().replace("\xa0", " ")
+    opened.page.context.close()
+
+
 def test_texts_of_a_run_are_escaped(browser: Browser, tmp_path: Path) -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     run = {"warnings": [evil], "target": {"path": evil}, "statistics": {}}

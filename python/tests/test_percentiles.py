@@ -173,7 +173,9 @@ def test_a_percentile_with_gaps_says_why(open_study: OpenStudy) -> None:
             return [note.text for note in build(study, name).notes]
 
     few = [run_row(scheduled=n * S, latency=MS, sector=max(n - 20, 0) * 800) for n in range(40)]
-    assert "p50 takes 20 requests: gaps where there are fewer" in notes("latency.region", few)
+    assert "p50 needs at least 20 requests; gaps have fewer" in notes("latency.region", few)
+    none = "p90 needs at least 100 requests, p99 1,000, p99.9 10,000, p99.99 100,000: no line"
+    assert none in notes("latency.region", few)
     many = notes("latency.bands", [run_row(scheduled=n * S // 100, latency=MS + n % 7) for n in range(4000)])
     assert not any("gaps" in text for text in many)
     assert any(text.endswith("No verdict: the result is fake") for text in many)

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import OpenStudy
-from factory import MS, STATISTICS, S, run_row
+from factory import MS, STATISTICS, S, run_row, write_run
 
 from iosonar.diagrams import CATALOGUE, Options, Study
 from iosonar.figures.model import Cloud, Direction, Empty, Figure, NoteKind, Role, Rule, Severity, Steps
+from iosonar.figures.numbers import column_name
 from iosonar.figures.size import Size
 from iosonar.report.run_page import run_page
+from iosonar.table import open_requests
 
 
 def build(study: Study, name: str) -> Figure:
@@ -144,6 +148,18 @@ def test_the_overview_has_demand_and_actual(open_study: OpenStudy) -> None:
     assert lines[Role.ACTUAL].edges[-1] == pytest.approx(78.001)
     ((text, severity),) = notes(figure, NoteKind.VERDICT)
     assert severity is Severity.WARNING and "1 min 18 s for 39 s" in text
+
+
+def test_points_of_several_runs_are_run_by_run(tmp_path: Path) -> None:
+    files = [write_run(tmp_path / f"{name}.replay.parquet", [run_row(at) for at in range(3)]) for name in "ab"]
+    with open_requests(files) as requests:
+        several = build(Study(requests, Options()), "latency.points")
+    with open_requests(files[:1]) as requests:
+        one = build(Study(requests, Options()), "latency.points")
+    assert several.x.label == "Request, run by run in the order of completion"
+    assert several.title == "Latency over requests, run by run in the order of completion"
+    assert one.x.label == "Request, in the order of completion"
+    assert column_name(one.x) == column_name(several.x)
 
 
 def test_a_histogram_has_a_legend_row_for_each_line(open_study: OpenStudy) -> None:

@@ -126,6 +126,7 @@ def test_only_programs_have_diagrams_with_a_line_per_stream(run: Path, tmp_path:
     assert isinstance(latency, Figure) and isinstance(rate, Figure)
     # The report has too few requests in each slice for a median.
     assert [row.label for row in latency.legend.rows] == ["client"]
+    assert "No line for report: p50 needs at least 20 requests" in [note.text for note in latency.notes]
     assert [row.label for row in rate.legend.rows] == ["client", "report"]
     assert [section.id for section in page.sections] == ["streams"]
     with open_requests([write_run(tmp_path / "load.replay.parquet", [run_row()])]) as requests:

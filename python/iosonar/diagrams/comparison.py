@@ -177,7 +177,7 @@ def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
         log_axis("Latency", Unit.SECONDS, max(least, 1e-7), max(most, 1e-6)),
         tuple(layers),
         Legend((), tuple(rows)),
-        gap_notes(label, share, every),
+        gap_notes([(share, every)]),
     )
 
 

@@ -6,7 +6,15 @@ from functools import partial
 
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, cloud_parts, max_depth_of, measure_axis, measure_legend
+from iosonar.diagrams.parts import (
+    VALUE_COLUMNS,
+    cells_of,
+    cloud_parts,
+    floor_notes,
+    max_depth_of,
+    measure_axis,
+    measure_legend,
+)
 from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, Unit
 from iosonar.quantities.density import Cells, density
 from iosonar.quantities.depth import with_depth
@@ -35,7 +43,7 @@ def over_depth(study: Study, measure: Measure, name: str, rank: str) -> Figure |
         y,
         (Cloud(across, up, cloud_parts(study, cells), whole_numbers=across == deepest),),
         Legend(VALUE_COLUMNS, measure_legend(study, found)),
-        common_notes(study),
+        (*common_notes(study), *floor_notes(y)),
     )
 
 
@@ -57,7 +65,7 @@ def latency_over_delay(study: Study, name: str, rank: str) -> Figure | Empty:
         y,
         (Cloud(across, up, cloud_parts(study, cells)),),
         Legend(VALUE_COLUMNS, measure_legend(study, found)),
-        common_notes(study),
+        (*common_notes(study), *floor_notes(x, y)),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import device_look, log_axis, rate_row, time_axis
+from iosonar.diagrams.parts import device_look, gap_notes, lineless_note, log_axis, rate_row, time_axis
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Steps, Unit
 from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.blocks import blocks
@@ -20,7 +20,7 @@ from iosonar.quantities.density import Cells
 from iosonar.quantities.device_demand import demands
 from iosonar.quantities.difference import Pairing, differences
 from iosonar.quantities.distribution import Distribution, enough_for, pooled
-from iosonar.study.requests import Study
+from iosonar.study.requests import LATENCY, Study
 from iosonar.study.runs import doubt_of
 from iosonar.thresholds import MIN_BEYOND
 
@@ -107,7 +107,7 @@ def curves(study: Study, name: str, rank: str) -> Figure | Empty:
     for number, values in _latencies(study).items():
         look = device_look(study, number)
         odds = np.geomspace(1.0, max(values.count / MIN_BEYOND, 2), 400)
-        y = np.array([max(values.quantile(1 - 1 / one_in), 1.0) / 1e9 for one_in in odds])
+        y = np.array([max(values.quantile(1 - 1 / one_in) / 1e9, LATENCY.minimum_s) for one_in in odds])
         layers.append(Line(*look, odds, y))
         cells = tuple(units.span(values.percentile(share) / 1e9) for share in (0.5, 0.99, 0.999))
         rows.append(rate_row(*look, (units.count(values.count), *cells, units.span(values.maximum / 1e9))))
@@ -173,12 +173,15 @@ def percentile_lines(
     share = next((share for share in SHARES if _mostly_known(found, share)), None)
     if share is None:
         return Empty(name, f"too few requests: p50 needs {2 * MIN_BEYOND}, p99 needs 1,000")
-    layers, rows = [], []
+    layers, rows, known = [], [], []
+    lineless = [label for number, (_, label) in looks.items() if number not in found]
     for number, each in found.items():
         look = looks[number]
         y = each.quantiles[share] / 1e9
         if np.isnan(y).all():
+            lineless.append(look[1])
             continue
+        known.append((share, y[each.counts > 0]))
         layers.append(Steps(*look, each.edges * factor, y))
         rows.append(rate_row(*look, (units.span(values[number].percentile(share) / 1e9),)))
     every = np.concatenate([layer.y for layer in layers])
@@ -192,7 +195,7 @@ def percentile_lines(
         log_axis("Latency", Unit.SECONDS, max(float(every.min()), 1e-7), max(float(every.max()), 1e-6)),
         tuple(layers),
         Legend(("overall",), tuple(rows)),
-        common_notes(study),
+        (*common_notes(study), *gap_notes(known), *lineless_note(lineless, share)),
     )
 
 

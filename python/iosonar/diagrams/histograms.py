@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import VALUE_COLUMNS, count_axis, look, measure_axis, measure_row, verdict_note
+from iosonar.diagrams.parts import VALUE_COLUMNS, count_axis, floor_notes, look, measure_axis, measure_row, verdict_note
 from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Stroke, Unit
 from iosonar.quantities.distribution import Distribution
 from iosonar.study.requests import DELAY, LATENCY, Measure, Study
@@ -28,6 +29,8 @@ def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | 
         lines.insert(0, (Role.ALL, "All", study.pooled(measure)))
     rows = [measure_row(role, label, values, Stroke.SOLID) for role, label, values in lines]
     layers = [Steps(role, label, *decade_bins(values, x.low, x.high)) for role, label, values in lines]
+    if x.floor:
+        x = replace(x, floor=float(layers[0].edges[1]))
     most = max(float(layer.y.max()) for layer in layers)
     return Figure(
         name,
@@ -38,7 +41,7 @@ def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | 
         count_axis("Requests per bin", Unit.REQUESTS, most * 1.2),
         tuple(layers),
         Legend(VALUE_COLUMNS, (*rows[1:], *rows[:1])),
-        (*common_notes(study), verdict_note(study, measure)),
+        (*common_notes(study), *floor_notes(x), verdict_note(study, measure)),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ from iosonar.figures.model import (
     Stroke,
     Unit,
 )
+from iosonar.figures.ticks import text
 from iosonar.quantities.density import Cells, Density
 from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.series import Series
@@ -74,6 +75,9 @@ def device_look(study: Study, number: int) -> tuple[Role, str]:
     return DEVICE_ROLES[number] if len(group.devices) == 1 else Role.FAINT, group.title
 
 
+MAX_LINELESS = 6
+"""The most series that a note names."""
+
 VALUE_COLUMNS = ("requests", "avg", "p99", "max")
 
 
@@ -89,12 +93,21 @@ def max_depth_of(study: Study, table: ir.Table) -> int:
     return max(found or 0, 1)
 
 
-def log_axis(label: str, unit: Unit, least: float, most: float) -> Axis:
-    """A logarithmic axis with both values; its ends are 1, 2 or 5 times a power of ten, at least a decade apart."""
+def log_axis(label: str, unit: Unit, least: float, most: float, smallest: float = math.inf) -> Axis:
+    """A logarithmic axis with both values; its ends are 1, 2 or 5 times a power of ten, at least a decade apart.
+
+    `smallest` is the smallest value: if it is below the axis, such values are at the axis's lower end.
+    """
     low, high = _round_down(least), _round_up(most * 1.05)
     if high / low < 10:
         low, high = _round_down(math.sqrt(low * high / 10)), _round_up(math.sqrt(low * high * 10))
-    return Axis(label, unit, low, high, Scale.LOG)
+    return Axis(label, unit, low, high, Scale.LOG, floor=low if smallest < low * (1 - 1e-9) else 0.0)
+
+
+def floor_notes(*axes: Axis) -> tuple[Note, ...]:
+    """Where values below an axis are drawn."""
+    ends = [(axis.label, text(axis.unit, axis.low)) for axis in axes if axis.floor]
+    return tuple(Note(NoteKind.INFO, f"{label}: values below {end}, also 0, are drawn at {end}") for label, end in ends)
 
 
 def count_axis(label: str, unit: Unit, most: float) -> Axis:
@@ -137,7 +150,7 @@ def measure_axis(study: Study, measure: Measure) -> Axis:
     if most > limit / 3:
         # Include the limit if it is near; a distant one would take the space that the values need.
         most = max(most, limit)
-    return log_axis(measure.name.capitalize(), Unit.SECONDS, least, most)
+    return log_axis(measure.name.capitalize(), Unit.SECONDS, least, most, values.minimum / 1e9)
 
 
 def measure_legend(study: Study, found: Mapping[int, Distribution]) -> tuple[LegendRow, ...]:
@@ -179,12 +192,44 @@ def verdict_note(study: Study, measure: Measure) -> Note:
     return Note(NoteKind.VERDICT, f"{head}: {text[:1].lower()}{text[1:]}", severity)
 
 
-def gap_notes(label: str, share: float, values: NDArray[np.float64]) -> tuple[Note, ...]:
-    """Why the line of a percentile has gaps, if it has some."""
-    if not np.isnan(values).any():
+@dataclass(frozen=True)
+class Mark:
+    """What shows a percentile: its name, and that of places where it is missing."""
+
+    name: str
+    gaps: str
+    noun: str = "requests"
+
+
+LINE = Mark("line", "gaps")
+
+
+def gap_notes(found: Iterable[tuple[float, NDArray[np.float64]]], mark: Mark = LINE) -> tuple[Note, ...]:
+    """Why percentiles, each with its values, have gaps or are missing; without a value where there is no request."""
+    of: dict[float, list[NDArray[np.float64]]] = {}
+    for share, values in found:
+        of.setdefault(share, []).append(np.isnan(values))
+    missing = {share: np.concatenate(parts) for share, parts in of.items()}
+    gaps = [share for share, each in missing.items() if each.any() and not each.all()]
+    nowhere = [share for share, each in missing.items() if len(each) and each.all()]
+    texts = [f"{_needs(gaps, mark.noun)}; {mark.gaps} have fewer"] if gaps else []
+    texts += [f"{_needs(nowhere, mark.noun)}: no {mark.name}"] if nowhere else []
+    return tuple(Note(NoteKind.INFO, text) for text in texts)
+
+
+def _needs(shares: Sequence[float], noun: str) -> str:
+    """The numbers of requests that percentiles need: p50 needs at least 20 requests, p99 1,000."""
+    first, *others = [(f"p{units.number(share * 100, 6)}", f"{round(MIN_BEYOND / (1 - share)):,}") for share in shares]
+    return ", ".join((f"{first[0]} needs at least {first[1]} {noun}", *(f"{label} {n}" for label, n in others)))
+
+
+def lineless_note(labels: Sequence[str], share: float) -> tuple[Note, ...]:
+    """Which series have no line, as nowhere enough requests determine the percentile."""
+    if not labels:
         return ()
-    needed = round(MIN_BEYOND / (1 - share))
-    return (Note(NoteKind.INFO, f"{label} takes {needed:,} requests: gaps where there are fewer"),)
+    more = f" and {len(labels) - MAX_LINELESS} more" if len(labels) > MAX_LINELESS else ""
+    text = f"No line for {', '.join(labels[:MAX_LINELESS])}{more}: {_needs([share], 'requests')}"
+    return (Note(NoteKind.INFO, text),)
 
 
 def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: bool) -> list[Rule]:

@@ -13,7 +13,7 @@ from iosonar import units
 from iosonar.diagrams import devices
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import gap_notes, log_axis, look, max_depth_of, rate_row, time_axis
+from iosonar.diagrams.parts import floor_notes, gap_notes, log_axis, look, max_depth_of, rate_row, time_axis
 from iosonar.figures.model import (
     Axis,
     Direction,
@@ -161,7 +161,7 @@ def _banded(
         log_axis("Latency", Unit.SECONDS, least, max(most, 1e-6)),
         tuple(layers),
         Legend(("overall",), tuple(rows)),
-        (*common_notes(study), *gap_notes(layers[0].label, 0.5, layers[0].y)),
+        (*common_notes(study), *gap_notes((share, found.quantiles[share][found.counts > 0]) for share in SHARES)),
     )
 
 
@@ -201,23 +201,25 @@ def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
         for role, label, values in lines
     ]
     values = np.concatenate([layer.y for layer in layers])
+    smallest = min(found.minimum for _, _, found in lines) / 1e9
+    y = log_axis("Latency", Unit.SECONDS, float(values.min()), max(float(values.max()), 1e-6), smallest)
     return Figure(
         name,
         rank,
         "Latency from scheduled time" if each_device else "Latency from issue time and from scheduled time",
         study.of,
         Axis("Share of requests that are faster", Unit.ODDS, 1.0, float(max(layers[0].x[-1], 10.0)), Scale.LOG),
-        log_axis("Latency", Unit.SECONDS, max(float(values.min()), 1e-7), max(float(values.max()), 1e-6)),
+        y,
         tuple(layers),
         Legend(("p50", "p99", "p99.9", "max"), tuple(rows)),
-        common_notes(study),
+        (*common_notes(study), *floor_notes(y)),
     )
 
 
 def quantile_curve(values: Distribution) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Odds (one in N is slower) and latencies in seconds, in ascending order, as long as enough requests are slower."""
     odds = np.geomspace(1.0, max(values.count / MIN_BEYOND, 2), 400)
-    return odds, np.array([max(values.quantile(1 - 1 / one_in), 1.0) / 1e9 for one_in in odds])
+    return odds, np.array([max(values.quantile(1 - 1 / one_in) / 1e9, LATENCY.minimum_s) for one_in in odds])
 
 
 DIAGRAMS = [

@@ -16,7 +16,7 @@ from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import log_axis, rate_row
-from iosonar.diagrams.sonar import place_of_all
+from iosonar.diagrams.sonar import place_of_all, points_axis
 from iosonar.figures.model import Axis, Empty, Figure, Layer, Legend, Role, Steps, Unit
 from iosonar.quantities.density import Cells
 from iosonar.quantities.progress import progress
@@ -128,7 +128,7 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
         rank,
         inner.title + (", cumulative" if name.endswith("_cumul") else ""),
         study.of,
-        Axis("Request, in the order of completion", Unit.REQUESTS, 0, rows),
+        points_axis(study),
         y,
         tuple(layers),
         legend,

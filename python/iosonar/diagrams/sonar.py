@@ -12,6 +12,7 @@ from iosonar.diagrams.parts import (
     VALUE_COLUMNS,
     cells_of,
     cloud_parts,
+    floor_notes,
     measure_axis,
     measure_legend,
     time_axis,
@@ -32,7 +33,10 @@ ORDERS = {
     "points": ("", "Request, in the order of completion", "requests in the order of completion"),
 }
 """Orders of requests: the time column, the axis label, and words of the title. Points are the requests in order of
-completion, equally spaced; several files are concatenated."""
+completion, equally spaced."""
+
+RUN_BY_RUN = "Request, run by run in the order of completion"
+"""The label of the points of several files: one run after the other."""
 
 
 def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> Figure | Empty:
@@ -43,7 +47,8 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
     column, label, words = ORDERS[order]
     y = measure_axis(study, measure)
     if order == "points":
-        x = Axis(label, Unit.REQUESTS, 0, max(sum(file.rows for file in study.requests.files), 1))
+        x = points_axis(study)
+        words = words if label == x.label else "requests, run by run in the order of completion"
         at = place_of_all(study, study.table)
     else:
         x = time_axis(study, label)
@@ -64,8 +69,15 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
             *verdict_rules(verdict, measure, y, at_times=order in ("realtime", "setpoint")),
         ),
         Legend(VALUE_COLUMNS, measure_legend(study, found)),
-        (*common_notes(study), verdict_note(study, measure)),
+        (*common_notes(study), *floor_notes(y), verdict_note(study, measure)),
     )
+
+
+def points_axis(study: Study) -> Axis:
+    """An axis of the requests of all files, for `place_of_all`."""
+    files = study.requests.files
+    label = RUN_BY_RUN if len(files) > 1 else ORDERS["points"][1]
+    return Axis(label, Unit.REQUESTS, 0, max(sum(file.rows for file in files), 1))
 
 
 def place_of_all(study: Study, table: ir.Table) -> ir.IntegerColumn:

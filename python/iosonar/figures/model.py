@@ -83,6 +83,7 @@ class Axis:
     """One axis, from `low` to `high` in its unit.
 
     `named` are the only ticks of an axis, as positions and texts. An axis of integers has no ticks between them.
+    Positions up to `floor` also stand for all values below the axis; 0 if there are none.
     """
 
     label: str
@@ -92,6 +93,7 @@ class Axis:
     scale: Scale = Scale.LINEAR
     named: tuple[tuple[float, str], ...] = ()
     whole: bool = False
+    floor: float = 0.0
 
     def share(self, value: float) -> float:
         """The position of a value on the axis, from 0 to 1."""

@@ -33,6 +33,7 @@ STEMS = {
     "miss_ratio": "accesses_missed",
     "pages_most_accessed_first": "pages_the_most_popular_first",
     "request_by_order_of_completion": "request",
+    "request_run_by_run_in_the_order_of_completion": "request_in_the_order_of_completion",
     "request_size": "length",
     "requests_in_flight_at_issue": "in_flight_at_its_issue",
     "requests_per_bin": "requests_in_a_bin",
@@ -81,10 +82,11 @@ def numbers(figure: Figure) -> pa.Table:
             case Line():
                 add(layer.label, len(layer.x), **{x: layer.x, y: layer.y})
             case Steps():
+                borders = from_zero(figure.x, layer.edges)
                 add(
                     layer.label,
                     len(layer.y),
-                    **{x: layer.edges[:-1], f"{x}_to": layer.edges[1:], y: layer.y.astype(np.float64)},
+                    **{x: borders[:-1], f"{x}_to": borders[1:], y: layer.y.astype(np.float64)},
                 )
             case Rule():
                 pass
@@ -100,8 +102,13 @@ def numbers(figure: Figure) -> pa.Table:
 def edges(axis: Axis, count: int) -> NDArray[np.float64]:
     """The borders of a cloud's cells on an axis."""
     if axis.scale is Scale.LOG:
-        return np.geomspace(axis.low, axis.high, count + 1)
+        return from_zero(axis, np.geomspace(axis.low, axis.high, count + 1))
     return np.linspace(axis.low, axis.high, count + 1)
+
+
+def from_zero(axis: Axis, borders: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Borders on an axis, the first one at 0 if values below the axis are in the first cell."""
+    return np.concatenate([[0.0], borders[1:]]) if axis.floor else borders
 
 
 def column_name(axis: Axis) -> str:

@@ -39,7 +39,7 @@ def ticks(axis: Axis) -> Ticks:
     if axis.unit is Unit.TIMELINE:
         return _timeline(axis)
     if axis.scale is Scale.LOG:
-        return _powers_of_two(axis) if axis.unit is Unit.BYTES else _logarithmic(axis)
+        return _powers_of_two(axis) if axis.unit is Unit.BYTES else _floored(axis, _logarithmic(axis))
     return _linear(axis)
 
 
@@ -67,6 +67,15 @@ def _logarithmic(axis: Axis) -> Ticks:
         # With less than three decades there is room for more labels, as on pages.
         at = sorted([*at, *(value for value in minor if _first_digit(value) in (2, 5))])
     return Ticks(at, [text(axis.unit, value) for value in at], minor, unit_name(axis))
+
+
+def _floored(axis: Axis, found: Ticks) -> Ticks:
+    """The same; if values below the axis are at its lower end, the tick there says so."""
+    if not axis.floor:
+        return found
+    others = [(at, said) for at, said in zip(found.at, found.texts, strict=True) if at > axis.low * (1 + 1e-9)]
+    at, texts = zip((axis.low, f"≤ {text(axis.unit, axis.low)}"), *others, strict=True)
+    return Ticks(list(at), list(texts), found.minor, found.unit)
 
 
 def _powers_of_two(axis: Axis) -> Ticks:

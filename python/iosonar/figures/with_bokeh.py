@@ -133,7 +133,8 @@ def _kind(axis: Axis) -> Any:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    return {"unit": axis.unit, "low": axis.low, "high": axis.high, "log": axis.scale is Scale.LOG, "label": axis.label}
+    log = axis.scale is Scale.LOG
+    return {"unit": axis.unit, "low": axis.low, "high": axis.high, "log": log, "label": axis.label, "floor": axis.floor}
 
 
 def _coloured(role: str, *properties: str) -> tuple[dict[str, Any], list[Any]]:
@@ -287,7 +288,7 @@ def _style(plot: BokehPlot, drawn: Figure) -> None:
         long = axis.unit is Unit.TIMELINE and axis.high - axis.low > _LONG_S
         model.axis_label = _label(axis, long)
         model.formatter = CustomJSTickFormatter(
-            code=f"return window.iosonar.tick('{axis.unit}', tick, {str(long).lower()}, ticks)"
+            code=f"return window.iosonar.tick('{axis.unit}', tick, {str(long).lower()}, ticks, {_lowest(axis)})"
         )
         if axis.named:
             model.ticker = FixedTicker(ticks=[at for at, _ in axis.named])
@@ -296,7 +297,7 @@ def _style(plot: BokehPlot, drawn: Figure) -> None:
             model.formatter = CustomJSTickFormatter(code=f"return {names}[{places}.indexOf(tick)] ?? ''")
         elif axis.scale is Scale.LOG or axis.unit is Unit.BYTES:
             log = str(axis.scale is Scale.LOG).lower()
-            found = f"window.iosonar.ticks('{axis.unit}', {log}, cb_data.start, cb_data.end)"
+            found = f"window.iosonar.ticks('{axis.unit}', {log}, cb_data.start, cb_data.end, {_lowest(axis)})"
             model.ticker = CustomJSTicker(major_code=f"return {found}.major", minor_code=f"return {found}.minor")
         elif axis.whole:
             model.ticker = AdaptiveTicker(min_interval=1, mantissas=[1, 2, 5])
@@ -309,6 +310,11 @@ def _style(plot: BokehPlot, drawn: Figure) -> None:
         soft = dict.fromkeys(("axis_line_color", "major_tick_line_color", "minor_tick_line_color"), "soft_ink")
         texts = dict.fromkeys(("axis_label_text_color", "major_label_text_color"), "ink")
         model.tags = [{"paper": soft | texts}]
+
+
+def _lowest(axis: Axis) -> float:
+    """The end at which values below an axis are, for the page's script; 0 if there are none."""
+    return axis.low if axis.floor else 0
 
 
 def _label(axis: Axis, long: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from iosonar.quantities.in_flight import counted_end
 from iosonar.quantities.series import series_of
 
 if TYPE_CHECKING:
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 def with_depth(table: ir.Table) -> ir.Table:
     """The issued requests with the column `depth`: as the replayer recorded it, else computed from the times.
 
-    From the times: each issue counts one up, each completion one down; issues before completions in the same
-    nanosecond. Only columns that diagrams need are kept then.
+    From the times: each issue counts one up, each completion one down; completions before issues in the
+    same nanosecond. Only columns that diagrams need are kept then.
     """
     issued = table.filter(table.issued_ns.notnull())
     if issued.aggregate(unknown=issued.in_flight.isnull().any()).to_pyarrow()["unknown"][0].as_py():
@@ -32,9 +33,9 @@ def _counted(issued: ir.Table) -> ir.Table:
     events = issued.select(*kept, at=issued.issued_ns, step=ibis.literal(1)).union(
         ends.select(
             *(ibis.null().cast(ends[name].type()).name(name) for name in kept),
-            at=ends.completed_ns,
+            at=counted_end(ends.issued_ns, ends.completed_ns),
             step=ibis.literal(-1),
         )
     )
-    running = ibis.window(order_by=[events.at, events.step.desc()], preceding=None, following=0)
+    running = ibis.window(order_by=[events.at, events.step], preceding=None, following=0)
     return events.mutate(depth=events.step.sum().over(running)).filter(lambda counted: counted.step == 1)

@@ -1,7 +1,8 @@
 """The number of requests in flight, or waiting: up at one of their times, down at another.
 
 A request is in flight from its issue to its completion, and in the delay queue from its scheduled time to its issue. In
-the same nanosecond, starts count before ends, so that every request is counted at its own start.
+the same nanosecond, ends count before starts, as one request takes the place of another; but every request is counted
+at its own start.
 """
 
 from __future__ import annotations
@@ -107,23 +108,30 @@ def mean_levels(begins: Events, ends: Events) -> Levels:
     return Levels(across.edges_ns() / 1e9, levels)
 
 
+def counted_end(begin: ir.IntegerColumn, end: ir.IntegerColumn) -> ir.IntegerColumn:
+    """The time from which a request no longer counts: its end, but not before its own start has been counted."""
+    after: ir.IntegerColumn = (end <= begin).ifelse(begin + 1, end)
+    return after
+
+
 def peaks(table: ir.Table, begin: str, end: str, across: Slices) -> NDArray[np.float64]:
     """The highest level in each slice of time, of all requests together, from the column `begin` to the column `end`.
 
     A kernel: sorts starts and ends, one segment of time after the other.
     """
     rows = table.filter(table[begin].notnull())
-    span = rows.aggregate(low=rows[begin].min(), high=rows[begin].max(), n=rows.count()).to_pyarrow().to_pylist()[0]
+    rows = rows.select(begin=rows[begin], end=counted_end(rows[begin], rows[end]))
+    span = rows.aggregate(low=rows.begin.min(), high=rows.begin.max(), n=rows.count()).to_pyarrow().to_pylist()[0]
     highest = np.zeros(across.count)
     if not span["n"]:
         return highest
 
     def segments() -> Iterator[_Segment]:
-        borders = cuts(rows, begin, span["low"], span["high"] + 1, span["n"], ROWS_AT_ONCE)
+        borders = cuts(rows, "begin", span["low"], span["high"] + 1, span["n"], ROWS_AT_ONCE)
         for number, (first, last) in enumerate(borders):
             low = first if number else None
             high = last if number < len(borders) - 1 else None
-            yield _Segment(across, low, high, _times(rows, begin, low, high), _times(rows, end, low, high))
+            yield _Segment(across, low, high, _times(rows, "begin", low, high), _times(rows, "end", low, high))
 
     level = 0
     for slices, most, change in in_threads(_Segment.peaks, segments()):
@@ -150,11 +158,12 @@ class _Segment:
         begins, ends = self.begins, self.ends
         begins.sort()
         ends.sort()
-        level = np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins)
+        level = np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins, side="right")
         edges = self.across.edges_ns()[:-1]
         first = 0 if self.low is None else int(np.searchsorted(edges, self.low))
         end_slice = len(edges) if self.high is None else int(np.searchsorted(edges, self.high))
-        at_edges = np.searchsorted(begins, edges[first:end_slice]) - np.searchsorted(ends, edges[first:end_slice])
+        inside = edges[first:end_slice]
+        at_edges = np.searchsorted(begins, inside) - np.searchsorted(ends, inside, side="right")
         slices = np.clip((begins - self.across.low_ns) // self.across.width_ns, 0, self.across.count - 1)
         new = np.flatnonzero(np.diff(slices, prepend=-1))
         most = np.full(len(edges), np.iinfo(np.int64).min)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.diagrams.parts import MIN_AXIS_S, log_axis
+from iosonar.diagrams.parts import MIN_AXIS_S, floor_notes, log_axis
 from iosonar.figures.model import Axis, Figure, Layer, Legend, LegendRow, Line, Note, NoteKind, Role, Stroke, Unit
 from iosonar.quantities.calls.response import ecdf
 from iosonar.quantities.calls.series import CallSeries
@@ -67,7 +67,8 @@ def curves(
         lines.append(Line(curve.role, curve.label, *_staircase(np.maximum(x, least), y), curve.stroke))
         rows.append(LegendRow(curve.role, curve.label, curve.cells, curve.stroke))
     every = np.concatenate([line.x for line in lines])
-    axis = log_axis(label, unit, max(float(every.min()), least), max(float(every.max()), 10 * least))
+    smallest = min(float(curve.values.minimum) for curve in curves_) * scale
+    axis = log_axis(label, unit, max(float(every.min()), least), max(float(every.max()), 10 * least), smallest)
     # To the frame: nothing is below the first value, and everything below the last.
     framed = [
         Line(
@@ -134,7 +135,9 @@ def figure(
     of: str = "",
 ) -> Figure:
     """A figure of a study, with the notes of its files."""
-    return Figure(name, rank, title, of or study.of, x, y, tuple(layers), legend, (*notes, *_warnings(study)))
+    return Figure(
+        name, rank, title, of or study.of, x, y, tuple(layers), legend, (*notes, *floor_notes(x, y), *_warnings(study))
+    )
 
 
 def by_strace(study: CallStudy) -> str:

@@ -20,7 +20,7 @@ from iosonar.diagrams.calls.parts import (
     info,
     share_axis,
 )
-from iosonar.diagrams.parts import log_axis
+from iosonar.diagrams.parts import Mark, gap_notes, log_axis
 from iosonar.figures.model import Axis, Cloud, CloudPart, Empty, Figure, Legend, LegendRow, Role, Steps, Stroke, Unit
 from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.calls.response import by_call, with_concurrency
@@ -33,6 +33,8 @@ from iosonar.thresholds import MIN_BEYOND
 SHOWN_CALLS = 10
 MAX_CONCURRENCY = 256
 ORIGINAL = "original"
+BAR = Mark("bar", "missing bars", "calls")
+LINE_OF_CALLS = Mark("line", "gaps", "calls")
 SHARES = {0.5: (Role.ORDER_1, "p50"), 0.9: (Role.ORDER_3, "p90"), 0.99: (Role.ORDER_5, "p99")}
 
 
@@ -77,13 +79,14 @@ def by_calls(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     names = [each.of for each in study.first.mix if each.seconds][:SHOWN_CALLS]
     if not names:
         return Empty(name, "no call returned")
-    layers, rows = [], []
+    layers, rows, known = [], [], []
     for place, side in enumerate(study.sides):
         found = by_call(side.table, names)
         # Of several sides, the median and the 99th percentile.
         for share, (role, label) in SHARES.items() if study.is_single else [(0.5, SHARES[0.5]), (0.99, SHARES[0.99])]:
             values = [found[call].percentile(share) / 1e9 if call in found else np.nan for call in names]
             heights = np.maximum(np.array(values), LEAST_S)
+            known.append((share, np.array(values)[[call in found for call in names]]))
             title = label if study.is_single else f"{side.name}: {label}"
             stroke = Stroke.SOLID if study.is_single or share == 0.5 else Stroke.DOTTED
             look = role if study.is_single else side.role
@@ -92,26 +95,30 @@ def by_calls(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     every = np.concatenate([layer.y for layer in layers])
     if not np.isfinite(every).any():
         return Empty(name, f"too few calls: p50 needs {2 * MIN_BEYOND} of a kind")
+    smallest = float(np.nanmin(np.concatenate([values for _, values in known])))
+    least = LEAST_S if smallest < LEAST_S else float(np.nanmin(every)) / 1.2
     return figure(
         study,
         name,
         rank,
         "Response time by call",
         category_axis("Call, the most frequent first", names),
-        log_axis("Response time", Unit.SECONDS, float(np.nanmin(every)) / 1.2, float(np.nanmax(every))),
+        log_axis("Response time", Unit.SECONDS, least, float(np.nanmax(every)), smallest),
         layers,
         Legend((), tuple(rows)),
+        gap_notes(known, BAR),
     )
 
 
 def by_concurrency(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     """Quantiles of the response time by the number of calls that were in progress at its begin."""
     found = {number: _bands(side) for number, side in enumerate(study.sides)}
-    layers, rows = [], []
+    layers, rows, known = [], [], []
     for number, side in enumerate(study.sides):
         shares = SHARES if study.is_single else {0.5: SHARES[0.5], 0.9: SHARES[0.9]}
         for share, (role, label) in shares.items():
             values = found[number].quantiles[share] / 1e9
+            known.append((share, values[found[number].counts > 0]))
             if np.isnan(values).all():
                 continue
             title = label if study.is_single else f"{side.name}: {label}"
@@ -128,10 +135,12 @@ def by_concurrency(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     text = f"{units.percent(float(alone))} of the calls of {study.first.name} began while no other was in progress"
     x = Axis("Calls in progress at the start of a call, itself included", Unit.CALLS, 0.5, most + 0.5, whole=True)
     all_ = study.first.pooled_response
-    least, highest = float(np.nanmin(every)) / 1.2, float(np.nanmax(every))
+    smallest = float(np.nanmin(np.concatenate([values for _, values in known])))
+    least, highest = max(float(np.nanmin(every)) / 1.2, LEAST_S), float(np.nanmax(every))
     if study.is_single:
-        least, highest = max(all_.minimum / 1e9, LEAST_S), max(all_.maximum / 1e9, 1e-6)
-    y = log_axis("Response time", Unit.SECONDS, least, highest)
+        smallest = all_.minimum / 1e9
+        least, highest = max(smallest, LEAST_S), max(all_.maximum / 1e9, 1e-6)
+    y = log_axis("Response time", Unit.SECONDS, least, highest, smallest)
     clouds = [_cloud(study, x, y, most)] if study.is_single else []
     legend = [*rows, *(LegendRow(part.role, part.label) for cloud in clouds for part in reversed(cloud.parts))]
     return figure(
@@ -143,7 +152,7 @@ def by_concurrency(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         y,
         [*clouds, *layers],
         Legend((), tuple(legend)),
-        [info(text)],
+        [info(text), *gap_notes(known, LINE_OF_CALLS)],
     )
 
 

@@ -28,7 +28,13 @@ def response_over_time(study: CallStudy, name: str, rank: str) -> Figure | Empty
     across, up = study.options.size.cells(side.extent.calls)
     x = time_axis(study)
     all_ = side.pooled_response
-    y = log_axis("Response time", Unit.SECONDS, max(all_.minimum / 1e9, LEAST_S), max(all_.maximum / 1e9, 1e-6))
+    y = log_axis(
+        "Response time",
+        Unit.SECONDS,
+        max(all_.minimum / 1e9, LEAST_S),
+        max(all_.maximum / 1e9, 1e-6),
+        all_.minimum / 1e9,
+    )
     cells = density(side.table, side.begin_s, side.table.duration_ns / 1e9, cells_of(x, across), cells_of(y, up))
     parts = tuple(
         CloudPart(ROLES[CallSeries(series)], CallSeries(series).title, found.columns, found.rows, found.counts)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.distribution import Distribution, distributions
+from iosonar.quantities.in_flight import counted_end
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -27,7 +28,7 @@ def by_call(table: ir.Table, calls: Sequence[str]) -> dict[str, Distribution]:
 def with_concurrency(table: ir.Table, least_series: int) -> ir.Table:
     """The calls that returned, with `concurrency`: the number of calls in progress at their start, themselves included.
 
-    Only calls of series below `least_series` count. Begins count before ends of the same nanosecond.
+    Only calls of series below `least_series` count. Ends count before begins of the same nanosecond.
     """
     import ibis
 
@@ -36,11 +37,11 @@ def with_concurrency(table: ir.Table, least_series: int) -> ir.Table:
     events = calls.select(*kept, at=calls.begin_ns, step=ibis.literal(1)).union(
         calls.select(
             *(ibis.null().cast(calls[name].type()).name(name) for name in kept),
-            at=calls.end_ns,
+            at=counted_end(calls.begin_ns, calls.end_ns),
             step=ibis.literal(-1),
         )
     )
-    running = ibis.window(order_by=[events.at, events.step.desc()], preceding=None, following=0)
+    running = ibis.window(order_by=[events.at, events.step], preceding=None, following=0)
     return events.mutate(concurrency=events.step.sum().over(running)).filter(lambda counted: counted.step == 1)
 
 

@@ -113,6 +113,11 @@
     return log ? start * (end / start) ** share : start + (end - start) * share;
   }
 
+  // A value of an axis; up to its floor, with all values below the axis.
+  function said({ unit, floor }, value, n) {
+    return floor && value > 0 && value <= floor * (1 + 1e-6) ? `≤ ${iosonar.text(unit, floor)}` : iosonar.text(unit, value, n);
+  }
+
   // The tip is valid for the element under the pointer: request it again when that moves.
   let last = null;
   function again() { if (last && !tip.hidden) { cursor = undefined; hover(...last); } }
@@ -125,11 +130,14 @@
     const at = { x: between(x_range.start, x_range.end, sx, figure.x.log), y: between(y_range.start, y_range.end, sy, figure.y.log) };
     point(figure.x.unit === "time" ? at.x : null);
     const rows = [];
+    // Values below an axis are at its lower end; dots there are some pixels high.
+    const near = { x: between(x_range.start, x_range.end, sx - 5 / area.width, figure.x.log), y: between(y_range.start, y_range.end, sy - 5 / area.height, figure.y.log) };
+    const place = (axis, n) => said(figure[axis], figure.clouds.length && near[axis] <= figure[axis].low && figure[axis].floor ? figure[axis].low : at[axis], n);
     for (const layer of figure.clouds)
       if (figure.ready) for (const found of iosonar.clouds.near(figure, layer, at, figure.hidden))
         if (found.total) rows.push([found.role, found.label, iosonar.text("requests", found.total)]);
-    for (const { layer, value } of values(figure, at.x)) rows.push([layer.role, layer.label, iosonar.text(figure.y.unit, value)]);
-    const head = figure.clouds.length && figure.y.unit !== "devices" ? `${iosonar.text(figure.x.unit, at.x, 5)} · ${iosonar.text(figure.y.unit, at.y)}` : iosonar.text(figure.x.unit, at.x, 5);
+    for (const { layer, value } of values(figure, at.x)) rows.push([layer.role, layer.label, said(figure.y, value)]);
+    const head = figure.clouds.length && figure.y.unit !== "devices" ? `${place("x", 5)} · ${place("y")}` : place("x", 5);
     tip.replaceChildren(element("b", head), ...rows.map(([role, label, text]) => {
       const row = element("div");
       const swatch = element("i"); swatch.style.background = `var(--role-${role.replaceAll(" ", "-")})`;
@@ -186,7 +194,7 @@
         line.style.height = `${area.height}px`;
       }
       if (!seen && at !== null) continue;
-      const here = new Map(at === null ? [] : values(figure, at).map(({ layer, value }) => [layer.label, iosonar.text(figure.y.unit, value)]));
+      const here = new Map(at === null ? [] : values(figure, at).map(({ layer, value }) => [layer.label, said(figure.y, value)]));
       for (const cell of figure.box.querySelectorAll("[data-here]")) cell.textContent = here.get(cell.dataset.here) ?? "";
     }
   }

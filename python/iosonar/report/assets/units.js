@@ -70,7 +70,9 @@ window.iosonar = (() => {
     return count(value, n) + (["IO/s", "GiB", "calls/s"].includes(unit) ? ` ${unit}` : "");
   };
   // The text of a tick, with as many digits as are needed to distinguish it from the others.
-  const tick = (unit, value, long, others = []) => {
+  const tick = (unit, value, long, others = [], floor = 0) => {
+    // Values below the axis are at its lower end.
+    if (floor && value <= floor * (1 + 1e-9)) return `≤ ${one(unit, value, long, 6)}`;
     for (let n = 6; n <= 15; n += 3) {
       const said = one(unit, value, long, n);
       if (n > 12 || others.every((other) => other === value || one(unit, other, long, n) !== said)) return said;
@@ -99,7 +101,12 @@ window.iosonar = (() => {
     const power = 10 ** Math.floor(Math.log10(rough));
     return [1, 2, 5, 10].find((step) => step * power >= rough) * power;
   };
-  const ticks = (unit, log, start, end) => {
+  const ticks = (unit, log, start, end, floor = 0) => {
+    const found = round(unit, log, start, end);
+    const seen = floor && floor >= start * (1 - 1e-9) && floor <= end;
+    return seen ? { ...found, major: [floor, ...found.major.filter((at) => at > floor * (1 + 1e-9))] } : found;
+  };
+  const round = (unit, log, start, end) => {
     const binary = unit === "bytes";
     const linear = () => ({ major: even(start, end, roundStep((end - start) / 6, binary)), minor: [] });
     if (!log) return linear();
