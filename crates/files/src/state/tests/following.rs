@@ -3,7 +3,7 @@
 use super::super::{First, Ignore, Options, PathMap, State};
 use super::script::Script;
 use crate::tree::{Entry, EntryId, Kind, Tree};
-use crate::{Access, Call, CallKind, InitialDescriptor, InitialProcess, Metadata, Name, Resolved, Resource, Skip};
+use crate::{Access, Call, InitialDescriptor, InitialProcess, Metadata, Name, Resolved, Resource, Skip};
 
 fn open(path: &str, flags: i32, fd: i64) -> impl FnOnce(&mut Call) {
     let path = Name::from(path);
