@@ -1,6 +1,6 @@
 //! `iosonar generate`: artificial loads. Each kind of arrivals is a subcommand, built from its definition.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -11,8 +11,9 @@ use iosonar_trace::params::{
     ParamDefault, ParamSpec, ParamType, Settings, parse_count, parse_positive_duration, parse_sectors, parse_share,
     whole_number,
 };
-use iosonar_trace::{Nanos, Sectors};
+use iosonar_trace::{Nanos, Reader, Sectors};
 use iosonar_workload::arrivals::{self, Kind};
+use iosonar_workload::filament::OpenLoad;
 use iosonar_workload::{Mix, Recipe, Sizes, positions, sizes};
 
 use crate::console::status;
@@ -194,17 +195,27 @@ impl Args {
         let mix = mix.unwrap_or_else(|| Mix::of_reads(reads));
         let recipe =
             Recipe { arrivals: self.arrivals, positions, sizes: size, mix, span, align, duration, requests, seed };
-        let load: Box<dyn iosonar_trace::Reader<_>> = Box::new(recipe.generate().map_err(Usage)?);
-        let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
-        let writer = replacing.create_load(&output, to, load.metadata())?;
-        let (metadata, loss) = tables::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))
-            .with_context(|| format!("cannot write {}", output.display()))?;
-        tables::report(&output, to, &metadata, &loss);
-        if metadata.counts.requests == 0 {
-            status!(
-                "warning: the load has no requests: the first would arrive after its end; use a higher --rate or a longer --duration"
-            );
-        }
-        Ok(ExitCode::SUCCESS)
+        let load = recipe.generate().map_err(Usage)?;
+        write(load, &output, to, &replacing, "use a higher --rate or a longer --duration")
     }
+}
+
+/// Writes a load that is generated while it is read. `remedy` is what helps against a load without requests.
+pub fn write(
+    load: OpenLoad,
+    output: &Path,
+    to: Option<&'static Format>,
+    replacing: &written::Replacing,
+    remedy: &str,
+) -> Result<ExitCode> {
+    let load: Box<dyn Reader<_>> = Box::new(load);
+    let to = to.map_or_else(|| iosonar_trace::format_for(output), Ok)?;
+    let writer = replacing.create_load(output, to, load.metadata())?;
+    let (metadata, loss) = tables::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))
+        .with_context(|| format!("cannot write {}", output.display()))?;
+    tables::report(output, to, &metadata, &loss);
+    if metadata.counts.requests == 0 {
+        status!("warning: the load has no requests: the first would arrive after its end; {remedy}");
+    }
+    Ok(ExitCode::SUCCESS)
 }

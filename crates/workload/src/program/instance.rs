@@ -152,9 +152,9 @@ impl Instance {
     fn release(&mut self, asks: &mut Asks<'_>) {
         self.zero = asks.now();
         if self.number + 1 < self.plan.order.instances {
-            asks.send(FilamentId(asks.me().0 + 1), asks.now(), Message::Release.into());
+            asks.send(FilamentId(asks.me().0 + 1), asks.now(), Message::Release.with(0));
         }
-        asks.send(asks.me(), self.zero + self.plan.start_of(self.number), Message::Start.into());
+        asks.send(asks.me(), self.zero + self.plan.start_of(self.number), Message::Start.with(0));
     }
 
     /// This instance has ended. The last one of its stream releases the streams that wait for it.
@@ -169,10 +169,10 @@ impl Instance {
         let followers = self.plan.order.followers.get().map_or(&[][..], Vec::as_slice);
         for (index, follower) in followers.iter().enumerate().skip(from) {
             if follower.plan.order.waits_for.fetch_sub(1, Ordering::Relaxed) == 1 {
-                asks.send(follower.first, asks.now(), Message::Release.into());
+                asks.send(follower.first, asks.now(), Message::Release.with(0));
                 // One wake can ask for a few messages only.
                 if index + 1 < followers.len() {
-                    asks.send(asks.me(), asks.now(), Message::Follower(index as u32 + 1).into());
+                    asks.send(asks.me(), asks.now(), Message::Follower.with(index as u32 + 1));
                 }
                 return;
             }
@@ -189,7 +189,7 @@ impl Instance {
     /// Begins a transaction of a closed stream for the first time; a message begins the next one.
     fn begin_first(&mut self, number: u32, asks: &mut Asks<'_>) {
         if number + 1 < self.plan.depth {
-            asks.send(asks.me(), asks.now(), Message::First(number + 1).into());
+            asks.send(asks.me(), asks.now(), Message::First.with(number + 1));
         }
         self.begin_next(number as usize, asks);
     }
@@ -200,7 +200,7 @@ impl Instance {
         if self.begun + open.backlog < self.plan.transactions && *asked < self.plan.most_sectors {
             let at = self.plan.start_of(self.number) + open.arrivals.next(&mut self.time_rng);
             if at < self.plan.end {
-                asks.send(asks.me(), self.zero + at, Message::Arrival.into());
+                asks.send(asks.me(), self.zero + at, Message::Arrival.with(0));
                 return;
             }
         }
@@ -259,7 +259,7 @@ impl Instance {
         }
         self.begun += 1;
         if at > asks.now() {
-            asks.send(asks.me(), at, Message::Continue(number as u32).into());
+            asks.send(asks.me(), at, Message::Continue.with(number as u32));
         } else {
             self.advance(number, asks);
         }
@@ -294,7 +294,7 @@ impl Instance {
             }
             if left < 1 + u32::from(plan.flush_every > 0) {
                 transaction.is_continued = true;
-                asks.send(asks.me(), asks.now(), Message::Continue(number as u32).into());
+                asks.send(asks.me(), asks.now(), Message::Continue.with(number as u32));
                 return;
             }
             left -= 1;
@@ -353,7 +353,7 @@ impl Instance {
                 transaction.outstanding += 1;
                 asks.issue_and_wait(ask);
             } else if is_flushed && asks.can_wait() {
-                asks.issue_and_wait(Ask { tag: Tag::BeforeFlush(ask.device).into(), ..ask });
+                asks.issue_and_wait(Ask { tag: Tag::BeforeFlush(ask.device).number(), ..ask });
             } else {
                 asks.issue(ask);
                 if is_flushed {
@@ -398,7 +398,7 @@ impl Instance {
     /// Continues a transaction by a message, as this wake may have asked for as much as it can.
     fn resume(&mut self, number: usize, asks: &mut Asks<'_>) {
         self.transactions[number].is_continued = true;
-        asks.send(asks.me(), asks.now(), Message::Continue(number as u32).into());
+        asks.send(asks.me(), asks.now(), Message::Continue.with(number as u32));
     }
 }
 
@@ -414,18 +414,18 @@ impl Filament for Instance {
     fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
         match event {
             Event::Start => self.start(asks),
-            Event::Message { value, .. } => match Message::from(value) {
-                Message::Start => self.start(asks),
-                Message::Arrival => self.arrive(asks),
-                Message::Release => self.release(asks),
-                Message::Follower(index) => self.release_followers(index as usize, asks),
-                Message::First(number) => self.begin_first(number, asks),
-                Message::Continue(number) => {
+            Event::Message { value, .. } => match Message::of(value) {
+                (Message::Start, _) => self.start(asks),
+                (Message::Arrival, _) => self.arrive(asks),
+                (Message::Release, _) => self.release(asks),
+                (Message::Follower, index) => self.release_followers(index as usize, asks),
+                (Message::First, number) => self.begin_first(number, asks),
+                (Message::Continue, number) => {
                     self.transactions[number as usize].is_continued = false;
                     self.advance(number as usize, asks);
                 }
             },
-            Event::Completed(completed) => match Tag::from(completed.tag) {
+            Event::Completed(completed) => match Tag::of(completed.tag) {
                 Tag::BeforeFlush(device) => asks.issue(flush_of(device)),
                 Tag::Of(number) => {
                     let transaction = &mut self.transactions[number as usize];

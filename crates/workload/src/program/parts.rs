@@ -34,23 +34,14 @@ pub(super) fn above_zero(parse: fn(&str) -> Result<u64, String>) -> impl Fn(&str
     }
 }
 
-/// When the instances of a stream start, and when it ends.
-pub(super) struct Times {
-    pub start: Nanos,
-    pub ramp_up: Nanos,
-    pub end: Nanos,
-}
-
-impl Times {
-    pub fn of(section: &Section<'_, '_>) -> Result<Self, String> {
-        let time = |key| section.parsed(key, parse_duration);
-        let (start, ramp_up) = (time("start")?.unwrap_or(Nanos::ZERO), time("ramp_up")?.unwrap_or(Nanos::ZERO));
-        let end = time("end")?.unwrap_or(Nanos::MAX);
-        if end <= start {
-            return Err(section.error("end", "the stream ends before it starts; set a later end"));
-        }
-        Ok(Self { start, ramp_up, end })
+/// When the first instance of a stream starts, how long until the last one does, and when the stream ends.
+pub(super) fn times(section: &Section<'_, '_>) -> Result<(Nanos, Nanos, Nanos), String> {
+    let time = |key, default| Ok::<_, String>(section.parsed(key, parse_duration)?.unwrap_or(default));
+    let (start, ramp_up, end) = (time("start", Nanos::ZERO)?, time("ramp_up", Nanos::ZERO)?, time("end", Nanos::MAX)?);
+    if end <= start {
+        return Err(section.error("end", "the stream ends before it starts; set a later end"));
     }
+    Ok((start, ramp_up, end))
 }
 
 /// The number of instances at this scale.

@@ -54,14 +54,6 @@ impl Recipe {
         })
     }
 
-    /// The bursts of the overload tests: growing by `growth` requests each second, uniformly distributed over `span`.
-    ///
-    /// # Errors
-    /// If `growth` is not above zero.
-    pub fn bursts(growth: f64, duration: Nanos, span: Sectors) -> Result<Self, String> {
-        Ok(Self { duration, span, ..Self::new(&format!("bursts growth={growth}"), "uniform")? })
-    }
-
     /// The load, which is generated while it is read.
     ///
     /// # Errors

@@ -104,7 +104,7 @@ pub(super) fn read(
     let depth = depth as u32;
     let largest = section.parsed("largest", |text| above_zero(|text| Ok(parse_sectors(text)?.0))(text))?;
     let largest = largest.map_or(script::LARGEST, Sectors);
-    let parts::Times { start, ramp_up, end } = parts::Times::of(section)?;
+    let (start, ramp_up, end) = parts::times(section)?;
     let Place::Region { device, first, stride, size, .. } = place else {
         return Err(section.error("region", "a script needs a region of its own"));
     };

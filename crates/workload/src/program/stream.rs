@@ -12,7 +12,7 @@ use toml::de::DeTable;
 
 use super::instance::Instance;
 use super::keys::{STEP, STREAM};
-use super::parts::{Placed, Times, above_zero, generator, instances};
+use super::parts::{Placed, above_zero, generator, instances, times};
 use super::plan::{Order, Place, Plan, Step};
 use super::recorded::{self, Area, Loads, OF_LOADS, Recorded, is_load};
 use super::scripted::{self, Files, Scripted, is_script};
@@ -307,7 +307,7 @@ fn stream(
     }
     let think = section.parsed("think", |text| distributions::build(&distributions::parse(text)?))?;
     let interval = section.parsed("rate_limit", parse_rate)?.map(|rate| 1e9 / rate);
-    let Times { start, ramp_up, end } = Times::of(section)?;
+    let (start, ramp_up, end) = times(section)?;
     let stagger = ramp_up.0 as f64 / instances as f64;
     let requests = count("requests")?;
     let tables = section.tables("step")?;
@@ -347,28 +347,21 @@ fn stream(
     let is_last = |_: &u64| requests.is_some_and(|requests| requests.div_ceil(of_transaction) == transactions);
     let last_repeat = rest.filter(|rest| *rest > 0).filter(is_last).map(|rest| rest as u32);
     let flush_every = count("flush_every")?.unwrap_or(0);
-    let order = Order {
-        instances: instances.min(MAX_INSTANCES) as u32,
-        unfinished: AtomicU32::new(instances.min(MAX_INSTANCES) as u32),
-        is_after: !after.is_empty(),
-        waits_for: AtomicU32::new(after.len() as u32),
-        ..Order::default()
-    };
+    let times = Plan::of_times(instances.min(MAX_INSTANCES) as u32, start, stagger, end);
+    let waits_for = AtomicU32::new(after.len() as u32);
     let plan = Plan {
         steps,
         weights,
         depth,
         think,
         interval,
-        start,
-        stagger,
-        end,
         transactions,
         last_repeat,
         most_sectors,
         flush_every,
         is_waiting,
-        order,
+        order: Order { is_after: !after.is_empty(), waits_for, ..times.order },
+        ..times
     };
     let (plan, kind) = (Arc::new(plan), Source::Keys);
     Ok(Stream { name, instances, arrivals, plan, own, after, kind })

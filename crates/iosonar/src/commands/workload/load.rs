@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use iosonar_trace::formats::Format;
 use iosonar_trace::params::{parse_count, parse_positive_duration, parse_sectors, whole_number};
-use iosonar_trace::{Kind, Metadata, Nanos, Reader, Request, Sectors};
+use iosonar_trace::{Kind, Metadata, Nanos, Sectors};
 use iosonar_workload::filament::open_load;
 use iosonar_workload::program::{Layout, Settings};
 
+use crate::commands::generate;
 use crate::console::status;
 use crate::usage::{Usage, misuse};
-use crate::{tables, written};
+use crate::written;
 
 /// Write those requests of a program that wait for no completion as a load
 #[derive(clap::Args)]
@@ -102,16 +103,7 @@ impl Args {
                 left_out.join(", ")
             ));
         }
-        let load: Box<dyn Reader<Request>> = Box::new(open_load(runtime, duration, metadata));
-        let to = to.map_or_else(|| iosonar_trace::format_for(&output), Ok)?;
-        let writer = replacing.create_load(&output, to, load.metadata())?;
-        let (metadata, loss) = tables::copy(&format!("generating {}", output.display()), load, writer, |_| Ok(()))
-            .with_context(|| format!("cannot write {}", output.display()))?;
-        tables::report(&output, to, &metadata, &loss);
-        if metadata.counts.requests == 0 {
-            status!("warning: the load has no requests: the first would arrive after its end; use a longer --for");
-        }
-        Ok(ExitCode::SUCCESS)
+        generate::write(open_load(runtime, duration, metadata), &output, to, &replacing, "use a longer --for")
     }
 }
 

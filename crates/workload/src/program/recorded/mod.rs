@@ -15,7 +15,7 @@ use contents::{Contents, OfDevice};
 pub(super) use settings::{Area, Recorded};
 
 use super::keys::STREAM;
-use super::parts::{Times, above_zero};
+use super::parts::{above_zero, times};
 
 /// The keys that a load has. `instances` is only accepted as 1.
 const KEYS: [&str; 10] =
@@ -59,7 +59,7 @@ pub(super) fn check_keys(section: &Section<'_, '_>) -> Result<(), String> {
 
 /// Reads a stream that is a load, whose requests go to this area.
 pub(super) fn read(section: &Section<'_, '_>, area: Area, loads: &Loads) -> Result<Recorded, String> {
-    let Times { start, end, .. } = Times::of(section)?;
+    let (start, _, end) = times(section)?;
     let speedup = section.parsed("speedup", parse_positive)?.unwrap_or(1.0);
     let passes = section.parsed("passes", above_zero(parse_count))?.unwrap_or(1);
     let name = section.text("load")?.unwrap_or_default();
