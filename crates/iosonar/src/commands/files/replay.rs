@@ -301,7 +301,8 @@ fn once(options: Options, stop: &Arc<Stop>, json: bool, format: ProgressFormat) 
 /// Kinds of mismatches to print; the result has more.
 const MISMATCHES: usize = 10;
 
-fn print(s: &Statistics) {
+/// Prints the closing statistics.
+pub fn print(s: &Statistics) {
     let line = |name: &str, text: String| {
         if !text.is_empty() {
             out!("{name:<17}{text}");
