@@ -1,20 +1,14 @@
 //! Requests as bytes of constant length, for temporary files.
 
 use std::io;
-use std::path::PathBuf;
 
-use crate::error::Error;
+use crate::error::{Error, temporary_file};
 use crate::model::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 
 /// An I/O error on a temporary file.
 pub fn error(source: io::Error) -> Error {
-    Error::io(temporary(), source)
-}
-
-/// The name of a temporary file in messages.
-pub fn temporary() -> PathBuf {
-    std::env::temp_dir().join("(temporary file; set TMPDIR to a directory with more room)")
+    Error::io(temporary_file(), source)
 }
 
 /// Bytes of a request.

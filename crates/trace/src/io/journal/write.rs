@@ -12,9 +12,8 @@ use rustix::fs::{FallocateFlags, FlockOperation, fallocate};
 use rustix::io::Errno;
 
 use super::{Entry, Length, MAGIC, MetadataOf, is_abandoned, lock};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, temporary_file};
 use crate::model::row::Row;
-use crate::order::packed;
 use crate::text::human;
 
 /// A killed program loses at most the rows of this time.
@@ -82,8 +81,9 @@ impl<E: Entry> JournalWriter<E> {
     /// # Errors
     /// If the directory of temporary files has no room.
     pub fn unnamed(header: &MetadataOf<E>) -> Result<Self> {
-        let file = tempfile::tempfile().map_err(packed::error)?;
-        Self::begin(file, JournalPath { path: packed::temporary(), is_kept: true }, header, 0)
+        let path = temporary_file();
+        let file = tempfile::tempfile().map_err(|e| Error::io(&path, e))?;
+        Self::begin(file, JournalPath { path, is_kept: true }, header, 0)
     }
 
     fn begin(file: File, path: JournalPath, header: &MetadataOf<E>, expected: u64) -> Result<Self> {
@@ -140,8 +140,7 @@ impl<E: Entry> JournalWriter<E> {
         if self.failure.is_none() {
             self.path.is_kept = true;
             self.encode(entry);
-            let outcome = self.file.write_all(&self.entry);
-            self.note(outcome);
+            self.failure = self.file.write_all(&self.entry).err();
         }
         self.unrecorded += u64::from(self.failure.is_some());
         self.failure.is_none()
@@ -172,15 +171,10 @@ impl<E: Entry> JournalWriter<E> {
     /// Does so at once.
     pub fn flush(&mut self) -> bool {
         if self.failure.is_none() {
-            let outcome = self.file.flush();
-            self.note(outcome);
+            self.failure = self.file.flush().err();
         }
         self.flushed = Instant::now();
         self.failure.is_none()
-    }
-
-    fn note(&mut self, outcome: io::Result<()>) {
-        self.failure = outcome.err();
     }
 
     /// Closes the flushed journal, and frees reserved space that was not used.
