@@ -23,7 +23,7 @@ impl Entry for Recorded {
     const LAYOUTS: &'static [u8] = &[4];
 
     fn length(_: u8) -> Length {
-        Length::About(120)
+        Length::About(160)
     }
 
     fn encode(&self, content: &mut Vec<u8>) {

@@ -222,7 +222,7 @@ impl Counter {
 
     /// Bytes that they read and wrote.
     pub fn bytes(&self) -> u64 {
-        self.bytes.iter().sum()
+        self.bytes[0].saturating_add(self.bytes[1])
     }
 
     /// Rows so far.
@@ -247,10 +247,11 @@ impl Counter {
             self.original_response.add(duration);
         }
         let result = row.result.unwrap_or(-1);
+        let add = |bytes: &mut u64| *bytes = bytes.saturating_add(result.max(0) as u64);
         match row.kind.family() {
-            Family::Read => self.bytes[0] += result.max(0) as u64,
-            Family::Write => self.bytes[1] += result.max(0) as u64,
-            Family::Copy => self.bytes.iter_mut().for_each(|bytes| *bytes += result.max(0) as u64),
+            Family::Read => add(&mut self.bytes[0]),
+            Family::Write => add(&mut self.bytes[1]),
+            Family::Copy => self.bytes.iter_mut().for_each(add),
             _ => {}
         }
         let differs = row.outcome.is_mismatch();
