@@ -239,7 +239,8 @@ fn the_result_of_a_killed_replay_is_recovered() {
     assert!(String::from_utf8_lossy(&again.stderr).contains("an earlier run that was killed"), "{again:?}");
     let recovered = Command::new(IOSONAR).arg("recover").arg(&journal).output().unwrap();
     assert!(recovered.status.success(), "{recovered:?}");
-    assert!(String::from_utf8_lossy(&recovered.stdout).contains("5,000 issued"), "{recovered:?}");
+    let printed = String::from_utf8_lossy(&recovered.stdout);
+    assert!(printed.contains("5,000 issued") && !printed.contains("in flight"), "{printed}");
     assert_eq!(names(results.path()), ["r.calls-run.parquet"]);
     let (rows, metadata) = results_in(&run);
     let about = serde_json::to_value(metadata.run.unwrap()).unwrap();

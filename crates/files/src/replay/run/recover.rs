@@ -12,8 +12,8 @@ use crate::replay::journal::Recorded;
 use crate::replay::statistics::{Counter, Engine};
 
 /// The warning in the result of a replay that was killed.
-const RECOVERED: &str =
-    "the replay was killed: calls of its last seconds may be missing, and files are as it left them";
+const RECOVERED: &str = "the replay was killed: calls in progress, and those of its last quarter of a second, have no row; \
+                         files are as it left them";
 
 /// Whether the file is the journal of a replay of calls.
 pub fn is_journal(path: &Path) -> bool {
