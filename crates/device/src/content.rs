@@ -12,14 +12,12 @@ use std::io::{self, Seek};
 use std::os::unix::fs::FileExt;
 
 use iosonar_trace::input::Input;
+use iosonar_trace::journal;
 use rustix::fs::{Advice, SeekFrom, XattrFlags, fadvise, fgetxattr, fsetxattr, seek};
 use rustix::io::Errno;
 
 use super::node::Handle;
 use super::zeroes::all_zero;
-
-/// What the journal of a replay begins with, without its version.
-pub const MAGIC: &[u8] = b"iosonar";
 
 /// The mark's name. Its value is the file's size, because `cp` into the file keeps its attributes.
 const MARK: &str = "user.iosonar.target";
@@ -50,7 +48,7 @@ pub fn own(handle: &Handle) -> Option<&'static str> {
     let bytes = file.seek(io::SeekFrom::End(0)).ok()?;
     file.rewind().ok()?;
     let input = Input::from_reader(&handle.own_path(), Box::new(file), Some(bytes)).and_then(Input::unpacked).ok()?;
-    if input.head().starts_with(MAGIC) {
+    if input.head().starts_with(&journal::MAGIC) {
         return Some("the journal of a replay");
     }
     iosonar_trace::own(input).map(|kind| match kind {

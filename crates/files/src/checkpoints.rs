@@ -1,17 +1,13 @@
-//! When a recording or a result gets a checkpoint: what was written is not lost if the program is killed.
+//! When a recording gets a checkpoint: what was written is not lost if the program is killed.
 
 use std::time::{Duration, Instant};
 
 use iosonar_trace::output::CheckpointSchedule;
 
-/// Rows between two readings of the clock.
-const ROWS: u32 = 1 << 10;
-
 /// The times of the checkpoints of a table.
 pub struct Checkpoints {
     start: Instant,
     schedule: CheckpointSchedule,
-    unread: u32,
     has_rows: bool,
 }
 
@@ -21,7 +17,7 @@ impl Checkpoints {
         let mut schedule = CheckpointSchedule::default();
         // There is nothing to keep yet.
         schedule.is_due(Duration::ZERO);
-        Self { start: Instant::now(), schedule, unread: 0, has_rows: false }
+        Self { start: Instant::now(), schedule, has_rows: false }
     }
 
     /// Notes a row.
@@ -29,16 +25,8 @@ impl Checkpoints {
         self.has_rows = true;
     }
 
-    /// Notes a row. Returns whether a checkpoint is due; most rows do not read the clock.
-    pub fn add_row(&mut self) -> bool {
-        self.note_row();
-        self.unread += 1;
-        self.unread >= ROWS && self.is_due()
-    }
-
     /// Whether a checkpoint is due.
     pub fn is_due(&mut self) -> bool {
-        self.unread = 0;
         let is_due = self.has_rows && self.schedule.is_due(self.start.elapsed());
         self.has_rows &= !is_due;
         is_due

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Output};
 
-use iosonar_replay::result::journal::JournalWriter;
+use iosonar_trace::journal::JournalWriter;
 use iosonar_trace::{Device, DeviceId, IoResult, Kind, Metadata, Nanos, Op, Outcome, Request};
 
 use crate::replaying::{Bench, MIB, request};
@@ -99,7 +99,7 @@ fn texts_from_a_file_cannot_control_the_terminal() {
         let mut record = IoResult::of(&row, 0);
         (record.issued, record.completed) = (Some(Nanos(5)), Some(Nanos(9)));
         record.outcome = Outcome::Ok;
-        writer.write(&record).unwrap();
+        assert!(writer.write(&record));
     }
     writer.close();
     let recovered = iosonar(&bench, &[OsStr::new("recover"), journal.as_os_str()]);

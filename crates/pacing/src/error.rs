@@ -37,14 +37,6 @@ pub enum Error {
     /// Options that do not work with these files or on this machine.
     #[error("{0}")]
     Options(String),
-    /// A damaged journal.
-    #[error("{}: {problem}", path.display())]
-    Journal {
-        /// The journal's path.
-        path: PathBuf,
-        /// The damage found.
-        problem: String,
-    },
 }
 
 impl Error {

@@ -53,6 +53,11 @@ impl Error {
     }
 }
 
+/// The name of a temporary file in messages.
+pub(crate) fn temporary_file() -> PathBuf {
+    std::env::temp_dir().join("(temporary file; set TMPDIR to a directory with more room)")
+}
+
 /// The words of a system's error, without its number: "No such file or directory".
 pub fn system_text(error: &io::Error) -> String {
     const NUMBER: &str = " (os error ";

@@ -22,7 +22,7 @@ pub use formats::{Format, Opened, Options};
 pub use io::guarded::is_guarded;
 pub use io::stream::{ConversionLoss, InMemory, Reader, Writer};
 pub use io::writer_thread::WriterThread;
-pub use io::{input, output, pipe, small_file};
+pub use io::{input, journal, output, pipe, small_file};
 pub use model::io_result::{DelayReason, IoResult, Outcome};
 pub use model::metadata::{
     Clocks, Counts, Device, FOOTER_KEY, Kind, Metadata, RequestTime, SCHEMA_VERSION, Source, Span,

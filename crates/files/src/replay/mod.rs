@@ -7,6 +7,7 @@ mod engine;
 pub mod error;
 mod execute;
 mod instance;
+mod journal;
 mod limits;
 mod locks;
 mod options;
@@ -29,5 +30,5 @@ mod timed;
 
 pub use options::{Cache, Options, Threads, Timing};
 pub use prescan::Prescan;
-pub use run::{Finished, Prepared};
+pub use run::{Finished, Prepared, is_journal, recover};
 pub use statistics::{Instance as InstanceStatistics, Mismatch, Statistics};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use iosonar_pacing::fidelity::{Delay, FAITHFUL_PCT, Fidelity, Words};
 use iosonar_pacing::histogram::{Ratios, Times};
 use iosonar_pacing::stalls::{Activity, Stall};
-use iosonar_trace::run_info::{Cause, Quantiles, Verdict, Within};
+use iosonar_trace::run_info::{Cause, OpenMap, OptionValue, Quantiles, Verdict, Within};
 use iosonar_trace::{Nanos, human};
 use serde::Serialize;
 
@@ -15,6 +15,9 @@ use crate::{CallKind, CallOutcome, CallResult, DelayReason, Family, verify};
 
 /// The most kinds of mismatches in the statistics; the table has all.
 const KINDS: usize = 100;
+
+/// The most instances of a replay.
+const MAX_INSTANCES: u32 = 10_000;
 
 /// The closing statistics of a replay of calls.
 #[derive(Clone, Debug, Serialize)]
@@ -187,6 +190,19 @@ impl Counter {
         }
     }
 
+    /// Counts the calls of a run again, by the options and statistics of its footer.
+    pub fn again(options: &OpenMap, statistics: Option<&OpenMap>) -> Self {
+        let keeps_times = options.get("timing").text() != Some("asap");
+        let has = |option| !matches!(options.get(option), OptionValue::Null | OptionValue::Integer(0));
+        let instances = options.get("instances").integer().unwrap_or(1).min(MAX_INSTANCES);
+        let mut counter = Self::new(keeps_times, has("extra_delay") || has("perturb"), instances);
+        if let Some(OptionValue::Map(lost)) = statistics.map(|statistics| statistics.get("changes_not_replayed")) {
+            let count = |(name, count): (&String, &OptionValue)| Some((name.clone(), count.integer()?));
+            counter.lost = lost.iter().filter_map(count).collect();
+        }
+        counter
+    }
+
     /// These changes of files are not replayed by an instance.
     pub fn without(mut self, lost: &BTreeMap<String, u64>) -> Self {
         let instances = self.instances.len() as u64;
@@ -206,7 +222,7 @@ impl Counter {
 
     /// Bytes that they read and wrote.
     pub fn bytes(&self) -> u64 {
-        self.bytes.iter().sum()
+        self.bytes[0].saturating_add(self.bytes[1])
     }
 
     /// Rows so far.
@@ -214,8 +230,8 @@ impl Counter {
         self.calls
     }
 
-    /// Adds a call, which began and ended in the trace at these times.
-    pub fn add(&mut self, row: &CallResult, begin_in_trace: Nanos, end_in_trace: Nanos) {
+    /// Adds a call, which began in the trace at this time.
+    pub fn add(&mut self, row: &CallResult, begin_in_trace: Nanos) {
         self.calls += 1;
         self.first_in_trace = Some(self.first_in_trace.unwrap_or(begin_in_trace).min(begin_in_trace));
         if !row.outcome.is_issued() {
@@ -223,7 +239,7 @@ impl Counter {
             return;
         }
         self.issued += 1;
-        self.last_in_trace = self.last_in_trace.max(end_in_trace);
+        self.last_in_trace = self.last_in_trace.max(begin_in_trace + row.expected_duration.unwrap_or_default());
         let (Some(issued), Some(completed)) = (row.issued, row.completed) else { return };
         self.last = self.last.max(completed);
         self.response.add(completed - issued);
@@ -231,18 +247,22 @@ impl Counter {
             self.original_response.add(duration);
         }
         let result = row.result.unwrap_or(-1);
+        let add = |bytes: &mut u64| *bytes = bytes.saturating_add(result.max(0) as u64);
         match row.kind.family() {
-            Family::Read => self.bytes[0] += result.max(0) as u64,
-            Family::Write => self.bytes[1] += result.max(0) as u64,
-            Family::Copy => self.bytes.iter_mut().for_each(|bytes| *bytes += result.max(0) as u64),
+            Family::Read => add(&mut self.bytes[0]),
+            Family::Write => add(&mut self.bytes[1]),
+            Family::Copy => self.bytes.iter_mut().for_each(add),
             _ => {}
         }
-        let of_instance = &mut self.instances[row.instance as usize];
-        of_instance.0 = of_instance.0.max(completed);
-        of_instance.1 += 1;
+        let differs = row.outcome.is_mismatch();
+        // A recovered row may have any number.
+        if let Some((last, issued, mismatches)) = self.instances.get_mut(row.instance as usize) {
+            *last = completed.max(*last);
+            *issued += 1;
+            *mismatches += u64::from(differs);
+        }
         self.listings_differ += u64::from(is_other_listing(row.kind, row.expected_result, result));
-        if row.outcome.is_mismatch() {
-            of_instance.2 += 1;
+        if differs {
             self.add_mismatch(row);
         }
         if self.keeps_times {

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use iosonar_files::replay;
 use iosonar_replay::run;
 use iosonar_trace::output::{final_name, recover};
 
+use super::files;
 use crate::console::{out, status};
 use crate::signals;
 use crate::statistics;
@@ -18,13 +20,11 @@ use crate::usage::misuse;
 #[command(after_help = "\
 Examples:
   iosonar recover sdb.replay.parquet.journal       writes sdb.replay.parquet, marked as cut short
+  iosonar recover tar.calls-run.parquet.journal    the same for calls to files
   iosonar recover .sda.load.parquet.Ab3xYz.partial
-                                                   gives a recording its name, sda.load.parquet
-  iosonar recover .tar.calls-run.parquet.Ab3xYz.partial
-                                                   the same for the result of `files replay`")]
+                                                   gives a recording its name, sda.load.parquet")]
 pub struct Args {
-    /// The journal of a replay, RESULT.journal, or the hidden file of a recording or of `files replay`,
-    /// .NAME.XXXXXX.partial
+    /// The journal of a replay, RESULT.journal, or the hidden file of a recording, .NAME.XXXXXX.partial
     #[arg(value_name = "LEFT")]
     left: PathBuf,
     /// The result or load to write [default: its original name]
@@ -62,11 +62,16 @@ impl Args {
 
 fn make_result(journal: &Path, output: &Path) -> Result<ExitCode> {
     signals::remove_unfinished_files();
-    let finished = run::recover(journal, output)?;
-    for warning in &finished.warnings {
-        status!("warning: {warning}");
+    let warn = |warnings: &[String]| warnings.iter().for_each(|warning| status!("warning: {warning}"));
+    if replay::is_journal(journal) {
+        let finished = replay::recover(journal, output)?;
+        warn(&finished.warnings);
+        files::replay::print(&finished.statistics);
+    } else {
+        let finished = run::recover(journal, output)?;
+        warn(&finished.warnings);
+        out!("{}", statistics::for_people(&finished.statistics).trim_end());
     }
-    out!("{}", statistics::for_people(&finished.statistics).trim_end());
-    out!("recovered        {}", finished.output.display());
+    out!("recovered        {}", output.display());
     Ok(ExitCode::SUCCESS)
 }

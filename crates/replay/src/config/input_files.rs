@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use iosonar_device::node::Node;
 use iosonar_device::safety::layer_nodes;
 use iosonar_pacing::{Error, Result};
+use iosonar_trace::journal;
 
 use crate::config::options::Options;
-use crate::result::journal;
 
 /// A file of the run.
 struct RunFile {

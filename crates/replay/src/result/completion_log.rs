@@ -2,42 +2,35 @@
 //! their buffers.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use iosonar_pacing::Stop;
 use iosonar_pacing::backoff::Backoff;
 use iosonar_pacing::buffers::{Arena, Buffer};
 use iosonar_pacing::progress::Progress;
 use iosonar_pacing::stalls::Stall;
+use iosonar_trace::journal::JournalWriter;
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
 use rtrb::{Consumer, Producer};
 
 use crate::io::CompletedIo;
 use crate::result::delays::Issue;
-use crate::result::journal::JournalWriter;
 use crate::result::merge::Completions;
 use crate::result::statistics::Counter;
 use crate::result::zeroed::Zeroed;
 use crate::verify::checker::Checker;
 
-/// A killed program loses at most the rows of this time.
-const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
-
 /// What the completion log returns.
 pub struct CompletionLogOutput {
     /// Counts of all rows.
     pub counter: Counter,
-    /// The journal, flushed unless `failure` is set.
-    pub journal: JournalWriter,
+    /// The journal.
+    pub journal: JournalWriter<IoResult>,
     /// The state of verification.
     pub checker: Option<Checker>,
     /// What the run discarded or zeroed itself.
     pub zeroed: Zeroed,
-    /// The first error of the journal. It has no rows from then on.
-    pub failure: Option<io::Error>,
 }
 
 /// The stage after the loop.
@@ -47,7 +40,7 @@ pub struct CompletionLog<'a> {
     stalls: Vec<Consumer<Stall>>,
     returned: Producer<Buffer>,
     arena: Arc<Arena>,
-    journal: JournalWriter,
+    journal: JournalWriter<IoResult>,
     stop: &'a Stop,
     progress: &'a Progress,
     counter: Counter,
@@ -55,9 +48,6 @@ pub struct CompletionLog<'a> {
     zeroed: Zeroed,
     /// How the rows that the checker holds were issued.
     issues: VecDeque<Issue>,
-    failure: Option<io::Error>,
-    /// Time of the last flush of the journal.
-    flushed: Instant,
 }
 
 impl<'a> CompletionLog<'a> {
@@ -68,7 +58,7 @@ impl<'a> CompletionLog<'a> {
         stalls: Vec<Consumer<Stall>>,
         returned: Producer<Buffer>,
         arena: Arc<Arena>,
-        journal: JournalWriter,
+        journal: JournalWriter<IoResult>,
         stop: &'a Stop,
         progress: &'a Progress,
     ) -> Self {
@@ -85,8 +75,6 @@ impl<'a> CompletionLog<'a> {
             checker: None,
             zeroed: Zeroed::default(),
             issues: VecDeque::new(),
-            failure: None,
-            flushed: Instant::now(),
         }
     }
 
@@ -134,10 +122,8 @@ impl<'a> CompletionLog<'a> {
         if let Some(delay) = longest_delay {
             self.progress.add_delay(delay);
         }
-        if self.flushed.elapsed() > FLUSH_INTERVAL {
-            let outcome = self.journal.flush();
-            self.stop_on_error(outcome);
-            self.flushed = Instant::now();
+        if !self.journal.flush_if_due() {
+            self.stop.drain();
         }
         recorded
     }
@@ -147,10 +133,11 @@ impl<'a> CompletionLog<'a> {
             checker.finish();
             self.write_decided_rows();
         }
-        let outcome = self.journal.flush();
-        self.stop_on_error(outcome);
-        let Self { counter, journal, checker, zeroed, failure, .. } = self;
-        CompletionLogOutput { counter, journal, checker, zeroed, failure }
+        if !self.journal.flush() {
+            self.stop.drain();
+        }
+        let Self { counter, journal, checker, zeroed, .. } = self;
+        CompletionLogOutput { counter, journal, checker, zeroed }
     }
 
     fn record(&mut self, completed: CompletedIo) {
@@ -191,23 +178,8 @@ impl<'a> CompletionLog<'a> {
             self.counter.fidelity.add_stall(issuer, stall);
         }
         self.counter.add(record, issue);
-        if self.failure.is_some() {
-            self.counter.unrecorded += 1;
-        } else {
-            let outcome = self.journal.write(record);
-            if outcome.is_err() {
-                self.counter.unrecorded += 1;
-            }
-            self.stop_on_error(outcome);
-        }
-    }
-
-    fn stop_on_error(&mut self, outcome: io::Result<()>) {
-        if let Err(error) = outcome
-            && self.failure.is_none()
-        {
+        if !self.journal.write(record) {
             self.stop.drain();
-            self.failure = Some(error);
         }
     }
 

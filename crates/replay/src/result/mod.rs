@@ -2,7 +2,6 @@
 
 pub mod completion_log;
 pub(crate) mod delays;
-pub mod journal;
 pub mod merge;
 pub mod statistics;
 pub mod zeroed;

@@ -15,6 +15,7 @@ use iosonar_pacing::progress::Progress;
 use iosonar_pacing::stalls::StallMonitor;
 use iosonar_pacing::wait::Wait;
 use iosonar_pacing::{Error, Result};
+use iosonar_trace::journal::JournalWriter;
 use iosonar_trace::run_info::{Verdict, Within};
 use iosonar_trace::{Kind, Metadata, Nanos, Sectors};
 use iosonar_workload::Recipe;
@@ -32,7 +33,6 @@ use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::{Issuer, IssuerParts};
 use crate::pipeline::prepare::{PrepareConfig, PrepareInputs, Preparer};
 use crate::result::completion_log::CompletionLog;
-use crate::result::journal::JournalWriter;
 use crate::run::inline_stages::{InlineIdle, InlineStages};
 use crate::run::issuer_thread::{WAKE_MARGIN, lock_memory};
 use crate::run::stages::spawn_stage;
@@ -159,9 +159,9 @@ pub fn measure(rate: f64, seconds: f64, plan: &Plan, isolation: Option<&Isolatio
     })?;
     prepare.outcome?;
     outcome.map_err(|e| Error::system("the replay loop failed", e))?;
-    let path = log.journal.close();
-    if let Some(error) = log.failure {
-        return Err(Error::file(&path, error));
+    let closed = log.journal.close();
+    if let Some(error) = closed.failure {
+        return Err(Error::file(&closed.path, error));
     }
     let verdict = log.counter.fidelity.verdict(!stop.is_requested());
     verdict

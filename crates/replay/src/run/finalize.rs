@@ -4,8 +4,9 @@ use std::path::Path;
 
 use iosonar_device::unsupported_operations;
 use iosonar_device::{self, Device};
+use iosonar_pacing::Result;
 use iosonar_pacing::host::contention::Contention;
-use iosonar_pacing::{Error, Result};
+use iosonar_trace::journal::{self, Journal};
 use iosonar_trace::run_info::{DeviceCounters, RunStatistics};
 use iosonar_trace::{IoResult, Metadata, Nanos, create_run, human};
 
@@ -19,7 +20,6 @@ use crate::config::validation::check_format;
 use crate::issuer::{LoopCounters, Pace};
 use crate::pipeline::prepare::{PrepareStats, raise_extent};
 use crate::result::completion_log::CompletionLogOutput;
-use crate::result::journal::Journal;
 use crate::result::statistics::{Counter, StatisticsInputs};
 use crate::run::issuer_thread::LoopResult;
 use crate::verify::Verify;
@@ -87,10 +87,12 @@ pub fn finalize(
         warnings.push(format!("the program ended early: {why}"));
         metadata.complete = false;
     }
-    if let Some(error) = log.failure {
+    let closed = log.journal.close();
+    log.counter.unrecorded = closed.unrecorded;
+    if let Some(error) = closed.failure {
         warnings.push(format!(
             "the journal could not be written ({error}), which ended the run: {} rows are missing",
-            log.counter.unrecorded
+            closed.unrecorded
         ));
         metadata.complete = false;
     }
@@ -181,56 +183,26 @@ pub fn finalize(
         run.findings = findings.clone().into();
     }
     run.statistics = RunStatistics::from(statistics.clone()).into();
-    let journal = log.journal.close();
-    warnings.extend(publish(&journal, options.output(), &metadata)?);
+    warnings.extend(publish(&closed.path, options.output(), &metadata)?);
     let targets = devices.iter().map(|device| device.path.clone()).collect();
     Ok(Finished { output: options.output().to_owned(), statistics, findings, targets, warnings })
 }
 
-/// Converts a journal to the result, and removes the journal when the result is complete. Returns warnings about losses.
+/// Converts a closed journal to the result. Returns warnings about losses.
 fn publish(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<String>> {
-    let kept = |error: Error| {
-        Error::Options(format!(
-            "{error}; the result is not written, but nothing is lost: remove the cause (make room on a full disk), then run \
-             `iosonar recover {}`",
-            journal.display()
-        ))
-    };
-    let replaces = metadata.run.as_ref().is_some_and(|run| run.overwrites());
-    if output.exists() && !replaces {
-        return Err(Error::Options(format!(
-            "{} was created during the run and is not replaced; the journal has everything: run \
-             `iosonar recover {} --output ANOTHER`",
-            output.display(),
-            journal.display()
-        )));
-    }
-    let losses = write_result(journal, output, metadata).map_err(kept)?;
-    std::fs::remove_file(journal).map_err(|e| Error::file(journal, e))?;
-    Ok(losses)
-}
-
-fn write_result(journal: &Path, output: &Path, metadata: &Metadata) -> Result<Vec<String>> {
     // Options come from the footer, as a recovered run has no others.
     let run = metadata.run.as_deref();
     let is_verbose = run.is_some_and(|run| run.is_verbose());
     let offset = run.map_or(Nanos::ZERO, |run| run.output_offset());
-    let mut rows = Journal::open(journal)?;
-    let mut writer = create_run(output, metadata)?;
-    while let Some(mut record) = rows.read().map_err(|e| Error::file(journal, e))? {
+    let replaces = run.is_some_and(|run| run.overwrites());
+    let change = |record: &mut IoResult| {
         if !is_verbose {
             (record.ready, record.submitted, record.last_empty_poll) = (None, None, None);
         }
-        if offset != Nanos::ZERO {
-            shift(&mut record, offset);
-        }
-        writer.write(&record)?;
-    }
-    let mut losses = writer.finish(metadata)?.warnings;
-    if rows.damaged > 0 {
-        losses.push(format!("{} entries of the journal are damaged; their rows are missing", rows.damaged));
-    }
-    Ok(losses)
+        shift(record, offset);
+    };
+    let create = || create_run(output, metadata);
+    Ok(journal::publish::<IoResult>(journal, output, replaces, metadata, create, change)?)
 }
 
 /// Adds `offset` to all times of a row.
@@ -246,12 +218,12 @@ fn shift(record: &mut IoResult, offset: Nanos) {
 /// incomplete.
 pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     check_format(output)?;
-    let mut rows = Journal::open(journal)?;
-    let mut metadata = rows.header.clone();
+    let mut rows = Journal::<IoResult>::open(journal)?;
+    let mut metadata = rows.header().clone();
     let mut counter = Counter::new();
     let mut prepare_stats = PrepareStats { devices: metadata.devices.clone(), ..PrepareStats::default() };
     let mut loop_counters = LoopCounters::default();
-    while let Some(record) = rows.read().map_err(|e| Error::file(journal, e))? {
+    while let Some(record) = rows.next_entry()? {
         raise_extent(&mut prepare_stats.device_extents, record.device, record.source_sector + record.sectors);
         loop_counters.max_in_flight = loop_counters.max_in_flight.max(record.in_flight);
         counter.add(&record, 0);

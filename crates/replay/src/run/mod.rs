@@ -35,8 +35,9 @@ use iosonar_pacing::stalls::StallMonitor;
 use iosonar_pacing::start;
 use iosonar_pacing::wait::Wait;
 use iosonar_pacing::{Error, Result};
+use iosonar_trace::journal::{self, JournalWriter};
 use iosonar_trace::run_info::RunProgram;
-use iosonar_trace::{Metadata, Nanos, Reader, Request, RunInfo};
+use iosonar_trace::{IoResult, Metadata, Nanos, Reader, Request, RunInfo};
 use iosonar_workload::program::Program;
 
 use crate::address::device_map::DeviceMap;
@@ -45,8 +46,6 @@ use crate::config::plan::{Expected, Plan, WaitChoice};
 use crate::config::validation as checks;
 use crate::pipeline::prepare::{PrepareInputs, PrepareOutcome, Preparer};
 use crate::result::completion_log::CompletionLog;
-use crate::result::journal;
-use crate::result::journal::JournalWriter;
 use crate::run::describe::Described;
 use crate::run::finalize::{StageResults, finalize};
 use crate::run::inline_stages::InlineStages;
@@ -74,7 +73,7 @@ pub struct Prepared {
     load: Box<dyn Reader<Request>>,
     program: Option<Placed>,
     prescan: Option<Prescan>,
-    journal: JournalWriter,
+    journal: JournalWriter<IoResult>,
     pool: Pool,
     payload: Payload,
     metadata: Metadata,
@@ -299,8 +298,7 @@ impl Prepared {
             let disks = self.devices.iter().filter(|_| options.method.does_io()).filter_map(Device::disk);
             let steal_meter = StealMeter::start();
             let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
-            // If this fails, writing entries fails as well, and the completion log reports it.
-            let _ = self.journal.rewrite_header(&self.metadata);
+            self.journal.rewrite_header(&self.metadata);
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
             let checker = run.map(|run| {
                 Checker::new(run, options.verification.verify_memory, options.overlaps.may_overlap())

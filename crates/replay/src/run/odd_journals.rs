@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::Path;
 
+use iosonar_trace::journal::JournalWriter;
 use iosonar_trace::{
     DelayReason, DeviceId, Flags, IoResult, Kind, Metadata, Nanos, Op, Opened, Outcome, Request, Sector, Sectors,
 };
 use serde_json::{Value, json};
 
 use super::recover;
-use crate::result::journal::JournalWriter;
 
 /// A header with all keys that `recover` reads, and some others.
 fn header() -> Metadata {
@@ -40,7 +40,7 @@ fn entry() -> IoResult {
 fn journal(path: &Path, header_text: &str, entries: &[IoResult]) {
     let _ = fs::remove_file(path);
     let mut writer = JournalWriter::create(path, &header(), 1).unwrap();
-    entries.iter().for_each(|entry| writer.write(entry).unwrap());
+    assert!(entries.iter().all(|entry| writer.write(entry)));
     writer.close();
     let whole = fs::read(path).unwrap();
     let length = u32::from_le_bytes(whole[8..12].try_into().unwrap()) as usize;

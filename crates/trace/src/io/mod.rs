@@ -5,6 +5,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod guarded;
 pub(crate) mod gzip;
 pub mod input;
+pub mod journal;
 pub mod output;
 pub mod pipe;
 pub mod small_file;

@@ -2,13 +2,13 @@
 
 use std::io;
 
-use crate::error::Error;
+use crate::error::{Error, temporary_file};
 use crate::model::request::{Comm, DeviceId, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};
 
 /// An I/O error on a temporary file.
 pub fn error(source: io::Error) -> Error {
-    Error::io(std::env::temp_dir().join("(temporary file; set TMPDIR to a directory with more room)"), source)
+    Error::io(temporary_file(), source)
 }
 
 /// Bytes of a request.

@@ -81,11 +81,18 @@ fn check_pacing(options: &Options) -> Result<()> {
     refused.iter().find(|(is_refused, _)| *is_refused).map_or(Ok(()), |(_, why)| Err(Error::Usage((*why).into())))
 }
 
-fn check_output(options: &Options) -> Result<()> {
-    let shown = options.output.display();
-    if !options.output.as_os_str().as_encoded_bytes().ends_with(b".calls-run.parquet") {
+/// Checks the name of a result.
+pub fn check_name(output: &Path) -> Result<()> {
+    if !output.as_os_str().as_encoded_bytes().ends_with(b".calls-run.parquet") {
+        let shown = output.display();
         return Err(Error::Usage(format!("{shown}: the name of the result must end in .calls-run.parquet")));
     }
+    Ok(())
+}
+
+fn check_output(options: &Options) -> Result<()> {
+    let shown = options.output.display();
+    check_name(&options.output)?;
     let directory =
         options.output.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.is_dir() {

@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use iosonar_pacing::clock::{Clock, wall, wall_offset};
+use iosonar_pacing::clock::{Clock, Monotonic, wall, wall_offset};
 use iosonar_pacing::host::contention::StealMeter;
 use iosonar_pacing::progress::Progress;
 use iosonar_pacing::start;
+use iosonar_trace::journal::{self, Closed, Journal, JournalWriter};
 use iosonar_trace::run_info::{RunData, Written};
 use iosonar_trace::{Nanos, human};
 
@@ -24,6 +25,7 @@ use crate::replay::engine::core::Rules;
 use crate::replay::engine::stalls::{BEAT, Heartbeat};
 use crate::replay::error::{Error, Result};
 use crate::replay::instance::{Instance, InstanceOptions, Reading};
+use crate::replay::journal::Recorded;
 use crate::replay::limits::raise_descriptors;
 use crate::replay::options::{Cache, Threads, Timing};
 use crate::replay::prescan::scan;
@@ -32,7 +34,7 @@ use crate::replay::share::Share;
 use crate::replay::source::TraceSource;
 use crate::replay::statistics::{Counter, Engine, Statistics};
 use crate::replay::threads::spawn;
-use crate::table;
+use crate::{Metadata, table};
 
 /// Time to prepare calls before the first one is issued.
 const GRACE: Nanos = Nanos(100_000_000);
@@ -64,9 +66,25 @@ impl Prepared {
         if self.options.cache == Cache::Drop {
             drop_caches()?;
         }
-        let writer = table::create_run(&self.options.output)?;
         let keeps_times = self.options.timing.has_times();
         let seed = wall().0 as u64;
+        let is_perturbed = self.options.extra_delay != Nanos::ZERO || self.options.pacing.perturb.is_some();
+        let counter = Counter::new(keeps_times, is_perturbed, self.options.instances).without(&self.prescan.lost);
+        let unissued = self.options.fake_io.then(|| "no call was issued (--fake-io)".to_owned());
+        let fake: Vec<_> = unissued.into_iter().chain(self.options.pacing.fake()).collect();
+        let fake = (!fake.is_empty()).then(|| format!("FAKE RESULT: {}", fake.join("; ")));
+        let data = |written: Option<Written>| RunData {
+            what: self.options.data.to_string().into(),
+            seed: seed.into(),
+            written: written.into(),
+            ..RunData::default()
+        };
+        let clock = Monotonic::starting_in(GRACE);
+        let mut about = About { clock, started_unix_ns: 0, stolen_pct: None, data: data(None) };
+        let at_start = counter.statistics(self.options.factor, false, Engine::default(), fake.clone());
+        let path = journal::path_for(&self.options.output);
+        let header = self.footer(&at_start, &warnings, &about);
+        let mut journal = JournalWriter::create(&path, &header, self.expected_rows())?;
         let (mut reading, mut instances, mut from) = (Vec::new(), Vec::new(), Vec::new());
         let devices = (self.options.special_files && !self.options.fake_io)
             .then(|| Devices::new(self.options.force).map(Arc::new))
@@ -101,7 +119,8 @@ impl Prepared {
         let clock = start::clock(self.options.pacing.start(GRACE), &self.stop, progress)?;
         progress.set_zero(clock);
         let heartbeat = Arc::new(Heartbeat::new(clock.now()));
-        let started_unix_ns = wall_offset().0 + clock.zero_ns();
+        (about.clock, about.started_unix_ns) = (clock, wall_offset().0 + clock.zero_ns());
+        journal.rewrite_header(&self.footer(&at_start, &warnings, &about));
         for ((ahead, descriptors), root) in reading.into_iter().zip(self.roots.iter().zip(0..)) {
             let (instance, done) = Instance::start(ahead, root, descriptors, clock, &heartbeat, &options)
                 .inspect_err(|_| self.stop.abort())?;
@@ -109,22 +128,9 @@ impl Prepared {
             heartbeat.beat(clock.now());
             from.push(done);
         }
-        let is_perturbed = self.options.extra_delay != Nanos::ZERO || self.options.pacing.perturb.is_some();
-        let counter = Counter::new(keeps_times, is_perturbed, self.options.instances).without(&self.prescan.lost);
-        let unissued = self.options.fake_io.then(|| "no call was issued (--fake-io)".to_owned());
-        let fake: Vec<_> = unissued.into_iter().chain(self.options.pacing.fake()).collect();
-        let fake = (!fake.is_empty()).then(|| format!("FAKE RESULT: {}", fake.join("; ")));
-        let data = |written: Option<Written>| RunData {
-            what: self.options.data.to_string().into(),
-            seed: seed.into(),
-            written: written.into(),
-            ..RunData::default()
-        };
-        let mut about = About { clock, started_unix_ns, stolen_pct: None, data: data(None) };
         let recorder = Recorder {
             from,
-            writer,
-            so_far: self.footer_so_far(&counter, fake.clone(), &warnings, &about),
+            journal,
             counter,
             keeps_times,
             progress: Arc::clone(progress),
@@ -155,9 +161,14 @@ impl Prepared {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        let recorded = recorder.join().expect("the recorder does not panic");
+        let (journal, counter) = recorder.join().expect("the recorder does not panic");
         progress.set_finishing();
-        recorded.outcome?;
+        let Closed { path: journal, failure, unrecorded } = journal.close();
+        if let Some(error) = failure {
+            failed = failed.or(Some(Error::Options(format!(
+                "the journal could not be written ({error}), which ended the replay: {unrecorded} rows are missing"
+            ))));
+        }
         if lacks_descriptors && failed.is_none() {
             let limit = limit.map_or("no limit".into(), |limit| limit.to_string());
             failed = Some(Error::Options(format!(
@@ -167,8 +178,8 @@ impl Prepared {
         }
         let complete = !was_stopped && failed.is_none();
         let engine = Engine { max_in_flight: Some(max_in_flight), idle };
-        let mut statistics = recorded.counter.statistics(self.options.factor, complete, engine, fake);
-        warnings.extend(recorded.counter.interruption(engine));
+        let mut statistics = counter.statistics(self.options.factor, complete, engine, fake);
+        warnings.extend(counter.interruption(engine));
         if heartbeat.sum() > WORTH_A_WARNING {
             let stood_still = human::span(heartbeat.sum().as_secs());
             warnings.push(format!(
@@ -179,10 +190,9 @@ impl Prepared {
         warnings.extend(warnings_after(&statistics));
         warnings.extend(devices.iter().flat_map(|devices| devices.refusals()));
         (about.stolen_pct, about.data) = (steal_meter.stolen_pct(), data(Some(written)));
-        let mut writer = recorded.writer;
         let mut checked = Ok(());
         if self.options.verify_order && !self.options.fake_io && failed.is_none() {
-            let mut rows = writer.read_back(&self.footer(&statistics, &warnings, &about))?;
+            let mut rows = Journal::<Recorded>::open(&journal)?;
             checked = self.prove(&mut rows).map(|Proof { report, outdegrees }| {
                 if report.violations > 0 || (complete && report.missing > 0) {
                     warnings.push("the order was not kept: this is an error of the replayer".into());
@@ -191,7 +201,8 @@ impl Prepared {
                 statistics.outdegree = Some(outdegrees.histogram());
             });
         }
-        writer.finish(&self.footer(&statistics, &warnings, &about))?;
+        let footer = self.footer(&statistics, &warnings, &about);
+        warnings.extend(publish(&journal, &self.options.output, self.options.overwrite, &footer)?);
         if let Some(error) = failed {
             return Err(Error::CutShort { error: error.into(), output: self.options.output });
         }
@@ -228,6 +239,12 @@ impl Prepared {
             stop: Arc::clone(&self.stop),
         }
     }
+}
+
+/// Converts a closed journal to the result. Returns warnings about losses.
+pub fn publish(journal: &Path, output: &Path, replaces: bool, metadata: &Metadata) -> Result<Vec<String>> {
+    let create = || Ok(Box::new(table::create_run(output)?) as _);
+    Ok(journal::publish::<Recorded>(journal, output, replaces, metadata, create, |_| ())?)
 }
 
 fn drop_caches() -> Result<()> {

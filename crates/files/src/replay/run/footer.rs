@@ -8,7 +8,7 @@ use iosonar_trace::{Span, path_text};
 
 use super::prepared::Prepared;
 use crate::replay::options::Cache;
-use crate::replay::statistics::{Counter, Engine, Statistics};
+use crate::replay::statistics::Statistics;
 use crate::{CallsRun, Metadata, RunRoot};
 
 /// What the footer says about the time and the data of a run.
@@ -23,30 +23,8 @@ pub struct About {
     pub data: RunData,
 }
 
-/// The warning in a result whose replay was killed.
-const RECOVERED: &str =
-    "the replay was killed: calls of its last seconds may be missing, and files are as it left them";
-
 impl Prepared {
-    /// The footer of a result that is cut short, with the statistics until then.
-    pub(super) fn footer_so_far(
-        &self,
-        counter: &Counter,
-        fake: Option<String>,
-        warnings: &[String],
-        about: &About,
-    ) -> Box<dyn Fn(&Counter) -> Metadata + Send> {
-        let factor = self.options.factor;
-        let until_now = move |counter: &Counter| counter.statistics(factor, false, Engine::default(), fake.clone());
-        let warnings = [warnings, &[RECOVERED.into()]].concat();
-        let footer = self.footer(&until_now(counter), &warnings, about);
-        Box::new(move |counter| {
-            let mut so_far = footer.clone();
-            so_far.run.get_or_insert_default().statistics = OpenMap::of(&until_now(counter)).into();
-            so_far
-        })
-    }
-
+    /// The footer with these statistics.
     pub(super) fn footer(&self, statistics: &Statistics, warnings: &[String], about: &About) -> Metadata {
         let mount = mounts::of(&self.options.root);
         let root = RunRoot {

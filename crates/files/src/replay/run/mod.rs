@@ -7,6 +7,8 @@ mod footer;
 mod opened;
 mod prepared;
 mod proof;
+mod recover;
 
 pub use execution::Finished;
 pub use prepared::Prepared;
+pub use recover::{is_journal, recover};

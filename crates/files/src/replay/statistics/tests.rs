@@ -31,7 +31,7 @@ fn counted(keeps_times: bool, delay_reason: DelayReason, late_ns: i64) -> Counte
             expected_duration: None,
             outcome: CallOutcome::Same,
         };
-        counter.add(&row, scheduled, scheduled);
+        counter.add(&row, scheduled);
     }
     counter
 }

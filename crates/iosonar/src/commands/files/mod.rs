@@ -13,7 +13,7 @@ mod pacing;
 mod prepare;
 mod reason;
 mod record;
-mod replay;
+pub mod replay;
 mod scale;
 
 /// Record and replay what programs do to files

@@ -301,7 +301,8 @@ fn once(options: Options, stop: &Arc<Stop>, json: bool, format: ProgressFormat) 
 /// Kinds of mismatches to print; the result has more.
 const MISMATCHES: usize = 10;
 
-fn print(s: &Statistics) {
+/// Prints the closing statistics.
+pub fn print(s: &Statistics) {
     let line = |name: &str, text: String| {
         if !text.is_empty() {
             out!("{name:<17}{text}");
@@ -319,7 +320,7 @@ fn print(s: &Statistics) {
     let share = if share.is_finite() { format!("{} of ", human::percent(share)) } else { String::new() };
     line("duration", format!("{}, {share}the original's {}", human::span(s.elapsed_s), human::span(s.original_s)));
     line("data", format!("{} read, {} written", human::bytes(s.bytes_read), human::bytes(s.bytes_written)));
-    line("in flight", format!("at most {}", s.max_in_flight.unwrap_or_default()));
+    line("in flight", s.max_in_flight.map_or(String::new(), |most| format!("at most {most}")));
     line("response", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
     line("  original", s.original_latency_us.as_ref().map(quantiles).unwrap_or_default());
     line("delay", s.delay_not_held_back_us.as_ref().map(quantiles).unwrap_or_default());

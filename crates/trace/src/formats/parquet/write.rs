@@ -1,6 +1,5 @@
 //! Writes a table: buffers rows column by column, and writes a row group for every [`GROUP_ROWS`] rows.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +21,6 @@ use crate::model::row::Footer;
 use super::buffers::Buffers;
 use super::column::{CellType, Column, Nulls};
 use super::common::{self, CREATED_BY, NAME};
-use super::read::{TableFile, TableReader};
 use super::table::{BadRows, Table};
 
 /// Rows in a row group: some 20 MB in memory, and enough groups for a query engine to read them in parallel.
@@ -168,20 +166,6 @@ impl<Row: Table> TableWriter<Row> {
         self.writer.inner_mut().checkpoint(footer)?;
         self.checkpoint = Some(Checkpoint { so_far: so_far.clone(), bytes, footer_bytes });
         Ok(())
-    }
-
-    /// Makes a checkpoint, and opens the rows written so far.
-    ///
-    /// # Errors
-    /// If the file cannot be written or read, or is a pipe or a device.
-    pub fn read_back(&mut self, so_far: &Row::Metadata) -> Result<TableReader<Row>> {
-        self.checkpoint(so_far)?;
-        let location = self.writer.inner().location();
-        let Some(hidden) = location.checkpoint() else {
-            return Err(Error::format(location.path(), "a pipe or device cannot be read back; choose a regular file"));
-        };
-        let file = File::open(hidden).map_err(|e| Error::io(hidden, e))?;
-        TableReader::new(TableFile::open(hidden, file)?, |_| {})
     }
 
     /// Finishes the file. The totals of the footer are those of the rows written; the rest comes from `metadata`.

@@ -12,7 +12,7 @@ pub fn wrapped(head: &[u8]) -> Option<String> {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(piped("xz", "xz -dc")),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, ..] => Some(piped("bzip2", "bzip2 -dc")),
         [b'P', b'K', 3, 4, ..] => Some(piped("zip", "unzip -p")),
-        // The last byte is the version, which `recover` checks. In a text it would be at least a tab.
+        // The last byte is the layout, which `recover` checks. In a text it would be at least a tab.
         [b'i', b'o', b's', b'o', b'n', b'a', b'r', 1..=8, ..] => Some(
             "the journal of a replay that was killed or is still running: `iosonar recover FILE` makes a result of its rows"
                 .to_owned(),

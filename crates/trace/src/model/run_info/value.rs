@@ -138,6 +138,11 @@ impl OpenMap {
         self.0.insert(name.to_owned(), value.into());
     }
 
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &OptionValue)> {
+        self.0.iter()
+    }
+
     /// How many keys it has.
     pub fn len(&self) -> usize {
         self.0.len()

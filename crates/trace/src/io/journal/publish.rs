@@ -1,0 +1,49 @@
+//! Turns a journal into the result of its run.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Entry, Journal, MetadataOf};
+use crate::error::{Error, Result};
+use crate::io::stream::{Reader as _, Writer};
+
+/// Converts a closed journal to a result that `create` begins, and removes the journal when the result is complete. `change`
+/// is done to each row. Returns warnings about losses.
+///
+/// # Errors
+/// If the result cannot be written; then the journal is kept.
+pub fn publish<E: Entry>(
+    journal: &Path,
+    output: &Path,
+    replaces: bool,
+    metadata: &MetadataOf<E>,
+    create: impl FnOnce() -> Result<Box<dyn Writer<E::Row>>>,
+    change: impl Fn(&mut E::Row),
+) -> Result<Vec<String>> {
+    let left = journal.display();
+    if output.exists() && !replaces {
+        let text = "was created during the run and is not replaced; the journal has everything: run";
+        return Err(Error::Request(format!("{} {text} `iosonar recover {left} --output ANOTHER`", output.display())));
+    }
+    let write = || {
+        let mut rows = Journal::<E>::open(journal)?;
+        let mut writer = create()?;
+        while let Some(mut row) = rows.next()? {
+            change(&mut row);
+            writer.write_owned(row)?;
+        }
+        let mut losses = writer.finish(metadata)?.warnings;
+        if rows.damaged() > 0 {
+            losses.push(format!("{} entries of the journal are damaged; their rows are missing", rows.damaged()));
+        }
+        Ok(losses)
+    };
+    let losses = write().map_err(|error: Error| {
+        Error::Request(format!(
+            "{error}; the result is not written, but nothing is lost: remove the cause (make room on a full disk), then run \
+             `iosonar recover {left}`"
+        ))
+    })?;
+    fs::remove_file(journal).map_err(|e| Error::io(journal, e))?;
+    Ok(losses)
+}
