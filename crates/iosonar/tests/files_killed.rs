@@ -293,15 +293,9 @@ fn room_for_the_journal_of_calls_is_reserved_at_the_start() {
         return;
     }
     let (small, directory) = (Small::new("64k"), directory());
-<<<<<<< HEAD
-    // The first checkpoint comes a second after the start.
-    write_trace(&directory.path().join("t.calls.parquet"), 2000, Nanos(2_000_000_000), 16_000);
+    write_trace(&directory.path().join("t.calls.parquet"), 2000, Nanos::ZERO, 16_000);
     let child = replay(directory.path(), &small.0.path().join("r.calls-run.parquet"));
     let output = iosonar_testing::output_of(child);
-=======
-    write_trace(&directory.path().join("t.calls.parquet"), 2000, Nanos::ZERO, 16_000);
-    let output = replay(directory.path(), &small.0.path().join("r.calls-run.parquet")).wait_with_output().unwrap();
->>>>>>> journal
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("the journal of 18,000 calls needs") && message.contains("make room"), "{message}");
