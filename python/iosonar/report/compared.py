@@ -103,7 +103,7 @@ class Compared:
                 a,
                 b,
                 change_text(one.change),
-                f"{change_text(one.low)} … {change_text(one.high)}",
+                "–" if one.finding is Finding.INCOMPARABLE else f"{change_text(one.low)} … {change_text(one.high)}",
                 f"{one.finding} (no verdict)" if doubtful and one.finding in CLAIMS else str(one.finding),
             )
             for one, a, b in values
