@@ -212,7 +212,7 @@ def test_the_page_says_why_a_metric_lacks_leaves_and_levels(tmp_path: Path) -> N
     assert "A dash: too few requests; p99 needs 1,000 requests." in leaves.about
 
 
-def test_drift_that_looks_like_an_effect_names_the_order_of_levels(tmp_path: Path) -> None:
+def test_drift_that_looks_like_an_effect_names_the_order(tmp_path: Path) -> None:
     for number, place in enumerate(places(threads=(16, 64), repeats=2)):
         leaf(tmp_path, place, 1000 if place.path[0] == "load0" else 3000, number)
     text = next(drift(analysed(tmp_path)))

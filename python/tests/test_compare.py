@@ -261,7 +261,7 @@ def test_the_time_of_polling_differs_only_if_the_loop_sleeps(
     assert [named(wait) for wait in ("spin", "hybrid")] == [False, True]
 
 
-def test_time_of_polling_that_one_run_cannot_use_is_no_difference(
+def test_time_of_polling_that_a_run_cannot_use_is_no_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [

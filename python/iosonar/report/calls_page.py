@@ -325,7 +325,9 @@ def _facts(study: CallStudy, compared: Shown | None) -> Iterator[tuple[str, str]
         yield f"File of {letter}" if letter else "File", file.path
         if file.footer.command:
             yield "Command", " ".join(file.footer.command)
-        if file.footer.recorder:
+        if file.is_generated and not side.is_run:
+            yield "Generated", file.footer.source.preamble
+        elif file.footer.recorder:
             yield "Recorder", file.footer.recorder
         if trace := file.run.trace or file.option("trace"):
             yield "Trace", str(trace)
