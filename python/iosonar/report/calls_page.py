@@ -66,8 +66,8 @@ KINDS = {
     "mapped": "not issued: mapped memory",
     "special_file": "not issued: a device node, socket or FIFO",
     "unfinished": "not issued: did not return in the original",
-    "not_replayable": "not issued: cannot be replayed",
-    "changes_files": "not issued: changes files, and cannot be replayed",
+    "not_replayable": "not issued: no replay of it exists",
+    "changes_files": "not issued: it changes files, and no replay of it exists",
     "not_reached": "not issued: the replay ended before",
     "same": "as in the original",
 }
