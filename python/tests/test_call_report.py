@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,13 @@ from factory import load_row, write_load
 from made_calls import made_calls, made_replay
 from test_report import report
 
+import iosonar
 from iosonar.cli.compare import app as compare_app
+from iosonar.quantities.difference import SHARES
+from iosonar.quantities.distribution import pooled
+from iosonar.study.base import Options
+from iosonar.study.calls import CallStudy
+from iosonar.table.calls import open_calls
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +55,7 @@ def test_the_page_of_a_comparison(trace: Path, run: Path, tmp_path: Path) -> Non
     # The original is the first side, whatever the order of the names.
     assert compare(run, trace, "--out", tmp_path) == 0
     page = (tmp_path / "shop.compare.html").read_text()
-    for text in ("shop and its replay", "Side by side", "another result", "shop (fs, exact)", "/mnt/test (xfs)"):
+    for text in ("B (shop) against A (shop)", "Side by side", "another result", "shop (fs, exact)", "/mnt/test (xfs)"):
         assert text in page
 
 
@@ -69,7 +76,7 @@ def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: py
     assert printed.err.startswith("not drawn: ") and printed.err.count("\n") == 1
     assert "delay, compute_error (with asap timing, calls have no times to keep)" in printed.err
     page = (tmp_path / "t.compare.html").read_text()
-    assert "5 calls of t are left out here" in page
+    assert "without 5 calls of A that the runs left out" in page
     assert "t: 5 calls of 1 thread on 1 path, recorded over 60" in page
 
     assert report(run, "--out", tmp_path) == 0
@@ -97,13 +104,30 @@ def test_times_of_strace_and_of_a_replay_are_not_compared(
     assert "not replays of the same trace" not in printed.out
     assert "the times of the two sides cannot be compared" in printed.err
     page = (tmp_path / "t.compare.html").read_text()
-    assert "Times of strace:" in page and "against the original" not in page
+    assert "strace took the times of t" in page and "against the original" not in page
     assert compare(trace, run, "--out", tmp_path, "--json") == 0
     (compared,) = json.loads(capsys.readouterr().out)["comparisons"]
     assert compared["incomparable"].startswith("strace took the times of t")
     assert {one["change"] for one in compared["differences"]} == {None}
     assert report(run, "--out", tmp_path) == 0
     assert "Times of strace:" in (tmp_path / "r.calls-run.report.html").read_text()
+
+
+def test_times_of_a_generated_trace_are_no_measurement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace, run = of_strace(tmp_path, recorder="generated")
+    assert report(trace, "--out", tmp_path) == 0
+    page = (tmp_path / "t.calls.report.html").read_text().replace("\u00a0", " ")
+    assert "generated over " in page and "recorded over" not in page
+    assert "the times that its calls take are placeholders" in page
+    for text in ("Response time p50", "Time in calls", "Distribution of response times", "Response times"):
+        assert text not in page, text
+    capsys.readouterr()
+    # Neither beside a replay, nor on the page of a replay.
+    assert compare(trace, run, "--out", tmp_path, "--fail-if", "p50 > +10%") == 4
+    assert "B against A: t was generated: the times that its calls take are placeholders" in capsys.readouterr().out
+    assert report(run, "--out", tmp_path) == 0
+    page = (tmp_path / "r.calls-run.report.html").read_text()
+    assert "Response time p50" in page and "original, t.calls.parquet, was generated" in page
 
 
 def test_a_trace_is_compared_with_a_replay_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,6 +245,62 @@ def test_a_condition_on_groups_of_replays_of_calls(
     assert {one["metric"] for one in each["differences"]} >= {"p50", "p99", "mean"}
     # Of a single run per side, nothing is claimed.
     assert compare(repeated["a"][0], repeated["c"][0], *condition) == 4
+
+
+def test_the_page_of_repetitions_shows_all_of_them(repeated: dict[str, list[Path]], tmp_path: Path) -> None:
+    assert compare(*repeated["a"], "vs", *repeated["c"], "--out", tmp_path) == 0
+    page = (tmp_path / "a0.compare.html").read_text().replace("\u00a0", " ")
+    assert "<h1>B (c0, c1, c2) against A (a0, a1, a2)</h1>" in page
+    for text in ("95 % interval", "slower at p50 (+", "Numbers are of all runs", "a2.calls-run.parquet", "c2 ("):
+        assert text in page, text
+    # Its inputs are all files.
+    assert compare(repeated["a"][0], "vs", *repeated["c"], "--out", tmp_path) == 1
+
+
+def test_a_page_of_two_replays_names_none_the_original(
+    repeated: dict[str, list[Path]], run: Path, tmp_path: Path
+) -> None:
+    assert report(repeated["a"][0], run, "--out", tmp_path) == 0
+    assert "<h1>a0, shop</h1>" in (tmp_path / "a0.compare.html").read_text()
+
+
+def test_doubtful_replays_of_calls_allow_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def runs(side: str, took_us: int, run: dict[str, object]) -> list[Path]:
+        rows = [replayed(number, "read", 100 * number) for number in range(300)]
+        for row in rows:
+            row["completed_ns"] = row["issued_ns"] + took_us * 1000
+        paths = [tmp_path / f"{side}{number}.calls-run.parquet" for number in range(3)]
+        footers = [run | {"trace": "t", "started_unix_ns": 10 * took_us + number} for number in range(3)]
+        return [write_calls_run(path, rows, run=footer) for path, footer in zip(paths, footers, strict=True)]
+
+    missed = {"statistics": {"verdict": {"faithful": False, "sentence": "This replay was not faithful."}}}
+    a = runs("a", 2, missed | {"options": {"order": "thread", "timing": "exact"}})
+    b = runs("b", 9, {"options": {"order": "thread", "timing": "asap"}})
+    words = (*a, "vs", *b, "--out", tmp_path, "--overwrite")
+    assert compare(*words, "--fail-if", "throughput < -10%") == 4
+    printed = capsys.readouterr()
+    doubt = "the runs are not replays of the same trace in the same order and timing"
+    for text in (
+        f"No verdict on the storage: a replay was not faithful and {doubt}.",
+        "slower (no verdict)",
+        f"B against A: {doubt}",
+    ):
+        assert text in printed.out, text
+    assert "the runs did not all replay the same load in the same way" in printed.err
+    assert "No verdict on the storage" in (tmp_path / "a0.compare.html").read_text()
+    assert compare(*words, "--json") == 0
+    (found,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert found["doubts"] == ["a replay was not faithful", doubt]
+    assert found["throughput"]["finding"] == "not comparable"
+
+
+def test_percentiles_of_calls_are_those_of_the_page(repeated: dict[str, list[Path]]) -> None:
+    with iosonar.compare(repeated["a"], repeated["c"]) as compared, ExitStack() as stack:
+        for place, side in (("a_ns", "a"), ("b_ns", "c")):
+            opened = [stack.enter_context(open_calls(path)) for path in repeated[side]]
+            values = pooled([CallStudy([calls], Options()).first.pooled_response for calls in opened])
+            found = {one.metric: getattr(one, place) for one in compared.against[0].differences}
+            assert found == {name: values.quantile(SHARES[name]) if name in SHARES else values.mean for name in found}
 
 
 def test_different_orders_have_no_comparable_throughput(

@@ -142,5 +142,7 @@ def test_the_line_of_a_leaf_has_latency_and_verdict() -> None:
     one, other = InstanceState(summary=summary), InstanceState(summary=summary | {"verdict": {"faithful": False}})
     assert outcome.line([one]) == "1 result, p50 210 µs, p99 1.2 ms, faithful"
     assert outcome.line([one, other]) == "2 results, p50 210 µs, p99 1.2 ms, NOT faithful"
+    faster = InstanceState(summary=summary | {"latency_us": {"p50": 143.0, "p99": 1200.0}})
+    assert outcome.line([one, faster]) == "2 results, p50 143 µs … 210 µs, p99 1.2 ms, faithful"
     assert outcome.line([InstanceState(summary=summary | {"fake": "FAKE RESULT: x"})]).endswith("FAKE")
     assert outcome.line([InstanceState()]) == "1 result"

@@ -19,9 +19,11 @@ from iosonar.campaign import state
 from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.factors import Place
+from iosonar.campaign.report.figures import effect_plots
 from iosonar.campaign.report.gate import LeafCondition, LeafOutcome
+from iosonar.campaign.report.page import campaign_page
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
-from iosonar.campaign.report.words import banners, headline
+from iosonar.campaign.report.words import banners, drift, headline
 from iosonar.campaign.state import LeafState
 from iosonar.errors import UsageError
 from iosonar.figures.model import Severity
@@ -195,6 +197,26 @@ def test_too_few_requests_are_named(tmp_path: Path) -> None:
     for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=1)):
         leaf(tmp_path, place, 1000, number, requests=5)
     assert headline(analysed(tmp_path)).startswith("Too few requests to say which factor makes a difference: 0 of 4")
+
+
+def test_the_page_says_why_a_metric_lacks_leaves_and_levels(tmp_path: Path) -> None:
+    for number, place in enumerate(places(threads=(16, 64), repeats=1)):
+        leaf(tmp_path, place, 1000 + 10 * number, number, requests=300 if place.path[0] == "load0" else 1100)
+    analysis = analysed(tmp_path)
+    text = "No p99 latency for input_file_list: the 4 of 8 leaves that have one (1,000 requests) are all of one level"
+    notes = {plot.name: [note.text for note in plot.notes] for plot in effect_plots(analysis)}
+    assert text in notes["effects.p99"] and not notes.get("effects.p50")
+    page = campaign_page(analysis, gate.judge(tmp_path, [], list(analysis.leaves)), tmp_path, "study")
+    effects, leaves = page.sections
+    assert text in effects.about
+    assert "A dash: too few requests; p99 needs 1,000 requests." in leaves.about
+
+
+def test_drift_that_looks_like_an_effect_names_the_order(tmp_path: Path) -> None:
+    for number, place in enumerate(places(threads=(16, 64), repeats=2)):
+        leaf(tmp_path, place, 1000 if place.path[0] == "load0" else 3000, number)
+    text = next(drift(analysed(tmp_path)))
+    assert text.startswith("all leaves of 0.load.gz ran before those of 1.load.gz, so drift would look like this"), text
 
 
 def test_an_empty_campaign_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

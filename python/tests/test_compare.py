@@ -234,8 +234,8 @@ def test_settings_that_differ_are_named_and_prevent_a_verdict(
     words = (*sides["x"], "vs", *sides["y"], "--out", tmp_path)
     assert compare(*words) == 0
     message = capsys.readouterr().out
-    assert "A and B differ in: target (/dev/x in A, /dev/y in B); kernel (6.1 in A, 6.18 in B); " in message
-    assert "--compressible (default in A, 50 in B)" in message and "--wait (spin in A, hybrid in B)" in message
+    assert "A and B differ in: target (/dev/x in A; /dev/y in B); kernel (6.1 in A; 6.18 in B); " in message
+    assert "--compressible (default in A; 50 in B)" in message and "--wait (spin in A; hybrid in B)" in message
     assert "may come from these, not from the storage" in message
     assert "measured faster at p50" in message
     assert "No verdict on the storage: the runs differ in kernel, --compressible, --wait." in message
@@ -256,9 +256,44 @@ def test_the_time_of_polling_differs_only_if_the_loop_sleeps(
             for ns, typed in ((0, {}), (200_000, {"busy-poll": "200us"}))
         ]
         assert compare(*paths, "--out", tmp_path, "--overwrite") == 0
-        return "--busy-poll (0 s in A, 200 µs in B)" in capsys.readouterr().out
+        return "--busy-poll (0 s in A; 200 µs in B)" in capsys.readouterr().out
 
     assert [named(wait) for wait in ("spin", "hybrid")] == [False, True]
+
+
+def test_time_of_polling_that_a_run_cannot_use_is_no_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [
+        run(tmp_path, name, 1, run={"wait": wait, "options": options})
+        for name, wait, options in (("s", "spin", {}), ("h", "hybrid", {"busy_poll": 0}), ("o", "hybrid", {}))
+    ]
+    assert compare(*paths, "--out", tmp_path) == 0
+    assert "--busy-poll" not in capsys.readouterr().out
+
+
+def test_runs_that_differ_only_in_their_seed_are_repetitions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [
+        run(
+            tmp_path,
+            f"{side}{seed}",
+            slower * (1 + seed / 500),
+            run={
+                "typed": {"seed": str(seed)} if seed > 1 else {},
+                "options": {"seed": seed},
+                "target": {"path": "/dev/x", "logical_block_bytes": block},
+            },
+        )
+        for side, slower, block in (("x", 1.0, 512), ("y", 2.0, 4096))
+        for seed in (1, 2, 10)
+    ]
+    assert compare(*paths[:3], "vs", *paths[3:], "--out", tmp_path) == 0
+    message = capsys.readouterr().out
+    assert "The runs of A differ in: --seed (1, 2, 10 in A).\n" in message and "not repetitions" not in message
+    assert "A and B differ in: logical block (512 B in A; 4 KiB in B).\n" in message
+    assert "B against A: slower at p50" in message and "No verdict" not in message
 
 
 def test_only_another_target_allows_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,7 +304,7 @@ def test_only_another_target_allows_a_verdict(tmp_path: Path, capsys: pytest.Cap
     ]
     assert compare(*paths[:3], "vs", *paths[3:], "--out", tmp_path) == 0
     message = capsys.readouterr().out
-    assert "A and B differ in: target (/dev/x in A, /dev/y in B).\n" in message
+    assert "A and B differ in: target (/dev/x in A; /dev/y in B).\n" in message
     assert "B against A: slower at p50" in message and "No verdict" not in message
 
 
@@ -287,7 +322,7 @@ def test_different_settings_within_a_side_are_reported(
     same = [run(tmp_path, f"s{n}", 2, run={"engine": "io_uring"}) for n in range(2)]
     assert compare(*runs["a"], "vs", *same, odd, "--out", tmp_path) == 0
     message = capsys.readouterr().out
-    assert "The runs of B differ in: --depth (8 or default in B); --engine (io_uring or threads in B)." in message
+    assert "The runs of B differ in: --depth (8, default in B); --engine (io_uring, threads in B)." in message
     assert "not repetitions" in message
 
 

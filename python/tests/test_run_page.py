@@ -107,7 +107,7 @@ def test_not_faithful_is_stated_once(open_study: OpenStudy) -> None:
         assert [banner.head for banner in summary(study).banners] == ["Replay NOT faithful, no verdict on the device:"]
     with open_study([*ROWS, run_row(outcome="error", errno=5)], run=MISSED) as study:
         last = summary(study).banners[-1]
-    assert (last.head, last.text) == ("No verdict on the device; also:", "1 request failed.")
+    assert (last.head, last.text) == ("Measured as well, without a verdict:", "1 request failed.")
     with open_study(ROWS, run=MISSED | {"warnings": ["the disk was busy; `iosonar x` shows why"]}) as study:
         assert summary(study).banners[-1].text == "The disk was busy; `iosonar x` shows why."
 

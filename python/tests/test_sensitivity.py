@@ -108,7 +108,7 @@ def test_an_unfilled_target_is_marked_and_allows_no_finding() -> None:
             faithful=True,
             failed=0,
             fake="",
-            fills_depth=False,
+            delayed_by_depth=0,
             warnings=(),
             unfilled=unfilled,
         )

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from factory import write_run
+from factory import STATISTICS, run_row, write_run
 
 from iosonar.errors import UsageError, UserError
 from iosonar.series import values
@@ -141,12 +141,25 @@ def test_a_sweep_of_rates_says_where_depth_limits_throughput(tmp_path: Path) -> 
     of = ("--simulate", "constant=10ms servers=4096", "--virtual-time", "--for", "500ms", "--output")
     words = (program, "--rate", "1000,3000", *of)
     assert (
-        "As many requests were in flight"
+        "waited for room"
         not in subprocess.run(command(*words, tmp_path / "a.sweep"), capture_output=True, text=True, check=True).stdout
     )
     limited = command(*words, tmp_path / "b.sweep", "--", "--depth", "16")
     said = subprocess.run(limited, capture_output=True, text=True, check=True).stdout
-    assert "As many requests were in flight as --depth allows at rate-3000" in said
+    assert "Requests waited for room in --depth at rate-1000 (" in said and "rate-3000 (" in said
+    assert "limited by --depth" in said
+
+
+def test_a_burst_beyond_depth_limits_a_point_of_a_sweep(tmp_path: Path) -> None:
+    # In flight are few on average, and many waited.
+    rows = [run_row(number, delay_reason="depth" if number < 30 else "none") for number in range(100)]
+    footer = {"options": {"depth": 512}, "mean_in_flight": 9.0}
+    path = write_run(tmp_path / "a.replay.parquet", rows, run=footer | {"statistics": STATISTICS | {"requests": 100}})
+    found = read(path, Point("rate-200", 200, ()))
+    assert found is not None and found.delayed_by_depth == 30
+    assert "Requests waited for room in --depth at rate-200 (30.0 %)" in "".join(findings(Vary.RATE, [found]))
+    assert "limited by --depth" in table(Vary.RATE, [found]).rows[0][-1]
+    assert "limited" not in table(Vary.DEPTH, [found]).rows[0][-1]
 
 
 def test_an_open_program_has_the_response_times_of_m_m_1(tmp_path: Path) -> None:

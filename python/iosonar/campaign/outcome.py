@@ -1,4 +1,4 @@
-"""What a leaf found, in a line: latency, verdict, and whether its reads found data."""
+"""What a leaf found, in a line: the latencies of its instances, verdict, and whether its reads found data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iosonar.thresholds import MIN_BEYOND, is_unfilled
 
 
 def line(instances: Sequence[InstanceState]) -> str:
-    """The latency and the verdict of a leaf, of the worst of its instances."""
+    """The latencies of a leaf, from the least to the greatest of its instances, and the verdict of the worst."""
     known = [each.summary for each in instances if each.summary]
     if not known:
         return units.counted(len(instances), "result")
@@ -45,7 +45,7 @@ def _latency(known: Sequence[dict[str, Any]]) -> Iterator[str]:
             if each.get("latency_us") and int(each.get("completed") or 0) * (1 - share) >= MIN_BEYOND - 1e-6
         ]
         if found:
-            yield f"{name} {units.seconds(max(found))}"
+            yield f"{name} {' … '.join(dict.fromkeys(units.seconds(value) for value in (min(found), max(found))))}"
 
 
 def _verdict(known: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.blocks import BLOCKS, Blocks, aligned, quantiles
+from iosonar.quantities.distribution import Distribution
 from iosonar.thresholds import MIN_BEYOND
 
 DRAWS = 1000
@@ -61,6 +62,18 @@ class Difference:
     finding: Finding
     runs: int = 0
     """Of the side with fewer."""
+
+    def with_values(self, a: Distribution, b: Distribution) -> Difference:
+        """Its values, which the comparison interpolates in bins, replaced by those that all diagrams show."""
+        share = SHARES.get(self.metric)
+        a_ns, b_ns = (each.mean if share is None else each.quantile(share) for each in (a, b))
+        if not (a_ns > 0 and b_ns > 0):
+            return self
+        factor = (b_ns / a_ns) / (1 + self.change)
+        low, high = ((1 + bound) * factor - 1 for bound in (self.low, self.high))
+        return Difference(
+            self.metric, a_ns, b_ns, b_ns / a_ns - 1, low, high, _finding(low, high, self.runs), self.runs
+        )
 
     def without_finding(self) -> Difference:
         """The two values, of sides that cannot be compared."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from iosonar import units
 from iosonar.diagrams.calls import CallDiagram, CallSide, CallStudy
-from iosonar.diagrams.calls.parts import by_strace, short_path
+from iosonar.diagrams.calls.parts import short_path, unreal_times
 from iosonar.figures.model import Severity
 from iosonar.quantities.calls.access import count_patterns
 from iosonar.quantities.calls.by_file import largest_files
@@ -14,10 +15,16 @@ from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
 from iosonar.quantities.distribution import enough_for
 from iosonar.report.calls_options import other_traces, replay_options
+from iosonar.report.compared import title_of
 from iosonar.report.page import Banner, Page, Summary, Table, Tile
 from iosonar.report.run_page import machine_facts
 from iosonar.report.sections import page_of, times_row
+from iosonar.report.side_by_side import side_by_side
+from iosonar.study.calls import PLACEHOLDERS
+from iosonar.study.grades import Grade
 from iosonar.study.judgement import judgement_of_calls
+from iosonar.table import SourceFile
+from iosonar.text import listed
 
 SECTIONS = {
     "time": (
@@ -39,7 +46,7 @@ SECTIONS = {
     "order": ("Order", "The time between calls, and how many calls wait for another."),
     "fidelity": (
         "Fidelity of the replay",
-        "Delay is issue time minus scheduled time. Only calls that were not held back judge the replay.",
+        "Delay is issue time minus scheduled time. The replay is judged only by calls that were not held back.",
     ),
 }
 
@@ -67,68 +74,100 @@ KINDS = {
 """Outcomes in words."""
 
 
-def calls_page(study: CallStudy, diagrams: Sequence[CallDiagram]) -> Page:
+@dataclass(frozen=True)
+class Shown:
+    """What the page of a comparison shows beside its diagrams: its sides by letter and names, and what was found."""
+
+    names: tuple[str, ...]
+    described: tuple[str, ...]
+    """A sentence about each side, without the full stop."""
+    banners: tuple[Banner, ...]
+    tables: tuple[Table, ...]
+
+
+def calls_page(study: CallStudy, diagrams: Sequence[CallDiagram], compared: Shown | None = None) -> Page:
     """Builds the diagrams and the summary."""
-    return page_of(study, diagrams, _header(study), SECTIONS, lambda diagram: str(diagram.group.value), _tables(study))
+    header = _header(study, compared)
+    return page_of(study, diagrams, header, SECTIONS, lambda diagram: str(diagram.group.value), _tables(study))
 
 
-def _header(study: CallStudy) -> Summary:
+def _header(study: CallStudy, compared: Shown | None) -> Summary:
     first = study.first
     single = study.is_single
     files = [side.calls.file for side in study.sides]
-    title = first.calls.file.name if single else f"{first.calls.file.name} and its replay"
+    names = [file.name for file in files]
+    found = compared.banners if compared else (*_different(files), *_slowed(study))
+    beside = () if single else (side_by_side(study, compared.names if compared else ()),)
     return Summary(
-        title=title,
-        short=first.calls.file.name if single else "Comparison",
-        lead=tuple(_lead(study)),
-        banners=(
-            *(Banner(Severity.WARNING, text, "Different traces:") for text in other_traces(files)),
-            *_slowed(study),
-            *(banner for side in study.sides for banner in _banners(side, named=not single)),
-        ),
+        title=title_of(compared.names) if compared else ", ".join(names),
+        short=names[0] if single else "Comparison",
+        lead=tuple(_lead(study, compared)),
+        banners=(*found, *_judgements(study)),
         tiles=tuple(_tiles(first)) if single else (),
-        tables=() if single else (_beside(study),),
-        facts=tuple(_facts(study)),
+        tables=(*(compared.tables if compared else ()), *beside),
+        facts=tuple(_facts(study, compared)),
         whole="all calls",
         about="Files, machine and options",
     )
 
 
+def _different(files: Sequence[SourceFile]) -> Iterator[Banner]:
+    """A warning about files of different traces."""
+    yield from (Banner(Severity.WARNING, text, "Different traces:") for text in other_traces(files))
+
+
 def _slowed(study: CallStudy) -> Iterator[Banner]:
-    """A warning about times that strace took."""
-    if slowed := by_strace(study):
-        text = f"{slowed}: its results can be compared with those of the replay, its times cannot."
-        yield Banner(Severity.WARNING, text, "Times of strace:")
+    """A warning about times that strace took, or that are generated."""
+    is_generated = study.first.calls.file.is_generated
+    if is_generated and not study.runs:
+        yield Banner(Severity.WARNING, f"the trace {PLACEHOLDERS}. Replay it for times of the storage.", "Generated:")
+    if unreal := unreal_times(study):
+        text = f"{unreal}: its results can be compared with those of the replay, its times cannot."
+        yield Banner(Severity.WARNING, text, "Generated:" if is_generated else "Times of strace:")
 
 
-def _lead(study: CallStudy) -> Iterator[str]:
-    for side in study.sides:
+def _lead(study: CallStudy, compared: Shown | None) -> Iterator[str]:
+    for place, (side, *more) in enumerate(study.groups):
+        if compared and more:
+            yield f"{compared.described[place]}."
+            continue
         extent, files = side.extent, side.files
         calls = units.counted(extent.calls, "call")
         threads = units.counted(extent.threads, "thread")
-        verb = "replayed" if side.is_run else "recorded"
+        verb = "replayed" if side.is_run else "generated" if side.calls.file.is_generated else "recorded"
         yield (
             f"{side.name}: {calls} of {threads} on {units.counted(files.files, 'path')}, {verb} over "
             f"{units.span(side.seconds)}; {units.transferred(files.bytes_read)} read, "
             f"{units.transferred(files.bytes_written)} written."
         )
-    if study.left_out:
+    if compared and any(more for _, *more in study.groups):
+        yield f"Numbers are of all runs, diagrams of the first of each side: {listed([*map(_name, study.sides)])}."
+    if study.left_out and not compared:
         yield (
             f"{units.counted(study.left_out, 'call')} of {study.first.name} are left out here: the replay did not make "
             "them, for example because they are outside of its window, ignored, or not on files."
         )
     # strace makes a program take longer.
-    if not study.is_single and study.first.seconds > 0 and not study.first.is_run and not by_strace(study):
-        for side in study.runs:
+    if not study.is_single and study.first.seconds > 0 and not study.first.is_run and not unreal_times(study):
+        for side in (side for side, *more in study.groups[1:] if not more):
             share = side.seconds / study.first.seconds - 1
             yield f"{side.name} took {units.span(side.seconds)}: {units.change(share)} against the original."
 
 
-def _banners(side: CallSide, *, named: bool) -> Iterator[Banner]:
-    name = f"{side.name}: " if named else ""
-    for check in judgement_of_calls(side).checks:
-        if check.sentence and check.grade:
-            yield Banner(Severity(check.grade), f"{name}{check.sentence}", check.head)
+def _name(side: CallSide) -> str:
+    return side.calls.file.name
+
+
+def _judgements(study: CallStudy) -> Iterator[Banner]:
+    """What the checks say, in one banner for all runs; of repetitions, only what is not good."""
+    sentences: dict[tuple[Severity, str], list[str]] = {}
+    repeated = any(more for _, *more in study.groups)
+    for side in (side for group in study.groups for side in group):
+        name = "" if study.is_single else f"{side.name}: "
+        for check in judgement_of_calls(side).checks:
+            if check.sentence and check.grade and not (repeated and check.grade is Grade.GOOD):
+                sentences.setdefault((Severity(check.grade), check.head), []).append(f"{name}{check.sentence}")
+    yield from (Banner(severity, " ".join(found), head) for (severity, head), found in sentences.items())
 
 
 def _tiles(side: CallSide) -> Iterator[Tile]:
@@ -144,7 +183,7 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
     )
     yield Tile("Read", units.transferred(files.bytes_read), _speed(files.bytes_read, side.seconds))
     yield Tile("Written", units.transferred(files.bytes_written), _speed(files.bytes_written, side.seconds))
-    if values.count:
+    if values.count and (side.is_run or not side.calls.file.is_generated):
         half = "half are faster" if enough_for(0.5, values.count) else "too few calls"
         yield Tile("Response time p50", units.span(values.percentile(0.5) / 1e9), half)
         more = "1 in 100 is slower" if enough_for(0.99, values.count) else "too few calls"
@@ -168,41 +207,16 @@ def _of_threads(total: float, side: CallSide) -> str:
     return f"{units.percent(total / side.seconds)} of the duration" if side.seconds > 0 else ""
 
 
-def _beside(study: CallStudy) -> Table:
-    """The key numbers of all sides."""
-    names = [side.name for side in study.sides]
-    rows: list[tuple[str, ...]] = []
-
-    def add(title: str, texts: Sequence[str]) -> None:
-        rows.append((title, *texts))
-
-    add("calls", [f"{side.extent.calls:,}" for side in study.sides])
-    add("duration", [units.span(side.seconds) for side in study.sides])
-    add("calls per second, median", [units.count(side.load(study.window_s).median) for side in study.sides])
-    add("calls per second, maximum", [units.count(side.load(study.window_s).maximum) for side in study.sides])
-    for share in (0.5, 0.9, 0.99):
-        texts = [units.span(side.pooled_response.percentile(share) / 1e9) for side in study.sides]
-        add(f"response time p{share * 100:g}", texts)
-    add("time in calls", [units.span(side.pooled_response.total / 1e9) for side in study.sides])
-    add("mismatches", [f"{side.extent.mismatches:,}" if side.is_run else "–" for side in study.sides])
-    for share in (0.5, 0.99):
-        texts = [
-            units.span(side.delays.not_held_back.percentile(share) / 1e9) if side.keeps_times else "–"
-            for side in study.sides
-        ]
-        add(f"delay p{share * 100:g}", texts)
-    return Table("Side by side", ("", *names), tuple(rows))
-
-
 def _tables(study: CallStudy) -> dict[str, tuple[Table, ...]]:
     if not study.is_single:
-        runs = [_outcomes(side, f"Outcomes of {side.name}") for side in study.runs]
+        every = (side for group in study.groups for side in group if side.is_run)
+        runs = [_outcomes(side, f"Outcomes of {side.name}") for side in every]
         return {"fidelity": tuple(table for table in runs if table.rows)}
     side = study.first
     found = {
         "mix": (_mix(side), _threads(side)),
         "files": (_patterns(side), _files(side)),
-        "response": (_responses(side),),
+        "response": () if side.calls.file.is_generated and not side.is_run else (_responses(side),),
         "blocks": (_requests(study),),
         "fidelity": (_outcomes(side, "Outcomes"),) if side.is_run else (),
     }
@@ -304,13 +318,16 @@ def _titled(title: str, all_: int, shown: int) -> str:
     return title if shown == all_ else f"{title}: {shown} of {all_:,}"
 
 
-def _facts(study: CallStudy) -> Iterator[tuple[str, str]]:
-    for side in study.sides:
+def _facts(study: CallStudy, compared: Shown | None) -> Iterator[tuple[str, str]]:
+    letters = [name.partition(" ")[0] for name in compared.names] if compared else [""] * len(study.groups)
+    for letter, side in ((letter, side) for letter, group in zip(letters, study.groups, strict=True) for side in group):
         file = side.calls.file
-        yield "File", file.path
+        yield f"File of {letter}" if letter else "File", file.path
         if file.footer.command:
             yield "Command", " ".join(file.footer.command)
-        if file.footer.recorder:
+        if file.is_generated and not side.is_run:
+            yield "Generated", file.footer.source.preamble
+        elif file.footer.recorder:
             yield "Recorder", file.footer.recorder
         if trace := file.run.trace or file.option("trace"):
             yield "Trace", str(trace)

@@ -16,18 +16,13 @@ from iosonar.figures.model import Severity
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
     MIN_RUNS,
-    SHARES,
-    Difference,
-    Finding,
     Pairing,
-    RateDifference,
     differences,
     rate_difference,
-    runs_to_decide,
 )
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.report.claims import inputs_of, refuse_others, write_claimed
-from iosonar.report.compared import Compared, Comparison, change_text, deciding, metric_of
+from iosonar.report.compared import Compared, Comparison, change_text, title_of
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
 from iosonar.report.settings import Scope, Setting, differing
@@ -40,11 +35,6 @@ from iosonar.text import listed
 
 OUTSIDE_STORAGE = (Scope.MACHINE, Scope.OPTION)
 """Settings outside the storage. If they differ, they may explain the difference in latency."""
-
-TAIL = "p99"
-"""The percentile for which the number of runs is named that would show a difference."""
-
-PAIRINGS = {Pairing.PAIRED: "at the same times of the same load", Pairing.UNPAIRED: "not at the same times of a load"}
 
 LOAD_OPTIONS = ("asap", "closed", "reads_only")
 """Options that change the load while its requests stay the same."""
@@ -62,7 +52,10 @@ class SideComparison(Compared):
     @property
     def doubts(self) -> list[str]:
         """Why a difference may not come from the storage, as clauses."""
-        names = [setting.name for setting in self.settings if setting.scope in OUTSIDE_STORAGE]
+        letters = (self.first_letter, self.letter)
+        names = [
+            each.name for each in self.settings if each.scope in OUTSIDE_STORAGE and not each.is_repetition(*letters)
+        ]
         return [*super().doubts, *([f"the runs differ in {', '.join(names)}"] if names else [])]
 
     def as_json(self) -> dict[str, Any]:
@@ -123,7 +116,10 @@ def compare(sides: Sequence[Side]) -> RunComparison:
     for side in sides[1:]:
         same_load, pairing = _pairing(first, side)
         matched = pairs(*_on_one_engine(first, side)) if pairing is Pairing.PAIRED else None
-        found = [_exact(one, first, side) for one in differences(cut[first.letter], cut[side.letter], pairing)]
+        found = [
+            one.with_values(first.study.pooled(LATENCY), side.study.pooled(LATENCY))
+            for one in differences(cut[first.letter], cut[side.letter], pairing)
+        ]
         throughput = rate_difference(rates_of[first.letter], rates_of[side.letter], pairing)
         runs = [found for each in (first, side) for found in _unfaithful_runs(each)]
         unfaithful = tuple(name for name, run in runs if run.grade is Grade.BAD)
@@ -160,21 +156,6 @@ def refuse_loads(sides: Sequence[Side]) -> None:
                     f"{file.path} is a load, not a run: compare takes results of `iosonar replay`; "
                     "for loads, use `iosonar report`"
                 )
-
-
-def _exact(one: Difference, a: Side, b: Side) -> Difference:
-    """Replaces the percentiles, which the comparison interpolates in bins, by those that other diagrams show."""
-    values = [side.study.pooled(LATENCY) for side in (a, b)]
-    share = SHARES.get(one.metric)
-    a_ns, b_ns = (each.mean if share is None else each.quantile(share) for each in values)
-    if not (a_ns > 0 and b_ns > 0):
-        return one
-    factor = (b_ns / a_ns) / (1 + one.change)
-    low, high = ((1 + bound) * factor - 1 for bound in (one.low, one.high))
-    finding = one.finding
-    if finding is not Finding.TOO_FEW_RUNS:
-        finding = Finding.SLOWER if low > 0 else Finding.FASTER if high < 0 else Finding.NONE
-    return Difference(one.metric, a_ns, b_ns, b_ns / a_ns - 1, low, high, finding, one.runs)
 
 
 def _blocks(side: Side, low_ns: int, high_ns: int) -> list[Blocks]:
@@ -299,7 +280,7 @@ def sentences(compared: RunComparison) -> Iterator[Banner]:
                 f"{each.side.letter} against {first.letter}: no claim.",
             )
         else:
-            yield _claims(each, first)
+            yield each.claims()
         if each.pairs:
             change = change_text(each.pairs.median_ratio - 1)
             yield Banner(
@@ -350,11 +331,18 @@ def _settings(compared: RunComparison) -> Iterator[Banner]:
     """Settings that differ: within each side, then between the sides."""
     letters = [side.letter for side in compared.sides]
     for letter in letters:
-        mixed = [setting.text(letter) for setting in compared.settings if setting.differs(letter)]
+        mixed = [setting for setting in compared.settings if setting.differs(letter)]
         if mixed:
-            text = f"{'; '.join(mixed)}. So its runs are not repetitions of each other."
-            yield Banner(Severity.WARNING, text, f"The runs of {letter} differ in:")
-    between = [setting for setting in compared.settings if len({setting.values[letter] for letter in letters}) > 1]
+            text = f"{'; '.join(setting.text(letter) for setting in mixed)}."
+            repeated = all(setting.is_repetition(letter) for setting in mixed)
+            more = "" if repeated else " So its runs are not repetitions of each other."
+            severity = Severity.NEUTRAL if repeated else Severity.WARNING
+            yield Banner(severity, f"{text}{more}", f"The runs of {letter} differ in:")
+    between = [
+        setting
+        for setting in compared.settings
+        if len({setting.values[letter] for letter in letters}) > 1 and not setting.is_repetition(*letters)
+    ]
     if between:
         text = "; ".join(setting.text(*letters) for setting in between)
         hedge = any(setting.scope in OUTSIDE_STORAGE for setting in between)
@@ -363,48 +351,17 @@ def _settings(compared: RunComparison) -> Iterator[Banner]:
         yield Banner(severity, f"{text}.{more}", f"{' and '.join(letters)} differ in:")
 
 
-def _claims(each: SideComparison, first: Side) -> Banner:
-    head = f"{each.side.letter} against {first.letter}:"
-    by: dict[Finding, list[Difference | RateDifference]] = {
-        finding: [one for one in each.differences if one.finding is finding] for finding in Finding
-    }
-    if each.throughput:
-        by[each.throughput.finding].append(each.throughput)
-    claims = [
-        f"{word} at {', '.join(f'{metric_of(one)} ({change_text(one.change)})' for one in by[finding])}"
-        for finding, word in ((Finding.SLOWER, "slower"), (Finding.FASTER, "faster"))
-        if by[finding]
-    ]
-    tail = next((one for one in by[Finding.NONE] if metric_of(one) == TAIL), None)
-    hint = f" For {TAIL}, {deciding(tail)}." if tail and runs_to_decide(tail) else ""
-    if not claims:
-        return Banner(Severity.NEUTRAL, f"no significant difference.{hint}", head)
-    rest = [metric_of(one) for one in by[Finding.NONE]]
-    more = f"; no significant difference at {', '.join(rest)}" if rest else ""
-    if doubts := each.doubts:
-        text = f"measured {'; '.join(claims)}{more}. No verdict on the storage: {' and '.join(doubts)}."
-        return Banner(Severity.WARNING, text, head)
-    severity = Severity.BAD if by[Finding.SLOWER] else Severity.GOOD
-    return Banner(severity, f"{'; '.join(claims)}{more}.{hint}", head)
-
-
 def page_of(compared: RunComparison) -> Page:
     """The page of a comparison."""
     sides, first = compared.sides, compared.sides[0]
-    tables = tuple(
-        Table(f"{each.side.letter} against {first.letter}, {PAIRINGS[each.pairing]}", each.columns, each.rows)
-        for each in compared.against
-    )
+    tables = tuple(each.table for each in compared.against)
     drawn = [each for each in (changes({a.side.letter: a.differences for a in compared.against}, sides),) if each]
     figures = (curves(sides), *drawn)
     percentiles = (over_time(sides, 0.5, "p50"), over_time(sides, 0.99, "p99"))
     timed = (*(figure for figure in percentiles if figure), delivered(sides))
     if compared.settings:
         letters = tuple(side.letter for side in sides)
-        values = tuple(
-            (setting.name, *(" or ".join(setting.values[letter]) for letter in letters))
-            for setting in compared.settings
-        )
+        values = tuple((setting.name, *(setting.value(letter) for letter in letters)) for setting in compared.settings)
         tables = (Table("Differences between the runs", ("", *letters), values), *tables)
     tiles = tuple(
         Tile(
@@ -418,7 +375,7 @@ def page_of(compared: RunComparison) -> Page:
     )
     facts = tuple((side.letter, file.path) for side in sides for file in side.study.requests.files)
     summary = Summary(
-        title=" against ".join(side.name for side in reversed(sides)),
+        title=title_of([side.name for side in sides]),
         short="Comparison",
         lead=(f"Latency from issue to completion, compared with {first.letter}. A change above 0 is slower.",),
         banners=tuple(sentences(compared)),

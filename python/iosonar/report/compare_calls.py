@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +16,19 @@ from iosonar import units
 from iosonar.diagrams.calls import CATALOGUE
 from iosonar.diagrams.comparison import side_name
 from iosonar.errors import UsageError, UserError
+from iosonar.figures.model import Severity
 from iosonar.figures.size import PAGE
 from iosonar.quantities.blocks import Blocks, blocks, rates
-from iosonar.quantities.difference import Pairing, differences, rate_difference
+from iosonar.quantities.difference import Finding, Pairing, differences, rate_difference
+from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.report.calls_options import other_traces
-from iosonar.report.compared import Compared, Comparison
+from iosonar.report.calls_page import Shown, calls_page
+from iosonar.report.compared import CLAIMS, Compared, Comparison
 from iosonar.report.formats import write_report
 from iosonar.report.output_options import OutputOptions, Written
+from iosonar.report.page import Banner
 from iosonar.study.base import Options
-from iosonar.study.calls import RUN_ROLES, CallStudy, lost_changes, zero_of
+from iosonar.study.calls import PLACEHOLDERS, RUN_ROLES, CallStudy, lost_changes, zero_of
 from iosonar.table import Kind, SourceFile, calls_of
 from iosonar.table.calls import Calls
 from iosonar.table.engine import EngineOptions
@@ -34,6 +38,9 @@ if TYPE_CHECKING:
 
 SAME_LOAD = ("order", "timing", "factor", "extra_delay", "start", "end", "instances", "threads", "perturb")
 """Options that change what is issued, and when."""
+
+LISTED = 6
+"""The most names of files in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,18 @@ class CallsSide:
     mismatches: int
     rates: list[NDArray[np.float64]]
     tables: tuple[ir.Table, ...]
+
+    @property
+    def names(self) -> str:
+        """Its files, for people."""
+        names = [file.name for file in self.files]
+        return ", ".join(names if len(names) <= LISTED else [*names[: LISTED - 1], f"{len(names) - LISTED + 1} more"])
+
+    @cached_property
+    def response(self) -> Distribution:
+        """The response times of all its files."""
+        series = (table.mutate(series=0) for table in self.tables)
+        return pooled([found for table in series for found in distributions(table, table.latency_ns).values()])
 
     @property
     def unfaithful(self) -> tuple[str, ...]:
@@ -94,6 +113,7 @@ class CallsComparison(Compared):
     """Calls of the first side, a trace, that the runs of the other side did not make: they are not compared."""
 
     unit = "calls/s"
+    other_load = "the runs are not replays of the same trace in the same order and timing"
 
     @property
     def is_original(self) -> bool:
@@ -102,8 +122,13 @@ class CallsComparison(Compared):
 
     @property
     def incomparable(self) -> str:
-        """Why the times of the two sides cannot be compared; empty if they can."""
+        """That strace took the times of one side."""
         return why_incomparable(self.first, self.side)
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why a difference may not come from the storage: an original and its replay do have the same load."""
+        return [each for each in super().doubts if not self.is_original or each != self.other_load]
 
     def as_json(self) -> dict[str, Any]:
         """The numbers for programs; null in place of what is not known."""
@@ -117,13 +142,17 @@ class ComparisonOfCalls(Comparison):
     sides: tuple[CallsSide, ...]
     against: tuple[CallsComparison, ...]
     study: CallStudy
-    """The first file of each side."""
+    """The first file of each side, with the others as its repetitions."""
 
     def lines(self) -> Iterator[str]:
         """What was found, as sentences."""
         yield from (describe_side(side) for side in self.sides)
-        for each in self.against:
-            yield from doubts(each)
+        yield from (f"{banner.head} {banner.text}" for banner in self.sentences)
+
+    @property
+    def sentences(self) -> list[Banner]:
+        """Doubts, and findings."""
+        return [banner for each in self.against for banner in _sentences(each)]
 
     def as_json(self) -> dict[str, Any]:
         """What was found, for programs."""
@@ -136,16 +165,22 @@ class ComparisonOfCalls(Comparison):
 
     def write(self, options: OutputOptions) -> Iterator[Written]:
         """Writes the page."""
-        return write_report(self.study, CATALOGUE, options)
+        shown = Shown(
+            tuple(f"{side.letter} ({side.names})" for side in self.sides),
+            tuple(describe_side(side) for side in self.sides),
+            tuple(self.sentences),
+            tuple(each.table for each in self.against),
+        )
+        return write_report(self.study, CATALOGUE, options, partial(calls_page, compared=shown))
 
 
 def why_incomparable(first: CallsSide, side: CallsSide) -> str:
-    """Why the times of two sides cannot be compared: strace, which took those of one, slowed its calls down."""
-    slowed = [each.is_trace and each.files[0].is_by_strace for each in (first, side)]
-    if slowed[0] == slowed[1]:
-        return ""
-    file = (first if slowed[0] else side).files[0]
-    return f"strace took the times of {file.name}, and slowed its calls down"
+    """Why the times of two sides cannot be compared: of one, strace slowed the calls down, or they were generated."""
+    traces = [each.files[0] for each in (first, side) if each.is_trace]
+    if generated := next((file for file in traces if file.is_generated), None):
+        return f"{generated.name} {PLACEHOLDERS}"
+    slowed = [file for file in traces if file.is_by_strace]
+    return f"strace took the times of {slowed[0].name}, and slowed its calls down" if len(slowed) == 1 else ""
 
 
 def compare_calls(
@@ -159,7 +194,7 @@ def compare_calls(
     groups = sorted(groups, key=lambda group: group[0].kind is not Kind.CALLS)
     sides: list[CallsSide] = []
     originals: list[Calls] = []
-    drawn: list[Calls] = []
+    drawn: list[list[Calls]] = []
     for letter, group in zip("ABCDEF", groups, strict=False):
         if len(group) > 1 and any(file.kind is Kind.CALLS for file in group):
             raise UserError("a trace is a side of its own: separate it from the runs with vs")
@@ -168,10 +203,12 @@ def compare_calls(
             for number, file in enumerate(group)
         ]
         sides.append(_side(letter, group, opened))
-        drawn.append(opened[0])
+        drawn.append(opened)
         originals = originals or (opened if group[0].kind is Kind.CALLS else [])
     against = [_against(_beside(sides[0], side, originals), side, sides[0].calls) for side in sides[1:]]
-    return ComparisonOfCalls(tuple(sides), tuple(against), CallStudy(drawn, Options(size=PAGE)))
+    firsts, others = [opened[0] for opened in drawn], [opened[1:] for opened in drawn]
+    study = CallStudy(firsts, Options(size=PAGE), repetitions=others)
+    return ComparisonOfCalls(tuple(sides), tuple(against), study)
 
 
 def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls], zero_ns: int | None = None) -> CallsSide:
@@ -213,12 +250,9 @@ def _against(first: CallsSide, side: CallsSide, calls: int) -> CallsComparison:
         ]
         for each in (first, side)
     ]
-    found = differences(cut[0], cut[1], pairing)
+    found = [one.with_values(first.response, side.response) for one in differences(cut[0], cut[1], pairing)]
     throughput = rate_difference(first.rates, side.rates, pairing)
-    if why_incomparable(first, side):
-        found = [one.without_finding() for one in found]
-        throughput = throughput.without_finding() if throughput else None
-    return CallsComparison(
+    compared = CallsComparison(
         first.letter,
         side.letter,
         found,
@@ -234,6 +268,11 @@ def _against(first: CallsSide, side: CallsSide, calls: int) -> CallsComparison:
         side,
         calls - first.calls,
     )
+    if compared.incomparable:
+        compared = replace(compared, differences=[one.without_finding() for one in found])
+    if throughput and (compared.incomparable or not (same_load or compared.is_original)):
+        compared = replace(compared, throughput=throughput.without_finding())
+    return compared
 
 
 def _as_results(table: ir.Table) -> ir.Table:
@@ -255,21 +294,22 @@ def describe_side(side: CallsSide) -> str:
     return f"{side_name(side.letter, side.files)}: {counted}{differ}"
 
 
-def doubts(each: CallsComparison) -> list[str]:
-    """Why the difference may say nothing about the storage, and which calls it is about."""
-    pair = f"{each.side.letter} against {each.first.letter}"
-    found = [f"{pair}: {text.rstrip('.')}" for text in other_traces((*each.first.files, *each.side.files))]
+def _sentences(each: CallsComparison) -> Iterator[Banner]:
+    """What was found, after doubts, and which calls it is about."""
+    found = [text.rstrip(".") for text in other_traces((*each.first.files, *each.side.files))]
     if each.left_out:
         without = units.counted(each.left_out, "call")
-        found.append(f"{pair}: without {without} of {each.first.letter} that the runs left out")
+        found.append(f"without {without} of {each.first.letter} that the runs left out")
     lost = [(file.name, lost) for file in each.side.files if (lost := lost_changes(file))]
-    found += [f"{pair}: {name} did not replay {changes}" for name, changes in lost]
+    found += [f"{name} did not replay {changes}" for name, changes in lost]
     if each.fakes:
-        found.append(f"{pair}: fake results: {', '.join(each.fakes)}")
+        found.append(f"fake results: {', '.join(each.fakes)}")
     if each.unfaithful:
-        found.append(f"{pair}: not faithful: {', '.join(each.unfaithful)}")
+        found.append(f"not faithful: {', '.join(each.unfaithful)}")
     if each.incomparable:
-        found.append(f"{pair}: {each.incomparable}: only their results can be compared, not their times")
+        found.append(f"{each.incomparable}: only their results can be compared, not their times")
     if not each.same_load and not each.is_original:
-        found.append(f"{pair}: they are not replays of the same trace in the same order and timing")
-    return found
+        found.append(f"{each.other_load}: their throughput cannot be compared")
+    yield from (Banner(Severity.WARNING, f"{text}.", f"{each.pair}:") for text in found)
+    if any(one.finding in (*CLAIMS, Finding.NONE) for one in each.all):
+        yield each.claims()

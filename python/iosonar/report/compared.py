@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from iosonar import units
-from iosonar.quantities.difference import THROUGHPUT, Difference, Pairing, RateDifference, runs_to_decide
+from iosonar.figures.model import Severity
+from iosonar.quantities.difference import (
+    THROUGHPUT,
+    Difference,
+    Finding,
+    Pairing,
+    RateDifference,
+    runs_to_decide,
+)
 from iosonar.report.output_options import OutputOptions, Written
+from iosonar.report.page import Banner, Table
+from iosonar.text import listed
+
+TAIL = "p99"
+"""The percentile for which the number of runs is named that would show a difference."""
+
+PAIRINGS = {Pairing.PAIRED: "at the same times of the same load", Pairing.UNPAIRED: "not at the same times of a load"}
+
+CLAIMS = (Finding.SLOWER, Finding.FASTER)
+"""Findings that say something about the storage, if nothing casts doubt on them."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +53,18 @@ class Compared:
 
     unit: ClassVar[str] = "IO/s"
     """Of the throughput."""
+    other_load: ClassVar[str] = "the loads differ"
+    """The doubt if not all runs replayed the same load in the same way."""
+
+    @property
+    def incomparable(self) -> str:
+        """Why the times of the two sides cannot be compared; empty if they can."""
+        return ""
+
+    @property
+    def pair(self) -> str:
+        """Both sides: B against A."""
+        return f"{self.letter} against {self.first_letter}"
 
     @property
     def all(self) -> list[Difference | RateDifference]:
@@ -49,7 +79,7 @@ class Compared:
             *(["reads returned only zeros"] if self.unfilled else []),
             *(["a replay was not faithful"] if self.unfaithful else []),
             *(["it is not known whether a replay was faithful"] if self.unknown else []),
-            *([] if self.same_load else ["the loads differ"]),
+            *([] if self.same_load else [self.other_load]),
         ]
 
     @property
@@ -66,17 +96,44 @@ class Compared:
         if rate := self.throughput:
             a_rate, b_rate = (f"{units.count(value)} {self.unit}" for value in (rate.a_per_s, rate.b_per_s))
             values.append((rate, a_rate, b_rate))
+        doubtful = bool(self.doubts)
         return tuple(
             (
                 metric_of(one),
                 a,
                 b,
                 change_text(one.change),
-                f"{change_text(one.low)} … {change_text(one.high)}",
-                str(one.finding),
+                "–" if one.finding is Finding.INCOMPARABLE else f"{change_text(one.low)} … {change_text(one.high)}",
+                f"{one.finding} (no verdict)" if doubtful and one.finding in CLAIMS else str(one.finding),
             )
             for one, a, b in values
         )
+
+    @property
+    def table(self) -> Table:
+        """The rows for a page."""
+        return Table(f"{self.pair}, {PAIRINGS[self.pairing]}", self.columns, self.rows)
+
+    def claims(self) -> Banner:
+        """The findings in a sentence; with doubts, only what was measured."""
+        head = f"{self.pair}:"
+        by = {finding: [one for one in self.all if one.finding is finding] for finding in Finding}
+        claims = [
+            f"{finding} at {', '.join(f'{metric_of(one)} ({change_text(one.change)})' for one in by[finding])}"
+            for finding in CLAIMS
+            if by[finding]
+        ]
+        tail = next((one for one in by[Finding.NONE] if metric_of(one) == TAIL), None)
+        hint = f" For {TAIL}, {deciding(tail)}." if tail and runs_to_decide(tail) else ""
+        if not claims:
+            return Banner(Severity.NEUTRAL, f"no significant difference.{hint}", head)
+        rest = [metric_of(one) for one in by[Finding.NONE]]
+        more = f"; no significant difference at {', '.join(rest)}" if rest else ""
+        if doubts := self.doubts:
+            text = f"measured {'; '.join(claims)}{more}. No verdict on the storage: {' and '.join(doubts)}."
+            return Banner(Severity.WARNING, text, head)
+        severity = Severity.BAD if by[Finding.SLOWER] else Severity.GOOD
+        return Banner(severity, f"{'; '.join(claims)}{more}.{hint}", head)
 
     def as_json(self) -> dict[str, Any]:
         """The numbers for programs; null in place of what is not known."""
@@ -89,6 +146,7 @@ class Compared:
             "unknown": list(self.unknown),
             "fakes": list(self.fakes),
             "unfilled": list(self.unfilled),
+            "doubts": self.doubts,
             "differences": [numbers(one) for one in self.differences],
             "throughput": numbers(self.throughput) if self.throughput else None,
         }
@@ -111,6 +169,11 @@ class Comparison(ABC):
     @abstractmethod
     def write(self, options: OutputOptions) -> Iterator[Written]:
         """Writes the page."""
+
+
+def title_of(names: Sequence[str]) -> str:
+    """The title of a page: all sides but the first against the first."""
+    return f"{listed(names[1:])} against {names[0]}"
 
 
 def metric_of(one: Difference | RateDifference) -> str:

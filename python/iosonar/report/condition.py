@@ -11,6 +11,8 @@ from iosonar.report.compared import Compared, change_text, deciding, metric_of
 from iosonar.report.grammar import LimitUnit, parse
 from iosonar.units import counted
 
+OTHER_LOAD = "the runs did not all replay the same load in the same way"
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -84,8 +86,10 @@ def _undecided(condition: Condition, each: Compared, one: Difference | RateDiffe
     """Why the condition is undecided; empty if it is decided."""
     if one is None:
         return f"too few requests for {condition.metric}"
-    if one.finding is Finding.INCOMPARABLE:
+    if one.finding is Finding.INCOMPARABLE and each.incomparable:
         return "the times of the two sides cannot be compared"
+    if one.finding is Finding.INCOMPARABLE:
+        return OTHER_LOAD
     if one.finding is Finding.TOO_FEW_RUNS:
         return f"too few runs; use at least {MIN_RUNS} per side"
     # The report of the comparison names them.
@@ -98,5 +102,5 @@ def _undecided(condition: Condition, each: Compared, one: Difference | RateDiffe
     if each.unknown:
         return f"it is not known whether {counted(len(each.unknown), 'replay was', 'replays were')} faithful"
     if condition.metric == THROUGHPUT and not each.same_load:
-        return "the runs did not all replay the same load in the same way"
+        return OTHER_LOAD
     return ""

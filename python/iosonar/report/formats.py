@@ -17,22 +17,28 @@ from iosonar.study.base import BaseStudy
 if TYPE_CHECKING:
     from iosonar.report.page import Page
 
+    PageBuilder = Callable[[Any, Sequence[Diagram[Any]]], Page]
 
-def write_report(study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions) -> Iterator[Written]:
-    """Yields the files of each diagram as they are written."""
+
+def write_report(
+    study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions, build: PageBuilder | None = None
+) -> Iterator[Written]:
+    """Yields the files of each diagram as they are written; `build` makes the page, if it is not the study's own."""
     stem = study.stem
     options = replace(options, inputs=inputs_of(study.inputs, options.directory))
     refuse_others(stem, options, study.page)
     if options.format is ReportFormat.HTML:
-        return _write_page(study, diagrams, options)
+        return _write_page(study, diagrams, options, build or page_builder(study))
     builds = {diagram.name: partial(diagram.build, study) for diagram in diagrams}
     return write_figures(Set(stem, study.options.size), builds, options)
 
 
-def _write_page(study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions) -> Iterator[Written]:
+def _write_page(
+    study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions, build: PageBuilder
+) -> Iterator[Written]:
     from iosonar.report.page import write_page
 
-    page = page_builder(study)(study, diagrams)
+    page = build(study, diagrams)
     path = options.directory / f"{study.stem}.{study.page}.html"
     write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
     yield Written("page", (path,))
@@ -44,7 +50,7 @@ def _write_page(study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: Out
         yield Written(empty.name, (), empty.reason)
 
 
-def page_builder(study: BaseStudy) -> Callable[[Any, Sequence[Diagram[Any]]], Page]:
+def page_builder(study: BaseStudy) -> PageBuilder:
     """What builds the page of a study."""
     from iosonar.report.calls_page import calls_page
     from iosonar.report.run_page import run_page

@@ -278,8 +278,9 @@ def _grade(study: Study, judgement: Judgement, *, warned: bool) -> Banner | None
     reasons = [reason for name, reason in judgement.reasons.items() if name not in told]
     if not reasons:
         return None
-    also = "; also:" if missed or judgement.is_fake else ":"
-    head = f"No verdict on the device{also}" if doubt else "Bad run:"
+    # A banner above says that there is no verdict.
+    doubtful = "Measured as well, without a verdict:" if missed or judgement.is_fake else "No verdict on the device:"
+    head = doubtful if doubt else "Bad run:"
     return Banner(severity, _sentence("; ".join(reasons)), "Warning:" if severity is Severity.WARNING else head)
 
 

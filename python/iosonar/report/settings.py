@@ -18,6 +18,14 @@ from iosonar.text import plain
 
 DEFAULT = "default"
 UNKNOWN = "unknown"
+NOT_USED = "not used"
+NO_DIFFERENCE = (UNKNOWN, NOT_USED)
+"""Values that do not count as different from others."""
+
+SEED = "--seed"
+PLAIN_OPTIONS = ("seed", "depth")
+"""Options that are the same number as typed and in effect, so that a default can be shown by its value."""
+
 SECTOR_BYTES = 512
 
 IRRELEVANT_OPTIONS = (
@@ -57,10 +65,17 @@ class Setting:
             len(self.values[letter]) > 1 for letter in letters
         )
 
+    def is_repetition(self, *letters: str) -> bool:
+        """Whether it is the seed, and varies within each of these sides: repetitions with other random numbers."""
+        return self.name == SEED and all(len(self.values[letter]) > 1 for letter in letters)
+
+    def value(self, letter: str) -> str:
+        """The distinct values of a side."""
+        return ", ".join(self.values[letter])
+
     def text(self, *letters: str) -> str:
-        """For people: --wait (default in A, hybrid in B)."""
-        sides = (f"{' or '.join(self.values[letter])} in {letter}" for letter in letters)
-        return f"{self.name} ({', '.join(sides)})"
+        """For people: --wait (default in A; hybrid in B)."""
+        return f"{self.name} ({'; '.join(f'{self.value(letter)} in {letter}' for letter in letters)})"
 
 
 def differing(sides: Sequence[Side]) -> tuple[Setting, ...]:
@@ -71,15 +86,21 @@ def differing(sides: Sequence[Side]) -> tuple[Setting, ...]:
     for kind, name in known:
         missing = DEFAULT if kind is Scope.OPTION else UNKNOWN
         values = {
-            letter: tuple(sorted({run.get((kind, name), missing) for run in runs})) for letter, runs in by_side.items()
+            letter: tuple(sorted({run.get((kind, name), missing) for run in runs}, key=_in_order))
+            for letter, runs in by_side.items()
         }
         # An unknown value does not count as different; an option that was not typed has its default.
-        known_values = {value for each in values.values() for value in each if value != UNKNOWN}
+        known_values = {value for each in values.values() for value in each if value not in NO_DIFFERENCE}
         if len(known_values) > 1:
             found.append(Setting(kind, name, values))
     return tuple(
         sorted(found, key=lambda each: (list(Scope).index(each.scope), each.scope is Scope.OPTION and each.name))
     )
+
+
+def _in_order(value: str) -> tuple[bool, int, str]:
+    """Whole numbers by their size, before other texts."""
+    return (False, int(value), "") if value.isdecimal() else (True, 0, value)
 
 
 def _settings_of(file: SourceFile) -> Iterator[tuple[tuple[Scope, str], str]]:
@@ -106,10 +127,15 @@ def _raw_settings(file: SourceFile) -> Iterator[tuple[tuple[Scope, str], Any]]:
     options = {name: value or "on" for name, value in typed_options(run).items() if name not in IRRELEVANT_OPTIONS}
     if run.wait == "spin":
         # Such a loop never sleeps.
-        options.pop("busy-poll", None)
+        options["busy-poll"] = NOT_USED
     elif isinstance(poll := file.option("busy_poll"), int):
         # Also the choice of the replay.
         options["busy-poll"] = units.span(poll / 1e9)
+    else:
+        options.setdefault("busy-poll", UNKNOWN)
+    for name in PLAIN_OPTIONS:
+        if isinstance(number := file.option(name), int):
+            options.setdefault(name, str(number))
     for name, value in options.items():
         yield (Scope.OPTION, f"--{name}"), value
     # The choice of the replay if nothing was typed.
@@ -145,7 +171,7 @@ OF_TARGETS: Mapping[str, Callable[[Target], Any]] = {
     "kind of target": lambda target: target.kind,
     "disk": lambda target: target.disk,
     "size of the target": lambda target: target.sectors and units.binary_bytes(float(target.sectors) * SECTOR_BYTES),
-    "logical block": lambda target: target.logical_block_bytes,
+    "logical block": lambda target: target.logical_block_bytes and units.binary_bytes(target.logical_block_bytes),
     "scheduler": lambda target: _queue(target).scheduler,
     "write cache": lambda target: _queue(target).write_cache,
     "wbt_lat_usec": lambda target: target.queue and target.queue.wbt_lat_usec,

@@ -37,7 +37,7 @@ def too_few_notes(results: Sequence[Result]) -> tuple[Note, ...]:
     few = sum(math.isnan(each.latency_p99_s) for each in results)
     if not few:
         return ()
-    text = f"No p99 at {units.counted(few, 'point')} of {len(results)}: it takes {round(100 * MIN_BEYOND):,} requests"
+    text = f"No p99 at {few} of {units.counted(len(results), 'point')}: it needs {round(100 * MIN_BEYOND):,} requests"
     return (Note(NoteKind.INFO, text),)
 
 

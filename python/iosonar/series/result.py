@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iosonar import SCHEMA_VERSION
 from iosonar.errors import UserError
@@ -14,8 +15,11 @@ from iosonar.table.footer import RunInfo, parse_footer
 from iosonar.text import shown
 from iosonar.thresholds import is_unfilled
 
-NEARLY = 0.9
-"""This share of --depth in flight on average shows that the depth limits the throughput."""
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+HELD_BACK = 0.01
+"""From this share of requests on that waited for room in --depth, the 99th percentile shows the depth."""
 
 UNFILLED = "target not filled"
 """The mark of a point whose reads returned only zeros."""
@@ -40,8 +44,8 @@ class Result:
     faithful: bool
     failed: int
     fake: str
-    fills_depth: bool
-    """Whether about as many requests were in flight, on average, as --depth allows."""
+    delayed_by_depth: int
+    """Requests that waited for room in --depth."""
     warnings: tuple[str, ...]
     unfilled: bool = False
     """Whether reads returned only zeros, from areas of the target that were never written."""
@@ -52,6 +56,11 @@ class Result:
     def counts(self) -> bool:
         """Whether the times are those of the storage."""
         return self.faithful and not self.unfilled
+
+    @property
+    def is_limited_by_depth(self) -> bool:
+        """Whether times and throughput may be those of --depth, not of the device."""
+        return self.delayed_by_depth > 0 and self.delayed_by_depth >= HELD_BACK * self.requests
 
     @property
     def in_flight(self) -> float:
@@ -78,18 +87,28 @@ def read(path: Path, point: Point) -> Result | None:
 
     try:
         with path.open("rb") as file:
-            metadata = pyarrow.parquet.read_schema(file).metadata or {}
-        footer = parse_footer(metadata[b"iosonar"], SCHEMA_VERSION)
+            table = pyarrow.parquet.ParquetFile(file)
+            footer = parse_footer((table.schema_arrow.metadata or {})[b"iosonar"], SCHEMA_VERSION)
+            return _result(footer.run, point, _delayed_by_depth(table)) if footer.complete else None
     except FileNotFoundError:
         return None
     except (pa.ArrowInvalid, KeyError, UserError):
         return None
     except OSError as error:
         raise UserError(f"cannot read {shown(path)}: {error.strerror or error}") from error
-    return _result(footer.run, point) if footer.complete else None
 
 
-def _result(run: RunInfo, point: Point) -> Result:
+def _delayed_by_depth(table: ParquetFile) -> int:
+    """How many requests waited for room in --depth."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    depth = pa.scalar("depth")
+    reasons = (batch.column(0).cast(pa.string()) for batch in table.iter_batches(columns=["delay_reason"]))
+    return sum(len(each.filter(pc.equal(each, depth))) for each in reasons)
+
+
+def _result(run: RunInfo, point: Point, delayed_by_depth: int) -> Result:
     found = run.statistics
     latency = found.latency_us
     response = found.latency_from_scheduled_us or latency
@@ -107,7 +126,7 @@ def _result(run: RunInfo, point: Point) -> Result:
         faithful=bool(found.verdict and found.verdict.faithful),
         failed=found.errors + found.short + found.unfinished,
         fake=run.fake.removeprefix("FAKE RESULT: "),
-        fills_depth=_fills_depth(run),
+        delayed_by_depth=delayed_by_depth,
         warnings=run.warnings,
         unfilled=is_unfilled(found.zero_reads or 0, found.reads),
         waiting=tuple(_waiting(run)),
@@ -122,10 +141,6 @@ def _waiting(run: RunInfo) -> Iterator[str]:
         yield f"--wait={wait}"
     if isinstance(poll := run.options.get("busy_poll"), int):
         yield f"--busy-poll={poll}ns"
-
-
-def _fills_depth(run: RunInfo) -> bool:
-    return (run.mean_in_flight or 0.0) >= NEARLY * float(run.options.get("depth") or math.inf)
 
 
 def _seconds(quantiles: Mapping[str, float], name: str) -> float:

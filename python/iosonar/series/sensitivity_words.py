@@ -15,7 +15,7 @@ from iosonar.series.sensitivity import EXACT, How, Row
 
 ABOUT = (
     "Response times count from the issue of a request, so the degraded times are not part of them. In flight "
-    "is the mean number of requests in flight. All ratios are those to the exact replay."
+    "is the mean number of requests in flight. All ratios are relative to the exact replay."
 )
 _LABELS = {How.QUANTIZE: "quantised to", How.DELAY: "delayed by up to"}
 

@@ -20,7 +20,7 @@ ABOUT = (
     "is throughput × mean latency from the issue (Little's law)."
 )
 
-HEADS = {Vary.DEPTH: "depth", Vary.RATE: "demanded/s", Vary.SPAN: "working set"}
+HEADS = {Vary.DEPTH: "depth", Vary.RATE: "demanded rate", Vary.SPAN: "working set"}
 
 
 def findings(vary: Vary, results: Sequence[Result]) -> list[str]:
@@ -37,13 +37,13 @@ def findings(vary: Vary, results: Sequence[Result]) -> list[str]:
 
 def limit_text(results: Sequence[Result]) -> str | None:
     """What to do about points that show the limit on the requests in flight instead of the device."""
-    full = [each.name for each in results if each.fills_depth]
+    full = [each for each in results if each.is_limited_by_depth]
     if not full:
         return None
-    at = f"at {', '.join(full)}" if len(full) < len(results) else "at every point"
+    shares = ", ".join(f"{each.name} ({units.percent(each.delayed_by_depth / each.requests)})" for each in full)
     return (
-        f"As many requests were in flight as --depth allows {at}: others waited in the replayer, and the throughput "
-        "may be that of the depth, not of the device; use another --output with a higher one, such as -- --depth 4096"
+        f"Requests waited for room in --depth at {shares}: times and throughput may be those of the depth, not of the "
+        "device; use another --output with a higher one, such as -- --depth 4096"
     )
 
 
@@ -68,6 +68,7 @@ def rows(vary: Vary, results: Sequence[Result]) -> list[dict[str, Cell]]:
             "latency_mean_s": each.latency_mean_s,
             "in_flight_by_littles_law": each.in_flight,
             "in_flight_counted": each.mean_in_flight,
+            "delayed_by_depth": each.delayed_by_depth,
             "power": each.power,
             "faithful": each.faithful,
             "unfilled": each.unfilled,
@@ -110,7 +111,8 @@ def _names(vary: Vary, results: Sequence[Result]) -> dict[str, list[str]]:
 
 def _cells(vary: Vary, each: Result, names: dict[str, list[str]]) -> tuple[str, ...]:
     times = (each.response_mean_s, each.response_median_s, each.response_p99_s)
-    marks = [*names.get(each.name, ()), *([each.marks] if each.marks else [])]
+    limited = ["limited by --depth"] if each.is_limited_by_depth and vary is not Vary.DEPTH else []
+    marks = [*names.get(each.name, ()), *limited, *([each.marks] if each.marks else [])]
     return (
         text_of(vary, each.value),
         units.count(each.rate),

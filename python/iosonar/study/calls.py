@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from iosonar import units
@@ -35,6 +37,8 @@ MAX_FILES = 4
 
 FARTHEST = 1 << 61
 """2 EiB: more than any file has."""
+
+PLACEHOLDERS = "was generated: the times that its calls take are placeholders"
 
 LISTED = 40
 """Files in a table."""
@@ -164,7 +168,9 @@ class CallSide(Once):
 
     @cached_property
     def original_response(self) -> dict[int, Distribution]:
-        """The same in the original of a run, of the calls that the run made."""
+        """The same in the original of a run, of the calls that the run made; nothing if the original was generated."""
+        if self.calls.file.is_generated:
+            return {}
         return distributions(self.table, self.table.expected_duration_ns)
 
     @cached_property
@@ -207,19 +213,32 @@ class CallSide(Once):
 class CallStudy(BaseStudy):
     """One table of calls, or an original and runs side by side."""
 
-    def __init__(self, tables: Sequence[Calls], options: Options, blocks: Blocks | None = None) -> None:
+    def __init__(
+        self,
+        tables: Sequence[Calls],
+        options: Options,
+        blocks: Blocks | None = None,
+        repetitions: Sequence[Sequence[Calls]] = (),
+    ) -> None:
         super().__init__(options)
         self.blocks, self.page = blocks, "report" if len(tables) == 1 else "compare"
-        roles = iter(RUN_ROLES)
-        names = [plain_name(each) for each in tables]
-        runs = [each.file for each in tables if each.is_run]
-        self.sides = tuple(
-            CallSide(each, next(roles), names[: place + 1].count(names[place]))
-            if each.is_run
-            # Beside runs, the original has the calls that they made.
-            else CallSide(each.made_by(runs) if runs else each, Role.ALL, zero_ns=zero_of(runs))
-            for place, each in enumerate(tables)
+        groups = [[each, *more] for each, more in zip_longest(tables, repetitions, fillvalue=())]
+        runs = [each.file for group in groups for each in group if each.is_run]
+        roles, names = iter(RUN_ROLES), Counter[str]()
+
+        def side(each: Calls, role: Role) -> CallSide:
+            if not each.is_run:
+                # Beside runs, the original has the calls that they made.
+                return CallSide(each.made_by(runs) if runs else each, Role.ALL, zero_ns=zero_of(runs))
+            names[plain_name(each)] += 1
+            return CallSide(each, role, names[plain_name(each)])
+
+        self.sides = tuple(side(each, next(roles) if each.is_run else Role.ALL) for each, *_ in groups)
+        self.groups = tuple(
+            (first, *(side(each, first.role) for each in more))
+            for first, (_, *more) in zip(self.sides, groups, strict=True)
         )
+        """Each side with its repetitions, which diagrams do not show."""
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -228,8 +247,9 @@ class CallStudy(BaseStudy):
 
     @property
     def inputs(self) -> tuple[SourceFile, ...]:
-        """These, and the recording of block devices."""
-        return (*self.files, self.blocks.file) if self.blocks else self.files
+        """These, those of the repetitions, and the recording of block devices."""
+        every = tuple(side.calls.file for group in self.groups for side in group)
+        return (*every, self.blocks.file) if self.blocks else every
 
     @property
     def stem(self) -> str:
@@ -237,7 +257,9 @@ class CallStudy(BaseStudy):
         return short_name(self.files[0].output_stem if self.is_single else self.files[0].stem)
 
     def why_empty(self, name: str) -> str:
-        """A file without calls has no diagram."""
+        """A file without calls has no diagram, and a generated trace none of response times."""
+        if name.startswith("response.") and not self.runs and self.first.calls.file.is_generated:
+            return f"the trace {PLACEHOLDERS}"
         return "" if self.calls else "no calls in the file"
 
     @property

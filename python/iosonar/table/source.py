@@ -101,6 +101,11 @@ class SourceFile:
         return self.footer.counts.unreadable_rows
 
     @property
+    def is_generated(self) -> bool:
+        """Whether a trace of calls, or the trace of a run, was generated: its calls take placeholder times."""
+        return "generated" in (self.footer.source.format, self.footer.recorder)
+
+    @property
     def is_by_strace(self) -> bool:
         """Whether strace took the times of a trace of calls, or of the trace of a run: it slows each call down."""
         return "strace" in (self.footer.source.format, self.footer.recorder)

@@ -17,8 +17,10 @@ pub struct Generated {
 impl Generated {
     /// A trace of the pattern.
     pub fn new(pattern: &Pattern, settings: &Settings) -> Self {
+        let scaled = if settings.scale < 1.0 { format!("; --scale {}", settings.scale) } else { String::new() };
+        let preamble = format!("{}{scaled}; calls take placeholder times", pattern.title);
         let metadata = Metadata {
-            source: Source { format: "generated".into(), preamble: pattern.title.into(), ..Source::default() },
+            source: Source { format: "generated".into(), preamble, ..Source::default() },
             recorder: Recorder::Generated,
             processes: vec![InitialProcess {
                 process: THREAD,
@@ -68,6 +70,13 @@ pub mod tests {
     pub fn calls(name: &str, settings: Settings) -> Vec<Call> {
         let mut generated = Generated::new(named(name).unwrap(), &settings);
         std::iter::from_fn(|| generated.next().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_preamble_says_what_is_generated_and_its_scale() {
+        let preamble = |scale| Generated::new(PATTERNS[0], &Settings { scale, ..SMALL }).metadata.source.preamble;
+        assert_eq!(preamble(1.0), format!("{}; calls take placeholder times", PATTERNS[0].title));
+        assert_eq!(preamble(0.02), format!("{}; --scale 0.02; calls take placeholder times", PATTERNS[0].title));
     }
 
     #[test]

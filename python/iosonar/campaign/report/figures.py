@@ -11,9 +11,9 @@ from iosonar import units
 from iosonar.campaign.report.analysis import Analysis
 from iosonar.campaign.report.effects import MIN_CHANGE, Effect, MetricAnalysis
 from iosonar.campaign.report.factors import Factor
-from iosonar.campaign.report.words import NAMES, short
+from iosonar.campaign.report.words import NAMES, not_compared, short
 from iosonar.diagrams.parts import log_axis
-from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Stroke, Unit
+from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Note, NoteKind, Role, Scale, Stroke, Unit
 
 MAX_NAME = 28
 """Longer names of levels are shortened."""
@@ -134,6 +134,7 @@ def _effect_plot(analysis: Analysis, each: MetricAnalysis) -> Figure | None:
         Axis("", Unit.DEVICES, -0.6, rows - 0.4, named=tuple(sorted(named))),
         tuple(layers),
         Legend(("largest change", "95 % interval", "finding"), (*legend, each_leaf)),
+        (Note(NoteKind.INFO, missing),) if (missing := not_compared(analysis, each)) else (),
     )
 
 

@@ -17,7 +17,7 @@ from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.effects import Effect
 from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
-from iosonar.campaign.report.words import NAMES, banners, factor_names, headline, short
+from iosonar.campaign.report.words import NAMES, about_dashes, banners, factor_names, headline, not_compared, short
 from iosonar.figures.model import Severity
 from iosonar.report.outputs import write_whole
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
@@ -78,9 +78,17 @@ def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name:
     plots = effect_plots(analysis)
     of_leaves = leaf_plot(analysis)
     effects = tuple(table for table in (_effects(analysis),) if table.rows)
+    missing = [text for each in analysis.metrics if (text := not_compared(analysis, each))]
+    about = " ".join([ABOUT, *(f"{text}." for text in missing)])
     sections = (
-        *((Section("effects", "Effects", ABOUT, plots, effects),) if plots or effects else ()),
-        Section("leaves", "Leaves", LEAVES, (of_leaves,) if of_leaves else (), (_leaves(analysis, directory),)),
+        *((Section("effects", "Effects", about, plots, effects),) if plots or effects else ()),
+        Section(
+            "leaves",
+            "Leaves",
+            LEAVES + about_dashes(analysis.leaves),
+            (of_leaves,) if of_leaves else (),
+            (_leaves(analysis, directory),),
+        ),
     )
     summary = Summary(
         title=plain(name),

@@ -12,6 +12,7 @@ from iosonar.campaign.report.results import Fidelity, LeafResult
 from iosonar.figures.model import Severity
 from iosonar.report.page import Banner
 from iosonar.text import plain
+from iosonar.thresholds import MIN_BEYOND
 
 NAMES = {
     "p50": "median latency",
@@ -21,6 +22,9 @@ NAMES = {
     "throughput": "throughput",
 }
 """Metrics in sentences."""
+
+SHARE_OF = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "delay.p99": 0.99}
+"""The percentiles among them."""
 
 WIDE = 0.2
 """An interval that allows a larger change than this does not show that a factor makes no difference."""
@@ -197,6 +201,35 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
         yield Banner(Severity.WARNING, f"{text}{more}.", "Slow devices:")
 
 
+def not_compared(analysis: Analysis, each: MetricAnalysis) -> str:
+    """Why a metric says nothing about some factors: the leaves that have it are of one level; empty if it does."""
+    known = {effect.factor for effect in each.effects}
+    missing = [plain(short(factor.title)) for factor in analysis.factors.reported if factor.title not in known]
+    if not missing or each.leaves == len(analysis.used):
+        return ""
+    requests = f" ({needed(each.metric):,} requests)" if each.metric in SHARE_OF else ""
+    return (
+        f"No {NAMES[each.metric]} for {_listed(missing)}: the {each.leaves} of {len(analysis.used)} leaves that have "
+        f"one{requests} are all of one level"
+    )
+
+
+def about_dashes(leaves: Sequence[LeafResult]) -> str:
+    """Why a table of leaves has dashes; empty if it has none."""
+    done = [leaf.metrics for leaf in leaves if leaf.done]
+    few = [name for name in ("p50", "p95", "p99") if any(name not in metrics for metrics in done)]
+    texts = [f"{name} needs {needed(name):,} requests" for name in few]
+    untimed = any("throughput" not in metrics or ("p99" in metrics and "delay.p99" not in metrics) for metrics in done)
+    return (f" A dash: too few requests; {_listed(texts)}." if few else "") + (
+        " A replay without scheduled times has no delay, and no throughput as a share of the demand." if untimed else ""
+    )
+
+
+def needed(metric: str) -> int:
+    """The requests that a percentile needs."""
+    return round(MIN_BEYOND / (1 - SHARE_OF[metric]))
+
+
 def interactions(analysis: Analysis) -> Iterator[str]:
     """The interactions that are significant, one sentence each; of several metrics the first."""
     seen: dict[tuple[str, str], Interaction] = {}
@@ -237,9 +270,20 @@ def drift(analysis: Analysis) -> Iterator[str]:
         found = [f"the {NAMES[trend.metric]} changed by {units.change(trend.change)}" for trend in trends]
         yield f"{_listed(found)} from the first leaf to the last, beyond what the factors explain. {advice}."
     claimed = {effect.factor for each in analysis.metrics for effect in each.effects if effect.claimed}
-    blocked = [plain(name) for name in analysis.blocked if name in claimed and name not in suspects]
+    blocked = [name for name in analysis.blocked if name in claimed and name not in suspects]
     if blocked:
-        yield f"the levels of {_listed(blocked)} ran one after another, so a drift would look the same. {advice}."
+        turns = "; ".join(_in_turn(analysis, name) for name in blocked)
+        yield f"{turns}, so drift would look like {'this effect' if len(blocked) == 1 else 'these effects'}. {advice}."
+
+
+def _in_turn(analysis: Analysis, title: str) -> str:
+    """The levels of a factor in the order in which they ran."""
+    factor = next(factor for factor in analysis.factors.reported if factor.title == title)
+    starts = {of: leaf.started for of, leaf in zip(factor.of, analysis.used, strict=True)}
+    levels = [plain(factor.levels[of]) for of in sorted(starts, key=lambda of: starts[of])]
+    if len(levels) == 2:
+        return f"all leaves of {levels[0]} ran before those of {levels[1]}"
+    return f"the leaves of {_listed(levels)} ran one level after another"
 
 
 def _more(leaves: Sequence[LeafResult]) -> str:

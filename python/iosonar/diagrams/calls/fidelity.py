@@ -81,7 +81,7 @@ def compute_time_error(study: CallStudy, name: str, rank: str) -> Figure | Empty
             found.append(Curve(_role(study, side), side.name, values, cells))
     if not found:
         return Empty(name, "no call followed a gap in the trace")
-    x, lines, rows = curves(found, "Delay by compute time", Unit.PERCENT, 1e-3, RATIO_UNIT * 100)
+    x, lines, rows = curves(found, "Delay / compute time", Unit.PERCENT, 1e-3, RATIO_UNIT * 100)
     rules = [Rule(Role.FAINT, Direction.VERTICAL, INFLATED, "10 %")] if x.low < INFLATED < x.high else []
     return figure(
         study,

@@ -14,7 +14,7 @@ from iosonar.figures.model import Axis, Figure, Layer, Legend, LegendRow, Line, 
 from iosonar.quantities.calls.response import ecdf
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.distribution import Distribution
-from iosonar.study.calls import CallStudy
+from iosonar.study.calls import PLACEHOLDERS, CallStudy
 
 ROLES = {
     CallSeries.READ: Role.READ,
@@ -140,12 +140,14 @@ def figure(
     )
 
 
-def by_strace(study: CallStudy) -> str:
-    """A sentence if the study shows times of a replay beside those of a trace that strace recorded; else empty."""
+def unreal_times(study: CallStudy) -> str:
+    """A sentence if the study shows times of a replay beside those that strace took, or beside placeholders."""
     first = study.first.calls.file
-    if not any(side.is_run for side in study.sides) or not first.is_by_strace:
+    if not any(side.is_run for side in study.sides) or not (first.is_by_strace or first.is_generated):
         return ""
     trace = Path(first.run.trace or first.name).name if study.first.is_run else first.name
+    if first.is_generated:
+        return f"the original, {trace}, {PLACEHOLDERS}"
     return f"strace took the times of the original, {trace}, and slowed its calls down"
 
 
@@ -164,7 +166,7 @@ def _warnings(study: CallStudy) -> tuple[Note, ...]:
         for side, events in lost
         if events
     ]
-    if slowed := by_strace(study):
+    if slowed := unreal_times(study):
         found.append(Note(NoteKind.WARNING, f"{slowed}: not comparable with those of the replay", Severity.WARNING))
     stamps = [fake for side in study.sides if (fake := side.calls.file.run.fake)]
     return (*found, *(Note(NoteKind.STAMP, text, Severity.WARNING) for text in stamps))

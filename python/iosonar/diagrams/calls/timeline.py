@@ -71,7 +71,7 @@ def load_over_time(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         study,
         name,
         rank,
-        "Calls per second" if study.is_single else "Calls per second, original and replay",
+        "Calls per second",
         time_axis(study),
         linear_axis("Load", Unit.CALLS_PER_S, most),
         layers,

@@ -45,7 +45,7 @@ def _sentence(found: Fidelity) -> str:
         else (f"the {found.requests:,} requests that were not held back", "were", "their")
     )
     text = f"{units.percent(share)} of {those} {was} issued within 50 µs of {its} scheduled time{needed}"
-    return text if math.isnan(found.p99_s) else f"{text}. 99 % were issued within {units.span(found.p99_s)}"
+    return f"{text}. 99 % were issued within {units.span(found.p99_s)}" if found.p99_s > 0 else text
 
 
 def _rounded(share: float) -> float:
