@@ -74,6 +74,15 @@ def seconds(value: float, digits: int = 3) -> str:
     return f"{number(value * 1e9, digits)} ns" if value else "0 s"
 
 
+def clock(value: float) -> str:
+    """A time on a long axis, as h:min:s: 0:02:38.48."""
+    hundredths = round(abs(value) * 100)
+    minutes, rest = divmod(hundredths, 6000)
+    hours, minutes = divmod(minutes, 60)
+    second = f"{rest // 100:02}.{rest % 100:02}".rstrip("0").rstrip(".") if rest % 100 else f"{rest // 100:02}"
+    return f"{'-' * (value < 0)}{hours}:{minutes:02}:{second}"
+
+
 def count(value: float, digits: int = 3) -> str:
     """A count, or a rate per second: 80,794. Averages below a hundred have three digits: 12.3."""
     if not math.isfinite(value):

@@ -199,6 +199,8 @@ class Rule:
     direction: Direction
     at: float
     label: str
+    can_be_nameless: bool = False
+    """Whether its name is left out where no room is certain, as in pictures."""
 
 
 Layer = Cloud | Line | Steps | Rule
