@@ -33,7 +33,7 @@ TIME_UNITS = {
 FAITHFUL = 0.95
 """The share of requests that a faithful replay issues on time: no rounding crosses it."""
 
-UNITS = r"(?:%|(?:ns|µs|ms|s|min|h|d|[kMGTPE]?B|[KMGTPE]iB|IO)\b)"
+UNITS = r"(?:%|(?:ns|µs|ms|s|min|h|d|[kMGTPE]?B|[KMGTPE]iB|requests/s|calls/s)\b)"
 """A regular expression of the units that stay on the line of their number."""
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

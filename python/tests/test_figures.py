@@ -123,3 +123,15 @@ def test_a_size_is_a_name_or_width_and_height() -> None:
     for bad in ("big", "10x10", "1200", "99999x99999", "9" * 5000 + "x800", "٤٠٠x٣٠٠"):
         with pytest.raises(UserError, match="size"):
             Size.parse(bad)
+
+
+@pytest.mark.parametrize("theme", list(Theme))
+def test_colours_of_roles_differ_enough_from_the_background(theme: Theme) -> None:
+    def luminance(text: str) -> float:
+        linear = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04 else c / 12.92 for c in raster.colour(text)]
+        return float(np.dot((0.2126, 0.7152, 0.0722), linear))
+
+    plot = luminance(PALETTES[theme].plot) + 0.05
+    for role, colour in PALETTES[theme].roles.items():
+        own = luminance(colour) + 0.05
+        assert max(own, plot) / min(own, plot) >= 3, role

@@ -280,15 +280,16 @@ def test_hovering_shows_values_in_all_linked_diagrams(opened: Opened) -> None:
     box = opened.plot(name).bounding_box()
     assert box
     hover(opened.page, box["x"] + 500, box["y"] + 150)
-    cell = opened.page.locator(f"[id='figure-{name}'] [data-here=Actual]")
+    cell = opened.page.locator(f"[id='figure-{name}'] [data-here=Delivered]")
     # The tip and the legend follow the pointer with the next frames.
     opened.page.wait_for_function(
-        "name => document.querySelector(`[id='figure-${name}'] [data-here=Actual]`).innerText.endsWith('IO/s')",
+        """name => document.querySelector(`[id='figure-${name}'] [data-here=Delivered]`)
+            .innerText.endsWith('requests/s')""",
         arg=name,
     )
     tip, here = opened.page.locator("#tip").inner_text(), cell.inner_text()
-    assert "Actual" in tip and "Demand" in tip and "IO/s" in tip
-    assert here.endswith("IO/s") and here in tip
+    assert "Delivered" in tip and "Demanded" in tip and "requests/s" in tip
+    assert here.endswith("requests/s") and here in tip
     assert opened.page.locator(f"[id='figure-{name}'] .cursor").is_visible()
     shown = opened.page.evaluate(
         "() => [...document.querySelectorAll('.cursor')].filter((line) => !line.hidden).length"

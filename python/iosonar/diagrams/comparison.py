@@ -13,7 +13,21 @@ from iosonar import units
 from iosonar.diagrams.overview import rates
 from iosonar.diagrams.parts import MIN_AXIS_S, gap_notes, linear_axis, log_axis, rate_row
 from iosonar.diagrams.percentiles import quantile_curve
-from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Steps, Stroke, Unit
+from iosonar.figures.model import (
+    Axis,
+    Figure,
+    Legend,
+    LegendRow,
+    Line,
+    Note,
+    NoteKind,
+    Role,
+    Scale,
+    Severity,
+    Steps,
+    Stroke,
+    Unit,
+)
 from iosonar.quantities.blocks import rates as rates_of_blocks
 from iosonar.quantities.difference import SHARES, Difference
 from iosonar.study.requests import LATENCY, Study
@@ -75,6 +89,7 @@ def curves(sides: Sequence[Side]) -> Figure:
         log_axis("Latency", Unit.SECONDS, max(float(y_all.min()), 1e-7), max(float(y_all.max()), 1e-6)),
         tuple(layers),
         Legend((*SHARES, "max"), tuple(rows)),
+        _stamps(sides),
     )
 
 
@@ -114,6 +129,7 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
         Axis("Change", Unit.PERCENT, low_y - room, high_y + room),
         tuple(layers),
         Legend(metrics, (*rows, rate_row(Role.FAINT, "no change", ()))),
+        _stamps(sides),
     )
 
 
@@ -172,7 +188,7 @@ def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
         log_axis("Latency", Unit.SECONDS, max(least, 1e-7), max(most, 1e-6)),
         tuple(layers),
         Legend((), tuple(rows)),
-        gap_notes([(share, every)]),
+        (*gap_notes([(share, every)]), *_stamps(sides)),
     )
 
 
@@ -199,7 +215,14 @@ def delivered(sides: Sequence[Side]) -> Figure:
         linear_axis("Throughput", Unit.REQUESTS_PER_S, most),
         tuple(layers),
         Legend(("avg",), tuple(rows)),
+        _stamps(sides),
     )
+
+
+def _stamps(sides: Sequence[Side]) -> tuple[Note, ...]:
+    """The stamp of a picture with a fake result."""
+    is_fake = any(file.fake for side in sides for file in side.study.requests.files)
+    return (Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD),) if is_fake else ()
 
 
 def _rate(side: Side) -> float:

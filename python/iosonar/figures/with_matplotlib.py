@@ -118,7 +118,10 @@ def draw_on(figure: Figure, axes: Axes, theme: Theme) -> None:
         rows = [Line2D([], [], color=palette.roles[row.role], linewidth=3) for row in figure.legend.rows]
         if rows:
             names = [row.label for row in figure.legend.rows]
-            axes.legend(rows, names, fontsize=11 * POINT, loc="upper right", framealpha=0.8)
+            # Beside the axes, where the layout leaves room, so that it covers no data.
+            beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+            place = beside if canvas.get_layout_engine() else {"loc": "upper right"}
+            axes.legend(rows, names, fontsize=11 * POINT, framealpha=0.8, **place)
 
 
 def _save_png(canvas: Canvas, path: Path) -> None:

@@ -33,7 +33,7 @@ class Compared:
     unfilled: tuple[str, ...]
     """Runs whose target was not filled, as their reads show."""
 
-    unit: ClassVar[str] = "IO/s"
+    unit: ClassVar[str] = "requests/s"
     """Of the throughput."""
 
     @property
@@ -119,8 +119,8 @@ def metric_of(one: Difference | RateDifference) -> str:
 
 
 def change_text(change: float) -> str:
-    """A relative change, for people: +12.3 %."""
-    return units.change(change)
+    """A relative change, for people: +12.3 %; from a hundredfold on, the factor: × 331."""
+    return units.change(change) if not 99 <= change < 1e4 else f"× {units.number(1 + change)}"
 
 
 def deciding(one: Difference | RateDifference, limit: float = 0.0) -> str:

@@ -234,9 +234,11 @@
     range.setv({ start: clip(middle - half), end: clip(middle + half) });
   }
 
-  function home({ plot: { x_range, y_range }, home: [x0, x1, y0, y1] }) {
+  // Resets a diagram and those that share its range of time.
+  function home({ plot: { x_range }, home: [x0, x1] }) {
     x_range.setv({ start: x0, end: x1 });
-    y_range.setv({ start: y0, end: y1 });
+    for (const { plot, home: [, , y0, y1] } of figures.values())
+      if (plot.x_range === x_range) plot.y_range.setv({ start: y0, end: y1 });
   }
 
   function key(figure, event) {

@@ -66,7 +66,7 @@ window.iosonar = (() => {
     if (unit === "odds") return `${digits(100 - 100 / value, 7)} %`;
     if (unit === "%" && n === 3 && value >= 0 && value <= 100) return percent(value / 100);
     if (unit === "%") return `${digits(value, n)} %`;
-    return count(value, n) + (["IO/s", "GiB", "calls/s"].includes(unit) ? ` ${unit}` : "");
+    return count(value, n) + (["requests/s", "GiB", "calls/s"].includes(unit) ? ` ${unit}` : "");
   };
   // The text of a tick, with as many digits as are needed to distinguish it from the others.
   const tick = (unit, value, long, others = [], floor = 0) => {
@@ -79,7 +79,7 @@ window.iosonar = (() => {
   };
   const one = (unit, value, long, n) => {
     if (unit === "time") return long ? clock(value, Math.max(n - 3, 3)) : digits(value, n + 3);
-    if (["IO/s", "GiB", "requests", "times", "calls", "calls/s"].includes(unit)) return along(value, n);
+    if (["requests/s", "GiB", "requests", "times", "calls", "calls/s"].includes(unit)) return along(value, n);
     if (unit === "s") return value === 0 ? "0 s" : scaled(value, TIMES, n) ?? `${digits(value * 1e9, n)} ns`;
     if (unit === "bytes/s" && value === 0) return "0";
     return text(unit, value, n);
