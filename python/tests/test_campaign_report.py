@@ -20,6 +20,7 @@ from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.factors import Place
 from iosonar.campaign.report.gate import LeafCondition, LeafOutcome
+from iosonar.campaign.report.page import campaign_page
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
 from iosonar.campaign.report.words import banners, headline
 from iosonar.campaign.state import LeafState
@@ -154,6 +155,9 @@ def test_if_every_result_is_fake_there_is_no_verdict(tmp_path: Path) -> None:
         leaf(tmp_path, place, 1000, number, fake="FAKE RESULT: simulated")
     analysis = analysed(tmp_path)
     assert analysis.doubt == "every result is fake"
+    page = campaign_page(analysis, gate.judge(tmp_path, [], read_results(tmp_path)), tmp_path, "c")
+    figures = [f for each in page.sections for f in each.figures]
+    assert figures and all("FAKE RESULT" in [note.text for note in figure.notes] for figure in figures)
     assert next(banners(analysis)).head == "No verdict on the storage:"
 
 
