@@ -151,6 +151,11 @@ def change(share: float) -> str:
     return f"{round(share * 100, 1) + 0.0:+,.1f} %"
 
 
+def change_or_factor(share: float) -> str:
+    """A relative change, and from a hundredfold on the factor: +12.3 %, × 331."""
+    return f"× {number(1 + share)}" if 99 <= share < 1e4 else change(share)
+
+
 def requests(number: int) -> str:
     """A number of requests: 3,082 requests."""
     return counted(number, "request")

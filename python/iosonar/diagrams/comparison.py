@@ -110,7 +110,7 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
         # Bars of several sides are adjacent.
         x = x * BESIDE ** (len(rows) - (len(sides) - 2) / 2)
         bars.append((role, label, x, middle, low, high))
-        rows.append(rate_row(role, label, tuple(units.change(each.change) for each in found)))
+        rows.append(rate_row(role, label, tuple(units.change_or_factor(each.change) for each in found)))
         metrics = metrics or tuple(each.metric for each in found)
     if not bars:
         return None

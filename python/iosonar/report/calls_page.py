@@ -111,7 +111,7 @@ def _lead(study: CallStudy) -> Iterator[str]:
         threads = units.counted(extent.threads, "thread")
         verb = "replayed" if side.is_run else "recorded"
         yield (
-            f"{side.name}: {calls} of {threads} on {units.counted(files.files, 'path')}, {verb} over "
+            f"{side.name}: {calls} of {threads} on {units.counted(files.files, 'file')}, {verb} over "
             f"{units.span(side.seconds)}; {units.transferred(files.bytes_read)} read, "
             f"{units.transferred(files.bytes_written)} written."
         )

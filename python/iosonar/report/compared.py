@@ -120,7 +120,7 @@ def metric_of(one: Difference | RateDifference) -> str:
 
 def change_text(change: float) -> str:
     """A relative change, for people: +12.3 %; from a hundredfold on, the factor: × 331."""
-    return units.change(change) if not 99 <= change < 1e4 else f"× {units.number(1 + change)}"
+    return units.change_or_factor(change)
 
 
 def deciding(one: Difference | RateDifference, limit: float = 0.0) -> str:
