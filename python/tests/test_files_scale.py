@@ -50,6 +50,6 @@ def test_a_page_without_a_program_has_no_empty_columns(tmp_path: Path) -> None:
     iosonar("files", "generate", "cms-analysis", trace, "--scale", "0.0001", "--rate", "100k")
     iosonar("files", "scale", trace, "--root", root, "--output", output, "--instances", "1,2", "--", "--timing", "asap")
     assert report(output, "--out", tmp_path) == 0
-    page = (tmp_path / "t.report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "t.scale.report.html").read_text(encoding="utf-8")
     assert "An instance of the replay took" in page
     assert "replay against program" not in page

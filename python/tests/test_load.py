@@ -217,9 +217,9 @@ def test_names_of_shares_do_not_overlap(tmp_path: Path) -> None:
     with load(tmp_path, rows) as requests:
         figure = build(Study(requests, Options()), "freq.bins")
     rules = [rule for rule in figure.layers if isinstance(rule, Rule)]
-    assert len(rules) == 6 and any(not rule.label for rule in rules)
-    named = [figure.x.share(rule.at) for rule in rules if rule.label]
-    assert "1/2" in {rule.label for rule in rules}
+    assert len(rules) == 6 and any(rule.can_be_nameless for rule in rules)
+    named = [figure.x.share(rule.at) for rule in rules if not rule.can_be_nameless]
+    assert "1/2" in {rule.label for rule in rules if not rule.can_be_nameless}
     assert all(right - left >= 0.05 for left, right in pairwise(named))
 
 

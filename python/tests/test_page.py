@@ -422,6 +422,29 @@ def test_a_delay_of_0_is_not_called_100_ns(browser: Browser, tmp_path: Path) -> 
     opened.page.context.close()
 
 
+def test_names_of_rules_are_above_the_frame_and_apart(browser: Browser, tmp_path: Path) -> None:
+    rows = [run_row(number, scheduled=number * 1000, sector=8 * (number % 1000)) for number in range(1500)]
+    path = write_run(tmp_path / "a.replay.parquet", rows)
+    assert report(path, "--out", tmp_path, "--only", "freq.bins") == 0
+    opened = Opened(browser, tmp_path / "a.report.html")
+    for width in (1280, 700):
+        opened.page.set_viewport_size({"width": width, "height": 900})
+        opened.page.wait_for_timeout(500)
+        places = opened.page.evaluate(
+            """() => {
+                const view = Bokeh.index.find_one(iosonar.figures.get("freq.bins").plot);
+                const frame = view.canvas_view.el.getBoundingClientRect().top + view.frame.bbox.top;
+                const shown = [...document.querySelectorAll(".rule-name:not([hidden])")];
+                const names = shown.map((name) => name.getBoundingClientRect());
+                return names.map((box) => [frame - box.bottom, box.left, box.right, box.top]);
+            }"""
+        )
+        assert len(places) >= 4 and all(place[0] >= 0 for place in places)
+        apart = [a[2] < b[1] or b[2] < a[1] or a[3] != b[3] for a in places for b in places if a is not b]
+        assert all(apart)
+    opened.page.context.close()
+
+
 def test_texts_of_a_run_are_escaped(browser: Browser, tmp_path: Path) -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     run = {"warnings": [evil], "target": {"path": evil}, "statistics": {}}
