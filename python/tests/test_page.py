@@ -330,7 +330,7 @@ def test_series_can_be_hidden(opened: Opened) -> None:
     assert 0 < opened.filled(name) < before
     box.check()
     assert opened.filled(name) == before
-    opened.page.locator("[id='figure-overview.thrp'] input[data-series=Demand]").uncheck()
+    opened.page.locator("[id='figure-overview.thrp'] input[data-series=Demanded]").uncheck()
     shown = "() => Bokeh.documents[0].get_model_by_name('overview.thrp:1.0').visible"
     assert opened.page.evaluate(shown) is False
     opened.page.locator("[id='figure-latency.flying'] input[data-series='Peak, all requests']").uncheck()
