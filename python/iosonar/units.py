@@ -36,7 +36,7 @@ FAITHFUL = 0.95
 HALF_UP = 1 + 1e-14
 """A half rounds up, although a division may leave it slightly below."""
 
-UNITS = r"(?:%|(?:ns|µs|ms|s|min|h|d|[kMGTPE]?B|[KMGTPE]iB|IO)\b)"
+UNITS = r"(?:%|(?:ns|µs|ms|s|min|h|d|[kMGTPE]?B|[KMGTPE]iB|requests/s|calls/s)\b)"
 """A regular expression of the units that stay on the line of their number."""
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -75,6 +75,15 @@ def seconds(value: float, digits: int = 3) -> str:
         if abs(value) >= size * (1 - 0.5 * 10.0**-digits):
             return f"{number(value / size, digits)} {unit}"
     return f"{number(value * 1e9, digits)} ns" if value else "0 s"
+
+
+def clock(value: float) -> str:
+    """A time on a long axis, as h:min:s: 0:02:38.48."""
+    hundredths = round(abs(value) * 100)
+    minutes, rest = divmod(hundredths, 6000)
+    hours, minutes = divmod(minutes, 60)
+    second = f"{rest // 100:02}.{rest % 100:02}".rstrip("0").rstrip(".") if rest % 100 else f"{rest // 100:02}"
+    return f"{'-' * (value < 0)}{hours}:{minutes:02}:{second}"
 
 
 def count(value: float, digits: int = 3) -> str:
@@ -143,6 +152,11 @@ def change(share: float) -> str:
         return ">+1,000,000 %"
     # Adding zero removes the sign of a negative zero.
     return f"{round(share * 100, 1) + 0.0:+,.1f} %"
+
+
+def change_or_factor(share: float) -> str:
+    """A relative change, and from a hundredfold on the factor: +12.3 %, × 331."""
+    return f"× {number(1 + share)}" if 99 <= share < 1e4 else change(share)
 
 
 def requests(number: int) -> str:

@@ -73,10 +73,10 @@ def test_a_run_has_one_rate_everywhere(tmp_path: Path) -> None:
     assert info["duration_s"] == pytest.approx(printed["elapsed_s"], rel=1e-9)
     assert done.requests / done.seconds == pytest.approx(rate, rel=1e-9)
     assert blocks.mean() == pytest.approx(rate, rel=1e-6)
-    assert tiles["Throughput"] == f"{units.count(rate)} IO/s"
+    assert tiles["Throughput"] == f"{units.count(rate)} requests/s"
     iosonar("compare", run, replayed_again(load, tmp_path / "b.replay.parquet", words), "--out", tmp_path)
     page = (tmp_path / "a.compare.html").read_text()
-    assert f"{units.count(rate)} IO/s" in page.replace("\u00a0", " ")
+    assert f"{units.count(rate)} requests/s" in page.replace("\u00a0", " ")
 
 
 def replayed_again(load: Path, run: Path, words: tuple[object, ...]) -> Path:

@@ -188,3 +188,10 @@ def test_outdegrees_have_a_line_for_each_order(trace: Path, tmp_path: Path) -> N
         ]
         with pytest.raises(UserError, match="its last column is not"):
             build(CallStudy([calls], Options(graphs=(tmp_path / "wrong.tsv",))), "outdegree")
+
+
+def test_the_last_bin_of_sizes_is_closed(tmp_path: Path) -> None:
+    rows = [read(0, "/a", 0, 4096), read(10, "/a", 4096, 100)]
+    with opened(write_calls(tmp_path / "t.calls.parquet", rows)) as study:
+        (steps,) = drawn(study, "sizes").layers
+    assert isinstance(steps, Steps) and steps.y.tolist()[-2:] == [1, 0]

@@ -77,7 +77,7 @@ def test_the_original_has_the_calls_that_its_run_made(tmp_path: Path, capsys: py
     assert "delay, compute_error (with asap timing, calls have no times to keep)" in printed.err
     page = (tmp_path / "t.compare.html").read_text()
     assert "without 5 calls of A that the runs left out" in page
-    assert "t: 5 calls of 1 thread on 1 path, recorded over 60" in page
+    assert "t: 5 calls of 1 thread on 1 file, recorded over 60" in page
 
     assert report(run, "--out", tmp_path) == 0
     assert "Delay p50" not in (tmp_path / "r.calls-run.report.html").read_text()

@@ -156,6 +156,9 @@ def test_if_every_result_is_fake_there_is_no_verdict(tmp_path: Path) -> None:
         leaf(tmp_path, place, 1000, number, fake="FAKE RESULT: simulated")
     analysis = analysed(tmp_path)
     assert analysis.doubt == "every result is fake"
+    page = campaign_page(analysis, gate.judge(tmp_path, [], read_results(tmp_path)), tmp_path, "c")
+    figures = [f for each in page.sections for f in each.figures]
+    assert figures and all("FAKE RESULT" in [note.text for note in figure.notes] for figure in figures)
     assert next(banners(analysis)).head == "No verdict on the storage:"
 
 

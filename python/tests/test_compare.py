@@ -17,11 +17,12 @@ from made_run import made_run
 
 from iosonar.cli.compare import app, sides_of
 from iosonar.diagrams import Options, Study
-from iosonar.diagrams.comparison import Side, changes, delivered, error_bars, over_time
+from iosonar.diagrams.comparison import Side, changes, curves, delivered, error_bars, over_time
 from iosonar.errors import UserError
 from iosonar.figures.model import Line, Steps
 from iosonar.quantities.difference import Difference, Finding
 from iosonar.quantities.distribution import distributions, pooled
+from iosonar.report.compared import change_text
 from iosonar.table import open_requests
 
 SPAN = {"first_ns": 0, "last_ns": 10_000_000_000, "max_end_sector": 60_000_000, "max_sectors": 256}
@@ -432,3 +433,14 @@ def test_a_page_of_other_runs_is_replaced_only_if_asked(
     assert compare(*other, "--out", tmp_path) == 1
     assert "b0.replay.parquet" in capsys.readouterr().err
     assert compare(*other, "--out", tmp_path, "--overwrite") == 0
+
+
+def test_diagrams_of_a_comparison_with_a_fake_result_are_stamped(open_study: OpenStudy) -> None:
+    with open_study([run_row(n, scheduled=n * S, latency=MS) for n in range(40)], run={"fake": "simulated"}) as study:
+        sides = [Side(letter, study) for letter in "AB"]
+        figures = [curves(sides), delivered(sides), over_time(sides, 0.5, "p50")]
+    assert all("FAKE RESULT" in [note.text for note in figure.notes] for figure in figures if figure)
+
+
+def test_large_changes_are_factors() -> None:
+    assert [change_text(change) for change in (-0.5, 0.123, 3306.584)] == ["-50.0 %", "+12.3 %", "× 3,308"]

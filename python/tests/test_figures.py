@@ -10,7 +10,7 @@ from iosonar.figures.dots import dots
 from iosonar.figures.model import Axis, Cloud, CloudPart, Role, Scale, Unit
 from iosonar.figures.palette import PALETTES, Theme
 from iosonar.figures.size import Size
-from iosonar.figures.ticks import ticks
+from iosonar.figures.ticks import moment, spaced, ticks
 
 
 def cloud(*cells: tuple[int, int, int], role: Role = Role.READ, size: int = 40) -> Cloud:
@@ -22,6 +22,20 @@ def test_logarithmic_ticks_carry_their_unit() -> None:
     marks = ticks(Axis("Latency", Unit.SECONDS, 5e-6, 2e-2, Scale.LOG))
     assert marks.texts == ["10 µs", "100 µs", "1 ms", "10 ms"]
     assert marks.unit == ""
+
+
+def test_labels_of_ticks_do_not_collide() -> None:
+    axis = Axis("Error", Unit.PERCENT, 1e-3, 1e6, Scale.LOG)
+    found = ticks(axis)
+    assert spaced(found, axis, 1000, lambda said: 7.0 * len(said)).texts == found.texts
+    few = spaced(found, axis, 500, lambda said: 7.0 * len(said)).texts
+    assert few == found.texts[::2]
+
+
+def test_times_on_long_axes_are_clock_times() -> None:
+    long, short = (Axis("Time", Unit.TIMELINE, 0, end) for end in (1000, 900))
+    assert (moment(long, 158.48), moment(long, 3600)) == ("0:02:38.48", "1:00:00")
+    assert moment(short, 158.48) == "158.48 s"
 
 
 def test_the_lowest_tick_stands_for_all_values_below_the_axis() -> None:
@@ -109,3 +123,15 @@ def test_a_size_is_a_name_or_width_and_height() -> None:
     for bad in ("big", "10x10", "1200", "99999x99999", "9" * 5000 + "x800", "٤٠٠x٣٠٠"):
         with pytest.raises(UserError, match="size"):
             Size.parse(bad)
+
+
+@pytest.mark.parametrize("theme", list(Theme))
+def test_colours_of_roles_differ_enough_from_the_background(theme: Theme) -> None:
+    def luminance(text: str) -> float:
+        linear = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04 else c / 12.92 for c in raster.colour(text)]
+        return float(np.dot((0.2126, 0.7152, 0.0722), linear))
+
+    plot = luminance(PALETTES[theme].plot) + 0.05
+    for role, colour in PALETTES[theme].roles.items():
+        own = luminance(colour) + 0.05
+        assert max(own, plot) / min(own, plot) >= 3, role

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from binary import iosonar
+from test_report import report
 
 
 def test_each_instance_of_replay_and_program_has_a_row(tmp_path: Path) -> None:
@@ -41,3 +42,14 @@ def test_each_instance_of_replay_and_program_has_a_row(tmp_path: Path) -> None:
     assert sorted((tmp_path / "seen").read_text().split()) == ["0", "0", "1"]
     assert printed.count("  replay ") == printed.count("  program ") == 2
     assert list(root.iterdir()) == []
+
+
+def test_a_page_without_a_program_has_no_empty_columns(tmp_path: Path) -> None:
+    trace, root, output = tmp_path / "t.calls.parquet", tmp_path / "root", tmp_path / "t.scale.parquet"
+    root.mkdir()
+    iosonar("files", "generate", "cms-analysis", trace, "--scale", "0.0001", "--rate", "100k")
+    iosonar("files", "scale", trace, "--root", root, "--output", output, "--instances", "1,2", "--", "--timing", "asap")
+    assert report(output, "--out", tmp_path) == 0
+    page = (tmp_path / "t.scale.report.html").read_text(encoding="utf-8")
+    assert "An instance of the replay took" in page
+    assert "replay against program" not in page

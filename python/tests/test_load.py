@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -216,9 +217,9 @@ def test_names_of_shares_do_not_overlap(tmp_path: Path) -> None:
     with load(tmp_path, rows) as requests:
         figure = build(Study(requests, Options()), "freq.bins")
     rules = [rule for rule in figure.layers if isinstance(rule, Rule)]
-    assert len(rules) == 6 and any(not rule.label for rule in rules)
-    named = [figure.x.share(rule.at) for rule in rules if rule.label]
-    assert "1/2" in {rule.label for rule in rules}
+    assert len(rules) == 6 and any(rule.can_be_nameless for rule in rules)
+    named = [figure.x.share(rule.at) for rule in rules if not rule.can_be_nameless]
+    assert "1/2" in {rule.label for rule in rules if not rule.can_be_nameless}
     assert all(right - left >= 0.05 for left, right in pairwise(named))
 
 
@@ -236,3 +237,13 @@ def test_titles_of_diagrams_of_a_load_are_unique(tmp_path: Path) -> None:
         names = ("overview.thrp", "overview.thrs", "thrp.setpoint", "thrs.setpoint", "position.setpoint")
         titles = [build(study, name).title for name in names]
     assert len(set(titles)) == len(titles)
+
+
+def test_averages_of_working_sets_say_that_they_differ_in_time(tmp_path: Path) -> None:
+    with load(tmp_path, [load_row(n * S, sector=8 * n) for n in range(300)]) as requests:
+        late, early = (
+            [note.text for note in build(Study(requests, Options(windows_s=windows)), "ws_lin").notes]
+            for windows in ((60.0, math.inf), (1.0, math.inf))
+        )
+    assert late == ["A line starts when its δ has passed (δ = ∞: at once): averages cover different times"]
+    assert early == []

@@ -280,15 +280,16 @@ def test_hovering_shows_values_in_all_linked_diagrams(opened: Opened) -> None:
     box = opened.plot(name).bounding_box()
     assert box
     hover(opened.page, box["x"] + 500, box["y"] + 150)
-    cell = opened.page.locator(f"[id='figure-{name}'] [data-here=Actual]")
+    cell = opened.page.locator(f"[id='figure-{name}'] [data-here=Delivered]")
     # The tip and the legend follow the pointer with the next frames.
     opened.page.wait_for_function(
-        "name => document.querySelector(`[id='figure-${name}'] [data-here=Actual]`).innerText.endsWith('IO/s')",
+        """name => document.querySelector(`[id='figure-${name}'] [data-here=Delivered]`)
+            .innerText.endsWith('requests/s')""",
         arg=name,
     )
     tip, here = opened.page.locator("#tip").inner_text(), cell.inner_text()
-    assert "Actual" in tip and "Demand" in tip and "IO/s" in tip
-    assert here.endswith("IO/s") and here in tip
+    assert "Delivered" in tip and "Demanded" in tip and "requests/s" in tip
+    assert here.endswith("requests/s") and here in tip
     assert opened.page.locator(f"[id='figure-{name}'] .cursor").is_visible()
     shown = opened.page.evaluate(
         "() => [...document.querySelectorAll('.cursor')].filter((line) => !line.hidden).length"
@@ -329,7 +330,7 @@ def test_series_can_be_hidden(opened: Opened) -> None:
     assert 0 < opened.filled(name) < before
     box.check()
     assert opened.filled(name) == before
-    opened.page.locator("[id='figure-overview.thrp'] input[data-series=Demand]").uncheck()
+    opened.page.locator("[id='figure-overview.thrp'] input[data-series=Demanded]").uncheck()
     shown = "() => Bokeh.documents[0].get_model_by_name('overview.thrp:1.0').visible"
     assert opened.page.evaluate(shown) is False
     opened.page.locator("[id='figure-latency.flying'] input[data-series='Peak, all requests']").uncheck()
@@ -418,6 +419,29 @@ def test_a_delay_of_0_is_not_called_100_ns(browser: Browser, tmp_path: Path) -> 
         assert "≤ 1" in tip, name
         figure = opened.page.locator(f"[id='figure-{name}']")
         assert "Delay: values below 100 ns, also 0, are drawn at 100 ns" in figure.inner_text().replace("\xa0", " ")
+    opened.page.context.close()
+
+
+def test_names_of_rules_are_above_the_frame_and_apart(browser: Browser, tmp_path: Path) -> None:
+    rows = [run_row(number, scheduled=number * 1000, sector=8 * (number % 1000)) for number in range(1500)]
+    path = write_run(tmp_path / "a.replay.parquet", rows)
+    assert report(path, "--out", tmp_path, "--only", "freq.bins") == 0
+    opened = Opened(browser, tmp_path / "a.report.html")
+    for width in (1280, 700):
+        opened.page.set_viewport_size({"width": width, "height": 900})
+        opened.page.wait_for_timeout(500)
+        places = opened.page.evaluate(
+            """() => {
+                const view = Bokeh.index.find_one(iosonar.figures.get("freq.bins").plot);
+                const frame = view.canvas_view.el.getBoundingClientRect().top + view.frame.bbox.top;
+                const shown = [...document.querySelectorAll(".rule-name:not([hidden])")];
+                const names = shown.map((name) => name.getBoundingClientRect());
+                return names.map((box) => [frame - box.bottom, box.left, box.right, box.top]);
+            }"""
+        )
+        assert len(places) >= 4 and all(place[0] >= 0 for place in places)
+        apart = [a[2] < b[1] or b[2] < a[1] or a[3] != b[3] for a in places for b in places if a is not b]
+        assert all(apart)
     opened.page.context.close()
 
 

@@ -67,7 +67,7 @@ def test_the_page_opens_offline_zooms_shows_values_and_toggles(opened: Firefox) 
     x, y = place(opened, "overview.thrp")
     opened.drag((x + 480, y + 140), (x + 500, y + 150), pressed=False)
     tip = opened.evaluate("document.querySelector('#tip').innerText")
-    assert "Actual" in tip and "Demand" in tip and "IO/s" in tip
+    assert "Delivered" in tip and "Demanded" in tip and "requests/s" in tip
 
     # Hide a series of the cloud.
     painted = f"iosonar.figures.get('{cloud}').clouds[0].source.data.image[0].reduce((n, dot) => n + (dot ? 1 : 0), 0)"

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from conftest import OpenStudy
-from factory import MS, RUN_SCHEMA, US, S, run_row
+from factory import MS, RUN_SCHEMA, US, S, load_row, run_row, write_load
 from test_sonar import build
 
-from iosonar.diagrams import CATALOGUE, Group, Options
+from iosonar.diagrams import CATALOGUE, Group, Options, Study
 from iosonar.figures.model import Empty, Role, Scale, Steps
 from iosonar.figures.size import Size
+from iosonar.table import open_requests
 
 
 class TwoSlices(Size):
@@ -110,3 +113,9 @@ def test_the_average_is_that_of_requests_not_of_slices(open_study: OpenStudy) ->
     line = next(layer for layer in figure.layers if isinstance(layer, Steps) and layer.role is Role.ALL)
     assert len(line.y) == 2
     assert figure.legend.rows[0].cells[0] == "1.67"
+
+
+def test_a_load_has_no_diagrams_of_the_replayer(tmp_path: Path) -> None:
+    diagram = next(each for each in CATALOGUE if each.name == "submit_level")
+    with open_requests([write_load(tmp_path / "a.load.parquet", [load_row()])]) as requests:
+        assert diagram.build(Study(requests, Options())) == Empty("submit_level", "a load has no replayer")

@@ -83,7 +83,7 @@ def test_the_diagrams_of_reuse_show_its_distances(tmp_path: Path) -> None:
     assert line.y[line.x < 1023 * 4096].tolist() == pytest.approx([100.0] * int((line.x < 1023 * 4096).sum()))
     assert line.y[-1] == pytest.approx(50.0)
     assert found is not None
-    assert answer(found).startswith("Hit ratio of an LRU cache: 0 % with 1 MiB")
+    assert answer(found).startswith("Miss ratio of an LRU cache: 100 % with 1 MiB")
 
 
 def test_without_accesses_the_diagrams_are_empty(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_the_page_of_a_load_has_nothing_of_a_replay(tmp_path: Path) -> None:
     assert [tile.label for tile in shown.tiles if "Delay" in tile.label] == []
     assert tile(shown, "Recorded latency, max") == ("2 ms", "")
     # 101 requests of 4 KiB in a tenth of a second.
-    assert tile(shown, "Rate") == ("1,010 IO/s", "")
+    assert tile(shown, "Rate") == ("1,010 requests/s", "")
     assert tile(shown, "Data") == ("4.14 MB/s", "414 kB in total")
     assert shown.lead[0] == "A load of 101 requests over 100 ms."
 
@@ -172,7 +172,7 @@ def test_throughput_equals_that_of_the_replay(open_study: OpenStudy) -> None:
     rows.append(run_row(2000, scheduled=2 * S, latency=MS, outcome="error", errno=5, bytes_done=0))
     with open_study(rows) as study:
         shown = summary(study)
-    assert tile(shown, "Throughput")[0] == "1,000 IO/s"
+    assert tile(shown, "Throughput")[0] == "1,000 requests/s"
     assert tile(shown, "Data") == ("4.09 MB/s", "8.19 MB in total")
 
 
@@ -260,7 +260,7 @@ def test_a_run_without_the_times_of_the_load_has_no_demand(
     is_timed = not options
     assert ("demand" in throughput.title) is is_timed
     assert any("of load" in note.text for note in throughput.notes) is is_timed
-    assert tile(shown, "Throughput")[1] == ("1,005 IO/s demanded" if is_timed else "")
+    assert tile(shown, "Throughput")[1] == ("1,005 requests/s demanded" if is_timed else "")
     assert "none" not in throughput.of
 
 

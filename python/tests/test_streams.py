@@ -107,8 +107,8 @@ def test_the_page_names_the_program_parameters_and_streams(run: Path) -> None:
     assert facts["Parameters"] == "think=10ms, scale 2, seed 7"
     assert "Load" not in facts
     client, report = table(whole, "Requests of each stream").rows
-    assert client[:6] == ("client", "closed", "2", "200", "202 IO/s", "100 % writes")
-    assert report[:6] == ("report", "open", "1", "100", "101 IO/s", "100 % reads")
+    assert client[:6] == ("client", "closed", "2", "200", "202 requests/s", "100 % writes")
+    assert report[:6] == ("report", "open", "1", "100", "101 requests/s", "100 % reads")
     # A hundred latencies have no p99.
     assert report[7:9] == (span(2 * MS / S), "–")
 

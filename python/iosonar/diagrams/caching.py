@@ -81,18 +81,18 @@ def miss_ratio(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def answer(found: Reuse) -> str:
-    """The hit ratios of a few cache sizes, in words."""
+    """The miss ratios of a few cache sizes, in words."""
     again = found.distance[np.isfinite(found.distance)]
     most = math.floor(math.log2(max(float(again.max()) if len(again) else 1.0, 256.0)))
     sizes = 2.0 ** np.arange(max(most - 6, 8), most + 1, 3, dtype=np.float64)[-3:]
     missed, error = found.miss_ratio(sizes)
     ratios = [
-        units.percent(1 - miss)
+        units.percent(miss)
         + (f" ± {200 * deviation:.1f}" if deviation else "")
         + f" with {units.binary_bytes(pages * found.page_bytes)}"
         for pages, miss, deviation in zip(sizes, missed, error, strict=True)
     ]
-    return f"Hit ratio of an LRU cache: {', '.join(ratios)}"
+    return f"Miss ratio of an LRU cache: {', '.join(ratios)}"
 
 
 def _reuse(study: Study) -> Reuse | None:

@@ -13,7 +13,21 @@ from iosonar import units
 from iosonar.diagrams.overview import rates
 from iosonar.diagrams.parts import MIN_AXIS_S, gap_notes, linear_axis, log_axis, rate_row
 from iosonar.diagrams.percentiles import quantile_curve
-from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Scale, Steps, Stroke, Unit
+from iosonar.figures.model import (
+    Axis,
+    Figure,
+    Legend,
+    LegendRow,
+    Line,
+    Note,
+    NoteKind,
+    Role,
+    Scale,
+    Severity,
+    Steps,
+    Stroke,
+    Unit,
+)
 from iosonar.quantities.blocks import rates as rates_of_blocks
 from iosonar.quantities.difference import SHARES, Difference
 from iosonar.study.requests import LATENCY, Study
@@ -80,6 +94,7 @@ def curves(sides: Sequence[Side]) -> Figure:
         log_axis("Latency", Unit.SECONDS, max(float(y_all.min()), 1e-7), max(float(y_all.max()), 1e-6)),
         tuple(layers),
         Legend((*SHARES, "max"), tuple(rows)),
+        _stamps(sides),
     )
 
 
@@ -100,7 +115,7 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
         # Bars of several sides are adjacent.
         x = x * BESIDE ** (len(rows) - (len(sides) - 2) / 2)
         bars.append((role, label, x, middle, low, high))
-        rows.append(rate_row(role, label, tuple(units.change(each.change) for each in found)))
+        rows.append(rate_row(role, label, tuple(units.change_or_factor(each.change) for each in found)))
         metrics = metrics or tuple(each.metric for each in found)
     if not bars:
         return None
@@ -119,6 +134,7 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
         Axis("Change", Unit.PERCENT, low_y - room, high_y + room),
         tuple(layers),
         Legend(metrics, (*rows, rate_row(Role.FAINT, "no change", ()))),
+        _stamps(sides),
     )
 
 
@@ -177,7 +193,7 @@ def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
         log_axis("Latency", Unit.SECONDS, max(least, 1e-7), max(most, 1e-6)),
         tuple(layers),
         Legend((), tuple(rows)),
-        gap_notes([(share, every)]),
+        (*gap_notes([(share, every)]), *_stamps(sides)),
     )
 
 
@@ -204,7 +220,14 @@ def delivered(sides: Sequence[Side]) -> Figure:
         linear_axis("Throughput", Unit.REQUESTS_PER_S, most),
         tuple(layers),
         Legend(("avg",), tuple(rows)),
+        _stamps(sides),
     )
+
+
+def _stamps(sides: Sequence[Side]) -> tuple[Note, ...]:
+    """The stamp of a picture with a fake result."""
+    is_fake = any(file.fake for side in sides for file in side.study.requests.files)
+    return (Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD),) if is_fake else ()
 
 
 def _rate(side: Side) -> float:

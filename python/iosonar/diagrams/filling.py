@@ -29,11 +29,13 @@ def _of_reads(found: dict[str, Any]) -> Figure:
     law = "uniformly random" if found["zipf"] is None else f"Zipf-distributed (exponent {found['zipf']:g})"
     rate = "" if found["rate"] is None else f" · {found['rate']:,g} reads per second"
     lines = [Line(Role.ALL, "Formula", reads, 100 * formula / entries)]
-    rows = [rate_row(Role.ALL, "Formula", (units.count(round(found["full"]["mean_reads"])),))]
+    rows = [rate_row(Role.ALL, "Formula", (f"{units.count(round(found['full']['mean_reads']))} reads",))]
     if np.isfinite(simulated[1:]).any():
         full = found["full"]["simulation_reads"]
         lines.append(Line(Role.ACTUAL, "Simulation", reads, 100 * simulated / entries, Stroke.DASHED))
-        rows.append(rate_row(Role.ACTUAL, "Simulation", ("–" if full is None else units.count(full),), Stroke.DASHED))
+        rows.append(
+            rate_row(Role.ACTUAL, "Simulation", ("–" if full is None else f"{units.count(full)} reads",), Stroke.DASHED)
+        )
     measured = np.array([point.get("measured") for point in curve], dtype=np.float64)
     if np.isfinite(measured[1:]).any():
         measured[0] = 0.0

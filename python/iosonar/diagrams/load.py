@@ -220,7 +220,7 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
 
 
 def _shares(axis: Axis, places: dict[str, float]) -> list[Rule]:
-    """A rule at each position; where names would overlap, the rule further left has none."""
+    """A rule at each position; where names could overlap, that of the rule further left can be left out."""
     rules: list[Rule] = []
     free = math.inf
     for name, at in reversed(places.items()):
@@ -228,7 +228,7 @@ def _shares(axis: Axis, places: dict[str, float]) -> list[Rule]:
         left = share - NAME_WIDTH if share > NEAR_RIGHT else share
         fits = left + NAME_WIDTH <= free
         free = left if fits else free
-        rules.append(Rule(Role.FAINT, Direction.VERTICAL, at, name if fits else ""))
+        rules.append(Rule(Role.FAINT, Direction.VERTICAL, at, name, can_be_nameless=not fits))
     return rules[::-1]
 
 

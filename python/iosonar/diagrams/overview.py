@@ -1,4 +1,4 @@
-"""The overviews: demanded and actual throughput over time."""
+"""The overviews: demanded and delivered throughput over time."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ AT_ONCE = "all requests have the same time, so there is no rate"
 
 
 def overview(study: Study, name: str, rank: str, unit: Unit) -> Figure | Empty:
-    """Demanded and actual throughput, in requests or bytes per second; without the load's times there is no demand."""
+    """Throughput demanded and delivered, in requests or bytes per second; no demand without the load's times."""
     if not study.span.requests:
         return Empty(name, "no requests")
     demand = study.throughput("scheduled_ns")
     found = []
     notes = list(common_notes(study))
     if study.requests.is_run:
-        found.append(_line(study, study.throughput("completed_ns"), unit, Role.ACTUAL, "Actual", Stroke.SOLID))
+        found.append(_line(study, study.throughput("completed_ns"), unit, Role.ACTUAL, "Delivered", Stroke.SOLID))
     if study.has_demand:
-        found.append(_line(study, demand, unit, Role.DEMAND, "Demand", Stroke.DASHED))
+        found.append(_line(study, demand, unit, Role.DEMAND, "Demanded", Stroke.DASHED))
     if study.requests.is_run and study.has_demand:
         notes.append(_ratio(study))
     lines = [line for line in found if line is not None]
@@ -47,7 +47,7 @@ def overview(study: Study, name: str, rank: str, unit: Unit) -> Figure | Empty:
     if not study.requests.is_run:
         title = f"{what} demanded, all requests"
     else:
-        title = f"{what}: demand and actual" if study.has_demand else what
+        title = f"{what}: demanded and delivered" if study.has_demand else what
     return Figure(
         name,
         rank,

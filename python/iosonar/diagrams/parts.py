@@ -25,7 +25,7 @@ from iosonar.figures.model import (
     Stroke,
     Unit,
 )
-from iosonar.figures.ticks import text
+from iosonar.figures.ticks import moment, text
 from iosonar.quantities.density import Cells, Density
 from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.series import Series
@@ -232,7 +232,7 @@ def lineless_note(labels: Sequence[str], share: float) -> tuple[Note, ...]:
     return (Note(NoteKind.INFO, text),)
 
 
-def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: bool) -> list[Rule]:
+def verdict_rules(verdict: Verdict, measure: Measure, x: Axis, axis: Axis, *, at_times: bool) -> list[Rule]:
     """A rule at the limit if it is within the axis, and one at the first violation if the x axis is time."""
     rules = []
     if axis.low < verdict.limit_s < axis.high:
@@ -244,7 +244,7 @@ def verdict_rules(verdict: Verdict, measure: Measure, axis: Axis, *, at_times: b
                 Role.BAD,
                 Direction.VERTICAL,
                 verdict.first_at_s,
-                f"first above the limit, at {units.seconds(verdict.first_at_s, 5)}",
+                f"first above the limit, at {moment(x, verdict.first_at_s)}",
             )
         )
     return rules

@@ -103,7 +103,8 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     # For the value and its sum.
     found = study.once(("progress", inner.name, cells.count), lambda: progress(table, at, inner.value(table), cells))
     if found is None:
-        return Empty(name, "the run has no such column; replay with --verbose")
+        why = "the run has no such column; replay with --verbose" if study.requests.is_run else "a load has no replayer"
+        return Empty(name, why)
     if inner.nothing and not found.total.any():
         return Empty(name, inner.nothing)
     scale = 1e-9 if inner.unit is Unit.SECONDS else 1.0

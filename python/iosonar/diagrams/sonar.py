@@ -66,7 +66,7 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
         y,
         (
             Cloud(across, up, cloud_parts(study, cells)),
-            *verdict_rules(verdict, measure, y, at_times=order in ("realtime", "setpoint")),
+            *verdict_rules(verdict, measure, x, y, at_times=order in ("realtime", "setpoint")),
         ),
         Legend(VALUE_COLUMNS, measure_legend(study, found)),
         (*common_notes(study), *floor_notes(y), verdict_note(study, measure)),

@@ -13,7 +13,7 @@ from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import log_axis, rate_row, time_axis
-from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Unit
+from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Note, NoteKind, Role, Scale, Unit
 from iosonar.quantities.distance import distances, reaches
 from iosonar.quantities.working_set import Grid, WorkingSets, grid_for, nanoseconds, working_sets
 from iosonar.study.requests import Study
@@ -21,6 +21,9 @@ from iosonar.study.requests import Study
 SECTOR_BYTES = 512
 SLICES = 300
 """Slices of the whole duration: for windows shorter than a slice, means are drawn."""
+
+MIN_LATE = 50
+"""A line that starts later than this fraction of the duration has an average of another time."""
 
 ROLES = (Role.ORDER_1, Role.ORDER_2, Role.ORDER_3, Role.ORDER_4, Role.ORDER_5)
 
@@ -53,7 +56,7 @@ def sizes(study: Study, name: str, rank: str, scale: Scale) -> Figure | Empty:
         y_axis,
         tuple(layers),
         Legend(("avg", "max"), tuple(rows)),
-        common_notes(study),
+        (*common_notes(study), *_start_notes(found.grid, lines)),
     )
 
 
@@ -94,7 +97,7 @@ def spread(study: Study, name: str, rank: str) -> Figure | Empty:
             for role, (window, (x, y)) in zip(ROLES, drawn.items(), strict=False)
         ),
         Legend(("avg", "max"), tuple(rows)),
-        common_notes(study),
+        (*common_notes(study), *_start_notes(found.grid, lines)),
     )
 
 
@@ -160,6 +163,16 @@ def _of(study: Study, grid: Grid, windows: Iterable[float]) -> str:
     if not short:
         return text
     return f"{text}; up to {window_text(max(short))}, means over {units.span(slice_s)}"
+
+
+def _start_notes(grid: Grid, windows: Iterable[float]) -> tuple[Note, ...]:
+    """Why averages of different windows are not of the same time, if they differ visibly."""
+    latest = max(grid.unfilled(nanoseconds(window)) for window in windows)
+    if latest * MIN_LATE < grid.count:
+        return ()
+    return (
+        Note(NoteKind.INFO, "A line starts when its δ has passed (δ = ∞: at once): averages cover different times"),
+    )
 
 
 def _byte_axis(label: str, least: float, most: float, scale: Scale) -> Axis:

@@ -23,7 +23,7 @@ class Unit(StrEnum):
     TIMELINE = "time"
     """Seconds since the start of a run or trace: labelled in ms, s, min or h, according to the length."""
     REQUESTS = "requests"
-    REQUESTS_PER_S = "IO/s"
+    REQUESTS_PER_S = "requests/s"
     CALLS = "calls"
     CALLS_PER_S = "calls/s"
     BYTES = "bytes"
@@ -199,6 +199,8 @@ class Rule:
     direction: Direction
     at: float
     label: str
+    can_be_nameless: bool = False
+    """Whether its name is left out where no room is certain, as in pictures."""
 
 
 Layer = Cloud | Line | Steps | Rule

@@ -35,6 +35,7 @@ STEMS = {
     "request_by_order_of_completion": "request",
     "request_run_by_run_in_the_order_of_completion": "request_in_the_order_of_completion",
     "request_size": "length",
+    "rate": "load",
     "requests_in_flight_at_issue": "in_flight_at_its_issue",
     "requests_per_bin": "requests_in_a_bin",
 }

@@ -3,8 +3,8 @@
 Reads are blue and writes red, as is customary, with different lightness, so that they are distinguishable without
 colour vision and in black-and-white prints. Pushed-back requests have other hues, as a dark blue would look like many
 reads in a dot. The total of all requests is not a series and has no hue. Demand and actual, and ordered families, use
-the colours of Okabe and Ito (https://jfly.uni-koeln.de/color/) and matplotlib's viridis.
-Devices have those of Okabe and Ito, the most striking one for the slowest.
+colours near those of Okabe and Ito (https://jfly.uni-koeln.de/color/) and matplotlib's viridis. Devices
+have those of Okabe and Ito, the most striking one for the slowest. Each has a contrast of 3 : 1 with the background.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ _LIGHT = Palette(
     roles={
         Role.READ: "#1f77e0",
         Role.WRITE: "#e5383b",
-        Role.PUSHED_READ: "#00b4c6",
-        Role.PUSHED_WRITE: "#f2a100",
+        Role.PUSHED_READ: "#0093a3",
+        Role.PUSHED_WRITE: "#b87a00",
         Role.OTHER: "#2e8b57",
         Role.FAILED: "#9b30d9",
         Role.ALL: "#3d444d",
         Role.DEMAND: "#009e73",
-        Role.ACTUAL: "#e69f00",
+        Role.ACTUAL: "#b97a00",
         Role.GOOD: "#1a7f37",
         Role.BAD: "#8b2bbf",
-        Role.FAINT: "#8c959f",
+        Role.FAINT: "#858e98",
         Role.ORDER_1: "#440154",
         Role.ORDER_2: "#3b528b",
         Role.ORDER_3: "#21918c",
-        Role.ORDER_4: "#5ec962",
-        Role.ORDER_5: "#e0a100",
+        Role.ORDER_4: "#35993f",
+        Role.ORDER_5: "#a87900",
         Role.DEVICE_1: "#d55e00",
         Role.DEVICE_2: "#0072b2",
         Role.DEVICE_3: "#009e73",
-        Role.DEVICE_4: "#cc79a7",
-        Role.DEVICE_5: "#56b4e9",
+        Role.DEVICE_4: "#c46a9b",
+        Role.DEVICE_5: "#2f93cc",
         Role.DEVICE_6: "#7a6a00",
     },
     severities={

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from iosonar import units
 from iosonar.figures.model import Axis, Scale, Unit
@@ -19,7 +21,11 @@ _TIMELINES = (
     (math.inf, 86400.0, "d", (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)),
 )
 MAX_TICKS = 12
+LONG_S = 900.0
+"""On longer time axes, pages write times as h:min:s."""
 MAX_DIGITS = 15
+GAP = 14
+"""Pixels between the labels of an x axis."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,16 @@ def ticks(axis: Axis) -> Ticks:
     return _linear(axis)
 
 
+def spaced(found: Ticks, axis: Axis, room: float, width: Callable[[str], float]) -> Ticks:
+    """Every second, third, … tick of an x axis that has `room`, so that no labels collide."""
+    both = zip(found.at, found.texts, strict=True)
+    labels = [(room * axis.share(at), (width(said) + GAP) / 2) for at, said in both]
+    for step in range(1, len(labels)):
+        if all(left + half <= right - other for (left, half), (right, other) in pairwise(labels[::step])):
+            return Ticks(found.at[::step], found.texts[::step], found.minor, found.unit)
+    return Ticks(found.at[:1], found.texts[:1], found.minor, found.unit)
+
+
 def text(unit: Unit, value: float) -> str:
     """The text for a value of an axis."""
     if unit in (Unit.SECONDS, Unit.TIMELINE):
@@ -56,6 +72,16 @@ def text(unit: Unit, value: float) -> str:
     if unit is Unit.PERCENT:
         return f"{units.number(value)} %"
     return units.tick(value)
+
+
+def is_long(axis: Axis) -> bool:
+    """Whether pages label an axis with h:min:s."""
+    return axis.unit is Unit.TIMELINE and axis.high - axis.low > LONG_S
+
+
+def moment(axis: Axis, at_s: float) -> str:
+    """A time on an axis, written as pages write it there: 158.48 s, or 0:02:38.48 on a long axis."""
+    return units.clock(at_s) if is_long(axis) else units.seconds(at_s, 5)
 
 
 def _logarithmic(axis: Axis) -> Ticks:

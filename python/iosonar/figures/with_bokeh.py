@@ -32,11 +32,10 @@ from iosonar.figures.model import (
     Stroke,
     Unit,
     horizontal_names_at_left,
-    name_of_rule,
 )
 from iosonar.figures.palette import PALETTES, Theme
 from iosonar.figures.size import MAX_SINGLE_REQUESTS, dot_of
-from iosonar.figures.ticks import unit_name
+from iosonar.figures.ticks import is_long, unit_name
 
 if TYPE_CHECKING:
     from bokeh.models import Range1d
@@ -53,8 +52,8 @@ MAX_CELLS = MAX_SINGLE_REQUESTS
 
 DASHES: dict[Stroke, Any] = {Stroke.SOLID: "solid", Stroke.DASHED: [7, 4], Stroke.DOTTED: [2, 3]}
 _LIGHT = PALETTES[Theme.LIGHT]
-_LONG_S = 900.0
-"""Longer time axes are labelled in minutes or hours."""
+RULE_NAMES = 36
+"""Room above a plot for two lines of names of vertical rules."""
 
 
 @dataclass
@@ -134,7 +133,8 @@ def _kind(axis: Axis) -> Any:
 
 def _axis(axis: Axis) -> dict[str, Any]:
     log = axis.scale is Scale.LOG
-    return {"unit": axis.unit, "low": axis.low, "high": axis.high, "log": log, "label": axis.label, "floor": axis.floor}
+    ends = {"low": axis.low, "high": axis.high, "log": log, "floor": axis.floor}
+    return {"unit": axis.unit, "label": axis.label, "long": is_long(axis), **ends}
 
 
 def _coloured(role: str, *properties: str) -> tuple[dict[str, Any], list[Any]]:
@@ -246,32 +246,27 @@ def _rule(plot: BokehPlot, drawn: Figure, rule: Rule, name: str) -> dict[str, An
     colour, tag = _coloured(rule.role, "line_color")
     across = rule.direction is Direction.HORIZONTAL
     # Below the data: a rule must not hide the request that it points at.
-    look: dict[str, Any] = (
+    stroke: dict[str, Any] = (
         {"line_width": 1.5} if across else {"line_width": 1, "line_dash": [6, 3], "level": "underlay"}
     )
     plot.add_layout(
-        Span(location=rule.at, dimension="width" if across else "height", name=name, tags=tag, **look, **colour)
+        Span(location=rule.at, dimension="width" if across else "height", name=name, tags=tag, **stroke, **colour)
     )
+    described = {"kind": "rule", "label": rule.label, "role": rule.role, "models": [name]}
+    if not across:
+        # The page's script writes the name above the frame, where it covers no data.
+        plot.min_border_top = RULE_NAMES
+        return {**described, "at": rule.at}
     text_colour, text_tag = _coloured(rule.role, "text_color")
-    place: dict[str, Any]
-    if across:
-        is_left = horizontal_names_at_left(drawn)
-        end = Node(target="frame", symbol="left" if is_left else "right", offset=8 if is_left else -8)
-        place = {"x": end, "y": rule.at, "text_align": "left" if is_left else "right", "text_baseline": "bottom"}
-    else:
-        named = name_of_rule(drawn, rule)
-        place = {
-            "x": rule.at,
-            "y": Node(target="frame", symbol="top", offset=4 + 16 * named.row),
-            "x_offset": -5 if named.is_left else 5,
-            "text_align": "right" if named.is_left else "left",
-            "text_baseline": "top",
-        }
+    is_left = horizontal_names_at_left(drawn)
+    end = Node(target="frame", symbol="left" if is_left else "right", offset=8 if is_left else -8)
+    place: dict[str, Any] = {"x": end, "y": rule.at, "text_align": "left" if is_left else "right"}
     # A background, so that lines do not cross the name.
     paper: dict[str, Any] = {"background_fill_color": _LIGHT.plot, "background_fill_alpha": 0.75}
     text_tag.append({"paper": {"background_fill_color": "plot"}})
-    plot.add_layout(Label(text=rule.label, text_font_size="12px", tags=text_tag, **place, **text_colour, **paper))
-    return {"kind": "rule", "label": rule.label, "role": rule.role, "models": [name]}
+    look: dict[str, Any] = {"text_font_size": "12px", "text_baseline": "bottom", "tags": text_tag}
+    plot.add_layout(Label(text=rule.label, **look, **place, **text_colour, **paper))
+    return described
 
 
 def _style(plot: BokehPlot, drawn: Figure) -> None:
@@ -285,7 +280,7 @@ def _style(plot: BokehPlot, drawn: Figure) -> None:
     for line in plot.grid:
         line.grid_line_color, line.tags = _LIGHT.grid, [{"paper": {"grid_line_color": "grid"}}]
     for model, axis in ((plot.xaxis[0], drawn.x), (plot.yaxis[0], drawn.y)):
-        long = axis.unit is Unit.TIMELINE and axis.high - axis.low > _LONG_S
+        long = is_long(axis)
         model.axis_label = _label(axis, long)
         model.formatter = CustomJSTickFormatter(
             code=f"return window.iosonar.tick('{axis.unit}', tick, {str(long).lower()}, ticks, {_lowest(axis)})"
@@ -297,7 +292,8 @@ def _style(plot: BokehPlot, drawn: Figure) -> None:
             model.formatter = CustomJSTickFormatter(code=f"return {names}[{places}.indexOf(tick)] ?? ''")
         elif axis.scale is Scale.LOG or axis.unit is Unit.BYTES:
             log = str(axis.scale is Scale.LOG).lower()
-            found = f"window.iosonar.ticks('{axis.unit}', {log}, cb_data.start, cb_data.end, {_lowest(axis)})"
+            name = f", '{drawn.name}'" if axis is drawn.x else ""
+            found = f"window.iosonar.ticks('{axis.unit}', {log}, cb_data.start, cb_data.end, {_lowest(axis)}{name})"
             model.ticker = CustomJSTicker(major_code=f"return {found}.major", minor_code=f"return {found}.minor")
         elif axis.whole:
             model.ticker = AdaptiveTicker(min_interval=1, mantissas=[1, 2, 5])

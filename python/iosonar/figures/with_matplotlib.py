@@ -28,7 +28,7 @@ from iosonar.figures.model import (
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.ruler import Ruler
 from iosonar.figures.size import BOTTOM, LEFT, RIGHT, TOP, AxesSize, Size
-from iosonar.figures.ticks import ticks
+from iosonar.figures.ticks import spaced, ticks
 from iosonar.figures.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -118,7 +118,10 @@ def draw_on(figure: Figure, axes: Axes, theme: Theme) -> None:
         rows = [Line2D([], [], color=palette.roles[row.role], linewidth=3) for row in figure.legend.rows]
         if rows:
             names = [row.label for row in figure.legend.rows]
-            axes.legend(rows, names, fontsize=11 * POINT, loc="upper right", framealpha=0.8)
+            # Beside the axes, where the layout leaves room, so that it covers no data.
+            beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+            place = beside if canvas.get_layout_engine() else {"loc": "upper right"}
+            axes.legend(rows, names, fontsize=11 * POINT, framealpha=0.8, **place)
 
 
 def _save_png(canvas: Canvas, path: Path) -> None:
@@ -236,6 +239,8 @@ class _Drawing:
         self.axes.add_artist(StepPatch(y, edges, fill=fill, **look))
 
     def _rule(self, rule: Rule) -> None:
+        from matplotlib.patheffects import withStroke
+
         colour = self.palette.roles[rule.role]
         if rule.direction is Direction.HORIZONTAL:
             self.axes.axhline(rule.at, color=colour, linewidth=1.4 * POINT, zorder=4)
@@ -249,6 +254,8 @@ class _Drawing:
             lower = 0.985 - named.row * 1.3 * TEXT / (self.height - TOP - BOTTOM)
             place, align = (rule.at, lower), ("right" if named.is_left else "left", "top")
             transform = self.axes.get_xaxis_transform()
+        if rule.can_be_nameless:
+            return
         self.axes.text(
             *place,
             f" {rule.label} ",
@@ -258,12 +265,15 @@ class _Drawing:
             zorder=5,
             horizontalalignment=align[0],
             verticalalignment=align[1],
-            bbox={"facecolor": self.palette.plot, "alpha": 0.75, "edgecolor": "none", "pad": 0.5},
+            # A halo keeps it readable and covers less of the data than a box.
+            path_effects=[withStroke(linewidth=3 * POINT, foreground=self.palette.plot)],
         )
 
     def _axes(self) -> None:
         for axis, name in ((self.figure.x, "x"), (self.figure.y, "y")):
             marks = ticks(axis)
+            if name == "x" and not axis.named:
+                marks = spaced(marks, axis, self.axes.get_window_extent().width * DPI / self.canvas.dpi, self._width)
             getattr(self.axes, f"set_{name}scale")(axis.scale.value)
             getattr(self.axes, f"set_{name}lim")(axis.low, axis.high)
             getattr(self.axes, f"set_{name}ticks")(marks.at, marks.texts)

@@ -52,6 +52,9 @@ SECTIONS = {
 
 LISTED_CALLS, LISTED_FILES, LISTED_THREADS, LISTED_OUTCOMES = 25, 25, 12, 40
 
+WAITS = ("wait4", "waitid")
+"""Calls whose time is that of another process."""
+
 KINDS = {
     "failed": "the replay failed, the original did not",
     "succeeded": "the original failed, the replay did not",
@@ -59,16 +62,16 @@ KINDS = {
     "fewer": "fewer bytes than in the original",
     "more": "more bytes than in the original",
     "other_result": "another result",
-    "bookkeeping": "not issued: bookkeeping of descriptors and processes",
-    "not_a_file": "not issued: not a file",
-    "ignored": "not issued: ignored by a pattern",
-    "kernel_file": "not issued: below /proc, /sys or /dev",
-    "mapped": "not issued: mapped memory",
-    "special_file": "not issued: a device node, socket or FIFO",
-    "unfinished": "not issued: did not return in the original",
-    "not_replayable": "not issued: no replay of it exists",
-    "changes_files": "not issued: it changes files, and no replay of it exists",
-    "not_reached": "not issued: the replay ended before",
+    "bookkeeping": "left out: bookkeeping of descriptors and processes",
+    "not_a_file": "left out: not a file",
+    "ignored": "left out: ignored by a pattern",
+    "kernel_file": "left out: below /proc, /sys or /dev",
+    "mapped": "left out: mapped memory",
+    "special_file": "left out: a device node, socket or FIFO",
+    "unfinished": "left out: did not return in the original",
+    "not_replayable": "left out: cannot be replayed",
+    "changes_files": "left out: changes files, and cannot be replayed",
+    "not_reached": "left out: the replay ended before",
     "same": "as in the original",
 }
 """Outcomes in words."""
@@ -136,7 +139,7 @@ def _lead(study: CallStudy, compared: Shown | None) -> Iterator[str]:
         threads = units.counted(extent.threads, "thread")
         verb = "replayed" if side.is_run else "generated" if side.calls.file.is_generated else "recorded"
         yield (
-            f"{side.name}: {calls} of {threads} on {units.counted(files.files, 'path')}, {verb} over "
+            f"{side.name}: {calls} of {threads} on {units.counted(files.files, 'file')}, {verb} over "
             f"{units.span(side.seconds)}; {units.transferred(files.bytes_read)} read, "
             f"{units.transferred(files.bytes_written)} written."
         )
@@ -175,9 +178,9 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
     failed = f"{units.percent(extent.failed / extent.calls)} failed" if extent.calls else ""
     yield Tile("Calls", f"{extent.calls:,}", failed)
     if side.seconds > 0:
-        yield Tile("Load", f"{units.count(extent.calls / side.seconds)} calls/s", f"over {units.span(side.seconds)}")
+        yield Tile("Rate", f"{units.count(extent.calls / side.seconds)} calls/s", f"over {units.span(side.seconds)}")
     yield Tile(
-        "Paths",
+        "Files",
         f"{files.files:,}",
         f"{units.count(len(files.read_by_rank))} read, {units.count(len(files.written_by_rank))} written",
     )
@@ -188,8 +191,13 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
         yield Tile("Response time p50", units.span(values.percentile(0.5) / 1e9), half)
         more = "1 in 100 is slower" if enough_for(0.99, values.count) else "too few calls"
         yield Tile("Response time p99", units.span(values.percentile(0.99) / 1e9), more)
-        total = values.total / 1e9
-        yield Tile("Time in calls", units.span(total), _of_threads(total, side))
+        waits = sum(each.seconds for each in side.mix if each.of in WAITS)
+        total = values.total / 1e9 - waits
+        yield Tile(
+            "Time in calls",
+            units.span(total),
+            _of_threads(total, side) + (", without waits for processes" if waits else ""),
+        )
     if side.keeps_times and side.delays.not_held_back.count:
         errors = side.delays.not_held_back
         yield Tile(

@@ -51,7 +51,7 @@ class Compared:
     unfilled: tuple[str, ...]
     """Runs whose target was not filled, as their reads show."""
 
-    unit: ClassVar[str] = "IO/s"
+    unit: ClassVar[str] = "requests/s"
     """Of the throughput."""
     other_load: ClassVar[str] = "the loads differ"
     """The doubt if not all runs replayed the same load in the same way."""
@@ -182,8 +182,8 @@ def metric_of(one: Difference | RateDifference) -> str:
 
 
 def change_text(change: float) -> str:
-    """A relative change, for people: +12.3 %."""
-    return units.change(change)
+    """A relative change, for people: +12.3 %; from a hundredfold on, the factor: × 331."""
+    return units.change_or_factor(change)
 
 
 def deciding(one: Difference | RateDifference, limit: float = 0.0) -> str:

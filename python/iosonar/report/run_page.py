@@ -147,7 +147,7 @@ def _header(study: Study) -> Summary:
     banners += warnings
     return Summary(
         title=_title([file.name for file in files]),
-        short=files[0].name,
+        short=files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more",
         lead=tuple(_lead(study)),
         banners=tuple(banners),
         tiles=tuple(_tiles(study)),
@@ -312,8 +312,8 @@ def _tiles(study: Study) -> Iterator[Tile]:
     counted = found.reads + found.writes + found.others
     yield Tile("Requests", f"{found.rows:,}", _shares(counted, found.reads, found.writes))
     if found.seconds > 0:
-        asked = f"{units.count(found.demanded_per_s)} IO/s demanded" if run and found.demanded_s > 0 else ""
-        yield Tile("Throughput" if run else "Rate", f"{units.count(found.rate_per_s)} IO/s", asked)
+        asked = f"{units.count(found.demanded_per_s)} requests/s demanded" if run and found.demanded_s > 0 else ""
+        yield Tile("Throughput" if run else "Rate", f"{units.count(found.rate_per_s)} requests/s", asked)
         yield Tile(
             "Data", f"{units.transferred(found.bytes_per_s)}/s", f"{units.transferred(found.bytes_moved)} in total"
         )
@@ -376,7 +376,7 @@ def _streams(study: Study) -> Iterator[Table]:
             _kind(each.stream),
             f"{each.stream.instances:,}" if each.stream.instances else "",
             f"{each.values.requests:,}",
-            f"{units.count(each.values.requests / seconds)} IO/s" if seconds else "",
+            f"{units.count(each.values.requests / seconds)} requests/s" if seconds else "",
             _shares(each.values.requests, each.values.reads, each.values.writes),
             f"{units.transferred(each.values.data / seconds)}/s" if seconds else "",
             *_spans(each.values.latency, (0.5, 0.99)),

@@ -17,17 +17,35 @@ WHAT = ("program", "replay")
 def scaling_page(study: ScaleStudy, diagrams: Sequence[Diagram[ScaleStudy]]) -> Page:
     """Builds the curve and the table."""
     mean, name = {(each.what, each.instances): each.mean for each in study.times}, study.file.name
+    numbers = sorted({each.instances for each in study.times})
+    known = [what for what in WHAT if any((what, number) in mean for number in numbers)]
+    both = len(known) == len(WHAT)
     rows = tuple(
         (
             str(number),
-            *(units.span(mean[key]) if (key := (what, number)) in mean else "–" for what in WHAT),
-            _ratio(mean, number),
+            *(units.span(mean[key]) if (key := (what, number)) in mean else "–" for what in known),
+            *([_ratio(mean, number)] if both else []),
         )
-        for number in sorted({each.instances for each in study.times})
+        for number in numbers
     )
-    table = Table("Mean time of an instance", ("instances", *WHAT, "replay against program"), rows)
-    summary = Summary(title=name, short=name, tables=(table,), facts=(("File", study.file.path),), about="Files")
+    columns = ("instances", *known, *(["replay against program"] if both else []))
+    summary = Summary(
+        title=name,
+        short=name,
+        lead=tuple(_lead(mean, what, numbers) for what in known),
+        tables=(Table("Mean time of an instance", columns, rows),),
+        facts=(("File", study.file.path),),
+        about="Files",
+    )
     return page_of(study, diagrams, summary, SECTIONS, lambda diagram: "scale", {})
+
+
+def _lead(mean: Mapping[tuple[str, int], float], what: str, numbers: Sequence[int]) -> str:
+    """How the time grows with the number of instances."""
+    known = [number for number in numbers if (what, number) in mean]
+    ends = dict.fromkeys((known[0], known[-1]))
+    times = [f"{units.span(mean[what, number])} with {units.counted(number, 'instance')}" for number in ends]
+    return f"An instance of the {what} took {' and '.join(times)}."
 
 
 def _ratio(mean: Mapping[tuple[str, int], float], number: int) -> str:

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from iosonar.campaign.report.effects import Effect
 from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
 from iosonar.campaign.report.words import NAMES, about_dashes, banners, factor_names, headline, not_compared, short
-from iosonar.figures.model import Severity
+from iosonar.figures.model import Figure, Note, NoteKind, Severity
 from iosonar.report.outputs import write_whole
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
 from iosonar.text import lines, plain, shown
@@ -75,8 +76,8 @@ def run_report(
 
 def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name: str) -> Page:
     """The page; `directory` is where it will be, for the links to the leaves."""
-    plots = effect_plots(analysis)
-    of_leaves = leaf_plot(analysis)
+    plots = tuple(_stamped(analysis, figure) for figure in effect_plots(analysis))
+    of_leaves = tuple(_stamped(analysis, figure) for figure in (leaf_plot(analysis),) if figure)
     effects = tuple(table for table in (_effects(analysis),) if table.rows)
     missing = [text for each in analysis.metrics if (text := not_compared(analysis, each))]
     about = " ".join([ABOUT, *(f"{text}." for text in missing)])
@@ -86,7 +87,7 @@ def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name:
             "leaves",
             "Leaves",
             LEAVES + about_dashes(analysis.leaves),
-            (of_leaves,) if of_leaves else (),
+            of_leaves,
             (_leaves(analysis, directory),),
         ),
     )
@@ -167,6 +168,13 @@ def _leaves(analysis: Analysis, directory: Path) -> Table:
     )
     links = tuple(_link(leaf, directory) for leaf in analysis.leaves)
     return Table("", columns, rows, links)
+
+
+def _stamped(analysis: Analysis, figure: Figure) -> Figure:
+    """A figure with the stamp of fake results, if a leaf has one."""
+    if not any(leaf.fidelity is Fidelity.FAKE for leaf in analysis.leaves):
+        return figure
+    return replace(figure, notes=(*figure.notes, Note(NoteKind.STAMP, "FAKE RESULT", Severity.BAD)))
 
 
 def _cell(leaf: LeafResult, metric: str) -> str:

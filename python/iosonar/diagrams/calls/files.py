@@ -140,9 +140,12 @@ def sizes(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     layers, rows = [], []
     table = study.first.table
     moved = table.filter(table.series.isin((int(CallSeries.READ), int(CallSeries.WRITE))))
-    for series, values in sorted(distributions(moved, moved.bytes).items()):
+    found = sorted(distributions(moved, moved.bytes).items())
+    # And an empty bin after the largest, as a bin is closed at its right edge by the next.
+    bins = int(np.log2(max([1.0, *(values.maximum for _, values in found)]))) + 2
+    for series, values in found:
         kind = CallSeries(series)
-        counts = np.bincount(np.floor(np.log2(np.maximum(values.minima, 1))).astype(np.int64), values.counts)
+        counts = np.bincount(np.floor(np.log2(np.maximum(values.minima, 1))).astype(np.int64), values.counts, bins)
         edges = 2.0 ** np.arange(len(counts) + 1, dtype=np.float64)
         layers.append(Steps(ROLES[kind], kind.title, edges, counts.astype(np.float64)))
         cells = (units.count(values.count), units.binary_bytes(values.mean), units.binary_bytes(values.maximum))

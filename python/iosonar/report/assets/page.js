@@ -13,6 +13,7 @@
 
   function start() {
     for (const described of about.figures) prepare(described);
+    for (const figure of figures.values()) place(figure);
     recolour();
     Promise.all([...figures.values()].flatMap((figure) => figure.clouds.flatMap((layer) => layer.parts.flatMap((part) => part.levels.map(async (level) => {
       Object.assign(level, await iosonar.clouds.unpack(level.cells));
@@ -48,12 +49,17 @@
     figure.home = [plot.x_range.start, plot.x_range.end, plot.y_range.start, plot.y_range.end];
     figure.cursor = null;
     figures.set(figure.name, figure);
-    const later = () => { clearTimeout(figure.timer); figure.timer = setTimeout(() => { fit(figure); repaint(figure); again(); }, 40); };
+    // Fewer ticks on a narrow plot; Bokeh draws up to half as many again.
+    const { ticker } = plot.below[0], wanted = ticker.desired_num_ticks;
+    figure.thin = () => { if (wanted) ticker.desired_num_ticks = Math.max(Math.min(wanted, Math.floor(figure.width() / 110)), 2); };
+    figure.thin();
+    const later = () => { clearTimeout(figure.timer); figure.timer = setTimeout(() => { fit(figure); place(figure); repaint(figure); again(); }, 40); };
     // A y range chosen by the reader stays; one chosen by this script follows the visible data.
     for (const end of ["start", "end"])
       plot.y_range.properties[end].change.connect(() => { if (!figure.fitting) figure.held = !at_home(figure); });
     for (const [model, property] of [[plot.x_range, "start"], [plot.x_range, "end"], [plot.y_range, "start"], [plot.y_range, "end"], [plot, "inner_width"], [plot, "inner_height"]])
       model.properties[property].change.connect(later);
+    plot.properties.inner_width.change.connect(figure.thin);
     for (const input of box.querySelectorAll("input[data-series]"))
       input.addEventListener("change", () => toggle(figure, input.dataset.series, input.checked));
     const area = box.querySelector(".plot");
@@ -61,6 +67,27 @@
     area.addEventListener("pointerleave", () => leave());
     area.addEventListener("dblclick", () => home(figure));
     area.addEventListener("keydown", (event) => key(figure, event));
+  }
+
+  // Names of vertical rules are above the frame, in two lines, each where it overlaps no other; none outside the range.
+  function place(figure) {
+    const rules = figure.layers.filter((layer) => layer.kind === "rule" && "at" in layer);
+    if (!rules.length) return;
+    const { start, end } = figure.plot.x_range, area = frame(figure), width = area.width, taken = [[], []];
+    const host = figure.box.querySelector(".plot"), edge = host.getBoundingClientRect();
+    for (const layer of rules) {
+      const share = figure.x.log ? Math.log(layer.at / start) / Math.log(end / start) : (layer.at - start) / (end - start);
+      layer.name ??= host.appendChild(element("span", layer.label));
+      const own = iosonar.width(layer.label), at = share * width, left = Math.max(Math.min(at - own / 2, width - own), 0);
+      const row = taken.findIndex((line) => line.every(([from, to]) => left > to + 6 || left + own + 6 < from));
+      layer.name.className = "rule-name";
+      layer.name.style.color = `var(--role-${layer.role.replaceAll(" ", "-")})`;
+      layer.name.hidden = !(share >= 0 && share <= 1 && row >= 0);
+      if (layer.name.hidden) continue;
+      taken[row].push([left, left + own]);
+      layer.name.style.left = `${area.left - edge.left + left}px`;
+      layer.name.style.top = `${area.top - edge.top - 16 - 15 * row}px`;
+    }
   }
 
   const at_home = ({ plot: { y_range }, home: [, , y0, y1] }) => y_range.start === y0 && y_range.end === y1;
@@ -114,7 +141,8 @@
   }
 
   // A value of an axis; up to its floor, with all values below the axis.
-  function said({ unit, floor }, value, n) {
+  function said({ unit, floor, long }, value, n) {
+    if (long) return iosonar.clock(value);
     return floor && value > 0 && value <= floor * (1 + 1e-6) ? `≤ ${iosonar.text(unit, floor)}` : iosonar.text(unit, value, n);
   }
 
@@ -131,13 +159,13 @@
     point(figure.x.unit === "time" ? at.x : null);
     const rows = [];
     // Values below an axis are at its lower end; dots there are some pixels high.
-    const near = { x: between(x_range.start, x_range.end, sx - 5 / area.width, figure.x.log), y: between(y_range.start, y_range.end, sy - 5 / area.height, figure.y.log) };
-    const place = (axis, n) => said(figure[axis], figure.clouds.length && near[axis] <= figure[axis].low && figure[axis].floor ? figure[axis].low : at[axis], n);
+    const reach = { x: between(x_range.start, x_range.end, sx - 5 / area.width, figure.x.log), y: between(y_range.start, y_range.end, sy - 5 / area.height, figure.y.log) };
+    const under = (axis, n) => said(figure[axis], figure.clouds.length && reach[axis] <= figure[axis].low && figure[axis].floor ? figure[axis].low : at[axis], n);
     for (const layer of figure.clouds)
       if (figure.ready) for (const found of iosonar.clouds.near(figure, layer, at, figure.hidden))
         if (found.total) rows.push([found.role, found.label, iosonar.text("requests", found.total)]);
     for (const { layer, value } of values(figure, at.x)) rows.push([layer.role, layer.label, said(figure.y, value)]);
-    const head = figure.clouds.length && figure.y.unit !== "devices" ? `${place("x", 5)} · ${place("y")}` : place("x", 5);
+    const head = figure.clouds.length && figure.y.unit !== "devices" ? `${under("x", 5)} · ${under("y")}` : under("x", 5);
     tip.replaceChildren(element("b", head), ...rows.map(([role, label, text]) => {
       const row = element("div");
       const swatch = element("i"); swatch.style.background = `var(--role-${role.replaceAll(" ", "-")})`;
@@ -206,9 +234,11 @@
     range.setv({ start: clip(middle - half), end: clip(middle + half) });
   }
 
-  function home({ plot: { x_range, y_range }, home: [x0, x1, y0, y1] }) {
+  // Resets a diagram and those that share its range of time.
+  function home({ plot: { x_range }, home: [x0, x1] }) {
     x_range.setv({ start: x0, end: x1 });
-    y_range.setv({ start: y0, end: y1 });
+    for (const { plot, home: [, , y0, y1] } of figures.values())
+      if (plot.x_range === x_range) plot.y_range.setv({ start: y0, end: y1 });
   }
 
   function key(figure, event) {

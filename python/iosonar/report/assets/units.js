@@ -67,7 +67,7 @@ window.iosonar = (() => {
     if (unit === "odds") return `${digits(100 - 100 / value, 7)} %`;
     if (unit === "%" && n === 3 && value >= 0 && value <= 100) return percent(value / 100);
     if (unit === "%") return `${digits(value, n)} %`;
-    return count(value, n) + (["IO/s", "GiB", "calls/s"].includes(unit) ? ` ${unit}` : "");
+    return count(value, n) + (["requests/s", "GiB", "calls/s"].includes(unit) ? ` ${unit}` : "");
   };
   // The text of a tick, with as many digits as are needed to distinguish it from the others.
   const tick = (unit, value, long, others = [], floor = 0) => {
@@ -80,7 +80,7 @@ window.iosonar = (() => {
   };
   const one = (unit, value, long, n) => {
     if (unit === "time") return long ? clock(value, Math.max(n - 3, 3)) : digits(value, n + 3);
-    if (["IO/s", "GiB", "requests", "times", "calls", "calls/s"].includes(unit)) return along(value, n);
+    if (["requests/s", "GiB", "requests", "times", "calls", "calls/s"].includes(unit)) return along(value, n);
     if (unit === "s") return value === 0 ? "0 s" : scaled(value, TIMES, n) ?? `${digits(value * 1e9, n)} ns`;
     if (unit === "bytes/s" && value === 0) return "0";
     return text(unit, value, n);
@@ -101,11 +101,25 @@ window.iosonar = (() => {
     const power = 10 ** Math.floor(Math.log10(rough));
     return [1, 2, 5, 10].find((step) => step * power >= rough) * power;
   };
-  const ticks = (unit, log, start, end, floor = 0) => {
+  const ticks = (unit, log, start, end, floor = 0, name = "") => {
     const found = round(unit, log, start, end);
     const seen = floor && floor >= start * (1 - 1e-9) && floor <= end;
-    return seen ? { ...found, major: [floor, ...found.major.filter((at) => at > floor * (1 + 1e-9))] } : found;
+    const major = seen ? [floor, ...found.major.filter((at) => at > floor * (1 + 1e-9))] : found.major;
+    return { ...found, major: name ? thinned(major, unit, log, start, end, floor, name) : major };
   };
+  // Every second, third, … of the ticks of an x axis, so that labels do not collide.
+  const thinned = (major, unit, log, start, end, floor, name) => {
+    const room = across(name), place = (at) => room * (log ? Math.log(at / start) / Math.log(end / start) : (at - start) / (end - start));
+    const labels = major.map((at) => [place(at), width(tick(unit, at, false, major, floor)) / 2 + GAP / 2]);
+    const fits = (step) => labels.filter((_, i) => i % step === 0).every(([at, half], i, kept) => !i || at - half >= kept[i - 1][0] + kept[i - 1][1]);
+    for (let step = 1; step < major.length; step++) if (fits(step)) return major.filter((_, i) => i % step === 0);
+    return major.slice(0, 1);
+  };
+  const GAP = 14; // pixels between two labels
+  const pen = document.createElement("canvas").getContext("2d");
+  const width = (said) => { pen.font = "12px helvetica, sans-serif"; return pen.measureText(said).width; };
+  // The width of a plot in pixels, without its borders, also before it is drawn.
+  const across = (name) => Math.max((document.querySelector(`[id='figure-${name}'] .plot`)?.clientWidth ?? 1e4) - 110, 50);
   const round = (unit, log, start, end) => {
     const binary = unit === "bytes";
     const linear = () => ({ major: even(start, end, roundStep((end - start) / 6, binary)), minor: [] });
@@ -120,5 +134,5 @@ window.iosonar = (() => {
     if (!long && of([1, 2, 5]).length < 3) return linear();
     return { major: long ? of([1]).filter((v) => Math.round(Math.log10(v)) % step === 0) : of([1, 2, 5]), minor: of([2, 3, 4, 5, 6, 7, 8, 9]) };
   };
-  return { text, tick, ticks, clock, count, along, percent };
+  return { text, tick, ticks, clock, count, along, percent, width };
 })();
