@@ -51,6 +51,18 @@ class Opened:
     def plot(self, name: str) -> Locator:
         return self.page.locator(f"[id='figure-{name}'] .plot")
 
+    def frame(self, name: str) -> list[float]:
+        """Left, top, width and height of the frame of a diagram, in the window."""
+        found: list[float] = self.page.evaluate(
+            """name => {
+                const plot = iosonar.figures.get(name).plot, view = Bokeh.index.find_one(plot);
+                const canvas = view.canvas_view.el.getBoundingClientRect(), inner = view.frame.bbox;
+                return [canvas.left + inner.left, canvas.top + inner.top, inner.width, inner.height];
+            }""",
+            name,
+        )
+        return found
+
     def x_range(self, name: str) -> tuple[float, float]:
         low, high = self.page.evaluate(
             "name => { const r = iosonar.figures.get(name).plot.x_range; return [r.start, r.end]; }", name
@@ -309,14 +321,7 @@ def test_hovering_over_a_cloud_counts_requests(opened: Opened) -> None:
         }""",
         name,
     )
-    box = opened.page.evaluate(
-        """name => {
-            const plot = iosonar.figures.get(name).plot, view = Bokeh.index.find_one(plot);
-            const canvas = view.canvas_view.el.getBoundingClientRect(), inner = view.frame.bbox;
-            return [canvas.left + inner.left, canvas.top + inner.top, inner.width, inner.height];
-        }""",
-        name,
-    )
+    box = opened.frame(name)
     hover(opened.page, box[0] + found[0] * box[2], box[1] + (1 - found[1]) * box[3])
     assert "Reads" in opened.page.locator("#tip").inner_text()
 
@@ -403,19 +408,11 @@ def test_a_delay_of_0_is_not_called_100_ns(browser: Browser, tmp_path: Path) -> 
     path = write_run(tmp_path / "a.replay.parquet", rows)
     assert report(path, "--out", tmp_path, "--only", "delay.bins,delay.setpoint") == 0
     opened = Opened(browser, tmp_path / "a.report.html")
-    for name, at in (("delay.bins", (0.01, 0.5)), ("delay.setpoint", (0.5, 0.995))):
-        tip = opened.page.evaluate(
-            """([name, [x, y]]) => {
-                const figure = iosonar.figures.get(name), view = Bokeh.index.find_one(figure.plot);
-                const box = view.canvas_view.el.getBoundingClientRect(), inner = view.frame.bbox;
-                const clientX = box.left + inner.left + x * inner.width;
-                const clientY = box.top + inner.top + y * inner.height;
-                const moved = new PointerEvent("pointermove", { clientX, clientY, bubbles: true });
-                figure.box.querySelector(".plot").dispatchEvent(moved);
-                return document.querySelector("#tip b").textContent;
-            }""",
-            [name, at],
-        )
+    for name, x, y in (("delay.bins", 0.01, 0.5), ("delay.setpoint", 0.5, 0.995)):
+        opened.plot(name).scroll_into_view_if_needed()
+        left, top, width, height = opened.frame(name)
+        hover(opened.page, left + x * width, top + y * height)
+        tip = opened.page.locator("#tip b").first.inner_text()
         assert "≤ 1" in tip, name
         figure = opened.page.locator(f"[id='figure-{name}']")
         assert "Delay: values below 100 ns, also 0, are drawn at 100 ns" in figure.inner_text().replace("\xa0", " ")
@@ -424,8 +421,7 @@ def test_a_delay_of_0_is_not_called_100_ns(browser: Browser, tmp_path: Path) -> 
 
 def test_names_of_rules_are_above_the_frame_and_apart(browser: Browser, tmp_path: Path) -> None:
     rows = [run_row(number, scheduled=number * 1000, sector=8 * (number % 1000)) for number in range(1500)]
-    path = write_run(tmp_path / "a.replay.parquet", rows)
-    assert report(path, "--out", tmp_path, "--only", "freq.bins") == 0
+    assert report(write_run(tmp_path / "a.replay.parquet", rows), "--out", tmp_path, "--only", "freq.bins") == 0
     opened = Opened(browser, tmp_path / "a.report.html")
     for width in (1280, 700):
         opened.page.set_viewport_size({"width": width, "height": 900})
@@ -434,22 +430,20 @@ def test_names_of_rules_are_above_the_frame_and_apart(browser: Browser, tmp_path
             """() => {
                 const view = Bokeh.index.find_one(iosonar.figures.get("freq.bins").plot);
                 const frame = view.canvas_view.el.getBoundingClientRect().top + view.frame.bbox.top;
-                const shown = [...document.querySelectorAll(".rule-name:not([hidden])")];
-                const names = shown.map((name) => name.getBoundingClientRect());
-                return names.map((box) => [frame - box.bottom, box.left, box.right, box.top]);
+                const names = [...document.querySelectorAll(".rule-name:not([hidden])")];
+                return names.map((name) => name.getBoundingClientRect())
+                    .map((box) => [frame - box.bottom, box.left, box.right, box.top]);
             }"""
         )
         assert len(places) >= 4 and all(place[0] >= 0 for place in places)
-        apart = [a[2] < b[1] or b[2] < a[1] or a[3] != b[3] for a in places for b in places if a is not b]
-        assert all(apart)
+        assert all(a[2] < b[1] or b[2] < a[1] or a[3] != b[3] for a in places for b in places if a is not b)
     opened.page.context.close()
 
 
 def test_texts_of_a_run_are_escaped(browser: Browser, tmp_path: Path) -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     run = {"warnings": [evil], "target": {"path": evil}, "statistics": {}}
-    path = write_run(tmp_path / "a.replay.parquet", made_run(200, seconds=2), run=run)
-    assert report(path, "--out", tmp_path) == 0
+    assert report(write_run(tmp_path / "a.replay.parquet", made_run(200, seconds=2), run=run), "--out", tmp_path) == 0
     opened = Opened(browser, tmp_path / "a.report.html")
     assert opened.page.locator("img").count() == 0
     assert evil in opened.page.locator("main").inner_text()

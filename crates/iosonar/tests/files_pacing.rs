@@ -54,6 +54,22 @@ fn calls_beyond_the_time_of_for_are_left_out() {
 }
 
 #[test]
+fn without_scheduled_times_for_ends_the_issuing() {
+    let mut trace = program();
+    // The duplicate of a descriptor, which is not issued.
+    trace.calls.pop();
+    let last = trace.calls.len() as u64 - 1;
+    // An hour after the call before it.
+    trace.calls.last_mut().unwrap().begin.0 += 3_600_000_000_000;
+    let bench = Bench::new();
+    let rows = bench.replay(&trace, 0, &["--for", "100ms", "--timing", "diff"]);
+    let not_reached: Vec<_> = rows.iter().filter(|row| row.outcome == CallOutcome::NotReached).collect();
+    assert!(not_reached.iter().all(|row| row.call == last), "{not_reached:?}");
+    assert!(rows.len() as u64 - not_reached.len() as u64 >= last, "all calls before it");
+    assert_eq!(bench.statistics()["complete"], true);
+}
+
+#[test]
 fn runs_of_a_series_have_numbered_results() {
     let bench = Bench::new();
     let output = bench.output(&program(), 4, &["--repeat", "2", "--json", "--asap"]);
@@ -116,8 +132,6 @@ fn what_only_requests_have_is_refused_with_what_to_do() {
         (&["--depth", "4097"], "at most 4096"),
         (&["--wait", "inline"], "possible values: spin, hybrid, sleep"),
         (&["--isolate=processors"], "use --isolate=priority,awake"),
-        (&["--for", "1s", "--asap"], "--start and --end"),
-        (&["--for", "1s", "--timing", "diff"], "--start and --end"),
         (&["--perturb", "delay=1ms", "--timing", "asap"], "omit one of them"),
         (&["--asap", "--timing", "diff"], "cannot be used with"),
         (&["--asap", "--speedup", "2"], "cannot be used with"),

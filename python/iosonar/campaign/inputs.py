@@ -24,15 +24,15 @@ from iosonar.text import plain
 _ADDRESS = re.compile(r"(https?|ftp)://", re.IGNORECASE)
 _WILDCARD = re.compile(r"[*?\[]")
 _TIMEOUT_S = 60
-_MOST_NAMES = 100_000
+_MAX_NAMES = 100_000
 
 
 def words(text: str) -> list[str]:
     """The words of a list, with braces expanded as bash does. Nothing else is evaluated."""
     try:
-        return [each for word in text.split() for each in bracex.expand(word, limit=_MOST_NAMES)]
+        return [each for word in text.split() for each in bracex.expand(word, limit=_MAX_NAMES)]
     except bracex.ExpansionLimitException as error:
-        raise UserError(f"{plain(text)} expands to more than {_MOST_NAMES} names") from error
+        raise UserError(f"{plain(text)} expands to more than {_MAX_NAMES} names") from error
 
 
 def find(text: str, directories: Sequence[Path], *, fetch: bool = True) -> list[Path]:

@@ -202,17 +202,17 @@ def page_popularity(study: Study, name: str, rank: str) -> Figure | Empty:
         cells = (units.count(pages.total), units.count(int(pages.ranks[-1])), units.binary_bytes(half * PAGE_BYTES))
         rows.append(rate_row(role, label, cells))
     whole = found.get("all") or next(iter(found.values()))
-    most_pages = max(int(pages.ranks[-1]) for pages in found.values())
-    x_axis = log_axis("Pages, most accessed first", Unit.RANK, 1, most_pages + 1)
+    max_pages = max(int(pages.ranks[-1]) for pages in found.values())
+    x_axis = log_axis("Pages, most accessed first", Unit.RANK, 1, max_pages + 1)
     layers += _shares(x_axis, {f"1/{part}": max(whole.pages_for(1 / part), 1.0) for part in QUANTILES})
-    most_accesses = max(int(pages.accesses[0]) for pages in found.values())
+    max_accesses = max(int(pages.accesses[0]) for pages in found.values())
     return Figure(
         name,
         rank,
         "Access frequency of 4 KiB pages",
         f"{study.of} · grey: how many pages receive 1/2, 1/4, … of all accesses",
         x_axis,
-        count_axis("Accesses per page", Unit.REQUESTS, most_accesses),
+        count_axis("Accesses per page", Unit.REQUESTS, max_accesses),
         tuple(layers),
         Legend(("accesses", "pages", "half of them in"), (*rows[1:], *rows[:1])),
         common_notes(study),

@@ -82,7 +82,7 @@ impl Reading {
             returned,
             spare,
             pool,
-            most_data: data,
+            max_data: data,
             held_bytes: 0,
             returned_bytes: 0,
             payload: Payload::new(&options.data, options.seed),

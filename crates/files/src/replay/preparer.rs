@@ -49,7 +49,7 @@ pub struct Preparer {
     /// The oldest call that has not completed.
     pub floor: Arc<AtomicU64>,
     /// The most data ahead of small writes.
-    pub most_data: u64,
+    pub max_data: u64,
     /// Bytes of the buffers of calls that have not completed.
     pub held_bytes: u64,
     /// Bytes of the buffers that came back since the last sleep.
@@ -142,7 +142,7 @@ impl Preparer {
                 self.returned_bytes += buffer.bytes();
                 self.pool.give(buffer);
             }
-            let most = self.most_data.max(LARGE_WRITES.min(self.most_data >> 15) * bytes);
+            let most = self.max_data.max(LARGE_WRITES.min(self.max_data >> 15) * bytes);
             let has_room = self.held_bytes == 0 || self.held_bytes + bytes <= most;
             if has_room && let Some(mut buffer) = self.pool.take(bytes) {
                 self.held_bytes += buffer.bytes();

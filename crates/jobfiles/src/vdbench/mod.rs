@@ -5,6 +5,7 @@
 
 mod definitions;
 mod names;
+mod open_flags;
 mod options;
 mod run;
 mod syntax;

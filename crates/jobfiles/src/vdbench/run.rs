@@ -2,6 +2,7 @@
 
 use super::definitions::{Definition, Definitions, bytes};
 use super::names::named;
+use super::open_flags;
 use crate::conversion::{
     Devices, Extent, Group, Origin, Region, Sizes, StreamText, Table, bytes_text, is_raw_device, weighted,
 };
@@ -192,12 +193,6 @@ fn works<'a>(all: &'a Definitions, run: &'a Definition, regions: &[Region]) -> R
     Ok(works)
 }
 
-/// Flags with which each write reaches the medium: on Linux, vdbench 5.04 opens with `O_DSYNC` for all of them.
-const SYNCHRONOUS: &[&str] = &["o_sync", "o_dsync", "o_rsync"];
-/// Flags that a program does not need: its requests go to the device without a page cache.
-const WITHOUT_EFFECT: &[&str] =
-    &["o_direct", "directio", "directio_off", "f_nocache", "clear_cache", "clearcache", "fsync"];
-
 /// The requests of a workload on a device, and whether they end at the end of the range.
 fn group(
     run: &Definition,
@@ -217,14 +212,7 @@ fn group(
         Some(values) => sizes(values).map_err(|why| of_sizes.error("xfersize", &why))?,
     };
     let reads = of(run, workload, "rdpct").percent("rdpct")?.unwrap_or(100.0);
-    let flags = storage.values("openflags").unwrap_or_default();
-    let is_in = |flag: &String, names: &[&str]| names.iter().any(|name| flag.eq_ignore_ascii_case(name));
-    if let Some(flag) = flags.iter().find(|flag| !is_in(flag, SYNCHRONOUS) && !is_in(flag, WITHOUT_EFFECT)) {
-        let known = [SYNCHRONOUS, WITHOUT_EFFECT].concat().join(", ");
-        return Err(storage.error("openflags", &format!("{flag} is not known; known are {known}")));
-    }
-    let is_synchronous = flags.iter().any(|flag| is_in(flag, SYNCHRONOUS));
-    let write = if is_synchronous { "fua" } else { "write" };
+    let write = if open_flags::is_synchronous(storage)? { "fua" } else { "write" };
     let operations = [("read", reads), (write, 100.0 - reads)].into_iter().filter(|(_, share)| *share > 0.0);
     let of_seeks = of(run, workload, "seekpct");
     let (positions, is_once) = match of_seeks.parsed("seekpct", |text| Ok(text.to_ascii_lowercase()))?.as_deref() {

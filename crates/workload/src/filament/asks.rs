@@ -20,7 +20,7 @@ pub struct Asks<'a> {
     pub(super) count: usize,
     /// Pending events of the filament, and their limit.
     pub(super) pending: &'a mut u32,
-    pub(super) most_pending: u32,
+    pub(super) max_pending: u32,
     pub(super) timers: &'a mut Timers,
     pub(super) ready: &'a mut VecDeque<Asked>,
     pub(super) outstanding: &'a mut Outstanding,
@@ -90,7 +90,7 @@ impl Asks<'_> {
 
     /// Events that this filament may still ask for, beside those that are pending.
     pub fn room(&self) -> u32 {
-        self.most_pending - *self.pending
+        self.max_pending - *self.pending
     }
 
     /// Ends the program, for this reason.
@@ -122,7 +122,7 @@ impl Asks<'_> {
     /// Counts an ask for an event. Returns false if it is one too many, which ends the program.
     fn admit(&mut self) -> bool {
         *self.pending += 1;
-        if *self.pending > self.most_pending {
+        if *self.pending > self.max_pending {
             self.overrun.get_or_insert(Overrun::Pending(self.me));
         }
         self.count()

@@ -32,7 +32,7 @@ pub trait Filament: Send {
     fn wake(&mut self, event: Event, asks: &mut Asks<'_>);
 
     /// The most events that it has asked for and that have not occurred: requests, timers and messages together.
-    fn most_pending(&self) -> u32 {
+    fn max_pending(&self) -> u32 {
         2
     }
 }
@@ -94,7 +94,7 @@ pub struct Ask {
 pub enum Overrun {
     /// A filament asked for more than [`MAX_ASKS`] at once.
     Asks(FilamentId),
-    /// A filament has more pending events than its [`Filament::most_pending`].
+    /// A filament has more pending events than its [`Filament::max_pending`].
     Pending(FilamentId),
     /// A filament set a timer or sent a message for a time that has passed.
     Past(FilamentId, Nanos),

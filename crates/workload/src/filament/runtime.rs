@@ -18,7 +18,7 @@ const MAX_READY: usize = 1 << 16;
 struct Entry {
     filament: Box<dyn Filament>,
     pending: u32,
-    most_pending: u32,
+    max_pending: u32,
     stream: u16,
     has_ended: bool,
 }
@@ -29,7 +29,7 @@ pub struct Runtime {
     filaments: Vec<Entry>,
     timers: Timers,
     ready: VecDeque<Asked>,
-    most_ready: usize,
+    max_ready: usize,
     outstanding: Outstanding,
     overrun: Option<Overrun>,
     is_without_device: bool,
@@ -54,15 +54,15 @@ impl Runtime {
 
     /// Adds a filament of a stream, which a message of another one wakes first.
     pub fn add_asleep(&mut self, filament: Box<dyn Filament>, stream: u16) -> FilamentId {
-        let most_pending = filament.most_pending();
+        let max_pending = filament.max_pending();
         let id = FilamentId(self.filaments.len() as u32);
-        let room = most_pending as usize;
+        let room = max_pending as usize;
         // Its start is an event as well.
         self.timers.reserve(room + 1);
         self.outstanding.reserve(room);
-        self.most_ready = (self.most_ready + room + MAX_ASKS).min(MAX_READY);
-        self.ready.reserve(self.most_ready - self.ready.len());
-        self.filaments.push(Entry { filament, pending: 0, most_pending, stream, has_ended: false });
+        self.max_ready = (self.max_ready + room + MAX_ASKS).min(MAX_READY);
+        self.ready.reserve(self.max_ready - self.ready.len());
+        self.filaments.push(Entry { filament, pending: 0, max_pending, stream, has_ended: false });
         id
     }
 
@@ -158,7 +158,7 @@ impl Runtime {
 
     fn wake(&mut self, id: FilamentId, event: Event, now: Nanos, cause: Option<u64>) {
         let filaments = self.filaments.len() as u32;
-        let Entry { filament, pending, most_pending, stream, has_ended } = &mut self.filaments[id.0 as usize];
+        let Entry { filament, pending, max_pending, stream, has_ended } = &mut self.filaments[id.0 as usize];
         if *has_ended || self.overrun.is_some() {
             return;
         }
@@ -170,7 +170,7 @@ impl Runtime {
             filaments,
             count: 0,
             pending,
-            most_pending: *most_pending,
+            max_pending: *max_pending,
             timers: &mut self.timers,
             ready: &mut self.ready,
             outstanding: &mut self.outstanding,

@@ -95,14 +95,14 @@ impl Plan {
         /// Positions of its own.
         const POSITIONS: usize = 64;
         let depth = u64::from(self.depth) * size_of::<Transaction>() as u64;
-        let events = u64::from(self.most_pending(is_open)) * EVENT;
+        let events = u64::from(self.max_pending(is_open)) * EVENT;
         (size_of::<Instance>() + positions * POSITIONS) as u64 + depth + events
     }
 
     /// The most events of an instance that are pending.
-    pub fn most_pending(&self, is_open: bool) -> u32 {
-        let requests = if self.is_waiting { self.most_outstanding() } else { 0 };
-        let needs_message = self.most_outstanding() > MAX_AT_ONCE || requests == 0;
+    pub fn max_pending(&self, is_open: bool) -> u32 {
+        let requests = if self.is_waiting { self.max_outstanding() } else { 0 };
+        let needs_message = self.max_outstanding() > MAX_AT_ONCE || requests == 0;
         let of_transaction = requests.saturating_add(u32::from(needs_message));
         // And its next arrival, or the start of the next transaction.
         let more = u32::from(is_open || self.depth > 1);
@@ -125,7 +125,7 @@ impl Instance {
         let transactions = vec![Transaction::default(); plan.depth as usize].into_boxed_slice();
         let free = || (0..plan.depth).rev().collect();
         let open = arrivals.map(|arrivals| Open { arrivals, backlog: 0, free: free(), has_ended: false });
-        let needs_extra = open.is_some() || plan.flush_every > 0 || plan.most_sectors < u64::MAX;
+        let needs_extra = open.is_some() || plan.flush_every > 0 || plan.max_sectors < u64::MAX;
         let extra = needs_extra.then(|| Box::new(Extra { open, ..Extra::default() }));
         let (not_before, zero, ended) = (0.0, Nanos::ZERO, 0);
         Self {
@@ -197,7 +197,7 @@ impl Instance {
     /// Sends the message of the next arrival.
     fn await_arrival(&mut self, asks: &mut Asks<'_>) {
         let Some(Extra { open: Some(open), asked, .. }) = self.extra.as_deref_mut() else { return };
-        if self.begun + open.backlog < self.plan.transactions && *asked < self.plan.most_sectors {
+        if self.begun + open.backlog < self.plan.transactions && *asked < self.plan.max_sectors {
             let at = self.plan.start_of(self.number) + open.arrivals.next(&mut self.time_rng);
             if at < self.plan.end {
                 asks.send(asks.me(), self.zero + at, Message::Arrival.with(0));
@@ -219,7 +219,7 @@ impl Instance {
     fn arrive(&mut self, asks: &mut Asks<'_>) {
         let Some(Extra { open: Some(open), asked, .. }) = self.extra.as_deref_mut() else { return };
         // The requests before it have used up the bytes since it was awaited.
-        if *asked >= self.plan.most_sectors {
+        if *asked >= self.plan.max_sectors {
             open.has_ended = true;
             return self.end_if_idle(asks);
         }
@@ -239,7 +239,7 @@ impl Instance {
     /// Begins the next transaction, or waits until it may begin.
     fn begin_next(&mut self, number: usize, asks: &mut Asks<'_>) {
         let asked = self.extra.as_ref().map_or(0, |extra| extra.asked);
-        if self.begun >= self.plan.transactions || asked >= self.plan.most_sectors {
+        if self.begun >= self.plan.transactions || asked >= self.plan.max_sectors {
             return self.end_transaction(asks);
         }
         let mut at = asks.now();
@@ -364,7 +364,7 @@ impl Instance {
             transaction.done += 1;
             let is_last = self.begun == plan.transactions;
             let is_over =
-                plan.steps.len() == 1 && self.extra.as_ref().is_some_and(|extra| extra.asked >= plan.most_sectors);
+                plan.steps.len() == 1 && self.extra.as_ref().is_some_and(|extra| extra.asked >= plan.max_sectors);
             if is_over || transaction.done == plan.last_repeat.filter(|_| is_last).unwrap_or(step.repeat) {
                 (transaction.step, transaction.done) = (transaction.step + 1, 0);
             }
@@ -439,7 +439,7 @@ impl Filament for Instance {
         }
     }
 
-    fn most_pending(&self) -> u32 {
-        self.plan.most_pending(self.open().is_some())
+    fn max_pending(&self) -> u32 {
+        self.plan.max_pending(self.open().is_some())
     }
 }

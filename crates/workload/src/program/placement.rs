@@ -66,7 +66,7 @@ impl Placement {
             }
             if stream.arrivals.is_none() {
                 let at_once = stream.instances.saturating_mul(u64::from(plan.depth));
-                let at_once = at_once.saturating_mul(u64::from(plan.most_outstanding()));
+                let at_once = at_once.saturating_mul(u64::from(plan.max_outstanding()));
                 demand.closed_at_once = demand.closed_at_once.saturating_add(at_once);
             }
             let mut largest = Sectors(0);
@@ -134,7 +134,7 @@ impl Placement {
             if !stream.ends() {
                 runtime.set_endless();
             }
-            let events = u64::from(stream.plan.most_pending(stream.arrivals.is_some()));
+            let events = u64::from(stream.plan.max_pending(stream.arrivals.is_some()));
             runtime.make_room(stream.instances, stream.instances.saturating_mul(events));
         }
         let receivers = receivers(streams, is_wanted);

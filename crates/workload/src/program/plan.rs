@@ -29,7 +29,7 @@ pub(super) struct Plan {
     /// The requests of the last transaction of an instance, if it is a single step.
     pub last_repeat: Option<u32>,
     /// The sectors of an instance's requests after which no further transaction begins.
-    pub most_sectors: u64,
+    pub max_sectors: u64,
     /// The writes of an instance after which a flush follows; 0 for none.
     pub flush_every: u64,
     /// Whether requests wait for completions.
@@ -72,7 +72,7 @@ impl Plan {
             end,
             transactions: u64::MAX,
             last_repeat: None,
-            most_sectors: u64::MAX,
+            max_sectors: u64::MAX,
             flush_every: 0,
             is_waiting: false,
             order: Order { instances, unfinished: AtomicU32::new(instances), ..Order::default() },
@@ -85,11 +85,11 @@ impl Plan {
 
     /// Whether each instance ends by itself.
     pub fn has_end(&self) -> bool {
-        self.transactions < u64::MAX || self.most_sectors < u64::MAX || self.end < Nanos::MAX
+        self.transactions < u64::MAX || self.max_sectors < u64::MAX || self.end < Nanos::MAX
     }
 
     /// The most requests of a transaction that have not completed.
-    pub fn most_outstanding(&self) -> u32 {
+    pub fn max_outstanding(&self) -> u32 {
         let (mut most, mut now) = (1, 0_u32);
         for step in &self.steps {
             let flushes = u64::from(step.repeat).checked_div(self.flush_every).map_or(0, |flushes| flushes as u32 + 1);

@@ -64,7 +64,7 @@ impl Stream {
         let Some(kind) = &self.arrivals else { return Ok(0.0) };
         let (plan, instances) = (&self.plan, self.instances as f64);
         let (each, mean) = plan.of_transaction();
-        let most = (plan.transactions as f64).min(plan.most_sectors as f64 / (each * mean).max(1.0));
+        let most = (plan.transactions as f64).min(plan.max_sectors as f64 / (each * mean).max(1.0));
         let until = until.min(plan.end) - plan.start;
         let transactions = match most * each * instances > MAX_REQUESTS {
             true => most.min(expected(&mut *arrivals::build(kind)?, until)),
@@ -335,11 +335,11 @@ fn stream(
     let depth = depth.ok_or_else(|| section.error("depth", "too large; use a smaller one"))?;
     let mut transactions = requests.map_or(u64::MAX, |requests| requests.div_ceil(of_transaction));
     let rest = requests.filter(|_| steps.len() == 1 && depth == 1).map(|requests| requests % of_transaction);
-    let mut most_sectors = section.parsed("bytes", above_zero(|text| Ok(parse_sectors(text)?.0)))?.unwrap_or(u64::MAX);
+    let mut max_sectors = section.parsed("bytes", above_zero(|text| Ok(parse_sectors(text)?.0)))?.unwrap_or(u64::MAX);
     if let Some(passes) = section.parsed("passes", parse_positive)? {
         // How many requests use up a map depends on how often they become shorter.
         if steps.iter().any(|step| step.redraws) || own.iter().any(|(kind, _)| kind.name() == "random-map") {
-            most_sectors = most_sectors.min((passes * covered(&steps)).clamp(1.0, 1e18) as u64);
+            max_sectors = max_sectors.min((passes * covered(&steps)).clamp(1.0, 1e18) as u64);
         } else {
             transactions = transactions.min(transactions_of_passes(passes, &steps, &weights));
         }
@@ -357,7 +357,7 @@ fn stream(
         interval,
         transactions,
         last_repeat,
-        most_sectors,
+        max_sectors,
         flush_every,
         is_waiting,
         order: Order { is_after: !after.is_empty(), waits_for, ..times.order },

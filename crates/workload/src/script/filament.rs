@@ -169,7 +169,7 @@ impl Filament for ScriptFilament {
         }
     }
 
-    fn most_pending(&self) -> u32 {
+    fn max_pending(&self) -> u32 {
         self.script.depth + 1
     }
 }

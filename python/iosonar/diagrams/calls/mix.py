@@ -59,10 +59,10 @@ def mix(study: CallStudy, name: str, rank: str) -> Figure | Empty:
 
 def threads(study: CallStudy, name: str, rank: str) -> Figure | Empty:
     """The share of the calls that each thread made, the most active first."""
-    most_threads = max(len(side.threads) for side in study.sides)
-    if most_threads < 2:
+    max_threads = max(len(side.threads) for side in study.sides)
+    if max_threads < 2:
         return Empty(name, "only one thread")
-    shown = min(most_threads, SHOWN + 3)
+    shown = min(max_threads, SHOWN + 3)
     layers, rows = [], []
     for place, side in enumerate(study.sides):
         shares = [100 * each.share for each in side.threads]
@@ -76,7 +76,7 @@ def threads(study: CallStudy, name: str, rank: str) -> Figure | Empty:
         label = "Thread, the most active first"
     else:
         names, label = [str(number + 1) for number in range(shown)], "Rank of the thread by its calls"
-    hidden = most_threads - shown
+    hidden = max_threads - shown
     return figure(
         study,
         name,

@@ -11,7 +11,7 @@ use iosonar_trace::Nanos;
 use iosonar_trace::output::try_create;
 
 use crate::replay::error::{Error, Result};
-use crate::replay::options::{Cache, Options, Threads, Timing};
+use crate::replay::options::{Cache, Options, Threads};
 
 /// The most threads of a trace that get threads of their own.
 const MAX_THREADS: usize = 4096;
@@ -67,10 +67,6 @@ fn check_pacing(options: &Options) -> Result<()> {
         (
             pacing.isolate.iter().any(|part| FOR_ONE_THREAD.contains(part)),
             "--isolate has one processor for one thread, and many threads issue calls: use --isolate=priority,awake",
-        ),
-        (
-            pacing.run_for.is_some() && *timing != Timing::Exact,
-            "--for counts the scheduled times of calls, which only --timing exact has: choose calls with --start and --end",
         ),
         (
             pacing.perturb.is_some() && !timing.has_times(),

@@ -75,7 +75,7 @@ impl Prepared {
         let mut trace = prepared.trace(0)?;
         prepared.source = trace.reader().metadata().clone();
         prepared.prescan = scan(&mut trace, prepared.window(), stop)?;
-        if let Some(run_for) = prepared.options.pacing.run_for {
+        if let Some(run_for) = prepared.options.pacing.run_for.filter(|_| prepared.options.timing == Timing::Exact) {
             let end = prepared.prescan.zero + Nanos((run_for.0 as f64 / prepared.options.factor) as i64);
             prepared.options.end = Some(prepared.options.end.map_or(end, |given| given.min(end)));
             trace = prepared.trace(0)?;

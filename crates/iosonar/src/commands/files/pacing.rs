@@ -16,7 +16,9 @@ pub fn pacing_of_calls(option: Arg) -> Arg {
             option.help(help).conflicts_with_all(["timing", "speedup"]).help_heading(TIME)
         }
         "run_for" => {
-            option.help("Replay only calls scheduled within this time of the run: 90, 10m, 2h").help_heading(TIME)
+            let help = "Replay only calls scheduled within this time of the run: 90, 10m, 2h. With another --timing than exact, \
+                        issue no more calls after this time";
+            option.help(help).help_heading(TIME)
         }
         "perturb" => option.help(
             "Degrade the issue times on purpose, to see the effect: quantize=10ms delays each call to the next multiple of \

@@ -116,7 +116,7 @@ impl Filament for LoadFilament {
         }
     }
 
-    fn most_pending(&self) -> u32 {
+    fn max_pending(&self) -> u32 {
         1
     }
 }
