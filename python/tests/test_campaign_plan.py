@@ -311,7 +311,10 @@ def test_further_options_are_words_of_an_array(shell: Shell) -> None:
         (["--duration", "5"], "from replay_duration"),
         (["--start", "5"], "from replay_start"),
         (["--engine", "null"], "from dry_run"),
-        (["--start-file", "x"], "the campaign itself gives --start-file; remove it"),
+        (["--start-file", "x"], "--start-file is the campaign's own: remove it"),
+        (["--repeat", "2"], "add a leaf for each repetition"),
+        (["--start-at", "5"], "--start-at is the campaign's own"),
+        (["--loop"], "a leaf with --loop never ends: add --for"),
     ],
 )
 def test_options_that_a_variable_sets_are_refused(shell: Shell, words: list[str], said: str) -> None:

@@ -255,6 +255,16 @@ def test_two_campaigns_at_once_in_one_directory_are_refused(campaign: Campaign) 
     assert not (campaign.top / "a/campaign.json").exists()
 
 
+@pytest.mark.parametrize("other", ["..", "a/b"])
+def test_campaigns_with_leaves_in_common_are_refused(campaign: Campaign, other: str) -> None:
+    campaign.leaf("a/b")
+    (campaign.top / other / ".campaign").mkdir()
+    with (campaign.top / other / ".campaign/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "which has leaves in common with" in campaign.run(status=1).stderr
+    assert not (campaign.top / "a/b/campaign.json").exists()
+
+
 def test_wrong_command_lines_have_the_exit_code_2(campaign: Campaign) -> None:
     assert "invalid override 'x'" in campaign.run("--override", "x", status=2).stderr
     assert "no directory nowhere" in campaign.run("--work_dir", "nowhere", status=2).stderr

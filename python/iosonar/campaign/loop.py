@@ -114,9 +114,23 @@ def undo(top: Path, say: Callable[[str], None]) -> list[str]:
     return failures
 
 
+def _is_held(lock: Path) -> bool:
+    try:
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
 @contextmanager
 def locked(top: Path) -> Iterator[None]:
-    """One campaign at a time in a directory."""
+    """One campaign at a time in a directory, those above it and those below it."""
+    others = [*(above / DIRECTORY / "lock" for above in top.absolute().parents), *top.glob(f"*/**/{DIRECTORY}/lock")]
+    if held := next(filter(_is_held, others), None):
+        raise UserError(f"another campaign runs in {held.parents[1]}, which has leaves in common with {top}")
     (top / DIRECTORY).mkdir(exist_ok=True)
     with (top / DIRECTORY / "lock").open("a") as file:
         for attempts_left in reversed(range(LOCK_ATTEMPTS)):

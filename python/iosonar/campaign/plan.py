@@ -41,8 +41,14 @@ ALIASES = {"--threads": "--depth", "-t": "--target", "-o": "--output"}
 VARIABLES_OF_INSTANCES = {"--target": "replay_device_list", "--output": "output_label"}
 """Options that each instance has, and the variables that they come from."""
 
-OF_CAMPAIGN = ("--json", "--progress", "--start-file")
-"""Options by which the campaign watches its replays."""
+OF_CAMPAIGN = {
+    "--json": "remove it",
+    "--progress": "remove it",
+    "--start-file": "remove it",
+    "--start-at": "remove it",
+    "--repeat": "remove it, and add a leaf for each repetition",
+}
+"""Options by which the campaign starts and watches its replays, and what to do instead."""
 
 Expand = Callable[[str, str], Sequence[str]]
 """The devices of a host that match a pattern."""
@@ -197,7 +203,9 @@ def _refuse_given(more: Sequence[str], given: Mapping[str, str]) -> None:
         if variable := given.get(name, VARIABLES_OF_INSTANCES.get(name)):
             raise UserError(f"replay_options: the campaign sets {name} from {variable}; set {variable}, remove {name}")
         if name in OF_CAMPAIGN:
-            raise UserError(f"replay_options: the campaign itself gives {name}; remove it")
+            raise UserError(f"replay_options: {name} is the campaign's own: {OF_CAMPAIGN[name]}")
+    if "--loop" in more and not any(word.split("=")[0] == "--for" for word in more):
+        raise UserError("replay_options: a leaf with --loop never ends: add --for")
 
 
 def without_device(options: Sequence[str]) -> bool:

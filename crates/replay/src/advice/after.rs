@@ -24,19 +24,21 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
             human::factor(s.wrap_factor)
         ),
     );
+    let has_device = options.method.has_device();
+    let name = |target: &Option<String>| match target.as_deref() {
+        Some(path) if has_device => path.to_owned(),
+        _ => "the simulated device".to_owned(),
+    };
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor > 1.0)) {
         warn_if(
             options.target.rules.fit == Fit::Wrap,
-            format!("requests beyond the end of {} wrapped around", device.target.as_deref().unwrap_or_default()),
+            format!("requests beyond the end of {} wrapped around", name(&device.target)),
         );
     }
     for device in s.devices.iter().filter(|device| device.wrap_factor.is_some_and(|factor| factor != 1.0)) {
         warn_if(
-            options.target.rules.fit == Fit::Scale && options.method.has_device(),
-            format!(
-                "positions were scaled to {}: sequential requests now have gaps or overlap",
-                device.target.as_deref().unwrap_or_default()
-            ),
+            options.target.rules.fit == Fit::Scale,
+            format!("positions were scaled to {}: sequential requests now have gaps or overlap", name(&device.target)),
         );
     }
     let unmapped: Vec<_> = s.devices.iter().filter(|device| device.target.is_none()).collect();

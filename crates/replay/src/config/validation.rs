@@ -50,7 +50,8 @@ pub fn check(options: &Options) -> Result<()> {
                 .into(),
         );
     }
-    if !options.method.has_device() && options.target.rules.fit != Fit::Wrap {
+    let has_size = options.method.has_device() || options.method.simulated_size().is_some();
+    if !has_size && options.target.rules.fit != Fit::Wrap {
         return refuse("--fit places requests on a target, and without one they keep their positions: omit it".into());
     }
     check_modes(options)?;

@@ -13,6 +13,7 @@ use iosonar_pacing::progress::Progress;
 use iosonar_pacing::start;
 use iosonar_trace::journal::{self, Closed, Journal, JournalWriter};
 use iosonar_trace::run_info::{RunData, Written};
+use iosonar_trace::human::agreed;
 use iosonar_trace::{Nanos, human};
 
 use super::footer::About;
@@ -196,6 +197,10 @@ impl Prepared {
             ));
         }
         warnings.extend(warnings_after(&statistics));
+        let unread = if complete && !is_over { 0 } else { self.expected_rows().saturating_sub(statistics.calls) };
+        if unread > 0 {
+            warnings.push(agreed(unread, "calls were not reached, and have no rows: the replay ended before"));
+        }
         warnings.extend(devices.iter().flat_map(|devices| devices.refusals()));
         (about.stolen_pct, about.data) = (steal_meter.stolen_pct(), data(Some(written)));
         let mut checked = Ok(());

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{Entry, Journal, MetadataOf};
 use crate::error::{Error, Result};
+use crate::human::agreed;
 use crate::io::stream::{Reader as _, Writer};
 
 /// Converts a closed journal to a result that `create` begins, and removes the journal when the result is complete. `change`
@@ -34,7 +35,7 @@ pub fn publish<E: Entry>(
         }
         let mut losses = writer.finish(metadata)?.warnings;
         if rows.damaged() > 0 {
-            losses.push(format!("{} entries of the journal are damaged; their rows are missing", rows.damaged()));
+            losses.push(agreed(rows.damaged(), "rows are missing: the journal is damaged there"));
         }
         Ok(losses)
     };
