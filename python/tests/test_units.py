@@ -36,7 +36,7 @@ def test_spans_are_in_minutes_from_a_minute_on() -> None:
 
 
 CASES = json.loads((Path(__file__).parents[2] / "crates/trace/tests/numbers.json").read_text(encoding="utf-8"))
-"""Numbers as both halves format them: the tests of crates/trace/src/human.rs read the same file."""
+"""Numbers as both halves format them: the tests of crates/trace/src/text/human.rs read the same file."""
 
 
 @pytest.mark.parametrize(

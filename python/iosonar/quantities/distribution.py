@@ -3,7 +3,7 @@
 Values are counted in the bins of a high dynamic range histogram of three digits: whole nanoseconds up to 2048, above
 that 1024 bins for each power of two. A hundred million rows become a few thousand, nothing is sorted, and the counts of
 two runs can be added. A quantile is the upper end of the bin of its nearest rank, but at most the largest value. The
-Rust half (crates/replay/src/statistics.rs) uses the same bins and rule, so that page and terminal show the same
+Rust half (crates/replay/src/result/statistics.rs) uses the same bins and rule, so that page and terminal show the same
 numbers.
 """
 

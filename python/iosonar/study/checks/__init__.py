@@ -1,4 +1,4 @@
-"""The checks of a judgement: one file for each, and a line here.
+"""The checks of a judgement: files by subject, and a line here for each check.
 
 A check is a function from a study to a `Check`. All of them are in docs/schemas/verdict.json, but those that do not
 affect the grade.
