@@ -97,7 +97,7 @@ def test_devices_are_above_each_other(tmp_path: Path) -> None:
         figure = build(Study(requests, Options()), "position.setpoint")
     assert isinstance(figure, Figure)
     assert figure.y.unit is Unit.DEVICES
-    assert [text for _, text in figure.y.named] == ["0 B", "a-very-lo…", "400 KiB", "0 B", "sda", "1 PiB"]
+    assert [text for _, text in figure.y.named] == ["0 B", "a-very-lo…", "401 KiB", "0 B", "sda", "1 PiB"]
     found = {(row["scheduled_time_s"], row["position_on_each_device_devices"]) for row in numbers(figure).to_pylist()}
     at = [height for _, height in sorted(found)]
     # By time; the first device is at the top, each from its lowest to its highest position.

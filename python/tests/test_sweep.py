@@ -283,7 +283,7 @@ def test_points_too_short_for_a_p99_say_so(closed: Path, tmp_path: Path) -> None
     device = ("--simulate", "hdd", "--virtual-time", "--for", "100ms")
     words = (closed, "--span", "1M..1T/2", *device, "--output", directory)
     done = subprocess.run(command(*words), capture_output=True, text=True, check=True)
-    text = "No p99 at 2 points of 2: it takes 1,000 requests."
+    text = "No p99 at 2 of 2 points: it needs 1,000 requests."
     assert text in done.stdout and text in (directory / "short.report.html").read_text()
     assert (directory / "span-1T.replay.parquet").exists()
 
