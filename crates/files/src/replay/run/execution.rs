@@ -11,9 +11,9 @@ use iosonar_pacing::clock::{Clock, Monotonic, wall, wall_offset};
 use iosonar_pacing::host::contention::StealMeter;
 use iosonar_pacing::progress::Progress;
 use iosonar_pacing::start;
+use iosonar_trace::human::agreed;
 use iosonar_trace::journal::{self, Closed, Journal, JournalWriter};
 use iosonar_trace::run_info::{RunData, Written};
-use iosonar_trace::human::agreed;
 use iosonar_trace::{Nanos, human};
 
 use super::footer::About;
