@@ -45,7 +45,7 @@ impl Conversion {
     /// The program, which knows what was left out. `file` names the job file in errors.
     ///
     /// # Errors
-    /// If the text is not a program: the job file asks for what no program can do.
+    /// If the text is not a program: the job file has options that no program can express.
     pub fn program(&self, file: &str) -> Result<Program, String> {
         Program::converted(file, &self.text, self.origins.clone(), self.left_out())
     }

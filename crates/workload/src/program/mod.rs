@@ -1,7 +1,7 @@
 //! Programs: whole workloads as text, in TOML.
 //!
 //! A [`Program`] has streams. Each stream is *open*: its requests come at times that do not depend on the device; or *closed*:
-//! each instance of it asks for the next request when the last one has completed. [`Program::place`] reads it with the
+//! each instance of it submits the next request when the last one has completed. [`Program::place`] reads it with the
 //! settings of a run, and [`Placement::runtime`] makes a filament of each instance. `docs/workloads.md` describes the text; [`PROGRAM`], [`DEVICE`], [`STREAM`] and [`STEP`] list its keys.
 
 mod build;
@@ -42,7 +42,7 @@ impl Program {
     /// Parses the text to which a job file was converted: errors name that. `left_out` is what the conversion left out.
     ///
     /// # Errors
-    /// If the job file asks for what no program can do.
+    /// If the job file has options that no program can express.
     pub fn converted(file: &str, source: &str, origins: Origins, left_out: Vec<String>) -> Result<Self, String> {
         Ok(Self { left_out, ..build::described(file, source, Some(origins))? })
     }
