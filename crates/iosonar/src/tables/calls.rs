@@ -15,10 +15,10 @@ use iosonar_trace::{Reader, Row, path_text};
 use serde_json::{Map, Value, json};
 
 use super::convert::write;
+use super::described::{Described, Lines, Loss};
 use super::edit::Edits;
 use super::family::{AnyFile, Family};
 use super::opened::{Job, Opened, name_of};
-use super::told::{Lines, Loss, Told};
 use crate::human;
 use crate::usage::misuse;
 use summary::{RunSummary, Summary};
@@ -106,7 +106,7 @@ fn opened<R: Row<Metadata = Metadata>>(
     Opened { name, described: described.to_owned(), format: format.into(), rows, accept }
 }
 
-impl Told for Call {
+impl Described for Call {
     type Summary = (Summary, Locator);
     const LOSSES: &'static [Loss] = LOSSES;
     const LINES: fn(&Value, &mut Lines) = |object, lines| lines::add(object, false, lines);
@@ -154,7 +154,7 @@ impl Told for Call {
     }
 }
 
-impl Told for CallResult {
+impl Described for CallResult {
     type Summary = RunSummary;
     const LOSSES: &'static [Loss] = LOSSES;
     const LINES: fn(&Value, &mut Lines) = |object, lines| lines::add(object, true, lines);

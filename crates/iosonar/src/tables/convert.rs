@@ -11,8 +11,8 @@ use iosonar_trace::transforms::{Pipeline, Rows as Input, Transformed};
 use iosonar_trace::{ConversionLoss, Footer, Reader, Row, Writer};
 use serde_json::json;
 
+use super::described::{Described, number, seconds, text};
 use super::opened::{Job, Opened};
-use super::told::{Told, number, seconds, text};
 use crate::console::status;
 use crate::human;
 use crate::progress::Rows;
@@ -26,7 +26,7 @@ const BATCHES: usize = 64;
 const MAX_NOTES: usize = 100;
 
 /// Writes the rows of a file, edited if there are transforms, and reports what was written.
-pub fn write<R: Told + Transformed>(
+pub fn write<R: Described + Transformed>(
     job: &Job<'_>,
     file: Opened<R>,
     pipeline: Option<Pipeline<R>>,
@@ -82,7 +82,7 @@ impl<R: Row> Reader<R> for Watched<R> {
 }
 
 /// Writes the rows of a file, and reports what was written.
-pub fn write_as_is<R: Told>(
+pub fn write_as_is<R: Described>(
     job: &Job<'_>,
     file: Opened<R>,
     create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
@@ -91,7 +91,7 @@ pub fn write_as_is<R: Told>(
     copied(job, "converting", file, create)
 }
 
-fn copied<R: Told>(
+fn copied<R: Described>(
     job: &Job<'_>,
     doing: &str,
     file: Opened<R>,
@@ -180,7 +180,7 @@ fn read_batch<R: Row>(rows: &mut dyn Reader<R>) -> Result<Vec<R>> {
 }
 
 /// Prints what was written, with notes and warnings.
-pub fn report<R: Told>(output: &Path, metadata: &R::Metadata, loss: &ConversionLoss) {
+pub fn report<R: Described>(output: &Path, metadata: &R::Metadata, loss: &ConversionLoss) {
     let about = json!(metadata);
     let warnings = about["warnings"].as_array().map_or(&[][..], Vec::as_slice);
     for warning in warnings.iter().take(MAX_NOTES) {

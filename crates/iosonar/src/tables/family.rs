@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use iosonar_trace::input::Input;
 
+use super::described::{Described, Info};
 use super::edit::Edits;
 use super::opened::{Job, Opened};
 use super::reading::Reading;
-use super::told::{Info, Told};
 use super::{info, recover};
 
 /// See [`Family::open`].
@@ -38,7 +38,7 @@ pub trait AnyFile {
     fn recover(self: Box<Self>, hidden: &Path, output: &Path) -> Result<()>;
 }
 
-impl<R: Told> AnyFile for Opened<R> {
+impl<R: Described> AnyFile for Opened<R> {
     fn info(self: Box<Self>, paths: &[PathBuf]) -> Result<Info> {
         info::of(*self, paths)
     }

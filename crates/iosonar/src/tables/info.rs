@@ -6,8 +6,8 @@ use anyhow::Result;
 use iosonar_trace::Footer;
 use serde_json::{Value, json};
 
+use super::described::{Described, Info, Lines, number, seconds, text};
 use super::opened::Opened;
-use super::told::{Info, Lines, Told, number, seconds, text};
 use crate::human;
 use crate::progress::Rows;
 
@@ -15,7 +15,7 @@ use crate::progress::Rows;
 const MAX_NOTES: usize = 8;
 
 /// Reads all rows, and says what is in the file.
-pub fn of<R: Told>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
+pub fn of<R: Described>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
     let Opened { name, described, format, mut rows, accept } = file;
     let mut summary = R::summary(&*rows);
     let mut progress = Rows::of(&format!("reading {name}"), R::NOUN);
@@ -44,7 +44,7 @@ pub fn of<R: Told>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
 }
 
 /// Formats the object as text.
-fn for_people<R: Told>(object: &Value, described: &str) -> String {
+fn for_people<R: Described>(object: &Value, described: &str) -> String {
     let mut lines = Lines::default();
     lines.add("file", text(&object["path"]));
     let size = object["file_bytes"].as_u64().map_or(String::new(), |bytes| format!(", {}", human::bytes(bytes)));

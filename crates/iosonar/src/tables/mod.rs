@@ -3,6 +3,7 @@
 
 mod calls;
 mod convert;
+mod described;
 mod edit;
 mod family;
 mod info;
@@ -10,7 +11,6 @@ mod opened;
 mod reading;
 mod recover;
 mod requests;
-mod told;
 
 use std::path::{Path, PathBuf};
 
@@ -18,12 +18,12 @@ use anyhow::Result;
 use iosonar_trace::input::Input;
 
 pub use convert::copy;
+pub use described::Info;
 pub use family::AnyFile;
 pub use opened::Job;
 pub use reading::Reading;
 pub use requests::formats::writable_format_named;
 pub use requests::report;
-pub use told::Info;
 
 use edit::Edits;
 use family::Family;

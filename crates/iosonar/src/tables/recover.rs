@@ -7,14 +7,14 @@ use anyhow::{Result, bail};
 use iosonar_trace::output::give_name;
 use iosonar_trace::system_text;
 
+use super::described::Described;
 use super::opened::Opened;
-use super::told::Told;
 use crate::console::out;
 use crate::human;
 use crate::progress::Rows;
 
 /// Gives the hidden file of a killed recording its name, if all of it can be read.
-pub fn name<R: Told>(mut file: Opened<R>, hidden: &Path, output: &Path) -> Result<()> {
+pub fn name<R: Described>(mut file: Opened<R>, hidden: &Path, output: &Path) -> Result<()> {
     let rows = match R::rejoin(hidden, output)? {
         Some(rows) => rows,
         None => {

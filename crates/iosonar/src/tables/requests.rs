@@ -15,10 +15,10 @@ use iosonar_trace::{
 use serde_json::{Map, Value, json};
 
 use super::convert;
+use super::described::{Described, Lines, Loss, number};
 use super::edit::Edits;
 use super::family::{AnyFile, Family};
 use super::opened::{Job, Opened, name_of};
-use super::told::{Lines, Loss, Told, number};
 use crate::console::status;
 use crate::fio;
 use crate::human;
@@ -90,7 +90,7 @@ impl FormatReading {
     }
 }
 
-impl Told for Request {
+impl Described for Request {
     type Summary = LoadSummary;
     const LOSSES: &'static [Loss] = LOSSES;
     const LINES: fn(&Value, &mut Lines) = lines::add;
@@ -124,7 +124,7 @@ impl Told for Request {
     }
 }
 
-impl Told for IoResult {
+impl Described for IoResult {
     type Summary = RunSummary;
     const LOSSES: &'static [Loss] = LOSSES;
     const LINES: fn(&Value, &mut Lines) = lines::add;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::human;
-use crate::tables::told::{Lines, number, text};
+use crate::tables::described::{Lines, number, text};
 
 /// The most calls and names that are printed; `--json` has all of them.
 const MAX_CALLS: usize = 15;

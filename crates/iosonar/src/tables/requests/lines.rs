@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::human;
-use crate::tables::told::{Lines, number};
+use crate::tables::described::{Lines, number};
 
 /// Adds the lines of a load or run.
 pub fn add(object: &Value, lines: &mut Lines) {

@@ -11,7 +11,7 @@ use super::opened::{Job, Opened};
 use crate::console;
 
 /// What the commands say about a kind of rows: one impl for each.
-pub trait Told: Row {
+pub trait Described: Row {
     /// Totals over all rows, for `info`.
     type Summary;
     /// What may be missing or wrong in a file.
