@@ -115,7 +115,7 @@ def main() -> None:
     p.add_argument("--rate", type=float, default=10_000), p.add_argument("--seed", type=int, default=1)
     args = p.parse_args()
     footer = {
-        "schema_version": 1, "kind": "replay", "source": {"format": "made"}, "devices": [{"name": ""}],
+        "schema_version": 3, "kind": "replay", "source": {"format": "made"}, "devices": [{"name": ""}],
         "counts": {"requests": args.rows}, "span": {}, "complete": True,
         "run": {
             "target": {"path": "/dev/made", "kind": "block", "sectors": DEVICE}, "fake": None, "warnings": [],

@@ -120,7 +120,7 @@ def _conforming(
     known = columns_in(footer.kind, footer.schema_version)
     if absent := missing(known, names):
         problems = ", ".join(f"its column {name} is missing" for name in absent)
-        raise UserError(f"{shown(given)}: {problems};  docs/schema.md lists the columns")
+        raise UserError(f"{shown(given)}: {problems}; docs/schema.md lists the columns")
     if not have_plain_types(known, schema):
         raise _NeedsConversionError("columns have other types")
     if unique_names(names) != names:
