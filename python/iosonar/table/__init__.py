@@ -2,8 +2,10 @@
 
 from iosonar.table.calls import Calls, calls_of, open_calls
 from iosonar.table.devices import Device, devices_of, only_device
-from iosonar.table.requests import Requests, is_unexplained, open_files, open_requests, requests_of
-from iosonar.table.source import OF_CALLS, OF_REQUESTS, Kind, SourceFile
+from iosonar.table.files import open_files
+from iosonar.table.kinds import Kind
+from iosonar.table.requests import Requests, is_unexplained, open_requests, requests_of
+from iosonar.table.source import SourceFile
 from iosonar.table.streams import (
     Stream,
     asks_by_itself,
@@ -14,8 +16,6 @@ from iosonar.table.streams import (
 )
 
 __all__ = [
-    "OF_CALLS",
-    "OF_REQUESTS",
     "Calls",
     "Device",
     "Kind",

@@ -22,6 +22,7 @@ pub use described::Info;
 pub use family::AnyFile;
 pub use opened::Job;
 pub use reading::Reading;
+pub use recover::Recovered;
 pub use requests::formats::writable_format_named;
 pub use requests::report;
 
@@ -29,7 +30,7 @@ use edit::Edits;
 use family::Family;
 
 /// All families. The last one takes every file that no other recognises.
-static FAMILIES: [&Family; 2] = [&calls::FAMILY, &requests::FAMILY];
+static FAMILIES: &[&Family] = &[&calls::FAMILY, &requests::FAMILY];
 
 /// Opens the files of one trace. The name of the output says what standard input or a pipe brings.
 pub fn open(inputs: &[PathBuf], output: Option<&Path>, reading: &Reading) -> Result<Box<dyn AnyFile>> {
@@ -58,6 +59,16 @@ pub fn open_by_content(inputs: &[PathBuf], reading: &Reading) -> Result<Box<dyn 
         match (family.open_input)(input, reading)? {
             Ok(file) => return Ok(file),
             Err(other) => input = other,
+        }
+    }
+    unreachable!("the last family takes every file")
+}
+
+/// Makes the result of a killed replay from its journal.
+pub fn recover_journal(journal: &Path, output: &Path) -> Result<Recovered> {
+    for family in FAMILIES {
+        if let Some(recovered) = (family.recover)(journal, output)? {
+            return Ok(recovered);
         }
     }
     unreachable!("the last family takes every file")
