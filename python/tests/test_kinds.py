@@ -78,7 +78,7 @@ def study(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> Me
 
 
 def page(study: MessageStudy, diagrams: Sequence[Diagram[MessageStudy]]) -> Page:
-    header = Summary("messages", "messages", tiles=(Tile("Messages", str(study.table.count().execute())),))
+    header = Summary("messages", "messages", tiles=(Tile("Messages", str(study.table.count().to_pyarrow().as_py())),))
     return page_of(study, diagrams, header, {"all": ("All", "")}, lambda diagram: "all", {})
 
 

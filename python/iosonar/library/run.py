@@ -252,7 +252,7 @@ class Run(Frames):
         yield from write_report(study, self.family.selected(study, selection), output, self.family.page)
         if self.writes_verdict:
             path = output.directory / f"{study.stem}.verdict.json"
-            write_verdict(self.family.judgement(study), path)
+            write_verdict(self.verdict, path)
             yield Written("verdict", (path,))
 
     @property

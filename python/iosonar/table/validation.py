@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from iosonar import SCHEMA_VERSION
 from iosonar.errors import UserError
-from iosonar.table.columns import Column, columns_in, have_plain_types, missing, unique_names
+from iosonar.table.columns import columns_in, have_plain_types, missing, unique_names
 from iosonar.table.convert import convert
 from iosonar.table.damage import COPY_AGAIN, damaged
 from iosonar.table.footer import Footer, parse_footer
 from iosonar.table.kinds import KINDS, Kind
+from iosonar.table.kinds.column import Column
 from iosonar.table.opened import copy_of_pipe, open_file, set_display_name
 from iosonar.table.source import SourceFile
 from iosonar.table.values import invalid_values

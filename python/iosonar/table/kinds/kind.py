@@ -48,7 +48,7 @@ class Kind:
     """Columns of the view from those of the file, for files that lack them; others are null."""
     derived: Mapping[str, Definition] = field(default_factory=dict)
     """Further columns of the view, from those of the view; later ones may use earlier ones."""
-    views: Mapping[str, str | Callable[[Sequence[Any]], str]] = field(default_factory=dict)
+    views: Mapping[str, Definition] = field(default_factory=dict)
     """Further views of `iosonar sql`."""
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from iosonar.table.kinds.column import I32, I64, MAX_SECTORS, ROW_NUMBER, Column, Presence, Renamed, time, whole
-from iosonar.table.kinds.kind import Kind
+from iosonar.table.kinds.kind import Definition, Kind
 
 LIBRARY = "iosonar.library.of_requests"
 
@@ -103,7 +103,7 @@ def _text(value: str) -> str:
 
 
 _REASON = f"coalesce(delay_reason, '{UNKNOWN_REASON}')"
-_DERIVED = {
+_DERIVED: Mapping[str, Definition] = {
     "bytes": "sectors * 512",
     "delay_ns": "issued_ns - scheduled_ns",
     "latency_ns": "completed_ns - issued_ns",
@@ -111,7 +111,7 @@ _DERIVED = {
     f"OR NOT coalesce(pushed_back, false) AND {_REASON} IN {OWN_REASONS})",
     "stream_name": _stream_name,
 }
-_VIEWS = {
+_VIEWS: Mapping[str, Definition] = {
     "reads": "SELECT * FROM requests WHERE op = 'read'",
     "writes": "SELECT * FROM requests WHERE op = 'write'",
     "per_second": """
