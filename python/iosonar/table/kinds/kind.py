@@ -23,7 +23,9 @@ class Kind:
     columns: Mapping[str, Column]
     """Those of docs/schema.md."""
     library: str = ""
-    """The module whose `FAMILY` opens, draws, judges and compares its files; empty if only `iosonar sql` reads them."""
+    """The module whose `FAMILY` opens, draws, judges and compares its files; empty if only `iosonar sql` reads them.
+
+    It is named here, not imported: the library uses the tables."""
     is_run: bool = False
     """Whether it has the results of a replay."""
     own_ending: str | None = None
