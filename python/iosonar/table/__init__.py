@@ -3,7 +3,6 @@
 from iosonar.table.calls import Calls, calls_of, open_calls
 from iosonar.table.devices import Device, devices_of, only_device
 from iosonar.table.files import open_files
-from iosonar.table.kinds import Kind
 from iosonar.table.requests import Requests, is_unexplained, open_requests, requests_of
 from iosonar.table.source import SourceFile
 from iosonar.table.streams import (
@@ -18,7 +17,6 @@ from iosonar.table.streams import (
 __all__ = [
     "Calls",
     "Device",
-    "Kind",
     "Requests",
     "SourceFile",
     "Stream",

@@ -32,14 +32,19 @@ use family::Family;
 /// All families. The last one takes every file that no other recognises.
 static FAMILIES: &[&Family] = &[&calls::FAMILY, &requests::FAMILY];
 
+/// The answer of the first family that has one.
+fn asked<T>(ask: impl Fn(&Family) -> Result<Option<T>>) -> Result<T> {
+    FAMILIES.iter().find_map(|family| ask(family).transpose()).expect("the last family takes every file")
+}
+
 /// Opens the files of one trace. The name of the output says what standard input or a pipe brings.
 pub fn open(inputs: &[PathBuf], output: Option<&Path>, reading: &Reading) -> Result<Box<dyn AnyFile>> {
-    for family in FAMILIES {
-        if let Some(file) = (family.open)(inputs, output, reading)? {
-            return Ok(file);
-        }
-    }
-    unreachable!("the last family takes every file")
+    asked(|family| (family.open)(inputs, output, reading))
+}
+
+/// Makes the result of a killed replay from its journal.
+pub fn recover_journal(journal: &Path, output: &Path) -> Result<Recovered> {
+    asked(|family| (family.recover)(journal, output))
 }
 
 /// Opens files by their content, also those that can be opened only once, such as pipes.
@@ -59,16 +64,6 @@ pub fn open_by_content(inputs: &[PathBuf], reading: &Reading) -> Result<Box<dyn 
         match (family.open_input)(input, reading)? {
             Ok(file) => return Ok(file),
             Err(other) => input = other,
-        }
-    }
-    unreachable!("the last family takes every file")
-}
-
-/// Makes the result of a killed replay from its journal.
-pub fn recover_journal(journal: &Path, output: &Path) -> Result<Recovered> {
-    for family in FAMILIES {
-        if let Some(recovered) = (family.recover)(journal, output)? {
-            return Ok(recovered);
         }
     }
     unreachable!("the last family takes every file")
