@@ -21,6 +21,8 @@ LEFT_OUT = (
     "crates/trace/src/model/versions.rs",
     "crates/files/src/table/",
     "docs/schema.md",
+    "python/iosonar/table/kinds/calls.py",
+    "python/iosonar/table/kinds/requests.py",
     "python/iosonar/table/versions.py",
     "python/tests/factory.py",
     "python/tests/test_versions.py",

@@ -201,7 +201,7 @@ def test_wrong_sets_of_files_are_refused_with_a_reason(
     load = write_load(tmp_path / "b.load.parquet", [load_row(0)])
     other = write_calls(tmp_path / "u.calls.parquet", [read(0, "/a", 0, 1)])
     for files, reason in (
-        ((trace, load), "is a load, not a trace or run of calls"),
+        ((trace, load), "is a load, not of calls: make a separate report of it"),
         ((trace, other), "several traces of calls"),
         ((trace, trace), "is named twice"),
     ):

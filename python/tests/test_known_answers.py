@@ -21,7 +21,7 @@ from iosonar.quantities.pairs import pairs
 from iosonar.quantities.progress import progress
 from iosonar.quantities.series import series_of
 from iosonar.quantities.span import Span, span
-from iosonar.study.judgement import judgement_of
+from iosonar.study.of_requests import judgement_of
 from iosonar.study.runs import stated_fidelity
 from iosonar.table import open_requests
 from iosonar.table.footer import Statistics

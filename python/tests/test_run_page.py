@@ -14,7 +14,7 @@ from iosonar.figures.model import Figure, NoteKind, Severity
 from iosonar.report.page import Summary, prose, render, tile_columns
 from iosonar.report.run_page import run_page
 from iosonar.report.selection import Selection
-from iosonar.study.judgement import judgement_of
+from iosonar.study.of_requests import judgement_of
 from iosonar.table import open_requests
 
 MISSED: dict[str, Any] = {"statistics": STATISTICS | {"within_pct": {"10": 1, "50": 42, "100": 50}}}

@@ -15,7 +15,8 @@ from iosonar.figures.model import NoteKind
 from iosonar.study.check import Check
 from iosonar.study.checks.outcomes import counted
 from iosonar.study.grades import Grade
-from iosonar.study.judgement import Judgement, judgement_of
+from iosonar.study.judgement import Judgement
+from iosonar.study.of_requests import judgement_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/verdict.json").read_text())
 

@@ -302,8 +302,9 @@ def test_any_run_in_a_footer_is_shown_or_refused(value: Any, without: tuple[str,
     from iosonar.report.run_page import _facts
     from iosonar.report.settings import _settings_of
     from iosonar.study.runs import stated_fidelity, wrap_factor
-    from iosonar.table import Kind, SourceFile
+    from iosonar.table import SourceFile
     from iosonar.table.footer import parse_footer
+    from iosonar.table.kinds.requests import REPLAY
 
     base = {name: value for name, value in RUN.items() if name not in without}
     shown = 0
@@ -321,7 +322,7 @@ def test_any_run_in_a_footer_is_shown_or_refused(value: Any, without: tuple[str,
             found = parse_footer(json.dumps(footer).encode(), 1)
         except UserError:
             continue
-        file = SourceFile(Path("a"), Path("a"), Kind.REPLAY, found, 1, ())
+        file = SourceFile(Path("a"), Path("a"), REPLAY, found, 1, ())
         list(_facts([file]))
         dict(_settings_of(file))
         stated_fidelity(file.run.statistics)

@@ -1,5 +1,8 @@
 //! Prints the closing statistics of a replay.
 
+pub mod calls;
+pub mod reason;
+
 use std::fmt::Write;
 use std::process::ExitCode;
 

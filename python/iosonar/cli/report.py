@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -134,7 +135,6 @@ def report(
     from iosonar.library.run import open_run
     from iosonar.report.outputs import make_directory
     from iosonar.report.selection import Selection
-    from iosonar.table import OF_REQUESTS, Kind
 
     def work() -> None:
         pictures = size_of_pictures()
@@ -157,18 +157,17 @@ def report(
             engine=engine,
         ) as run:
             print_skipped_rows(run.files)
-            if run.files[0].kind not in OF_REQUESTS:
-                refuse_options_of_requests()
+            refuse_options(run.family.refused, run.family.title)
             written = []
             for done in run.write(selection, output, pictures):
                 print_lines(*done.paths)
                 written.append(done)
             print_not_drawn(written)
-            if fail_on is not None and run.files[0].kind is Kind.REPLAY and run.verdict.fails(fail_on):
+            if fail_on is not None and run.writes_verdict and run.verdict.fails(fail_on):
                 print_error(f"verdict: {run.verdict.grade}: {'; '.join(run.verdict.reasons.values())}")
                 sys.exit(VERDICT)
 
-    def refuse_options_of_requests() -> None:
+    def refuse_options(refused: Sequence[str], title: str) -> None:
         typed = {
             "--static": static,
             "--dynamic": dynamic,
@@ -178,8 +177,8 @@ def report(
             "--fail-on": fail_on,
             "--engine spark": engine != "duckdb",
         }
-        if found := [name for name, value in typed.items() if value]:
-            raise UsageError(f"{', '.join(found)}: not for calls to files")
+        if found := [name for name, value in typed.items() if value and name[2:].partition(" ")[0] in refused]:
+            raise UsageError(f"{', '.join(found)}: not for {title}")
 
     def size_of_pictures() -> Size:
         try:

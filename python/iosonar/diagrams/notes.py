@@ -6,18 +6,16 @@ import math
 
 from iosonar import units
 from iosonar.figures.model import Note, NoteKind, Severity
+from iosonar.study.base import once
 from iosonar.study.grades import Grade
 from iosonar.study.requests import Study
 from iosonar.study.runs import RunJudgement, is_extreme, runs_of, wrap_factor
 from iosonar.table import SourceFile
 
 
+@once
 def common_notes(study: Study) -> tuple[Note, ...]:
     """The notes of all files of a study, the most important kinds first."""
-    return study.once("notes", lambda: _common_notes(study))
-
-
-def _common_notes(study: Study) -> tuple[Note, ...]:
     runs = runs_of(study)
     notes = [
         note for run in runs for note in (*_fidelity(run), *_stamps(run.file), *_wrap(run.file), *_warnings(run.file))

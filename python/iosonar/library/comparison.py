@@ -1,4 +1,4 @@
-"""Compares runs, of requests or of calls."""
+"""Compares runs."""
 
 from __future__ import annotations
 
@@ -9,30 +9,21 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iosonar.diagrams.comparison import ROLES, Side, changes, curves
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
-from iosonar.figures.size import PAGE
+from iosonar.library.family import family_of
 from iosonar.library.frames import Frames
 from iosonar.library.run import AnyPath, Run, open_run
-from iosonar.report.compare import RunComparison
-from iosonar.report.compare import compare as compare_runs
-from iosonar.report.compare_calls import compare_calls
 from iosonar.report.compared import Compared, metric_of, numbers
 from iosonar.report.compared import Comparison as Found
 from iosonar.report.condition import Condition, Outcome, judge
 from iosonar.report.output_options import OutputOptions, Written
-from iosonar.study.base import Options
-from iosonar.study.requests import Study
-from iosonar.table import OF_CALLS, OF_REQUESTS
 from iosonar.table.engine import EngineOptions
-from iosonar.table.input_checks import refuse_copies
+from iosonar.table.files import refuse_copies
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
-
-LETTERS = "ABCDEF"
 
 AnySide = Run | AnyPath | Sequence[AnyPath]
 
@@ -57,20 +48,13 @@ def compare(*sides: AnySide, memory: str = "2GiB") -> Comparison:
         raise UsageError("compare needs two sides")
     with ExitStack() as stack:
         runs = [_opened(side, memory, stack) for side in sides]
-        kinds = OF_CALLS if runs[0].files[0].kind in OF_CALLS else OF_REQUESTS
         files = [file for run in runs for file in run.files]
-        if other := next((file for file in files if file.kind not in kinds), None):
-            what = "calls" if kinds is OF_CALLS else "requests"
-            raise UsageError(f"{other.path} is {other.kind.words}, not of {what}: make a separate report of it")
+        family = family_of(files)
         for run in runs:
             # Parts of one run are not independent, so they do not count as several runs of a side.
             refuse_copies(run.files, parts=False)
         refuse_copies(files)
-        if kinds is OF_CALLS:
-            found: Found = compare_calls([run.files for run in runs], runs[0].spill, EngineOptions(memory), stack)
-        else:
-            found = compare_runs(_sides(runs))
-        return Comparison(runs, found, stack.pop_all())
+        return Comparison(runs, family.compare(runs, EngineOptions(memory), stack), stack.pop_all())
 
 
 def _opened(side: AnySide, memory: str, stack: ExitStack) -> Run:
@@ -78,19 +62,6 @@ def _opened(side: AnySide, memory: str, stack: ExitStack) -> Run:
         return side
     paths = [side] if isinstance(side, str | PathLike) else side
     return stack.enter_context(open_run(*paths, memory=memory))
-
-
-def _sides(runs: Sequence[Run]) -> list[Side]:
-    if len(runs) > len(ROLES):
-        raise UsageError(
-            f"at most {len(ROLES)} sides can be compared, not {len(runs)}; group runs into sides with `vs`"
-        )
-    studies = [run.study for run in runs]
-    return [
-        Side(letter, Study(study.requests, Options(size=PAGE), origin_ns=0))
-        for letter, study in zip(LETTERS, studies, strict=False)
-        if isinstance(study, Study)
-    ]
 
 
 class Comparison(Frames):
@@ -151,11 +122,7 @@ class Comparison(Frames):
         """
         from iosonar.figures.with_matplotlib import draw_on, new_axes
 
-        drawn = {}
-        if isinstance(self.found, RunComparison):
-            of = {each.letter: each.differences for each in self.against}
-            figures = (curves(self.found.sides), changes(of, self.found.sides))
-            drawn = {figure.name: figure for figure in figures if figure}
+        drawn = self.found.figures
         if name not in drawn:
             raise UsageError(f"no diagram is called {name!r}; the diagrams are {', '.join(drawn) or 'on the page'}")
         axes = ax or new_axes()

@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from iosonar import units
 from iosonar.errors import UserError
@@ -16,17 +16,14 @@ from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE, Size
+from iosonar.library.family import Family, Opening, family_of
 from iosonar.library.frames import Frames
-from iosonar.library.studies import check_files, study_of
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
-from iosonar.report.selection import Selection, diagrams_of
+from iosonar.report.selection import Selection
 from iosonar.study.base import BaseStudy, Options
-from iosonar.study.calls import CallStudy
-from iosonar.study.judgement import Judgement, judgement_of, judgement_of_calls
-from iosonar.study.requests import Study
-from iosonar.study.scaling import ScaleStudy
-from iosonar.study.summary import Summary, summary_of, summary_of_calls
-from iosonar.table import Kind, SourceFile, open_files
+from iosonar.study.judgement import Judgement
+from iosonar.study.summary import Summary
+from iosonar.table import SourceFile, open_files
 from iosonar.table.engine import EngineOptions, parse_engine
 from iosonar.table.footer import Footer
 
@@ -92,9 +89,10 @@ def open_run(
         named = [*map(Path, paths), *([Path(blocks)] if blocks else [])]
         files, spill = stack.enter_context(open_files(named))
         load = files[-1] if blocks else None
-        opened = files[:-1] if blocks else files
-        check_files(opened, options, load)
-        return Run(opened, spill, options, resources, load, stack.pop_all())
+        opened, opening = files[:-1] if blocks else files, Opening(spill, resources, options, load)
+        family = family_of(opened)
+        family.check(opened, opening)
+        return Run(opened, family, opening, stack.pop_all())
 
 
 class Run(Frames):
@@ -103,24 +101,16 @@ class Run(Frames):
     Nothing is computed before it is asked for, and everything once.
     """
 
-    def __init__(
-        self,
-        files: tuple[SourceFile, ...],
-        spill: Path,
-        options: Options,
-        resources: EngineOptions,
-        blocks: SourceFile | None,
-        stack: ExitStack,
-    ) -> None:
-        self.files, self.spill = files, spill
-        self._opening = (options, resources, blocks)
-        self._stack = stack
+    def __init__(self, files: tuple[SourceFile, ...], family: Family[Any], opening: Opening, stack: ExitStack) -> None:
+        self.files, self.family, self.spill = files, family, opening.spill
+        self._opening, self._stack = opening, stack
         super().__init__(stack)
 
     @cached_property
     def study(self) -> BaseStudy:
         """What diagrams are drawn of. Raises UsageError if there is no such device or a window is too short."""
-        return study_of(self.files, self.spill, *self._opening, self._stack)
+        study: BaseStudy = self.family.study(self.files, self._opening, self._stack)
+        return study
 
     @property
     def info(self) -> Footer:
@@ -140,14 +130,7 @@ class Run(Frames):
 
         Raises UserError for several files of calls, which have no common table.
         """
-        study = self.study
-        if isinstance(study, Study):
-            return study.requests.table
-        if isinstance(study, CallStudy) and study.is_single:
-            return study.first.calls.table
-        if isinstance(study, ScaleStudy):
-            return study.table
-        raise UserError("several files of calls have no common table: open them one by one")
+        return self.family.table(self.study)
 
     @property
     def summary(self) -> Summary:
@@ -155,11 +138,8 @@ class Run(Frames):
 
         Raises UserError for a table of several instances.
         """
-        study = self.study
-        if isinstance(study, Study):
-            return summary_of(study)
-        if isinstance(study, CallStudy):
-            return summary_of_calls(study.first)
+        if found := self.family.summary(self.study):
+            return found
         raise UserError(f"{self.files[0].path} is {self.files[0].kind.words}: it has no summary")
 
     @property
@@ -168,18 +148,15 @@ class Run(Frames):
 
         Of several files of calls, the verdict on the last. Raises UserError for a load, which has no results.
         """
-        study = self.study
-        if isinstance(study, Study) and study.requests.is_run:
-            return judgement_of(study)
-        if isinstance(study, CallStudy):
-            return judgement_of_calls(study.sides[-1])
+        if found := self.family.judgement(self.study):
+            return found
         raise UserError(f"{self.files[0].path} is {self.files[0].kind.words}: there is no verdict on it")
 
     @property
     def diagrams(self) -> tuple[str, ...]:
         """The names of all diagrams that can be drawn of such files, the most interesting first."""
         selection = Selection(static=True, dynamic=True, verbose=True)
-        return tuple(diagram.name for diagram in diagrams_of(self.study, selection))
+        return tuple(diagram.name for diagram in self.family.selected(self.study, selection))
 
     def figure(self, name: str, size: str | Size = "1200x800") -> Figure:
         """A diagram as data: axes, layers, legend and notes.
@@ -193,7 +170,7 @@ class Run(Frames):
             UserError: There is nothing to draw; the message is the reason.
         """
         wanted = Size.parse(size) if isinstance(size, str) else size
-        (diagram, *_) = diagrams_of(self.study, Selection(only=(name,)))
+        (diagram, *_) = self.family.selected(self.study, Selection(only=(name,)))
         found = diagram.build(self.study.sized(wanted))
         if isinstance(found, Empty):
             raise UserError(f"{found.name} not drawn: {found.reason}")
@@ -272,11 +249,16 @@ class Run(Frames):
         from iosonar.report.verdict import write_verdict
 
         study = self.study.sized(PAGE if output.format is ReportFormat.HTML else size)
-        yield from write_report(study, diagrams_of(study, selection), output)
-        if isinstance(study, Study) and study.requests.is_run:
+        yield from write_report(study, self.family.selected(study, selection), output, self.family.page)
+        if self.writes_verdict:
             path = output.directory / f"{study.stem}.verdict.json"
-            write_verdict(judgement_of(study), path)
+            write_verdict(self.verdict, path)
             yield Written("verdict", (path,))
+
+    @property
+    def writes_verdict(self) -> bool:
+        """Whether a report has the verdict as a file of its own."""
+        return self.family.writes_verdict(self.study)
 
     def __repr__(self) -> str:
         return f"<{self.files[0].kind.words} {', '.join(file.path for file in self.files)}>"
@@ -289,14 +271,14 @@ class Run(Frames):
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         yield "kind", self.files[0].kind.words
-        if not isinstance(self.study, Study | CallStudy):
+        found = self.family.summary(self.study)
+        if found is None:
             return
-        found = self.summary
         yield found.noun, f"{found.rows:,}"
         yield "duration", units.span(found.seconds)
         yield "rate", f"{units.count(found.rate_per_s)} {found.noun}/s, {units.transferred(found.bytes_per_s)}/s"
         if found.latency.count:
             times = (("p50", found.latency.p50_s), ("p99", found.latency.p99_s), ("max", found.latency.max_s))
             yield "latency", ", ".join(f"{name} {units.span(value)}" for name, value in times)
-        if not {Kind.REPLAY, Kind.CALLS_RUN}.isdisjoint(file.kind for file in self.files):
+        if any(file.kind.is_run for file in self.files):
             yield "verdict", "; ".join((self.verdict.grade, *self.verdict.reasons.values()))

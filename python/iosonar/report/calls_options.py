@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from iosonar.table import Kind, SourceFile
+from iosonar.table import SourceFile
 
 _POOL = 64
 _VALUES = ("instances", "map", "ignore", "tree_from", "cwd", "wait", "perturb")
@@ -59,7 +59,7 @@ def other_traces(files: Sequence[SourceFile]) -> list[str]:
     """A sentence if the files are of different traces, by the names of the traces."""
     names: dict[str, list[str]] = {}
     for file in files:
-        if trace := file.path if file.kind is Kind.CALLS else file.run.trace:
+        if trace := file.run.trace if file.kind.is_run else file.path:
             names.setdefault(Path(trace).name, []).append(file.name)
     if len(names) < 2:
         return []

@@ -22,7 +22,7 @@ from iosonar.report.sections import page_of, times_row
 from iosonar.report.side_by_side import side_by_side
 from iosonar.study.calls import PLACEHOLDERS
 from iosonar.study.grades import Grade
-from iosonar.study.judgement import judgement_of_calls
+from iosonar.study.of_calls import judgement_of_calls
 from iosonar.table import SourceFile
 from iosonar.text import listed
 

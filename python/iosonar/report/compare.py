@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
 from iosonar.errors import UserError
-from iosonar.figures.model import Severity
+from iosonar.figures.model import Figure, Severity
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
     MIN_RUNS,
@@ -29,7 +29,7 @@ from iosonar.report.settings import Scope, Setting, differing
 from iosonar.study.grades import Grade
 from iosonar.study.requests import LATENCY
 from iosonar.study.runs import RunJudgement, runs_of
-from iosonar.table import Kind, SourceFile, has_closed_stream, programs_of
+from iosonar.table import SourceFile, has_closed_stream, programs_of
 from iosonar.table.footer import Extent
 from iosonar.text import listed
 
@@ -72,6 +72,12 @@ class RunComparison(Comparison):
     against: tuple[SideComparison, ...]
     settings: tuple[Setting, ...] = ()
     """Settings that differ between the runs."""
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """The distributions of latency, and how they differ."""
+        found = (curves(self.sides), changes({each.letter: each.differences for each in self.against}, self.sides))
+        return {figure.name: figure for figure in found if figure}
 
     def lines(self) -> Iterator[str]:
         """What was found, as sentences."""
@@ -151,7 +157,7 @@ def refuse_loads(sides: Sequence[Side]) -> None:
     """Refuses loads: they have no results."""
     for side in sides:
         for file in side.study.requests.files:
-            if file.kind is Kind.LOAD:
+            if not file.kind.is_run:
                 raise UserError(
                     f"{file.path} is a load, not a run: compare takes results of `iosonar replay`; "
                     "for loads, use `iosonar report`"
@@ -355,8 +361,6 @@ def page_of(compared: RunComparison) -> Page:
     """The page of a comparison."""
     sides, first = compared.sides, compared.sides[0]
     tables = tuple(each.table for each in compared.against)
-    drawn = [each for each in (changes({a.side.letter: a.differences for a in compared.against}, sides),) if each]
-    figures = (curves(sides), *drawn)
     percentiles = (over_time(sides, 0.5, "p50"), over_time(sides, 0.99, "p99"))
     timed = (*(figure for figure in percentiles if figure), delivered(sides))
     if compared.settings:
@@ -386,7 +390,7 @@ def page_of(compared: RunComparison) -> Page:
         about="Files",
     )
     sections = (
-        Section("latency", "Latency", "All requests of all runs of each side.", figures),
+        Section("latency", "Latency", "All requests of all runs of each side.", tuple(compared.figures.values())),
         Section("time", "Over time", "These diagrams are linked: zoom one and the others follow.", timed),
     )
     return Page(summary, sections)

@@ -29,7 +29,7 @@ from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.page import Banner
 from iosonar.study.base import Options
 from iosonar.study.calls import PLACEHOLDERS, RUN_ROLES, CallStudy, lost_changes, zero_of
-from iosonar.table import Kind, SourceFile, calls_of
+from iosonar.table import SourceFile, calls_of
 from iosonar.table.calls import Calls
 from iosonar.table.engine import EngineOptions
 
@@ -89,18 +89,18 @@ class CallsSide:
     @property
     def is_trace(self) -> bool:
         """Whether it is a trace."""
-        return self.files[0].kind is Kind.CALLS
+        return not self.files[0].kind.is_run
 
     @property
     def traces(self) -> set[str]:
         """The names of the traces that it is, or that its runs replayed."""
-        paths = (file.path if file.kind is Kind.CALLS else file.run.trace for file in self.files)
+        paths = (file.run.trace if file.kind.is_run else file.path for file in self.files)
         return {Path(path).name for path in paths if path}
 
     @property
     def keeps_times(self) -> bool:
         """Whether all of it has the times of the trace."""
-        return all((file.option("timing") or "exact") == "exact" for file in self.files if file.kind is not Kind.CALLS)
+        return all((file.option("timing") or "exact") == "exact" for file in self.files if file.kind.is_run)
 
 
 @dataclass(frozen=True)
@@ -187,16 +187,16 @@ def compare_calls(
     groups: Sequence[Sequence[SourceFile]], spill: Path, engine: EngineOptions, stack: ExitStack
 ) -> ComparisonOfCalls:
     """Compares each group of files with the first; the page can be written until the stack unwinds."""
-    runs = [group for group in groups if group[0].kind is not Kind.CALLS]
+    runs = [group for group in groups if group[0].kind.is_run]
     if len(runs) > len(RUN_ROLES):
         raise UsageError(f"at most {len(RUN_ROLES)} sides with runs of calls can be compared, not {len(runs)}; use vs")
     # A trace is the original.
-    groups = sorted(groups, key=lambda group: group[0].kind is not Kind.CALLS)
+    groups = sorted(groups, key=lambda group: group[0].kind.is_run)
     sides: list[CallsSide] = []
     originals: list[Calls] = []
     drawn: list[list[Calls]] = []
     for letter, group in zip("ABCDEF", groups, strict=False):
-        if len(group) > 1 and any(file.kind is Kind.CALLS for file in group):
+        if len(group) > 1 and not all(file.kind.is_run for file in group):
             raise UserError("a trace is a side of its own: separate it from the runs with vs")
         opened = [
             stack.enter_context(calls_of(file, spill.with_name(f"{spill.name}-{letter}{number}"), engine))
@@ -204,7 +204,7 @@ def compare_calls(
         ]
         sides.append(_side(letter, group, opened))
         drawn.append(opened)
-        originals = originals or (opened if group[0].kind is Kind.CALLS else [])
+        originals = originals or ([] if group[0].kind.is_run else opened)
     against = [_against(_beside(sides[0], side, originals), side, sides[0].calls) for side in sides[1:]]
     firsts, others = [opened[0] for opened in drawn], [opened[1:] for opened in drawn]
     study = CallStudy(firsts, Options(size=PAGE), repetitions=others)
@@ -288,7 +288,7 @@ def _span(table: ir.Table) -> tuple[int, int]:
 
 def describe_side(side: CallsSide) -> str:
     """The name of a side, and its numbers of files and calls."""
-    what = "trace" if side.files[0].kind is Kind.CALLS else "run"
+    what = "trace" if side.is_trace else "run"
     counted = f"{units.counted(len(side.files), what)}, {units.counted(side.calls, 'call')}"
     differ = f", {units.counted(side.mismatches, 'mismatch', 'mismatches')}" if side.mismatches else ""
     return f"{side_name(side.letter, side.files)}: {counted}{differ}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from iosonar import units
-from iosonar.figures.model import Severity
+from iosonar.figures.model import Figure, Severity
 from iosonar.quantities.difference import (
     THROUGHPUT,
     Difference,
@@ -157,6 +157,11 @@ class Comparison(ABC):
 
     against: tuple[Compared, ...]
     """The comparison of each other side with the first."""
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """The diagrams that can be drawn by themselves."""
+        return {}
 
     @abstractmethod
     def lines(self) -> Iterator[str]:

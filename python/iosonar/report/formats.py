@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from iosonar.diagrams import Diagram, Study
-from iosonar.diagrams.calls import CallStudy
+from iosonar.diagrams import Diagram
 from iosonar.report.claims import inputs_of, refuse_others, write_claimed
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
 from iosonar.report.pictures import Set, write_data, write_figures
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def write_report(
-    study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions, build: PageBuilder | None = None
+    study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions, build: PageBuilder
 ) -> Iterator[Written]:
-    """Yields the files of each diagram as they are written; `build` makes the page, if it is not the study's own."""
+    """Yields the files of each diagram as they are written; `build` makes the page."""
     stem = study.stem
     options = replace(options, inputs=inputs_of(study.inputs, options.directory))
     refuse_others(stem, options, study.page)
     if options.format is ReportFormat.HTML:
-        return _write_page(study, diagrams, options, build or page_builder(study))
+        return _write_page(study, diagrams, options, build)
     builds = {diagram.name: partial(diagram.build, study) for diagram in diagrams}
     return write_figures(Set(stem, study.options.size), builds, options)
 
@@ -48,12 +47,3 @@ def _write_page(
                 yield Written(figure.name, paths)
     for empty in page.empty:
         yield Written(empty.name, (), empty.reason)
-
-
-def page_builder(study: BaseStudy) -> PageBuilder:
-    """What builds the page of a study."""
-    from iosonar.report.calls_page import calls_page
-    from iosonar.report.run_page import run_page
-    from iosonar.report.scaling_page import scaling_page
-
-    return run_page if isinstance(study, Study) else calls_page if isinstance(study, CallStudy) else scaling_page

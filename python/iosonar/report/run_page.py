@@ -21,11 +21,11 @@ from iosonar.report.sections import page_of, times_row
 from iosonar.report.typed import command_line
 from iosonar.study.check import Check
 from iosonar.study.grades import Grade
-from iosonar.study.judgement import Judgement, judgement_of
+from iosonar.study.judgement import Judgement
+from iosonar.study.of_requests import judgement_of, summary_of
 from iosonar.study.requests import DELAY, LATENCY, Measure
 from iosonar.study.runs import runs_of
 from iosonar.study.steady import steadiness
-from iosonar.study.summary import summary_of
 from iosonar.table import SourceFile, Stream, programs_of
 from iosonar.table.footer import Machine
 from iosonar.text import listed, plain

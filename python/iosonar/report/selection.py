@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from iosonar.diagrams import CATALOGUE, Diagram, Group, Study
-from iosonar.diagrams.calls import CATALOGUE as OF_CALLS
-from iosonar.diagrams.calls import CallStudy
-from iosonar.diagrams.calls.scaling import DIAGRAMS as OF_SCALING
+from iosonar.diagrams import Diagram, Group, Study
 from iosonar.errors import UsageError
 from iosonar.study.base import BaseStudy
-from iosonar.table import Kind, Requests, devices_of, streams_of
+from iosonar.table import Requests, devices_of, streams_of
 
 S = TypeVar("S", bound=BaseStudy)
 
@@ -32,10 +29,9 @@ class Selection:
         if self.only:
             return named(catalogue, self.only)
         groups = {Group.ALWAYS, Group.BOTH}
-        kinds = {file.kind for file in requests.files}
-        if self.static or Kind.LOAD in kinds:
+        if self.static or not requests.is_run:
             groups.add(Group.STATIC)
-        if self.dynamic or Kind.REPLAY in kinds:
+        if self.dynamic or requests.is_run:
             groups.add(Group.DYNAMIC)
             if len(devices_of(requests.files)) > 1:
                 groups.add(Group.DEVICES)
@@ -44,14 +40,6 @@ class Selection:
         if self.verbose:
             groups.add(Group.VERBOSE)
         return [diagram for diagram in catalogue if diagram.group in groups]
-
-
-def diagrams_of(study: BaseStudy, selection: Selection) -> Sequence[Diagram[Any]]:
-    """The selected diagrams for a study. Raises UsageError if a name is unknown."""
-    if isinstance(study, Study):
-        return selection.choose(CATALOGUE, study.requests)
-    of_calls: Sequence[Diagram[Any]] = OF_CALLS if isinstance(study, CallStudy) else OF_SCALING
-    return named(of_calls, selection.only) if selection.only else of_calls
 
 
 def named(catalogue: Sequence[Diagram[S]], only: Sequence[str]) -> list[Diagram[S]]:

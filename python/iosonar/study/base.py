@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,6 +51,19 @@ class Once:
             self._cache[key] = compute()
         found: T = self._cache[key]
         return found
+
+
+N = TypeVar("N", bound=Once)
+
+
+def once(compute: Callable[[N], T]) -> Callable[[N], T]:
+    """Makes a function of a study keep what it computes."""
+
+    @wraps(compute)
+    def kept(of: N) -> T:
+        return of.once(compute, lambda: compute(of))
+
+    return kept
 
 
 class BaseStudy(Once, ABC):

@@ -9,12 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from iosonar.study.calls import CallSide
 from iosonar.study.check import About, Check
-from iosonar.study.checks import OF_CALLS, OF_REQUESTS
 from iosonar.study.grades import Grade, worst
-from iosonar.study.requests import Study
-from iosonar.study.runs import doubt_of
 
 
 @dataclass(frozen=True)
@@ -92,32 +88,3 @@ class Judgement:
             self.noun: self.rows,
             **{check.name: {"grade": check.grade, **check.values} for check in self._graded},
         }
-
-
-def judgement_of(study: Study) -> Judgement:
-    """The judgement of a study of requests, computed once."""
-    return study.once("judgement", lambda: _of_requests(study))
-
-
-def _of_requests(study: Study) -> Judgement:
-    files = study.requests.files
-    return Judgement(
-        tuple(file.path for file in files),
-        "requests",
-        study.span.requests,
-        tuple(check(study) for check in OF_REQUESTS),
-        doubt_of(study),
-        any(file.fake for file in files),
-    )
-
-
-def judgement_of_calls(side: CallSide) -> Judgement:
-    """The judgement of a trace or run of calls, computed once."""
-    return side.once("judgement", lambda: _of_calls(side))
-
-
-def _of_calls(side: CallSide) -> Judgement:
-    file, checks = side.calls.file, tuple(check(side) for check in OF_CALLS)
-    missed = any(check.about is About.REPLAY and check.grade is Grade.BAD for check in checks)
-    doubt = "the result is fake" if file.fake else "the replay was not faithful" if missed else ""
-    return Judgement((file.path,), "calls", side.extent.calls, checks, doubt, bool(file.fake))

@@ -18,7 +18,7 @@ from iosonar.quantities.throughput import Throughput, throughput, window_for
 from iosonar.quantities.verdict import Verdict, verdict
 from iosonar.quantities.work import Work, demand, work
 from iosonar.study.base import BaseStudy, Options
-from iosonar.table import Device, Kind, Requests, SourceFile, Stream, asks_by_itself, devices_of, streams_of
+from iosonar.table import Device, Requests, SourceFile, Stream, asks_by_itself, devices_of, streams_of
 from iosonar.text import joined_names, short_name
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ class Study(BaseStudy):
     @property
     def has_delays(self) -> bool:
         """Whether requests of a run had scheduled times; those issued as fast as possible had none."""
-        return any(not file.option("asap") for file in self.requests.files if file.kind is Kind.REPLAY)
+        return any(not file.option("asap") for file in self.requests.files if file.kind.is_run)
 
     @property
     def has_demand(self) -> bool:

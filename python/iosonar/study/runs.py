@@ -9,9 +9,10 @@ from typing import Any
 
 from iosonar import units
 from iosonar.quantities.fidelity import WITHIN_US, Fidelity, fidelity
+from iosonar.study.base import once
 from iosonar.study.grades import Grade
 from iosonar.study.requests import Study
-from iosonar.table import Kind, SourceFile, is_of_program_alone, is_unexplained
+from iosonar.table import SourceFile, is_of_program_alone, is_unexplained
 from iosonar.table.footer import Remedy, Statistics
 from iosonar.thresholds import is_unfilled
 
@@ -112,10 +113,10 @@ class RunJudgement:
         return verdict.remedies if verdict else ()
 
 
+@once
 def runs_of(study: Study) -> tuple[RunJudgement, ...]:
     """Each file of a study, judged once."""
-    files = study.requests.files
-    return study.once("runs", lambda: tuple(_judged(study, index, file) for index, file in enumerate(files)))
+    return tuple(_judged(study, index, file) for index, file in enumerate(study.requests.files))
 
 
 def doubt_of(study: Study) -> str:
@@ -136,7 +137,7 @@ def _judged(study: Study, index: int, file: SourceFile) -> RunJudgement:
 
 def _fidelity(study: Study, index: int, file: SourceFile) -> Fidelity | None:
     """From the statistics in the footer, else from the delays. None for a load."""
-    if file.kind is not Kind.REPLAY:
+    if not file.kind.is_run:
         return None
     stated = stated_fidelity(file.run.statistics)
     if stated is not None and file.run.statistics.verdict:

@@ -2,8 +2,9 @@
 
 from iosonar.table.calls import Calls, calls_of, open_calls
 from iosonar.table.devices import Device, devices_of, only_device
-from iosonar.table.requests import Requests, is_unexplained, open_files, open_requests, requests_of
-from iosonar.table.source import OF_CALLS, OF_REQUESTS, Kind, SourceFile
+from iosonar.table.files import open_files
+from iosonar.table.requests import Requests, is_unexplained, open_requests, requests_of
+from iosonar.table.source import SourceFile
 from iosonar.table.streams import (
     Stream,
     asks_by_itself,
@@ -14,11 +15,8 @@ from iosonar.table.streams import (
 )
 
 __all__ = [
-    "OF_CALLS",
-    "OF_REQUESTS",
     "Calls",
     "Device",
-    "Kind",
     "Requests",
     "SourceFile",
     "Stream",

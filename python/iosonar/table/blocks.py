@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
 from iosonar.table.calls import Calls
-from iosonar.table.requests import known_columns
-from iosonar.table.source import Kind, SourceFile
+from iosonar.table.kinds.requests import LOAD
+from iosonar.table.source import SourceFile
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -31,12 +31,12 @@ def blocks_beside(calls: Calls, load: SourceFile) -> Blocks:
     """
     import ibis
 
-    if load.kind is not Kind.LOAD:
+    if load.kind is not LOAD:
         raise UsageError(f"{load.path} is {load.kind.words}: --blocks needs a recording of block devices, a load")
     if "pid" not in load.columns:
         raise UsageError(f"{load.path} has no column pid: only recordings say which process made a request")
     ahead_ns = _zero_ns(load, calls.file) - _zero_ns(calls.file, load)
-    known = known_columns(load)
+    known = load.known_columns
     table = calls.engine.read(load.parquet, known)
     moving = table.filter(table["op"].isin(["read", "write"]))
     process = moving.process if "process" in known else ibis.null().cast("string")

@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
 from iosonar.table.call_kinds import MOVES_DATA, family_of
-from iosonar.table.columns import ROW_NUMBER
 from iosonar.table.engine import Engine, EngineOptions
 from iosonar.table.engines import start
-from iosonar.table.requests import known_columns, open_files
-from iosonar.table.source import OF_CALLS, Kind, SourceFile
-from iosonar.table.versions import stored_name, with_new_names
+from iosonar.table.files import open_files, read
+from iosonar.table.kinds.calls import KINDS, MISMATCHES
+from iosonar.table.kinds.column import ROW_NUMBER
+from iosonar.table.source import SourceFile
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-
-MISMATCHES = ("failed", "succeeded", "other_errno", "fewer", "more", "other_result")
-"""Values of `outcome` of calls whose result differs from the original's."""
 
 COLUMNS: dict[str, str] = {
     "number": "int64",
@@ -62,7 +59,7 @@ class Calls:
     @property
     def is_run(self) -> bool:
         """Whether it is a run."""
-        return self.file.kind is Kind.CALLS_RUN
+        return self.file.kind.is_run
 
     def made_by(self, runs: Sequence[SourceFile]) -> Calls:
         """The calls of a trace that at least one of these runs of it made."""
@@ -86,7 +83,7 @@ def open_calls(path: Path, options: EngineOptions | None = None) -> Iterator[Cal
 @contextmanager
 def calls_of(file: SourceFile, spill: Path, options: EngineOptions | None = None) -> Iterator[Calls]:
     """The calls of an open file."""
-    if file.kind not in OF_CALLS:
+    if file.kind not in KINDS:
         raise UsageError(f"{file.path} is {file.kind.words}, not a trace or run of calls")
     engine = start(spill, options or EngineOptions())
     try:
@@ -98,11 +95,9 @@ def calls_of(file: SourceFile, spill: Path, options: EngineOptions | None = None
 def _columns_of(file: SourceFile, engine: Engine) -> ir.Table:
     import ibis
 
-    known = known_columns(file)
-    stored = [stored_name(name, file.kind, file.version) for name in known]
-    table = with_new_names(engine.read(file.parquet, stored), file.kind, file.version)
-    found = _of_run(table) if file.kind is Kind.CALLS_RUN else _of_trace(table)
-    found |= {name: table[name] for name in COLUMNS if name not in found and name in known}
+    table = read(file, engine)
+    found = _of_run(table) if file.kind.is_run else _of_trace(table)
+    found |= {name: table[name] for name in COLUMNS if name not in found and name in table.columns}
     columns = {name: found.get(name, ibis.null()).cast(kind) for name, kind in COLUMNS.items()}
     whole = table.select(**columns)
     whole = whole.mutate(family=family_of(whole.call))

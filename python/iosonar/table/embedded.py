@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iosonar.table.columns import ROW_NUMBER
 from iosonar.table.engine import EngineOptions, memory_bytes
+from iosonar.table.kinds.column import ROW_NUMBER
 
 if TYPE_CHECKING:
     import duckdb

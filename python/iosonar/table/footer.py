@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from iosonar.errors import UserError
 from iosonar.table.damage import COPY_AGAIN
-from iosonar.table.kind import OF_REQUESTS, Kind
-from iosonar.table.structure import Keys, Range, WrongError, structured
+from iosonar.table.kinds import KINDS
+from iosonar.table.structure import Keys, Names, Range, WrongError, structured
 from iosonar.table.versions import rename_footer
 from iosonar.text import plain, why_wrong
 
@@ -273,7 +273,7 @@ class Footer:
     """The whole footer. `schema_version` is that of the file, also if its keys have the names of a later one."""
 
     schema_version: Annotated[int, Range(0, 2**32 - 1)]
-    kind: Kind
+    kind: Annotated[str, Names(KINDS)]
     source: Source = field(default_factory=Source)
     recorder: str = ""
     command: tuple[str, ...] = ()
@@ -285,13 +285,6 @@ class Footer:
     clocks: Clocks | None = None
     warnings: tuple[str, ...] = ()
     run: RunInfo = field(default_factory=RunInfo)
-
-
-KEPT = {Kind.TREE: ("schema_version", "kind"), Kind.SCALE: ("schema_version", "kind", "complete")}
-"""The keys that are read of tables of other kinds than requests and calls."""
-
-REQUIRED = ("source", "devices", "counts", "span", "complete")
-"""The keys that the footer of a load or a run has."""
 
 
 def parse_footer(text: bytes, reads_version: int) -> Footer:
@@ -311,30 +304,18 @@ def parse_footer(text: bytes, reads_version: int) -> Footer:
                 )
             if isinstance(version, int):
                 rename_footer(found, version)
-            kind = found.get("kind")
             # Any JSON value may stand here.
-            if isinstance(kind, str) and kind in KEPT:
-                found = {name: value for name, value in found.items() if name in KEPT[Kind(kind)]}
+            kind = KINDS.get(str(found.get("kind")))
+            if kind and kind.kept:
+                found = {name: value for name, value in found.items() if name in kind.kept}
         footer = structured(Footer, found)
-        if footer.kind in OF_REQUESTS:
-            _require_all(found, footer)
+        for name in KINDS[footer.kind].lacking(found):
+            raise WrongError(f"{name} is missing")
     except (WrongError, ValueError, RecursionError) as error:
         raise UserError(
             f"the `iosonar` object in its footer does not conform to docs/schema.md: {why_wrong(error)}; {COPY_AGAIN}"
         ) from error
     return footer
-
-
-def _require_all(found: Mapping[str, Any], footer: Footer) -> None:
-    """Refuses a footer of requests that lacks what footers of calls may lack."""
-    missing = [name for name in REQUIRED if name not in found]
-    if not missing and "format" not in found["source"]:
-        missing.append("source.format")
-    verdict = footer.run.statistics.verdict
-    if verdict is not None and verdict.own is None:
-        missing.append("run.statistics.verdict.own")
-    if missing:
-        raise WrongError(f"{missing[0]} is missing")
 
 
 def _refuse_constant(text: str) -> Any:

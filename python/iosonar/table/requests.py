@@ -3,66 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iosonar.errors import UserError
-from iosonar.table.columns import COLUMNS_OF, ROW_NUMBER
+from iosonar.errors import UsageError, UserError
 from iosonar.table.engine import Engine, EngineOptions
 from iosonar.table.engines import start
-from iosonar.table.input_checks import refuse_copies, refuse_mixture
-from iosonar.table.source import Kind, SourceFile
-from iosonar.table.temporary import temporary_directory
-from iosonar.table.validation import open_validated
-from iosonar.table.versions import stored_name, with_new_names
+from iosonar.table.files import open_files, read, refuse_copies
+from iosonar.table.kinds.column import ROW_NUMBER
+from iosonar.table.kinds.requests import BACKLOG, KINDS, LOAD, OWN_REASONS, REPLAY, UNKNOWN_REASON
+from iosonar.table.source import SourceFile
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-COLUMNS: dict[str, str] = {
-    "source": "int32",
-    "place": "int64",
-    "request": "int64",
-    "iteration": "int32",
-    "device": "int32",
-    "source_sector": "int64",
-    "sector": "int64",
-    "sectors": "int64",
-    "op": "string",
-    "flags": "int32",
-    "scheduled_ns": "int64",
-    "issued_ns": "int64",
-    "completed_ns": "int64",
-    "ready_ns": "int64",
-    "submitted_ns": "int64",
-    "last_empty_poll_ns": "int64",
-    "bytes_done": "int64",
-    "in_flight": "int32",
-    "waiting": "int32",
-    "pushed_back": "boolean",
-    "widened": "boolean",
-    "delay_reason": "string",
-    "outcome": "string",
-    "errno": "int32",
-    "stream": "int32",
-    "cause": "int64",
-}
+COLUMNS = {"source": "int32", "place": "int64", **{name: column.type for name, column in REPLAY.columns.items()}}
 """The columns of the table: those of a run in docs/schema.md, `source`, the index of the file, and `place`, the row's
 position in it (in a run: the order of completion)."""
-
-
-OWN_REASONS = ("none", "input", "completion_log")
-"""Values of `delay_reason` with which a request counts as not held back: the replayer itself caused the delay."""
-
-BACKLOG = "backlog"
-"""The value of a request that waited for the depth or an overlap only because the replayer had been late before: it
-counts as not held back, even if it was pushed back."""
-
-
-UNKNOWN_REASON = "unknown"
-"""The value of `delay_reason`, as null is, in results that do not say what delayed a request."""
 
 
 @dataclass(frozen=True)
@@ -80,26 +39,11 @@ class Requests:
     @property
     def is_run(self) -> bool:
         """Whether any of the files is a run."""
-        return any(file.kind is Kind.REPLAY for file in self.files)
+        return any(file.kind.is_run for file in self.files)
 
     def kept(self, columns: ir.Table) -> ir.Table:
         """The same rows with derived columns, computed once and then kept by the engine."""
         return _derive(self.engine.keep(columns, sum(file.rows for file in self.files)))
-
-
-@contextmanager
-def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], Path]]:
-    """Opens loads or runs in any format; yields them and a directory to spill to.
-
-    Temporary files are removed at the end.
-    """
-    if not paths:
-        raise UserError("no file given")
-    with ExitStack() as stack:
-        directory = stack.enter_context(temporary_directory())
-        converted = directory / "converted"
-        converted.mkdir()
-        yield tuple(open_validated(path, converted, stack) for path in paths), directory / "spill"
 
 
 @contextmanager
@@ -123,22 +67,28 @@ def requests_of(files: tuple[SourceFile, ...], spill: Path, options: EngineOptio
         engine.close()
 
 
-def known_columns(file: SourceFile) -> list[str]:
-    """The columns of docs/schema.md that a file has."""
-    return [name for name in COLUMNS_OF[file.kind] if stored_name(name, file.kind, file.version) in file.columns]
+def refuse_mixture(files: Sequence[SourceFile]) -> None:
+    """Refuses other tables than those of requests, and a mixture of loads and runs.
+
+    Times of loads and runs have different zeros, and a load has no results.
+    """
+    if other := next((file for file in files if file.kind not in KINDS), None):
+        raise UsageError(f"{other.path} is {other.kind.words}, not of requests: make a separate report of it")
+    first = {file.kind: file for file in reversed(files)}
+    if len(first) > 1:
+        load, run = first[LOAD].path, first[REPLAY].path
+        raise UserError(f"{load} is a load, {run} is a run: make a separate report of each")
 
 
 def _columns_of(file: SourceFile, index: int, engine: Engine) -> ir.Table:
     """A file with exactly the columns of COLUMNS."""
     import ibis
 
-    known = known_columns(file)
-    stored = [stored_name(name, file.kind, file.version) for name in known]
-    table = with_new_names(engine.read(file.parquet, stored), file.kind, file.version)
+    table = read(file, engine)
     columns = {"source": ibis.literal(index), "place": table[ROW_NUMBER]}
-    if file.kind is Kind.LOAD:
+    if not file.kind.is_run:
         columns |= _load_as_run(table)
-    columns |= {name: table[name] for name in COLUMNS if name in known}
+    columns |= {name: table[name] for name in COLUMNS if name in table.columns}
     return table.select(
         **{name: columns.get(name, ibis.null()).cast(kind) for name, kind in COLUMNS.items()},
     )

@@ -1,4 +1,4 @@
-"""A file of requests or of calls, with its footer."""
+"""A file of rows, with its footer."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from iosonar.table.footer import Footer, Program, RunInfo, StatedStream, Target
-from iosonar.table.kind import OF_CALLS, OF_REQUESTS, Kind
+from iosonar.table.kinds import KINDS, Kind
+from iosonar.table.versions import stored_name
 from iosonar.text import plain, shown
 
-__all__ = ["OF_CALLS", "OF_REQUESTS", "Kind", "SourceFile"]
-
-SUFFIXES = (".gz", ".zst", ".parquet", ".load", ".replay", ".calls", ".calls-run", ".tree", ".scale", ".txt")
+SUFFIXES = (".gz", ".zst", ".parquet", ".txt", *(f".{kind.dashed}" for kind in KINDS.values()))
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class SourceFile:
     @property
     def output_stem(self) -> str:
         """The start of the names of its outputs, which tells kinds apart: `mysql.load` of a load, `mysql` of a run."""
-        return self.stem if self.kind is Kind.REPLAY else f"{self.stem}.{self.kind.replace('_', '-')}"
+        return f"{self.stem}{self.kind.ending}"
 
     @property
     def name(self) -> str:
@@ -54,6 +53,11 @@ class SourceFile:
     def path(self) -> str:
         """The path that the user named, escaped for printing."""
         return shown(self.given)
+
+    @property
+    def known_columns(self) -> list[str]:
+        """The columns of docs/schema.md that it has."""
+        return [name for name in self.kind.columns if stored_name(name, self.kind, self.version) in self.columns]
 
     @property
     def run(self) -> RunInfo:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iosonar.errors import UserError
-from iosonar.table.columns import ROW_NUMBER
 from iosonar.table.engine import EngineOptions, memory_bytes
+from iosonar.table.kinds.column import ROW_NUMBER
 from iosonar.text import shown
 
 if TYPE_CHECKING:

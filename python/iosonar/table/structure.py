@@ -7,9 +7,8 @@ anything. A field without a default must be there; other keys may have any value
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -38,6 +37,13 @@ class Keys:
     types: Mapping[str, Any]
 
 
+@dataclass(frozen=True, eq=False)
+class Names:
+    """The values of a text: `Annotated[str, Names(["a", "b"])]`."""
+
+    names: Collection[str]
+
+
 def structured(kind: type[T], value: Any, where: str = "") -> T:
     """The value as that type. Raises WrongError if it is not one."""
     found: T = _read(kind, value, where)
@@ -52,6 +58,9 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         base, rule = inner
         if isinstance(rule, Range):
             return _integer(rule, value, where)
+        if isinstance(rule, Names):
+            _require(isinstance(value, str) and value in rule.names, f"one of {', '.join(rule.names)}", where)
+            return value
         found = _read(base, value, where)
         for name, of in rule.types.items():
             if name in found:
@@ -77,10 +86,6 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         return value
     if is_dataclass(kind):
         return _object(kind, value, where)
-    if issubclass(kind, Enum):
-        names = [each.value for each in kind]
-        _require(value in names, f"one of {', '.join(names)}", where)
-        return kind(value)
     _require(isinstance(value, str), "a string", where)
     return value
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 from iosonar import SCHEMA_VERSION
 from iosonar.errors import UserError
-from iosonar.table.columns import Column, columns_in, have_plain_types, missing, unique_names
+from iosonar.table.columns import columns_in, have_plain_types, missing, unique_names
 from iosonar.table.convert import convert
 from iosonar.table.damage import COPY_AGAIN, damaged
 from iosonar.table.footer import Footer, parse_footer
-from iosonar.table.kind import OF_REQUESTS, Kind
+from iosonar.table.kinds import KINDS, Kind
+from iosonar.table.kinds.column import Column
 from iosonar.table.opened import copy_of_pipe, open_file, set_display_name
 from iosonar.table.source import SourceFile
 from iosonar.table.values import invalid_values
-from iosonar.table.versions import stored_name
 from iosonar.text import shown
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 MAGIC = b"PAR1"
 FOOTER_KEY = b"iosonar"
-CONVERTED = (*OF_REQUESTS, Kind.CALLS)
-"""The kinds that `iosonar convert` reads and writes."""
 MAX_LISTED_ROWS = 3
 """The most skipped rows that are listed one by one."""
 
@@ -59,7 +57,7 @@ def open_validated(given: Path, directory: Path, stack: ExitStack) -> SourceFile
             return _with_skipped_rows(_table(given, opened, directory, stack), ())
         except _NeedsConversionError as why:
             kind = why.kind
-            if kind is not None and kind not in CONVERTED:
+            if kind is not None and not kind.converted_to:
                 raise UserError(f"{shown(given)}: {why}; {COPY_AGAIN}") from None
     converted = _new_path(directory, kind)
     convert(source, converted)
@@ -94,11 +92,10 @@ def _table(given: Path, opened: Path, directory: Path, stack: ExitStack) -> Sour
         raise damaged(given, "its footer, without which no row can be found,") from error
     names = schema.names
     if footer_text is None:
-        if {"at_ns", "scheduled_ns", stored_name("scheduled_ns", Kind.REPLAY, 1)}.isdisjoint(names):
-            raise UserError(
-                f"{shown(given)}: a Parquet file, but neither a load (column at_ns) nor a run (column scheduled_ns); "
-                "docs/schema.md lists the columns"
-            )
+        known = [kind for kind in KINDS.values() if kind.known_by]
+        if all(set(kind.known_by).isdisjoint(names) for kind in known):
+            expected = " nor ".join(f"{kind.words} (column {kind.known_by[0]})" for kind in known)
+            raise UserError(f"{shown(given)}: a Parquet file, but neither {expected}; docs/schema.md lists the columns")
         raise _NeedsConversionError("no `iosonar` key in the footer")
     try:
         footer = parse_footer(footer_text, SCHEMA_VERSION)
@@ -107,7 +104,7 @@ def _table(given: Path, opened: Path, directory: Path, stack: ExitStack) -> Sour
     try:
         return _conforming(given, opened, directory, stack, (metadata, schema, footer))
     except _NeedsConversionError as why:
-        why.kind = footer.kind
+        why.kind = KINDS[footer.kind]
         raise
 
 
@@ -117,7 +114,8 @@ def _conforming(
     """The table if all its columns and cells conform to docs/schema.md."""
     metadata, schema, footer = read
     names = schema.names
-    known = columns_in(footer.kind, footer.schema_version)
+    kind = KINDS[footer.kind]
+    known = columns_in(kind, footer.schema_version)
     if absent := missing(known, names):
         problems = ", ".join(f"its column {name} is missing" for name in absent)
         raise UserError(f"{shown(given)}: {problems}; docs/schema.md lists the columns")
@@ -127,7 +125,7 @@ def _conforming(
         return _table(given, _with_unique_names(opened, given, directory, stack), directory, stack)
     if problem := _find_invalid_values(known, metadata, opened):
         raise _NeedsConversionError(problem)
-    return SourceFile(given, opened, footer.kind, footer, metadata.num_rows, tuple(names))
+    return SourceFile(given, opened, kind, footer, metadata.num_rows, tuple(names))
 
 
 def _read_metadata(opened: Path) -> pq.FileMetaData:
@@ -195,4 +193,4 @@ _numbers = count()
 
 
 def _new_path(directory: Path, kind: Kind | None = None) -> Path:
-    return directory / f"table-{next(_numbers)}{'.calls' if kind is Kind.CALLS else ''}.parquet"
+    return directory / f"table-{next(_numbers)}{kind.converted_to if kind else '.parquet'}"

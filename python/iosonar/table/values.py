@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iosonar.table.columns import MAX_NS, MAX_SECTORS, Column
+from iosonar.table.kinds.column import MAX_NS, MAX_SECTORS, Column
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -4,15 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use iosonar_files::replay;
-use iosonar_replay::run;
 use iosonar_trace::output::{final_name, recover};
 
-use super::files;
 use crate::console::{out, status};
 use crate::signals;
-use crate::statistics;
-use crate::tables::{self, Reading};
+use crate::tables::{self, Reading, Recovered};
 use crate::usage::misuse;
 
 /// Recover the result of a killed replay or recording
@@ -62,16 +58,9 @@ impl Args {
 
 fn make_result(journal: &Path, output: &Path) -> Result<ExitCode> {
     signals::remove_unfinished_files();
-    let warn = |warnings: &[String]| warnings.iter().for_each(|warning| status!("warning: {warning}"));
-    if replay::is_journal(journal) {
-        let finished = replay::recover(journal, output)?;
-        warn(&finished.warnings);
-        files::replay::print(&finished.statistics);
-    } else {
-        let finished = run::recover(journal, output)?;
-        warn(&finished.warnings);
-        out!("{}", statistics::for_people(&finished.statistics).trim_end());
-    }
+    let Recovered { warnings, statistics } = tables::recover_journal(journal, output)?;
+    warnings.iter().for_each(|warning| status!("warning: {warning}"));
+    out!("{}", statistics.trim_end());
     out!("recovered        {}", output.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use iosonar_files::replay::{self, Finished};
 use iosonar_files::table::Locator;
 use iosonar_files::{Call, CallResult, FileKind, Metadata, OpenOptions, Opened as Trace};
 use iosonar_trace::{Reader, Row, path_text};
@@ -19,7 +20,9 @@ use super::described::{Described, Lines, Loss};
 use super::edit::Edits;
 use super::family::{AnyFile, Family};
 use super::opened::{Job, Opened, name_of};
+use super::recover::Recovered;
 use crate::human;
+use crate::statistics::calls::for_people;
 use crate::usage::misuse;
 use summary::{RunSummary, Summary};
 
@@ -38,6 +41,13 @@ pub static FAMILY: Family = Family {
         Ok(iosonar_files::open_input(input, &reading.calls.options())?.map(|trace| any(trace, name, true)))
     },
     edits: Edits::of::<Call>("a trace of calls", "\nTransforms of traces of calls:\n", "Of calls: "),
+    recover: |journal, output| {
+        if !replay::is_journal(journal) {
+            return Ok(None);
+        }
+        let Finished { warnings, statistics, .. } = replay::recover(journal, output)?;
+        Ok(Some(Recovered { warnings, statistics: for_people(&statistics) }))
+    },
 };
 
 /// What messages call a trace.

@@ -7,14 +7,18 @@ use iosonar_trace::input::Input;
 
 use super::described::{Described, Info};
 use super::edit::Edits;
+use super::info;
 use super::opened::{Job, Opened};
 use super::reading::Reading;
-use super::{info, recover};
+use super::recover::{self, Recovered};
 
 /// See [`Family::open`].
 type Open = fn(&[PathBuf], Option<&Path>, &Reading) -> Result<Option<Box<dyn AnyFile>>>;
 /// See [`Family::open_input`].
 type OpenInput = fn(Input, &Reading) -> Result<Result<Box<dyn AnyFile>, Input>>;
+
+/// See [`Family::recover`].
+type Recover = fn(&Path, &Path) -> Result<Option<Recovered>>;
 
 /// Kinds of rows that are opened alike, such as requests and their results.
 pub struct Family {
@@ -24,6 +28,8 @@ pub struct Family {
     pub open_input: OpenInput,
     /// The transforms of its rows.
     pub edits: Edits,
+    /// Makes the result of a killed replay from its journal; `None` if that is of another family.
+    pub recover: Recover,
 }
 
 /// An open file of any kind of rows.

@@ -22,6 +22,7 @@ pub use described::Info;
 pub use family::AnyFile;
 pub use opened::Job;
 pub use reading::Reading;
+pub use recover::Recovered;
 pub use requests::formats::writable_format_named;
 pub use requests::report;
 
@@ -29,16 +30,21 @@ use edit::Edits;
 use family::Family;
 
 /// All families. The last one takes every file that no other recognises.
-static FAMILIES: [&Family; 2] = [&calls::FAMILY, &requests::FAMILY];
+static FAMILIES: &[&Family] = &[&calls::FAMILY, &requests::FAMILY];
+
+/// The answer of the first family that has one.
+fn asked<T>(ask: impl Fn(&Family) -> Result<Option<T>>) -> Result<T> {
+    FAMILIES.iter().find_map(|family| ask(family).transpose()).expect("the last family takes every file")
+}
 
 /// Opens the files of one trace. The name of the output says what standard input or a pipe brings.
 pub fn open(inputs: &[PathBuf], output: Option<&Path>, reading: &Reading) -> Result<Box<dyn AnyFile>> {
-    for family in FAMILIES {
-        if let Some(file) = (family.open)(inputs, output, reading)? {
-            return Ok(file);
-        }
-    }
-    unreachable!("the last family takes every file")
+    asked(|family| (family.open)(inputs, output, reading))
+}
+
+/// Makes the result of a killed replay from its journal.
+pub fn recover_journal(journal: &Path, output: &Path) -> Result<Recovered> {
+    asked(|family| (family.recover)(journal, output))
 }
 
 /// Opens files by their content, also those that can be opened only once, such as pipes.

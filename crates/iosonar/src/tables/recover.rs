@@ -1,4 +1,4 @@
-//! `recover` of recordings of any rows.
+//! `recover` of any rows.
 
 use std::io;
 use std::path::Path;
@@ -12,6 +12,14 @@ use super::opened::Opened;
 use crate::console::out;
 use crate::human;
 use crate::progress::Rows;
+
+/// A result made from a journal.
+pub struct Recovered {
+    /// Warnings about it, one sentence each.
+    pub warnings: Vec<String>,
+    /// The closing statistics, for people.
+    pub statistics: String,
+}
 
 /// Gives the hidden file of a killed recording its name, if all of it can be read.
 pub fn name<R: Described>(mut file: Opened<R>, hidden: &Path, output: &Path) -> Result<()> {

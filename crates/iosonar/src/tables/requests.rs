@@ -7,6 +7,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use iosonar_replay::run::{self, Finished};
 use iosonar_trace::formats::Opened as Trace;
 use iosonar_trace::input::Input;
 use iosonar_trace::{
@@ -19,9 +20,11 @@ use super::described::{Described, Lines, Loss, number};
 use super::edit::Edits;
 use super::family::{AnyFile, Family};
 use super::opened::{Job, Opened, name_of};
+use super::recover::Recovered;
 use crate::console::status;
 use crate::fio;
 use crate::human;
+use crate::statistics::for_people;
 use crate::written::{kind_by_name, refuse_name_of_run};
 use formats::{FormatReading, about, described, refuse_empty};
 use summary::{LoadSummary, RunSummary};
@@ -31,6 +34,10 @@ pub static FAMILY: Family = Family {
     open: |inputs, _, reading| reading.requests.open(inputs).map(Some),
     open_input: |input, reading| reading.requests.open_input(input).map(Ok),
     edits: Edits::of::<Request>("a load", "Transforms (`iosonar edit --help-transform NAME` explains one):\n", ""),
+    recover: |journal, output| {
+        let Finished { warnings, statistics, .. } = run::recover(journal, output)?;
+        Ok(Some(Recovered { warnings, statistics: for_people(&statistics) }))
+    },
 };
 
 /// What messages call an input of this family.

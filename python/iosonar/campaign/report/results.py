@@ -17,10 +17,9 @@ from iosonar.diagrams.devices import slow_devices
 from iosonar.errors import UserError
 from iosonar.quantities.distribution import enough_for
 from iosonar.study.grades import Grade
-from iosonar.study.judgement import judgement_of
+from iosonar.study.of_requests import judgement_of, summary_of
 from iosonar.study.requests import DELAY, LATENCY
 from iosonar.study.runs import runs_of
-from iosonar.study.summary import summary_of
 from iosonar.table import open_requests
 from iosonar.text import plain, shown
 from iosonar.thresholds import is_unfilled

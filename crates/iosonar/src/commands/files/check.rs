@@ -8,9 +8,9 @@ use iosonar_files::tree::{Difference, Kind, Must, PrepareError, differences};
 use serde_json::json;
 
 use super::needs::{NeedArgs, Needed, text};
-use super::reason::reason as words;
 use crate::console::{out, status};
 use crate::progress::Rows;
+use crate::statistics::reason::reason as words;
 use crate::{console, exit, human};
 
 /// Check whether a directory has what a trace of calls needs, without changing anything

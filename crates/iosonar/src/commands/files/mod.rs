@@ -11,9 +11,8 @@ mod needs;
 mod order;
 mod pacing;
 mod prepare;
-mod reason;
 mod record;
-pub mod replay;
+mod replay;
 mod scale;
 
 /// Record and replay what programs do to files

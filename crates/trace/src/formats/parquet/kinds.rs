@@ -1,29 +1,20 @@
-//! The kinds of tables, and how messages call them.
+//! What messages call the kinds of tables. A kind that is not listed is called by its name.
 
-/// The kinds of tables, as in their footer.
-const KINDS: &[(&str, &str)] = &[
-    ("load", "a load of requests"),
-    ("replay", "a run of requests"),
-    ("calls", "a trace of calls to files"),
-    ("calls_run", "a run of calls to files"),
-    ("scale", "the times of several instances"),
-    ("tree", "a snapshot of a tree of files"),
+/// The kinds of tables as in their footer, what they hold, and where to use them instead.
+const KINDS: &[(&str, &str, &str)] = &[
+    ("load", "a load of requests", "; `iosonar --help` lists the commands for it"),
+    ("replay", "a run of requests", ""),
+    ("calls", "a trace of calls to files", "; `iosonar files --help` lists the commands for it"),
+    ("calls_run", "a run of calls to files", ""),
+    ("scale", "the times of several instances", "; `iosonar report` draws it"),
+    ("tree", "a snapshot of a tree of files", "; `iosonar sql` reads it as the view tree"),
 ];
-
-/// The table of a kind, for messages; `None` for an unknown kind.
-pub fn described(kind: &str) -> Option<&'static str> {
-    KINDS.iter().find(|known| known.0 == kind).map(|known| known.1)
-}
 
 /// Why a table is refused.
 pub fn another_table(found: &str, expected: &[&str]) -> String {
-    let expected: Vec<&str> = expected.iter().filter_map(|kind| described(kind)).take(2).collect();
-    let advice = match found {
-        "calls" => "; `iosonar files --help` lists the commands for it",
-        "tree" => "; `iosonar sql` reads it as the view tree",
-        "scale" => "; `iosonar report` draws it",
-        "load" => "; `iosonar --help` lists the commands for it",
-        _ => "",
-    };
-    format!("{}, not {}{advice}", described(found).unwrap_or(found), expected.join(" or "))
+    let words = |kind: &str| KINDS.iter().find(|(name, ..)| *name == kind).copied();
+    let expected: Vec<&str> = expected.iter().filter_map(|kind| words(kind)).map(|(_, held, _)| held).take(2).collect();
+    let unlisted = format!("a table of the kind `{found}`");
+    let (_, held, advice) = words(found).unwrap_or((found, &unlisted, "; `iosonar info` says what is in it"));
+    format!("{held}, not {}{advice}", expected.join(" or "))
 }

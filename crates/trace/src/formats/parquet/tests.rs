@@ -307,6 +307,15 @@ fn a_newer_version_is_refused() {
 }
 
 #[test]
+fn a_table_of_an_unlisted_kind_is_refused_by_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
+    foreign(&path, &[1, 2, 3], Some(r#"{"schema_version": 3, "kind": "network"}"#));
+    let expected = "a table of the kind `network`, not a load of requests or a run of requests; `iosonar info`";
+    assert!(error(&path).contains(expected), "{}", error(&path));
+}
+
+#[test]
 fn a_truncated_file_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.parquet");

@@ -1,0 +1,111 @@
+"""What the library asks about files that are opened together: a `Family` for each, in a module of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+
+from iosonar.diagrams import Diagram
+from iosonar.errors import UsageError, UserError
+from iosonar.report.compared import Comparison
+from iosonar.report.page import Page
+from iosonar.report.selection import Selection, named
+from iosonar.study.base import BaseStudy, Options
+from iosonar.study.judgement import Judgement
+from iosonar.study.summary import Summary
+from iosonar.table import SourceFile
+from iosonar.table.engine import EngineOptions
+from iosonar.table.files import refuse_copies
+from iosonar.table.kinds import KINDS
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+S = TypeVar("S", bound=BaseStudy)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How files are opened: where to spill to, the engine, options, and a recording of block devices beside them."""
+
+    spill: Path
+    resources: EngineOptions
+    options: Options
+    blocks: SourceFile | None = None
+
+
+class Side(Protocol):
+    """A side of a comparison: its files, and the study of them."""
+
+    files: tuple[SourceFile, ...]
+    spill: Path
+
+    @property
+    def study(self) -> BaseStudy:
+        """What diagrams are drawn of."""
+
+
+def check(files: Sequence[SourceFile], opening: Opening) -> None:
+    """Refuses files that cannot be studied together. Raises UsageError, or UserError for copies."""
+    if opening.blocks or opening.options.graphs:
+        raise UsageError("--blocks and --graph need a trace of calls")
+    refuse_copies(files)
+
+
+def compare(sides: Sequence[Side], resources: EngineOptions, stack: ExitStack) -> Comparison:
+    """Refuses kinds that cannot be compared."""
+    file = sides[0].files[0]
+    raise UserError(f"{file.path} is {file.kind.words}, which cannot be compared")
+
+
+@dataclass(frozen=True)
+class Family(Generic[S]):
+    """Kinds of rows that are opened together, such as loads and runs; `S` is the study of them."""
+
+    noun: str
+    """The rows, in messages."""
+    title: str
+    """The same, for people who do not know them."""
+    study: Callable[[Sequence[SourceFile], Opening, ExitStack], S]
+    """The study of files that `check` accepts, open until the stack unwinds."""
+    table: Callable[[S], ir.Table]
+    """All rows. Raises UserError if there is no common table."""
+    diagrams: Sequence[Diagram[S]]
+    page: Callable[[S, Sequence[Diagram[S]]], Page]
+    """The page of a report with these diagrams."""
+    check: Callable[[Sequence[SourceFile], Opening], None] = check
+    """Refuses files that cannot be studied together."""
+    summary: Callable[[S], Summary | None] = lambda study: None
+    """The key numbers, if there are any."""
+    judgement: Callable[[S], Judgement | None] = lambda study: None
+    """Whether the run was good; None without a run."""
+    writes_verdict: Callable[[S], bool] = lambda study: False
+    """Whether a report has the verdict as a file of its own."""
+    by_default: Callable[[S, Selection], Sequence[Diagram[S]]] | None = None
+    """The diagrams of a report that names none; without it, all."""
+    refused: tuple[str, ...] = ("static", "dynamic", "verbose", "device", "each-device", "fail-on", "engine")
+    """Options of `iosonar report` that are not for them."""
+    compare: Callable[[Sequence[Side], EngineOptions, ExitStack], Comparison] = compare
+    """Compares each side with the first. The page can be written until the stack unwinds."""
+
+    def selected(self, study: S, selection: Selection) -> Sequence[Diagram[S]]:
+        """The selected diagrams. Raises UsageError if a name is unknown."""
+        if selection.only:
+            return named(self.diagrams, selection.only)
+        return self.by_default(study, selection) if self.by_default else self.diagrams
+
+
+def family_of(files: Sequence[SourceFile]) -> Family[Any]:
+    """The family of all these files. Raises UsageError if they are of several, or only `iosonar sql` reads them."""
+    order = list(KINDS.values())
+    decisive = max(files, key=lambda file: order.index(file.kind))
+    if not decisive.kind.library:
+        raise UsageError(f"{decisive.path} is {decisive.kind.words}: only `iosonar sql` reads it")
+    family = cast(Family[Any], import_module(decisive.kind.library).FAMILY)
+    if other := next((file for file in files if file.kind.library != decisive.kind.library), None):
+        raise UsageError(f"{other.path} is {other.kind.words}, not of {family.noun}: make a separate report of it")
+    return family

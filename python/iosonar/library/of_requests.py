@@ -1,0 +1,80 @@
+"""What the library does with loads and their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from iosonar.diagrams import CATALOGUE
+from iosonar.diagrams.comparison import ROLES
+from iosonar.diagrams.comparison import Side as SideOfRequests
+from iosonar.errors import UsageError
+from iosonar.figures.size import PAGE
+from iosonar.library.family import Family, Opening, Side, check
+from iosonar.report.compare import RunComparison, compare
+from iosonar.report.run_page import run_page
+from iosonar.study.base import Options
+from iosonar.study.of_requests import judgement_of, summary_of
+from iosonar.study.requests import Study
+from iosonar.table import SourceFile, only_device, requests_of
+from iosonar.table.engine import EngineOptions
+from iosonar.table.requests import refuse_mixture
+
+MAX_WINDOWS = 100_000
+"""More windows could not be distinguished, and would make the page too large."""
+
+LETTERS = "ABCDEF"
+
+
+def _check(files: Sequence[SourceFile], opening: Opening) -> None:
+    refuse_mixture(files)
+    check(files, opening)
+
+
+def _study(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> Study:
+    """One table of all files. Raises UsageError if there is no such device or a window is too short."""
+    options = opening.options
+    requests = stack.enter_context(requests_of(tuple(files), opening.spill, opening.resources))
+    study = Study(only_device(requests, options.device) if options.device else requests, options)
+    if (window := options.window_s) is not None:
+        length_s = study.last_s - study.first_s
+        if window < 1e-9:
+            raise UsageError(f"--window {window:g} is too short: the minimum is 1 ns")
+        if length_s / window > MAX_WINDOWS:
+            least = f"{length_s / MAX_WINDOWS:.2g}"
+            raise UsageError(
+                f"--window {window:g} is too short: at most {MAX_WINDOWS:,} windows fit, so use at least {least} s"
+            )
+    return study
+
+
+def _compare(sides: Sequence[Side], resources: EngineOptions, stack: ExitStack) -> RunComparison:
+    if len(sides) > len(ROLES):
+        raise UsageError(
+            f"at most {len(ROLES)} sides can be compared, not {len(sides)}; group runs into sides with `vs`"
+        )
+    studies = [side.study for side in sides]
+    return compare(
+        [
+            SideOfRequests(letter, Study(study.requests, Options(size=PAGE), origin_ns=0))
+            for letter, study in zip(LETTERS, studies, strict=False)
+            if isinstance(study, Study)
+        ]
+    )
+
+
+FAMILY = Family[Study](
+    noun="requests",
+    title="requests",
+    study=_study,
+    table=lambda study: study.requests.table,
+    diagrams=CATALOGUE,
+    page=run_page,
+    check=_check,
+    summary=summary_of,
+    judgement=lambda study: judgement_of(study) if study.requests.is_run else None,
+    writes_verdict=lambda study: study.requests.is_run,
+    by_default=lambda study, selection: selection.choose(CATALOGUE, study.requests),
+    refused=(),
+    compare=_compare,
+)

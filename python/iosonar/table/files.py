@@ -1,0 +1,56 @@
+"""Opens files, and reads their columns under the names of this version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iosonar.errors import UserError
+from iosonar.table.engine import Engine
+from iosonar.table.source import SourceFile
+from iosonar.table.temporary import temporary_directory
+from iosonar.table.validation import open_validated
+from iosonar.table.versions import stored_name, with_new_names
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+@contextmanager
+def open_files(paths: Sequence[Path]) -> Iterator[tuple[tuple[SourceFile, ...], Path]]:
+    """Opens files in any format; yields them and a directory to spill to.
+
+    Temporary files are removed at the end.
+    """
+    if not paths:
+        raise UserError("no file given")
+    with ExitStack() as stack:
+        directory = stack.enter_context(temporary_directory())
+        converted = directory / "converted"
+        converted.mkdir()
+        yield tuple(open_validated(path, converted, stack) for path in paths), directory / "spill"
+
+
+def read(file: SourceFile, engine: Engine) -> ir.Table:
+    """The columns of docs/schema.md that a file has, and ROW_NUMBER."""
+    stored = [stored_name(name, file.kind, file.version) for name in file.known_columns]
+    return with_new_names(engine.read(file.parquet, stored), file.kind, file.version)
+
+
+def refuse_copies(files: Iterable[SourceFile], parts: bool = True) -> None:
+    """Refuses a file named twice, and copies of one run, which have the same start time.
+
+    With `parts`, parts of one run are not copies: they differ in span or counts.
+    """
+    seen: dict[object, SourceFile] = {}
+    for file in files:
+        keys: list[object] = [file.given.resolve()]
+        if started := file.run.started_unix_ns:
+            extent = (str(file.footer.span), str(file.footer.counts)) if parts else ()
+            keys.append((started, *extent))
+        for key in keys:
+            if (other := seen.setdefault(key, file)) is not file:
+                same = "is named twice" if file.given == other.given else f"is the same run as {other.path}"
+                raise UserError(f"{file.path} {same}; name each run once")
