@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from binary import iosonar
 from call_factory import US, call, read, replayed, write, write_calls, write_calls_run
 from cern import atlas_new, atlas_old, cms_analysis, cms_reconstruction
 
@@ -46,6 +48,22 @@ def run(tmp_path: Path) -> OpenTable:
             yield calls.kept(with_series(calls.table))
 
     return opened
+
+
+def test_files_are_as_many_as_info_says(tmp_path: Path) -> None:
+    text = tmp_path / "t.strace"
+    text.write_text(
+        '7 1.0 openat(AT_FDCWD, "/a", O_RDONLY) = 3</a> <0.1>\n'
+        '7 1.1 read(3</a>, ""..., 5) = 5 <0.1>\n'
+        '7 1.2 socket(AF_UNIX, SOCK_STREAM, 0) = 4<socket:[99]> <0.1>\n'
+        '7 1.3 connect(4<socket:[99]>, {sa_family=AF_UNIX, sun_path="/run/s"}, 9) = 0 <0.1>\n'
+        '7 1.4 write(4<socket:[99]>, ""..., 5) = 5 <0.1>\n'
+        '7 1.5 stat("/", {st_mode=S_IFDIR|0755}) = 0 <0.1>\n'
+    )
+    iosonar("convert", text, trace := tmp_path / "t.calls.parquet")
+    with open_calls(trace) as calls:
+        found = all_files(with_series(calls.table))
+    assert found.files == json.loads(iosonar("info", "--json", trace))["files"]["number"] == 2
 
 
 def test_the_mix_has_shares_of_number_and_of_time(trace: OpenTable) -> None:

@@ -73,6 +73,28 @@ fn unreadable_rows_of_a_table_are_not_counted_as_requests() {
 }
 
 #[test]
+fn a_damaged_load_keeps_its_losses_on_the_way_through_text() {
+    let directory = directory(&[]);
+    let damaged = format!("{}/../trace/tests/golden/v2.load.parquet", env!("CARGO_MANIFEST_DIR"));
+    let before = info(&directory, &damaged);
+    stderr_of(&directory, &["convert", &damaged, "a.load.gz"], true);
+    stderr_of(&directory, &["edit", "a.load.gz", "b.load", "select from=0s"], true);
+    let said = stderr_of(&directory, &["convert", "b.load", "c.load.parquet"], true);
+    assert!(said.contains("is damaged: 1 row unreadable"), "{said}");
+    for name in ["a.load.gz", "b.load", "c.load.parquet"] {
+        let found = info(&directory, name);
+        assert_eq!((&found["unreadable_rows"], &found["complete"]), (&1.into(), &before["complete"]), "{name}");
+        for key in ["bad_lines", "unmatched", "lost_events", "time_jumps"] {
+            assert_eq!(found["counts"][key], before["counts"][key], "{name}: {key}");
+        }
+    }
+    for foreign in ["x.spc", "x.iolog", "x.blkparse", "x.blktrace.0"] {
+        let said = stderr_of(&directory, &["convert", "c.load.parquet", foreign], true);
+        assert!(said.contains("does not store") && said.contains("what the load lacks (1 unreadable row"), "{said}");
+    }
+}
+
+#[test]
 fn options_that_do_not_apply_to_a_format_are_refused() {
     let directory = directory(&[("a.load", LOAD)]);
     let words = stderr_of(&directory, &["convert", "a.load", "b.load.parquet", "--action", "D"], false);
@@ -96,7 +118,8 @@ fn text_to_parquet_and_back_gives_the_same_rows() {
         "   0.750000000 ;        800 ;   8 ; W ;   0.000000000 ;   0.000000000",
         "   1.500000000 ;          0 ;   1 ; W ;   0.000000000 ;   0.000000000",
     ];
-    assert_eq!(text, format!("Some preamble\n{columns}\n{}\n", rows.join("\n")));
+    let lost = "# iosonar-load {\"bad_lines\":1}";
+    assert_eq!(text, format!("Some preamble\n{columns}\n{}\n{lost}\n", rows.join("\n")));
 }
 
 #[test]

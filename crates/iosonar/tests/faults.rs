@@ -4,7 +4,7 @@
 use crate::replaying;
 use crate::seccomp;
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -209,19 +209,21 @@ fn a_journal_cut_within_an_entry_yields_all_entries_before() {
 }
 
 #[test]
-fn a_damaged_entry_affects_no_other_entry() {
+fn a_damaged_or_repeated_entry_affects_no_other_entry() {
     let bench = Bench::new();
     let journal = killed(&bench);
     let (header, entry) = layout(&journal);
-    let entries = (fs::metadata(&journal).unwrap().len() - header) / entry;
-    let mut file = File::options().read(true).write(true).open(&journal).unwrap();
-    let at = SeekFrom::Start(header + 5 * entry + 33);
-    let mut byte = [0];
-    file.seek(at).and_then(|_| file.read_exact(&mut byte)).unwrap();
-    file.seek(at).and_then(|_| file.write_all(&[byte[0] ^ 4])).unwrap();
+    let mut bytes = fs::read(&journal).unwrap();
+    let at = |number: u64| (header + number * entry) as usize;
+    let entries = (bytes.len() as u64 - header) / entry;
+    bytes[at(5) + 33] ^= 4;
+    bytes.extend_from_within(at(2)..at(4));
+    fs::write(&journal, bytes).unwrap();
     let ran = recover(&bench, &[]).with_code(0);
     assert_eq!(ran.rows().len() as u64, entries - 1);
     assert!(ran.stderr.contains("1 row is missing: the journal is damaged there"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 rows are left out: the journal has them a second time"), "{}", ran.stderr);
+    assert_eq!((ran.statistics()["requests"].as_u64(), ran.footer().counts.unreadable_rows), (Some(entries - 1), 3));
 }
 
 #[test]

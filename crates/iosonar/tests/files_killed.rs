@@ -257,7 +257,7 @@ fn the_result_of_a_killed_replay_is_recovered() {
 }
 
 #[test]
-fn a_cut_journal_of_calls_yields_all_calls_before() {
+fn a_damaged_journal_of_calls_yields_each_call_once() {
     let (directory, results) = (directory(), directory());
     write_trace(&directory.path().join("t.calls.parquet"), 5000, Nanos(600_000_000_000), 1);
     let run = results.path().join("r.calls-run.parquet");
@@ -266,11 +266,18 @@ fn a_cut_journal_of_calls_yields_all_calls_before() {
     wait_until_kept(results.path(), &mut child, "r.calls-run.parquet", |copy| results_in(copy).0 == 5000);
     child.kill().unwrap();
     child.wait().unwrap();
-    let bytes = fs::metadata(&journal).unwrap().len();
-    fs::File::options().write(true).open(&journal).unwrap().set_len(bytes - 10).unwrap();
+    // Its entries a second time, then the cut.
+    let mut bytes = fs::read(&journal).unwrap();
+    let header = 16 + u32::from_le_bytes(bytes[8..12].try_into().unwrap()) as usize;
+    bytes.extend_from_within(header..);
+    bytes.truncate(bytes.len() - 10);
+    fs::write(&journal, bytes).unwrap();
     let recovered = recover(&journal, &run);
-    assert!(String::from_utf8_lossy(&recovered.stderr).contains("the journal is damaged there"), "{recovered:?}");
-    assert_eq!(results_in(&run).0, 4999);
+    let said = String::from_utf8_lossy(&recovered.stderr);
+    assert!(said.contains("1 row is missing: the journal is damaged there"), "{said}");
+    assert!(said.contains("4,999 rows are left out: the journal has them a second time"), "{said}");
+    let (rows, metadata) = results_in(&run);
+    assert_eq!((rows, metadata.counts.bad_lines), (5000, 5000));
 }
 
 /// Version 0.1 wrote results with checkpoints.

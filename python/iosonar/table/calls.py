@@ -119,8 +119,8 @@ def _of_trace(table: ir.Table) -> dict[str, ir.Value]:
     return {
         "number": table[ROW_NUMBER],
         "instance": ibis.literal(0),
-        # The file as the reader resolved it, else as the recorder or the program named it.
-        "path": first("file", "fd_path", "path"),
+        # As iosonar resolved it: null if it is no file, as of a socket. In tables of other programs, as it is named there.
+        "path": table.file if "file" in table.columns else first("fd_path", "path"),
         "offset": first("position", "offset"),
         "end_ns": table.begin_ns + table.duration_ns if "duration_ns" in table.columns else ibis.null(),
         "scheduled_ns": table.begin_ns,

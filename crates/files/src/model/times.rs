@@ -8,6 +8,7 @@ use super::result_row::CallResult;
 /// The farthest time from zero, 73 years: sums and differences of times then fit into 64 bits.
 pub const MAX_TIME: i64 = i64::MAX / 4;
 
+const NEGATIVE: &str = "completed_ns is before issued_ns";
 const TOO_FAR: &str = "a time is more than 73 years from zero, or a duration is longer";
 
 impl Call {
@@ -19,6 +20,9 @@ impl Call {
 impl CallResult {
     pub(crate) fn problem_of_times(&self) -> Option<&'static str> {
         let Self { scheduled, issued, completed, predecessors_end, gap, expected_duration, .. } = self;
+        if issued.zip(*completed).is_some_and(|(issued, completed)| completed < issued) {
+            return Some(NEGATIVE);
+        }
         problem([Some(*scheduled), *issued, *completed, *predecessors_end, *gap, *expected_duration])
     }
 }

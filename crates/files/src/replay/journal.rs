@@ -1,7 +1,7 @@
 //! Results of calls as entries of a journal.
 
 use iosonar_trace::Nanos;
-use iosonar_trace::journal::{Entry, Length};
+use iosonar_trace::journal::{Entry, Length, RowId};
 
 use crate::{CallKind, CallOutcome, CallResult, DelayReason, Name};
 
@@ -89,6 +89,10 @@ impl Entry for Recorded {
             outcome: CallOutcome::from_number(outcome)?,
         };
         Some(Self { row, begin_in_trace })
+    }
+
+    fn id(&self) -> RowId {
+        RowId { pass: self.row.instance, number: self.row.call }
     }
 
     fn into_row(self) -> CallResult {

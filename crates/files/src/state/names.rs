@@ -296,12 +296,17 @@ impl Names {
             _ => self.count_entries(directory, 1),
         }
         self.removed.remove(&name);
+        let mut left = None;
         if let Some(object) = self.objects.get_mut(&id) {
             object.links += 1;
             if object.is_directory() {
+                left = object.take_held_parent();
                 object.places.clear();
             }
             object.places.push(Place { parent: directory, component: component.into(), name });
+        }
+        if let Some(parent) = left {
+            self.release(parent);
         }
     }
 
@@ -339,11 +344,18 @@ impl Names {
     }
 
     fn unname(&mut self, id: ObjectId, name: NameId) {
+        let mut parent = None;
         if let Some(object) = self.objects.get_mut(&id) {
             object.links = object.links.saturating_sub(1);
             if !object.is_directory() {
                 object.places.retain(|place| place.name != name);
+            } else if object.links == 0 && object.holders > 0 && !object.holds_parent {
+                parent = object.place().map(|place| place.parent);
+                object.holds_parent = parent.is_some();
             }
+        }
+        if let Some(parent) = parent {
+            self.hold(parent);
         }
         self.forget_unused(id);
     }
@@ -364,8 +376,15 @@ impl Names {
     }
 
     fn forget_unused(&mut self, id: ObjectId) {
-        if self.objects.get(&id).is_some_and(|object| object.links == 0 && object.holders == 0) {
-            self.objects.remove(&id);
+        let mut next = Some(id);
+        while let Some(id) = next.take() {
+            if self.objects.get(&id).is_some_and(|object| object.links == 0 && object.holders == 0) {
+                // A removed directory may be the last that held the one it was in.
+                next = self.objects.remove(&id).and_then(|mut object| object.take_held_parent());
+                if let Some(parent) = next.and_then(|parent| self.objects.get_mut(&parent)) {
+                    parent.holders = parent.holders.saturating_sub(1);
+                }
+            }
         }
     }
 

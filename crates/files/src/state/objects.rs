@@ -17,8 +17,10 @@ pub(super) struct Object {
     pub links: u32,
     /// Of a directory: names in it that the trace shows.
     pub entries: u32,
-    /// Descriptions and working directories that refer to it.
+    /// Descriptions and working directories that refer to it, and removed directories that were in it.
     pub holders: u32,
+    /// It is a removed directory, which holds the one it was in: `..` still leads there.
+    pub holds_parent: bool,
     /// The trace made this directory, so that all of its names are known.
     pub is_complete: bool,
     /// Its entry in the snapshot.
@@ -56,6 +58,7 @@ impl Object {
             links: 0,
             entries: 0,
             holders: 0,
+            holds_parent: false,
             is_complete: false,
             entry: None,
             need: None,
@@ -65,6 +68,11 @@ impl Object {
     /// One of its names. `None` for the root and what has no name.
     pub fn place(&self) -> Option<&Place> {
         self.places.last()
+    }
+
+    /// The directory that it held since its removal, which it no longer holds.
+    pub fn take_held_parent(&mut self) -> Option<ObjectId> {
+        std::mem::take(&mut self.holds_parent).then(|| self.place().map(|place| place.parent)).flatten()
     }
 
     /// The trace shows that it is something else than a symbolic link.

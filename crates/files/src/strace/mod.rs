@@ -35,6 +35,8 @@ pub use reader::{Options, Reader, Step};
 pub use recognise::recognise;
 pub use several::{Several, files_of};
 pub use write::Writer;
+#[cfg(test)]
+pub(crate) use write::print;
 
 /// Calls whose lists strace must print in full: the descriptors of pipes, and the lengths of buffers. Without
 /// `-e abbrev=!LISTS`, `-s 0` hides them.

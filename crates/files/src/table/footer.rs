@@ -120,8 +120,8 @@ impl Footer for Metadata {
         self.warning(text);
     }
 
-    fn count_bad_row(&mut self, text: String) {
-        self.counts.bad_lines += 1;
+    fn count_bad_rows(&mut self, rows: u64, text: String) {
+        self.counts.bad_lines += rows;
         self.warning(text);
     }
 }

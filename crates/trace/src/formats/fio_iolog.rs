@@ -148,7 +148,8 @@ impl Iolog {
 const FIRST_US: u64 = 1;
 
 /// Properties of a load that the format does not store.
-const UNSUPPORTED: [Property; 4] = [Property::Preamble, Property::Epoch, Property::Sizes, Property::RequestTime];
+const UNSUPPORTED: [Property; 5] =
+    [Property::Preamble, Property::Epoch, Property::Sizes, Property::RequestTime, Property::Losses];
 
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     let names = Names::new(file_name, |number| format!("device{number}"), &known.devices);
@@ -235,7 +236,7 @@ impl Writer<Request> for IologWriter {
             let line = format!("{us} {} close", self.names.get(index));
             self.line(&line)?;
         }
-        let mut loss = self.losses.conversion_loss(&self.output, "fio-iolog", metadata)?;
+        let mut loss = self.losses.conversion_loss(&self.output, "fio-iolog")?;
         loss.warnings.extend(lost_properties("fio-iolog", &UNSUPPORTED, metadata));
         loss.warnings
             .extend(self.names.describe_renamed("the format fio-iolog needs unique file names without blanks"));

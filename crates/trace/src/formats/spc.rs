@@ -44,7 +44,8 @@ static DIALECT: Dialect = Dialect {
 };
 
 /// Properties of a load that the format does not store.
-const UNSUPPORTED: [Property; 4] = [Property::Preamble, Property::Epoch, Property::Sizes, Property::RequestTime];
+const UNSUPPORTED: [Property; 5] =
+    [Property::Preamble, Property::Epoch, Property::Sizes, Property::RequestTime, Property::Losses];
 
 fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
     // The specification has no upper limit of the number.
@@ -86,7 +87,7 @@ impl Writer<Request> for SpcWriter {
     }
 
     fn finish(self: Box<Self>, metadata: &Metadata) -> Result<ConversionLoss> {
-        let mut loss = self.losses.conversion_loss(&self.output, "SPC", metadata)?;
+        let mut loss = self.losses.conversion_loss(&self.output, "SPC")?;
         loss.warnings.extend(lost_properties("SPC", &UNSUPPORTED, metadata));
         loss.warnings.extend(self.units.describe_renamed("the format SPC has numbers for devices, not names"));
         self.output.finish()?;

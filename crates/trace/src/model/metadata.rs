@@ -142,6 +142,41 @@ pub struct Counts {
     pub impossible_times: u64,
 }
 
+impl Counts {
+    /// The losses alone.
+    pub fn losses(&self) -> Self {
+        Self { requests: 0, reads: 0, writes: 0, others: 0, ..self.clone() }
+    }
+
+    /// Adds the losses of another file, or of an earlier step.
+    pub fn add_losses(&mut self, of: &Self) {
+        let Self {
+            bad_lines,
+            unreadable_rows,
+            time_jumps,
+            lost_events,
+            unmatched,
+            unmatched_completions,
+            impossible_times,
+            requests: _,
+            reads: _,
+            writes: _,
+            others: _,
+        } = *of;
+        for (count, more) in [
+            (&mut self.bad_lines, bad_lines),
+            (&mut self.unreadable_rows, unreadable_rows),
+            (&mut self.time_jumps, time_jumps),
+            (&mut self.lost_events, lost_events),
+            (&mut self.unmatched, unmatched),
+            (&mut self.unmatched_completions, unmatched_completions),
+            (&mut self.impossible_times, impossible_times),
+        ] {
+            *count = count.saturating_add(more);
+        }
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn is_zero(count: &u64) -> bool {
     *count == 0

@@ -50,6 +50,11 @@ impl Row for IoResult {
     fn problem(&self) -> Option<&'static str> {
         self.problem_of_times()
     }
+
+    #[inline]
+    fn remove_impossible(&mut self) -> u64 {
+        self.remove_impossible_times()
+    }
 }
 
 /// The metadata in the footer of a table: JSON under the key [`FOOTER_KEY`](super::metadata::FOOTER_KEY). It has totals, which are numbers computed from
@@ -113,7 +118,12 @@ pub trait Footer: Clone + Serialize + Send + 'static {
     fn count_impossible(&mut self, _values: u64) {}
 
     /// Counts a row that was left out, with a message for users.
-    fn count_bad_row(&mut self, text: String);
+    fn count_bad_row(&mut self, text: String) {
+        self.count_bad_rows(1, text);
+    }
+
+    /// Counts so many rows that were left out, with one message for users.
+    fn count_bad_rows(&mut self, rows: u64, text: String);
 }
 
 impl Metadata {
@@ -202,9 +212,9 @@ impl Footer for Metadata {
         self.counts.impossible_times += values;
     }
 
-    fn count_bad_row(&mut self, text: String) {
-        self.counts.bad_lines += 1;
-        self.counts.unreadable_rows += 1;
+    fn count_bad_rows(&mut self, rows: u64, text: String) {
+        self.counts.bad_lines += rows;
+        self.counts.unreadable_rows += rows;
         self.warning_of_line(text);
     }
 }

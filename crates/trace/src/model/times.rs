@@ -33,4 +33,11 @@ impl IoResult {
         let optional = [issued, completed, ready, submitted, last_empty_poll].into_iter().flatten();
         optional.chain([scheduled]).any(|time: &Nanos| !time.is_time()).then_some(TOO_FAR)
     }
+
+    /// Removes the completion if no request has such a latency, and returns the number of times removed. The row itself is
+    /// not in doubt.
+    pub(crate) fn remove_impossible_times(&mut self) -> u64 {
+        let is_impossible = self.latency().is_some_and(|latency| !latency.is_possible_span());
+        u64::from(is_impossible && self.completed.take().is_some())
+    }
 }

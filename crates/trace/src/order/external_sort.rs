@@ -233,8 +233,7 @@ impl SortedLoad {
         }
         let Metadata { counts, span, .. } = counted;
         let mut metadata = Metadata { kind: Kind::Load, counts, span, run: None, ..run.metadata().clone() };
-        metadata.counts.bad_lines = run.metadata().counts.bad_lines;
-        metadata.counts.unreadable_rows = run.metadata().counts.unreadable_rows;
+        metadata.counts.add_losses(&run.metadata().counts);
         metadata.count_impossible(impossible);
         let run = run.metadata().run.as_deref();
         let times = if run.is_some_and(|run| run.is_asap()) {

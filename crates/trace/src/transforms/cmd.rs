@@ -12,7 +12,7 @@ use crate::formats::classic;
 use crate::io::input::Input;
 use crate::io::output::Output;
 use crate::io::pipe::{self, Pipe};
-use crate::model::metadata::Metadata;
+use crate::model::metadata::{Counts, Metadata};
 use crate::model::request::Request;
 use crate::params::{Definition, ParamDefault, ParamSpec, ParamType};
 
@@ -78,7 +78,9 @@ fn feed_all(mut rows: Rows, feed: File) -> Result<Metadata> {
         writer.write(&row)?;
     }
     let mut metadata = rows.metadata().clone();
-    writer.finish(&metadata)?.warnings.into_iter().for_each(|loss| metadata.warning(format!("cmd: {loss}")));
+    // Its losses stay here.
+    let lossless = Metadata { counts: Counts::default(), complete: true, ..metadata.clone() };
+    writer.finish(&lossless)?.warnings.into_iter().for_each(|loss| metadata.warning(format!("cmd: {loss}")));
     Ok(metadata)
 }
 
@@ -137,8 +139,7 @@ impl Through {
             self.metadata.counts.unmatched = 0;
             if let Some(rows) = &self.rows {
                 let output = rows.metadata();
-                self.metadata.counts.bad_lines += output.counts.bad_lines;
-                self.metadata.counts.time_jumps += output.counts.time_jumps;
+                self.metadata.counts.add_losses(&output.counts);
                 self.metadata.complete &= output.complete;
                 output.warnings.iter().for_each(|warning| self.metadata.warning(format!("cmd: {warning}")));
             }

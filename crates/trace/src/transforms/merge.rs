@@ -208,15 +208,10 @@ impl Merge {
             load.warnings = warnings.len();
         }
         let all = || self.loads.iter().map(|load| load.rows.metadata());
-        let sum = |count: fn(&Counts) -> u64| all().map(|metadata| count(&metadata.counts)).sum();
         metadata.complete = all().all(|metadata| metadata.complete);
-        metadata.counts.bad_lines = sum(|counts| counts.bad_lines);
-        metadata.counts.unreadable_rows = sum(|counts| counts.unreadable_rows);
-        metadata.counts.time_jumps = sum(|counts| counts.time_jumps);
-        metadata.counts.lost_events = sum(|counts| counts.lost_events);
-        metadata.counts.unmatched = sum(|counts| counts.unmatched);
-        metadata.counts.unmatched_completions = sum(|counts| counts.unmatched_completions);
-        metadata.counts.impossible_times = sum(|counts| counts.impossible_times);
+        let Counts { requests, reads, writes, others, .. } = metadata.counts;
+        metadata.counts = Counts { requests, reads, writes, others, ..Counts::default() };
+        all().for_each(|of| metadata.counts.add_losses(&of.counts));
     }
 
     /// The next request and the index of its load.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use iosonar_pacing::perturb::Perturb;
 use iosonar_trace::Nanos;
 use proptest::prelude::*;
 use rtrb::RingBuffer;
@@ -63,13 +64,17 @@ fn planned(number: u64, given: Given) -> Box<PreparedCall> {
 /// Replays with a pool of so many threads, and a replayer that stands still in these times. Returns the calls in their order,
 /// and the time that the replayer says it lost.
 fn replay(timing: Timing, calls: &[Given], workers: usize, stops: &[(i64, i64)]) -> (Vec<Done>, i64) {
+    let pace = Pace { timing, factor: 1.0, extra_delay: Nanos::ZERO, perturb: None, seed: 1 };
+    replay_at(pace, calls, workers, stops)
+}
+
+fn replay_at(pace: Pace, calls: &[Given], workers: usize, stops: &[(i64, i64)]) -> (Vec<Done>, i64) {
     let capacity = calls.len() + 1;
     let (mut to, input) = RingBuffer::new(capacity);
     let (output, mut done) = RingBuffer::new(capacity);
     let (buffers, _returned) = RingBuffer::new(1);
     (0..).zip(calls).for_each(|(number, &given)| to.push(planned(number, given)).unwrap());
     drop(to);
-    let pace = Pace { timing, factor: 1.0, extra_delay: Nanos::ZERO, perturb: None, seed: 1 };
     let rules = Rules { pace, ahead: 1024, history: 1 << 18, fake_io: false, workers, announces: false };
     let queues = Queues { input, output, buffers, floor: Arc::new(AtomicU64::new(0)) };
     let mut core = Core::new(rules, 0, DescriptorTable::default(), queues);
@@ -123,6 +128,22 @@ fn time_before_virtual_zero_is_not_lost_by_the_replayer() {
 
 fn late(row: &Done) -> i64 {
     row.issued.unwrap().issued.0 - row.scheduled.0
+}
+
+#[test]
+fn extra_delays_of_calls_that_wait_for_each_other_add_up() {
+    let issued = |timing, perturb, calls: &[Given]| -> Vec<i64> {
+        let pace = Pace { timing, factor: 1.0, extra_delay: Nanos(5 * MS), perturb, seed: 1 };
+        let (rows, _) = replay_at(pace, calls, 4, &[]);
+        rows.iter().map(|row| row.issued.unwrap().issued.0 / MS).collect()
+    };
+    let (alone, after_each_other) = (independent(4, MS, US), chain(4, MS, US));
+    assert_eq!(issued(Timing::Exact, None, &alone), [5, 6, 7, 8]);
+    assert_eq!(issued(Timing::Exact, None, &after_each_other), [5, 10, 15, 20]);
+    assert_eq!(issued(Timing::Diff, None, &after_each_other), [5, 11, 17, 23]);
+    // That of --perturb is added: to the next multiple of 10 ms.
+    let quantize = Some(Perturb::Quantize(Nanos(10 * MS)));
+    assert_eq!(issued(Timing::Exact, quantize, &alone), [5, 15, 15, 15]);
 }
 
 #[test]

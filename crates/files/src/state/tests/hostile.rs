@@ -113,3 +113,20 @@ fn paths_from_too_deep_a_directory_do_not_lead_elsewhere() {
     assert_eq!(resolved.last().unwrap().path, Some(format!("/a/{component}").as_str().into()));
     assert!(state.counts().unknown_starts > 60);
 }
+
+#[test]
+fn parents_of_removed_directories_lead_up() {
+    let mut script = Script::new();
+    let on = |path: &str| {
+        let path = Name::from(path);
+        move |call: &mut Call| call.path = Some(path)
+    };
+    script.call("mkdir", on("/a")).call("mkdir", on("/a/b")).call("mkdir", on("/a/b/c")).call("mkdir", on("/a/b/c/d"));
+    script.call("chdir", on("/a/b/c/d"));
+    script.call("rmdir", on("/a/b/c/d")).call("rmdir", on("/a/b/c")).call("rmdir", on("/a/b"));
+    script.call("mkdir", on("../../../b")).call("chdir", on("/")).call("mkdir", on("/a/b/e"));
+    let (state, resolved) = script.run(Options::default());
+    assert_eq!(resolved[8].path, Some("/a/b".into()));
+    // The root, /a, /a/b and /a/b/e are left.
+    assert_eq!((state.counts().appeared, state.names.len().0), (0, 4));
+}

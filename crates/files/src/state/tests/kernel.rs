@@ -27,6 +27,8 @@ struct Machine {
     state: State,
     open: Vec<OwnedFd>,
     now: i64,
+    /// The calls so far, as strace shows them.
+    calls: Vec<u8>,
     own_descriptors: OwnedFd,
 }
 
@@ -50,7 +52,7 @@ impl Machine {
         state.names.object_mut(ROOT).unwrap().is_complete = true;
         let own_descriptors =
             fs::open("/proc/thread-self/fd", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
-        Self { state, open: Vec::new(), now: 0, own_descriptors }
+        Self { state, open: Vec::new(), now: 0, calls: Vec::new(), own_descriptors }
     }
 
     /// Resolves a call with its result.
@@ -69,7 +71,13 @@ impl Machine {
             Err(error) => (call.result, call.errno) = (Some(-1), error.raw_os_error()),
         }
         change(&mut call);
+        crate::strace::print(&mut self.calls, &call, 0);
         self.state.next(&call);
+    }
+
+    /// The failure, with all that is needed to see it again.
+    fn failure(&self, error: &TestCaseError) -> TestCaseError {
+        TestCaseError::fail(format!("{error}\n{}", String::from_utf8_lossy(&self.calls)))
     }
 
     /// The directory of a path: the working directory, or a descriptor, whatever it refers to.
@@ -336,13 +344,15 @@ fn run(draws: &[Draw], directory: &Path) -> Result<(), TestCaseError> {
             let mut idle = Call::new(Nanos(machine.now), 1, CallKind::Sync);
             idle.duration = Some(Nanos(0));
             machine.state.next(&idle);
-            machine.compare().map_err(|error| TestCaseError::fail(format!("after call {number}: {error}")))?;
+            machine.compare().map_err(|error| machine.failure(&error))?;
         }
     }
     let counts = machine.state.counts();
-    prop_assert_eq!(counts.contradictions, 0, "contradictions");
-    prop_assert_eq!(counts.appeared, 0, "appeared");
-    Ok(())
+    let is_consistent = || {
+        prop_assert_eq!((counts.contradictions, counts.appeared), (0, 0), "contradictions, appeared");
+        Ok(())
+    };
+    is_consistent().map_err(|error| machine.failure(&error))
 }
 
 proptest! {

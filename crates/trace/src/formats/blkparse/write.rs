@@ -17,7 +17,7 @@ use crate::model::rwbs;
 use crate::text::human;
 
 /// Properties of a load that the format does not store.
-const UNSUPPORTED: [Property; 3] = [Property::Preamble, Property::Epoch, Property::Sizes];
+const UNSUPPORTED: [Property; 4] = [Property::Preamble, Property::Epoch, Property::Sizes, Property::Losses];
 
 /// Creates a load.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
@@ -103,7 +103,7 @@ impl Writer<Request> for BlkparseWriter {
         while let event @ Some(_) = self.pending.pop_until(u64::MAX) {
             self.put(event)?;
         }
-        let mut loss = self.losses.conversion_loss(&self.output, "blkparse", metadata)?;
+        let mut loss = self.losses.conversion_loss(&self.output, "blkparse")?;
         loss.warnings.extend(lost_properties("blkparse", &UNSUPPORTED, metadata));
         loss.warnings.extend(self.pending.warnings("blkparse"));
         loss.warnings.extend(self.names.describe_all("the format blkparse identifies devices by unique numbers"));

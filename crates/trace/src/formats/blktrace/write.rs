@@ -189,9 +189,9 @@ impl Writer<Request> for BlktraceWriter {
         while let Some((at, action, request)) = self.pending.pop_until(u64::MAX) {
             self.put(at, action, &request)?;
         }
-        let mut loss = self.losses.conversion_loss(&self.output, "blktrace", metadata)?;
-        let unsupported = [Property::Preamble, Property::Sizes, Property::Epoch];
-        let unsupported = if self.has_epoch { &unsupported[..2] } else { &unsupported[..] };
+        let mut loss = self.losses.conversion_loss(&self.output, "blktrace")?;
+        let unsupported = [Property::Preamble, Property::Sizes, Property::Losses, Property::Epoch];
+        let unsupported = if self.has_epoch { &unsupported[..3] } else { &unsupported[..] };
         loss.warnings.extend(lost_properties("blktrace", unsupported, metadata));
         loss.warnings.extend(self.pending.warnings("blktrace"));
         let without_queue = self.pending.without_queue();

@@ -7,12 +7,14 @@
 //! - Later text is pending until the next such line: column names make it another preamble (files are often
 //!   concatenated), a row makes its lines bad.
 //! - A line that begins like a row but is not one is a bad line. Empty lines and comments (`#`) never are.
+//! - What a load lacks is in a comment; see `lost`.
 //! - In a result, text is messages of the replayer; see `messages`. What the six columns do not hold is in a seventh and in
 //!   comments; see `details` and `comments`.
 
 mod comments;
 mod details;
 mod load;
+mod lost;
 mod messages;
 mod preamble;
 mod row;

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::model::units::MAX_END_SECTOR;
 use crate::text::number::{NumberError, decimal, span, whole};
 
-use super::comments::PREFIX;
+use super::{comments, lost};
 
 /// A parsed row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +40,10 @@ pub enum Kind<'a> {
     LoadColumns,
     /// The column names of a result.
     ResultColumns,
-    /// A comment of iosonar in a result, without [`PREFIX`].
+    /// A comment of iosonar in a result, without [`comments::PREFIX`].
     Comment(&'a [u8]),
+    /// What a load lacks, without [`lost::PREFIX`].
+    Lost(&'a [u8]),
     /// Empty, or another comment.
     Nothing,
     /// Anything else.
@@ -81,7 +83,11 @@ pub fn classify(line: &[u8], columns: Columns) -> Kind<'_> {
     let line = line.trim_ascii();
     match line.first() {
         None => Kind::Nothing,
-        Some(b'#') => line.strip_prefix(PREFIX).map_or(Kind::Nothing, Kind::Comment),
+        Some(b'#') => match (line.strip_prefix(comments::PREFIX), line.strip_prefix(lost::PREFIX)) {
+            (Some(text), _) => Kind::Comment(text),
+            (_, Some(text)) => Kind::Lost(text),
+            _ => Kind::Nothing,
+        },
         Some(b'0'..=b'9' | b'.') if line.contains(&b';') => match parse(line, columns) {
             Ok(row) => Kind::Row(row),
             Err(problem) => Kind::Bad(problem),
@@ -118,21 +124,15 @@ fn parse(line: &[u8], columns: Columns) -> Result<Row, Problem> {
     };
     let mut row = Row { start, sector, sectors, op, delay: 0, duration: 0 };
     for value in [&mut row.delay, &mut row.duration] {
+        // One that is too large is impossible, as a longest one is.
+        let read = |text| span(text, 9);
         match (columns, field(&mut rest)) {
-            // One that is too large is impossible, as a longest one is.
-            (Columns::Four, text) => *value = text.and_then(|text| span(text, 9).ok()).unwrap_or(0),
+            (Columns::Four, text) => *value = text.and_then(|text| read(text).ok()).unwrap_or(0),
             (Columns::Six, None) => return Err(Problem::Columns),
-            (Columns::Six, Some(text)) => *value = signed_seconds(text).map_err(|e| problem(e, Problem::Delay))?,
+            (Columns::Six, Some(text)) => *value = read(text).map_err(|e| problem(e, Problem::Delay))?,
         }
     }
     Ok(row)
-}
-
-fn signed_seconds(text: &[u8]) -> Result<i64, NumberError> {
-    match text.strip_prefix(b"-") {
-        Some(text) => seconds(text).map(|ns| -ns),
-        None => seconds(text),
-    }
 }
 
 /// The seventh column of a row, if it has one.

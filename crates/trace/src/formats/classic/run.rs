@@ -6,7 +6,7 @@ use crate::io::stream::Reader;
 use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::metadata::{Counts, Device, Kind as TableKind, Metadata};
 use crate::model::request::{Op, Request};
-use crate::model::row::Row as _;
+use crate::model::row::{Footer as _, Row as _};
 use crate::model::run_info::Field;
 use crate::model::units::{Nanos, Sector, Sectors};
 use crate::model::versions::FooterError;
@@ -82,10 +82,6 @@ impl RunReader {
                         bad_row(&mut self.metadata, &line, UNREADABLE);
                         continue;
                     }
-                    if let Some(problem) = record.problem() {
-                        bad_row(&mut self.metadata, &line, problem);
-                        continue;
-                    }
                     found = Some(record);
                 }
                 Kind::Comment(text) => match text.strip_prefix(ROW) {
@@ -97,8 +93,13 @@ impl RunReader {
                     }
                     None => self.stated.take(text),
                 },
+                // Of a load in front of the result.
+                Kind::Lost(_) => {}
                 Kind::Bad(problem) => bad_row(&mut self.metadata, &line, problem),
-                Kind::LoadColumns | Kind::ResultColumns => self.end_preamble(),
+                Kind::LoadColumns | Kind::ResultColumns => {
+                    self.end_preamble();
+                    continue;
+                }
                 Kind::Nothing | Kind::Text => {
                     let is_message = self.messages.parse(line.text);
                     match &mut self.preamble {
@@ -111,10 +112,15 @@ impl RunReader {
                     }
                 }
             }
-            if let Some(record) = found {
-                self.end_preamble();
-                return Ok(Some(record));
+            let Some(mut record) = found else { continue };
+            let impossible = record.remove_impossible();
+            if let Some(problem) = record.problem() {
+                bad_row(&mut self.metadata, &line, problem);
+                continue;
             }
+            self.metadata.count_impossible(impossible);
+            self.end_preamble();
+            return Ok(Some(record));
         }
         if !std::mem::replace(&mut self.concluded, true) {
             self.end_preamble();
@@ -144,11 +150,9 @@ impl RunReader {
     fn replace_metadata(&mut self, stated: Metadata) {
         let of_file = std::mem::replace(&mut self.metadata, stated);
         let metadata = &mut self.metadata;
-        let Counts { requests, reads, writes, others, bad_lines, unreadable_rows, .. } = of_file.counts;
-        let counts = &mut metadata.counts;
-        (counts.requests, counts.reads, counts.writes, counts.others) = (requests, reads, writes, others);
-        counts.bad_lines += bad_lines;
-        counts.unreadable_rows += unreadable_rows;
+        let Counts { requests, reads, writes, others, .. } = of_file.counts;
+        metadata.counts = Counts { requests, reads, writes, others, ..std::mem::take(&mut metadata.counts) };
+        metadata.counts.add_losses(&of_file.counts);
         metadata.span = of_file.span;
         of_file.warnings.into_iter().for_each(|warning| metadata.warning(warning));
         if metadata.devices.is_empty() {

@@ -190,6 +190,36 @@ fn columns_are_aligned() {
 }
 
 #[test]
+fn a_load_in_text_keeps_what_it_lacks() {
+    let mut metadata = Metadata::new(crate::Kind::Load, "x");
+    let rows = [request(0, Op::Read, 2, 3)];
+    assert!(!written_load(&rows, &metadata).0.contains('#'));
+    (metadata.complete, metadata.counts.requests) = (false, 1);
+    for (number, count) in (1..).zip([
+        &mut metadata.counts.bad_lines,
+        &mut metadata.counts.unreadable_rows,
+        &mut metadata.counts.time_jumps,
+        &mut metadata.counts.lost_events,
+        &mut metadata.counts.unmatched,
+        &mut metadata.counts.unmatched_completions,
+        &mut metadata.counts.impossible_times,
+    ]) {
+        *count = number;
+    }
+    let (text, loss) = written_load(&rows, &metadata);
+    assert_eq!(loss, ConversionLoss::default());
+    let comment = text.lines().last().unwrap();
+    assert!(comment.starts_with("# iosonar-load ") && !comment.contains(';'), "{comment}");
+    let (read, back) = load(text.as_bytes());
+    assert_eq!((&read[..], back.counts.losses(), back.complete), (&rows[..], metadata.counts.losses(), false));
+    // Wherever `sort` moves the line, and in a file of two loads.
+    let (_, sorted) = load(format!("{comment}\n{}", text.replace(comment, "#")).as_bytes());
+    assert_eq!(sorted.counts, back.counts);
+    let (_, twice) = load(text.repeat(2).as_bytes());
+    assert_eq!((twice.counts.bad_lines, twice.counts.impossible_times), (2, 14), "{:?}", twice.warnings);
+}
+
+#[test]
 fn losses_of_a_load_are_reported() {
     let rows = [
         Request { device: crate::DeviceId(1), ..request(-5, Op::Read, 2, 3) },

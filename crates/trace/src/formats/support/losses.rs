@@ -1,5 +1,7 @@
 //! Counts what the rows had that an output format cannot hold, and reports it at the end of the file.
 
+use std::borrow::Cow;
+
 use crate::error::{Error, Result};
 use crate::io::output::Output;
 use crate::io::stream::ConversionLoss;
@@ -89,8 +91,8 @@ impl Losses {
     ///
     /// # Errors
     /// If no request is left: then there must be no file, as it would not be one of this format.
-    pub fn conversion_loss(&self, output: &Output, format: &str, metadata: &Metadata) -> Result<ConversionLoss> {
-        let loss = self.loss(format, metadata);
+    pub fn conversion_loss(&self, output: &Output, format: &str) -> Result<ConversionLoss> {
+        let loss = self.loss(format);
         if self.requests > loss.rows {
             return Ok(loss);
         }
@@ -105,22 +107,13 @@ impl Losses {
     ///
     /// # Errors
     /// If there are requests, and all were left out.
-    pub fn conversion_loss_or_none(
-        &self,
-        output: &Output,
-        format: &str,
-        metadata: &Metadata,
-    ) -> Result<ConversionLoss> {
-        if self.requests == 0 {
-            Ok(self.loss(format, metadata))
-        } else {
-            self.conversion_loss(output, format, metadata)
-        }
+    pub fn conversion_loss_or_none(&self, output: &Output, format: &str) -> Result<ConversionLoss> {
+        if self.requests == 0 { Ok(self.loss(format)) } else { self.conversion_loss(output, format) }
     }
 
-    fn loss(&self, format: &str, metadata: &Metadata) -> ConversionLoss {
+    fn loss(&self, format: &str) -> ConversionLoss {
         let rows = self.unsupported_ops + self.negative + self.too_far + self.too_long;
-        ConversionLoss { rows, warnings: self.sentences(format, metadata) }
+        ConversionLoss { rows, warnings: self.sentences(format) }
     }
 
     /// A clause for each reason to leave out a request.
@@ -136,7 +129,7 @@ impl Losses {
         ])
     }
 
-    fn sentences(&self, format: &str, metadata: &Metadata) -> Vec<String> {
+    fn sentences(&self, format: &str) -> Vec<String> {
         let changed = said([
             (self.other_devices, "requests for other devices now look like requests for the first device"),
             (self.flags, "requests lost their flags (FUA, sync, metadata, …)"),
@@ -149,9 +142,6 @@ impl Losses {
             lost.map(|lost| format!("the format {format} cannot hold everything: {lost}")).collect();
         if let Some(shift) = self.shift.filter(|shift| shift.0 > 0) {
             said.push(format!("the format {format} has no negative times: all times are shifted by {shift}"));
-        }
-        if !metadata.complete {
-            said.push(format!("the format {format} does not store that the load was cut short"));
         }
         said
     }
@@ -192,11 +182,13 @@ pub enum Property {
     Sizes,
     /// That its times are issue times.
     RequestTime,
+    /// What it lacks.
+    Losses,
 }
 
 impl Property {
     /// The property in words, if the load or run has it.
-    fn lost(self, of: &Metadata) -> Option<&'static str> {
+    fn lost(self, of: &Metadata) -> Option<Cow<'static, str>> {
         let (is_known, name) = match self {
             Self::Preamble => (!of.source.preamble.trim().is_empty(), "the preamble (licence, origin)"),
             Self::Epoch => {
@@ -206,14 +198,37 @@ impl Property {
             Self::Names => (of.devices.iter().any(|device| !device.name.is_empty()), "names of devices"),
             Self::Sizes => (of.devices.iter().any(|device| device.sectors.is_some()), "sizes of devices"),
             Self::RequestTime => (of.request_time == RequestTime::Issued, "that its times are issue times"),
+            Self::Losses => return losses(of).map(Cow::Owned),
         };
-        is_known.then_some(name)
+        is_known.then_some(name.into())
     }
+}
+
+/// What a load lacks, in words, if it lacks anything.
+fn losses(of: &Metadata) -> Option<String> {
+    let counts = &of.counts;
+    // A row of a table that could not be read is among the bad lines. Missing completions are those of the rows.
+    let bad_lines = counts.bad_lines.saturating_sub(counts.unreadable_rows);
+    let mut lost: Vec<String> = [
+        (counts.unreadable_rows, "unreadable row"),
+        (bad_lines, "bad line"),
+        (counts.lost_events, "lost event"),
+        (counts.impossible_times, "impossible time"),
+        (counts.time_jumps, "time jump"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| human::counted(count, what))
+    .collect();
+    if !of.complete {
+        lost.push("that it was cut short".to_owned());
+    }
+    (!lost.is_empty()).then(|| format!("what the load lacks ({})", lost.join(", ")))
 }
 
 /// A sentence about the properties of the load or run that the format does not store.
 pub fn lost_properties(format: &str, unsupported: &[Property], metadata: &Metadata) -> Option<String> {
-    let lost: Vec<&str> = unsupported.iter().filter_map(|property| property.lost(metadata)).collect();
+    let lost: Vec<_> = unsupported.iter().filter_map(|property| property.lost(metadata)).collect();
     (!lost.is_empty()).then(|| format!("the format {format} does not store {}", lost.join(", nor ")))
 }
 
@@ -265,6 +280,18 @@ mod tests {
             assert_eq!(date.len(), usize::from(format != "blktrace"), "{format}: {date:?}");
             let both = of_origin(format, "Free for all", Some(1 << 60));
             assert_eq!(both.len(), 1, "{format}: {both:?}");
+        }
+    }
+
+    #[test]
+    fn formats_without_room_for_losses_count_them() {
+        let rows = [Request { pid: Some(1), ..Request::new(Nanos(0), Op::Read, Sector(8), Sectors(8)) }];
+        let mut lossy = crate::Metadata { complete: false, ..about(&[""]) };
+        (lossy.counts.bad_lines, lossy.counts.unreadable_rows, lossy.counts.lost_events) = (5, 2, 1);
+        let lacks = "what the load lacks (2 unreadable rows, 3 bad lines, 1 lost event, that it was cut short)";
+        for format in ["fio-iolog", "blkparse", "blktrace", "spc", "classic"] {
+            let said = written(format, &rows, &lossy).1;
+            assert_eq!(said.iter().any(|said| said.ends_with(lacks)), format != "classic", "{format}: {said:?}");
         }
     }
 

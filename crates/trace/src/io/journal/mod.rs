@@ -13,12 +13,13 @@
 //! checksum.
 //!
 //! A killed program loses only the entries of its last fraction of a second, which were not yet written. A [`Journal`] reads
-//! all valid entries and counts the damaged ones. A run holds a lock on its journal; a journal without a lock was left by a
+//! all valid entries, of each row the first, and counts the damaged and the repeated ones. A run holds a lock on its journal; a journal without a lock was left by a
 //! killed run.
 
 mod publish;
 mod read;
 mod results;
+mod seen;
 mod write;
 
 use std::fs::File;
@@ -59,8 +60,20 @@ pub trait Entry: Sized {
     /// An entry with this content, whose checksum is right; `None` if a program of another version wrote it.
     fn decode(layout: u8, content: &[u8]) -> Option<Self>;
 
+    /// Which row it is.
+    fn id(&self) -> RowId;
+
     /// The row alone.
     fn into_row(self) -> Self::Row;
+}
+
+/// Identifies a row of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowId {
+    /// The pass over the load or trace that made it: an iteration, or an instance.
+    pub pass: u32,
+    /// Its number in the load or trace.
+    pub number: u64,
 }
 
 /// Bytes of the content of entries.

@@ -7,9 +7,10 @@ use super::{Entry, Journal, MetadataOf};
 use crate::error::{Error, Result};
 use crate::human::agreed;
 use crate::io::stream::{Reader as _, Writer};
+use crate::model::row::Footer as _;
 
 /// Converts a closed journal to a result that `create` begins, and removes the journal when the result is complete. `change`
-/// is done to each row. Returns warnings about losses.
+/// is done to each row. Damage is counted in the result, too. Returns warnings about losses.
 ///
 /// # Errors
 /// If the result cannot be written; then the journal is kept.
@@ -33,11 +34,19 @@ pub fn publish<E: Entry>(
             change(&mut row);
             writer.write_owned(row)?;
         }
-        let mut losses = writer.finish(metadata)?.warnings;
-        if rows.damaged() > 0 {
-            losses.push(agreed(rows.damaged(), "rows are missing: the journal is damaged there"));
+        let mut metadata = metadata.clone();
+        let mut damage = Vec::new();
+        for (rows, words) in [
+            (rows.damaged(), "rows are missing: the journal is damaged there"),
+            (rows.repeated(), "rows are left out: the journal has them a second time, and the first counts"),
+        ] {
+            if rows > 0 {
+                damage.push(agreed(rows, words));
+                metadata.count_bad_rows(rows, agreed(rows, words));
+            }
         }
-        Ok(losses)
+        let losses = writer.finish(&metadata)?.warnings;
+        Ok([losses, damage].concat())
     };
     let losses = write().map_err(|error: Error| {
         Error::Request(format!(

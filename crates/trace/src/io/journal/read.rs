@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read as _};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+use super::seen::Seen;
 use super::{CRC_BYTES, Entry, LENGTH_BYTES, Length, MAGIC, MetadataOf, START_BYTES, is_abandoned};
 use crate::error::{Error, Result};
 use crate::io::stream::Reader;
@@ -23,6 +24,9 @@ pub struct Journal<E: Entry> {
     entry: Vec<u8>,
     /// Bytes without a valid entry so far.
     damaged_bytes: u64,
+    seen: Seen,
+    /// Entries so far whose row stood before.
+    repeated: u64,
     kind: PhantomData<fn() -> E>,
 }
 
@@ -65,8 +69,8 @@ impl<E: Entry> Journal<E> {
             FooterError::TooNew(_) => problem(&error.to_string()),
             FooterError::Invalid(_) => problem(&format!("its header is damaged, nothing can be recovered: {error}")),
         })?;
-        let (path, entry) = (path.to_owned(), Vec::new());
-        Ok(Self { path, file, header, layout, entry, damaged_bytes: 0, kind: PhantomData })
+        let (path, entry, seen) = (path.to_owned(), Vec::new(), Seen::default());
+        Ok(Self { path, file, header, layout, entry, damaged_bytes: 0, seen, repeated: 0, kind: PhantomData })
     }
 
     /// The footer as known at the start of the run.
@@ -79,12 +83,23 @@ impl<E: Entry> Journal<E> {
         self.damaged_bytes.div_ceil(E::length(self.layout).in_file() as u64)
     }
 
-    /// The next valid entry; `None` at the end.
+    /// Entries skipped so far because their row stood before.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// The next valid entry of a row that did not stand before; `None` at the end.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn next_entry(&mut self) -> Result<Option<E>> {
-        self.read().map_err(|e| Error::io(&self.path, e))
+        while let Some(entry) = self.read().map_err(|e| Error::io(&self.path, e))? {
+            if self.seen.insert(entry.id()) {
+                return Ok(Some(entry));
+            }
+            self.repeated += 1;
+        }
+        Ok(None)
     }
 
     fn read(&mut self) -> io::Result<Option<E>> {

@@ -1,6 +1,6 @@
 //! Results of requests as entries of a journal.
 
-use super::{Entry, Length};
+use super::{Entry, Length, RowId};
 use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::request::{DeviceId, Flags, Op};
 use crate::model::units::{Nanos, Sector, Sectors};
@@ -98,6 +98,10 @@ impl Entry for IoResult {
             stream: is_whole.then(|| short(96)).filter(|&stream| stream != NO_STREAM),
             cause: is_whole.then(|| word(98)).filter(|&before| before > 0).map(|before| long(0) - u64::from(before)),
         })
+    }
+
+    fn id(&self) -> RowId {
+        RowId { pass: self.iteration, number: self.request }
     }
 
     fn into_row(self) -> Self {

@@ -24,6 +24,10 @@ impl Entry for Text {
         String::from_utf8(content.to_vec()).ok().map(Self)
     }
 
+    fn id(&self) -> RowId {
+        RowId { pass: 0, number: self.0.len() as u64 }
+    }
+
     fn into_row(self) -> IoResult {
         IoResult::of(&Request::new(Nanos::ZERO, Op::Read, Sector(0), Sectors(self.0.len() as u64)), 0)
     }
@@ -53,7 +57,7 @@ fn read(path: &Path) -> (Vec<Text>, u64) {
 fn entries_of_any_length_are_read_back() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.journal");
-    let entries = texts([0, 1, 5000, 3, 100_000, 0]);
+    let entries = texts([0, 1, 5000, 3, 100_000, 2]);
     written(&path, &entries);
     assert_eq!(read(&path), (entries, 0));
     assert_eq!(layout_of(&path), Some(7));
@@ -78,6 +82,16 @@ fn entries_after_damage_are_found_whatever_their_length() {
         assert_eq!(found, left.iter().map(|&index| entries[index].clone()).collect::<Vec<_>>(), "{from}");
         assert!(damaged > 0);
     }
+}
+
+#[test]
+fn of_an_entry_that_stands_twice_the_first_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.journal");
+    written(&path, &texts([20, 30, 20, 40, 20]));
+    let mut journal = Journal::<Text>::open(&path).unwrap();
+    let entries: Vec<Text> = std::iter::from_fn(|| journal.next_entry().unwrap()).collect();
+    assert_eq!((entries, journal.damaged(), journal.repeated()), (texts([20, 30, 40]), 0, 2));
 }
 
 #[test]
