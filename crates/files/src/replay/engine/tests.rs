@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use iosonar_pacing::options::PacingOptions;
 use iosonar_trace::Nanos;
 use proptest::prelude::*;
 use rtrb::RingBuffer;
@@ -69,7 +70,8 @@ fn replay(timing: Timing, calls: &[Given], workers: usize, stops: &[(i64, i64)])
     let (buffers, _returned) = RingBuffer::new(1);
     (0..).zip(calls).for_each(|(number, &given)| to.push(planned(number, given)).unwrap());
     drop(to);
-    let pace = Pace { timing, factor: 1.0, extra_delay: Nanos::ZERO, perturb: None, seed: 1 };
+    let options = PacingOptions::parse([""; 0]).unwrap();
+    let pace = Pace { timing, extra_delay: Nanos::ZERO, options };
     let rules = Rules { pace, ahead: 1024, history: 1 << 18, fake_io: false, workers, announces: false };
     let queues = Queues { input, output, buffers, floor: Arc::new(AtomicU64::new(0)) };
     let mut core = Core::new(rules, 0, DescriptorTable::default(), queues);
