@@ -10,8 +10,10 @@ from typing import Any
 
 
 class Changes(StrEnum):
-    """What a replay with an option has otherwise: other scheduled times, or other issue times on purpose; the same load in
-    other circumstances; or nothing, as the option decides when and how often the replay starts.
+    """What a replay with an option has otherwise, as in crates/pacing/src/options/option.rs.
+
+    Other scheduled times; other issue times on purpose; the same load in other circumstances; or nothing, as the option
+    decides when and how often the replay starts.
     """
 
     LOAD = "load"
