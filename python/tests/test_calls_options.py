@@ -43,3 +43,17 @@ def test_options_read_as_on_the_command_line() -> None:
     )
     assert "--threads trace" in replay_options(DEFAULTS | {"threads": "trace"})
     assert replay_options({"data": {"kind": "zero"}}) == "--data zero"
+
+
+def test_options_of_pacing_are_shown_if_they_matter() -> None:
+    changed = {
+        "for": 90_000_000_000,
+        "isolate": ["priority", "awake"],
+        "perturb": "delay=1ms",
+        "repeat": 3,
+        "seed": 0,
+        "start_at": 1_767_225_600_000_000_000,
+    }
+    assert replay_options(DEFAULTS | changed) == (
+        "--order conservative --timing exact --for 90 --perturb delay=1ms --seed 0 --isolate=priority,awake"
+    )

@@ -137,3 +137,10 @@ def test_times_have_units() -> None:
     for wrong in ("", "1", "x", "0us", "2h", "10us,"):
         with pytest.raises(UsageError):
             parsed(wrong)
+
+
+@pytest.mark.parametrize("option", ["--perturb=delay=1ms", "--seed=2", "--repeat=2", "--start-at=1767225600"])
+def test_options_that_the_series_decides_are_refused(option: str) -> None:
+    asked = Sensitivity(Path("a.load.parquet"), "1ms", 1, ("/dev/null",), None, False, (option,))
+    with pytest.raises(UsageError, match="the series sets it for each run"):
+        plan(asked)

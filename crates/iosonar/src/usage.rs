@@ -35,7 +35,7 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
         cause.is::<Usage>()
             || matches!(cause.downcast_ref(), Some(OfTrace(_)))
             || matches!(cause.downcast_ref(), Some(OfReplay(_) | Trace(OfTrace(_))))
-            || matches!(cause.downcast_ref(), Some(FilesError::Usage(_)))
+            || matches!(cause.downcast_ref(), Some(FilesError::Usage(_) | FilesError::Replay(OfReplay(_))))
     })
 }
 

@@ -24,31 +24,31 @@ pub enum Perturb {
 }
 
 impl Perturb {
-    /// The mean deadline of a request with this scheduled time.
-    pub fn mean_deadline(self, scheduled: Nanos) -> Nanos {
+    /// How much later than scheduled a row is issued. `random` returns random numbers.
+    pub fn delay(self, scheduled: Nanos, random: &mut impl FnMut() -> u64) -> Nanos {
         match self {
-            Self::Quantize(Nanos(step)) => {
-                let over = scheduled.0.rem_euclid(step);
-                Nanos(scheduled.0 + if over > 0 { step - over } else { 0 })
+            Self::Quantize(Nanos(step)) => Nanos((step - scheduled.0.rem_euclid(step)) % step),
+            Self::Delay(Nanos(mean)) => {
+                let range = 2 * mean as u128 + 1;
+                Nanos(((u128::from(random()) * range) >> 64) as i64)
             }
-            Self::Delay(mean) => scheduled + mean,
         }
     }
 }
 
-impl Perturb {
-    /// How much later than scheduled item `number` is due. For items whose order is not that of their times; the same seed
-    /// gives the same delays.
-    pub fn delay_of(self, number: u64, scheduled: Nanos, seed: u64) -> Nanos {
-        match self {
-            Self::Quantize(_) => self.mean_deadline(scheduled) - scheduled,
-            Self::Delay(Nanos(mean)) => {
-                let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-                let most = 2 * mean as u128;
-                Nanos(((u128::from(random.next_u64()) * most) >> 64) as i64)
-            }
-        }
+/// Random numbers for the row with this number: for rows whose order is not that of their times.
+pub fn random_of(seed: u64, number: u64) -> impl FnMut() -> u64 {
+    let mut random = None;
+    move || {
+        let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        random.get_or_insert_with(|| Xoshiro256PlusPlus::seed_from_u64(seed)).next_u64()
     }
+}
+
+/// Random numbers for rows in the order of their times.
+pub fn random_in_order(seed: u64) -> impl FnMut() -> u64 {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    move || random.next_u64()
 }
 
 impl fmt::Display for Perturb {
@@ -108,40 +108,27 @@ impl<T> Ord for Pending<T> {
     }
 }
 
-/// Perturbs deadlines and restores their order. Holds the requests of up to twice the mean delay.
+/// Restores the order of perturbed deadlines. Holds the requests of up to the longest delay.
 #[derive(Debug)]
 pub struct Perturbed<T> {
-    perturb: Perturb,
-    random: Xoshiro256PlusPlus,
     pushed: u64,
     /// The last scheduled time. Later requests cannot have an earlier deadline.
     last_scheduled: Nanos,
     pending: BinaryHeap<Reverse<Pending<T>>>,
 }
 
-impl<T> Perturbed<T> {
-    /// The same seed gives the same deadlines.
-    pub fn new(perturb: Perturb, seed: u64) -> Self {
-        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { perturb, random, pushed: 0, last_scheduled: Nanos(i64::MIN), pending: BinaryHeap::new() }
+impl<T> Default for Perturbed<T> {
+    fn default() -> Self {
+        Self { pushed: 0, last_scheduled: Nanos(i64::MIN), pending: BinaryHeap::new() }
     }
+}
 
-    /// Adds a request; scheduled times must not decrease.
-    pub fn push(&mut self, scheduled: Nanos, what: T) {
+impl<T> Perturbed<T> {
+    /// Adds a request with its deadline; scheduled times must not decrease.
+    pub fn push(&mut self, scheduled: Nanos, deadline: Nanos, what: T) {
         self.last_scheduled = scheduled;
-        let deadline = self.deadline(scheduled);
         self.pending.push(Reverse(Pending(deadline, self.pushed, what)));
         self.pushed += 1;
-    }
-
-    fn deadline(&mut self, scheduled: Nanos) -> Nanos {
-        match self.perturb {
-            Perturb::Quantize(_) => self.perturb.mean_deadline(scheduled),
-            Perturb::Delay(Nanos(mean)) => {
-                let range = 2 * mean as u128 + 1;
-                scheduled + Nanos(((u128::from(self.random.next_u64()) * range) >> 64) as i64)
-            }
-        }
     }
 
     /// The next request in the order of deadlines, once no earlier deadline can follow; at the end, all that remain.
@@ -161,10 +148,10 @@ mod tests {
     use super::*;
 
     fn all(perturb: Perturb, seed: u64, times: &[i64]) -> Vec<(i64, usize)> {
-        let mut perturbed = Perturbed::new(perturb, seed);
+        let (mut perturbed, mut random) = (Perturbed::default(), random_in_order(seed));
         let mut out = Vec::new();
         for (i, &at) in times.iter().enumerate() {
-            perturbed.push(Nanos(at), i);
+            perturbed.push(Nanos(at), Nanos(at) + perturb.delay(Nanos(at), &mut random), i);
             out.extend(std::iter::from_fn(|| perturbed.pop(false)));
         }
         out.extend(std::iter::from_fn(|| perturbed.pop(true)));
@@ -221,11 +208,11 @@ mod tests {
 
     #[test]
     fn a_seed_gives_each_number_its_delay_around_the_mean() {
-        let delays = |seed| (0..10_000).map(move |n| Perturb::Delay(Nanos(1000)).delay_of(n, Nanos(7), seed).0);
+        let delays =
+            |seed| (0..10_000).map(move |n| Perturb::Delay(Nanos(1000)).delay(Nanos(7), &mut random_of(seed, n)).0);
         assert!(delays(1).eq(delays(1)) && !delays(1).eq(delays(2)));
-        assert!(delays(1).all(|delay| (0..2000).contains(&delay)));
+        assert!(delays(1).all(|delay| (0..=2000).contains(&delay)));
         let mean = delays(1).sum::<i64>() / 10_000;
         assert!((950..1050).contains(&mean), "{mean}");
-        assert_eq!(Perturb::Quantize(Nanos(10)).delay_of(3, Nanos(7), 1), Nanos(3));
     }
 }

@@ -14,6 +14,7 @@ from iosonar.campaign import inputs, names
 from iosonar.campaign.hosts.names import checked_host
 from iosonar.campaign.shell import Shell
 from iosonar.errors import UserError
+from iosonar.pacing import Changes, options_that_change
 from iosonar.text import plain
 
 GLOB = re.compile(r"[*?\[]")
@@ -45,7 +46,7 @@ OF_CAMPAIGN = {
     "--json": "remove it",
     "--progress": "remove it",
     "--start-file": "remove it",
-    "--start-at": "remove it",
+    **{option.name: "remove it" for option in options_that_change(Changes.NOTHING)},
     "--repeat": "remove it, and add a leaf for each repetition",
 }
 """Options by which the campaign starts and watches its replays, and what to do instead."""

@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from iosonar.pacing import Changes, options_that_change
 from iosonar.table import SourceFile
 
 _POOL = 64
-_VALUES = ("instances", "map", "ignore", "tree_from", "cwd", "wait", "perturb")
+_VALUES = ("instances", "map", "ignore", "tree_from", "cwd")
 _FLAGS = ("fake_io", "special_files", "unprepared")
-_TIMES = ("extra_delay", "start", "end", "for")
+_TIMES = ("extra_delay", "start", "end")
 _CACHE = {"drop": "--drop-caches", "none": "--no-cache"}
 _DEFAULTS = {"instances": 1, "extra_delay": 0}
+_SAID = ("asap", "depth")
+"""Options of pacing that `timing` and `threads` say."""
 
 
 def replay_options(options: Mapping[str, Any]) -> str:
@@ -26,9 +29,11 @@ def _words(options: Mapping[str, Any]) -> Iterator[str]:
         if value := options.get(name):
             yield f"--{name} {str(value).replace('_', '-')}"
     # Results of version 0.1 have only the factor.
-    speedup = options.get("speedup") or 1 / options.get("factor", 1)
-    if speedup != 1:
-        yield f"--speedup {speedup:g}"
+    if "speedup" not in options:
+        options = {**options, "speedup": 1 / options.get("factor", 1)}
+    for option in options_that_change(Changes.LOAD, Changes.ISSUE_TIMES, Changes.MEASUREMENT):
+        if option.key not in _SAID and (words := option.words(options.get(option.key))):
+            yield words
     for name in _TIMES:
         if (value := options.get(name)) is not None and value != _DEFAULTS.get(name):
             yield f"--{name.replace('_', '-')} {value / 1e9:.9g}"

@@ -13,6 +13,7 @@ from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
 from iosonar.errors import UserError
 from iosonar.figures.model import Figure, Severity
+from iosonar.pacing import Changes, options_that_change
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
     MIN_RUNS,
@@ -36,7 +37,7 @@ from iosonar.text import listed
 OUTSIDE_STORAGE = (Scope.MACHINE, Scope.OPTION)
 """Settings outside the storage. If they differ, they may explain the difference in latency."""
 
-LOAD_OPTIONS = ("asap", "closed", "reads_only")
+LOAD_OPTIONS = (*(option.key for option in options_that_change(Changes.LOAD)), "closed", "reads_only")
 """Options that change the load while its requests stay the same."""
 
 
@@ -190,7 +191,7 @@ def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:
             if file.option("closed"):
                 # In a closed loop the storage determines the times.
                 span = replace(span, first_ns=None, last_ns=None)
-            ways = [str(file.option(name) or "") for name in ("speedup", *LOAD_OPTIONS)]
+            ways = [str(file.option(name) or "") for name in LOAD_OPTIONS]
             ways += _program(file)
             found.add((str(span), str(counts), *ways) if span != Extent() else ())
         return found

@@ -18,6 +18,7 @@ from iosonar.diagrams.comparison import side_name
 from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
 from iosonar.figures.size import PAGE
+from iosonar.pacing import Changes, options_that_change
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import Finding, Pairing, differences, rate_difference
 from iosonar.quantities.distribution import Distribution, distributions, pooled
@@ -36,8 +37,11 @@ from iosonar.table.engine import EngineOptions
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-SAME_LOAD = ("order", "timing", "factor", "extra_delay", "start", "end", "instances", "threads", "perturb")
-"""Options that change what is issued, and when."""
+SAME_LOAD = ("order", "timing", "factor", "extra_delay", "start", "end", "instances", "threads")
+"""Options that change what is issued, and when, beside those of pacing."""
+
+SAID = ("speedup", "asap")
+"""Options of pacing that also runs of version 0.1 have, as `factor` and `timing`."""
 
 LISTED = 6
 """The most names of files in a sentence."""
@@ -81,9 +85,12 @@ class CallsSide:
     def loads(self) -> set[tuple[str, ...]]:
         """What its runs replayed, and how; an empty entry for a trace."""
         found = set()
+        of_pacing = [each for each in options_that_change(Changes.LOAD, Changes.ISSUE_TIMES) if each.key not in SAID]
         for file in self.files:
             trace = file.run.trace
-            found.add((trace, *(str(file.option(name)) for name in SAME_LOAD)) if trace else ())
+            own = (str(file.option(name)) for name in SAME_LOAD)
+            pacing = (option.words(file.option(option.key)) for option in of_pacing)
+            found.add((trace, *own, *pacing) if trace else ())
         return found
 
     @property

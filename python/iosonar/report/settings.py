@@ -11,6 +11,7 @@ from typing import Any
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side
+from iosonar.pacing import Changes, options_that_change
 from iosonar.report.typed import typed_options
 from iosonar.table import SourceFile, has_closed_stream
 from iosonar.table.footer import Queue, Target
@@ -35,9 +36,8 @@ IRRELEVANT_OPTIONS = (
     "output-offset",
     "no-sample",
     "verify-memory",
-    "repeat",
-    "start-at",
     "start-file",
+    *(option.name.removeprefix("--") for option in options_that_change(Changes.NOTHING)),
 )
 """Options that do not affect the measurement."""
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import fmean
 
 from iosonar.errors import UsageError
+from iosonar.pacing import Changes, options_that_change
 from iosonar.series.plan import (
     Plan,
     Point,
@@ -31,10 +32,11 @@ KIND = "sensitivity"
 EXACT = "exact"
 
 OWN = (
-    *("--output", "-o", "--overwrite", "--json", "--repeat", "--progress", "--target", "-t", "--simulate"),
-    *("--perturb", "--seed", "--virtual-time"),
+    *("--output", "-o", "--overwrite", "--json", "--progress", "--target", "-t", "--simulate", "--virtual-time"),
+    *("--seed", "--start-file"),
+    *(option.name for option in options_that_change(Changes.ISSUE_TIMES, Changes.NOTHING)),
 )
-"""Options of `replay` that the series itself gives."""
+"""Options of `replay` that the series itself gives, or that are for a single run."""
 
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµμ]+)", re.IGNORECASE)
 

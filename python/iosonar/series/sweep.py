@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from iosonar.errors import UsageError, UserError
+from iosonar.pacing import Changes, options_that_change
 from iosonar.series import binary
 from iosonar.series.plan import Plan, Point, fingerprint, fingerprint_of_model, refuse_own_options, target_words
 from iosonar.series.values import size_text
@@ -17,9 +18,11 @@ from iosonar.text import plain
 
 KIND = "sweep"
 
-OWN = ("--output", "-o", "--overwrite", "--json", "--repeat", "--progress", "--for", "--target", "-t", "--simulate")
-"""Options of `workload run` that the sweep itself gives."""
-
+OWN = (
+    *("--output", "-o", "--overwrite", "--json", "--progress", "--for", "--target", "-t", "--simulate", "--start-file"),
+    *(option.name for option in options_that_change(Changes.NOTHING)),
+)
+"""Options of `workload run` that the sweep itself gives, or that are for a single run."""
 
 LIMITS = ("--depth", "--threads", "--bottleneck")
 """Options of `workload run` that would limit the requests in flight of a sweep of depths."""

@@ -130,11 +130,11 @@ impl Instance {
         heartbeat: &Arc<Heartbeat>,
         options: &InstanceOptions,
     ) -> Result<(Self, Results)> {
-        let InstanceOptions { rules, wait, ref devices, no_cache, ref stop, .. } = *options;
+        let InstanceOptions { ref rules, wait, ref devices, no_cache, ref stop, .. } = *options;
         let Reading { input, buffers, recorded, arena, floor, is_full: _, first, preparer } = reading;
         let (output, done) = RingBuffer::new(options.share.queue);
         let queues = Queues { input, output, buffers, floor };
-        let core = Core::new(rules, first, descriptors, queues);
+        let core = Core::new(rules.clone(), first, descriptors, queues);
         let worker_options = WorkerOptions {
             stop: Arc::clone(stop),
             clock,

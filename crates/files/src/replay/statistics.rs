@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use iosonar_pacing::fidelity::{Delay, FAITHFUL_PCT, Fidelity, Words};
 use iosonar_pacing::histogram::{Ratios, Times};
+use iosonar_pacing::options::{Changes, PacingOptions};
 use iosonar_pacing::stalls::{Activity, Stall};
 use iosonar_trace::run_info::{Cause, OpenMap, OptionValue, Quantiles, Verdict, Within};
 use iosonar_trace::{Nanos, human};
@@ -193,9 +194,10 @@ impl Counter {
     /// Counts the calls of a run again, by the options and statistics of its footer.
     pub fn again(options: &OpenMap, statistics: Option<&OpenMap>) -> Self {
         let keeps_times = options.get("timing").text() != Some("asap");
-        let has = |option| !matches!(options.get(option), OptionValue::Null | OptionValue::Integer(0));
+        let has = |option: &str| !matches!(options.get(option), OptionValue::Null | OptionValue::Integer(0));
+        let is_perturbed = PacingOptions::that_change(Changes::IssueTimes).any(|option| has(&option.key));
         let instances = options.get("instances").integer().unwrap_or(1).min(MAX_INSTANCES);
-        let mut counter = Self::new(keeps_times, has("extra_delay") || has("perturb"), instances);
+        let mut counter = Self::new(keeps_times, has("extra_delay") || is_perturbed, instances);
         if let Some(OptionValue::Map(lost)) = statistics.map(|statistics| statistics.get("changes_not_replayed")) {
             let count = |(name, count): (&String, &OptionValue)| Some((name.clone(), count.integer()?));
             counter.lost = lost.iter().filter_map(count).collect();

@@ -8,6 +8,7 @@ use std::thread;
 
 use iosonar_pacing::buffers::Pool;
 use iosonar_pacing::clock::Monotonic;
+use iosonar_pacing::options::PacingOptions;
 use iosonar_trace::Nanos;
 use proptest::prelude::*;
 
@@ -165,7 +166,8 @@ fn planned(number: u64, begin: i64, end: i64, predecessors: &[Predecessor]) -> B
 }
 
 fn schedule(timing: Timing, factor: f64) -> Schedule {
-    Schedule::new(Pace { timing, factor, extra_delay: Nanos::ZERO, perturb: None, seed: 1 }, 0, 1 << 18)
+    let options = PacingOptions::parse([format!("--speedup={}", 1.0 / factor)]).unwrap();
+    Schedule::new(Pace { timing, extra_delay: Nanos::ZERO, options }, 0, 1 << 18)
 }
 
 #[test]

@@ -60,7 +60,9 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
         !prepare_stats.load_complete,
         "the load itself is incomplete: its recording or conversion was cut short".into(),
     );
-    warn_if(options.pacing.speedup != 1.0, format!("a speed-up of {} distorts a natural load", options.pacing.speedup));
+    for what in options.pacing.distortions() {
+        warn_if(true, format!("{what} distorts a natural load"));
+    }
     warn_if(
         s.dropped as f64 > 0.05 * s.requests as f64,
         "more than 5 % of the requests were dropped; use --conflicts partial or ordering to keep them".into(),

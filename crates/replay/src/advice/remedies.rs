@@ -57,8 +57,8 @@ pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
             }
         }
     }
-    if options.pacing.speedup > 1.0 && options.keeps_times() {
-        found.push(remedy(format!("a smaller --speedup than {}", options.pacing.speedup), "the run takes longer"));
+    if *options.pacing.speedup > 1.0 && options.keeps_times() {
+        found.push(remedy(format!("a smaller --speedup than {}", *options.pacing.speedup), "the run takes longer"));
     }
     if let Some(other_io) = facts.other_io {
         found.insert(0, other_io.remedy());
@@ -146,7 +146,7 @@ fn for_burst(burst: &Burst, facts: &Facts<'_>) -> Vec<Remedy> {
             "another recording",
         ));
     }
-    let of_load = |at: Nanos| (options.time.window.start.as_secs() + at.as_secs() * options.pacing.speedup) * 1e3;
+    let of_load = |at: Nanos| (options.time.window.start.as_secs() + options.pacing.time_in_load(at).as_secs()) * 1e3;
     let (rest, costs) = if burst.from.as_secs() < facts.elapsed_s / 2.0 {
         (format!("--start {:.3}, after the burst", (of_load(burst.to).floor() + 1.0) / 1e3), "what is before it")
     } else {

@@ -1,16 +1,12 @@
 //! What `--issuers` can be combined with, and how many issuing loops the machine has processors for.
 
 use iosonar_pacing::depth::DepthScope;
-use iosonar_pacing::host::isolation::IsolationPart;
 use iosonar_pacing::wait::Wait;
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::human;
 
 use crate::config::options::Options;
 use crate::issuer::conflicts::Policy;
-
-/// Parts of the isolation that are for the only loop.
-const FOR_ONE_LOOP: [IsolationPart; 3] = [IsolationPart::Processors, IsolationPart::Workers, IsolationPart::Interrupts];
 
 /// Refuses several issuing loops where the run needs one. The error says what to do instead.
 pub fn check(options: &Options) -> Result<()> {
@@ -38,18 +34,18 @@ pub fn check(options: &Options) -> Result<()> {
              --conflicts partial, which keeps overlapping requests in order",
         ),
         (
-            options.pacing.wait == Some(Wait::Inline),
+            *options.pacing.wait == Some(Wait::Inline),
             "with --wait inline the only issuing loop prepares and records requests: omit --issuers, or use another --wait",
         ),
         (
-            options.pacing.isolate.iter().any(|part| FOR_ONE_LOOP.contains(part)),
+            options.pacing.isolate.iter().any(|part| part.is_for_one_thread()),
             "--isolate has one processor for one issuing loop: omit --issuers, or use --isolate=priority,awake",
         ),
     ];
     if let Some((_, why)) = needs_one.into_iter().find(|(is_needed, _)| *is_needed) {
         return Err(Error::Usage(why.into()));
     }
-    let (depth, issuers) = (options.pacing.depth, issuing.issuers);
+    let (depth, issuers) = (*options.pacing.depth, issuing.issuers);
     if depth.requests < issuers && depth.scope == DepthScope::All {
         return Err(Error::Usage(format!(
             "each of {issuers} issuing loops needs a request in flight: use --depth {issuers} or more, or at most --issuers {}",

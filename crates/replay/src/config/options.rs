@@ -10,7 +10,6 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use iosonar_pacing::options::PacingOptions;
 use iosonar_pacing::payload::DataSpec;
 use iosonar_pacing::start::Start;
-use iosonar_trace::Nanos;
 use iosonar_trace::run_info::OpenMap;
 use iosonar_trace::transforms::{self, Pipeline};
 use serde::Serialize;
@@ -155,12 +154,12 @@ impl Options {
 
     /// Whether requests are issued at the times of the load.
     pub fn keeps_times(&self) -> bool {
-        !self.pacing.asap && self.modes.closed.is_none()
+        !*self.pacing.asap && self.modes.closed.is_none()
     }
 
     /// Whether requests have deadlines: times of the load, or the end of a think time.
     pub fn has_deadlines(&self) -> bool {
-        !self.pacing.asap && self.modes.closed != Some(Think::Never)
+        !*self.pacing.asap && self.modes.closed != Some(Think::Never)
     }
 
     /// When the run starts.
@@ -195,12 +194,7 @@ impl Options {
 
     /// The requests of all iterations, with the times at which the options issue them.
     pub fn schedule<'a>(&self, iterations: Iterations<'a>) -> Schedule<'a> {
-        let times = TimeMap::new(self.pacing.speedup, !self.has_deadlines());
-        let schedule = Schedule::new(iterations, times).until(self.pacing.run_for.unwrap_or(Nanos::MAX));
-        match self.pacing.perturb {
-            Some(how) => schedule.perturbed(how, self.pacing.seed),
-            None => schedule,
-        }
+        Schedule::new(iterations, TimeMap::new(self.pacing.clone(), self.has_deadlines()))
     }
 
     /// Why the result says nothing about a device, as a sentence for the footer and every picture; `None` for a real one.

@@ -69,8 +69,8 @@ impl Plan {
     /// The options with what was decided, for the footer.
     pub fn resolved_options(&self) -> OpenMap {
         let mut resolved = self.options.clone();
-        resolved.pacing.depth = self.depth;
-        resolved.pacing.wait = Some(self.waiting.wait);
+        resolved.pacing.depth.depth = self.depth;
+        resolved.pacing.wait.wait = Some(self.waiting.wait);
         resolved.issuing.issuers = self.issuers;
         resolved.issuing.busy_poll = Some(self.waiting.busy_poll);
         OpenMap::of(&resolved)
@@ -106,14 +106,14 @@ impl Plan {
             DepthScope::All => 1,
             DepthScope::Each => targets,
         };
-        let until = self.options.pacing.run_for.filter(|_| !self.options.keeps_times()).unwrap_or(Nanos::MAX);
+        let until = self.options.pacing.until().filter(|_| !self.options.keeps_times()).unwrap_or(Nanos::MAX);
         Limits { depth, pushed_back: depth.max(64), batch: BATCH, queues, shared, until }
     }
 }
 
 /// The depth: at most --bottleneck, and without both options at least what a program has in flight at a time.
 fn depth(options: &Options, at_once: u64) -> Depth {
-    let Depth { requests, scope } = options.pacing.depth;
+    let Depth { requests, scope } = *options.pacing.depth;
     let requests = match options.issuing.bottleneck {
         0 if options.typed.is_given("depth") => requests,
         0 => requests.max(at_once.min(MAX_DEPTH as u64) as usize),

@@ -10,7 +10,7 @@ use crate::pipeline::prepare::PrepareConfig;
 impl Options {
     /// How the times of the load are kept.
     pub fn pace(&self) -> Pace {
-        match (self.modes.closed, self.pacing.asap) {
+        match (self.modes.closed, *self.pacing.asap) {
             (Some(think), _) => Pace::Closed(think),
             (None, true) => Pace::AsFastAsPossible,
             (None, false) => Pace::Timed,

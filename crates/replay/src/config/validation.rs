@@ -5,6 +5,7 @@ use std::path::Path;
 use iosonar_device::node::Node;
 use iosonar_device::node::is_same_file;
 use iosonar_pacing::depth::{DepthScope, MAX_DEPTH};
+use iosonar_pacing::options::{Changes, Rows};
 use iosonar_pacing::wait::Wait;
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::output::try_create;
@@ -39,7 +40,7 @@ pub fn check(options: &Options) -> Result<()> {
     if window.start >= window.end {
         return refuse("the window is empty: --end must be after --start, for example --start 5m --end 10m".into());
     }
-    let ends_by_time = options.pacing.run_for.is_some() && options.keeps_times();
+    let ends_by_time = options.pacing.until().is_some() && options.keeps_times();
     if options.edit.as_ref().is_some_and(Pipeline::is_endless) && window.end == Nanos::MAX && !ends_by_time {
         return refuse("--edit makes an endless load: limit it with --duration".into());
     }
@@ -69,17 +70,20 @@ fn check_modes(options: &Options) -> Result<()> {
     if options.modes.loops && options.is_piped() {
         return refuse("--loop cannot reread a pipe: give a file as the load".into());
     }
-    if options.pacing.wait == Some(Wait::Inline) && options.is_piped() {
+    if *options.pacing.wait == Some(Wait::Inline) && options.is_piped() {
         return refuse(
             "--wait inline reads the load in the replay loop, and a pipe would block it: use another --wait, or give a file \
              as the load"
                 .into(),
         );
     }
-    if options.modes.closed == Some(Think::Never) && options.pacing.speedup != 1.0 {
-        return refuse(
-            "--speedup changes the times of the load, but --closed=no-think ignores them: omit one of them".into(),
-        );
+    options.pacing.check(Rows::Requests, options.has_deadlines())?;
+    if options.modes.closed == Some(Think::Never)
+        && let Some(option) = options.pacing.changed(Changes::Load).first()
+    {
+        return refuse(format!(
+            "--{option} changes the times of the load, but --closed=no-think ignores them: omit one of them"
+        ));
     }
     check_program(options)?;
     if options.verification.verify != Verify::Off && !options.method.does_io() {
@@ -97,16 +101,16 @@ fn check_program(options: &Options) -> Result<()> {
             _ => refuse("--scale and --set are for a program: name it with --program, or omit them".into()),
         };
     }
-    let modes = &options.modes;
+    let (modes, pacing) = (&options.modes, &options.pacing);
     let contradictions = [
-        ("--asap", options.pacing.asap),
-        ("--closed", modes.closed.is_some()),
-        ("--perturb", options.pacing.perturb.is_some()),
-        ("--verify", options.verification.verify != Verify::Off),
+        ("asap", *pacing.asap),
+        ("closed", modes.closed.is_some()),
+        ("verify", options.verification.verify != Verify::Off),
     ];
-    if let Some((option, _)) = contradictions.iter().find(|(_, is_set)| *is_set) {
+    let own = contradictions.iter().filter(|(_, is_set)| *is_set).map(|(option, _)| (*option).to_owned());
+    if let Some(option) = own.chain(pacing.changed(Changes::IssueTimes)).next() {
         return refuse(format!(
-            "{option} is for a load alone: a program makes its requests while it runs; omit one of them"
+            "--{option} is for a load alone: a program makes its requests while it runs; omit one of them"
         ));
     }
     if options.has_load() {
@@ -117,13 +121,13 @@ fn check_program(options: &Options) -> Result<()> {
         };
     }
     let of_load = [
-        ("--edit", options.edit.is_some()),
-        ("--loop", modes.loops),
-        ("--start, --end and --duration", options.time.window != Window::default()),
-        ("--speedup", options.pacing.speedup != 1.0),
+        ("edit", options.edit.is_some()),
+        ("loop", modes.loops),
+        ("start, --end and --duration", options.time.window != Window::default()),
     ];
-    match of_load.iter().find(|(_, is_set)| *is_set) {
-        Some((option, _)) => refuse(format!("{option} is for a load, and there is none: omit it")),
+    let own = of_load.iter().filter(|(_, is_set)| *is_set).map(|(option, _)| (*option).to_owned());
+    match own.chain(pacing.changed(Changes::Load)).next() {
+        Some(option) => refuse(format!("--{option} is for a load, and there is none: omit it")),
         None => Ok(()),
     }
 }

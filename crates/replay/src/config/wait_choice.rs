@@ -19,7 +19,7 @@ impl Options {
     /// Chooses how the loops wait unless `--wait` or the first run of the series does, and how long they poll unless
     /// `--busy-poll` or that run does. With the reason for the former.
     pub fn choose_wait(&self, issuers: usize, processors: usize, expected: Expected<'_>) -> (WaitChoice, String) {
-        let (wait, reason) = match (self.pacing.wait, expected.first) {
+        let (wait, reason) = match (*self.pacing.wait, expected.first) {
             (Some(wait), _) => (wait, "set with --wait".into()),
             (None, Some(first)) => (first.wait, "as in the first run of the series".into()),
             (None, None) => self.best_wait(issuers, processors, expected),
@@ -40,7 +40,7 @@ impl Options {
 
     /// Whether contention for the processors decides how the loop waits.
     pub fn needs_contention(&self, has_deadlines: bool) -> bool {
-        let (wait, busy_poll) = (self.pacing.wait, self.issuing.busy_poll);
+        let (wait, busy_poll) = (*self.pacing.wait, self.issuing.busy_poll);
         let may_poll = !matches!(wait, Some(Wait::Spin | Wait::Sleep)) && self.has_use_for_polling();
         !self.method.virtual_time && ((wait.is_none() && has_deadlines) || (busy_poll.is_none() && may_poll))
     }

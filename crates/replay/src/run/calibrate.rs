@@ -10,6 +10,7 @@ use iosonar_pacing::clock::Monotonic;
 use iosonar_pacing::fidelity::FAITHFUL_PCT;
 use iosonar_pacing::host::isolation::Isolation;
 use iosonar_pacing::idle::{Hybrid, Idle, Sleep, Spin};
+use iosonar_pacing::options::PacingOptions;
 use iosonar_pacing::payload::Payload;
 use iosonar_pacing::progress::Progress;
 use iosonar_pacing::stalls::StallMonitor;
@@ -120,7 +121,8 @@ pub fn measure(rate: f64, seconds: f64, plan: &Plan, isolation: Option<&Isolatio
     let journal = JournalWriter::unnamed(&metadata)?;
     let clock = Monotonic::starting_in(options.issuing.grace);
     let load = Box::new(poisson(rate, (rate * seconds) as u64)?);
-    let schedule = Schedule::new(Iterations::new(load, Window::default(), None), TimeMap::new(1.0, false));
+    let timed = PacingOptions::parse([""; 0]).expect("no option is required");
+    let schedule = Schedule::new(Iterations::new(load, Window::default(), None), TimeMap::new(timed, true));
     let geometry = Geometry { sectors: BLOCKS * 8, block_sectors: 1 };
     let routes = Routes::new(vec![geometry], DeviceMap::all_to_first(), Rules::default(), Vec::new());
     let config = PrepareConfig { routes, has_data: true, write_header: None, ahead: options.issuing.ahead_time };

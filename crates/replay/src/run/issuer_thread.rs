@@ -108,7 +108,7 @@ impl<'a> IssuerThread<'a> {
         start: &mpsc::Receiver<Start<'a>>,
         end: &EndChannels,
     ) -> Result<Option<FinalPassOutcome>> {
-        let (slots, seed) = (self.rules.limits.slots(), self.plan.options.pacing.seed);
+        let (slots, seed) = (self.rules.limits.slots(), *self.plan.options.pacing.seed);
         if let Some(clock) = self.virtual_clock.take() {
             let target = self.plan.options.method.simulated(clock.clone(), slots, seed)?;
             let _ = ready.send(LoopReady { engine: Engine::Simulate, warnings: Vec::new() });

@@ -125,7 +125,7 @@ impl Prepared {
         let pool = Pool::new(queues::buffer_bytes(&plan, prescan.as_ref(), demand, devices.len()))?;
         // A new seed for each run, so that it does not write the same data as an earlier run. In virtual time nothing is
         // written, and all runs have the same result.
-        let seed = if options.method.virtual_time { options.pacing.seed } else { wall().0 as u64 };
+        let seed = if options.method.virtual_time { *options.pacing.seed } else { wall().0 as u64 };
         let isolation = match options.pacing.isolate.as_slice() {
             [] => None,
             parts => Some(Isolation::apply(parts)?),
@@ -203,7 +203,7 @@ impl Prepared {
     /// How many rows the result will have, if that is known.
     pub fn expected_rows(&self) -> Option<u64> {
         let ends = !self.plan.options.modes.loops
-            || (self.plan.options.pacing.run_for.is_some() && self.plan.options.keeps_times());
+            || (self.plan.options.pacing.until().is_some() && self.plan.options.keeps_times());
         self.prescan.as_ref().filter(|_| ends).map(|prescan| prescan.expected_rows(&self.plan.options))
     }
 
@@ -237,11 +237,8 @@ impl Prepared {
         if self.plan.options.method.virtual_time {
             return None;
         }
-        self.prescan.as_ref().and_then(|prescan| prescan.duration(&self.plan.options)).or(self
-            .plan
-            .options
-            .pacing
-            .run_for)
+        let options = &self.plan.options;
+        self.prescan.as_ref().and_then(|prescan| prescan.duration(options)).or(options.pacing.until())
     }
 
     /// What --isolate changed on the machine, one sentence for each part.

@@ -21,6 +21,9 @@ use crate::schedule::time_map::too_late;
 /// request of this size, and its buffer is small.
 const SMALL_TRANSFER: u64 = 256;
 
+/// The mean of random numbers.
+const MEAN: u64 = 1 << 63;
+
 /// What is in the window of the load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prescan {
@@ -46,19 +49,16 @@ impl Prescan {
     /// How long the run takes if it keeps the scheduled times, with `--perturb` until the mean deadline of the last request;
     /// `None` if unknown.
     pub fn duration(&self, options: &Options) -> Option<Nanos> {
-        let load_time = self.span.last_ns.saturating_sub(self.span.first_ns);
-        let load_time = (options.keeps_times() && !options.modes.loops)
-            .then(|| Nanos((load_time as f64 / options.pacing.speedup) as i64));
-        let last = match (load_time, options.pacing.run_for) {
-            (Some(load_time), Some(run_for)) => Some(load_time.min(run_for)),
-            (load_time, run_for) => load_time.or(run_for),
-        };
-        last.map(|last| options.pacing.perturb.map_or(last, |perturb| perturb.mean_deadline(last)))
+        let pacing = &options.pacing;
+        let load_time = Nanos(self.span.last_ns.saturating_sub(self.span.first_ns));
+        let scheduled = (options.keeps_times() && !options.modes.loops).then(|| pacing.scheduled(load_time));
+        let last = [scheduled, pacing.until()].into_iter().flatten().min()?;
+        Some(last + pacing.delay(last, &mut || MEAN))
     }
 
     /// Refuses a load with times that the run cannot have.
     fn checked(self, options: &Options) -> Result<Self> {
-        if options.pacing.run_for.is_none() && self.duration(options) == Some(Nanos::MAX) {
+        if options.pacing.until().is_none() && self.duration(options) == Some(Nanos::MAX) {
             return Err(too_late("the last request"));
         }
         Ok(self)
@@ -72,12 +72,12 @@ impl Prescan {
 
     /// The most rows that the run can have; if it loops without an end, those of one iteration.
     pub fn expected_rows(&self, options: &Options) -> u64 {
-        let (true, true, Some(run_for)) = (options.modes.loops, options.keeps_times(), options.pacing.run_for) else {
+        let (true, true, Some(until)) = (options.modes.loops, options.keeps_times(), options.pacing.until()) else {
             return self.requests;
         };
         let (first, last) = (Nanos(self.span.first_ns), Nanos(self.span.last_ns));
-        let iteration = period(self.requests, first, last).0 as f64 / options.pacing.speedup;
-        let iterations = (run_for.0 as f64 / iteration).ceil().max(1.0);
+        let iteration = options.pacing.scheduled(period(self.requests, first, last));
+        let iterations = (until.0 as f64 / iteration.0 as f64).ceil().max(1.0);
         (self.requests as f64 * iterations) as u64
     }
 }
@@ -114,13 +114,10 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     let window = options.time.window;
     let mut reader = open(options, stop)?;
     let needs_device_extents = matches!(options.target.rules.fit, Fit::Scale | Fit::Reject);
-    let load_time_limit = options
-        .pacing
-        .run_for
-        .filter(|_| options.keeps_times())
-        .map(|run_for| Nanos((run_for.0 as f64 * options.pacing.speedup) as i64));
+    let until = options.pacing.until().filter(|_| options.keeps_times());
+    let is_beyond = |since: Nanos| until.is_some_and(|until| options.pacing.scheduled(since) >= until);
     let metadata = reader.metadata();
-    let is_whole = window == Window::default() && load_time_limit.is_none_or(|limit| limit >= duration(metadata));
+    let is_whole = window == Window::default() && !is_beyond(duration(metadata));
     // A footer has the length of the longest request, but not its operation.
     let is_transfer_known = metadata.counts.others == 0 || metadata.span.max_sectors <= SMALL_TRANSFER;
     if reader.has_totals() && is_whole && !needs_device_extents && is_transfer_known {
@@ -135,7 +132,7 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
         }
         if !window.is_before_start(request.at) {
             let first = if counted.counts.requests == 0 { request.at } else { Nanos(counted.span.first_ns) };
-            if load_time_limit.is_some_and(|limit| request.at - first >= limit) {
+            if is_beyond(request.at - first) {
                 break;
             }
             counted.count_request(&request);

@@ -41,7 +41,7 @@ impl Placed {
     /// The program as the loop takes it, what refills its supply of buffers, if its requests have data, and what runs ahead.
     pub fn start(self, options: &Options, pool: &Pool) -> (Box<ProgramInput>, Option<Refill>, Option<AheadStage>) {
         let Self { runtime, ahead, demand, routes, .. } = self;
-        let until = options.pacing.run_for.unwrap_or(Nanos::MAX);
+        let until = options.pacing.until().unwrap_or(Nanos::MAX);
         let has_data = options.method.has_device() && (demand.reads || demand.writes);
         let (refill, supply) = has_data.then(|| supply(&demand, pool.largest())).unzip();
         let (ahead, stage) = ahead.map(|runtime| Ahead::of(runtime, until)).unzip();
@@ -54,7 +54,7 @@ pub fn open(options: &Options) -> Result<Option<Program>> {
     let Some(name) = &options.program.program else { return Ok(None) };
     let program = iosonar_jobfiles::open(name).map_err(Error::Usage)?;
     if let Some(endless) = program.streams().iter().find(|stream| !stream.ends)
-        && options.pacing.run_for.is_none()
+        && options.pacing.until().is_none()
     {
         return Err(Error::Usage(format!(
             "stream {} of {} does not end: say how long the program runs, for example --for 10m",
@@ -78,10 +78,10 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
         false if options.method.has_device() => Layout::Together(Sectors(targets[0].geometry.sectors)),
         false => Layout::Together(size_without_device(options)),
     };
-    let (seed, scale) = (options.pacing.seed, options.program.scale);
+    let (seed, scale) = (*options.pacing.seed, options.program.scale);
     let settings = Settings { seed, scale, set: options.program.parameters(), layout };
     let placement = program.place(&settings).map_err(Error::Usage)?;
-    placement.check_length(options.pacing.run_for.unwrap_or(Nanos::MAX)).map_err(Error::Usage)?;
+    placement.check_length(options.pacing.until().unwrap_or(Nanos::MAX)).map_err(Error::Usage)?;
     let map = if has_names { map.clone() } else { DeviceMap::all_to_first() };
     let (demand, devices, info) = (placement.demand(), placement.devices(), info(program, placement.streams()));
     // In virtual time one thread does everything, so that all runs are the same.

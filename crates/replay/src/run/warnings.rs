@@ -43,7 +43,7 @@ pub fn before(
                 device.path.display()
             ));
         }
-        if options.pacing.repeat > 1 && options.method.does_io() && writes {
+        if *options.pacing.repeat > 1 && options.method.does_io() && writes {
             warnings.push(before::repeated(&device.path));
         }
         if let Some(rdev) = device.disk() {

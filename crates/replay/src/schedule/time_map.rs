@@ -1,6 +1,7 @@
 //! From times of the load to times of the run.
 
-use iosonar_pacing::perturb::{Perturb, Perturbed};
+use iosonar_pacing::options::PacingOptions;
+use iosonar_pacing::perturb::{Perturbed, random_in_order};
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::{Metadata, Nanos};
 
@@ -11,7 +12,7 @@ use crate::schedule::iterations::{Iterations, NumberedRequest};
 pub struct Scheduled {
     /// The request, with its number and iteration.
     pub next: NumberedRequest,
-    /// Its time in the load after speed-up, since virtual zero.
+    /// Its time in the load as the options map it, since virtual zero.
     pub scheduled: Nanos,
     /// When to issue it: the scheduled time, unless perturbed.
     pub deadline: Nanos,
@@ -20,25 +21,21 @@ pub struct Scheduled {
 /// Maps times of the load to times of the run. Virtual zero is the time of the first request mapped.
 #[derive(Clone, Debug)]
 pub struct TimeMap {
-    speedup: f64,
-    asap: bool,
+    options: PacingOptions,
+    has_deadlines: bool,
     first: Option<Nanos>,
 }
 
 impl TimeMap {
-    /// Divides times by `speedup`; with `asap` all times are zero.
-    pub fn new(speedup: f64, asap: bool) -> Self {
-        Self { speedup, asap, first: None }
+    /// Maps times as the options say; without deadlines all are zero.
+    pub fn new(options: PacingOptions, has_deadlines: bool) -> Self {
+        Self { options, has_deadlines, first: None }
     }
 
     /// The scheduled time of a request at this time of the load.
     pub fn scheduled(&mut self, at: Nanos) -> Nanos {
         let since = at - *self.first.get_or_insert(at);
-        match (self.asap, self.speedup) {
-            (true, _) => Nanos::ZERO,
-            (false, 1.0) => since,
-            (false, speedup) => Nanos((since.0 as f64 / speedup).round() as i64),
-        }
+        if self.has_deadlines { self.options.scheduled(since) } else { Nanos::ZERO }
     }
 }
 
@@ -48,24 +45,19 @@ pub struct Schedule<'a> {
     time_map: TimeMap,
     /// Requests scheduled at this time or later are left out.
     until: Nanos,
+    /// If deadlines are perturbed.
     perturbed: Option<Perturbed<Scheduled>>,
+    random: Box<dyn FnMut() -> u64 + Send>,
     is_end: bool,
 }
 
 impl<'a> Schedule<'a> {
     /// The requests of all iterations.
     pub fn new(iterations: Iterations<'a>, time_map: TimeMap) -> Self {
-        Self { iterations, time_map, until: Nanos::MAX, perturbed: None, is_end: false }
-    }
-
-    /// Ends the schedule at this time of the run.
-    pub fn until(self, until: Nanos) -> Self {
-        Self { until, ..self }
-    }
-
-    /// Perturbs the deadlines.
-    pub fn perturbed(self, perturb: Perturb, seed: u64) -> Self {
-        Self { perturbed: Some(Perturbed::new(perturb, seed)), ..self }
+        let options = &time_map.options;
+        let (until, random) = (options.until().unwrap_or(Nanos::MAX), Box::new(random_in_order(*options.seed)));
+        let perturbed = options.fake().map(|_| Perturbed::default());
+        Self { iterations, time_map, until, perturbed, random, is_end: false }
     }
 
     /// The next request, by its deadline; `None` at the end.
@@ -82,7 +74,10 @@ impl<'a> Schedule<'a> {
                 continue;
             };
             match &mut self.perturbed {
-                Some(perturbed) => perturbed.push(next.scheduled, next),
+                Some(perturbed) => {
+                    let delay = self.time_map.options.delay(next.scheduled, &mut self.random);
+                    perturbed.push(next.scheduled, next.scheduled + delay, next);
+                }
                 None => return Ok(Some(next)),
             }
         }
@@ -117,11 +112,15 @@ mod tests {
     use crate::schedule::iterations::testing::load;
     use crate::schedule::window::Window;
 
+    fn time_map(words: &str, has_deadlines: bool) -> TimeMap {
+        TimeMap::new(PacingOptions::parse(words.split_whitespace()).unwrap(), has_deadlines)
+    }
+
     #[test]
     fn a_time_out_of_range_is_an_error_if_the_run_reaches_it() {
-        let schedule = |speedup| {
+        let schedule = |words| {
             let iterations = Iterations::new(load(&[0, 1_000_000_000, 2_000_000_000]), Window::default(), None);
-            Schedule::new(iterations, TimeMap::new(speedup, false))
+            Schedule::new(iterations, time_map(words, true))
         };
         let taken = |mut schedule: Schedule<'_>| -> (usize, Option<String>) {
             for number in 0.. {
@@ -133,17 +132,17 @@ mod tests {
             }
             unreachable!("the load ends")
         };
-        let (number, error) = taken(schedule(1.5e-10));
+        let (number, error) = taken(schedule("--speedup 1.5e-10"));
         assert!(number == 2 && error.as_deref().is_some_and(|error| error.contains("request 2 ")), "{error:?}");
-        assert_eq!(taken(schedule(1.5e-10).until(Nanos(i64::MAX - 1))), (2, None));
-        assert_eq!(taken(schedule(1.0)), (3, None));
+        assert_eq!(taken(schedule("--speedup 1.5e-10 --for 9223372036")), (2, None));
+        assert_eq!(taken(schedule("")), (3, None));
     }
 
     #[test]
     fn times_since_the_first_request_are_divided_by_the_speedup() {
-        let mut time_map = TimeMap::new(2.0, false);
-        assert_eq!([7, 9, 12].map(|at| time_map.scheduled(Nanos(at)).0), [0, 1, 3]);
-        let mut time_map = TimeMap::new(1.0, true);
-        assert_eq!([7, 9].map(|at| time_map.scheduled(Nanos(at)).0), [0, 0]);
+        let mut times = time_map("--speedup 2", true);
+        assert_eq!([7, 9, 12].map(|at| times.scheduled(Nanos(at)).0), [0, 1, 3]);
+        let mut times = time_map("", false);
+        assert_eq!([7, 9].map(|at| times.scheduled(Nanos(at)).0), [0, 0]);
     }
 }

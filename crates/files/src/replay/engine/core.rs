@@ -38,7 +38,7 @@ const STEP: Nanos = Nanos(10_000);
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// How the leader reads, and what it does with calls.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Rules {
     /// When calls are issued.
     pub pace: Pace,
@@ -125,8 +125,7 @@ impl Core {
         Queues { input, output, buffers, floor }: Queues,
     ) -> Self {
         Self {
-            rules,
-            schedule: Schedule::new(rules.pace, first, rules.history),
+            schedule: Schedule::new(rules.pace.clone(), first, rules.history),
             input,
             output: Some(output),
             floor,
@@ -137,6 +136,7 @@ impl Core {
             max_in_flight: 0,
             stopped: false,
             servers: Servers::new(rules.workers),
+            rules,
             room_since: Nanos(i64::MIN),
             idle: IdleTime::new(),
             durations: vec![0; CallKind::ALL.len()],
@@ -150,8 +150,8 @@ impl Core {
     }
 
     /// How the leader reads, and what it does with calls.
-    pub fn rules(&self) -> Rules {
-        self.rules
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// Whether a call failed because the replay has no more descriptors.
@@ -232,7 +232,7 @@ impl Core {
                 return if ended { Read::Ended } else { Read::Starving };
             };
             if self.rules.pace.timing == Timing::Exact {
-                let at = self.rules.pace.scaled(next.begin) - AHEAD;
+                let at = self.rules.pace.scheduled(next.begin) - AHEAD;
                 if at > now {
                     return Read::Later(at);
                 }
@@ -287,9 +287,9 @@ impl Core {
 
     /// A call without an action: it completes at once, or after as long as in the trace if the timing counts from its end.
     fn leave_out(&mut self, slot: u32, now: Nanos) {
-        let pace = self.rules.pace;
+        let pace = &self.rules.pace;
         let entry = self.schedule.slot(slot);
-        let duration = pace.scaled(entry.call.end - entry.call.begin);
+        let duration = pace.scheduled(entry.call.end - entry.call.begin);
         let from_ends = matches!(pace.timing, Timing::Diff | Timing::Begin);
         if from_ends && !entry.is_begun && duration > Nanos::ZERO {
             entry.is_begun = true;

@@ -86,7 +86,7 @@ impl Slot {
 
     /// What the replayer itself has lost if the call is issued at this time. Only with exact timing is it ever caught up:
     /// otherwise each call is scheduled by the one before it, as that was.
-    fn lost_at(&self, issued: Nanos, pace: Pace) -> Nanos {
+    fn lost_at(&self, issued: Nanos, pace: &Pace) -> Nanos {
         if pace.timing != Timing::Exact {
             return Nanos::ZERO;
         }
@@ -209,7 +209,7 @@ impl Schedule {
             self.by_number.push_back(NONE);
         }
         self.by_number.push_back(slot);
-        let scheduled = self.pace.scaled(call.begin);
+        let scheduled = self.pace.scheduled(call.begin);
         let mut added = Slot {
             call,
             waits: 0,
@@ -261,7 +261,7 @@ impl Schedule {
         let (begin, end) = (before.call.begin, before.call.end);
         added.last_in_trace = added.last_in_trace.max(Some(if suffices_issue { begin } else { end }));
         if let Some(issued) = before.issued.filter(|_| suffices_issue) {
-            let (thread, lost) = (before.call.record.thread, before.lost_at(issued, self.pace));
+            let (thread, lost) = (before.call.record.thread, before.lost_at(issued, &self.pace));
             let last = Last { thread, at: issued, at_in_trace: begin, begin: issued, begin_in_trace: begin, lost };
             added.is_through(last);
             return;
@@ -287,7 +287,7 @@ impl Schedule {
         entry.issued = Some(at);
         let followers = std::mem::replace(&mut entry.followers, NONE);
         let (thread, at_in_trace) = (entry.call.record.thread, entry.call.begin);
-        let lost = entry.lost_at(at, self.pace);
+        let lost = entry.lost_at(at, &self.pace);
         let last = Last { thread, at, at_in_trace, begin: at, begin_in_trace: at_in_trace, lost };
         self.through(followers, last, now);
     }
@@ -319,11 +319,11 @@ impl Schedule {
             }
             (Timing::Diff, Some(Last { at, at_in_trace, .. })) => {
                 let gap = entry.call.begin - at_in_trace;
-                entry.scheduled = at + self.pace.scaled(gap).max(Nanos::ZERO);
+                entry.scheduled = at + self.pace.scheduled(gap).max(Nanos::ZERO);
             }
             (Timing::Begin, Some(Last { begin, begin_in_trace, .. })) => {
                 let gap = entry.call.begin - begin_in_trace;
-                entry.scheduled = begin + self.pace.scaled(gap).max(Nanos::ZERO);
+                entry.scheduled = begin + self.pace.scheduled(gap).max(Nanos::ZERO);
                 if let Some(last) = entry.last.filter(|last| last.at > entry.scheduled) {
                     entry.delay_reason = entry.holder(last);
                 }
@@ -388,7 +388,7 @@ impl Schedule {
     pub fn complete(&mut self, slot: u32, times: [Nanos; 2], stalled: Nanos, now: Nanos) -> (Slot, Explained) {
         let [begin, end] = times;
         let done = self.slots[slot as usize].take().expect("it has not completed");
-        let lost = done.lost_at(begin, self.pace);
+        let lost = done.lost_at(begin, &self.pace);
         let lost_at_end = if self.pace.timing == Timing::Exact { lost + stalled } else { Nanos::ZERO };
         self.free.push(slot);
         let times = Times {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use iosonar_pacing::perturb::Perturb;
+use iosonar_pacing::options::PacingOptions;
 use iosonar_trace::Nanos;
 use proptest::prelude::*;
 use rtrb::RingBuffer;
@@ -64,7 +64,8 @@ fn planned(number: u64, given: Given) -> Box<PreparedCall> {
 /// Replays with a pool of so many threads, and a replayer that stands still in these times. Returns the calls in their order,
 /// and the time that the replayer says it lost.
 fn replay(timing: Timing, calls: &[Given], workers: usize, stops: &[(i64, i64)]) -> (Vec<Done>, i64) {
-    let pace = Pace { timing, factor: 1.0, extra_delay: Nanos::ZERO, perturb: None, seed: 1 };
+    let options = PacingOptions::parse([""; 0]).unwrap();
+    let pace = Pace { timing, extra_delay: Nanos::ZERO, options };
     replay_at(pace, calls, workers, stops)
 }
 
@@ -132,18 +133,18 @@ fn late(row: &Done) -> i64 {
 
 #[test]
 fn extra_delays_of_calls_that_wait_for_each_other_add_up() {
-    let issued = |timing, perturb, calls: &[Given]| -> Vec<i64> {
-        let pace = Pace { timing, factor: 1.0, extra_delay: Nanos(5 * MS), perturb, seed: 1 };
+    let issued = |timing, options: &[&str], calls: &[Given]| -> Vec<i64> {
+        let options = PacingOptions::parse(options.iter().copied()).unwrap();
+        let pace = Pace { timing, extra_delay: Nanos(5 * MS), options };
         let (rows, _) = replay_at(pace, calls, 4, &[]);
         rows.iter().map(|row| row.issued.unwrap().issued.0 / MS).collect()
     };
     let (alone, after_each_other) = (independent(4, MS, US), chain(4, MS, US));
-    assert_eq!(issued(Timing::Exact, None, &alone), [5, 6, 7, 8]);
-    assert_eq!(issued(Timing::Exact, None, &after_each_other), [5, 10, 15, 20]);
-    assert_eq!(issued(Timing::Diff, None, &after_each_other), [5, 11, 17, 23]);
+    assert_eq!(issued(Timing::Exact, &[], &alone), [5, 6, 7, 8]);
+    assert_eq!(issued(Timing::Exact, &[], &after_each_other), [5, 10, 15, 20]);
+    assert_eq!(issued(Timing::Diff, &[], &after_each_other), [5, 11, 17, 23]);
     // That of --perturb is added: to the next multiple of 10 ms.
-    let quantize = Some(Perturb::Quantize(Nanos(10 * MS)));
-    assert_eq!(issued(Timing::Exact, quantize, &alone), [5, 15, 15, 15]);
+    assert_eq!(issued(Timing::Exact, &["--perturb", "quantize=10ms"], &alone), [5, 15, 15, 15]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::tree::{Confined, Plan, Problem, Tree, differences};
 
 /// How to wait for the time of a call, and why.
 pub fn choose_wait(options: &Options) -> (Wait, String) {
-    if let Some(wait) = options.pacing.wait {
+    if let Some(wait) = *options.pacing.wait {
         return (wait, "set with --wait".into());
     }
     let contention = if options.timing.has_times() { Contention::sample_unless_preferred() } else { None };
@@ -42,10 +42,9 @@ pub fn warnings(prescan: &Prescan, options: &Options) -> Vec<String> {
     let deleted = open.iter().filter(|open| open.is_deleted).count();
     let what = "files that were open at the start had no name, and cannot be opened";
     warn_if(deleted > 0, agreed(deleted as u64, what));
-    warn_if(
-        options.factor != 1.0 && options.timing.has_times(),
-        format!("a speed-up of {} changes the load", options.pacing.speedup),
-    );
+    if options.timing.has_times() {
+        warnings.extend(options.pacing.distortions().map(|what| format!("{what} changes the load")));
+    }
     warnings
 }
 

@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use iosonar_pacing::depth::DepthScope;
-use iosonar_pacing::host::isolation::IsolationPart;
-use iosonar_pacing::start as pacing_start;
-use iosonar_pacing::wait::Wait;
+use iosonar_pacing::options::Rows;
+use iosonar_pacing::start;
 use iosonar_trace::Nanos;
 use iosonar_trace::output::try_create;
 
@@ -19,7 +17,8 @@ const MAX_THREADS: usize = 4096;
 /// Checks the options and the names of trace and result.
 pub fn check(options: &Options) -> Result<()> {
     let usage = |text: &str| Err(Error::Usage(text.into()));
-    check_pacing(options)?;
+    start::check(options.pacing.start(Nanos::ZERO))?;
+    options.pacing.check(Rows::Calls, options.timing.has_times())?;
     if options.start.zip(options.end).is_some_and(|(start, end)| end <= start) {
         return usage("the window is empty: --end must be after --start, for example --start 5m --end 10m");
     }
@@ -46,35 +45,6 @@ pub fn check(options: &Options) -> Result<()> {
     } else {
         Err(Error::Options(format!("{}: give a file: the trace is read several times", options.trace.display())))
     }
-}
-
-/// Parts of the isolation that are for a single thread that issues.
-const FOR_ONE_THREAD: [IsolationPart; 3] =
-    [IsolationPart::Processors, IsolationPart::Workers, IsolationPart::Interrupts];
-
-/// Checks what requests and calls have in common, where calls have less.
-fn check_pacing(options: &Options) -> Result<()> {
-    let Options { pacing, timing, .. } = options;
-    let refused = [
-        (
-            pacing.depth.scope == DepthScope::Each,
-            "--depth each=N is for several targets, and all calls are issued below one root: use --depth N",
-        ),
-        (
-            pacing.wait == Some(Wait::Inline),
-            "--wait inline is for requests: other threads read and record calls; use --wait spin",
-        ),
-        (
-            pacing.isolate.iter().any(|part| FOR_ONE_THREAD.contains(part)),
-            "--isolate has one processor for one thread, and many threads issue calls: use --isolate=priority,awake",
-        ),
-        (
-            pacing.perturb.is_some() && !timing.has_times(),
-            "--perturb changes issue times, and as fast as possible there are none to change: omit one of them",
-        ),
-    ];
-    pacing_start::check(pacing.start(Nanos::ZERO))?;
-    refused.iter().find(|(is_refused, _)| *is_refused).map_or(Ok(()), |(_, why)| Err(Error::Usage((*why).into())))
 }
 
 /// Checks the name of a result.

@@ -69,7 +69,7 @@ impl Prepared {
         }
         let keeps_times = self.options.timing.has_times();
         let seed = wall().0 as u64;
-        let is_perturbed = self.options.extra_delay != Nanos::ZERO || self.options.pacing.perturb.is_some();
+        let is_perturbed = self.options.extra_delay != Nanos::ZERO || self.options.pacing.fake().is_some();
         let counter = Counter::new(keeps_times, is_perturbed, self.options.instances).without(&self.prescan.lost);
         let unissued = self.options.fake_io.then(|| "no call was issued (--fake-io)".to_owned());
         let fake: Vec<_> = unissued.into_iter().chain(self.options.pacing.fake()).collect();
@@ -130,8 +130,8 @@ impl Prepared {
             from.push(done);
         }
         // Calls that have scheduled times are chosen by them instead.
-        let run_for = self.options.pacing.run_for.filter(|_| self.options.timing != Timing::Exact);
-        let end = run_for.unwrap_or(Nanos::MAX);
+        let until = self.options.pacing.until().filter(|_| self.options.timing != Timing::Exact);
+        let end = until.unwrap_or(Nanos::MAX);
         let recorder = Recorder {
             from,
             journal,

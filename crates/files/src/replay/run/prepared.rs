@@ -75,8 +75,8 @@ impl Prepared {
         let mut trace = prepared.trace(0)?;
         prepared.source = trace.reader().metadata().clone();
         prepared.prescan = scan(&mut trace, prepared.window(), stop)?;
-        if let Some(run_for) = prepared.options.pacing.run_for.filter(|_| prepared.options.timing == Timing::Exact) {
-            let end = prepared.prescan.zero + Nanos((run_for.0 as f64 / prepared.options.factor) as i64);
+        if let Some(until) = prepared.options.pacing.until().filter(|_| prepared.options.timing == Timing::Exact) {
+            let end = prepared.prescan.zero + prepared.options.pacing.time_in_load(until);
             prepared.options.end = Some(prepared.options.end.map_or(end, |given| given.min(end)));
             trace = prepared.trace(0)?;
             prepared.prescan = scan(&mut trace, prepared.window(), stop)?;
@@ -113,7 +113,7 @@ impl Prepared {
     /// How long the replay takes if it keeps the times; `None` if it has none.
     pub fn duration(&self) -> Option<Nanos> {
         let span = self.prescan.last - self.prescan.zero;
-        (self.options.timing == Timing::Exact).then(|| self.pace().scaled(span))
+        (self.options.timing == Timing::Exact).then(|| self.options.pacing.scheduled(span))
     }
 
     /// Warnings from before the replay.
@@ -126,8 +126,8 @@ impl Prepared {
     }
 
     pub(super) fn pace(&self) -> Pace {
-        let Options { timing, factor, extra_delay, ref pacing, .. } = self.options;
-        Pace { timing, factor, extra_delay, perturb: pacing.perturb, seed: pacing.seed }
+        let Options { timing, extra_delay, ref pacing, .. } = self.options;
+        Pace { timing, extra_delay, options: pacing.clone() }
     }
 
     pub(super) fn trace(&self, instance: u32) -> Result<Trace> {

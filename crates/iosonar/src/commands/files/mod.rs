@@ -9,7 +9,6 @@ mod check;
 mod generate;
 mod needs;
 mod order;
-mod pacing;
 mod prepare;
 mod record;
 mod replay;

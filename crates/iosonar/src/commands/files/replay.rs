@@ -14,7 +14,6 @@ use iosonar_pacing::progress::Progress;
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_positive, whole_number};
 
-use super::pacing::pacing_of_calls;
 use crate::commands::replay::ProgressFormat;
 use crate::commands::replay::repeat;
 use crate::console::{answer_json, out, status};
@@ -28,7 +27,7 @@ use crate::{exit, watch};
 /// is touched: no `..` and no symbolic link leads out of it.
 #[derive(clap::Args)]
 #[command(
-    mut_args(pacing_of_calls),
+    mut_args(PacingOptions::for_calls),
     after_help = "\
 Examples:
   iosonar files replay tar.calls.parquet --root /mnt/test --output tar.calls-run.parquet
@@ -208,7 +207,7 @@ impl Args {
     fn options(self) -> Options {
         let mut pacing = self.pacing;
         if let Some(factor) = self.factor {
-            pacing.speedup = 1.0 / factor;
+            pacing.speedup.speedup = 1.0 / factor;
         }
         Options {
             trace: self.trace,
@@ -223,13 +222,13 @@ impl Args {
                 OrderArg::Resource => Policy::Resource,
             },
             timing: match self.timing {
-                _ if pacing.asap => Timing::Asap,
+                _ if *pacing.asap => Timing::Asap,
                 TimingArg::Exact => Timing::Exact,
                 TimingArg::Asap => Timing::Asap,
                 TimingArg::Diff => Timing::Diff,
                 TimingArg::Begin => Timing::Begin,
             },
-            factor: self.factor.unwrap_or(1.0 / pacing.speedup),
+            factor: self.factor.unwrap_or(1.0 / *pacing.speedup),
             extra_delay: self.extra_delay,
             start: self.start,
             end: self.end,
@@ -260,7 +259,7 @@ impl Args {
 
 /// The options of each run. One run keeps the result's name, several number it.
 fn each(options: Options) -> Result<Vec<Options>> {
-    let outputs = repeat::outputs(&options.output, options.pacing.repeat, options.overwrite)?;
+    let outputs = repeat::outputs(&options.output, *options.pacing.repeat, options.overwrite)?;
     Ok(outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect())
 }
 

@@ -118,7 +118,7 @@ fn once(
     format: ProgressFormat,
     series: &mut repeat::Series,
 ) -> Result<Statistics> {
-    let is_alone = options.pacing.repeat == 1;
+    let is_alone = *options.pacing.repeat == 1;
     let progress = Arc::new(Progress::default());
     let lines = (format == ProgressFormat::Json).then(|| Lines::start(&progress, options.has_deadlines()));
     let prepared = Prepared::new(options, series.wait, stop)?;

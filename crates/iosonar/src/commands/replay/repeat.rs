@@ -19,7 +19,7 @@ const ENDINGS: [&str; 5] = [".calls-run.parquet", ".replay.parquet", ".replay.gz
 
 /// The options of each run. One run keeps the result's name, several number it.
 pub fn each(options: Options) -> Result<Vec<Options>> {
-    let times = options.pacing.repeat;
+    let times = *options.pacing.repeat;
     if times == 1 {
         return Ok(vec![options]);
     }

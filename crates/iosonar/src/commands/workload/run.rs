@@ -5,13 +5,20 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches};
+use iosonar_pacing::options::{Changes, PacingOptions};
 use iosonar_replay::config::options::Options;
 
 use crate::commands::replay::{self, ProgressFormat, repeat};
 
-/// Options of `iosonar replay` that are for loads alone.
-const OF_LOADS: [&str; 12] =
-    ["edit", "fit", "start", "end", "duration", "speedup", "asap", "loops", "calibrate", "closed", "perturb", "verify"];
+/// Options of `iosonar replay` that are for loads alone, beside those of pacing that change times of a load.
+const OF_LOADS: [&str; 9] = ["edit", "fit", "start", "end", "duration", "loops", "calibrate", "closed", "verify"];
+
+/// All options that are for loads alone, by their names in clap.
+fn of_loads() -> impl Iterator<Item = String> {
+    let changes = [Changes::Load, Changes::IssueTimes].into_iter();
+    let of_pacing = changes.flat_map(PacingOptions::that_change).map(|option| option.id);
+    OF_LOADS.into_iter().map(str::to_owned).chain(of_pacing)
+}
 
 /// Run a program on a device, a file or a simulated device
 ///
@@ -58,9 +65,9 @@ struct ProgramAndOptions(Options);
 
 impl FromArgMatches for ProgramAndOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let is_given = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        if let Some(id) = OF_LOADS.iter().find(is_given) {
-            let option = if *id == "loops" { "loop" } else { id };
+        let is_given = |id: &String| matches.value_source(id) == Some(ValueSource::CommandLine);
+        if let Some(id) = of_loads().find(is_given) {
+            let option = if id == "loops" { "loop".to_owned() } else { id.replace('_', "-") };
             let why = format!("--{option} is for loads: a program makes its requests while it runs; omit it\n");
             return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, why));
         }
@@ -86,7 +93,7 @@ impl clap::Args for ProgramAndOptions {
                 )
             })
             .mut_arg("seed", |seed| seed.help("Random seed of the program and of --simulate"));
-        OF_LOADS.iter().fold(command, |command, id| command.mut_arg(id, |option| option.hide(true)))
+        of_loads().fold(command, |command, id| command.mut_arg(id, |option| option.hide(true)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

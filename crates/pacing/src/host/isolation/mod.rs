@@ -45,6 +45,13 @@ pub enum IsolationPart {
     Polling,
 }
 
+impl IsolationPart {
+    /// Whether it takes a processor that a single thread has.
+    pub fn is_for_one_thread(self) -> bool {
+        matches!(self, Self::Processors | Self::Workers | Self::Interrupts)
+    }
+}
+
 /// How long the haltpoll governor lets an idle virtual processor poll before it halts, in nanoseconds: see the kernel's
 /// `Documentation/virt/guest-halt-polling.rst`.
 const HALT_POLL: &str = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
