@@ -53,12 +53,12 @@ def run(tmp_path: Path) -> OpenTable:
 def test_files_are_as_many_as_info_says(tmp_path: Path) -> None:
     text = tmp_path / "t.strace"
     text.write_text(
-        '7 1.0 openat(AT_FDCWD, "/a", O_RDONLY) = 3</a> <0.1>\n'
-        '7 1.1 read(3</a>, ""..., 5) = 5 <0.1>\n'
-        "7 1.2 socket(AF_UNIX, SOCK_STREAM, 0) = 4<socket:[99]> <0.1>\n"
-        '7 1.3 connect(4<socket:[99]>, {sa_family=AF_UNIX, sun_path="/run/s"}, 9) = 0 <0.1>\n'
-        '7 1.4 write(4<socket:[99]>, ""..., 5) = 5 <0.1>\n'
-        '7 1.5 stat("/", {st_mode=S_IFDIR|0755}) = 0 <0.1>\n'
+        '7 1700000001.0 openat(AT_FDCWD, "/a", O_RDONLY) = 3</a> <0.1>\n'
+        '7 1700000001.1 read(3</a>, ""..., 5) = 5 <0.1>\n'
+        "7 1700000001.2 socket(AF_UNIX, SOCK_STREAM, 0) = 4<socket:[99]> <0.1>\n"
+        '7 1700000001.3 connect(4<socket:[99]>, {sa_family=AF_UNIX, sun_path="/run/s"}, 9) = 0 <0.1>\n'
+        '7 1700000001.4 write(4<socket:[99]>, ""..., 5) = 5 <0.1>\n'
+        '7 1700000001.5 stat("/", {st_mode=S_IFDIR|0755}) = 0 <0.1>\n'
     )
     iosonar("convert", text, trace := tmp_path / "t.calls.parquet")
     with open_calls(trace) as calls:

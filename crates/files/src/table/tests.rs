@@ -46,6 +46,7 @@ prop_compose! {
         (expected_result, expected_errno) in (any::<Option<i64>>(), 0..4096),
     ) -> CallResult {
         let [issued, completed, predecessors_end, gap] = times.map(|time| time.map(Nanos));
+        let completed = completed.map(|completed| completed.max(issued.unwrap_or(completed)));
         CallResult {
             call: number, instance, thread: call.thread, kind: call.kind, path: call.path, position, length: call.length,
             scheduled: call.begin, issued, completed, predecessors_end, gap, delay_reason: DelayReason::ALL[delay_reason],

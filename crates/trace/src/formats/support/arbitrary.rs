@@ -30,12 +30,14 @@ prop_compose! {
         cause in prop::option::of(0..u64::MAX >> 1),
     ) -> IoResult {
         let [issued, completed, ready, submitted, last_empty_poll] = times.map(|t| t.map(Nanos));
-        IoResult {
+        let mut record = IoResult {
             request: number, iteration, device: request.device, source_sector: request.sector, sector: Sector(target),
             sectors: request.sectors, op: request.op, flags: request.flags, scheduled: request.at, issued, completed,
             ready, submitted, last_empty_poll, bytes_done, in_flight: counted.map_or(0, |c| u32::from(c.0) + 1),
             waiting: counted.map_or(0, |c| c.1.into()), pushed_back, widened, delay_reason: DelayReason::ALL[reason],
             outcome: Outcome::ALL[outcome], errno, stream, cause,
-        }
+        };
+        record.remove_impossible_times();
+        record
     }
 }
