@@ -17,7 +17,7 @@ fn load(names: &[&str]) -> (&'static str, Vec<Request>, Metadata) {
 fn load_from(names: &[&str], action: Option<Action>) -> (&'static str, Vec<Request>, Metadata) {
     let paths: Vec<PathBuf> = names.iter().map(|name| file(name)).collect();
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-    let opened = open_files(&paths, None, &Options { action }).unwrap();
+    let opened = open_files(&paths, None, &Options { action, ..Options::default() }).unwrap();
     let Opened::Load(mut reader) = opened.rows else { panic!("not a load") };
     let mut rows = Vec::new();
     while let Some(row) = reader.next().unwrap() {

@@ -1,9 +1,11 @@
 //! The description of a format: how its files are recognised, read and written.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::events::Action;
+use crate::formats::described::Description;
 use crate::io::input::{Compression, Input};
 use crate::io::output::{Output, split_compression};
 use crate::io::stream::{Reader, Writer};
@@ -84,10 +86,12 @@ pub(super) fn refuse_compression(format: &str, path: &Path) -> Result<()> {
 }
 
 /// Options of a reader.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// In traces of events, the event that a request and its time are taken from; `None` for the most frequent one.
     pub action: Option<Action>,
+    /// What the rows of a file in no known format are; see [`described`](super::described).
+    pub description: Option<Arc<Description>>,
 }
 
 /// Opens several files as one trace.
