@@ -93,16 +93,27 @@ fn keys_text() -> String {
     keys::DESCRIPTION.iter().for_each(|key| add_key(&mut text, key));
     text += "\nKeys of each field:\n";
     keys::of_all_fields().iter().for_each(|key| add_key(&mut text, key));
-    for key in keys::DESCRIPTION {
-        let Takes::Table(own) = key.takes else { continue };
-        let own: Vec<&Key> =
-            own.iter().filter(|key| !keys::of_all_fields().iter().any(|all| all.name == key.name)).collect();
-        if !own.is_empty() {
-            _ = writeln!(text, "\nFurther keys of {}:", key.name);
-            own.iter().for_each(|key| add_key(&mut text, key));
-        }
+    for (names, own) in fields_by_keys() {
+        _ = writeln!(text, "\nFurther keys of {}:", names.join(", "));
+        own.iter().for_each(|key| add_key(&mut text, key));
     }
     text
+}
+
+/// The fields that have keys of their own, with these; those with the same keys together.
+fn fields_by_keys() -> Vec<(Vec<&'static str>, Vec<&'static Key>)> {
+    let mut fields: Vec<(Vec<&str>, Vec<&Key>)> = Vec::new();
+    for key in keys::DESCRIPTION {
+        let Takes::Table(all) = key.takes else { continue };
+        let common = |key: &&Key| keys::of_all_fields().iter().any(|common| common.name == key.name);
+        let own: Vec<&Key> = all.iter().filter(|key| !common(key)).collect();
+        match fields.iter_mut().find(|(_, known)| *known == own) {
+            Some((names, _)) => names.push(key.name),
+            None if own.is_empty() => {}
+            None => fields.push((vec![key.name], own)),
+        }
+    }
+    fields
 }
 
 fn add_key(text: &mut String, key: &Key) {
