@@ -67,24 +67,24 @@ fn list() -> String {
     let width = FORMATS.iter().map(|format| format.name.len()).max().unwrap_or_default();
     let mut text = String::new();
     for format in FORMATS {
-        _ = writeln!(text, "{:width$}  {}{}", format.name, format.title, remarks(format));
+        _ = writeln!(text, "{:width$}  {}{}", format.name, format.title, qualities(format));
     }
     text
 }
 
-/// What else is to be said about a format, in brackets.
-fn remarks(format: &Format) -> String {
-    let mut remarks = Vec::new();
+/// Whether it is also written, and what its reader was tested with.
+fn qualities(format: &Format) -> String {
+    let mut qualities = Vec::new();
     if format.create_load.is_some() {
-        remarks.push(format!("also written: {}", format.extensions.join(" ")));
+        qualities.push(format!("also written: {}", format.extensions.join(" ")));
     }
     if known::TEXTS.iter().any(|(name, _)| *name == format.name) {
-        remarks.push("by description".to_owned());
+        qualities.push("by description".to_owned());
     }
     if format.tested_with != TestedWith::RealFiles {
-        remarks.push("unverified".to_owned());
+        qualities.push("unverified".to_owned());
     }
-    if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) }
+    if qualities.is_empty() { String::new() } else { format!(" ({})", qualities.join(", ")) }
 }
 
 fn keys_text() -> String {
