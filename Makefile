@@ -83,6 +83,7 @@ bench: build ## measure against other programs, as root on a quiet machine
 	cargo build --release -p iosonar-replay --example loop_alone
 	python3 bench/null.py --iosonar $(BUILT) --loop target/release/examples/loop_alone
 	python3 bench/convert.py --iosonar $(BUILT)
+	python3 bench/described.py --iosonar $(BUILT)
 	python3 bench/record_overhead.py $(BUILT)
 	$(MAKE) bench-paper
 	python3 bench/script.py --iosonar $(BUILT)

@@ -32,6 +32,7 @@ SPENT = HERE / "spent.csv"
 RECOGNITION = "recognition"
 STRACE = "strace"
 TABLES = "calls"
+DESCRIBED = "described"
 LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192", "-print_final_stats=1", "-verbosity=0"]
 INTERRUPTED = 72
 """The exit code of libFuzzer when a signal ends it: not a finding."""
@@ -80,7 +81,7 @@ def fuzz(programs: Path, target: str, seconds: float, seed: int) -> tuple[Spent,
     if target == RECOGNITION:
         program, seeds = "recognise", sorted((HERE / "seeds").iterdir())
     else:
-        program = {STRACE: "calls", TABLES: "tables"}.get(target, "reader")
+        program = {STRACE: "calls", TABLES: "tables", DESCRIBED: DESCRIBED}.get(target, "reader")
         seeds = [HERE / "seeds" / target]
     log = HERE / "artifacts" / f"{target}.log"
     with log.open("ab") as output:

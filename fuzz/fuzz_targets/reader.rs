@@ -22,7 +22,7 @@ static FORMAT: LazyLock<&'static Format> = LazyLock::new(|| {
 fuzz_target!(init: iosonar_fuzz::ignore_guarded_panics(), |bytes: &[u8]| {
     let actions = [None, Action::from_letter('Q'), Action::from_letter('I'), Action::from_letter('D')];
     let action = if FORMAT.has_actions { actions[bytes.len() % 4] } else { None };
-    let options = Options { action };
+    let options = Options { action, ..Options::default() };
     let opened = match FORMAT.open_parts {
         // Two halves, as two files of one trace.
         Some(open_parts) if bytes.len() % 8 >= 4 => {

@@ -6,6 +6,7 @@ mod calls;
 mod check;
 mod convert;
 mod data;
+mod described;
 mod device;
 mod devices;
 mod discards;

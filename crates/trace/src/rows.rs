@@ -7,7 +7,7 @@ use crate::model::metadata::{Kind, Metadata};
 use crate::model::request::{DeviceId, Op, Request};
 use crate::model::units::{MAX_END_SECTOR, Nanos, SECTOR_BYTES, Sector, Sectors};
 use crate::text::human;
-use crate::text::lines::{LineEnd, Lines};
+use crate::text::lines::{LineEnd, Lines, Unit};
 
 mod devices;
 mod in_order;
@@ -116,6 +116,9 @@ pub trait LineFormat: Send {
     /// The result of a line: a request or an event.
     type Item;
 
+    /// Whether blanks at the ends of a line mean something.
+    const KEEPS_BLANKS: bool = false;
+
     /// Parses a line, which is not empty and has no line end.
     fn parse(&mut self, line: &[u8], context: &mut Context<'_>) -> Parsed<Self::Item>;
 
@@ -151,6 +154,11 @@ impl<F: LineFormat> LineSource<F> {
         Self { lines: Lines::new(input), format, devices: Devices::default(), unaligned: 0 }
     }
 
+    /// The same for a binary file of records of so many bytes, which are its lines.
+    pub fn of_records(input: Input, bytes: usize, format: F) -> Self {
+        Self { lines: Lines::of_records(input, bytes), format, devices: Devices::default(), unaligned: 0 }
+    }
+
     /// The item of the next line that has one.
     pub fn next_item(&mut self, about: &mut Metadata) -> Result<Option<F::Item>> {
         loop {
@@ -159,17 +167,24 @@ impl<F: LineFormat> LineSource<F> {
                 Ok(None) => break,
                 Err(e) => return Err(Error::io(self.lines.source().path(), e)),
             };
-            let text = line.text.trim_ascii();
-            if text.is_empty() {
+            let text = if line.unit == Unit::Line && !F::KEEPS_BLANKS { line.text.trim_ascii() } else { line.text };
+            if text.is_empty() || line.unit == Unit::Line && text.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             if line.end == LineEnd::EndOfFile {
-                // Its last number may lack digits.
                 about.complete = false;
-                about.warning(format!(
-                    "line {} has no newline: the file was cut short there; the line is left out",
-                    line.number
-                ));
+                about.warning(match line.unit {
+                    // Its last number may lack digits.
+                    Unit::Line => format!(
+                        "line {} has no newline: the file was cut short there; the line is left out",
+                        line.number
+                    ),
+                    Unit::Record => format!(
+                        "record {} has only {} bytes: the file was cut short there, or its records have another length",
+                        line.number,
+                        text.len()
+                    ),
+                });
                 break;
             }
             let mut context = Context { about, devices: &mut self.devices, unaligned: &mut self.unaligned };
@@ -178,7 +193,10 @@ impl<F: LineFormat> LineSource<F> {
                 Parsed::Nothing => {}
                 Parsed::Bad(problem) => {
                     about.counts.bad_lines += 1;
-                    about.warning_of_line(format!("line {} left out: {problem}: {}", line.number, excerpt(text)));
+                    about.warning_of_line(match line.unit {
+                        Unit::Line => format!("line {} left out: {problem}: {}", line.number, excerpt(text)),
+                        Unit::Record => format!("record {} left out: {problem}", line.number),
+                    });
                 }
             }
         }
@@ -211,10 +229,15 @@ impl<F: LineFormat<Item = Request>> Source for LineSource<F> {
 const RECOGNITION_LINES: usize = 200;
 
 /// Whether a file that begins with `head` is in this format: it has rows, and at most one bad line or a tenth as many.
-pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
+pub fn recognise_lines<F: LineFormat>(head: &[u8], format: F) -> bool {
+    recognise_rows(whole_lines(head), format)
+}
+
+/// The same for the first lines or records of a file.
+pub fn recognise_rows<'h, F: LineFormat>(lines: impl Iterator<Item = &'h [u8]>, mut format: F) -> bool {
     let (mut about, mut devices, mut unaligned) = (Metadata::new(Kind::Load, ""), Devices::default(), 0);
     let (mut rows, mut bad) = (0, 0);
-    for line in whole_lines(head) {
+    for line in lines {
         if rows + bad == RECOGNITION_LINES {
             break;
         }
@@ -228,11 +251,16 @@ pub fn recognise_lines<F: LineFormat>(head: &[u8], mut format: F) -> bool {
     rows > 0 && (bad <= 1 || bad * 10 <= rows)
 }
 
-/// The item of the first line that has one, at the beginning of a file.
-pub fn first_row<F: LineFormat>(head: &[u8], mut format: F) -> Option<F::Item> {
+/// The whole records of so many bytes at the beginning of a file.
+pub fn records(head: &[u8], bytes: usize) -> impl Iterator<Item = &[u8]> {
+    head.chunks_exact(bytes)
+}
+
+/// The item of the first line or record that has one, at the beginning of a file.
+pub fn first_row<'h, F: LineFormat>(mut lines: impl Iterator<Item = &'h [u8]>, mut format: F) -> Option<F::Item> {
     let (mut about, mut devices, mut unaligned) = (Metadata::new(Kind::Load, ""), Devices::default(), 0);
     let mut context = Context { about: &mut about, devices: &mut devices, unaligned: &mut unaligned };
-    whole_lines(head).find_map(|line| match format.parse(line, &mut context) {
+    lines.find_map(|line| match format.parse(line, &mut context) {
         Parsed::Row(row) => Some(row),
         _ => None,
     })

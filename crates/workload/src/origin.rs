@@ -21,7 +21,7 @@ pub struct Origins {
 }
 
 impl params::Origins for Origins {
-    fn error(&self, line: usize, what: &str, why: &str) -> String {
+    fn error(&self, line: usize, _column: usize, what: &str, why: &str) -> String {
         let Some((_, origin)) = self.streams.iter().rev().find(|(first, _)| *first <= line) else {
             return format!("{}: {what}: {why}", self.file);
         };
@@ -51,7 +51,7 @@ mod tests {
             (5, "stream", "too much", "a.fio:1: job a: too much"),
             (3, "devices, x", "too large", "a.fio: devices, x: too large"),
         ] {
-            assert_eq!(origins.error(line, what, why), expected);
+            assert_eq!(origins.error(line, 1, what, why), expected);
         }
     }
 }

@@ -45,6 +45,7 @@ Examples:
   perf script | iosonar convert - sda.load.gz --action D
   iosonar convert tar.strace tar.calls.parquet         # what a program did to files
   zcat x.load.gz | iosonar convert - - --to parquet > x.load.parquet
+  iosonar convert any.csv x.load.parquet --columns 'at=1:us op=3 offset=4:bytes size=5:bytes'
 
 Warnings at the end list what the output format cannot hold. A file with its final name is complete.";
 

@@ -17,6 +17,7 @@ mod demo;
 mod device;
 mod edit;
 mod files;
+mod formats;
 mod generate;
 mod info;
 mod limit;
@@ -40,6 +41,7 @@ pub enum Command {
     Demo(demo::Args),
     Info(info::Args),
     Convert(convert::Args),
+    Formats(formats::Args),
     Edit(edit::Args),
     Files(files::Args),
     Generate(generate::Args),
@@ -72,6 +74,7 @@ impl Command {
             Self::Demo(args) => args.run(program),
             Self::Info(args) => args.run(),
             Self::Convert(args) => args.run(),
+            Self::Formats(args) => args.run(),
             Self::Edit(args) => args.run(),
             Self::Files(args) => args.run(),
             Self::Generate(args) => args.run(),

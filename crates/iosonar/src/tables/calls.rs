@@ -29,6 +29,9 @@ use summary::{RunSummary, Summary};
 /// Traces of calls and their runs.
 pub static FAMILY: Family = Family {
     open: |inputs, output, reading| {
+        if reading.requests.is_described() {
+            return Ok(None);
+        }
         let Some(kind) = kind_of(inputs, output)? else { return Ok(None) };
         let trace = match kind {
             FileKind::CallsRun => Trace::Run(iosonar_files::table::open_run(&inputs[0])?),
@@ -37,6 +40,9 @@ pub static FAMILY: Family = Family {
         Ok(Some(any(trace, name_of(inputs), inputs[0].is_file())))
     },
     open_input: |input, reading| {
+        if reading.requests.is_described() {
+            return Ok(Err(input));
+        }
         let name = path_text(input.path());
         Ok(iosonar_files::open_input(input, &reading.calls.options())?.map(|trace| any(trace, name, true)))
     },

@@ -10,9 +10,7 @@ use anyhow::{Result, bail};
 use iosonar_replay::run::{self, Finished};
 use iosonar_trace::formats::Opened as Trace;
 use iosonar_trace::input::Input;
-use iosonar_trace::{
-    ConversionLoss, Format, IoResult, Kind, Metadata, Nanos, OpenedFile, Options, Reader, Request, path_text,
-};
+use iosonar_trace::{ConversionLoss, Format, IoResult, Kind, Metadata, Nanos, OpenedFile, Reader, Request, path_text};
 use serde_json::{Map, Value, json};
 
 use super::convert;
@@ -75,25 +73,26 @@ impl FormatReading {
     /// Opens the files of one trace.
     fn open(&self, paths: &[PathBuf]) -> Result<Box<dyn AnyFile>> {
         let paths_of: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let file = iosonar_trace::open_files(&paths_of, self.from, &Options { action: self.action })?;
-        Ok(self.opened(file, name_of(paths)))
+        let (from, options) = self.how()?;
+        Ok(opened(from, iosonar_trace::open_files(&paths_of, from, &options)?, name_of(paths)))
     }
 
     /// Opens an input that is open already.
     fn open_input(&self, input: Input) -> Result<Box<dyn AnyFile>> {
         let name = path_text(input.path());
-        let file = iosonar_trace::open_inputs(vec![input], self.from, &Options { action: self.action })?;
-        Ok(self.opened(file, name))
+        let (from, options) = self.how()?;
+        Ok(opened(from, iosonar_trace::open_inputs(vec![input], from, &options)?, name))
     }
+}
 
-    fn opened(&self, file: OpenedFile, name: String) -> Box<dyn AnyFile> {
-        let (described, format) = (described(&file), about(&file));
-        let (from, of_file, of_name) = (self.from, file.format, name.clone());
-        let accept = Box::new(move |metadata: &Metadata| refuse_empty(&of_name, from, of_file, metadata));
-        match file.rows {
-            Trace::Load(rows) => Box::new(Opened { name, described, format, rows, accept }),
-            Trace::Run(rows) => Box::new(Opened { name, described, format, rows, accept }),
-        }
+/// A file whose format was given or recognised.
+fn opened(from: Option<&'static Format>, file: OpenedFile, name: String) -> Box<dyn AnyFile> {
+    let (described, format) = (described(&file), about(&file));
+    let (of_file, of_name) = (file.format, name.clone());
+    let accept = Box::new(move |metadata: &Metadata| refuse_empty(&of_name, from, of_file, metadata));
+    match file.rows {
+        Trace::Load(rows) => Box::new(Opened { name, described, format, rows, accept }),
+        Trace::Run(rows) => Box::new(Opened { name, described, format, rows, accept }),
     }
 }
 

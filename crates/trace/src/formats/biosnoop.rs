@@ -14,6 +14,7 @@ use crate::model::rwbs;
 use crate::model::rwbs::NotARequest;
 use crate::model::units::{Nanos, SECTOR_BYTES, Sector, Sectors};
 use crate::rows::{Context, LineFormat, Parsed, Zero, began, recognise_lines, words};
+use crate::text::dates::DayClock;
 use crate::text::human;
 use crate::text::number::{decimal, span, whole};
 
@@ -62,39 +63,8 @@ struct Biosnoop {
     driver_commands: u64,
     too_long: u64,
     day: DayClock,
-}
-
-/// Converts times of day into a time that continues at midnight.
-#[derive(Default)]
-struct DayClock {
-    latest: i64,
-    midnights: i64,
-    lines: u64,
-}
-
-impl DayClock {
-    const DAY_NS: i64 = 86_400_000_000_000;
-
-    /// Parses `hh:mm:ss.mmm` into nanoseconds since the midnight before the first line.
-    fn time(&mut self, text: &[u8]) -> Option<i64> {
-        let mut parts = text.splitn(3, |&byte| byte == b':');
-        let mut next = || parts.next();
-        let (hours, minutes, seconds) = (whole(next()?).ok()?, whole(next()?).ok()?, decimal(next()?, 9).ok()?);
-        if hours > 23 || minutes > 59 || !(0..60_000_000_000).contains(&seconds) {
-            return None;
-        }
-        let of_day = (hours * 60 + minutes).cast_signed() * 60_000_000_000 + seconds;
-        self.lines += 1;
-        let mut midnights = self.midnights;
-        if self.midnights > 0 && of_day > self.latest + Self::DAY_NS / 2 {
-            // The clock was set back to before midnight.
-            midnights -= 1;
-        } else {
-            midnights += i64::from(of_day < self.latest - Self::DAY_NS / 2);
-            (self.latest, self.midnights) = (of_day, midnights);
-        }
-        Some(midnights.saturating_mul(Self::DAY_NS).saturating_add(of_day))
-    }
+    /// Requests with a time of day.
+    of_day: u64,
 }
 
 /// Longer reads and writes are implausible: SCSI and ATA drivers take up to 32 MiB at once, NVMe drivers 8 MiB.
@@ -117,6 +87,7 @@ impl Default for Biosnoop {
             driver_commands: 0,
             too_long: 0,
             day: DayClock::default(),
+            of_day: 0,
         }
     }
 }
@@ -153,11 +124,11 @@ impl LineFormat for Biosnoop {
                 human::count(self.too_long)
             ));
         }
-        if self.day.lines > 0 {
+        if self.of_day > 0 {
             about.warning(format!(
                 "{} requests: the time of day is the time when biosnoop printed the line, several lines at once; without -t \
                  it prints the completion time",
-                human::count(self.day.lines)
+                human::count(self.of_day)
             ));
         }
     }
@@ -188,7 +159,11 @@ impl Biosnoop {
         let time = fields.next().ok_or("fewer columns than the heading has")?;
         let comm = fields.collect::<Vec<_>>().join(&b' ');
         let completed = match time.contains(&b':') {
-            true => self.day.time(time).ok_or("the time is not a time of day")?,
+            true => {
+                let completed = self.day.time(time).ok_or("the time is not a time of day")?;
+                self.of_day += 1;
+                completed
+            }
             false => decimal(time, 9).map_err(|_| "the time is not a number of seconds")?,
         };
         let bytes = whole(bytes).map_err(|_| "the number of bytes is not a whole number")?;
@@ -240,10 +215,10 @@ fn operation(letters: &[u8], sector: u64, bytes: u64) -> Result<Option<(Op, Flag
 
 #[cfg(test)]
 mod tests {
-    use super::DayClock;
     use crate::formats::support::check::{load, recognised_as};
     use crate::model::request::{Flags, Op};
     use crate::model::units::Nanos;
+    use crate::text::dates::DayClock;
 
     #[test]
     fn requests_begin_a_latency_before_their_completion() {

@@ -5,6 +5,7 @@
 //! summary are from another output, as in concatenated files, whose times restart at zero. Sources: blkparse(1), its
 //! `blkparse_fmt.c`, and output of blkparse 1.3.
 
+pub mod tracer;
 mod write;
 
 use crate::events::{Action, Event, WIDE, Window};
@@ -135,6 +136,14 @@ fn kind(letters: &[u8]) -> Option<Kind> {
     })
 }
 
+/// The words in front of the operation.
+struct Head<'l> {
+    device: &'l [u8],
+    time: &'l [u8],
+    pid: Option<u32>,
+    action: &'l [u8],
+}
+
 impl Blkparse {
     /// Converts the time of an event to the time of the load, which continues when the times of another output restart.
     fn time(&mut self, time: Nanos, about: &mut Metadata) -> Nanos {
@@ -164,12 +173,24 @@ impl Blkparse {
         let mut fields = Words::of(line);
         let mut next = || fields.next().ok_or("fewer columns than an event has");
         let (device, cpu, sequence, time, pid, action) = (next()?, next()?, next()?, next()?, next()?, next()?);
+        whole(cpu).and(whole(sequence)).map_err(|_| "the CPU or the sequence is not a whole number")?;
+        let pid = whole(pid).map_err(|_| "the pid is not a whole number")?;
+        self.of(Head { device, time, pid: u32::try_from(pid).ok(), action }, fields, line, context)
+    }
+
+    /// The event that these words begin; the others follow in `fields`.
+    fn of(
+        &mut self,
+        head: Head<'_>,
+        mut fields: Words<'_>,
+        line: &[u8],
+        context: &mut Context<'_>,
+    ) -> std::result::Result<Option<Event>, &'static str> {
+        let Head { device, time, pid, action } = head;
         if !context.is_last_device(device) {
             is_device(device)?;
         }
-        whole(cpu).and(whole(sequence)).map_err(|_| "the CPU or the sequence is not a whole number")?;
         let time = Nanos(decimal(time, 9).map_err(|_| "the time is not a number of seconds")?);
-        let pid = whole(pid).map_err(|_| "the pid is not a whole number")?;
         let action = match kind(action) {
             Some(Kind::Event(action)) => action,
             Some(Kind::Remap) => {
@@ -215,7 +236,6 @@ impl Blkparse {
         let action = if is_refused { Action::Refuse } else { action };
         let device = context.device(device)?;
         let at = self.time(time, context.about);
-        let pid = u32::try_from(pid).ok();
         let is_append = rwbs::is_append(letters);
         Ok(Some(Event { at, action, device, sector, sectors, op, flags, is_append, pid, comm }))
     }

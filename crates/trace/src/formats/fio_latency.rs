@@ -37,7 +37,7 @@ const FROM_1970: Nanos = Nanos(631_152_000_000_000_000);
 
 fn open(input: Input) -> crate::Result<Opened> {
     let log = LatencyLog::of(input.head());
-    let zero = match first_row(input.head(), LatencyLog::of(input.head())) {
+    let zero = match first_row(whole_lines(input.head()), LatencyLog::of(input.head())) {
         Some(first) if first.at >= FROM_1970 => Zero::Unix,
         _ => Zero::TraceStart,
     };

@@ -1,7 +1,9 @@
 //! The description of a format: how its files are recognised, read and written.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::description::Description;
 use crate::error::{Error, Result};
 use crate::events::Action;
 use crate::io::input::{Compression, Input};
@@ -84,10 +86,12 @@ pub(super) fn refuse_compression(format: &str, path: &Path) -> Result<()> {
 }
 
 /// Options of a reader.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// In traces of events, the event that a request and its time are taken from; `None` for the most frequent one.
     pub action: Option<Action>,
+    /// What the rows of a file in no known format are; see [`Description`].
+    pub description: Option<Arc<Description>>,
 }
 
 /// Opens several files as one trace.

@@ -5,7 +5,7 @@ pub mod biosnoop;
 pub mod blkparse;
 pub mod blktrace;
 pub mod classic;
-pub mod diskmon;
+pub mod described;
 pub mod etw;
 pub mod fio_iolog;
 pub mod fio_latency;
@@ -28,12 +28,16 @@ pub use format::{CreateLoad, CreateRun, Format, OpenParts, Opened, Options, Test
 pub(crate) use support::wrapped::wrapped;
 
 /// All formats, in the order in which a file is checked for them: those with a magic number first.
-pub const FORMATS: &[&Format] = &[
+pub const FORMATS: &[&Format] = &both::<{ BUILT_IN.len() + described::known::FORMATS.len() }>();
+
+/// The formats with a reader of their own.
+const BUILT_IN: &[&Format] = &[
     &parquet::FORMAT,
     &blktrace::FORMAT,
     &fio_iolog::FORMAT,
     &biosnoop::FORMAT,
     &blkparse::FORMAT,
+    &blkparse::tracer::FORMAT,
     &tracepoints::FORMAT,
     &classic::FORMAT,
     &msr::FORMAT,
@@ -43,10 +47,21 @@ pub const FORMATS: &[&Format] = &[
     &tencent::FORMAT,
     &fio_latency::FORMAT,
     &fiu::FORMAT,
-    &diskmon::FORMAT,
     &etw::FORMAT,
     &vscsi::FORMAT,
 ];
+
+/// The built-in formats, then those by description.
+const fn both<const N: usize>() -> [&'static Format; N] {
+    let mut all = [BUILT_IN[0]; N];
+    let mut index = 1;
+    while index < N {
+        let built_in = BUILT_IN.len();
+        all[index] = if index < built_in { BUILT_IN[index] } else { described::known::FORMATS[index - built_in] };
+        index += 1;
+    }
+    all
+}
 
 /// The format with this name; `None` if there is none.
 pub fn by_name(name: &str) -> Option<&'static Format> {

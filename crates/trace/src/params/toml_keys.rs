@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 pub enum Takes {
     /// A text.
     Text,
+    /// A text or a number, or a list of these.
+    Texts,
     /// A number, or a number with a unit as text.
     Number,
     /// True or false.
@@ -71,6 +73,9 @@ impl Takes {
         match self {
             Self::Text => json!({ "type": "string" }),
             Self::Number => json!({ "type": ["string", "number"] }),
+            Self::Texts => {
+                json!({ "type": ["string", "number", "array"], "items": { "type": ["string", "number"] } })
+            }
             // A text as well, which may be a parameter.
             Self::Flag => json!({ "type": ["boolean", "string"] }),
             Self::Names => named(json!({ "type": ["string", "number", "boolean"] })),

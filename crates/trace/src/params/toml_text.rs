@@ -23,8 +23,8 @@ pub struct Text<'a> {
 
 /// What the lines of a converted text come from.
 pub trait Origins: std::fmt::Debug {
-    /// An error about what is on this line.
-    fn error(&self, line: usize, what: &str, why: &str) -> String;
+    /// An error about what is at this line and column.
+    fn error(&self, line: usize, column: usize, what: &str, why: &str) -> String;
 }
 
 impl<'a> Text<'a> {
@@ -32,8 +32,12 @@ impl<'a> Text<'a> {
     /// If it is not TOML.
     pub fn parse(&self) -> Result<Spanned<DeTable<'a>>, String> {
         DeTable::parse(self.source).map_err(|error| {
-            let line = self.line(error.span().map_or(0, |span| span.start));
-            format!("{}:{line}: {}", self.file, error.message().lines().next().unwrap_or("not TOML"))
+            let at = error.span().map_or(0, |span| span.start);
+            let (line, why) = (self.line(at), error.message().lines().next().unwrap_or("not TOML"));
+            match self.origins {
+                Some(origins) => origins.error(line, self.column(at), "", why),
+                None => format!("{}:{line}: {why}", self.file),
+            }
         })
     }
 
@@ -41,13 +45,19 @@ impl<'a> Text<'a> {
     pub fn error(&self, at: usize, what: &str, why: &str) -> String {
         let line = self.line(at);
         match self.origins {
-            Some(origins) => origins.error(line, what, why),
+            Some(origins) => origins.error(line, self.column(at), what, why),
             None => format!("{}:{line}: {what}: {why}", self.file),
         }
     }
 
     fn line(&self, at: usize) -> usize {
         self.source.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+    }
+
+    /// The column of a byte in its line, in characters from 1.
+    fn column(&self, at: usize) -> usize {
+        let before = self.source.get(..at).unwrap_or(self.source);
+        before.rsplit('\n').next().unwrap_or_default().chars().count() + 1
     }
 
     /// The text of a scalar, with `$NAME` replaced by that parameter.
@@ -165,6 +175,19 @@ impl<'t, 'a> Section<'t, 'a> {
     /// If it is not a scalar.
     pub fn text(&self, key: &str) -> Result<Option<String>, String> {
         self.parsed(key, |text| Ok(text.to_owned()))
+    }
+
+    /// The texts of a list of scalars, or of one scalar; none if the key is not set.
+    ///
+    /// # Errors
+    /// If there is something else in it.
+    pub fn texts(&self, key: &str) -> Result<Vec<String>, String> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let texts = match value.get_ref() {
+            DeValue::Array(array) => array.iter().map(|one| self.text.scalar(one)).collect(),
+            _ => self.text.scalar(value).map(|text| vec![text]),
+        };
+        texts.map_err(|why| self.error(key, &why))
     }
 
     /// A text as it stands, without parameters, and the line on which it starts, if the key is set.

@@ -9,9 +9,11 @@ pub const MAX_LINE_BYTES: usize = 64 * 1024;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Splits a source of bytes into lines.
+/// Splits a source of bytes into lines, or a binary file into records.
 pub struct Lines<R> {
     source: R,
+    /// The bytes of a record; `None` for lines.
+    record: Option<usize>,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -26,8 +28,19 @@ pub struct Line<'a> {
     pub text: &'a [u8],
     /// Its number, from 1.
     pub number: u64,
-    /// Whether a newline followed it. The last line of a truncated file has none.
+    /// Whether a newline followed it. The last line of a truncated file has none, and the last record lacks bytes.
     pub end: LineEnd,
+    /// What it is.
+    pub unit: Unit,
+}
+
+/// What a file is split into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Lines of text.
+    Line,
+    /// Records of the same length.
+    Record,
 }
 
 /// What ended a line.
@@ -42,7 +55,14 @@ pub enum LineEnd {
 impl<R: Read> Lines<R> {
     /// Reads lines from `source`.
     pub fn new(source: R) -> Self {
-        Self { source, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0, at_end: false, number: 0 }
+        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        Self { source, record: None, buffer, start: 0, end: 0, at_end: false, number: 0 }
+    }
+
+    /// Reads records of so many bytes, up to 64 KiB, from `source`.
+    pub fn of_records(source: R, bytes: usize) -> Self {
+        assert!((1..=MAX_LINE_BYTES).contains(&bytes), "a record fits into the buffer");
+        Self { record: Some(bytes), ..Self::new(source) }
     }
 
     /// The reader that the lines come from.
@@ -52,6 +72,9 @@ impl<R: Read> Lines<R> {
 
     /// The next line; `None` at the end.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        if let Some(bytes) = self.record {
+            return self.next_record(bytes);
+        }
         let mut searched = 0;
         loop {
             if let Some(length) = memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
@@ -81,6 +104,21 @@ impl<R: Read> Lines<R> {
             }
             self.fill()?;
         }
+    }
+
+    fn next_record(&mut self, bytes: usize) -> io::Result<Option<Line<'_>>> {
+        while self.end - self.start < bytes && !self.at_end {
+            self.fill()?;
+        }
+        let from = self.start;
+        let to = self.end.min(from + bytes);
+        if from == to {
+            return Ok(None);
+        }
+        self.start = to;
+        self.number += 1;
+        let end = if to - from == bytes { LineEnd::Newline } else { LineEnd::EndOfFile };
+        Ok(Some(Line { text: &self.buffer[from..to], number: self.number, end, unit: Unit::Record }))
     }
 
     /// Skips the rest of an overlong line.
@@ -120,7 +158,7 @@ impl<R: Read> Lines<R> {
     fn line(&mut self, from: usize, to: usize, end: LineEnd) -> Line<'_> {
         self.number += 1;
         let text = &self.buffer[from..to];
-        Line { text: text.strip_suffix(b"\r").unwrap_or(text), number: self.number, end }
+        Line { text: text.strip_suffix(b"\r").unwrap_or(text), number: self.number, end, unit: Unit::Line }
     }
 }
 
@@ -158,6 +196,22 @@ mod tests {
             assert!(lines[1].0.len() <= MAX_LINE_BYTES.max(lines[1].0.len().min(BUFFER_BYTES)));
             assert!(lines[1].0.iter().all(|&b| b == b'x'));
             assert_eq!(lines[2], (b"last".to_vec(), 3, LineEnd::Newline));
+        }
+    }
+
+    #[test]
+    fn records_have_their_length_but_the_last_may_lack_bytes() {
+        let content: Vec<u8> = (0..BUFFER_BYTES + 100).map(|n| n as u8).collect();
+        for bytes in [1, 24, 4096, MAX_LINE_BYTES] {
+            let mut lines = Lines::of_records(&content[..], bytes);
+            let mut read = Vec::new();
+            while let Some(line) = lines.next_line().unwrap() {
+                let is_whole = line.text.len() == bytes;
+                assert_eq!(line.end == LineEnd::Newline, is_whole, "{bytes}");
+                assert!(is_whole || read.len() + line.text.len() == content.len(), "{bytes}");
+                read.extend_from_slice(line.text);
+            }
+            assert_eq!(read, content);
         }
     }
 

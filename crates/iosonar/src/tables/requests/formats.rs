@@ -1,13 +1,18 @@
 //! The formats of loads and runs: how a file is read, and what is said about it.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
+use iosonar_trace::formats::described::{self, Description, Short};
 use iosonar_trace::formats::{self, self as trace, Action, Format, TestedWith};
 use iosonar_trace::input::Compression;
-use iosonar_trace::params::did_you_mean;
-use iosonar_trace::{Kind, Metadata, OpenedFile};
+use iosonar_trace::params::{did_you_mean, whole_number};
+use iosonar_trace::{Kind, Metadata, OpenedFile, Options, path_text, small_file};
 use serde_json::{Value, json};
 
 use crate::human;
+use crate::usage::Usage;
 
 /// How to read a file whose content is ambiguous.
 #[derive(clap::Args, Default)]
@@ -20,6 +25,55 @@ pub struct FormatReading {
     /// [default: the most frequent one]
     #[arg(long, value_name = "Q|G|I|D", value_parser = action_named)]
     pub(super) action: Option<Action>,
+
+    /// For text in no known format: the columns of the fields of a request, by number or by name,
+    /// `at=1:us op=3(R=read,W=write) offset=4:bytes size=5:bytes latency=7:us device=2` (`iosonar formats --keys`)
+    #[arg(long, value_name = "FIELD=COLUMN…", conflicts_with_all = ["from", "action", "description"])]
+    columns: Option<String>,
+
+    /// What separates these columns: a character, tab or blanks [default: the first of , ; tab | with which there are enough]
+    #[arg(long, value_name = "CHARACTER", requires = "columns", allow_hyphen_values = true)]
+    separator: Option<String>,
+
+    /// Non-empty lines in front of the rows of these columns; a line of names needs none
+    #[arg(long, value_name = "LINES", requires = "columns", value_parser = whole_number::<u64>(0..=1_000_000_000),
+          allow_hyphen_values = true)]
+    skip: Option<u64>,
+
+    /// A description of the format in TOML: columns, a pattern, or binary records (`iosonar formats --keys`)
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["from", "action"])]
+    description: Option<PathBuf>,
+}
+
+impl FormatReading {
+    /// Whether the user describes the format.
+    pub fn is_described(&self) -> bool {
+        self.columns.is_some() || self.description.is_some()
+    }
+
+    /// The format, if it is not to be recognised, and the options of its reader.
+    pub(super) fn how(&self) -> Result<(Option<&'static Format>, Options)> {
+        let options = Options { action: self.action, description: self.described()? };
+        let from = if options.description.is_some() { Some(&described::FORMAT) } else { self.from };
+        Ok((from, options))
+    }
+
+    fn described(&self) -> Result<Option<Arc<Description>>> {
+        let described = match (&self.columns, &self.description) {
+            (Some(columns), _) => described::from_columns(&self.short(columns)),
+            (None, Some(file)) => Description::parse(&path_text(file), &read(file)?),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(described.map_err(Usage)?))
+    }
+
+    fn short(&self, columns: &str) -> Short {
+        Short { columns: columns.to_owned(), separator: self.separator.clone(), skip: self.skip }
+    }
+}
+
+fn read(file: &Path) -> Result<String> {
+    Ok(small_file::read_text(file).map_err(|why| iosonar_trace::Error::io(file, why))?)
 }
 
 /// The format of that name; otherwise an error with the known names.
@@ -60,6 +114,11 @@ pub(super) fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, m
         bail!("{name} has no request: {}", whole.join("; "));
     }
     match from {
+        Some(format) if format.name == described::FORMAT.name => {
+            let why = metadata.warnings.first().map_or("it is empty", String::as_str);
+            let rows = if bad > 0 { format!(", only {}", human::counted(bad, "bad line")) } else { String::new() };
+            bail!("{name} has no request by this description{rows}: {why}")
+        }
         Some(format) => {
             let wrong = metadata.warnings.first().map(|warning| format!(" ({warning})")).unwrap_or_default();
             bail!(
@@ -90,6 +149,9 @@ pub(super) fn described(file: &OpenedFile) -> String {
         Compression::None => String::new(),
         compression => format!(", {}", compression.name()),
     };
+    if file.format.name == described::FORMAT.name {
+        return format!("{kind}, read by your description{packed}");
+    }
     let unverified = match file.format.tested_with {
         TestedWith::RealFiles => "",
         TestedWith::PublishedLines => {

@@ -43,7 +43,7 @@ fn the_sum_of_lost_events_saturates() {
 
 #[test]
 fn requests_are_taken_from_the_chosen_action() {
-    let (rows, _) = load_with("tracepoints", PERF, &Options { action: Some(Action::Issue) });
+    let (rows, _) = load_with("tracepoints", PERF, &Options { action: Some(Action::Issue), ..Options::default() });
     assert_eq!(rows.len(), 3);
     assert_eq!((rows[2].comm.as_str(), rows[0].queued), ("kworker/1:1H-kb", Some(Nanos(10_000))));
 }
@@ -156,7 +156,7 @@ fio-1 [000] 11.000000000: block_bio_queue: 7,0 R 100 + 8 [fio]
 fio-1 [000] 11.000001000: block_rq_issue: 7,0 R 4096 () 100 + 8 [fio]
 ";
     for action in [Action::Queue, Action::Issue] {
-        let (rows, about) = load_with("tracepoints", text, &Options { action: Some(action) });
+        let (rows, about) = load_with("tracepoints", text, &Options { action: Some(action), ..Options::default() });
         let latencies: Vec<_> = rows.iter().map(|row| row.latency).collect();
         assert_eq!(latencies, [Some(Nanos(49_000)), Some(Nanos(99_000))]);
         assert_eq!((about.counts.unmatched, about.counts.time_jumps, about.counts.bad_lines), (0, 0, 0));
@@ -204,7 +204,8 @@ dd 1 [000] 2.000000: block:block_bio_queue: 8,0 W 0 + 8 [dd]
 dd 1 [000] 2.000001: block:block_rq_issue: 8,0 W 4096 () 0 + 8 [dd]
 dd 1 [000] 2.000009: block:block_rq_complete: 8,0 W () 0 + 8 [0]
 ";
-    let issued = |text: &[u8]| load_with("tracepoints", text, &Options { action: Some(Action::Issue) });
+    let issued =
+        |text: &[u8]| load_with("tracepoints", text, &Options { action: Some(Action::Issue), ..Options::default() });
     let (rows, about) = issued(text);
     let said = about.warnings.last().unwrap();
     assert!(rows.len() == 1 && said.starts_with("some devices") && said.contains("253,0 (2 Q); --action Q"), "{said}");
@@ -240,7 +241,7 @@ fio-9 [001] 12.000000000: block_bio_queue: 253,0 W 8 + 8 [fio]
 fio-9 [001] 12.000006000: block_bio_complete: 253,0 W 8 + 8 [0]
 ";
     let latencies = |action| {
-        let (rows, about) = load_with("tracepoints", text, &Options { action: Some(action) });
+        let (rows, about) = load_with("tracepoints", text, &Options { action: Some(action), ..Options::default() });
         assert_eq!((about.counts.bad_lines, about.counts.unmatched), (0, 0));
         rows.iter().map(|row| row.latency.unwrap().0).collect::<Vec<_>>()
     };
@@ -258,7 +259,7 @@ io 9 [000] 1.000060: block:block_rq_issue: 8,0 R 4096 () 100 + 8 [io]
 io 9 [000] 1.000090: block:block_rq_complete: 8,0 R () 100 + 8 [-11]
 ";
     for action in [Action::Queue, Action::Issue] {
-        let (rows, _) = load_with("tracepoints", text, &Options { action: Some(action) });
+        let (rows, _) = load_with("tracepoints", text, &Options { action: Some(action), ..Options::default() });
         let found: Vec<_> = rows.iter().map(|row| (row.queued, row.latency)).collect();
         assert_eq!(found, [(Some(Nanos(10_000)), Some(Nanos(30_000)))]);
     }

@@ -29,7 +29,7 @@ pub fn message(input: &Input, formats: &[&Format]) -> String {
     };
     format!(
         "not recognised as a trace of any known format ({}; for calls to files strace): it begins with {begins}; name its \
-         format with --from if it is one of these",
+         format with --from if it is one of these, or say what its columns are with --columns (`iosonar convert --help`)",
         names.join(", ")
     )
 }

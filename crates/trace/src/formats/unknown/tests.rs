@@ -50,6 +50,12 @@ fn a_file_of_another_kind_is_named_with_what_to_do() {
         (b"==================== All Devices ====================\n\n", "btt"),
         (b"8,0 R 4096 12345 fio extra\n8,0 R 4096 12345 fio extra\n", "other columns (-f, -F)"),
         (b"     usecs               : count     distribution\n         0 -> 1 : 1 |*|\n", "a histogram"),
+        (b"TIME(ms)     COMM             PID    LAT(ms)\n611          bash 4179 10\n", "biosnoop.bt"),
+        (
+            b"Tracing block I/O. Ctrl-C to end.\nCOMM             PID    TYPE DEV      BLOCK        BYTES     LATms\n\
+              fio 7 R 8,0 8 4096 0.50\n",
+            "iosnoop without times",
+        ),
         (
             b"TIME(ms)     DISK             COMM             PID    LAT(ms)\n611          nvme0n1 bash 4179 10\n",
             "biosnoop.bt",

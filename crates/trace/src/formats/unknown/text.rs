@@ -49,9 +49,13 @@ const KINDS: &[Kind] = &[
     (is_strace_summary, "the table of `strace -c`, which counts calls and has none of them; trace without -c"),
     (is_strace, "strace text, calls to files; `iosonar files replay` replays them, `iosonar info` describes them"),
     (
-        |lines| lines.any_has(&["TIME(ms)", "DISK", "COMM", "PID", "LAT(ms)"]),
+        |lines| lines.any_has(&["TIME(ms)", "COMM", "PID", "LAT(ms)"]),
         "output of bpftrace's biosnoop.bt, which has \
         neither positions nor lengths; use biosnoop of bcc or libbpf-tools, or docs/block.bt",
+    ),
+    (
+        |lines| lines.any_has(&["COMM", "PID", "TYPE", "DEV", "BLOCK", "BYTES", "LATms"]),
+        "output of iosnoop without times; run it with -s or -ts",
     ),
     (
         |lines| biosnoop::has_rows_without_queue(&lines.0),
@@ -89,8 +93,8 @@ const KINDS: &[Kind] = &[
     (is_only_other_events, "events of blkparse, but no requests: only driver commands, or plug, unplug and messages"),
     (
         is_other_columns_of_blkparse,
-        "text of blkparse with other columns (-f, -F); make it without, or give the files \
-        NAME.blktrace.*",
+        "text of blkparse with other columns (-f, -F); make it without, give the files \
+        NAME.blktrace.*, or describe its lines (`iosonar formats --keys`)",
     ),
     (
         |lines| lines.any_contains(&["block_rq_", "block_bio_"]),
