@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from iosonar.campaign import advice, confs, outcome, plan, samples, state
+from iosonar.campaign import advice, confs, estimate, loads, outcome, plan, samples, state
 from iosonar.campaign.hosts import HostError, Hosts
-from iosonar.campaign.loads import Loads
 from iosonar.campaign.replays import Replays
 from iosonar.campaign.results import finish, keep_partial_results
 from iosonar.campaign.shell import Shell, ShellEndedError
@@ -80,7 +79,7 @@ class LeafRun:
         self._undo_ids: set[str] = set()
         self.not_undone: list[str] = []
         """Changes that could not be undone; the undo journal still has them."""
-        self._loads = Loads(around.directory / "loads")
+        self._loads = loads.Loads(around.directory / "loads")
         self._replays: Replays | None = None
         self._instances: list[plan.Instance] = []
         self._options: list[str] = []
@@ -113,12 +112,20 @@ class LeafRun:
             raise KeyboardInterrupt
         return self.state
 
-    def planned(self) -> tuple[list[plan.Instance], list[str]]:
-        """The instances and the options, without running anything but the confs."""
+    def planned(self) -> plan.Planned:
+        """What it replays, without running anything but the confs."""
         with self._open_shell() as self._shell:
             self._load_confs(self._shell)
             self._set_devices(local_only=True)
-            return self._plan(fetch=False)
+            functions = {phase: self._shell.scalar(f"{phase}_list").split() for phase in (*WORK, *TEARDOWN)}
+            return plan.Planned(*self._plan(fetch=False), self._shell.variables(), functions)
+
+    def estimated(self, planned: plan.Planned) -> estimate.Estimate:
+        """How long it takes."""
+        return estimate.estimate(self.leaf.name, planned, loads.info, self._earlier())
+
+    def _earlier(self) -> list[state.LeafState]:
+        return [*samples.others(self.leaf.top, self.leaf.name), *self._attempts]
 
     def _run_in_shell(self) -> None:
         with self._open_shell() as shell:
@@ -154,12 +161,20 @@ class LeafRun:
             self._forget_words()
             self._write_log(f"--- {phase}: {function}\n".encode())
             try:
-                status = self._shell.call(function)
+                status = self._timed(self._shell, function)
             except ShellEndedError as error:
                 raise self._failure(f"{error} (phase {phase}{self._standing()})") from error
             if status:
                 raise self._failure(f"{function} failed")
             self._say_errors()
+
+    def _timed(self, shell: Shell, function: str) -> int:
+        """Calls a function of the shell, and notes how long it took."""
+        began = time.monotonic()
+        try:
+            return shell.call(function)
+        finally:
+            self.state.took_s[function] = round(time.monotonic() - began, 3)
 
     def _tear_down(self) -> None:
         """Calls the functions of cleanup and finish; then undoes what they left."""
@@ -177,7 +192,7 @@ class LeafRun:
                 self._forget_words()
                 self._write_log(f"--- {phase}: {function}\n".encode())
                 try:
-                    if shell.call(function):
+                    if self._timed(shell, function):
                         self._note(self._with_words(f"{function} failed"))
                     self._say_errors()
                 except KeyboardInterrupt as error:
@@ -272,13 +287,8 @@ class LeafRun:
         planned = advice.PlannedLeaf(
             self.leaf.path,
             self.state.variables,
-            tuple(
-                advice.Instance(
-                    each.host, each.original, os.fspath(each.source), each.start_s, self._loads.duration_s(each.source)
-                )
-                for each in self._instances
-            ),
-            [_as_earlier(known) for known in (*samples.others(self.leaf.top, self.leaf.name), *self._attempts)],
+            samples.as_planned(self._instances),
+            [samples.as_earlier(known) for known in self._earlier()],
             {name: found[-1].tmp_free_bytes for name, found in self._replays.samples.items() if found},
             plan.without_device(self._options),
         )
@@ -441,9 +451,3 @@ class LeafRun:
         if self._log and not self._log.closed:
             self._log.write(output)
             self._log.flush()
-
-
-def _as_earlier(known: state.LeafState) -> advice.EarlierLeaf:
-    devices = tuple((each.host, each.device_original) for each in known.instances)
-    replayed = any(each.began for each in known.instances)
-    return advice.EarlierLeaf(known.leaf, tuple(known.path), known.variables, devices, replayed)

@@ -84,8 +84,8 @@ def run(top: Path, options: Options) -> Ended:
     return ended
 
 
-def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) -> int:
-    """Shows the leaves that would run, in their order, without running any phase; returns their number."""
+def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) -> None:
+    """Shows the leaves that would run, in their order, without running any phase."""
     confs.check_top(top)
     events = Events(options.as_json)
     _say_left_out(top, events)
@@ -96,7 +96,6 @@ def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) 
         found = [leaf for leaf in _ordered(tree.leaves(top), options) if not leaf.done]
         for leaf in found:
             show(leaf, LeafRun(leaf, around))
-    return len(found)
 
 
 def _say_left_out(top: Path, events: Events) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from iosonar.errors import UsageError, UserError
 from iosonar.text import plain
 
 if TYPE_CHECKING:
+    from iosonar.campaign.estimate import Estimate
     from iosonar.campaign.leaf import LeafRun
     from iosonar.campaign.loop import Ended
     from iosonar.campaign.tree import Leaf
@@ -65,7 +67,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def campaign(
     context: typer.Context,
     work_dir: WorkDir = Path(),
-    dry_run: Annotated[bool, typer.Option("--dry-run", "--test", help="List what would run.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "--test", help="List what would run, and how long it takes.")
+    ] = False,
     override: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,11 +102,10 @@ def campaign(
         top = _top(work_dir)
         options = loop.Options([confs.parse_override(text) for text in override or []], stop_on_failure, shuffle, json_)
         if dry_run:
-            failed: list[str] = []
-            shown = loop.dry_run(top, options, lambda leaf, run: _show_plan(leaf, run, json_, failed))
-            if not shown and not json_:
-                print_error(NOTHING_TO_DO)
-            if failed:
+            found: list[Estimate | None] = []
+            loop.dry_run(top, options, lambda leaf, run: found.append(_show_plan(leaf, run, json_)))
+            _print_estimates(found, json_)
+            if None in found:
                 sys.exit(FAILED)
             return
         ended = loop.run(top, options)
@@ -234,15 +237,16 @@ def _judge(top: Path, conditions: list[Any], junit: Path | None, as_json: bool) 
     return judged.exit_code
 
 
-def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool, failed: list[str]) -> None:
+def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> Estimate | None:
+    """Prints what a leaf would replay; returns how long that takes, None if its confs are wrong."""
     from iosonar.campaign import inputs
 
     try:
-        instances, options = run.planned()
+        planned = run.planned()
     except UserError as error:
-        failed.append(leaf.name)
         print_error(f"{plain(leaf.name)}: {error}")
-        return
+        return None
+    estimate, instances, options = run.estimated(planned), planned.instances, planned.options
     if as_json:
         rows: list[dict[str, Any]] = [
             {
@@ -254,10 +258,25 @@ def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool, failed: list[str]) -> No
             }
             for each in instances
         ]
-        print_lines(json.dumps({"leaf": leaf.name, "options": options, "instances": rows, "notes": run.state.notes}))
-        return
+        line = {"leaf": leaf.name, "options": options, "instances": rows, "notes": run.state.notes}
+        print_lines(json.dumps({**line, "estimate": estimate.as_json()}))
+        return estimate
     print_lines(f"{plain(leaf.name)}: iosonar replay {' '.join(options)}")
     print_lines(*(f"  {each.host}:{each.device} {inputs.shown(each.source)} -> {each.output}" for each in instances))
+    return estimate
+
+
+def _print_estimates(found: list[Estimate | None], as_json: bool) -> None:
+    from iosonar.campaign import estimate
+
+    known = [each for each in found if each]
+    if as_json:
+        total, ends = estimate.sum_of(known, time.time())
+        print_lines(json.dumps({"event": "estimate", "leaves": len(known), "seconds": total, "ends": round(ends, 3)}))
+    elif not found:
+        print_error(NOTHING_TO_DO)
+    elif known:
+        print_lines("", *estimate.table(known))
 
 
 def _print_end(ended: Ended, as_json: bool) -> None:
