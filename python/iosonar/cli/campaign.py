@@ -33,6 +33,8 @@ Examples:
       shows what would run
   iosonar campaign
       runs each leaf that has no result; run it again after a failure
+  iosonar campaign --sample 20 --dry-run
+      a random part of a large tree: how long it would take
   iosonar campaign status
       shows which leaves are done, failed, running or to do
   iosonar campaign report
@@ -84,6 +86,19 @@ def campaign(
         int | None,
         typer.Option(metavar="SEED", help="Run the leaves in random order, so that drift does not look like a factor."),
     ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number(1), metavar="N", help="Run N random combinations of the tree, with their repetitions."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="SEED", help="The seed of --sample; default: 1.")] = None,
+    one_at_a_time: Annotated[
+        bool,
+        typer.Option(
+            "--one-at-a-time", help="Run the first leaf, and those that differ from it in one directory of their paths."
+        ),
+    ] = False,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Exit with 3 if this holds for a leaf: 'p99 > 10ms'. May be repeated."),
@@ -96,11 +111,17 @@ def campaign(
         return
 
     def work() -> None:
-        from iosonar.campaign import confs, loop
+        from iosonar.campaign import confs, loop, subset
 
         conditions = _conditions(fail_on)
         top = _top(work_dir)
-        options = loop.Options([confs.parse_override(text) for text in override or []], stop_on_failure, shuffle, json_)
+        if sample is not None and one_at_a_time:
+            raise UsageError("--sample and --one-at-a-time are both given: use one of them")
+        if seed is not None and sample is None:
+            raise UsageError("--seed is that of --sample: add --sample N, or use --shuffle SEED for a random order")
+        overrides = [confs.parse_override(text) for text in override or []]
+        part = subset.Subset(sample, 1 if seed is None else seed, one_at_a_time)
+        options = loop.Options(overrides, stop_on_failure, shuffle, json_, part)
         if dry_run:
             found: list[Estimate | None] = []
             loop.dry_run(top, options, lambda leaf, run: found.append(_show_plan(leaf, run, json_)))
@@ -110,7 +131,7 @@ def campaign(
             return
         ended = loop.run(top, options)
         _print_end(ended, json_)
-        code = _judge(top, conditions, junit, json_)
+        code = _judge(top, conditions, junit, json_, ended.left_out)
         if ended.failed or ended.not_undone:
             sys.exit(FAILED)
         if code:
@@ -221,13 +242,13 @@ def _conditions(texts: list[str] | None) -> list[Any]:
     return list(parse_conditions(texts))
 
 
-def _judge(top: Path, conditions: list[Any], junit: Path | None, as_json: bool) -> int:
-    """Judges all leaves; returns an exit code."""
+def _judge(top: Path, conditions: list[Any], junit: Path | None, as_json: bool, left_out: list[str]) -> int:
+    """Judges all leaves but those that were left out; returns an exit code."""
     if not conditions and junit is None:
         return 0
     from iosonar.campaign.report import gate
 
-    judged = gate.judge(top, conditions)
+    judged = gate.judge(top, conditions, left_out=left_out)
     if junit is not None:
         gate.write_junit(judged, junit)
     if as_json:
