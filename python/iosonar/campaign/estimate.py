@@ -15,7 +15,7 @@ from typing import Any
 from iosonar import units
 from iosonar.campaign import confs, inputs
 from iosonar.campaign.loads import LoadInfo
-from iosonar.campaign.plan import Instance, Planned
+from iosonar.campaign.plan import Instance, LeafPlan
 from iosonar.campaign.replays import LONGEST_GRACE_S, VIRTUAL
 from iosonar.campaign.state import LeafState
 from iosonar.text import aligned, plain
@@ -76,7 +76,7 @@ class Estimate:
         }
 
 
-def estimate(leaf: str, planned: Planned, load: Find, earlier: Sequence[LeafState]) -> Estimate:
+def estimate(leaf: str, planned: LeafPlan, load: Find, earlier: Sequence[LeafState]) -> Estimate:
     """The estimate of a leaf. `earlier` are the leaves that were started before, and its own attempts."""
     like = _like(leaf, planned, [known for known in earlier if known.state == "done" and known.took_s])
     replays = [replay(planned, each, load(each.source)) for each in planned.instances]
@@ -94,7 +94,7 @@ def estimate(leaf: str, planned: Planned, load: Find, earlier: Sequence[LeafStat
     return Estimate(leaf, longest, rest + _grace(planned), tuple(unknown), like.leaf if like else "")
 
 
-def replay(planned: Planned, instance: Instance, load: LoadInfo | None) -> Replay:
+def replay(planned: LeafPlan, instance: Instance, load: LoadInfo | None) -> Replay:
     """How long an instance replays, if the storage keeps up."""
     given = _values(planned.options)
     variables = planned.variables
@@ -108,15 +108,15 @@ def replay(planned: Planned, instance: Instance, load: LoadInfo | None) -> Repla
     if untimed := next((name for name in _UNTIMED if name in given), ""):
         return Replay(limit, at_most=True, why=f"{untimed}: it depends on the storage, unless --for limits it")
     ends = [at for at in (start + length if length else None, end or None) if at is not None]
-    if _on(variables, "enable_pipe_repeat"):
+    if is_on(variables, "enable_pipe_repeat"):
         begins = start
-    elif load is None or _on(variables, "enable_pipe_cmd") or variables.get("input_pipe_list", "").strip():
+    elif load is None or is_on(variables, "enable_pipe_cmd") or variables.get("input_pipe_list", "").strip():
         why = f"{plain(inputs.shown(instance.source))} {'is filtered' if load else 'is not here'}"
         most = [(min(ends) - start) / speedup] if ends else []
         return Replay(min([*most, *([limit] if limit else [])], default=None), at_most=True, why=why)
     else:
         begins, last = max(load.first_s, start), load.last_s
-        if _on(variables, "enable_pipe_select"):
+        if is_on(variables, "enable_pipe_select"):
             begins = max(begins, _number(variables, "pipe_select_from", 0.0))
             last = min(last, _number(variables, "pipe_select_to", 300.0))
         ends.append(last)
@@ -126,7 +126,7 @@ def replay(planned: Planned, instance: Instance, load: LoadInfo | None) -> Repla
     return Replay(min(seconds, limit) if limit else seconds)
 
 
-def requests(planned: Planned, instance: Instance, load: LoadInfo | None) -> int:
+def requests(planned: LeafPlan, instance: Instance, load: LoadInfo | None) -> int:
     """About how many requests an instance replays; 0 if that is not known."""
     if load is None:
         return 0
@@ -164,7 +164,7 @@ def sum_of(found: Sequence[Estimate], now: float) -> tuple[float, float]:
     return total, now + total
 
 
-def _like(leaf: str, planned: Planned, earlier: Sequence[LeafState]) -> LeafState | None:
+def _like(leaf: str, planned: LeafPlan, earlier: Sequence[LeafState]) -> LeafState | None:
     """The last attempt of a leaf, or the last leaf with the same devices and modules."""
     devices = sorted((each.host, each.original) for each in planned.instances)
     enabled = _modules(planned.variables)
@@ -181,13 +181,13 @@ def _modules(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if name.startswith("enable_")}
 
 
-def _steps(planned: Planned) -> Iterator[tuple[str, float | None]]:
+def _steps(planned: LeafPlan) -> Iterator[tuple[str, float | None]]:
     """What a leaf does besides its replay, and how long that takes; None if it is not known."""
     modules = {name for name, _ in confs.modules_of(confs.MODULES)}
     for phase, functions in planned.functions.items():
         for function in functions:
             name = function.removesuffix(f"_{phase}")
-            if name.startswith(QUICK) or (name in modules and not _on(planned.variables, f"enable_{name}")):
+            if name.startswith(QUICK) or (name in modules and not is_on(planned.variables, f"enable_{name}")):
                 continue
             if name in ("wipe", "slurp"):
                 if phase == "setup":
@@ -199,14 +199,14 @@ def _steps(planned: Planned) -> Iterator[tuple[str, float | None]]:
                 yield name, None
 
 
-def _smartctl(planned: Planned) -> Iterator[tuple[str, float | None]]:
+def _smartctl(planned: LeafPlan) -> Iterator[tuple[str, float | None]]:
     for name in ("enable_ssd_erase", "enable_ssd_trim"):
-        if _on(planned.variables, name):
+        if is_on(planned.variables, name):
             yield name, None
             yield "settle_wait", _number(planned.variables, "settle_wait", 0.0)
 
 
-def _filling(planned: Planned, name: str) -> tuple[str, float | None]:
+def _filling(planned: LeafPlan, name: str) -> tuple[str, float | None]:
     """Filling or reading all devices, at the same time."""
     speed = _number(planned.variables, f"{name}_speed", 0.0) * 1e6
     if not speed:
@@ -219,9 +219,9 @@ def _filling(planned: Planned, name: str) -> tuple[str, float | None]:
     return name, max(known, default=0) / speed
 
 
-def _size(planned: Planned, instance: Instance) -> float | None:
+def _size(planned: LeafPlan, instance: Instance) -> float | None:
     """The size of a device in bytes; a dry run asks no host."""
-    if _on(planned.variables, "enable_recreate_lvm"):
+    if is_on(planned.variables, "enable_recreate_lvm"):
         found = re.fullmatch(r"([0-9.]+)([KMGTPE])", planned.variables.get("lv_size", "1T").strip().upper())
         return float(found[1]) * _SIZES[found[2]] if found else None
     if instance.host != "localhost":
@@ -233,7 +233,7 @@ def _size(planned: Planned, instance: Instance) -> float | None:
         return None
 
 
-def _grace(planned: Planned) -> float:
+def _grace(planned: LeafPlan) -> float:
     """The pause before the common start."""
     grace = _number(planned.variables, "start_grace", 15.0)
     return 0.0 if VIRTUAL in planned.options else min(grace, max(LONGEST_GRACE_S, grace / 10))
@@ -250,7 +250,8 @@ def _seconds(text: str | None) -> float | None:
     return float(found[1]) * units.TIME_UNITS.get(found[2], 1.0) if found else None
 
 
-def _on(variables: Mapping[str, str], name: str) -> bool:
+def is_on(variables: Mapping[str, str], name: str) -> bool:
+    """Whether a variable is a number that is not 0."""
     return bool(_number(variables, name, 0.0))
 
 

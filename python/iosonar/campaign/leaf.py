@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from iosonar.campaign import advice, confs, estimate, loads, outcome, plan, samples, state
-from iosonar.campaign.hosts import HostError, Hosts
+from iosonar.campaign import advice, checks, confs, estimate, loads, outcome, plan, samples, state
+from iosonar.campaign.hosts import HostError
 from iosonar.campaign.replays import Replays
 from iosonar.campaign.results import finish, keep_partial_results
 from iosonar.campaign.shell import Shell, ShellEndedError
+from iosonar.campaign.surroundings import Surroundings
 from iosonar.campaign.tree import Leaf
-from iosonar.campaign.undo import Undo
-from iosonar.campaign.watch import Events, Watch
+from iosonar.campaign.watch import Watch
 from iosonar.errors import UserError
 from iosonar.text import plain
 
@@ -35,19 +35,6 @@ TEARDOWN = ("cleanup", "finish")
 
 class LeafFailedError(UserError):
     """A phase failed."""
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What all leaves of a campaign share."""
-
-    hosts: Hosts
-    undo: Undo
-    overrides: Sequence[tuple[str, str]]
-    events: Events
-    environment: dict[str, str]
-    directory: Path
-    """Where the campaign keeps what it needs while it runs."""
 
 
 @dataclass
@@ -112,15 +99,15 @@ class LeafRun:
             raise KeyboardInterrupt
         return self.state
 
-    def planned(self) -> plan.Planned:
+    def planned(self) -> plan.LeafPlan:
         """What it replays, without running anything but the confs."""
         with self._open_shell() as self._shell:
             self._load_confs(self._shell)
             self._set_devices(local_only=True)
             functions = {phase: self._shell.scalar(f"{phase}_list").split() for phase in (*WORK, *TEARDOWN)}
-            return plan.Planned(*self._plan(fetch=False), self._shell.variables(), functions)
+            return plan.LeafPlan(*self._plan(fetch=False), self._shell.variables(), functions)
 
-    def estimated(self, planned: plan.Planned) -> estimate.Estimate:
+    def estimated(self, planned: plan.LeafPlan) -> estimate.Estimate:
         """How long it takes."""
         return estimate.estimate(self.leaf.name, planned, loads.info, self._earlier())
 
@@ -174,7 +161,9 @@ class LeafRun:
         try:
             return shell.call(function)
         finally:
-            self.state.took_s[function] = round(time.monotonic() - began, 3)
+            # What is switched off takes no time.
+            if (took := round(time.monotonic() - began, 3)) > 0:
+                self.state.took_s[function] = took
 
     def _tear_down(self) -> None:
         """Calls the functions of cleanup and finish; then undoes what they left."""
@@ -266,6 +255,13 @@ class LeafRun:
     def _on_devices_prepare(self) -> None:
         self._set_devices()
 
+    def _on_check(self, *limits: str) -> None:
+        assert self._shell
+        given = checks.limits(*limits)
+        variables = self._shell.variables()
+        targets = checks.targets(plan.LeafPlan(self._instances, self._options, variables, {}))
+        checks.run(given, targets, self.leaf.directory, self.around.hosts.get, self._shell.check, self._note)
+
     def _on_main_setup(self) -> None:
         assert self._shell
         self._replays = Replays(
@@ -320,8 +316,7 @@ class LeafRun:
         if self._shell.call("campaign_result", str(result), str(target)) or not target.is_file():
             raise UserError("the result cannot be converted")
 
-    def _on_main_cleanup(self) -> None:
-        pass
+    def _on_main_cleanup(self) -> None: ...
 
     def _on_main_finish(self) -> None:
         self._loads.remove()

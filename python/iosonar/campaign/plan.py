@@ -71,7 +71,7 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Planned:
+class LeafPlan:
     """What a leaf replays, and how."""
 
     instances: Sequence[Instance]

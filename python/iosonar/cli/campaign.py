@@ -30,11 +30,11 @@ Examples:
   iosonar campaign new mine --host localhost --device /dev/sdb
       creates a tree: two loads, three queue depths
   cd mine; iosonar campaign --dry-run
-      shows what would run
+      shows what would run, and how long it takes
   iosonar campaign
       runs each leaf that has no result; run it again after a failure
   iosonar campaign --sample 20 --dry-run
-      a random part of a large tree: how long it would take
+      a random part of a large tree
   iosonar campaign status
       shows which leaves are done, failed, running or to do
   iosonar campaign report
