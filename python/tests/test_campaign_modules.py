@@ -30,7 +30,7 @@ def campaign(tmp_path: Path) -> Iterator[Campaign]:
 def test_each_module_documents_its_switch_in_a_default_conf() -> None:
     for name in MODULES:
         text = (DEFAULTS / f"default-{name}.conf").read_text()
-        on = name in ("graph", "scheduler")
+        on = name in ("graph", "scheduler", "check")
         assert re.search(rf"^enable_{name}={int(on)}$", text, re.MULTILINE), name
     assert {path.stem for path in DEFAULTS.glob("*.conf")} == {f"default-{name}" for name in [*MODULES, "main"]}
 

@@ -135,6 +135,7 @@ def test_a_dry_run_lists_the_instances_and_runs_no_phase(campaign: Campaign) -> 
     assert f"  localhost:{campaign.device} {campaign.top}/made.load.gz -> T.b.localhost." in done.stdout
     campaign.conf("a", "replay_host_list='never.example:/dev/x*'")
     lines = [json.loads(line) for line in campaign.run("--dry-run", "--json").stdout.splitlines()]
+    assert lines.pop()["leaves"] == 2
     assert [line["leaf"] for line in lines] == ["a", "b"]
     assert lines[0]["instances"][0]["host"] == "never.example", "no host is asked"
     assert list(campaign.top.rglob("calls")) == []

@@ -36,8 +36,8 @@ class Instance:
     input: str
     start_s: float = 0.0
     """The window of the load begins here."""
-    input_duration_s: float | None = None
-    """The length of the load; None if it is not known."""
+    input_ends_s: float | None = None
+    """When its last request is due, in its own time; None if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,12 @@ def _duration(leaf: PlannedLeaf) -> Iterator[str]:
     beyond = [
         each
         for each in leaf.instances
-        if each.input_duration_s is not None and each.start_s + duration > each.input_duration_s * 1.01
+        if each.input_ends_s is not None and each.start_s + duration > each.input_ends_s * 1.01
     ]
     if beyond:
-        worst = min(beyond, key=lambda each: (each.input_duration_s or 0.0) - each.start_s)
+        worst = min(beyond, key=lambda each: (each.input_ends_s or 0.0) - each.start_s)
         of = f", for {len(beyond)} of {len(leaf.instances)} devices" if len(leaf.instances) > 1 else ""
-        left = max((worst.input_duration_s or 0.0) - worst.start_s, 0.0)
+        left = max((worst.input_ends_s or 0.0) - worst.start_s, 0.0)
         yield (
             f"{plain(worst.input)} ends {left:,.0f} s after the start of the window, before "
             f"replay_duration={duration:g}{of}: shorten it, reduce replay_delta, or set enable_pipe_repeat=1"

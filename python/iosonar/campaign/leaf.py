@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from iosonar.campaign import advice, confs, outcome, plan, samples, state
-from iosonar.campaign.hosts import HostError, Hosts
-from iosonar.campaign.loads import Loads
+from iosonar.campaign import advice, checks, confs, estimate, loads, outcome, plan, samples, state
+from iosonar.campaign.hosts import HostError
 from iosonar.campaign.replays import Replays
 from iosonar.campaign.results import finish, keep_partial_results
 from iosonar.campaign.shell import Shell, ShellEndedError
+from iosonar.campaign.surroundings import Surroundings
 from iosonar.campaign.tree import Leaf
-from iosonar.campaign.undo import Undo
-from iosonar.campaign.watch import Events, Watch
+from iosonar.campaign.watch import Watch
 from iosonar.errors import UserError
 from iosonar.text import plain
 
@@ -36,19 +35,6 @@ TEARDOWN = ("cleanup", "finish")
 
 class LeafFailedError(UserError):
     """A phase failed."""
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What all leaves of a campaign share."""
-
-    hosts: Hosts
-    undo: Undo
-    overrides: Sequence[tuple[str, str]]
-    events: Events
-    environment: dict[str, str]
-    directory: Path
-    """Where the campaign keeps what it needs while it runs."""
 
 
 @dataclass
@@ -80,7 +66,7 @@ class LeafRun:
         self._undo_ids: set[str] = set()
         self.not_undone: list[str] = []
         """Changes that could not be undone; the undo journal still has them."""
-        self._loads = Loads(around.directory / "loads")
+        self._loads = loads.Loads(around.directory / "loads")
         self._replays: Replays | None = None
         self._instances: list[plan.Instance] = []
         self._options: list[str] = []
@@ -113,12 +99,20 @@ class LeafRun:
             raise KeyboardInterrupt
         return self.state
 
-    def planned(self) -> tuple[list[plan.Instance], list[str]]:
-        """The instances and the options, without running anything but the confs."""
+    def planned(self) -> plan.LeafPlan:
+        """What it replays, without running anything but the confs."""
         with self._open_shell() as self._shell:
             self._load_confs(self._shell)
             self._set_devices(local_only=True)
-            return self._plan(fetch=False)
+            functions = {phase: self._shell.scalar(f"{phase}_list").split() for phase in (*WORK, *TEARDOWN)}
+            return plan.LeafPlan(*self._plan(fetch=False), self._shell.variables(), functions)
+
+    def estimated(self, planned: plan.LeafPlan) -> estimate.Estimate:
+        """How long it takes."""
+        return estimate.estimate(self.leaf.name, planned, loads.info, self._earlier())
+
+    def _earlier(self) -> list[state.LeafState]:
+        return [*samples.others(self.leaf.top, self.leaf.name), *self._attempts]
 
     def _run_in_shell(self) -> None:
         with self._open_shell() as shell:
@@ -154,12 +148,22 @@ class LeafRun:
             self._forget_words()
             self._write_log(f"--- {phase}: {function}\n".encode())
             try:
-                status = self._shell.call(function)
+                status = self._timed(self._shell, function)
             except ShellEndedError as error:
                 raise self._failure(f"{error} (phase {phase}{self._standing()})") from error
             if status:
                 raise self._failure(f"{function} failed")
             self._say_errors()
+
+    def _timed(self, shell: Shell, function: str) -> int:
+        """Calls a function of the shell, and notes how long it took."""
+        began = time.monotonic()
+        try:
+            return shell.call(function)
+        finally:
+            # What is switched off takes no time.
+            if (took := round(time.monotonic() - began, 3)) > 0:
+                self.state.took_s[function] = took
 
     def _tear_down(self) -> None:
         """Calls the functions of cleanup and finish; then undoes what they left."""
@@ -177,7 +181,7 @@ class LeafRun:
                 self._forget_words()
                 self._write_log(f"--- {phase}: {function}\n".encode())
                 try:
-                    if shell.call(function):
+                    if self._timed(shell, function):
                         self._note(self._with_words(f"{function} failed"))
                     self._say_errors()
                 except KeyboardInterrupt as error:
@@ -251,6 +255,13 @@ class LeafRun:
     def _on_devices_prepare(self) -> None:
         self._set_devices()
 
+    def _on_check(self, *limits: str) -> None:
+        assert self._shell
+        given = checks.limits(*limits)
+        variables = self._shell.variables()
+        targets = checks.targets(plan.LeafPlan(self._instances, self._options, variables, {}))
+        checks.run(given, targets, self.leaf.directory, self.around.hosts.get, self._shell.check, self._note)
+
     def _on_main_setup(self) -> None:
         assert self._shell
         self._replays = Replays(
@@ -272,13 +283,8 @@ class LeafRun:
         planned = advice.PlannedLeaf(
             self.leaf.path,
             self.state.variables,
-            tuple(
-                advice.Instance(
-                    each.host, each.original, os.fspath(each.source), each.start_s, self._loads.duration_s(each.source)
-                )
-                for each in self._instances
-            ),
-            [_as_earlier(known) for known in (*samples.others(self.leaf.top, self.leaf.name), *self._attempts)],
+            samples.as_planned(self._instances),
+            [samples.as_earlier(known) for known in self._earlier()],
             {name: found[-1].tmp_free_bytes for name, found in self._replays.samples.items() if found},
             plan.without_device(self._options),
         )
@@ -310,8 +316,7 @@ class LeafRun:
         if self._shell.call("campaign_result", str(result), str(target)) or not target.is_file():
             raise UserError("the result cannot be converted")
 
-    def _on_main_cleanup(self) -> None:
-        pass
+    def _on_main_cleanup(self) -> None: ...
 
     def _on_main_finish(self) -> None:
         self._loads.remove()
@@ -441,9 +446,3 @@ class LeafRun:
         if self._log and not self._log.closed:
             self._log.write(output)
             self._log.flush()
-
-
-def _as_earlier(known: state.LeafState) -> advice.EarlierLeaf:
-    devices = tuple((each.host, each.device_original) for each in known.instances)
-    replayed = any(each.began for each in known.instances)
-    return advice.EarlierLeaf(known.leaf, tuple(known.path), known.variables, devices, replayed)

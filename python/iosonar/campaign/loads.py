@@ -1,4 +1,4 @@
-"""The loads of a leaf on the controller: their durations, and what the filters make of them."""
+"""The loads of a leaf on the controller: what is known of them, and what the filters make of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import json
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from iosonar.campaign.program import own_program
@@ -31,23 +32,31 @@ class Loads:
             self._filtered[source] = target
         return self._filtered[source]
 
-    def duration_s(self, source: Path) -> float | None:
-        """The duration of a load; None if it cannot be read."""
-        return _duration_s(source)
-
     def remove(self) -> None:
         """Removes the filtered loads."""
         shutil.rmtree(self._directory, ignore_errors=True)
         self._filtered.clear()
 
 
+@dataclass(frozen=True)
+class LoadInfo:
+    """What `iosonar info` says of a load."""
+
+    first_s: float
+    """When its first request is due, and its last one, in its own time."""
+    last_s: float
+    requests: int
+
+
 @functools.cache
-def _duration_s(source: Path) -> float | None:
+def info(source: Path) -> LoadInfo | None:
+    """What is known of a load; None if it cannot be read."""
     done = subprocess.run([own_program(), "info", "--json", source], capture_output=True, check=False)
     if done.returncode:
         return None
     try:
-        duration = json.loads(done.stdout)["duration_s"]
-    except (ValueError, KeyError):
+        found = json.loads(done.stdout)
+        span = found["span"]
+        return LoadInfo(span["first_ns"] / 1e9, span["last_ns"] / 1e9, int(found["counts"]["requests"]))
+    except (ValueError, KeyError, TypeError):
         return None
-    return float(duration) if duration is not None else None

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from iosonar import units
 from iosonar.campaign import confs, outcome, results, state, tree
 from iosonar.campaign.hosts import Hosts
-from iosonar.campaign.leaf import LeafRun, Surroundings
+from iosonar.campaign.leaf import LeafRun
 from iosonar.campaign.program import own_program
 from iosonar.campaign.shell import end_leftover
+from iosonar.campaign.subset import Subset
+from iosonar.campaign.surroundings import Surroundings
 from iosonar.campaign.tree import Leaf
 from iosonar.campaign.undo import Undo
 from iosonar.campaign.watch import Events
@@ -36,6 +39,7 @@ class Options:
     shuffle: int | None = None
     """The seed of a random order of the leaves."""
     as_json: bool = False
+    subset: Subset = field(default_factory=Subset)
 
 
 @dataclass
@@ -48,6 +52,8 @@ class Ended:
     stopped_by: Path | None = None
     """The file `stop`."""
     not_undone: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """Leaves that are not in the subset."""
 
 
 def run(top: Path, options: Options) -> Ended:
@@ -60,7 +66,7 @@ def run(top: Path, options: Options) -> Ended:
     ended = Ended()
     with locked(top), _surroundings(top / DIRECTORY, options, events) as around:
         _recover(top, around, ended)
-        _say_left_out(top, events)
+        ended.left_out = _say_left_out(top, options, events)
         while leaf := _next(top, options, ended, events):
             events.emit("leaf", leaf=leaf.name, state="running")
             events.say(f"leaf {plain(leaf.name)}")
@@ -84,24 +90,30 @@ def run(top: Path, options: Options) -> Ended:
     return ended
 
 
-def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) -> int:
-    """Shows the leaves that would run, in their order, without running any phase; returns their number."""
+def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) -> None:
+    """Shows the leaves that would run, in their order, without running any phase."""
     confs.check_top(top)
     events = Events(options.as_json)
-    _say_left_out(top, events)
+    left_out = _say_left_out(top, options, events)
     with (
         TemporaryDirectory(prefix=".iosonar-plan.") as directory,
         _surroundings(Path(directory), options, events) as around,
     ):
-        found = [leaf for leaf in _ordered(tree.leaves(top), options) if not leaf.done]
+        found = [leaf for leaf in _ordered(tree.leaves(top), options) if not leaf.done and leaf.name not in left_out]
         for leaf in found:
             show(leaf, LeafRun(leaf, around))
-    return len(found)
 
 
-def _say_left_out(top: Path, events: Events) -> None:
+def _say_left_out(top: Path, options: Options, events: Events) -> list[str]:
+    """Says which leaves do not run; returns those that are not in the subset."""
     for name in tree.left_out(top):
         events.say(f"{plain(name)} is left out: a name that begins with old does not count; rename it to run it")
+    leaves = tree.leaves(top)
+    found = options.subset.left_out(leaves)
+    if found:
+        which = f"{options.subset.option} leaves out {len(found)} of {units.counted(len(leaves), 'leaf', 'leaves')}"
+        events.say("\n  ".join([f"{which}:", *map(plain, found)]), left_out=found)
+    return found
 
 
 def undo(top: Path, say: Callable[[str], None]) -> list[str]:
@@ -207,7 +219,7 @@ def _undo_all(around: Surroundings, say: Callable[[str], None]) -> list[str]:
 
 def _next(top: Path, options: Options, ended: Ended, events: Events) -> Leaf | None:
     """The next leaf. The tree is read anew, since people add leaves while a campaign runs."""
-    tried = {*ended.done, *(name for name, _ in ended.failed)}
+    tried = {*ended.done, *(name for name, _ in ended.failed), *ended.left_out}
     for leaf in _ordered(tree.leaves(top), options):
         if leaf.name in tried or leaf.done:
             continue

@@ -13,6 +13,9 @@ from iosonar.text import plain
 SUFFIXES = {"replay.gz": ".replay.gz", "gz": ".replay.gz", "parquet": ".replay.parquet"}
 """The suffix for each value of `output_format`."""
 
+REPLICATE = re.compile(r"(?:repeat|replicate|run)[-_]?\d+", re.IGNORECASE)
+"""A path component that only counts repetitions."""
+
 _INPUT_SUFFIXES = re.compile(r"\.(load|replay|gz|zst|parquet)(?=\.|$)")
 _LONGEST = 200
 """In bytes; a file name has at most 255, and unfinished files have longer ones."""

@@ -71,6 +71,19 @@ class Instance:
     """Where in the load the replay starts."""
 
 
+@dataclass(frozen=True)
+class LeafPlan:
+    """What a leaf replays, and how."""
+
+    instances: Sequence[Instance]
+    options: Sequence[str]
+    """Those of `iosonar replay`, the same for all instances."""
+    variables: Mapping[str, str]
+    """The variables of the confs."""
+    functions: Mapping[str, Sequence[str]]
+    """Those of each phase."""
+
+
 def devices(shell: Shell, expand: Expand) -> list[tuple[str, str]]:
     """The pairs of host and device: as listed, or the product of both lists, host by host."""
     hosts = inputs.words(shell.scalar("replay_host_list"))

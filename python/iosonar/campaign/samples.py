@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from iosonar import units
-from iosonar.campaign import state, tree
+from iosonar.campaign import advice, loads, state, tree
 from iosonar.campaign.hosts import Host
+from iosonar.campaign.plan import Instance
 from iosonar.campaign.state import InstanceState, LeafState
 from iosonar.errors import UserError
 
@@ -81,3 +83,19 @@ def others(top: Path, leaf: str) -> Iterator[LeafState]:
             continue
         if known:
             yield known
+
+
+def as_earlier(known: LeafState) -> advice.EarlierLeaf:
+    """A leaf as `advice` wants it."""
+    devices = tuple((each.host, each.device_original) for each in known.instances)
+    replayed = any(each.began for each in known.instances)
+    return advice.EarlierLeaf(known.leaf, tuple(known.path), known.variables, devices, replayed)
+
+
+def as_planned(instances: Sequence[Instance]) -> tuple[advice.Instance, ...]:
+    """The instances of a leaf as `advice` wants them."""
+    found = [(each, loads.info(each.source)) for each in instances]
+    return tuple(
+        advice.Instance(each.host, each.original, os.fspath(each.source), each.start_s, known.last_s if known else None)
+        for each, known in found
+    )

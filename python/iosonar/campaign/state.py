@@ -79,6 +79,8 @@ class LeafState:
     instances: list[InstanceState] = field(default_factory=list)
     hosts: dict[str, list[HostSample]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    took_s: dict[str, float] = field(default_factory=dict)
+    """How long each function of its phases took."""
     recorded: bool = True
     """False for results without `campaign.json`, as another program leaves them: their variables are unknown."""
 
@@ -192,6 +194,7 @@ def _parse(found: Any) -> LeafState:
         instances=_value(found, "instances", _list(_instance), []),
         hosts=_value(found, "hosts", _values(_list(_sample)), {}),
         notes=_value(found, "notes", _list(_text), []),
+        took_s=_value(found, "took_s", _values(_number), {}),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from iosonar.errors import UsageError, UserError
 from iosonar.text import plain
 
 if TYPE_CHECKING:
+    from iosonar.campaign.estimate import Estimate
     from iosonar.campaign.leaf import LeafRun
     from iosonar.campaign.loop import Ended
     from iosonar.campaign.tree import Leaf
@@ -28,9 +30,11 @@ Examples:
   iosonar campaign new mine --host localhost --device /dev/sdb
       creates a tree: two loads, three queue depths
   cd mine; iosonar campaign --dry-run
-      shows what would run
+      shows what would run, and how long it takes
   iosonar campaign
       runs each leaf that has no result; run it again after a failure
+  iosonar campaign --sample 20 --dry-run
+      a random part of a large tree
   iosonar campaign status
       shows which leaves are done, failed, running or to do
   iosonar campaign report
@@ -65,7 +69,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def campaign(
     context: typer.Context,
     work_dir: WorkDir = Path(),
-    dry_run: Annotated[bool, typer.Option("--dry-run", "--test", help="List what would run.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "--test", help="List what would run, and how long it takes.")
+    ] = False,
     override: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,6 +86,19 @@ def campaign(
         int | None,
         typer.Option(metavar="SEED", help="Run the leaves in random order, so that drift does not look like a factor."),
     ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number(1), metavar="N", help="Run N random combinations of the tree, with their repetitions."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="SEED", help="The seed of --sample; default: 1.")] = None,
+    one_at_a_time: Annotated[
+        bool,
+        typer.Option(
+            "--one-at-a-time", help="Run the first leaf, and those that differ from it in one directory of their paths."
+        ),
+    ] = False,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Exit with 3 if this holds for a leaf: 'p99 > 10ms'. May be repeated."),
@@ -92,22 +111,27 @@ def campaign(
         return
 
     def work() -> None:
-        from iosonar.campaign import confs, loop
+        from iosonar.campaign import confs, loop, subset
 
         conditions = _conditions(fail_on)
         top = _top(work_dir)
-        options = loop.Options([confs.parse_override(text) for text in override or []], stop_on_failure, shuffle, json_)
+        if sample is not None and one_at_a_time:
+            raise UsageError("--sample and --one-at-a-time are both given: use one of them")
+        if seed is not None and sample is None:
+            raise UsageError("--seed is that of --sample: add --sample N, or use --shuffle SEED for a random order")
+        overrides = [confs.parse_override(text) for text in override or []]
+        part = subset.Subset(sample, 1 if seed is None else seed, one_at_a_time)
+        options = loop.Options(overrides, stop_on_failure, shuffle, json_, part)
         if dry_run:
-            failed: list[str] = []
-            shown = loop.dry_run(top, options, lambda leaf, run: _show_plan(leaf, run, json_, failed))
-            if not shown and not json_:
-                print_error(NOTHING_TO_DO)
-            if failed:
+            found: list[Estimate | None] = []
+            loop.dry_run(top, options, lambda leaf, run: found.append(_show_plan(leaf, run, json_)))
+            _print_estimates(found, json_)
+            if None in found:
                 sys.exit(FAILED)
             return
         ended = loop.run(top, options)
         _print_end(ended, json_)
-        code = _judge(top, conditions, junit, json_)
+        code = _judge(top, conditions, junit, json_, ended.left_out)
         if ended.failed or ended.not_undone:
             sys.exit(FAILED)
         if code:
@@ -218,13 +242,13 @@ def _conditions(texts: list[str] | None) -> list[Any]:
     return list(parse_conditions(texts))
 
 
-def _judge(top: Path, conditions: list[Any], junit: Path | None, as_json: bool) -> int:
-    """Judges all leaves; returns an exit code."""
+def _judge(top: Path, conditions: list[Any], junit: Path | None, as_json: bool, left_out: list[str]) -> int:
+    """Judges all leaves but those that were left out; returns an exit code."""
     if not conditions and junit is None:
         return 0
     from iosonar.campaign.report import gate
 
-    judged = gate.judge(top, conditions)
+    judged = gate.judge(top, conditions, left_out=left_out)
     if junit is not None:
         gate.write_junit(judged, junit)
     if as_json:
@@ -234,15 +258,16 @@ def _judge(top: Path, conditions: list[Any], junit: Path | None, as_json: bool) 
     return judged.exit_code
 
 
-def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool, failed: list[str]) -> None:
+def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> Estimate | None:
+    """Prints what a leaf would replay; returns how long that takes, None if its confs are wrong."""
     from iosonar.campaign import inputs
 
     try:
-        instances, options = run.planned()
+        planned = run.planned()
     except UserError as error:
-        failed.append(leaf.name)
         print_error(f"{plain(leaf.name)}: {error}")
-        return
+        return None
+    estimate, instances, options = run.estimated(planned), planned.instances, planned.options
     if as_json:
         rows: list[dict[str, Any]] = [
             {
@@ -254,10 +279,25 @@ def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool, failed: list[str]) -> No
             }
             for each in instances
         ]
-        print_lines(json.dumps({"leaf": leaf.name, "options": options, "instances": rows, "notes": run.state.notes}))
-        return
+        line = {"leaf": leaf.name, "options": options, "instances": rows, "notes": run.state.notes}
+        print_lines(json.dumps({**line, "estimate": estimate.as_json()}))
+        return estimate
     print_lines(f"{plain(leaf.name)}: iosonar replay {' '.join(options)}")
     print_lines(*(f"  {each.host}:{each.device} {inputs.shown(each.source)} -> {each.output}" for each in instances))
+    return estimate
+
+
+def _print_estimates(found: list[Estimate | None], as_json: bool) -> None:
+    from iosonar.campaign import estimate
+
+    known = [each for each in found if each]
+    if as_json:
+        total, ends = estimate.sum_of(known, time.time())
+        print_lines(json.dumps({"event": "estimate", "leaves": len(known), "seconds": total, "ends": round(ends, 3)}))
+    elif not found:
+        print_error(NOTHING_TO_DO)
+    elif known:
+        print_lines("", *estimate.table(known))
 
 
 def _print_end(ended: Ended, as_json: bool) -> None:

@@ -1,4 +1,5 @@
 # Fills all devices with random data before the run, at the same time; over iSCSI if that is used.
+# wipe_speed is for the estimate of --dry-run only.
 
 source "${base_dir}/modules/functions.sh"
 source "${base_dir}/modules/device_jobs.sh"

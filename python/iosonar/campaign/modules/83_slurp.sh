@@ -1,4 +1,5 @@
 # Reads all of all devices before the run, at the same time: read caches below are then filled as after long use.
+# slurp_speed is for the estimate of --dry-run only.
 
 source "${base_dir}/modules/functions.sh"
 source "${base_dir}/modules/device_jobs.sh"

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from iosonar.campaign.advice import DERIVED
+from iosonar.campaign.names import REPLICATE
 from iosonar.errors import UsageError
 from iosonar.text import plain
-
-REPLICATE = re.compile(r"(?:repeat|replicate|run)[-_]?\d+", re.IGNORECASE)
-"""A path component that only counts repetitions."""
 
 MAX_VALUE = 24
 """The longest value of a variable that names a level."""

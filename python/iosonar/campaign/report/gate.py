@@ -164,12 +164,21 @@ def parse_conditions(texts: Sequence[str]) -> list[LeafCondition]:
     return [LeafCondition.parse(text) for text in texts]
 
 
-def judge(top: Path, conditions: Sequence[LeafCondition], results: Sequence[LeafResult] | None = None) -> Gate:
+def judge(
+    top: Path,
+    conditions: Sequence[LeafCondition],
+    results: Sequence[LeafResult] | None = None,
+    *,
+    left_out: Sequence[str] = (),
+) -> Gate:
     """Judges all leaves of a campaign. `results` are those of `read_results`, if they are already known.
 
-    Without conditions, leaves that are done pass.
+    Without conditions, leaves that are done pass. Leaves that were left out count only if they are done.
     """
-    leaves = read_results(top) if results is None else results
+    names = {plain(name) for name in left_out}
+    leaves = [
+        leaf for leaf in (read_results(top) if results is None else results) if leaf.done or leaf.name not in names
+    ]
     return Gate(tuple(each.text for each in conditions), tuple(_judged(leaf, conditions) for leaf in leaves))
 
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from iosonar import units
 from iosonar.campaign.report import gate as gates
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
+from iosonar.campaign.report.at_once import at_once_plots
 from iosonar.campaign.report.effects import Effect
 from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
@@ -77,7 +78,8 @@ def run_report(
 def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name: str) -> Page:
     """The page; `directory` is where it will be, for the links to the leaves."""
     plots = tuple(_stamped(analysis, figure) for figure in effect_plots(analysis))
-    of_leaves = tuple(_stamped(analysis, figure) for figure in (leaf_plot(analysis),) if figure)
+    figures = (*at_once_plots(analysis.leaves), leaf_plot(analysis))
+    of_leaves = tuple(_stamped(analysis, figure) for figure in figures if figure)
     effects = tuple(table for table in (_effects(analysis),) if table.rows)
     missing = [text for each in analysis.metrics if (text := not_compared(analysis, each))]
     about = " ".join([ABOUT, *(f"{text}." for text in missing)])
