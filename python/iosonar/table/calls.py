@@ -119,7 +119,7 @@ def _of_trace(table: ir.Table) -> dict[str, ir.Value]:
     return {
         "number": table[ROW_NUMBER],
         "instance": ibis.literal(0),
-        # As iosonar resolved it: null of a socket. In tables of other programs, as it is named there.
+        # As iosonar resolved it: null if it is no file, as of a socket. In tables of other programs, as it is named.
         "path": table.file if "file" in table.columns else first("fd_path", "path"),
         "offset": first("position", "offset"),
         "end_ns": table.begin_ns + table.duration_ns if "duration_ns" in table.columns else ibis.null(),
