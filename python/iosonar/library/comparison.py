@@ -20,11 +20,13 @@ from iosonar.report.compare import compare as compare_runs
 from iosonar.report.compare_calls import compare_calls
 from iosonar.report.compared import Compared, metric_of, numbers
 from iosonar.report.compared import Comparison as Found
-from iosonar.report.condition import Condition, Outcome, judge
+from iosonar.report.condition import judge_change
+from iosonar.report.gates import Condition, Judged, Of, judge
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.study.base import Options
 from iosonar.study.requests import Study
-from iosonar.table import OF_CALLS, OF_REQUESTS
+from iosonar.study.warm_up import part_of, without_warm_up
+from iosonar.table import OF_CALLS, OF_REQUESTS, Window
 from iosonar.table.engine import EngineOptions
 from iosonar.table.input_checks import refuse_copies
 
@@ -37,13 +39,24 @@ LETTERS = "ABCDEF"
 AnySide = Run | AnyPath | Sequence[AnyPath]
 
 
-def compare(*sides: AnySide, memory: str = "2GiB") -> Comparison:
+def compare(
+    *sides: AnySide,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    skip_warm_up: bool = False,
+    percentiles: Sequence[float] = (),
+    memory: str = "2GiB",
+) -> Comparison:
     """Compares runs: changes of latency and throughput with 95 % confidence intervals.
 
     A difference is claimed only with at least three runs on each side.
 
     Args:
         sides: Two or more sides; each is a path, several paths of repeated runs, or an open `Run`.
+        from_s: Compare only requests that are due at this time or later, in seconds.
+        to_s: Compare only requests that are due before this time.
+        skip_warm_up: Leave out the longest warm-up of all sides, if it is known when each ended.
+        percentiles: The percentiles to compare, such as `(50, 95, 99.9)`.
         memory: The limit of memory for each side, such as `2GiB`.
 
     Returns:
@@ -55,6 +68,7 @@ def compare(*sides: AnySide, memory: str = "2GiB") -> Comparison:
     """
     if len(sides) < 2:
         raise UsageError("compare needs two sides")
+    window, shares = Window.of(from_s, to_s), tuple(round(share / 100, 10) for share in percentiles)
     with ExitStack() as stack:
         runs = [_opened(side, memory, stack) for side in sides]
         kinds = OF_CALLS if runs[0].files[0].kind in OF_CALLS else OF_REQUESTS
@@ -67,9 +81,13 @@ def compare(*sides: AnySide, memory: str = "2GiB") -> Comparison:
             refuse_copies(run.files, parts=False)
         refuse_copies(files)
         if kinds is OF_CALLS:
-            found: Found = compare_calls([run.files for run in runs], runs[0].spill, EngineOptions(memory), stack)
+            if window or skip_warm_up:
+                raise UsageError("--from, --to and --skip-warm-up are for requests, not for calls to files")
+            groups = [run.files for run in runs]
+            found: Found = compare_calls(groups, runs[0].spill, EngineOptions(memory), stack, shares)
         else:
-            found = compare_runs(_sides(runs))
+            options = Options(size=PAGE, window=window, skip_warm_up=skip_warm_up, percentiles=shares)
+            found = compare_runs(_sides(runs, options))
         return Comparison(runs, found, stack.pop_all())
 
 
@@ -80,17 +98,20 @@ def _opened(side: AnySide, memory: str, stack: ExitStack) -> Run:
     return stack.enter_context(open_run(*paths, memory=memory))
 
 
-def _sides(runs: Sequence[Run]) -> list[Side]:
+def _sides(runs: Sequence[Run], options: Options) -> list[Side]:
     if len(runs) > len(ROLES):
         raise UsageError(
             f"at most {len(ROLES)} sides can be compared, not {len(runs)}; group runs into sides with `vs`"
         )
-    studies = [run.study for run in runs]
-    return [
-        Side(letter, Study(study.requests, Options(size=PAGE), origin_ns=0))
-        for letter, study in zip(LETTERS, studies, strict=False)
-        if isinstance(study, Study)
+    studies = [
+        part_of(Study(run.study.requests, options, origin_ns=0), options.window, origin_ns=0)
+        for run in runs
+        if isinstance(run.study, Study)
     ]
+    if options.skip_warm_up:
+        window = without_warm_up(studies, options.window)
+        studies = [part_of(study, window, origin_ns=0) for study in studies]
+    return [Side(letter, study) for letter, study in zip(LETTERS, studies, strict=False)]
 
 
 class Comparison(Frames):
@@ -127,16 +148,28 @@ class Comparison(Frames):
         return table.select(list(columns)) if columns else table
 
     def holds(self, condition: str) -> dict[str, str]:
-        """Whether a condition such as `p99 > +10%` holds, for each side by its letter, as with `--fail-if`.
+        """Whether a condition such as `p99 > +10%` or `p99 > 10ms` holds, as with `--fail-if`, by the letter of a side.
 
         Returns `holds`, `does not hold`, or why that is undecided. Raises UsageError if it is no condition.
         """
-        parsed = Condition.parse(condition)
-        outcomes = {each.letter: judge(parsed, each) for each in self.against}
-        return {
-            letter: one.outcome.value + (f": {one.why}" if one.outcome is Outcome.UNDECIDED else "")
-            for letter, one in outcomes.items()
-        }
+        parsed = Condition.parse(condition, Of.SIDES)
+        return {one.of: one.words for one in self.judge(parsed)}
+
+    def judge(self, condition: Condition) -> list[Judged]:
+        """The outcome of a condition for each side but the first: of its change, or of its own values."""
+        if condition.is_change:
+            return [judge_change(condition, each) for each in self.against]
+        return [judge(condition, self.found.subject(each.letter)) for each in self.against]
+
+    def write_gate_files(self, judged: Sequence[Judged], junit: Path | None, markdown: Path | None) -> None:
+        """Writes the outcome of conditions as JUnit XML, and a summary in Markdown."""
+        from iosonar.report.gate_files import cases_of, write_junit, write_markdown
+
+        cases = cases_of("compare", judged, [each.pair for each in self.against])
+        if junit is not None:
+            write_junit("compare", cases, junit)
+        if markdown is not None:
+            write_markdown(self.found.summary, cases, markdown)
 
     def draw(self, name: str = "compare.latency", ax: Axes | None = None, theme: str = "light") -> Axes:
         """Draws the distributions of latency (`compare.latency`), or their changes (`compare.change`).

@@ -12,7 +12,8 @@ from iosonar.errors import UsageError
 from iosonar.study.base import BaseStudy
 from iosonar.study.calls import MAX_SIDES
 from iosonar.study.scaling import ScaleStudy
-from iosonar.table import OF_CALLS, Kind, SourceFile, calls_of, only_device, requests_of
+from iosonar.study.warm_up import in_window, part_of, without_warm_up
+from iosonar.table import OF_CALLS, OF_REQUESTS, Kind, SourceFile, Window, calls_of, only_device, requests_of
 from iosonar.table.blocks import blocks_beside
 from iosonar.table.engine import EngineOptions
 from iosonar.table.engines import start
@@ -25,6 +26,8 @@ MAX_WINDOWS = 100_000
 def check_files(files: Sequence[SourceFile], options: Options, blocks: SourceFile | None) -> None:
     """Refuses files that cannot be studied together. Raises UsageError, or UserError for copies."""
     kinds = {file.kind for file in files}
+    if (options.window or options.skip_warm_up) and not kinds <= set(OF_REQUESTS):
+        raise UsageError("--from, --to and --skip-warm-up are for requests, not for calls to files")
     if Kind.SCALE in kinds:
         if len(files) > 1:
             raise UsageError(f"{files[0].path} is {files[0].kind.words}: make a report of it alone")
@@ -70,9 +73,23 @@ def study_of(
         ]
         return CallStudy(tables, options, blocks_beside(tables[0], blocks) if blocks else None)
     requests = stack.enter_context(requests_of(tuple(files), spill, resources))
-    study = Study(only_device(requests, options.device) if options.device else requests, options)
+    study = in_window(only_device(requests, options.device) if options.device else requests, options)
     _check_window(study)
     return study
+
+
+def window_of(
+    files: Sequence[SourceFile], spill: Path, options: Options, resources: EngineOptions, stack: ExitStack
+) -> Window:
+    """The window of the options, without the longest warm-up of any of these runs."""
+    studies = []
+    for number, file in enumerate(file for file in files if file.kind is Kind.REPLAY):
+        own = spill.with_name(f"{spill.name}-{number}")
+        requests = stack.enter_context(requests_of((file,), own, resources))
+        studies.append(part_of(Study(requests, options, origin_ns=0), options.window, origin_ns=0))
+    if not studies:
+        raise UsageError("--skip-warm-up needs a run")
+    return without_warm_up(studies, options.window)
 
 
 def _check_window(study: Study) -> None:

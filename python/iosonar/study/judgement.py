@@ -28,6 +28,8 @@ class Judgement:
     doubt: str = ""
     """Why times say nothing about the storage, as a clause; empty if they do."""
     is_fake: bool = False
+    window: Mapping[str, float | int | None] | None = None
+    """The window of the run that it is about, as in docs/schemas/verdict.json; None for the whole run."""
 
     @property
     def grade(self) -> Grade:
@@ -90,6 +92,7 @@ class Judgement:
             "grade": self.grade,
             "reasons": list(self.reasons.values()),
             self.noun: self.rows,
+            **({"window": dict(self.window)} if self.window else {}),
             **{check.name: {"grade": check.grade, **check.values} for check in self._graded},
         }
 
@@ -108,7 +111,14 @@ def _of_requests(study: Study) -> Judgement:
         tuple(check(study) for check in OF_REQUESTS),
         doubt_of(study),
         any(file.fake for file in files),
+        _window(study),
     )
+
+
+def _window(study: Study) -> Mapping[str, float | int | None] | None:
+    if study.window is None:
+        return None
+    return study.window.as_json() | {"of_requests": study.rows}
 
 
 def judgement_of_calls(side: CallSide) -> Judgement:

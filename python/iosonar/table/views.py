@@ -13,6 +13,7 @@ from iosonar.table.embedded import quoted, scan, text
 from iosonar.table.requests import BACKLOG, COLUMNS, OWN_REASONS, UNKNOWN_REASON, known_columns
 from iosonar.table.source import OF_REQUESTS, Kind, SourceFile
 from iosonar.table.versions import stored_name, stored_sql
+from iosonar.table.window import Window
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,8 +63,13 @@ LOAD_ONLY = {"at_ns": "BIGINT", "queued_ns": "BIGINT", "pid": "BIGINT", "process
 """Columns of a load that a run does not have."""
 
 
-def define_views(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile]) -> None:
-    """Defines `requests` and its views, or `calls` and those of calls, as the files need them, and `files`."""
+def define_views(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], window: Window | None = None
+) -> None:
+    """Defines `requests` and its views, or `calls` and those of calls, as the files need them, and `files`.
+
+    `in_window` has the requests of the window.
+    """
     kinds = {file.kind for file in files}
     parts = [
         _select(file, index, with_loads=Kind.LOAD in kinds)
@@ -77,6 +83,7 @@ def define_views(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFi
     )
     view_of_files = f"SELECT * FROM (VALUES {rows}) AS files(source, path, name, kind, rows)"
     if parts:
+        definitions["in_window"] = _view_of_window(files, window)
         definitions["streams"] = _view_of_streams(files)
     for name, definition in (definitions | views_of_calls(files) | {"files": view_of_files}).items():
         connection.execute(f"CREATE VIEW {name} AS {definition}")
@@ -108,6 +115,13 @@ def _select(file: SourceFile, index: int, *, with_loads: bool) -> str:
     derived = [f"{DERIVED[name]} AS {name}" for name in added if name in DERIVED and not _is_in(inner, name)]
     derived.append(f"{_stream_name(file)} AS {STREAM_NAME}")
     return f"SELECT *, {', '.join(derived)} FROM (SELECT {', '.join(inner)} FROM {scan(file.parquet)})"
+
+
+def _view_of_window(files: Sequence[SourceFile], window: Window | None) -> str:
+    if window is None:
+        return "SELECT * FROM requests"
+    of = [f"source = {source} AND {window.sql(file)}" for source, file in enumerate(files) if file.kind in OF_REQUESTS]
+    return f"SELECT * FROM requests WHERE {' OR '.join(of)}"
 
 
 def _stream_name(file: SourceFile) -> str:
