@@ -11,7 +11,7 @@ import typer
 
 from iosonar.cli.gates import FailIf, Junit, Markdown, end_by
 from iosonar.cli.parser import Command
-from iosonar.cli.percentiles import Percentiles
+from iosonar.cli.percentiles import Percentiles, parse_percentiles
 from iosonar.cli.run import (
     guarded,
     print_lines,
@@ -68,7 +68,7 @@ def compare(
     from_: From = None,
     to: To = None,
     skip_warm_up: SkipWarmUp = False,
-    percentiles: Percentiles = None,
+    percentiles: Percentiles = "",
     json_: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     theme: Annotated[Theme | None, typer.Option(help="Light or dark background; default: the browser's.")] = None,
     overwrite: Annotated[
@@ -93,7 +93,7 @@ def compare(
         groups = sides_of(runs)
         # A percentile that a condition names is compared, too.
         named = {share for each in conditions if each.is_change and (share := share_of(each.metric))}
-        shares = {round(share / 100, 10) for share in percentiles or ()}
+        shares = {round(share / 100, 10) for share in parse_percentiles(percentiles)}
         if more := named - (shares or set(SHARES)):
             shares = (shares or set(SHARES)) | more
         make_directory(out)

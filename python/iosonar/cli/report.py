@@ -10,7 +10,7 @@ import typer
 from iosonar.cli.counts import whole_number
 from iosonar.cli.gates import FailIf, Junit, Markdown, end_by
 from iosonar.cli.parser import Command
-from iosonar.cli.percentiles import Percentiles
+from iosonar.cli.percentiles import Percentiles, parse_percentiles
 from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start
 from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
 from iosonar.figures.numbers import DataFormat
@@ -101,7 +101,7 @@ def report(
     from_: From = None,
     to: To = None,
     skip_warm_up: SkipWarmUp = False,
-    percentiles: Percentiles = None,
+    percentiles: Percentiles = "",
     working_sets: Annotated[
         str, typer.Option(metavar="TIME,…", help="Windows of working sets; all: everything so far.")
     ] = "1,6,60,600,all",
@@ -156,6 +156,7 @@ def report(
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         output = OutputOptions(out, format_, theme, data, overwrite=overwrite)
         sets = windows(working_sets, "--working-sets")
+        chosen = parse_percentiles(percentiles)
         conditions = [Condition.parse(text, Of.RUN) for text in fail_if or []]
         make_directory(out)
         with open_run(
@@ -170,7 +171,7 @@ def report(
             from_s=from_,
             to_s=to,
             skip_warm_up=skip_warm_up,
-            percentiles=percentiles or (),
+            percentiles=chosen,
             blocks=blocks,
             graphs=graph or (),
             memory=memory,

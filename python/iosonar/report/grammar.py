@@ -86,4 +86,6 @@ def parse(text: str) -> Parsed | None:
         size = units.BYTE_UNITS.get(noun)
         return None if size is None else Parsed(text.strip(), metric, sign, LimitUnit.BYTES_PER_SECOND, number * size)
     factor = units.TIME_UNITS.get(unit.lower())
-    return None if factor is None else Parsed(text.strip(), metric, sign, LimitUnit.SECONDS, number * factor)
+    # Rounded, so that 1.1 ms equals a time of 1,100,000 ns.
+    limit = None if factor is None else round(number * factor, 12)
+    return None if limit is None else Parsed(text.strip(), metric, sign, LimitUnit.SECONDS, limit)
