@@ -105,12 +105,15 @@ def test_the_p99_of_a_condition_is_that_of_the_rows(tmp_path: Path) -> None:
     load, path = tmp_path / "x.load.parquet", tmp_path / "x.replay.parquet"
     iosonar("generate", "poisson", load, "--rate", 200, "--duration", 20, "--seed", 5)
     iosonar("replay", load, "--simulate", "hdd", "--virtual-time", "--output", path)
-    p95 = duckdb.sql(f"SELECT quantile_disc(completed_ns - issued_ns, 0.95) FROM '{path}'").fetchall()[0][0] / 1e6
+    p95 = (
+        duckdb.connect().execute(f"SELECT quantile_disc(completed_ns - issued_ns, 0.95) FROM '{path}'").fetchall()[0][0]
+        / 1e6
+    )
     with open_run(path) as opened:
         # A fake result: its times are undecided, its numbers are not.
         assert opened.holds(f"p95 > {p95 * 0.99:.6f}ms").startswith("is undecided: FAKE")
         assert opened.holds("requests > 0") == opened.holds("verdict = fake") == "holds"
-    rows = duckdb.sql(f"FROM '{path}'").to_arrow_table()
+    rows = duckdb.connect().execute(f"FROM '{path}'").to_arrow_table()
     real = write_run(tmp_path / "real.replay.parquet", rows)
     with open_run(real) as opened:
         assert opened.holds(f"p95 > {p95 * 0.998:.6f}ms") == "holds"
@@ -185,9 +188,11 @@ def test_windows_of_both_sides_are_the_same(tmp_path: Path, capsys: pytest.Captu
     assert 5.99 < start < 9
     of = {one["metric"]: one for one in found["comparisons"][0]["differences"]}
     for side, path in zip("ab", paths, strict=True):
-        mean = duckdb.sql(
-            f"SELECT avg(completed_ns - issued_ns) FROM '{path}' WHERE scheduled_ns >= {round(start * 1e9)}"
-        ).fetchall()[0][0]
+        mean = (
+            duckdb.connect()
+            .execute(f"SELECT avg(completed_ns - issued_ns) FROM '{path}' WHERE scheduled_ns >= {round(start * 1e9)}")
+            .fetchall()[0][0]
+        )
         assert of["mean"][f"{side}_ns"] == pytest.approx(mean, rel=1e-6)
     assert compare(*paths, "--out", tmp_path, "--from", "1m", "--json") == 1
     assert "no request of" in capsys.readouterr().err

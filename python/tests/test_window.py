@@ -20,11 +20,11 @@ from iosonar.diagrams import CATALOGUE, Options, Study
 from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Figure, Steps
 from iosonar.library.run import open_run as open_files
+from iosonar.library.windows import in_window
 from iosonar.report.run_page import run_page
 from iosonar.study.judgement import judgement_of
 from iosonar.study.runs import runs_of
 from iosonar.study.summary import summary_of
-from iosonar.study.warm_up import in_window
 from iosonar.table import Requests, Window
 
 OWN = {

@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.gates import FailIf, Junit, Markdown, end_by
+from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
-from iosonar.cli.percentiles import Percentiles, parse_percentiles
 from iosonar.cli.run import (
     guarded,
     print_lines,
@@ -22,7 +21,6 @@ from iosonar.cli.run import (
 from iosonar.cli.times import From, SkipWarmUp, To
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
-from iosonar.quantities.percentiles import share_of
 from iosonar.text import aligned
 
 VERSUS = "vs"
@@ -83,26 +81,21 @@ def compare(
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.library.comparison import compare as compare_sides
-    from iosonar.quantities.difference import SHARES
     from iosonar.report.gates import Condition, Of
     from iosonar.report.output_options import OutputOptions
     from iosonar.report.outputs import make_directory
+    from iosonar.report.percentiles import compared_percentiles
 
     def work() -> None:
         conditions = [Condition.parse(text, Of.SIDES) for text in fail_if or []]
         groups = sides_of(runs)
-        # A percentile that a condition names is compared, too.
-        named = {share for each in conditions if each.is_change and (share := share_of(each.metric))}
-        shares = {round(share / 100, 10) for share in parse_percentiles(percentiles)}
-        if more := named - (shares or set(SHARES)):
-            shares = (shares or set(SHARES)) | more
         make_directory(out)
         with compare_sides(
             *groups,
             from_s=from_,
             to_s=to,
             skip_warm_up=skip_warm_up,
-            percentiles=[share * 100 for share in sorted(shares)],
+            percentiles=compared_percentiles(percentiles, conditions),
             memory=memory,
         ) as compared:
             for run in compared.runs:

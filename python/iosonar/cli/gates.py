@@ -1,4 +1,4 @@
-"""The options of gates, which report, compare and campaign share, and how they end."""
+"""Options that report and compare share, those of gates also with campaign, and how gates end."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ FailIf = Annotated[
 Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML, for CI.")]
 Markdown = Annotated[
     Path | None, typer.Option("--markdown", metavar="FILE", help="Write a summary in Markdown, for CI.")
+]
+
+Percentiles = Annotated[
+    str,
+    typer.Option("--percentiles", metavar="P,…", help="The percentiles to show, such as 50,95,99.9; at most five."),
 ]
 
 

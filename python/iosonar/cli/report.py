@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from iosonar.cli.counts import whole_number
-from iosonar.cli.gates import FailIf, Junit, Markdown, end_by
+from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
-from iosonar.cli.percentiles import Percentiles, parse_percentiles
 from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start
 from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
 from iosonar.figures.numbers import DataFormat
@@ -148,6 +147,7 @@ def report(
     from iosonar.library.run import open_run
     from iosonar.report.gates import Condition, Of
     from iosonar.report.outputs import make_directory
+    from iosonar.report.percentiles import parse_percentiles
     from iosonar.report.selection import Selection
     from iosonar.table import OF_REQUESTS
 

@@ -15,6 +15,7 @@ from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE
 from iosonar.library.frames import Frames
 from iosonar.library.run import AnyPath, Run, open_run
+from iosonar.library.windows import part_of, without_warm_up
 from iosonar.report.compare import RunComparison
 from iosonar.report.compare import compare as compare_runs
 from iosonar.report.compare_calls import compare_calls
@@ -25,7 +26,6 @@ from iosonar.report.gates import Condition, Judged, Of, judge
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.study.base import Options
 from iosonar.study.requests import Study
-from iosonar.study.warm_up import part_of, without_warm_up
 from iosonar.table import OF_CALLS, OF_REQUESTS, Window
 from iosonar.table.engine import EngineOptions
 from iosonar.table.input_checks import refuse_copies

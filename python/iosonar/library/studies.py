@@ -9,10 +9,10 @@ from pathlib import Path
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.calls import CallStudy
 from iosonar.errors import UsageError
+from iosonar.library.windows import in_window, part_of, without_warm_up
 from iosonar.study.base import BaseStudy
 from iosonar.study.calls import MAX_SIDES
 from iosonar.study.scaling import ScaleStudy
-from iosonar.study.warm_up import in_window, part_of, without_warm_up
 from iosonar.table import OF_CALLS, OF_REQUESTS, Kind, SourceFile, Window, calls_of, only_device, requests_of
 from iosonar.table.blocks import blocks_beside
 from iosonar.table.engine import EngineOptions
