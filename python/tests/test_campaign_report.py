@@ -309,6 +309,15 @@ def test_junit_has_a_case_for_each_leaf(campaign: Path, tmp_path: Path) -> None:
     assert case.get("classname") == "campaign.load0.016-threads.with-conflicts"
 
 
+def test_the_summary_in_markdown_has_leaves_and_conditions(campaign: Path, tmp_path: Path) -> None:
+    junit, markdown = tmp_path / "junit.xml", tmp_path / "s.md"
+    assert run_report(campaign, [], tmp_path / "p.html", False, ["p99 > 1ms"], junit, markdown) == HOLDS
+    text = markdown.read_text()
+    assert text.startswith(f"## {campaign.name}") and "### Conditions" in text and "| leaf | p50 |" in text
+    failures = ElementTree.parse(junit).getroot().attrib["failures"]
+    assert failures == str(text.count("| failed |")) != "0"
+
+
 def test_junit_escapes_what_xml_forbids(tmp_path: Path) -> None:
     case = Case("a\x1b", 'b<&"', CaseOutcome.FAILED, "\x00\ud800", 1.0)
     write_junit("campaign", [case], tmp_path / "j.xml")

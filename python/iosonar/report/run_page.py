@@ -351,7 +351,9 @@ def _tiles(study: Study) -> Iterator[Tile]:
         worst = study.verdict(LATENCY)
         yield Tile(f"{of}, max", units.span(worst.maximum_s), f"limit {units.span(worst.limit_s)}" if run else "")
     if found.delay and found.delay.count:
-        yield Tile("Delay p99", units.span(found.delay.p99_s), f"max {units.span(found.delay.max_s)}")
+        share = max(study.options.percentiles, default=0.99)
+        value = study.pooled(DELAY).percentile(share) / 1e9
+        yield Tile(f"Delay {name_of(share)}", units.span(value), f"max {units.span(found.delay.max_s)}")
 
 
 def _mostly(study: Study, share: float) -> str:
