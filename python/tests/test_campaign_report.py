@@ -20,13 +20,14 @@ from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.factors import Place
 from iosonar.campaign.report.figures import effect_plots
-from iosonar.campaign.report.gate import LeafCondition, LeafOutcome
 from iosonar.campaign.report.page import campaign_page
-from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
+from iosonar.campaign.report.results import LeafResult, read_results
 from iosonar.campaign.report.words import banners, drift, headline
 from iosonar.campaign.state import LeafState
 from iosonar.errors import UsageError
 from iosonar.figures.model import Severity
+from iosonar.report.gate_files import Case, CaseOutcome, write_junit
+from iosonar.report.gates import HOLDS, UNDECIDED, Fidelity, Outcome
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/campaign-report.json").read_text())
 
@@ -117,7 +118,7 @@ def test_the_page_has_effects_and_links_to_leaves(
 
 
 def test_json_has_the_same_and_no_nan(campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_report(campaign, ["cmode"], tmp_path / "p.html", True, ["p99 > 1h"]) == gate.UNDECIDED
+    assert run_report(campaign, ["cmode"], tmp_path / "p.html", True, ["p99 > 1h"]) == UNDECIDED
 
     def refuse(text: str) -> None:
         raise AssertionError(text)
@@ -167,7 +168,7 @@ def test_odd_names_of_directories_are_escaped(tmp_path: Path, capsys: pytest.Cap
     for number, name in enumerate((odd, "plain")):
         for repeat in ("repeat-1", "repeat-2"):
             leaf(tmp_path, Place((name, repeat), {"threads": name}), 1000 * (1 + number), number)
-    assert run_report(tmp_path, [], None, False, ["p99 > 1ns"]) == gate.HOLDS
+    assert run_report(tmp_path, [], None, False, ["p99 > 1ns"]) == HOLDS
     printed = capsys.readouterr()
     assert "\x1b" not in printed.out + printed.err
     assert len(printed.err.splitlines()) == 4
@@ -233,6 +234,12 @@ def result(**more: Any) -> LeafResult:
     return LeafResult("a/b", ("a", "b"), Path("a/b"), "done", metrics=known, fidelity=Fidelity.FAITHFUL, **more)
 
 
+def outcome(text: str, leaf: LeafResult) -> Outcome:
+    judged = gate.judge(Path(), gate.parse_conditions([text]), [leaf])
+    of = {CaseOutcome.FAILED: Outcome.HOLDS, CaseOutcome.PASSED: Outcome.FAILS}
+    return of.get(judged.leaves[0].outcome, Outcome.UNDECIDED)
+
+
 @pytest.mark.parametrize(
     ("text", "holds"),
     [
@@ -250,7 +257,9 @@ def result(**more: Any) -> LeafResult:
     ],
 )
 def test_conditions_hold_for_metrics_of_a_leaf(text: str, holds: bool | None) -> None:
-    assert LeafCondition.parse(text).outcome(result())[0] is holds
+    assert outcome(text, result()) is (
+        Outcome.UNDECIDED if holds is None else Outcome.HOLDS if holds else Outcome.FAILS
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,20 +277,20 @@ def test_conditions_hold_for_metrics_of_a_leaf(text: str, holds: bool | None) ->
 )
 def test_wrong_conditions_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="invalid condition"):
-        LeafCondition.parse(text)
+        gate.parse_conditions([text])
 
 
 def test_of_an_unfaithful_run_only_latencies_are_undecided() -> None:
     each = result(doubt="the replay was NOT faithful")
-    assert LeafCondition.parse("p99 > 10ms").outcome(each)[0] is None
-    assert LeafCondition.parse("delay.p99 > 1us").outcome(each)[0] is True
+    assert outcome("p99 > 10ms", each) is Outcome.UNDECIDED
+    assert outcome("delay.p99 > 1us", each) is Outcome.HOLDS
 
 
 def test_the_gate_fails_decides_nothing_or_passes(campaign: Path) -> None:
     results = read_results(campaign)
     assert gate.judge(campaign, [], results).exit_code == 0
-    assert gate.judge(campaign, gate.parse_conditions(["p99 > 1ms"]), results).exit_code == gate.HOLDS
-    assert gate.judge(campaign, gate.parse_conditions(["p99 > 1h"]), results).exit_code == gate.UNDECIDED
+    assert gate.judge(campaign, gate.parse_conditions(["p99 > 1ms"]), results).exit_code == HOLDS
+    assert gate.judge(campaign, gate.parse_conditions(["p99 > 1h"]), results).exit_code == UNDECIDED
     sure = [each for each in results if each.done and not each.doubt]
     assert gate.judge(campaign, gate.parse_conditions(["p99 > 1h"]), sure).exit_code == 0
 
@@ -290,17 +299,26 @@ def test_junit_has_a_case_for_each_leaf(campaign: Path, tmp_path: Path) -> None:
     results = read_results(campaign)
     judged = gate.judge(campaign, gate.parse_conditions(["p99 > 3ms"]), results)
     path = tmp_path / "junit.xml"
-    gate.write_junit(judged, path)
+    write_junit("campaign", judged.cases, path)
     suite = ElementTree.parse(path).getroot()
     assert suite.get("tests") == str(len(results)) == str(len(suite.findall("testcase")))
-    assert suite.get("failures") == str(judged.number(LeafOutcome.FAILED))
+    assert suite.get("failures") == str(judged.number(CaseOutcome.FAILED))
     assert len(suite.findall("testcase/error")) == 2
     case = suite.find("testcase/error/..")
     assert case is not None
     assert case.get("classname") == "campaign.load0.016-threads.with-conflicts"
 
 
+def test_the_summary_in_markdown_has_leaves_and_conditions(campaign: Path, tmp_path: Path) -> None:
+    junit, markdown = tmp_path / "junit.xml", tmp_path / "s.md"
+    assert run_report(campaign, [], tmp_path / "p.html", False, ["p99 > 1ms"], junit, markdown) == HOLDS
+    text = markdown.read_text()
+    assert text.startswith(f"## {campaign.name}") and "### Conditions" in text and "| leaf | p50 |" in text
+    failures = ElementTree.parse(junit).getroot().attrib["failures"]
+    assert failures == str(text.count("| failed |")) != "0"
+
+
 def test_junit_escapes_what_xml_forbids(tmp_path: Path) -> None:
-    judged = gate.Gate(("x",), (gate.LeafJudgement('a\x1b/b<&"', LeafOutcome.FAILED, ("\x00\ud800",), 1.0),))
-    gate.write_junit(judged, tmp_path / "j.xml")
+    case = Case("a\x1b", 'b<&"', CaseOutcome.FAILED, "\x00\ud800", 1.0)
+    write_junit("campaign", [case], tmp_path / "j.xml")
     assert ElementTree.parse(tmp_path / "j.xml").getroot().find("testcase/failure") is not None

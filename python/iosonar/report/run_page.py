@@ -15,9 +15,10 @@ from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import look
 from iosonar.figures.model import NoteKind, Severity
 from iosonar.quantities.distribution import Distribution, enough_for, pooled
+from iosonar.quantities.percentiles import name_of
 from iosonar.quantities.series import Series
 from iosonar.report.page import Banner, Page, Summary, Table, Tile
-from iosonar.report.sections import page_of, times_row
+from iosonar.report.sections import page_of, slower, times_table
 from iosonar.report.typed import command_line
 from iosonar.study.check import Check
 from iosonar.study.grades import Grade
@@ -26,12 +27,16 @@ from iosonar.study.of_requests import judgement_of, summary_of
 from iosonar.study.requests import DELAY, LATENCY, Measure
 from iosonar.study.runs import runs_of
 from iosonar.study.steady import steadiness
+from iosonar.study.window import due_words, window_words
 from iosonar.table import SourceFile, Stream, programs_of
 from iosonar.table.footer import Machine
 from iosonar.text import listed, plain
 
-SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 SECTOR_BYTES = 512
+
+TILES = (0.5, 0.99, 0.999)
+OF_STREAMS = (0.5, 0.95, 0.99)
+"""Percentiles of key figures and of streams, if none are chosen."""
 
 FINE = "no request failed, and all latencies and delays are within their limits"
 
@@ -138,7 +143,7 @@ def _header(study: Study) -> Summary:
     # What makes a result fake comes before what the replayer did.
     fakes = [banner for banner in noted if banner.severity is Severity.BAD]
     warnings = [banner for banner in noted if banner not in fakes]
-    banners = [*fakes, *_fidelity(study, is_fake=bool(fakes))]
+    banners = [*_window(study), *fakes, *_fidelity(study, is_fake=bool(fakes))]
     if judgement and (grade := _grade(study, judgement, warned=bool(warnings))):
         banners.append(grade)
     several = run and len(study.devices) > 1
@@ -146,7 +151,7 @@ def _header(study: Study) -> Summary:
         banners += [Banner(Severity.WARNING, f"{text}.", "Slow device:") for text in slow_devices(study)]
     banners += warnings
     return Summary(
-        title=_title([file.name for file in files]),
+        title=_title([file.name for file in files]) + (f", {window_words(study.window)}" if study.is_part else ""),
         short=files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more",
         lead=tuple(_lead(study)),
         banners=tuple(banners),
@@ -161,9 +166,29 @@ def _header(study: Study) -> Summary:
         inconclusive=tuple(_neutral(check) for check in judgement.inconclusive) if judgement else (),
         doubt=judgement.doubt if judgement else "",
         facts=tuple(_facts(files)),
-        whole="whole run" if run else "whole load",
+        whole="this window" if study.is_part else "whole run" if run else "whole load",
         about=f"{'Program' if programs_of(files) else 'Load'}, target, machine and options" if run else "Files",
     )
+
+
+def _window(study: Study) -> Iterator[Banner]:
+    """Which requests the page is about, if not all."""
+    if study.window is None:
+        return
+    if not study.is_part:
+        yield Banner(Severity.NEUTRAL, study.window.about, "All requests:")
+        return
+    what = "numbers, diagrams and the verdict are" if study.requests.is_run else "numbers and diagrams are"
+    unfaithful = [
+        run.file.name for run in runs_of(study) if (own := run.file.run.statistics.verdict) and not own.faithful
+    ]
+    text = (
+        f"{study.span.requests:,} of {units.requests(study.rows)}, {due_words(study.files)} "
+        f"{window_words(study.window)}. All {what} of this window alone."
+    )
+    more = f" The whole replay of {listed(unfaithful)} was not faithful." if unfaithful else ""
+    about = f" {study.window.about}" if study.window.about else ""
+    yield Banner(Severity.NEUTRAL, f"{text}{about}{more}", "Window:")
 
 
 def _fidelity(study: Study, *, is_fake: bool) -> Iterator[Banner]:
@@ -318,17 +343,17 @@ def _tiles(study: Study) -> Iterator[Tile]:
             "Data", f"{units.transferred(found.bytes_per_s)}/s", f"{units.transferred(found.bytes_moved)} in total"
         )
     if found.latency.count:
-        of, times = "Latency" if run else "Recorded latency", found.latency
-        for label, value, more in (
-            ("p50", times.p50_s, "half are faster"),
-            ("p99", times.p99_s, f"1 in 100 is slower{_mostly(study, 0.99)}"),
-            ("p99.9", times.p999_s, f"1 in 1,000 is slower{_mostly(study, 0.999)}"),
-        ):
-            yield Tile(f"{of} {label}", units.span(value), "too few requests" if math.isnan(value) else more)
+        of = "Latency" if run else "Recorded latency"
+        for share in study.options.percentiles or TILES:
+            value = study.pooled(LATENCY).percentile(share) / 1e9
+            more = slower(share) + (_mostly(study, share) if share > 0.5 else "")
+            yield Tile(f"{of} {name_of(share)}", units.span(value), "too few requests" if math.isnan(value) else more)
         worst = study.verdict(LATENCY)
         yield Tile(f"{of}, max", units.span(worst.maximum_s), f"limit {units.span(worst.limit_s)}" if run else "")
     if found.delay and found.delay.count:
-        yield Tile("Delay p99", units.span(found.delay.p99_s), f"max {units.span(found.delay.max_s)}")
+        share = max(study.options.percentiles, default=0.99)
+        value = study.pooled(DELAY).percentile(share) / 1e9
+        yield Tile(f"Delay {name_of(share)}", units.span(value), f"max {units.span(found.delay.max_s)}")
 
 
 def _mostly(study: Study, share: float) -> str:
@@ -353,23 +378,23 @@ def _values(study: Study, measure: Measure) -> Table:
     named = [(look(study, series)[1], values) for series, values in sorted(found.items())]
     if len(named) > 1:
         named.append(("All", study.pooled(measure)))
-    rows = tuple(times_row(title, values, SHARES.values()) for title, values in named)
-    return Table(measure.name.capitalize(), ("", "requests", "avg", *SHARES, "max"), rows)
+    return times_table(measure.name.capitalize(), "requests", named, study.options.percentiles)
 
 
 def _devices(study: Study) -> Table:
     slowest = study.devices[:MAX_DEVICE_ROWS]
-    rows = tuple(times_row(each.device.name, each.latency, SHARES.values()) for each in slowest)
-    more = len(study.devices) - len(rows)
+    more = len(study.devices) - len(slowest)
     rest = f", without {units.counted(more, 'faster one')}" if more else ""
-    return Table(f"Latency of each device, the slowest first{rest}", ("", "requests", "avg", *SHARES, "max"), rows)
+    named = [(each.device.name, each.latency) for each in slowest]
+    title = f"Latency of each device, the slowest first{rest}"
+    return times_table(title, "requests", named, study.options.percentiles)
 
 
 def _streams(study: Study) -> Iterator[Table]:
     """The streams of programs, and how soon their requests were issued after those that they waited for."""
     if not study.streams:
         return
-    seconds = summary_of(study).seconds
+    seconds, shares = summary_of(study).seconds, study.options.percentiles or OF_STREAMS
     rows = tuple(
         (
             each.stream.name,
@@ -379,12 +404,12 @@ def _streams(study: Study) -> Iterator[Table]:
             f"{units.count(each.values.requests / seconds)} requests/s" if seconds else "",
             _shares(each.values.requests, each.values.reads, each.values.writes),
             f"{units.transferred(each.values.data / seconds)}/s" if seconds else "",
-            *_spans(each.values.latency, (0.5, 0.99)),
-            *_spans(each.values.delay, (0.5, 0.99)),
+            *_spans(each.values.latency, shares),
+            *_spans(each.values.delay, shares),
         )
         for each in study.streams
     )
-    names = ("latency p50", "latency p99", "delay p50", "delay p99")
+    names = tuple(f"{of} {name_of(share)}" for of in ("latency", "delay") for share in shares)
     yield Table("Requests of each stream", ("", "kind", "instances", "requests", "rate", "mix", "data", *names), rows)
     caused = tuple(
         (
@@ -394,13 +419,13 @@ def _streams(study: Study) -> Iterator[Table]:
                 units.percent(share) if values.not_held_back else ""
                 for share in (values.within_10_us, values.within_50_us)
             ),
-            *_spans(values.delay, (0.5, 0.99, 1.0)),
+            *_spans(values.delay, (*shares, 1.0)),
         )
         for number, each in enumerate(study.streams)
         if (values := study.causes.get(number))
     )
     if caused:
-        columns = ("", "requests", "within 10 µs", "within 50 µs", "p50", "p99", "max")
+        columns = ("", "requests", "within 10 µs", "within 50 µs", *map(name_of, shares), "max")
         yield Table("From the completion of a request to the issue of the one that waits for it", columns, caused)
 
 

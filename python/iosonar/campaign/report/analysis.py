@@ -10,7 +10,8 @@ import numpy as np
 
 from iosonar.campaign.report.effects import Effect, MetricAnalysis, analyse
 from iosonar.campaign.report.factors import Factors, Place, factors_of
-from iosonar.campaign.report.results import Fidelity, LeafResult
+from iosonar.campaign.report.results import LeafResult
+from iosonar.report.gates import Fidelity
 
 METRICS = ("p99", "p95", "p50", "delay.p99", "throughput")
 """The analysed metrics, in the order of interest."""

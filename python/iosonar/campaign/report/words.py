@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from iosonar import units
 from iosonar.campaign.report.analysis import Analysis
 from iosonar.campaign.report.effects import Effect, Interaction, MetricAnalysis
-from iosonar.campaign.report.results import Fidelity, LeafResult
+from iosonar.campaign.report.results import LeafResult
 from iosonar.figures.model import Severity
+from iosonar.report.gates import Fidelity
 from iosonar.report.page import Banner
 from iosonar.text import plain
 from iosonar.thresholds import MIN_BEYOND

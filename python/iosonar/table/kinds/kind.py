@@ -52,6 +52,10 @@ class Kind:
     """Further columns of the view, from those of the view; later ones may use earlier ones."""
     views: Mapping[str, Definition] = field(default_factory=dict)
     """Further views of `iosonar sql`."""
+    due: Callable[[Any], str] | None = None
+    """SQL of the time by which a row of a `SourceFile` belongs to a window of time; None if windows are not for them.
+
+    The rows of a window are in the view `in_window`."""
 
     @property
     def ending(self) -> str:
