@@ -153,6 +153,22 @@ def test_options_of_requests_are_not_for_other_kinds(messages: Path, capsys: pyt
     assert "--static, --fail-if: not for messages" in capsys.readouterr().err
 
 
+def test_windows_are_refused_for_rows_that_have_none(messages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="--from, --to and --skip-warm-up: not for messages"):
+        iosonar.open(messages, from_s=1)
+    with pytest.raises(UsageError, match="--from, --to and --skip-warm-up: not for messages"):
+        iosonar.compare(messages, shutil.copy(messages, messages.with_name("b.parquet")), skip_warm_up=True)
+    with pytest.raises(SystemExit) as ended:
+        sql_app([str(messages), "FROM messages", "--to", "1"])
+    assert ended.value.code == 2
+    assert "a log of messages: --from, --to and --skip-warm-up are not for it" in capsys.readouterr().err
+
+
+def test_a_condition_for_rows_without_metrics_is_refused(messages: Path) -> None:
+    with iosonar.open(messages) as run, pytest.raises(UserError, match="a log of messages: there are no conditions"):
+        run.holds("p99 > 10ms")
+
+
 @pytest.mark.parametrize("name", SHARED)
 def test_shared_files_import_nothing_of_a_kind(name: str) -> None:
     tree = ast.parse((TOP / name).read_text())
