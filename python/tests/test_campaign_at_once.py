@@ -36,5 +36,5 @@ def test_each_device_has_a_line_by_the_number_at_once() -> None:
     assert {value for line in lines(rate) for value in line.y.tolist()} == {100.0}
 
 
-def test_leaves_with_the_same_number_of_devices_have_no_such_figure() -> None:
+def test_leaves_with_the_same_number_of_devices_have_no_figure() -> None:
     assert at_once_plots([leaf("a", 2), leaf("b", 2)]) == at_once_plots([]) == ()

@@ -102,7 +102,7 @@ def test_a_sparse_target_needs_the_space_that_it_has_not_yet(tmp_path: Path) -> 
     )
 
 
-def test_a_failed_check_stops_the_leaf_before_it_changes_anything(tmp_path: Path) -> None:
+def test_a_failed_check_stops_the_leaf_before_any_change(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "top", dry_run=1)
     campaign.conf("default-check", CONF)
     campaign.conf("default-wipe")

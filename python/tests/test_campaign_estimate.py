@@ -38,6 +38,8 @@ def seconds(*options: str, load: LoadInfo | None = LOAD, start_s: float = 0.0, *
         ("", 100.0),
         ("--speedup 4", 25.0),
         ("--duration 60", 50.0),
+        ("--speedup nonsense --for nonsense", 100.0),
+        ("--speedup 0", 100.0),
         ("--start 50 --duration 30", 30.0),
         ("--start=1m", 50.0),
         ("--end 30", 20.0),

@@ -98,7 +98,7 @@ def replay(planned: LeafPlan, instance: Instance, load: LoadInfo | None) -> Repl
     """How long an instance replays, if the storage keeps up."""
     given = _values(planned.options)
     variables = planned.variables
-    speedup = float(given.get("--speedup") or 1)
+    speedup = _seconds(given.get("--speedup")) or 1.0
     limit, length, end = (_seconds(given.get(name)) for name in ("--for", "--duration", "--end"))
     start = instance.start_s or _seconds(given.get("--start")) or 0.0
     if VIRTUAL in planned.options:
@@ -133,7 +133,7 @@ def requests(planned: LeafPlan, instance: Instance, load: LoadInfo | None) -> in
     found = replay(planned, instance, load)
     if found.seconds is None or found.at_most or load.last_s <= load.first_s:
         return load.requests
-    speedup = float(_values(planned.options).get("--speedup") or 1)
+    speedup = _seconds(_values(planned.options).get("--speedup")) or 1.0
     return int(load.requests / (load.last_s - load.first_s) * found.seconds * speedup)
 
 
