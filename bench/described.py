@@ -93,9 +93,9 @@ def compare(iosonar: Path, directory: Path, count: int, rounds: int) -> None:
     costs: dict[tuple[str, str], list[float]] = {}
     for _ in range(rounds):
         for name, (path, options) in files.items():
-            for command in (["info", path, *options], ["convert", "--overwrite", path, out, *options]):
-                cost = processor_s([str(iosonar), *map(str, command)])
-                costs.setdefault((name, command[0]), []).append(cost)
+            for command, words in (("info", [path]), ("convert", ["--overwrite", path, out])):
+                cost = processor_s([str(iosonar), command, *map(str, words), *options])
+                costs.setdefault((name, command), []).append(cost)
     print(f"{time.strftime('%Y-%m-%d')}, {rounds} rounds, median processor time\n")
     print("| what is read | file | info | convert |")
     print("|---|---|---|---|")

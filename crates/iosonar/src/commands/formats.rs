@@ -67,24 +67,24 @@ fn list() -> String {
     let width = FORMATS.iter().map(|format| format.name.len()).max().unwrap_or_default();
     let mut text = String::new();
     for format in FORMATS {
-        _ = writeln!(text, "{:width$}  {}{}", format.name, format.title, remarks(format));
+        _ = writeln!(text, "{:width$}  {}{}", format.name, format.title, qualities(format));
     }
     text
 }
 
-/// What else is to be said about a format, in brackets.
-fn remarks(format: &Format) -> String {
-    let mut remarks = Vec::new();
+/// Whether it is also written, and what its reader was tested with.
+fn qualities(format: &Format) -> String {
+    let mut qualities = Vec::new();
     if format.create_load.is_some() {
-        remarks.push(format!("also written: {}", format.extensions.join(" ")));
+        qualities.push(format!("also written: {}", format.extensions.join(" ")));
     }
     if known::TEXTS.iter().any(|(name, _)| *name == format.name) {
-        remarks.push("by description".to_owned());
+        qualities.push("by description".to_owned());
     }
     if format.tested_with != TestedWith::RealFiles {
-        remarks.push("unverified".to_owned());
+        qualities.push("unverified".to_owned());
     }
-    if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) }
+    if qualities.is_empty() { String::new() } else { format!(" ({})", qualities.join(", ")) }
 }
 
 fn keys_text() -> String {
@@ -93,16 +93,27 @@ fn keys_text() -> String {
     keys::DESCRIPTION.iter().for_each(|key| add_key(&mut text, key));
     text += "\nKeys of each field:\n";
     keys::of_all_fields().iter().for_each(|key| add_key(&mut text, key));
-    for key in keys::DESCRIPTION {
-        let Takes::Table(own) = key.takes else { continue };
-        let own: Vec<&Key> =
-            own.iter().filter(|key| !keys::of_all_fields().iter().any(|all| all.name == key.name)).collect();
-        if !own.is_empty() {
-            _ = writeln!(text, "\nFurther keys of {}:", key.name);
-            own.iter().for_each(|key| add_key(&mut text, key));
-        }
+    for (names, own) in fields_by_keys() {
+        _ = writeln!(text, "\nFurther keys of {}:", names.join(", "));
+        own.iter().for_each(|key| add_key(&mut text, key));
     }
     text
+}
+
+/// The fields that have keys of their own, with these; those with the same keys together.
+fn fields_by_keys() -> Vec<(Vec<&'static str>, Vec<&'static Key>)> {
+    let mut fields: Vec<(Vec<&str>, Vec<&Key>)> = Vec::new();
+    for key in keys::DESCRIPTION {
+        let Takes::Table(all) = key.takes else { continue };
+        let common = |key: &&Key| keys::of_all_fields().iter().any(|common| common.name == key.name);
+        let own: Vec<&Key> = all.iter().filter(|key| !common(key)).collect();
+        match fields.iter_mut().find(|(_, known)| *known == own) {
+            Some((names, _)) => names.push(key.name),
+            None if own.is_empty() => {}
+            None => fields.push((vec![key.name], own)),
+        }
+    }
+    fields
 }
 
 fn add_key(text: &mut String, key: &Key) {

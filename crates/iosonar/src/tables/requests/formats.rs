@@ -116,8 +116,8 @@ pub(super) fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, m
     match from {
         Some(format) if format.name == described::FORMAT.name => {
             let why = metadata.warnings.first().map_or("it is empty", String::as_str);
-            let rows = human::counted(bad, "bad line");
-            bail!("{name} has no request by this description, {rows}: {why}")
+            let rows = if bad > 0 { format!(", only {}", human::counted(bad, "bad line")) } else { String::new() };
+            bail!("{name} has no request by this description{rows}: {why}")
         }
         Some(format) => {
             let wrong = metadata.warnings.first().map(|warning| format!(" ({warning})")).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::description::{Layout, Separator};
 use super::field::{Field, Place, Raw, Role, Slots};
-use crate::rows::Words;
+use crate::rows::{Words, excerpt};
 
 /// Lines among which a heading is looked for; those before it are a preamble.
 pub const HEADING_LINES: u64 = 50;
@@ -24,8 +24,11 @@ pub struct Columns {
 enum Heading {
     /// Columns have numbers.
     None,
-    /// It was not seen yet, in so many lines.
-    Expected(u64),
+    /// It was not seen yet, in so many lines; what the most similar one of them lacks.
+    Expected {
+        lines: u64,
+        lacks: Option<String>,
+    },
     Found(Box<[u8]>),
 }
 
@@ -54,7 +57,7 @@ impl Columns {
             ends: Vec::new(),
         };
         if fields.iter().any(|field| matches!(field.place, Place::Names(_))) {
-            columns.heading = Heading::Expected(0);
+            columns.heading = Heading::Expected { lines: 0, lacks: None };
         } else {
             columns.place(&[]);
         }
@@ -63,14 +66,22 @@ impl Columns {
 
     /// Whether a heading was expected and not found.
     pub fn lacks_heading(&self) -> bool {
-        matches!(self.heading, Heading::Expected(_))
+        matches!(self.heading, Heading::Expected { .. })
     }
 
-    /// The names that a heading must have.
-    pub fn names(&self) -> String {
+    /// What is said about a file without its heading.
+    pub fn no_heading(&self) -> String {
+        match &self.heading {
+            Heading::Expected { lacks: Some(lacks), .. } => lacks.clone(),
+            _ => format!("no line names the columns {}", self.names(|_| true)),
+        }
+    }
+
+    /// The names of columns that must be there, as far as they are wanted.
+    fn names(&self, is_wanted: impl Fn(&[String]) -> bool) -> String {
         let required = self.fields.iter().filter(|field| !field.is_optional);
         let names = required.filter_map(|field| match &field.place {
-            Place::Names(names) => Some(names[0].as_str()),
+            Place::Names(names) if is_wanted(names) => Some(names[0].as_str()),
             _ => None,
         });
         names.collect::<Vec<_>>().join(", ")
@@ -79,7 +90,7 @@ impl Columns {
     /// Enters the columns of a line into the slots of their roles.
     #[inline]
     pub fn split<'l>(&mut self, line: &'l [u8], slots: &mut Slots<'l>) -> Result<Line, &'static str> {
-        if let Heading::Expected(_) = self.heading {
+        if let Heading::Expected { .. } = self.heading {
             return self.find_heading(line);
         }
         let separator = match self.separator {
@@ -144,9 +155,17 @@ impl Columns {
     fn find_heading(&mut self, line: &[u8]) -> Result<Line, &'static str> {
         // A comment may name the columns.
         let bare = line.trim_ascii_start().strip_prefix(b"#").unwrap_or(line);
+        let mut similar = None;
         let candidates: Vec<Separator> = self.separator.map_or(SEPARATORS.to_vec(), |one| vec![one]);
         for separator in candidates {
             let headings = fields_of(bare, separator);
+            let has = |names: &[String]| find(names, &headings).is_some();
+            if self.fields.iter().any(|field| matches!(&field.place, Place::Names(names) if has(names)))
+                && !self.has_all(&headings)
+            {
+                let lacks = self.names(|names| !has(names));
+                similar = Some(format!("the heading `{}` lacks {lacks}", excerpt(line)));
+            }
             if self.has_all(&headings) {
                 self.separator = Some(separator);
                 let units = self.place(&headings);
@@ -154,8 +173,9 @@ impl Columns {
                 return Ok(Line::Heading(units));
             }
         }
-        let Heading::Expected(lines) = &mut self.heading else { return Ok(Line::Nothing) };
+        let Heading::Expected { lines, lacks } = &mut self.heading else { return Ok(Line::Nothing) };
         *lines += 1;
+        *lacks = lacks.take().or(similar);
         if *lines > HEADING_LINES { Err("no line before it names the columns") } else { Ok(Line::Nothing) }
     }
 

@@ -115,7 +115,7 @@ const SIZE: &[Key] = place![
         "bytes (the default), sectors (of 512 bytes), KiB, or the bytes of a block: 4k; or heading"
     ),
     Key::new("base", Takes::Number, "16 for hexadecimal numbers without 0x"),
-    Key::new("always", Takes::Text, "The same for all requests, with a unit: 4k"),
+    Key::new("always", Takes::Text, "For size: the same for all requests, 4k"),
 ];
 
 const OP: &[Key] = place![

@@ -159,7 +159,7 @@ impl LineFormat for Rows {
         if let Split::Columns(columns) = &self.split
             && columns.lacks_heading()
         {
-            about.warning(format!("no line names the columns {}", columns.names()));
+            about.warning(columns.no_heading());
         }
     }
 }

@@ -77,6 +77,8 @@ fn columns_may_have_names_in_a_heading() {
     let (rows, about) = by_columns(columns, CSV);
     assert!(rows.is_empty());
     assert_eq!(about.warnings, ["no line names the columns Time, Kind, Start (sectors), len, Name"]);
+    let (_, about) = by_columns(columns, b"Time,Kind,Begin (sectors),Len,Name\n1,R,2,3,x\n");
+    assert_eq!(about.warnings, ["the heading `Time,Kind,Begin (sectors),Len,Name` lacks Start (sectors)"]);
     let many = b"a,b\n".repeat(100);
     assert_eq!(by_columns(columns, &many).1.counts.bad_lines, 50);
 }
