@@ -3,6 +3,7 @@
 //! A *load* is a table of [`Request`]s; a *run* is a table of their results ([`IoResult`]). Readers and writers process one
 //! row at a time, in bounded memory. `docs/schema.md` defines the columns of the tables.
 
+mod description;
 mod error;
 mod events;
 pub mod formats;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::description::Description;
 use crate::error::{Error, Result};
 use crate::events::Action;
-use crate::formats::described::Description;
 use crate::io::input::{Compression, Input};
 use crate::io::output::{Output, split_compression};
 use crate::io::stream::{Reader, Writer};
@@ -90,7 +90,7 @@ pub(super) fn refuse_compression(format: &str, path: &Path) -> Result<()> {
 pub struct Options {
     /// In traces of events, the event that a request and its time are taken from; `None` for the most frequent one.
     pub action: Option<Action>,
-    /// What the rows of a file in no known format are; see [`described`](super::described).
+    /// What the rows of a file in no known format are; see [`Description`].
     pub description: Option<Arc<Description>>,
 }
 

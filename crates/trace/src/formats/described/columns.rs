@@ -1,7 +1,7 @@
 //! Splits lines into columns, and finds those that a heading names.
 
-use super::description::{Layout, Separator};
-use super::field::{Field, Place, Raw, Role, Slots};
+use crate::description::field::{Field, Place, Raw, Role, Slots};
+use crate::description::{Layout, Separator};
 use crate::rows::{Words, excerpt};
 
 /// Lines among which a heading is looked for; those before it are a preamble.

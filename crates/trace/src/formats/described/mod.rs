@@ -5,28 +5,23 @@
 //! a description takes one of the two kinds of lines (`only`).
 
 mod columns;
-mod description;
-mod field;
-pub mod keys;
 pub mod known;
 mod request;
 mod rows;
-mod short;
-mod units;
-mod words;
 
 use std::sync::Arc;
 
+pub use crate::description::short::{Short, from_columns, toml_of};
+use crate::description::values::Origin;
+pub use crate::description::{Description, keys};
+use crate::description::{Layout, Recognise};
 use crate::error::{Error, Result};
 use crate::formats::format::{Format, Opened};
 use crate::io::input::Input;
 use crate::model::request::Request;
 use crate::model::units::Nanos;
 use crate::rows::{InOrder, LineSource, Zero, first_row, metadata_of, recognise_rows, records};
-pub use description::Description;
-use description::{Layout, Origin, Recognise};
 use rows::Rows;
-pub use short::{Short, from_columns, toml_of};
 
 /// The format of files that are read by the description in [`Options`](super::Options); it has no name for `--from`.
 pub const FORMAT: Format = Format {

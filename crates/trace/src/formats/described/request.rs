@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::description::{Digits, Origin, Spelling, TimeText, Units};
-use super::field::{Raw, Role, Slots};
-use super::units::{SizeUnit, TimeUnit, bad_time};
-use super::words::Meaning;
+use crate::description::field::{Raw, Role, Slots};
+use crate::description::units::{SizeUnit, TimeUnit, bad_time};
+use crate::description::values::{Digits, Origin, Spelling, TimeText, Units};
+use crate::description::words::Meaning;
 use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Comm, Flags, Op, Request};
 use crate::model::units::{Nanos, Sector, Sectors};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use regex::bytes::{CaptureLocations, Regex};
 
 use super::columns::{Columns, Line};
-use super::description::{Description, Layout, Others};
-use super::field::{Bytes, Place, Raw, Role, Slots};
 use super::request::Requests;
+use crate::description::field::{Bytes, Place, Raw, Role, Slots};
+use crate::description::{Description, Layout, Others};
 use crate::model::metadata::Metadata;
 use crate::model::request::Request;
 use crate::rows::{Context, LineFormat, Parsed};

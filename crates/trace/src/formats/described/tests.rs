@@ -294,6 +294,11 @@ fn errors_name_file_line_and_column() {
             good.replace("at = { column = 1 }", "at = { column = 1, origin = \"birth\" }"),
             "d.toml:1:29: at, origin: `birth` is unknown",
         ),
+        (
+            good.replace("at = { column = 1 }", "at = { column = 1, origin = \"before\" }")
+                + "completed = { column = 9 }\n",
+            "d.toml:5:13: completed: times that count from the line before",
+        ),
         ("at = {".to_owned(), "d.toml:1:7: "),
         ("pattern = '('\n".to_owned(), "d.toml:1:11: pattern: not a regular expression: unclosed group"),
         ("pattern = '(?<time>x)'\n".to_owned(), "d.toml:1:11: pattern: no field for the group time"),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::description::Description;
+use super::Description;
 use super::field::Role;
 use crate::params::{Origins, did_you_mean};
 
