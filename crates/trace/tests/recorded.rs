@@ -78,6 +78,22 @@ fn files_of_perf_bpftrace_and_ftrace_have_the_requests_of_dd() {
     }
 }
 
+/// The same I/O.
+#[test]
+fn both_forms_of_the_blk_tracer_have_the_requests_of_dd() {
+    for name in ["linux-6.18.ftrace-blk.zst", "linux-6.18.ftrace-blk-classic.zst"] {
+        let (format, rows, about) = load_from(&[name], Some(Action::Queue));
+        assert_eq!(format, "ftrace-blk");
+        assert_eq!((about.counts.unmatched, about.counts.bad_lines), (0, 0), "{name}: {:?}", about.warnings);
+        // Counted by awk.
+        assert_eq!([Op::Read, Op::Write, Op::Discard, Op::Flush].map(|op| count(&rows, op)), [24, 14, 1, 7], "{name}");
+        let writes = (0..8).map(|i| (i * 128, 128)).chain((0..6).map(|i| (4096 + i * 8, 8)));
+        let places = |op: Op| rows.iter().filter(move |row| row.op == op).map(|row| (row.sector.0, row.sectors.0));
+        assert!(places(Op::Write).eq(writes) && places(Op::Read).eq((0..24).map(|i| (i * 8, 8))), "{name}");
+        assert!(rows.iter().all(|row| row.latency.is_some_and(|latency| latency.0 > 0) && row.pid.is_some()), "{name}");
+    }
+}
+
 #[test]
 fn a_file_of_trace_cmd_has_the_requests_of_dd() {
     let (format, rows, about) = load(&["linux-6.1.trace-cmd.zst"]);

@@ -52,13 +52,14 @@ impl TimeUnit {
             return Err(wrong());
         }
         let number = whole(digits.as_bytes()).ok().filter(|number| *number > 0).ok_or_else(wrong)?;
-        // Three more places, so that fractions of a nanosecond count before the multiplication.
-        let denominator = self.denominator * 1000;
+        // Three more places, so that fractions of a nanosecond count before the multiplication; seconds have enough.
+        let more = if self.places < 9 { 3 } else { 0 };
+        let denominator = self.denominator * 10_u64.pow(more);
         let common = gcd(number, 10_u64.pow(after.len() as u32));
         let (number, parts) = (number / common, 10_u64.pow(after.len() as u32) / common);
         let numerator = self.numerator.checked_mul(number).ok_or_else(wrong)?;
         let denominator = denominator.checked_mul(parts).ok_or_else(wrong)?;
-        Ok(Self { places: self.places + 3, numerator, denominator })
+        Ok(Self { places: self.places + more, numerator, denominator })
     }
 
     /// The nanoseconds of a number in text, which may have a sign or an exponent.

@@ -4,8 +4,8 @@
 //! fio-305   [000] d..1.  3046.491227:   8,1    Q   R 6367 + 8 [fio]
 //!   8,1    0  3046.491227123   305  Q   R 6367 + 8 [fio]            with the option blk_classic
 //! ```
-//! What follows the action is as blkparse prints it. Sources: the message of the kernel's commit c71a89615411, and its
-//! `kernel/trace/blktrace.c`.
+//! What follows the action is as blkparse prints it. Sources: the message of the kernel's commit c71a89615411, and output of
+//! Linux 6.18.
 
 use super::{Blkparse, Head};
 use crate::events::{Event, WIDE, Window};
@@ -18,7 +18,7 @@ use crate::text::number::{decimal, whole};
 /// The entry in [`FORMATS`](crate::formats::FORMATS).
 pub const FORMAT: Format = Format {
     title: "text of the kernel's blk tracer (ftrace)",
-    tested_with: TestedWith::PublishedLines,
+    tested_with: TestedWith::RealFiles,
     recognise: |head| recognise_lines(head, Tracer::default()),
     has_actions: true,
     open: |input, options| {

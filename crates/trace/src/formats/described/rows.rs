@@ -101,7 +101,8 @@ impl LineFormat for Rows {
             self.skipped += 1;
             return Parsed::Nothing;
         }
-        let is_ignored = |line: &[u8]| self.description.ignore.iter().any(|start| line.starts_with(start));
+        let is_ignored =
+            |line: &[u8]| self.description.ignore.iter().any(|start| line.trim_ascii_start().starts_with(start));
         // The heading may be a comment.
         if !self.description.ignore.is_empty() && is_ignored(line) && !self.expects_heading() {
             return Parsed::Nothing;
