@@ -64,7 +64,7 @@ fn formats_lists_all_formats_and_keys() {
     let (_, keys, _) = iosonar(&directory, &["formats", "--keys"]);
     assert!(keys.contains("Further keys of op:") && keys.lines().all(|line| line.len() <= 100), "{keys}");
     let (is_good, _, words) = iosonar(&directory, &["formats", "msr"]);
-    assert!(!is_good && words.contains("msr is built in; the formats by description are disksim"), "{words}");
+    assert!(!is_good && words.contains("msr is built in; the formats by description are diskmon"), "{words}");
 }
 
 #[test]

@@ -6,7 +6,6 @@ pub mod blkparse;
 pub mod blktrace;
 pub mod classic;
 pub mod described;
-pub mod diskmon;
 pub mod etw;
 pub mod fio_iolog;
 pub mod fio_latency;
@@ -48,7 +47,6 @@ const BUILT_IN: &[&Format] = &[
     &tencent::FORMAT,
     &fio_latency::FORMAT,
     &fiu::FORMAT,
-    &diskmon::FORMAT,
     &etw::FORMAT,
     &vscsi::FORMAT,
 ];

@@ -25,6 +25,7 @@ macro_rules! known {
 }
 
 known! {
+    "diskmon" "log of Windows DiskMon"
     "disksim" "ASCII trace of DiskSim"
     "mqsim" "ASCII trace of MQSim and SSDsim"
     "ioda" "trace of the replayer of IODA and FEMU"

@@ -21,6 +21,19 @@ fn every_known_description_is_valid() {
 }
 
 #[test]
+fn diskmon_has_durations_and_sectors() {
+    let text = b"# Time Duration Disk Request Sector Length\r\n0\t0.000000\t0.00005245\t0\tRead\t4098088\t8\r\n\
+                 1\t0.125000\t0.001\t1\tWrite\t64\t128\r\n";
+    assert_eq!(recognised_as(text), "diskmon");
+    let (rows, about) = load("diskmon", text);
+    assert_eq!(
+        facts(&rows),
+        [(0, Op::Read, 4_098_088, 8, Some(52_450)), (125_000_000, Op::Write, 64, 128, Some(1_000_000))]
+    );
+    assert_eq!((about.counts.bad_lines, about.devices.len()), (0, 2));
+}
+
+#[test]
 fn disksim_has_milliseconds_and_flags() {
     let (rows, about) = load("disksim", b"0.000000 0 20941264 16 1\n5.250000 1 8 8 0\n6.5 0 16 8 40000001\n");
     assert_eq!(facts(&rows)[..2], [(0, Op::Read, 20_941_264, 16, None), (5_250_000, Op::Write, 8, 8, None)]);
