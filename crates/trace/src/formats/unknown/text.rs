@@ -93,8 +93,8 @@ const KINDS: &[Kind] = &[
     (is_only_other_events, "events of blkparse, but no requests: only driver commands, or plug, unplug and messages"),
     (
         is_other_columns_of_blkparse,
-        "text of blkparse with other columns (-f, -F); make it without, or give the files \
-        NAME.blktrace.*",
+        "text of blkparse with other columns (-f, -F); make it without, give the files \
+        NAME.blktrace.*, or describe its lines (`iosonar formats --keys`)",
     ),
     (
         |lines| lines.any_contains(&["block_rq_", "block_bio_"]),
