@@ -18,10 +18,10 @@ use crate::usage::{Usage, misuse};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  iosonar formats                            all formats
-  iosonar formats k5cloud > mine.toml        the description of one, to change it
-  iosonar formats --keys                     the keys of descriptions
-  iosonar formats --columns 'at=1:us op=3 offset=4 size=5' > mine.toml    these options as a description")]
+  iosonar formats                            # all formats
+  iosonar formats k5cloud > mine.toml        # the description of one, to change it
+  iosonar formats --keys                     # the keys of descriptions
+  iosonar formats --columns 'at=1:us op=3 offset=4 size=5' > mine.toml")]
 pub struct Args {
     /// A format by description, to print it
     #[arg(value_name = "NAME", conflicts_with_all = ["keys", "columns"])]
