@@ -97,8 +97,17 @@ fn keys_text() -> String {
         _ = writeln!(text, "\nFurther keys of {}:", names.join(", "));
         own.iter().for_each(|key| add_key(&mut text, key));
     }
-    text
+    text + SHORT
 }
+
+/// The end of the keys.
+const SHORT: &str = "
+The same in --columns, as FIELD=COLUMN(WORDS):UNIT; blanks in a name need quotes:
+  at=1:us                 at=1:us,before         at=1:ns,x0.4           at=Time:date
+  op=3                    op=3(R=read,*=skip)    op=always:read         only=2(D,Q)
+  offset=4:sectors        offset=4:4k,hex        size='Size (B)'        size=always:4k
+  device=2                device=2:major:minor   device=2 minor=3       comm=-1
+";
 
 /// The fields that have keys of their own, with these; those with the same keys together.
 fn fields_by_keys() -> Vec<(Vec<&'static str>, Vec<&'static Key>)> {
