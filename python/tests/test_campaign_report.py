@@ -314,6 +314,7 @@ def test_the_summary_in_markdown_has_leaves_and_conditions(campaign: Path, tmp_p
     assert run_report(campaign, [], tmp_path / "p.html", False, ["p99 > 1ms"], junit, markdown) == HOLDS
     text = markdown.read_text()
     assert text.startswith(f"## {campaign.name}") and "### Conditions" in text and "| leaf | p50 |" in text
+    assert "| load0/016-threads/with-conflicts/repeat-1 | failed | p99" in text
     failures = ElementTree.parse(junit).getroot().attrib["failures"]
     assert failures == str(text.count("| failed | p99")) != "0"
 

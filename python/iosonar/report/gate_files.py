@@ -49,6 +49,8 @@ class Case:
     text: str = ""
     """The reason, as sentences."""
     seconds: float = 0.0
+    path: str = ""
+    """Its name beside those of other groups, if `name` is not enough."""
 
 
 def cases_of(group: str, judged: Sequence[Judged], subjects: Sequence[str]) -> list[Case]:
@@ -109,7 +111,7 @@ def _markdown(summary: Summary, cases: Sequence[Case], tables: Sequence[Table]) 
         yield from (f"  {number}. {_text(step)}" for number, step in enumerate(banner.steps, 1))
     decided = [case for case in cases if case.text or case.outcome is not CaseOutcome.PASSED]
     if decided:
-        rows = tuple((case.name, case.outcome.value, case.text) for case in decided)
+        rows = tuple((case.path or case.name, case.outcome.value, case.text) for case in decided)
         yield from _table(Table("Conditions", ("", "outcome", ""), rows))
     for table in tables:
         yield from _table(table)

@@ -129,4 +129,4 @@ def _subject(leaf: LeafResult) -> Subject:
 def _case(leaf: LeafJudgement) -> Case:
     parent, _, name = leaf.leaf.rpartition("/")
     group = ".".join(["campaign", *parent.split("/")]) if parent else "campaign"
-    return Case(group, name, leaf.outcome, "; ".join(leaf.reasons), leaf.seconds)
+    return Case(group, name, leaf.outcome, "; ".join(leaf.reasons), leaf.seconds, leaf.leaf)
