@@ -17,14 +17,6 @@ const WORST: usize = 3;
 /// Findings to print; the result has more.
 const FINDINGS_SHOWN: usize = 10;
 
-/// The verdict, or, of a fake result, how its times were kept: that is no verdict on a storage.
-pub fn verdict_line(sentence: &str, is_fake: bool) -> String {
-    match sentence.split_once(": ") {
-        Some((_, times)) if is_fake => format!("none, as the result is fake: {times}"),
-        _ => sentence.to_owned(),
-    }
-}
-
 /// Formats the statistics as text.
 pub fn for_people(s: &Statistics) -> String {
     let mut out = String::new();
@@ -91,7 +83,7 @@ pub fn for_people(s: &Statistics) -> String {
         line("  at the end", verify.last.as_ref().map(last_pass).unwrap_or_default());
     }
     if let Some(verdict) = &s.verdict {
-        line("verdict", verdict_line(&verdict.sentence, s.fake.is_some()));
+        line("verdict", verdict.sentence.clone());
         let worst: Vec<_> = verdict.worst.iter().take(WORST).map(moment).collect();
         line("  worst moments", worst.join("; "));
     }

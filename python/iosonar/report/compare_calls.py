@@ -78,7 +78,7 @@ class CallsSide:
     def unfaithful(self) -> tuple[str, ...]:
         """Its runs that say that they were not faithful."""
         verdicts = ((file, file.run.statistics.verdict) for file in self.files)
-        return tuple(f"{file.name} of {self.letter}" for file, found in verdicts if found and not found.faithful)
+        return tuple(f"{file.name} of {self.letter}" for file, found in verdicts if found and found.faithful is False)
 
     @property
     def fakes(self) -> tuple[str, ...]:

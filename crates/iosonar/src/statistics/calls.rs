@@ -9,7 +9,6 @@ use iosonar_files::{DelayReason, list_of_lost};
 use iosonar_trace::run_info::{Quantiles, Within};
 
 use super::reason::reason;
-use super::verdict_line;
 use crate::console::one_line;
 use crate::human;
 
@@ -93,8 +92,7 @@ pub fn for_people(s: &Statistics) -> String {
             },
         );
     }
-    let verdict = s.verdict.as_ref().map(|verdict| verdict_line(&verdict.sentence, s.fake.is_some()));
-    line("verdict", verdict.unwrap_or_default());
+    line("verdict", s.verdict.as_ref().map(|verdict| verdict.sentence.clone()).unwrap_or_default());
     out
 }
 
