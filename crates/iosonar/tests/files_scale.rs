@@ -88,8 +88,12 @@ fn options_without_a_use_are_refused_before_anything_runs() {
         (&["--", "--json"], "files scale sets it"),
         (&["--", "-ox.calls-run.parquet"], "files scale sets it"),
         (&["--", "--help"], "files replay --help"),
+        (&["--overwrite", "--", "--map", "t.scale.parquet"], "are the same file"),
     ] {
         let bench = Bench::new();
+        if words[0] == "--overwrite" {
+            fs::write(table(&bench), "/a /b\n").unwrap();
+        }
         let output = command(&bench, words).output().unwrap();
         let said = said(&output);
         assert!(output.status.code() == Some(2) && said.contains(why), "{words:?}: {said}");

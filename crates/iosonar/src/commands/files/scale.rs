@@ -17,7 +17,7 @@ use iosonar_files::Metadata;
 use iosonar_files::state::PathMap;
 use iosonar_files::table::scale::{Executed, JobTime};
 use iosonar_files::table::write_scale;
-use iosonar_files::tree::{RootPath, make_directory};
+use iosonar_files::tree::{RootPath, beside, make_directory};
 use iosonar_trace::params::whole_number;
 use iosonar_trace::system_text;
 use serde_json::Value;
@@ -134,8 +134,6 @@ impl Args {
 
     /// Refuses what would fail after the first measurement.
     fn check(&self) -> Result<()> {
-        written::refuse_same_file(&self.trace, &self.output)?;
-        self.replacing.allows(&self.output)?;
         for word in &self.replay {
             let name = word.split('=').next().unwrap_or(word);
             let is_output = word.starts_with("-o");
@@ -147,11 +145,14 @@ impl Args {
             }
         }
         let words = self.of_needs();
+        let inputs = [self.trace.clone(), beside(&self.trace)].into_iter().chain(words.iter().map(PathBuf::from));
+        inputs.into_iter().try_for_each(|input| written::refuse_same_file(&input, &self.output))?;
         if let Some(map) = words.iter().position(|word| word == "--map").and_then(|at| words.get(at + 1))
             && PathMap::read(Path::new(map))?.has_instances()
         {
             misuse!("{map}: a map with {{instance}} is not for files scale, which gives each instance a directory");
         }
+        // Creates its hidden file, for a moment.
         drop(self.replacing.begin(&self.output)?);
         Ok(())
     }
