@@ -18,7 +18,7 @@ from iosonar.quantities.percentiles import name_of
 from iosonar.report.calls_options import other_traces, replay_options
 from iosonar.report.compared import title_of
 from iosonar.report.page import Banner, Page, Summary, Table, Tile
-from iosonar.report.run_page import machine_facts
+from iosonar.report.run_tables import machine_facts
 from iosonar.report.sections import page_of, slower, times_table
 from iosonar.report.side_by_side import side_by_side
 from iosonar.study.calls import PLACEHOLDERS

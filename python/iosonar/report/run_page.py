@@ -5,38 +5,32 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import PurePath
 
 from iosonar import units
 from iosonar.diagrams import Diagram, Group, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import look
 from iosonar.figures.model import NoteKind, Severity
-from iosonar.quantities.distribution import Distribution, enough_for, pooled
+from iosonar.quantities.distribution import enough_for, pooled
 from iosonar.quantities.percentiles import name_of
 from iosonar.quantities.series import Series
-from iosonar.report.page import Banner, Page, Summary, Table, Tile
-from iosonar.report.sections import page_of, slower, times_table
-from iosonar.report.typed import command_line
+from iosonar.report.page import Banner, Page, Summary, Tile
+from iosonar.report.run_tables import devices, facts, kinds_of, streams, values
+from iosonar.report.sections import page_of, slower
 from iosonar.study.check import Check
 from iosonar.study.grades import Grade
 from iosonar.study.judgement import Judgement
 from iosonar.study.of_requests import judgement_of, summary_of
-from iosonar.study.requests import DELAY, LATENCY, Measure
+from iosonar.study.requests import DELAY, LATENCY
 from iosonar.study.runs import runs_of
 from iosonar.study.steady import steadiness
 from iosonar.study.window import due_words, window_words
-from iosonar.table import SourceFile, Stream, programs_of
-from iosonar.table.footer import Machine
-from iosonar.text import listed, plain
-
-SECTOR_BYTES = 512
+from iosonar.table import programs_of
+from iosonar.text import listed
 
 TILES = (0.5, 0.99, 0.999)
-OF_STREAMS = (0.5, 0.95, 0.99)
-"""Percentiles of key figures and of streams, if none are chosen."""
+"""Percentiles of key figures, if none are chosen."""
 
 FINE = "no request failed, and all latencies and delays are within their limits"
 
@@ -45,9 +39,6 @@ ZERO_READS = "returned only zeros"
 
 WRAPS = re.compile(r"\bwrap(ped)? around")
 """In a run's own warnings of a load that is larger than its target."""
-
-MAX_DEVICE_ROWS = 40
-"""Rows in the table of devices."""
 
 MAX_TITLE = 60
 """Characters of several names in a title."""
@@ -108,7 +99,7 @@ def run_page(study: Study, diagrams: Sequence[Diagram[Study]]) -> Page:
     run = study.requests.is_run
     story = STORY if run else (*STORY, SAME_FOR_LOADS["overview.thrp"])
     drawn = [diagram for diagram in diagrams if run or SAME_FOR_LOADS.get(diagram.name) not in names]
-    words, tables = SECTIONS if run else SECTIONS | LOAD_SECTIONS, {"streams": tuple(_streams(study))}
+    words, tables = SECTIONS if run else SECTIONS | LOAD_SECTIONS, {"streams": tuple(streams(study))}
     return page_of(study, drawn, _header(study), words, lambda diagram: _part_of(diagram, story), tables, story)
 
 
@@ -157,15 +148,15 @@ def _header(study: Study) -> Summary:
         banners=tuple(banners),
         tiles=tuple(_tiles(study)),
         tables=tuple(
-            _values(study, measure)
+            values(study, measure)
             for measure in ((LATENCY, DELAY) if study.has_delays else (LATENCY,))
             if study.distribution(measure)
         )
-        + ((_devices(study),) if several else ()),
+        + ((devices(study),) if several else ()),
         checks=tuple(_banner(check) for check in judgement.conclusive) if judgement else (),
         inconclusive=tuple(_neutral(check) for check in judgement.inconclusive) if judgement else (),
         doubt=judgement.doubt if judgement else "",
-        facts=tuple(_facts(files)),
+        facts=tuple(facts(files)),
         whole="this window" if study.is_part else "whole run" if run else "whole load",
         about=f"{'Program' if programs_of(files) else 'Load'}, target, machine and options" if run else "Files",
     )
@@ -335,7 +326,7 @@ def _neutral(check: Check) -> Banner:
 def _tiles(study: Study) -> Iterator[Tile]:
     run, found = study.requests.is_run, summary_of(study)
     counted = found.reads + found.writes + found.others
-    yield Tile("Requests", f"{found.rows:,}", _shares(counted, found.reads, found.writes))
+    yield Tile("Requests", f"{found.rows:,}", kinds_of(counted, found.reads, found.writes))
     if found.seconds > 0:
         asked = f"{units.count(found.demanded_per_s)} requests/s demanded" if run and found.demanded_s > 0 else ""
         yield Tile("Throughput" if run else "Rate", f"{units.count(found.rate_per_s)} requests/s", asked)
@@ -364,112 +355,3 @@ def _mostly(study: Study, share: float) -> str:
     above = {series: each.above(limit_ns) for series, each in study.distribution(LATENCY).items()}
     others = above.get(Series.OTHER, 0)
     return f", mostly {Series.OTHER.title.lower()}" if len(above) > 1 and 2 * others > sum(above.values()) else ""
-
-
-def _shares(requests: int, reads: int, writes: int) -> str:
-    """The shares of reads, writes and others: 70 % reads, 30 % writes."""
-    total = max(requests, 1)
-    kinds = (("reads", reads), ("writes", writes), ("others", requests - reads - writes))
-    return ", ".join(f"{units.percent(number / total)} {name}" for name, number in kinds if number)
-
-
-def _values(study: Study, measure: Measure) -> Table:
-    found = study.distribution(measure)
-    named = [(look(study, series)[1], values) for series, values in sorted(found.items())]
-    if len(named) > 1:
-        named.append(("All", study.pooled(measure)))
-    return times_table(measure.name.capitalize(), "requests", named, study.options.percentiles)
-
-
-def _devices(study: Study) -> Table:
-    slowest = study.devices[:MAX_DEVICE_ROWS]
-    more = len(study.devices) - len(slowest)
-    rest = f", without {units.counted(more, 'faster one')}" if more else ""
-    named = [(each.device.name, each.latency) for each in slowest]
-    title = f"Latency of each device, the slowest first{rest}"
-    return times_table(title, "requests", named, study.options.percentiles)
-
-
-def _streams(study: Study) -> Iterator[Table]:
-    """The streams of programs, and how soon their requests were issued after those that they waited for."""
-    if not study.streams:
-        return
-    seconds, shares = summary_of(study).seconds, study.options.percentiles or OF_STREAMS
-    rows = tuple(
-        (
-            each.stream.name,
-            _kind(each.stream),
-            f"{each.stream.instances:,}" if each.stream.instances else "",
-            f"{each.values.requests:,}",
-            f"{units.count(each.values.requests / seconds)} requests/s" if seconds else "",
-            _shares(each.values.requests, each.values.reads, each.values.writes),
-            f"{units.transferred(each.values.data / seconds)}/s" if seconds else "",
-            *_spans(each.values.latency, shares),
-            *_spans(each.values.delay, shares),
-        )
-        for each in study.streams
-    )
-    names = tuple(f"{of} {name_of(share)}" for of in ("latency", "delay") for share in shares)
-    yield Table("Requests of each stream", ("", "kind", "instances", "requests", "rate", "mix", "data", *names), rows)
-    caused = tuple(
-        (
-            each.stream.name,
-            f"{values.delay.count:,}",
-            *(
-                units.percent(share) if values.not_held_back else ""
-                for share in (values.within_10_us, values.within_50_us)
-            ),
-            *_spans(values.delay, (*shares, 1.0)),
-        )
-        for number, each in enumerate(study.streams)
-        if (values := study.causes.get(number))
-    )
-    if caused:
-        columns = ("", "requests", "within 10 µs", "within 50 µs", *map(name_of, shares), "max")
-        yield Table("From the completion of a request to the issue of the one that waits for it", columns, caused)
-
-
-def _kind(stream: Stream) -> str:
-    return "" if stream.open is None else "open" if stream.open else "closed"
-
-
-def _spans(values: Distribution, shares: Sequence[float]) -> tuple[str, ...]:
-    return tuple(units.span(values.percentile(share) / 1e9) if values.count else "" for share in shares)
-
-
-def _parameters(file: SourceFile) -> Iterator[str]:
-    """The parameters of the run's program that the options set, its scale, and its seed."""
-    for each in file.option("set") or ():
-        yield plain(str(each))
-    for name in ("scale", "seed"):
-        if (value := file.option(name)) is not None:
-            yield f"{name} {value}"
-
-
-def _facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
-    for file in files[:8]:
-        yield "File", file.path
-        run, machine = file.run, file.run.machine
-        if run.load:
-            yield "Load", run.load
-        if run.program and file.program:
-            yield "Program", f"{file.program}: {run.program.about}" if run.program.about else file.program
-            if parameters := ", ".join(_parameters(file)):
-                yield "Parameters", parameters
-        for target in file.targets:
-            size = f", {units.binary_bytes(target.sectors * SECTOR_BYTES)}" if target.sectors else ""
-            scheduler = f", scheduler {target.scheduler}" if target.scheduler else ""
-            yield "Target", f"{target.path} ({target.kind or 'device'}{size}{scheduler})"
-        yield from machine_facts(machine)
-        if run.started_unix_ns:
-            started = datetime.fromtimestamp(run.started_unix_ns / 1e9, UTC)
-            yield "Started", f"{started:%Y-%m-%d %H:%M:%S} UTC"
-        if options := command_line(run):
-            yield "Options", options
-
-
-def machine_facts(machine: Machine) -> Iterator[tuple[str, str]]:
-    """The machine of a run."""
-    for name, value in (("Machine", machine.hostname), ("Kernel", machine.kernel), ("Processor", machine.processor)):
-        if value:
-            yield name, value
