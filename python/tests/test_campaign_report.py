@@ -32,7 +32,16 @@ from iosonar.report.gates import HOLDS, UNDECIDED, Fidelity, Outcome
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/campaign-report.json").read_text())
 
 
-def leaf(top: Path, place: Place, latency_us: float, number: int, requests: int = 1100, **run: Any) -> None:
+def leaf(
+    top: Path,
+    place: Place,
+    latency_us: float,
+    number: int,
+    requests: int = 1100,
+    common: list[str] | None = None,
+    own: list[str] | None = None,
+    **run: Any,
+) -> None:
     """A leaf with a run on each of two hosts."""
     directory = top.joinpath(*place.path)
     directory.mkdir(parents=True)
@@ -50,7 +59,14 @@ def leaf(top: Path, place: Place, latency_us: float, number: int, requests: int 
     state.write(
         directory,
         LeafState(
-            "/".join(place.path), "done", started=begin, ended=begin + 30, path=[*place.path], variables=variables
+            "/".join(place.path),
+            "done",
+            started=begin,
+            ended=begin + 30,
+            path=[*place.path],
+            variables=variables,
+            options=own or common,
+            common_options=common,
         ),
     )
 
@@ -185,8 +201,55 @@ def test_leaves_left_out_are_to_be_run_again_not_repeated(tmp_path: Path) -> Non
         leaf(tmp_path, place, 1000, number, **({} if number in (0, 4) else UNFAITHFUL))
     text = headline(analysed(tmp_path))
     assert text.startswith("Too few leaves to say which factor makes a difference: 2 of 8 allow a verdict")
-    assert "replay_options=(--isolate=priority), delete their results, and run the campaign again" in text
+    assert "replay_options=(--isolate=priority), delete all results, and run the campaign again" in text
     assert "repeat-1" not in text
+
+
+ISOLATED = ["--depth", "16", "--isolate=priority"]
+
+
+def test_effects_that_mix_replay_options_have_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, place in enumerate(places(threads=(16, 64), repeats=3)):
+        again = place.path[:3] == ("load0", "016-threads", CMODES[0])
+        common = ISOLATED if again else ISOLATED[:2]
+        leaf(tmp_path, place, 1000 * (1 if again else 2) * (1 + number % 3 / 100), number, common=common)
+    analysis = analysed(tmp_path)
+    assert analysis.mixed == ("input_file_list", "threads", "cmode")
+    assert not any(effect.claimed for each in analysis.metrics for effect in each.effects)
+    assert headline(analysis).endswith("cmode there is no verdict: the replays had different options.")
+    text = next(banner.text for banner in banners(analysis) if banner.head == "Different options:")
+    assert text.startswith("21 leaves with none of these; 3 leaves (load0/016-threads/with-conflicts/repeat-1, ")
+    assert text.endswith(
+        "with --isolate=priority. No verdict for input_file_list, threads and cmode. Delete all results, and run the "
+        "campaign again with the same options."
+    )
+    assert run_report(tmp_path, [], None, True, []) == 0
+    found = json.loads(capsys.readouterr().out)
+    jsonschema.validate(found, SCHEMA)
+    assert [len(group["leaves"]) for group in found["different_options"]] == [21, 3]
+    assert found["different_options"][1]["options"] == ["--isolate=priority"]
+    assert all(effect["mixed"] for metric in found["metrics"] for effect in metric["effects"])
+    page = (tmp_path / "campaign.report.html").read_text()
+    assert "no verdict: options differ" in page and "Different options:" in page
+
+
+def test_options_in_the_confs_of_a_path_are_a_factor(tmp_path: Path) -> None:
+    for number, place in enumerate(places(threads=(16, 64), repeats=2)):
+        own = ["--depth", place.variables["threads"], "--seed", str(number)]
+        leaf(tmp_path, place, 1000 * (1 + (place.path[2] == CMODES[1])), number, common=ISOLATED, own=own)
+    analysis = analysed(tmp_path)
+    assert (analysis.groups, analysis.mixed) == ((), ())
+    assert headline(analysis).startswith("cmode (")
+
+
+def test_repetitions_of_a_leaf_with_different_options_are_named(tmp_path: Path) -> None:
+    for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=2)):
+        own = ["--depth", "7"] if place.path[1:] == ("016-threads", CMODES[0], "repeat-2") else ISOLATED
+        leaf(tmp_path, place, 1000 + number, number, common=ISOLATED, own=own)
+    groups = analysed(tmp_path).groups
+    assert [(len(group.leaves), group.options) for group in groups if "--depth 7" in group.options] == [
+        (1, ("--depth 7",))
+    ]
 
 
 def test_an_interval_wider_than_a_factor_of_ten_says_nothing(tmp_path: Path) -> None:

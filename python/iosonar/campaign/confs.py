@@ -41,10 +41,17 @@ def check_top(top: Path) -> None:
         )
 
 
-def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: Callable[[str], None]) -> None:
+def load(
+    shell: Shell,
+    leaf: Leaf,
+    overrides: Iterable[tuple[str, str]],
+    note: Callable[[str], None],
+    before_path: Callable[[], None] = lambda: None,
+) -> None:
     """Sources everything in the order of precedence: modules with their defaults, overrides, the leaf's own confs.
 
     Defaults are sourced in the top, what belongs to the leaf in the leaf's directory, in which the shell stays.
+    `before_path` is called before the confs of the leaf's path.
     """
     shell.set_scalar("base_dir", str(BASE))
     shell.set_scalar("sub_prefix", "".join(f".{name}" for name in leaf.path))
@@ -63,6 +70,7 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
     own = _load_user_modules(shell, leaf)
     if not leaf.path:
         note("started inside a leaf: only the defaults apply")
+    before_path()
     for name in leaf.path:
         conf = find(f"{name}.conf", leaf.directory)
         if conf is None:

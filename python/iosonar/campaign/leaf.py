@@ -134,10 +134,16 @@ class LeafRun:
 
     def _load_confs(self, shell: Shell) -> None:
         try:
-            confs.load(shell, self.leaf, self.around.overrides, self._note)
+            confs.load(shell, self.leaf, self.around.overrides, self._note, self._keep_common_options)
         except UserError as error:
             raise self._failure(str(error)) from error
         self._say_errors()
+
+    def _keep_common_options(self) -> None:
+        """Keeps what the options are without the confs of the path; these may have to correct them."""
+        assert self._shell
+        with contextlib.suppress(UserError):
+            self.state.common_options = plan.settings(self._shell, lambda _: None)
 
     def _open_shell(self) -> Shell:
         return Shell(self.leaf.top, self._print, self._answer, self.around.environment, self.around.directory)
@@ -373,6 +379,7 @@ class LeafRun:
         except UserError as error:
             raise LeafFailedError(str(error)) from error
         self._set_files(self._instances)
+        self.state.options = plan.settings(self._shell, self._note)
         self.state.variables = {name: plain(value) for name, value in self._shell.variables().items()}
         self._save()
 

@@ -209,6 +209,12 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
     return [word for _, words in given for word in words] + more
 
 
+def settings(shell: Shell, note: Callable[[str], None]) -> list[str]:
+    """The options with the start of the window, which each instance has."""
+    start = seconds(shell, "replay_start", 0.0)
+    return [*options(shell, note), *(("--start", _decimal(start)) if start else ())]
+
+
 def _refuse_given(more: Sequence[str], given: Mapping[str, str]) -> None:
     """Refuses further options that the campaign gives, from the variables of `given` or by itself."""
     for word in more:

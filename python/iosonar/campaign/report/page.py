@@ -147,6 +147,8 @@ def _tiles(analysis: Analysis) -> Iterator[Tile]:
         return
     for effect in main.effects[:6]:
         interval = f"{units.change(effect.low)} … {units.change(effect.high)}" if main.freedom else "too few leaves"
+        if effect.mixed:
+            interval = "no verdict: options differ"
         yield Tile(f"{plain(short(effect.factor))}: {NAMES[main.metric]}", units.change(effect.change), interval)
 
 
@@ -252,6 +254,7 @@ def as_json(analysis: Analysis, judged: gates.Gate) -> str:
                         "p_holm": effect.p_holm,
                         "claimed": effect.claimed,
                         "time_explains_more": effect.time_explains_more,
+                        "mixed": effect.mixed,
                     }
                     for effect in each.effects
                 ],
@@ -262,6 +265,10 @@ def as_json(analysis: Analysis, judged: gates.Gate) -> str:
                 "trend": {"change": each.trend.change, "p_holm": each.trend.p_holm} if each.trend else None,
             }
             for each in analysis.metrics
+        ],
+        "different_options": [
+            {"options": list(group.options), "leaves": [leaf.name for leaf in group.leaves]}
+            for group in analysis.groups
         ],
         "leaves": [_leaf_json(leaf, analysis) for leaf in analysis.leaves],
         "gate": judged.as_json() if judged.conditions else None,

@@ -79,6 +79,10 @@ class LeafResult:
     slow: tuple[str, ...] = ()
     """Sentences about devices that are much slower than the others."""
     notes: tuple[str, ...] = ()
+    options: tuple[str, ...] | None = None
+    """Those of its replays; None if unknown."""
+    common_options: tuple[str, ...] | None = None
+    """What they would be without the confs of its path."""
 
     @property
     def done(self) -> bool:
@@ -137,6 +141,8 @@ def _read(name: str, path: tuple[str, ...], directory: Path, cache: Cache) -> Le
         math.nan if found.ended is None else found.ended,
         files,
         notes=tuple(found.notes),
+        options=_escaped(found.options),
+        common_options=_escaped(found.common_options),
     )
     if found.state != "done" or not files:
         reason = found.reason or ("" if found.state != "done" else "its results are gone")
@@ -151,6 +157,10 @@ def _read(name: str, path: tuple[str, ...], directory: Path, cache: Cache) -> Le
         return replace(known, state="failed", reason=f"cannot read its results: {error.strerror}")
     except UserError as error:
         return replace(known, state="failed", reason=str(error))
+
+
+def _escaped(words: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if words is None else tuple(map(plain, words))
 
 
 def _measured(files: Sequence[Path]) -> dict[str, Any]:

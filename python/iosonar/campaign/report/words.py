@@ -81,7 +81,8 @@ def _again(leaves: Sequence[LeafResult]) -> str:
     if not how:
         return ""
     text = " and ".join(how)
-    return f"{text[0].upper()}{text[1:]}, delete their results, and run the campaign again."
+    results = "all results" if "replay_options" in text else "their results"
+    return f"{text[0].upper()}{text[1:]}, delete {results}, and run the campaign again."
 
 
 def factor_names(analysis: Analysis) -> list[str]:
@@ -136,7 +137,8 @@ def change_of(effect: Effect) -> str:
 
 def _unclaimed(effects: Sequence[Effect], main: MetricAnalysis, *, any_claimed: bool) -> Iterator[str]:
     """Factors without a claim: those that make no large difference, and those of which nothing can be said."""
-    known = [effect for effect in effects if math.isfinite(effect.p)]
+    known = [effect for effect in effects if math.isfinite(effect.p) and not effect.mixed]
+    mixed = [effect for effect in effects if math.isfinite(effect.p) and effect.mixed]
     none = [effect for effect in known if effect.at_most <= WIDE]
     wide = [effect for effect in known if effect.at_most > WIDE]
     unknown = [effect for effect in effects if not math.isfinite(effect.p)]
@@ -159,6 +161,8 @@ def _unclaimed(effects: Sequence[Effect], main: MetricAnalysis, *, any_claimed: 
             f"for {plain(effect.factor)} no difference is shown, but the interval is wide: "
             f"{units.change(effect.low)} … {units.change(effect.high)} of the {metric}"
         )
+    if mixed:
+        yield f"for {_listed([plain(effect.factor) for effect in mixed])} there is no verdict: the replays had different options"
     if unknown:
         yield f"{_listed([plain(effect.factor) for effect in unknown])} cannot be separated from the other factors"
 
@@ -173,10 +177,14 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
     else:
         suspects = bool(doubtful(analysis))
         known = main.effects if main is not None and main.freedom > 0 else ()
-        says = decided and bool(_claimed(analysis) or any(effect.at_most <= WIDE for effect in known))
+        says = decided and bool(
+            _claimed(analysis) or any(effect.at_most <= WIDE and not effect.mixed for effect in known)
+        )
         severity = Severity.WARNING if suspects else Severity.GOOD if says else Severity.NEUTRAL
         head = "Measured, but perhaps drift:" if suspects else "Result:" if decided else ""
         yield Banner(severity, headline(analysis), head)
+    if analysis.groups:
+        yield Banner(Severity.WARNING, different_options(analysis), "Different options:")
     for text in interactions(analysis):
         yield Banner(Severity.NEUTRAL, text, "Interaction:")
     for text in drift(analysis):
@@ -200,6 +208,22 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
         text = "; ".join(f"in {plain(leaf.name)}, {text}" for leaf, text in slow[:MAX_LISTED])
         more = f"; and {len(slow) - MAX_LISTED} more" if len(slow) > MAX_LISTED else ""
         yield Banner(Severity.WARNING, f"{text}{more}.", "Slow devices:")
+
+
+def different_options(analysis: Analysis) -> str:
+    """Which leaves had which options, and what to do."""
+    parts = []
+    for number, group in enumerate(analysis.groups):
+        leaves = units.counted(len(group.leaves), "leaf", "leaves")
+        names = (
+            ""
+            if not number
+            else f" ({', '.join(leaf.name for leaf in group.leaves[:MAX_LISTED])}{_more(group.leaves)})"
+        )
+        parts.append(f"{leaves}{names} with {' '.join(group.options) or 'none of these'}")
+    factors = [plain(short(title)) for title in analysis.mixed]
+    verdict = f" No verdict for {_listed(factors)}." if factors else ""
+    return f"{'; '.join(parts)}.{verdict} Delete all results, and run the campaign again with the same options."
 
 
 def not_compared(analysis: Analysis, each: MetricAnalysis) -> str:
