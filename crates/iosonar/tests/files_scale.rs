@@ -82,8 +82,8 @@ fn a_failing_instance_ends_the_others() {
 #[test]
 fn options_without_a_use_are_refused_before_anything_runs() {
     for (words, why) in [
-        (&["--", "--repeat", "2"][..], "call files scale several times"),
-        (&["--", "--repeat=2"], "call files scale several times"),
+        (&["--", "--repeat", "2"][..], "run files scale several times"),
+        (&["--", "--repeat=2"], "run files scale several times"),
         (&["--", "--fake-io"], "its times are fake"),
         (&["--", "--json"], "files scale sets it"),
         (&["--", "-ox.calls-run.parquet"], "files scale sets it"),

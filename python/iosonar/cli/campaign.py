@@ -117,7 +117,7 @@ def campaign(
         if sample is not None and one_at_a_time:
             raise UsageError("--sample and --one-at-a-time are both given: use one of them")
         if seed is not None and sample is None:
-            raise UsageError("--seed is that of --sample: add --sample N, or use --shuffle SEED for a random order")
+            raise UsageError("--seed needs --sample: add --sample N, or use --shuffle SEED for a random order")
         overrides = [confs.parse_override(text) for text in override or []]
         part = subset.Subset(sample, 1 if seed is None else seed, one_at_a_time)
         options = loop.Options(overrides, stop_on_failure, shuffle, json_, part)

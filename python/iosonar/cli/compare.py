@@ -45,8 +45,8 @@ Without vs, each file is a side. A difference is claimed only with at least thre
 
 A condition with a percentage is about the change: it holds if the whole 95 % interval is beyond the limit, and is
 undecided if the limit is in the interval. Its outcome is printed to stderr, with the number of runs that would decide
-it. Such conditions are for percentiles, mean and throughput. With another limit ('p99 > 10ms', 'errors > 0') it is
-about the values of each side but the first, with the metrics of `iosonar report`.
+it. Such conditions are for percentiles, mean and throughput. Other limits ('p99 > 10ms', 'errors > 0') are for the
+values of each side but the first, with the metrics of `iosonar report`.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 no condition holds, but
 one is undecided: the limit is in the interval, too few runs or requests, a replay that was not faithful or may not have

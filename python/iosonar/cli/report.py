@@ -42,7 +42,7 @@ Examples:
 
 A condition is METRIC OPERATOR LIMIT. Metrics are p50, p99.9 and other percentiles, mean and max of latency, delay.p99
 and the like, throughput (95% of the demand, or 1000/s), iops, bandwidth (100MB/s), errors, dropped, requests, verdict,
-and mismatches of calls; a grade alone, such as bad, is that one or a worse one. Latencies and rates of a run that was
+and mismatches of calls; a grade alone, such as bad, means that or a worse one. Latencies and rates of a run that was
 not faithful are undecided, and so are percentiles of too few requests.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 no condition holds, but

@@ -48,7 +48,7 @@ To = Annotated[
 ]
 SkipWarmUp = Annotated[
     bool,
-    typer.Option("--skip-warm-up", help="Leave out the start, until latency was steady (MSER), if that can be told."),
+    typer.Option("--skip-warm-up", help="Leave out the warm-up, if it is known when latency became steady (MSER)."),
 ]
 
 

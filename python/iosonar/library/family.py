@@ -1,4 +1,4 @@
-"""What the library asks about files that are opened together: a `Family` for each, in a module of its own."""
+"""What the library does with files that are opened together: a `Family` for each, in a module of its own."""
 
 from __future__ import annotations
 

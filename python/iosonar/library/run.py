@@ -68,7 +68,7 @@ def open_run(
         windows_s: The windows of working sets in seconds; infinity is everything so far.
         from_s: Only requests that are due at this time or later, in seconds; with `--asap`, that are issued then.
         to_s: Only requests that are due before this time.
-        skip_warm_up: Leave out the warm-up of a run, if it can be told when it ended.
+        skip_warm_up: Leave out the warm-up of a run, if its end is known.
         percentiles: The percentiles to show, such as `(50, 95, 99.9)`.
         blocks: With a trace of calls: a recording of block devices made at the same time.
         graphs: With calls: graphs of orders, as `iosonar files order --format tsv` writes them.

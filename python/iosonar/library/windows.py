@@ -35,7 +35,7 @@ def part_of(study: Study, window: Window | None, origin_ns: int | None = None) -
         first, last = (units.span((at or 0) / 1e9) for at in (whole.first_scheduled_ns, whole.last_scheduled_ns))
         what = due_words(study.files)
         raise UserError(
-            f"no request of {study.files[0].path} is {what} {window_words(window)}: they are {what} from {first} to "
+            f"no request of {study.files[0].path} is {what} {window_words(window)}: all are {what} from {first} to "
             f"{last}"
         )
     return found
@@ -56,7 +56,7 @@ def window_of(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -
 def without_warm_up(studies: Sequence[Study], window: Window | None) -> Window:
     """The window from the end of the longest warm-up of these studies, each of which is of `window`.
 
-    It leaves nothing out if it is not known of one of them when its warm-up ended.
+    It leaves nothing out if the end of any of these warm-ups is unknown.
     """
     given = replace(window or Window(), skips_warm_up=True)
     latest = None

@@ -124,7 +124,7 @@ def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool, percentiles:
         return "" if is_right else f"{metric} needs a number without a unit, or a rate, such as 1000/s"
     elif metric == BANDWIDTH:
         is_right = found.unit is LimitUnit.BYTES_PER_SECOND
-        return "" if is_right else f"{metric} needs an amount per second, such as 100MB/s"
+        return "" if is_right else f"{metric} needs bytes per second, such as 100MB/s"
     elif metric in COUNTS:
         return "" if found.unit is LimitUnit.NONE else f"{metric} needs a number without a unit"
     times = (*(percentiles or ("p50", "p99.9 (any percentile)")), MEAN, MAX)
@@ -203,7 +203,7 @@ def _outcome(condition: Condition, subject: Subject) -> tuple[bool | None, str]:
     value = subject.value(metric)
     name = metric.removeprefix(DELAY)
     if math.isnan(value):
-        few = f"too few requests for {metric}, or it has no such times"
+        few = f"too few requests for {metric}, or the result has no such times"
         return None, few if share_of(name) else f"the result has no {metric}"
     if subject.doubt and (metric in (THROUGHPUT, IOPS, BANDWIDTH, MEAN, MAX) or share_of(metric)):
         return None, subject.doubt

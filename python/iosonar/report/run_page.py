@@ -30,7 +30,7 @@ from iosonar.table import programs_of
 from iosonar.text import listed
 
 TILES = (0.5, 0.99, 0.999)
-"""Percentiles of key figures, if none are chosen."""
+"""Percentiles of key numbers, if none are chosen."""
 
 FINE = "no request failed, and all latencies and delays are within their limits"
 
@@ -169,13 +169,13 @@ def _window(study: Study) -> Iterator[Banner]:
     if not study.is_part:
         yield Banner(Severity.NEUTRAL, study.window.about, "All requests:")
         return
-    what = "numbers, diagrams and the verdict are" if study.requests.is_run else "numbers and diagrams are"
+    what = "numbers, diagrams and the verdict" if study.requests.is_run else "numbers and diagrams"
     unfaithful = [
         run.file.name for run in runs_of(study) if (own := run.file.run.statistics.verdict) and not own.faithful
     ]
     text = (
         f"{study.span.requests:,} of {units.requests(study.rows)}, {due_words(study.files)} "
-        f"{window_words(study.window)}. All {what} of this window alone."
+        f"{window_words(study.window)}. All {what} cover only this window."
     )
     more = f" The whole replay of {listed(unfaithful)} was not faithful." if unfaithful else ""
     about = f" {study.window.about}" if study.window.about else ""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 FAITHFUL = units.FAITHFUL
-"""A run is faithful if at least this share of its requests not held back went out within 50 µs of their time.
+"""A run is faithful if at least this share of its requests not held back was issued within 50 µs of its time.
 
 Runs have their own verdict by the same rule; this one is for runs without a verdict.
 """

@@ -36,11 +36,11 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_positive_duration, allow_hyphen_values = true)]
     late: Nanos,
 
-    /// Only requests that are due at this time or later: 90, 2m
+    /// Only requests due at this time or later: 90, 2m
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     from: Option<Nanos>,
 
-    /// Only requests that are due before this time: 600, 10m
+    /// Only requests due before this time: 600, 10m
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     to: Option<Nanos>,
 

@@ -115,7 +115,7 @@ fn holder(name: &str) -> &str {
     match name {
         "predecessor" => "by a predecessor in another thread",
         "thread" => "by the call before in their thread",
-        "depth" => "by a busy pool",
+        "depth" => "by --depth",
         "input" => "while it read the trace",
         "backlog" => "behind a call that it had delayed",
         name => name,

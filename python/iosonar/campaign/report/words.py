@@ -162,7 +162,8 @@ def _unclaimed(effects: Sequence[Effect], main: MetricAnalysis, *, any_claimed: 
             f"{units.change(effect.low)} … {units.change(effect.high)} of the {metric}"
         )
     if mixed:
-        yield f"for {_listed([plain(effect.factor) for effect in mixed])} there is no verdict: the replays had different options"
+        names = _listed([plain(effect.factor) for effect in mixed])
+        yield f"for {names} there is no verdict: the replays had different options"
     if unknown:
         yield f"{_listed([plain(effect.factor) for effect in unknown])} cannot be separated from the other factors"
 

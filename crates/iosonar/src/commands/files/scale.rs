@@ -82,7 +82,7 @@ pub struct Args {
 const TAKEN: [&str; 6] = ["--root", "--output", "-o", "--instances", "--json", "--overwrite"];
 /// Options of `files replay` that a measurement has no use for, and why.
 const REFUSED: [(&str, &str); 8] = [
-    ("--repeat", "call files scale several times"),
+    ("--repeat", "run files scale several times"),
     ("--fake-io", "its times are fake"),
     ("--perturb", "its times are fake"),
     ("--progress", "files scale reads the messages"),
@@ -138,10 +138,10 @@ impl Args {
             let name = word.split('=').next().unwrap_or(word);
             let is_output = word.starts_with("-o");
             if TAKEN.contains(&name) || is_output {
-                misuse!("{word} is not an option of the replay here: files scale sets it");
+                misuse!("{word} is refused: files scale sets it");
             }
             if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-                misuse!("{word} is not an option of the replay here: {why}");
+                misuse!("{word} is refused: {why}");
             }
         }
         let words = self.of_needs();
@@ -263,7 +263,7 @@ impl Args {
             None => found["elapsed_s"].as_f64().into_iter().collect(),
         };
         if seconds.len() != instances as usize {
-            bail!("the replay of {} says {} times", human::counted(instances.into(), "instance"), seconds.len());
+            bail!("the replay of {} reports {} times", human::counted(instances.into(), "instance"), seconds.len());
         }
         Ok((seconds, mismatches))
     }

@@ -129,7 +129,7 @@ pub struct Part {
 /// Whether the replay was faithful, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether at least 95 % of the requests not held back went out within 50 µs of their scheduled time; null if the
+    /// Whether at least 95 % of the requests not held back were issued within 50 µs of their scheduled time; null if the
     /// result is fake.
     pub faithful: Option<bool>,
     /// The same as a sentence, with the reason.
