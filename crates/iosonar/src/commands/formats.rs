@@ -11,7 +11,7 @@ use iosonar_trace::params::{Key, Takes, did_you_mean};
 
 use crate::usage::{Usage, misuse};
 
-/// List the formats of traces, and explain how to describe another one
+/// List the formats of traces, and how to describe another one
 ///
 /// `iosonar convert` and every command that takes a load recognise these formats by content; --from NAME names one. Some are
 /// descriptions in TOML: print one, change it, and read your trace by `iosonar convert --description COPY.toml`.
