@@ -15,7 +15,7 @@ import pytest
 from campaign_designs import CMODES, EFFECT, places
 from factory import US, run_row, write_run
 
-from iosonar.campaign import state
+from iosonar.campaign import outcome, state
 from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.factors import Place
@@ -25,7 +25,7 @@ from iosonar.campaign.report.page import campaign_page
 from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
 from iosonar.campaign.report.words import banners, drift, headline
 from iosonar.campaign.state import LeafState
-from iosonar.errors import UsageError
+from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/campaign-report.json").read_text())
@@ -287,8 +287,24 @@ def test_drift_that_looks_like_an_effect_names_the_order(tmp_path: Path) -> None
 
 def test_an_empty_campaign_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a").mkdir()
-    assert run_report(tmp_path, [], None, False, []) == 0
+    with pytest.raises(UserError, match=r"no leaf of .* has a result: run `iosonar campaign` there first"):
+        run_report(tmp_path, [], None, False, [])
+    assert run_report(tmp_path, [], None, False, ["p99 > 1ms"]) == gate.UNDECIDED
     assert "No leaf has a result yet" in capsys.readouterr().out
+
+
+def test_a_load_larger_than_its_device_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    leaf(tmp_path, Place(("a",), {}), 1000, 0)
+    found = state.read(tmp_path / "a")
+    assert found
+    found.instances = [state.InstanceState("h", "/dev/x", summary={"wrap_factor": factor}) for factor in (0.9, 2.5)]
+    assert [text.partition(": the same")[0] for text in outcome.wrapped(found.instances, [])] == [
+        "warning: h:/dev/x: the load is 2.5 times as large as the device and wrapped around"
+    ]
+    assert not list(outcome.wrapped(found.instances, ["--fit", "scale"]))
+    state.write(tmp_path / "a", found)
+    assert run_report(tmp_path, [], None, False, []) == 0
+    assert "Wrapped around: a (× 2.5); the load reaches beyond the device" in capsys.readouterr().out
 
 
 def result(**more: Any) -> LeafResult:

@@ -167,7 +167,7 @@ fn reuse_of_an_address_means_that_a_completion_was_lost() {
 }
 
 #[test]
-fn a_request_whose_completion_is_missing_keeps_its_queueing_time() {
+fn a_request_without_completion_keeps_its_queueing_time() {
     let mut pairing = pairing(Level::Queue, Layer::Requests);
     let queued = Kind::Queued(IO, process());
     let events = [(10, BIO, queued), (14, BIO, Kind::BioIssued), (20, BIO, queued), (23, BIO, Kind::BioIssued)];
