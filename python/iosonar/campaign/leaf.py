@@ -296,8 +296,10 @@ class LeafRun:
         self._replays.bring(lambda source: self._loads.filtered(self._shell, source) if filters else source)
         self._replays.sample_hosts()
         for text in self._advice():
-            is_of_campaign = text.startswith("replay_duration=")
-            (self._note_once if is_of_campaign else self._note)(f"warning: {text}")
+            if text.startswith("replay_duration="):
+                self._note_once(f"warning: {text}")
+            else:
+                self._note(f"warning: {text}")
 
     def _advice(self) -> list[str]:
         assert self._replays

@@ -315,8 +315,8 @@ def _print_estimates(found: list[Estimate | None], as_json: bool) -> None:
 def _print_end(ended: Ended, as_json: bool) -> None:
     if as_json:
         failed = [{"leaf": name, "reason": reason} for name, reason in ended.failed]
-        done = {"done": ended.done, "not_faithful": ended.unfaithful}
-        print_lines(json.dumps({"event": "end", **done, "failed": failed, "not_undone": ended.not_undone}))
+        leaves = {"done": ended.done, "not_faithful": ended.unfaithful, "failed": failed}
+        print_lines(json.dumps({"event": "end", **leaves, "not_undone": ended.not_undone}))
         return
     if not ended.done and not ended.failed:
         print_error(NOTHING_TO_DO)
