@@ -15,7 +15,7 @@ import pytest
 from campaign_designs import CMODES, EFFECT, places
 from factory import US, run_row, write_run
 
-from iosonar.campaign import state
+from iosonar.campaign import outcome, state
 from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.factors import Place
@@ -24,7 +24,7 @@ from iosonar.campaign.report.page import campaign_page
 from iosonar.campaign.report.results import LeafResult, read_results
 from iosonar.campaign.report.words import banners, drift, headline
 from iosonar.campaign.state import LeafState
-from iosonar.errors import UsageError
+from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
 from iosonar.report.gate_files import Case, CaseOutcome, write_junit
 from iosonar.report.gates import HOLDS, UNDECIDED, Fidelity, Outcome
@@ -288,8 +288,24 @@ def test_drift_that_looks_like_an_effect_names_the_order(tmp_path: Path) -> None
 
 def test_an_empty_campaign_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a").mkdir()
-    assert run_report(tmp_path, [], None, False, []) == 0
+    with pytest.raises(UserError, match=r"no leaf of .* has a result: run `iosonar campaign` there first"):
+        run_report(tmp_path, [], None, False, [])
+    assert run_report(tmp_path, [], None, False, ["p99 > 1ms"]) == UNDECIDED
     assert "No leaf has a result yet" in capsys.readouterr().out
+
+
+def test_a_load_larger_than_its_device_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    leaf(tmp_path, Place(("a",), {}), 1000, 0)
+    found = state.read(tmp_path / "a")
+    assert found
+    found.instances = [state.InstanceState("h", "/dev/x", summary={"wrap_factor": factor}) for factor in (0.9, 2.5)]
+    assert [text.partition(": the same")[0] for text in outcome.wrapped(found.instances, [])] == [
+        "warning: h:/dev/x: the load is 2.5 times as large as the device and wrapped around"
+    ]
+    assert not list(outcome.wrapped(found.instances, ["--fit", "scale"]))
+    state.write(tmp_path / "a", found)
+    assert run_report(tmp_path, [], None, False, []) == 0
+    assert "Wrapped around: a (× 2.5); the load reaches beyond the device" in capsys.readouterr().out
 
 
 def result(**more: Any) -> LeafResult:
@@ -297,7 +313,7 @@ def result(**more: Any) -> LeafResult:
     return LeafResult("a/b", ("a", "b"), Path("a/b"), "done", metrics=known, fidelity=Fidelity.FAITHFUL, **more)
 
 
-def outcome(text: str, leaf: LeafResult) -> Outcome:
+def outcome_of(text: str, leaf: LeafResult) -> Outcome:
     judged = gate.judge(Path(), gate.parse_conditions([text]), [leaf])
     of = {CaseOutcome.FAILED: Outcome.HOLDS, CaseOutcome.PASSED: Outcome.FAILS}
     return of.get(judged.leaves[0].outcome, Outcome.UNDECIDED)
@@ -320,7 +336,7 @@ def outcome(text: str, leaf: LeafResult) -> Outcome:
     ],
 )
 def test_conditions_hold_for_metrics_of_a_leaf(text: str, holds: bool | None) -> None:
-    assert outcome(text, result()) is (
+    assert outcome_of(text, result()) is (
         Outcome.UNDECIDED if holds is None else Outcome.HOLDS if holds else Outcome.FAILS
     )
 
@@ -345,8 +361,8 @@ def test_wrong_conditions_are_refused(text: str) -> None:
 
 def test_of_an_unfaithful_run_only_latencies_are_undecided() -> None:
     each = result(doubt="the replay was NOT faithful")
-    assert outcome("p99 > 10ms", each) is Outcome.UNDECIDED
-    assert outcome("delay.p99 > 1us", each) is Outcome.HOLDS
+    assert outcome_of("p99 > 10ms", each) is Outcome.UNDECIDED
+    assert outcome_of("delay.p99 > 1us", each) is Outcome.HOLDS
 
 
 def test_the_gate_fails_decides_nothing_or_passes(campaign: Path) -> None:

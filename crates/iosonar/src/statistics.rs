@@ -60,9 +60,9 @@ pub fn for_people(s: &Statistics) -> String {
     );
     let (in_flight, pushed_back) = (u64::from(s.max_in_flight), u64::from(s.max_pushed_back));
     line("peak", format!("{} in flight, {} pushed back", human::count(in_flight), human::count(pushed_back)));
-    // Programs have no positions beyond their target.
-    let has_positions = s.wrap_factor > 0.0 && !(s.fake.is_some() && s.wrap_factor < 1e-6);
-    line("wrap-around", if has_positions { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });
+    // Up to 1, all positions are on the target.
+    let has_wrapped = s.wrap_factor > 1.0;
+    line("wrap-around", if has_wrapped { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });
     line("latency", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
     for (op, quantile) in slower_ops(s) {
         line(&format!("  {}", op.replace('_', " ")), quantiles(quantile));

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from iosonar.campaign import unknown
 from iosonar.campaign.shell import Shell, ShellEndedError
 from iosonar.campaign.tree import Leaf
 from iosonar.errors import UsageError, UserError
@@ -78,6 +80,8 @@ def load(
                 f"no {name}.conf in {leaf.directory} or its parents: each directory needs a conf, which may be empty"
             )
         _source(shell, conf)
+    for text in unknown.warnings(shell.names(), _texts(leaf, own.values())):
+        note(text)
     for module in absent:
         if shell.scalar(f"enable_{module}").strip() not in ("", "0") and module not in own:
             note(
@@ -85,6 +89,16 @@ def load(
                 f"copy {BASE / 'defaults' / f'default-{module}.conf'}"
             )
             shell.set_scalar(f"enable_{module}", "0")
+
+
+def _texts(leaf: Leaf, modules: Iterable[Path]) -> Iterator[str]:
+    """The texts of the confs and of the user's modules, which may read variables of their own."""
+    start = leaf.directory.absolute()
+    found = [path for each in (start, *list(start.parents)[:PARENTS]) for path in each.glob("*.conf")]
+    found += [path for directory in {each.parent for each in modules} for path in directory.glob("*.sh")]
+    for path in found:
+        if path.is_file() and os.access(path, os.R_OK):
+            yield path.read_text(encoding="utf-8", errors="replace")
 
 
 def modules_of(directory: Path) -> list[tuple[str, Path]]:
@@ -102,15 +116,15 @@ def find(name: str, start: Path) -> Path | None:
     return None
 
 
-def _load_user_modules(shell: Shell, leaf: Leaf) -> set[str]:
-    """Sources the user's modules, and returns their names."""
+def _load_user_modules(shell: Shell, leaf: Leaf) -> dict[str, Path]:
+    """Sources the user's modules, and returns them by their names."""
     conf = find("user_modules.conf", leaf.directory)
     if conf is None:
-        return set()
+        return {}
     _source(shell, conf)
     directory = shell.scalar("user_module_dir")
     if not directory:
-        return set()
+        return {}
     # An absolute path replaces what is before it.
     path = next((start / directory for start in (conf.parent, leaf.directory) if (start / directory).is_dir()), None)
     if path is None:
@@ -121,7 +135,7 @@ def _load_user_modules(shell: Shell, leaf: Leaf) -> set[str]:
         if default is not None:
             _source(shell, default)
         _source(shell, file)
-    return {module for module, _ in found}
+    return dict(found)
 
 
 def _source(shell: Shell, path: Path) -> None:

@@ -82,6 +82,8 @@ class LeafPlan:
     """The variables of the confs."""
     functions: Mapping[str, Sequence[str]]
     """Those of each phase."""
+    filters: str = ""
+    """The commands that each load goes through before it is replayed."""
 
 
 def devices(shell: Shell, expand: Expand) -> list[tuple[str, str]]:

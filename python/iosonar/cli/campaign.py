@@ -279,11 +279,23 @@ def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> Estimate | None:
             }
             for each in instances
         ]
-        line = {"leaf": leaf.name, "options": options, "instances": rows, "notes": run.state.notes}
+        line = {
+            "leaf": leaf.name,
+            "options": options,
+            "instances": rows,
+            "filters": planned.filters,
+            "notes": run.state.notes,
+        }
         print_lines(json.dumps({**line, "estimate": estimate.as_json()}))
         return estimate
-    print_lines(f"{plain(leaf.name)}: iosonar replay {' '.join(options)}")
-    print_lines(*(f"  {each.host}:{each.device} {inputs.shown(each.source)} -> {each.output}" for each in instances))
+    starts = {f" --start {each.start_s:g}" if each.start_s else "" for each in instances}
+    common = starts.pop() if len(starts) == 1 else ""
+    print_lines(f"{plain(leaf.name)}: iosonar replay {' '.join(options)}{common}")
+    for each in instances:
+        start = f" --start {each.start_s:g}" if starts and each.start_s else ""
+        print_lines(f"  {each.host}:{each.device} {inputs.shown(each.source)}{start} -> {each.output}")
+    if planned.filters:
+        print_lines(f"  filtered by {plain(planned.filters)}")
     return estimate
 
 
@@ -303,16 +315,18 @@ def _print_estimates(found: list[Estimate | None], as_json: bool) -> None:
 def _print_end(ended: Ended, as_json: bool) -> None:
     if as_json:
         failed = [{"leaf": name, "reason": reason} for name, reason in ended.failed]
-        print_lines(json.dumps({"event": "end", "done": ended.done, "failed": failed, "not_undone": ended.not_undone}))
+        leaves = {"done": ended.done, "not_faithful": ended.unfaithful, "failed": failed}
+        print_lines(json.dumps({"event": "end", **leaves, "not_undone": ended.not_undone}))
         return
     if not ended.done and not ended.failed:
         print_error(NOTHING_TO_DO)
         return
     # Each reason was printed when the leaf ended.
     names = ", ".join(plain(name) for name, _ in ended.failed)
-    print_error(
-        f"{units.counted(len(ended.done), 'leaf', 'leaves')} done, {len(ended.failed)} failed{names and f': {names}'}"
-    )
+    done = units.counted(len(ended.done), "leaf", "leaves") + " done"
+    if ended.unfaithful:
+        done += f" ({len(ended.unfaithful)} not faithful)"
+    print_error(f"{done}, {len(ended.failed)} failed{names and f': {names}'}")
     for text in ended.not_undone:
         print_error(f"not undone: {text}")
 

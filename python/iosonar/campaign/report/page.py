@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from iosonar.campaign.report.effects import Effect
 from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
 from iosonar.campaign.report.results import LeafResult, read_results
 from iosonar.campaign.report.words import NAMES, about_dashes, banners, factor_names, headline, not_compared, short
+from iosonar.errors import UserError
 from iosonar.figures.model import Figure, Note, NoteKind, Severity
 from iosonar.report.gate_files import write_junit, write_markdown
 from iosonar.report.gates import HOLDS, Fidelity, shown
@@ -66,6 +67,8 @@ def run_report(
     """
     conditions = gates.parse_conditions(fail_if)
     leaves = read_results(top)
+    if not conditions and junit is None and not any(leaf.done for leaf in leaves):
+        raise UserError(_nothing(top, leaves))
     analysis = analyse_campaign(leaves, by)
     judged = gates.judge(top, conditions, leaves)
     path = output or top / PAGE_NAME
@@ -81,6 +84,13 @@ def run_report(
     for line in judged.lines():
         print(lines(line), file=sys.stderr)
     return judged.exit_code
+
+
+def _nothing(top: Path, leaves: Sequence[LeafResult]) -> str:
+    """What to do if no leaf has a result."""
+    failed = next((leaf for leaf in leaves if leaf.reason), None)
+    why = f" ({failed.name} {failed.state}: {failed.reason})" if failed else ""
+    return plain(f"no leaf of {path_shown(top)} has a result{why}: run `iosonar campaign` there first")
 
 
 def write_gate_files(top: Path, judged: gates.Gate, junit: Path | None, markdown: Path | None) -> None:
@@ -288,6 +298,7 @@ def _leaf_json(leaf: LeafResult, analysis: Analysis) -> dict[str, Any]:
         "metrics": dict(leaf.metrics),
         "devices": [vars(device) for device in leaf.devices],
         "slow_devices": list(leaf.slow),
+        "wrap_factor": leaf.wrap_factor,
     }
 
 

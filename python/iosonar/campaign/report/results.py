@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from iosonar import units
-from iosonar.campaign import state, tree
+from iosonar.campaign import outcome, state, tree
 from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
@@ -79,6 +79,8 @@ class LeafResult:
     slow: tuple[str, ...] = ()
     """Sentences about devices that are much slower than the others."""
     notes: tuple[str, ...] = ()
+    wrap_factor: float = 0.0
+    """How often the part of the load was as large as its device; up to 1, nothing wrapped around."""
     options: tuple[str, ...] | None = None
     """Those of its replays; None if unknown."""
     common_options: tuple[str, ...] | None = None
@@ -141,6 +143,7 @@ def _read(name: str, path: tuple[str, ...], directory: Path, cache: Cache) -> Le
         math.nan if found.ended is None else found.ended,
         files,
         notes=tuple(found.notes),
+        wrap_factor=max((outcome.wrap_factor(each, found.options or ()) for each in found.instances), default=0.0),
         options=_escaped(found.options),
         common_options=_escaped(found.common_options),
     )

@@ -197,6 +197,11 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
     if analysis.left_out:
         text = "; ".join(f"{plain(leaf.name)} ({leaf.doubt})" for leaf in analysis.left_out[:MAX_LISTED])
         yield Banner(Severity.WARNING, f"{text}{_more(analysis.left_out)}.", "Left out:")
+    wrapped = [leaf for leaf in analysis.used if leaf.wrap_factor > 1]
+    if wrapped:
+        text = ", ".join(f"{leaf.name} (× {units.number(leaf.wrap_factor, 2)})" for leaf in wrapped[:MAX_LISTED])
+        how = "the load reaches beyond the device: the same sectors are accessed more often, and caches look better"
+        yield Banner(Severity.WARNING, f"{text}{_more(wrapped)}; {how}.", "Wrapped around:")
     missing = [leaf for leaf in analysis.leaves if not leaf.done]
     if missing:
         text = "; ".join(
@@ -216,11 +221,8 @@ def different_options(analysis: Analysis) -> str:
     parts = []
     for number, group in enumerate(analysis.groups):
         leaves = units.counted(len(group.leaves), "leaf", "leaves")
-        names = (
-            ""
-            if not number
-            else f" ({', '.join(leaf.name for leaf in group.leaves[:MAX_LISTED])}{_more(group.leaves)})"
-        )
+        listed = ", ".join(leaf.name for leaf in group.leaves[:MAX_LISTED]) + _more(group.leaves)
+        names = f" ({listed})" if number else ""
         parts.append(f"{leaves}{names} with {' '.join(group.options) or 'none of these'}")
     factors = [plain(short(title)) for title in analysis.mixed]
     verdict = f" No verdict for {_listed(factors)}." if factors else ""
