@@ -41,7 +41,7 @@ fn process(bench: &Bench) -> String {
 }
 
 fn check_that_nothing_is_left(bench: &Bench, process: &str) {
-    // An ended process that nobody waited for has no command line.
+    // A zombie has no command line.
     let runs = || fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|words| !words.is_empty());
     for _ in 0..1000 {
         if !runs() {

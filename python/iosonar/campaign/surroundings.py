@@ -23,4 +23,4 @@ class Surroundings:
     directory: Path
     """Where the campaign keeps what it needs while it runs."""
     said: set[str] = field(default_factory=set)
-    """What is said once in a campaign."""
+    """Warnings that are printed once in a campaign."""
