@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Pairs:
     """Requests completed on both sides, the median of b ÷ a of their latencies, and the share slower in b.
 
-    A side's latency of a request is the geometric mean over its runs.
+    A side's latency of a request is the median over its runs.
     """
 
     requests: int
@@ -41,4 +41,4 @@ def _by_request(table: ir.Table) -> ir.Table:
 
     completed = table.filter(table.latency_ns.notnull())
     log = ibis.greatest(completed.latency_ns, 1).cast("float64").log10()
-    return completed.group_by("request", "iteration").aggregate(log=log.mean())
+    return completed.group_by("request", "iteration").aggregate(log=log.median())
