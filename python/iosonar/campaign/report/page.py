@@ -37,6 +37,7 @@ ABOUT = (
     "for all factors and metrics, and at least 1 %."
 )
 
+SHORT_DELAYS = "Delays below 1 µs count as 1 µs in means and changes: clocks are not more accurate."
 
 STATES = {
     Fidelity.FAKE: "FAKE",
@@ -66,7 +67,7 @@ def run_report(
     0: done; 3: a condition of `fail_if` holds; 4: none holds, but one is undecided.
     """
     conditions = gates.parse_conditions(fail_if)
-    leaves = read_results(top)
+    leaves = read_results(top, conditions)
     if not conditions and junit is None and not any(leaf.done for leaf in leaves):
         raise UserError(_nothing(top, leaves))
     analysis = analyse_campaign(leaves, by)
@@ -120,7 +121,8 @@ def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name:
     of_leaves = tuple(_stamped(analysis, figure) for figure in figures if figure)
     effects = tuple(table for table in (_effects(analysis),) if table.rows)
     missing = [text for each in analysis.metrics if (text := not_compared(analysis, each))]
-    about = " ".join([ABOUT, *(f"{text}." for text in missing)])
+    short_delays = [SHORT_DELAYS] if analysis.has_short_delays else []
+    about = " ".join([ABOUT, *short_delays, *(f"{text}." for text in missing)])
     sections = (
         *((Section("effects", "Effects", about, plots, effects),) if plots or effects else ()),
         Section(
