@@ -16,7 +16,8 @@ pub fn number_of(name: &str) -> Option<(u32, u32)> {
     }
     let name = name.strip_prefix("sd")?;
     let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let partition = if letters.len() == name.len() { 0 } else { number(&name[letters.len()..]).filter(|&it| it > 0)? };
+    let partition =
+        if letters.len() == name.len() { 0 } else { number(&name[letters.len()..]).filter(|&it| it > 0)? };
     let disk = disk(letters)?;
     let major = *SCSI.get((disk / DISKS) as usize)?;
     (partition < 16).then_some((major, disk % DISKS * 16 + partition))
