@@ -440,3 +440,11 @@ def test_junit_escapes_what_xml_forbids(tmp_path: Path) -> None:
     case = Case("a\x1b", 'b<&"', CaseOutcome.FAILED, "\x00\ud800", 1.0)
     write_junit("campaign", [case], tmp_path / "j.xml")
     assert ElementTree.parse(tmp_path / "j.xml").getroot().find("testcase/failure") is not None
+
+
+def test_the_page_names_leaves_with_the_same_outcome_together(campaign: Path) -> None:
+    results = [replace(result(doubt="FAKE"), name=name) for name in ("a", "b", "c")]
+    judged = gate.judge(campaign, gate.parse_conditions(["p99 > 1ms"]), results)
+    page = campaign_page(analyse_campaign(results), judged, campaign, "c")
+    (banner,) = (each for each in page.summary.banners if each.head == "Gate undecided:")
+    assert banner.text == "p99 > 1ms (FAKE) for a, b and c."
