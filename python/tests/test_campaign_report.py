@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def leaf(
     requests: int = 1100,
     common: list[str] | None = None,
     own: list[str] | None = None,
+    delay_ns: int = US,
     **run: Any,
 ) -> None:
     """A leaf with a run on each of two hosts."""
@@ -49,7 +51,7 @@ def leaf(
     for host in range(2):
         latency = random.lognormal(math.log(latency_us), 0.4, requests)
         rows = [
-            run_row(n, scheduled=n * 1000 * US, latency=int(value * US), delay=US, sector=n * 8)
+            run_row(n, scheduled=n * 1000 * US, latency=int(value * US), delay=delay_ns, sector=n * 8)
             for n, value in enumerate(latency)
         ]
         machine = {"hostname": f"host{host}"}
@@ -350,13 +352,49 @@ def test_conditions_hold_for_metrics_of_a_leaf(text: str, holds: bool | None) ->
         "p99 > 10parsec",
         "throughput < 95",
         "errors > 1ms",
-        "p98 > 1ms",
+        "p100 > 1ms",
         "verdict = great",
     ],
 )
 def test_wrong_conditions_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="invalid condition"):
         gate.parse_conditions([text])
+
+
+def test_a_leaf_that_was_replayed_is_judged_by_its_result() -> None:
+    each = replace(result(), state="replayed")
+    assert outcome_of("p99 > 10ms", each) is Outcome.HOLDS
+    assert outcome_of("state = replayed", each) is Outcome.HOLDS
+    assert outcome_of("state != done", each) is Outcome.HOLDS
+
+
+def test_leaves_have_all_percentiles_that_a_run_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    leaf(tmp_path, Place(("a",), {}), 1000, 1)
+    read_results(tmp_path)
+    for text, holds in (("p98.5 > 1ms", True), ("delay.p75 > 1ms", False), ("p99.9 < 1s", None), ("p12 < 900us", True)):
+        expected = UNDECIDED if holds is None else HOLDS if holds else 0
+        assert run_report(tmp_path, [], None, True, [text]) == expected, text
+        assert gate.judge(tmp_path, gate.parse_conditions([text])).exit_code == expected, text
+    report = json.loads(capsys.readouterr().out.rpartition("\n{\n")[2].join(("{", "")))
+    assert {"p98.5", "p12", "p50"} <= report["leaves"][0]["metrics"].keys(), "what was measured stays known"
+
+
+def test_a_delay_is_shown_and_judged_as_measured(tmp_path: Path) -> None:
+    for number, delay_ns in enumerate((200, 900, 200, 900, 200, 900)):
+        leaf(
+            tmp_path, Place((f"x{delay_ns}", f"repeat-{number}"), {"x": f"{delay_ns}"}), 1000, number, delay_ns=delay_ns
+        )
+    results = read_results(tmp_path)
+    assert {each.metrics["delay.p99"] for each in results} == {200e-9, 900e-9}
+    assert {each.metrics["delay.max"] for each in results} == {200e-9, 900e-9}
+    judged = gate.judge(tmp_path, gate.parse_conditions(["delay.p99 >= 1us"]), results)
+    assert judged.exit_code == 0
+    analysis = analyse_campaign(results)
+    (effect,) = next(each.effects for each in analysis.metrics if each.metric == "delay.p99")
+    assert effect.change == pytest.approx(0, abs=1e-9), "the model has a floor"
+    page = campaign_page(analysis, judged, tmp_path, "c")
+    assert "Delays below 1 µs count as 1 µs in means and changes" in page.sections[0].about
+    assert "effects.delay.p99" not in [figure.name for figure in page.sections[0].figures]
 
 
 def test_of_an_unfaithful_run_only_latencies_are_undecided() -> None:
@@ -402,3 +440,11 @@ def test_junit_escapes_what_xml_forbids(tmp_path: Path) -> None:
     case = Case("a\x1b", 'b<&"', CaseOutcome.FAILED, "\x00\ud800", 1.0)
     write_junit("campaign", [case], tmp_path / "j.xml")
     assert ElementTree.parse(tmp_path / "j.xml").getroot().find("testcase/failure") is not None
+
+
+def test_the_page_names_leaves_with_the_same_outcome_together(campaign: Path) -> None:
+    results = [replace(result(doubt="FAKE"), name=name) for name in ("a", "b", "c")]
+    judged = gate.judge(campaign, gate.parse_conditions(["p99 > 1ms"]), results)
+    page = campaign_page(analyse_campaign(results), judged, campaign, "c")
+    (banner,) = (each for each in page.summary.banners if each.head == "Gate undecided:")
+    assert banner.text == "p99 > 1ms (FAKE) for a, b and c."

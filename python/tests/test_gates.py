@@ -132,6 +132,35 @@ def test_report_ends_with_3_or_4_as_compare_does(
     assert report(*words, "--fail-if", "p99 ~ 10ms") == 2
 
 
+def test_pages_show_the_outcome_of_each_condition(good: Path, tmp_path: Path) -> None:
+    conditions = ("p99 < 10ms", "errors > 0", "p99.99 > 1s")
+    words = ("--out", tmp_path, *(word for text in conditions for word in ("--fail-if", text)))
+    slow = write_run(tmp_path / "slow.replay.parquet", [run_row(n, scheduled=n * MS, latency=MS) for n in range(2000)])
+    assert report(good, *words) == compare(good, slow, *words, "--fail-if", "p99 > +1%") == 3
+    of_run, of_sides = ((tmp_path / f"good.{kind}.html").read_text() for kind in ("report", "compare"))
+    for text, of in ((of_run, ""), (of_sides, " for B")):
+        assert f'<li class="bad">p99 &lt; 10ms holds{of}: p99 is 1' in text
+        assert f'<li class="good">errors &gt; 0 does not hold{of}: errors is 0</li>' in text
+        assert f'<li class="warning">p99.99 &gt; 1s is undecided{of}: too few requests' in text
+    assert '<li class="warning">p99 &gt; +1% is undecided for B: too few runs' in of_sides
+    assert report(good, "--out", tmp_path) == 0
+    assert "<h3>Conditions</h3>" not in (tmp_path / "good.report.html").read_text()
+
+
+def test_an_output_directory_is_not_left_empty(good: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "dir"
+    missing = tmp_path / "missing.replay.parquet"
+    assert report(missing, "--out", out) == compare(good, missing, "--out", out) == 1
+    assert run(report_program.app, "report", good, "--only", "nonsense", "--out", out) == 2
+    assert compare(good, good, "--out", out) == 1
+    assert not out.parent.exists()
+    out.parent.mkdir()
+    assert report(missing, "--out", out) == 1
+    assert out.parent.exists() and not out.exists()
+    assert report(good, "--out", out) == 0
+    assert (out / "good.report.html").exists()
+
+
 def test_a_window_changes_the_outcome_of_a_condition(tmp_path: Path) -> None:
     rows = [run_row(n, scheduled=n * MS, latency=(20 if n < 1000 else 1) * MS) for n in range(3000)]
     path = write_run(tmp_path / "a.replay.parquet", rows)

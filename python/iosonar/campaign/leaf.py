@@ -59,6 +59,11 @@ class LeafRun:
         self._attempts = state.last_attempt(leaf.directory)
         attempt = max((known.attempt for known in self._attempts), default=0) + 1
         self.state = state.LeafState(leaf.name, "running", attempt=attempt, started=time.time(), path=list(leaf.path))
+        self.is_replayed = False
+        """Whether it has all of its results, and only the finish phase is left."""
+        if self._attempts and self._attempts[-1].state in state.UNFINISHED and state.finished_results(leaf.directory):
+            self.state, self.is_replayed = self._attempts[-1], True
+            self.state.state, self.state.reason = "finishing", ""
         self._log: BinaryIO | None = None
         self._tail = bytearray()
         self._errors: list[str] = []
@@ -69,6 +74,10 @@ class LeafRun:
         self._watch: Watch | None = None
         self._shell: Shell | None = None
         self._undo_ids: set[str] = set()
+        self._is_finished = False
+        """Whether all functions of the finish phase have ended."""
+        self._is_continued = self.is_replayed
+        """Whether an earlier start replayed it."""
         self.not_undone: list[str] = []
         """Changes that could not be undone; the undo journal still has them."""
         self._loads = loads.Loads(around.directory / "loads")
@@ -86,18 +95,20 @@ class LeafRun:
         """
         self._save()
         interrupted = False
+        work = self._finish_in_shell if self.is_replayed else self._run_in_shell
         with (self.leaf.directory / LOG).open("ab") as self._log:
             self._write_log(f"=== {plain(self.leaf.name)}, attempt {self.state.attempt}, {time.ctime()}\n".encode())
             try:
-                self._run_in_shell()
+                work()
+                self._end("done", "")
             except KeyboardInterrupt:
                 interrupted = True
-                self._end("interrupted", "by a signal")
+                self._end_early("interrupted", "by a signal")
             except UserError as error:
-                self._end("failed", str(error))
+                self._end_early("failed", str(error))
             except BaseException as error:
                 # Such as a full disk, or a closed pipe of --json.
-                self._end("interrupted", f"the campaign ended: {str(error) or type(error).__name__}")
+                self._end_early("interrupted", f"the campaign ended: {str(error) or type(error).__name__}")
                 raise
             self._write_log(f"=== {self.state.state} {self.state.reason}\n".encode())
         if interrupted:
@@ -140,11 +151,25 @@ class LeafRun:
                         self._plan_results()
                 self._finish_results()
             except BaseException:
-                keep_partial_results(self.leaf.directory, self.state.attempt)
+                if not self.is_replayed:
+                    keep_partial_results(self.leaf.directory, self.state.attempt)
                 raise
             finally:
-                self._tear_down()
-        self._end("done", "")
+                self._tear_down(TEARDOWN)
+
+    def _finish_in_shell(self) -> None:
+        """Calls the functions of the finish phase that an earlier start did not call, or that were interrupted."""
+        with self._open_shell() as self._shell:
+            self._load_confs(self._shell)
+            found = self.state.instances
+            self._set_arrays(
+                [each.host for each in found],
+                [each.device for each in found],
+                [each.device_original for each in found],
+            )
+            self._shell.set("input_file", [each.input for each in found])
+            self._shell.set("output_file", [each.output for each in found])
+            self._tear_down(("finish",))
 
     def _load_confs(self, shell: Shell) -> None:
         try:
@@ -156,6 +181,8 @@ class LeafRun:
     def _keep_common_options(self) -> None:
         """Keeps what the options are without the confs of the path; these may have to correct them."""
         assert self._shell
+        if self.is_replayed:
+            return
         with contextlib.suppress(UserError):
             self.state.common_options = plan.settings(self._shell, lambda _: None)
 
@@ -185,19 +212,22 @@ class LeafRun:
             if (took := round(time.monotonic() - began, 3)) > 0:
                 self.state.took_s[function] = took
 
-    def _tear_down(self) -> None:
-        """Calls the functions of cleanup and finish; then undoes what they left."""
+    def _tear_down(self, phases: Sequence[str]) -> None:
+        """Calls the functions of these phases; then undoes what they left."""
         shell = self._shell
         assert shell
         interrupt: KeyboardInterrupt | None = None
         with contextlib.suppress(UserError):
             shell.protect()
-        for phase in TEARDOWN:
+        for phase in phases:
             try:
                 functions = shell.scalar(f"{phase}_list").split() if shell.alive else []
             except UserError:
                 functions = []
             for function in functions:
+                if phase == "finish" and function in self.state.finished:
+                    continue
+                notes = list(self.state.notes)
                 self._forget_words()
                 self._write_log(f"--- {phase}: {function}\n".encode())
                 try:
@@ -207,11 +237,21 @@ class LeafRun:
                 except KeyboardInterrupt as error:
                     # The other functions must still run.
                     interrupt = error
+                    if self.is_replayed and phase == "finish":
+                        # It will be called again, and says then what is wrong.
+                        self.state.notes = notes
+                        self.state.took_s.pop(function, None)
+                        continue
                     self._note(f"{function} was interrupted")
                 except UserError as error:
                     self._note(self._with_words(str(error)))
                     if not shell.alive:
                         break
+                if self.is_replayed and phase == "finish":
+                    self.state.finished.append(function)
+                    with contextlib.suppress(UserError):
+                        self._save()
+            self._is_finished = phase == "finish" and shell.alive and set(functions) <= set(self.state.finished)
         mine = [entry for entry in self.around.undo.entries() if entry.id in self._undo_ids]
         for failure in self.around.undo.run_all(self.around.hosts.undo, mine):
             self.not_undone.append(f"{failure.entry.what} on {failure.entry.host}: {failure.reason}")
@@ -365,19 +405,23 @@ class LeafRun:
 
         pairs = plan.devices(self._shell, expand)
         hosts, devices = [host for host, _ in pairs], [device for _, device in pairs]
-        unique = " ".join(dict.fromkeys(hosts))
-        self._shell.set("replay_host", hosts)
-        self._shell.set("replay_device", devices)
-        self._shell.set("replay_device_orig", devices)
-        self._shell.set_scalar("replay_count", str(len(pairs)))
-        self._shell.set_scalar("replay_max", str(len(pairs) - 1))
-        self._shell.set_scalar("replay_hosts_unique", unique)
-        more = self._shell.scalar("target_hosts_unique").split()
-        self._shell.set_scalar("all_hosts_unique", " ".join(dict.fromkeys([*unique.split(), *more])))
+        self._set_arrays(hosts, devices, devices)
         self._shell.set("input_file", [])
         # Errors are raised after all functions of prepare, which may change what is wrong.
         with contextlib.suppress(UserError):
             self._set_files(plan.instances(self._shell, self._directories, fetch=not local_only))
+
+    def _set_arrays(self, hosts: Sequence[str], devices: Sequence[str], originals: Sequence[str]) -> None:
+        assert self._shell
+        unique = " ".join(dict.fromkeys(hosts))
+        self._shell.set("replay_host", hosts)
+        self._shell.set("replay_device", devices)
+        self._shell.set("replay_device_orig", originals)
+        self._shell.set_scalar("replay_count", str(len(hosts)))
+        self._shell.set_scalar("replay_max", str(len(hosts) - 1))
+        self._shell.set_scalar("replay_hosts_unique", unique)
+        more = self._shell.scalar("target_hosts_unique").split()
+        self._shell.set_scalar("all_hosts_unique", " ".join(dict.fromkeys([*unique.split(), *more])))
 
     def _set_files(self, instances: Sequence[plan.Instance]) -> None:
         assert self._shell
@@ -406,15 +450,34 @@ class LeafRun:
         """Gives the results their final names, all or none."""
         if not self.state.instances:
             raise LeafFailedError("main_run did not run: it is missing in run_list")
-        self.state.state = "finishing"
+        self.state.state, self.state.ended = "finishing", time.time()
         self._save()
-        finish(self.leaf.directory, self.state)
+        try:
+            finish(self.leaf.directory, self.state)
+        except (KeyboardInterrupt, OSError):
+            # If this does not complete it, the next start does.
+            self.is_replayed = True
+            finish(self.leaf.directory, self.state)
+            raise
+        self.is_replayed = True
 
     # --------------------------------------------------------------------------------------- state, words
 
     def _end(self, to: str, reason: str) -> None:
-        self.state.state, self.state.reason, self.state.ended = to, plain(reason), time.time()
+        if not self._is_continued:
+            self.state.ended = time.time()
+        self.state.state, self.state.reason = to, plain(reason)
         self._save()
+
+    def _end_early(self, to: str, reason: str) -> None:
+        """The end by an error or a signal; a leaf that has its results keeps them, and its state says what is left."""
+        if not self.is_replayed:
+            self._end(to, reason)
+        elif self._is_finished:
+            self._end("done", "")
+        else:
+            self.state.reason = plain(f"interrupted {reason}" if reason.startswith("by ") else reason)
+            self._save()
 
     def _save(self) -> None:
         state.write(self.leaf.directory, self.state)

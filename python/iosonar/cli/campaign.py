@@ -260,8 +260,15 @@ def _judge(
 
 def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> Estimate | None:
     """Prints what a leaf would replay; returns how long that takes, None if its confs are wrong."""
-    from iosonar.campaign import inputs
+    from iosonar.campaign import estimate as estimates
+    from iosonar.campaign import inputs, state
 
+    if run.is_replayed:
+        if as_json:
+            print_lines(json.dumps({"leaf": leaf.name, "state": state.REPLAYED}))
+        else:
+            print_lines(f"{plain(leaf.name)}: was replayed; only its finish phase runs")
+        return estimates.Estimate(leaf.name, estimates.Replay(0.0), 0.0, ("its finish phase",))
     try:
         planned = run.planned()
     except UserError as error:

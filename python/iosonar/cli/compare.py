@@ -83,25 +83,27 @@ def compare(
     from iosonar.library.comparison import compare as compare_sides
     from iosonar.report.gates import Condition, Of
     from iosonar.report.output_options import OutputOptions
-    from iosonar.report.outputs import make_directory
+    from iosonar.report.outputs import output_directory
     from iosonar.report.percentiles import compared_percentiles
 
     def work() -> None:
         conditions = [Condition.parse(text, Of.SIDES) for text in fail_if or []]
         groups = sides_of(runs)
-        make_directory(out)
-        with compare_sides(
-            *groups,
-            from_s=from_,
-            to_s=to,
-            skip_warm_up=skip_warm_up,
-            percentiles=compared_percentiles(percentiles, conditions),
-            memory=memory,
-        ) as compared:
+        with (
+            output_directory(out),
+            compare_sides(
+                *groups,
+                from_s=from_,
+                to_s=to,
+                skip_warm_up=skip_warm_up,
+                percentiles=compared_percentiles(percentiles, conditions),
+                memory=memory,
+            ) as compared,
+        ):
             for run in compared.runs:
                 print_skipped_rows(run.files)
-            written = list(compared.write(OutputOptions(out, theme=theme, overwrite=overwrite)))
-            judged = [one for condition in conditions for one in compared.judge(condition)]
+            judged = tuple(one for condition in conditions for one in compared.judge(condition))
+            written = list(compared.write(OutputOptions(out, theme=theme, overwrite=overwrite, judged=judged)))
             if json_:
                 outcomes = [
                     {"condition": one.text, "side": one.of, "outcome": one.outcome.value, "why": one.why}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -147,7 +148,7 @@ def report(
     from iosonar.figures.size import Size
     from iosonar.library.run import open_run
     from iosonar.report.gates import Condition, Of
-    from iosonar.report.outputs import make_directory
+    from iosonar.report.outputs import output_directory
     from iosonar.report.percentiles import parse_percentiles
     from iosonar.report.selection import Selection
 
@@ -158,33 +159,35 @@ def report(
         sets = windows(working_sets, "--working-sets")
         chosen = parse_percentiles(percentiles)
         conditions = [Condition.parse(text, Of.RUN) for text in fail_if or []]
-        make_directory(out)
-        with open_run(
-            *files,
-            device=device,
-            each_device=each_device,
-            bad_latency_s=bad_latency,
-            bad_delay_s=bad_delay,
-            bad_count=bad_count,
-            window_s=window,
-            windows_s=sets,
-            from_s=from_,
-            to_s=to,
-            skip_warm_up=skip_warm_up,
-            percentiles=chosen,
-            blocks=blocks,
-            graphs=graph or (),
-            memory=memory,
-            engine=engine,
-        ) as run:
+        with (
+            output_directory(out),
+            open_run(
+                *files,
+                device=device,
+                each_device=each_device,
+                bad_latency_s=bad_latency,
+                bad_delay_s=bad_delay,
+                bad_count=bad_count,
+                window_s=window,
+                windows_s=sets,
+                from_s=from_,
+                to_s=to,
+                skip_warm_up=skip_warm_up,
+                percentiles=chosen,
+                blocks=blocks,
+                graphs=graph or (),
+                memory=memory,
+                engine=engine,
+            ) as run,
+        ):
             print_skipped_rows(run.files)
             refuse_options(run.family.refused, run.family.title)
+            judged = tuple(run.judge(condition) for condition in conditions)
             written = []
-            for done in run.write(selection, output, pictures):
+            for done in run.write(selection, replace(output, judged=judged), pictures):
                 print_lines(*done.paths)
                 written.append(done)
             print_not_drawn(written)
-            judged = [run.judge(condition) for condition in conditions]
             run.write_gate_files(judged, junit, markdown)
             end_by(judged)
 

@@ -31,7 +31,7 @@ from iosonar.report.compared import Compared, Comparison, change_text, title_of
 from iosonar.report.gates import Subject
 from iosonar.report.measured import subject_of_requests
 from iosonar.report.output_options import OutputOptions, Written
-from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
+from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, with_conditions, write_page
 from iosonar.report.settings import Scope, Setting, differing
 from iosonar.study.grades import Grade
 from iosonar.study.requests import LATENCY
@@ -131,7 +131,8 @@ class RunComparison(Comparison):
         options = replace(options, inputs=inputs_of(files, options.directory))
         refuse_others(stem, options, "compare")
         path = options.directory / f"{stem}.compare.html"
-        write_claimed(path, options, lambda unfinished: write_page(page_of(self), unfinished, options.theme))
+        page = with_conditions(page_of(self), options.judged)
+        write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
         yield Written("page", (path,))
 
 

@@ -35,9 +35,9 @@ def write_report(
 def _write_page(
     study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions, build: PageBuilder
 ) -> Iterator[Written]:
-    from iosonar.report.page import write_page
+    from iosonar.report.page import with_conditions, write_page
 
-    page = build(study, diagrams)
+    page = with_conditions(build(study, diagrams), options.judged)
     path = options.directory / f"{study.stem}.{study.page}.html"
     write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
     yield Written("page", (path,))

@@ -26,7 +26,10 @@ COUNTS = ("errors", "dropped", "requests", "mismatches")
 DELAY = "delay."
 """What the names of percentiles, mean and maximum of delays begin with."""
 
-STATES = ("done", "failed", "interrupted", "running", "finishing", "to do")
+STATES = ("done", "replayed", "failed", "interrupted", "running", "finishing", "to do")
+
+WITH_RESULT = ("done", "replayed", "finishing")
+"""States of leaves that have all of their results."""
 
 
 class Fidelity(StrEnum):
@@ -78,8 +81,8 @@ class Condition:
         return self.parsed.operator.startswith(">")
 
     @classmethod
-    def parse(cls, text: str, of: Of, percentiles: Iterable[str] = ()) -> Condition:
-        """Parses a condition; `percentiles` are the known ones if not all are. Raises UsageError if it is not one."""
+    def parse(cls, text: str, of: Of) -> Condition:
+        """Parses a condition. Raises UsageError if it is not one."""
         if text.strip().lower() in list(Grade):
             # A grade alone is that grade or a worse one.
             text = f"{VERDICT} >= {text.strip().lower()}"
@@ -92,15 +95,14 @@ class Condition:
         is_change = of is Of.SIDES and found.unit is LimitUnit.PERCENT
         if is_change and metric == IOPS:
             metric = THROUGHPUT
-        if why := _why_wrong(found, metric, of, is_change, tuple(percentiles)):
+        if why := _why_wrong(found, metric, of, is_change):
             raise UsageError(f"invalid condition {text!r}: {why}")
         return cls(found, metric, is_change)
 
 
-def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool, percentiles: tuple[str, ...]) -> str:
+def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool) -> str:
     name = metric.removeprefix(DELAY)
-    is_percentile = name in percentiles if percentiles else share_of(name) is not None
-    is_time = is_percentile or name in (MEAN, MAX)
+    is_time = share_of(name) is not None or name in (MEAN, MAX)
     if is_change:
         if metric == THROUGHPUT or (metric == name and name != MAX and is_time):
             is_right = found.operator in ("<", ">", "<=", ">=")
@@ -127,7 +129,7 @@ def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool, percentiles:
         return "" if is_right else f"{metric} needs bytes per second, such as 100MB/s"
     elif metric in COUNTS:
         return "" if found.unit is LimitUnit.NONE else f"{metric} needs a number without a unit"
-    times = (*(percentiles or ("p50", "p99.9 (any percentile)")), MEAN, MAX)
+    times = ("p50", "p99.9 (any percentile)", MEAN, MAX)
     words = (VERDICT, STATE) if of is Of.LEAVES else (VERDICT,)
     names = ", ".join((*times, f"{DELAY}p50 …", THROUGHPUT, IOPS, BANDWIDTH, *COUNTS, *words))
     return f"write it like {of.value}; the metrics are {names}"
@@ -196,7 +198,7 @@ def _outcome(condition: Condition, subject: Subject) -> tuple[bool | None, str]:
     metric, parsed = condition.metric, condition.parsed
     if metric == STATE:
         return parsed.holds_word(subject.state), f"the leaf is {subject.state}"
-    if subject.state != "done":
+    if subject.state not in WITH_RESULT:
         return None, f"the leaf is {subject.state}{f': {subject.reason}' if subject.reason else ''}"
     if metric == VERDICT:
         return _verdict(parsed, subject)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
+from iosonar.report.gates import Judged
 
 
 class ReportFormat(StrEnum):
@@ -31,6 +32,8 @@ class OutputOptions:
     """What it shows: see `report/claims.py`."""
     overwrite: bool = False
     """Whether pages and pictures of other inputs may be replaced."""
+    judged: tuple[Judged, ...] = ()
+    """The outcomes of conditions, which a page shows."""
 
 
 @dataclass(frozen=True)

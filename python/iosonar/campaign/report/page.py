@@ -26,7 +26,7 @@ from iosonar.report.gate_files import write_junit, write_markdown
 from iosonar.report.gates import HOLDS, Fidelity, shown
 from iosonar.report.outputs import write_whole
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
-from iosonar.text import lines, plain
+from iosonar.text import lines, listed, plain
 from iosonar.text import shown as path_shown
 
 PAGE_NAME = "campaign.report.html"
@@ -37,6 +37,7 @@ ABOUT = (
     "for all factors and metrics, and at least 1 %."
 )
 
+SHORT_DELAYS = "Delays below 1 µs count as 1 µs in means and changes: clocks are not more accurate."
 
 STATES = {
     Fidelity.FAKE: "FAKE",
@@ -66,7 +67,7 @@ def run_report(
     0: done; 3: a condition of `fail_if` holds; 4: none holds, but one is undecided.
     """
     conditions = gates.parse_conditions(fail_if)
-    leaves = read_results(top)
+    leaves = read_results(top, conditions)
     if not conditions and junit is None and not any(leaf.done for leaf in leaves):
         raise UserError(_nothing(top, leaves))
     analysis = analyse_campaign(leaves, by)
@@ -120,7 +121,8 @@ def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name:
     of_leaves = tuple(_stamped(analysis, figure) for figure in figures if figure)
     effects = tuple(table for table in (_effects(analysis),) if table.rows)
     missing = [text for each in analysis.metrics if (text := not_compared(analysis, each))]
-    about = " ".join([ABOUT, *(f"{text}." for text in missing)])
+    short_delays = [SHORT_DELAYS] if analysis.has_short_delays else []
+    about = " ".join([ABOUT, *short_delays, *(f"{text}." for text in missing)])
     sections = (
         *((Section("effects", "Effects", about, plots, effects),) if plots or effects else ()),
         Section(
@@ -159,20 +161,31 @@ def _tiles(analysis: Analysis) -> Iterator[Tile]:
         interval = f"{units.change(effect.low)} … {units.change(effect.high)}" if main.freedom else "too few leaves"
         if effect.mixed:
             interval = "no verdict: options differ"
-        yield Tile(f"{plain(short(effect.factor))}: {NAMES[main.metric]}", units.change(effect.change), interval)
+        levels = plain(f"{effect.to_level} against {effect.from_level}")
+        label = f"{plain(short(effect.factor))}: {NAMES[main.metric]}"
+        yield Tile(label, units.change(effect.change), f"{levels}: {interval}")
 
 
 def _gate(judged: gates.Gate) -> Iterator[Banner]:
     if not judged.conditions:
         return
-    found = list(judged.lines())
+    # Leaves with the same reason together.
+    leaves: dict[str, list[str]] = {}
+    for leaf in judged.leaves:
+        for reason in leaf.reasons:
+            leaves.setdefault(reason, []).append(leaf.leaf)
+    found = [f"{reason} for {listed(names[:8])}{_and_more(names)}" for reason, names in leaves.items()]
     if not found:
         yield Banner(Severity.GOOD, f"no leaf meets {' or '.join(judged.conditions)}.", "Gate passed:")
         return
     failed = judged.exit_code == HOLDS
-    text = "; ".join(found[:8]) + (f"; and {len(found) - 8} more" if len(found) > 8 else "")
+    text = "; ".join(found[:8]) + _and_more(found)
     head = "Gate failed:" if failed else "Gate undecided:"
     yield Banner(Severity.BAD if failed else Severity.WARNING, f"{text}.", head)
+
+
+def _and_more(names: Sequence[str]) -> str:
+    return f"; and {len(names) - 8} more" if len(names) > 8 else ""
 
 
 def _effects(analysis: Analysis) -> Table:

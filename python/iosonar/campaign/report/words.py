@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from iosonar import units
 from iosonar.campaign.report.analysis import Analysis
 from iosonar.campaign.report.effects import Effect, Interaction, MetricAnalysis
+from iosonar.campaign.report.factors import LEVEL
 from iosonar.campaign.report.results import LeafResult
 from iosonar.figures.model import Severity
 from iosonar.report.gates import Fidelity
@@ -122,8 +123,8 @@ def _claim(analysis: Analysis, factor: str) -> str:
 
 
 def short(factor: str) -> str:
-    """The name of a factor without its levels: level 1, not level 1 (bursts, oltp)."""
-    return factor.partition(" (")[0] if factor.startswith("level ") else factor
+    """The name of a factor without its levels: directory level 1, not directory level 1 (bursts, oltp)."""
+    return factor.partition(" (")[0] if factor.startswith(LEVEL) else factor
 
 
 def _same_direction(effect: Effect, first: Effect) -> float:

@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod csv;
 #[cfg(test)]
 mod impossible;
+pub(crate) mod kernel_numbers;
 pub(crate) mod left_out;
 pub(crate) mod lines;
 pub(crate) mod losses;
