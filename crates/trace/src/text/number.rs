@@ -134,7 +134,8 @@ pub fn scaled(text: &[u8], numerator: u128, denominator: u128) -> Result<(u128, 
         rest %= one;
     }
     let is_exact = rest == 0 && digits.all(|digit| digit == 0) && whole % denominator == 0;
-    let twice = whole.checked_mul(2).ok_or(NumberError::TooLarge)? + denominator + u128::from(rest >= one / 2);
+    let half = denominator + u128::from(rest >= one / 2);
+    let twice = whole.checked_mul(2).and_then(|twice| twice.checked_add(half)).ok_or(NumberError::TooLarge)?;
     Ok((twice / (2 * denominator), is_exact))
 }
 
@@ -156,7 +157,10 @@ fn short(text: &[u8]) -> Option<(u64, u32)> {
     Some((value, after as u32))
 }
 
-/// The exponent of a number; one that is beyond 64 bits is as good as the largest.
+/// An exponent beyond any number.
+const MAX_EXPONENT: u64 = 1 << 40;
+
+/// The exponent of a number, at most [`MAX_EXPONENT`].
 fn exponent(text: &[u8]) -> Result<i64, NumberError> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (-1, digits),
@@ -164,8 +168,8 @@ fn exponent(text: &[u8]) -> Result<i64, NumberError> {
         digits => (1, digits),
     };
     match whole(digits) {
-        Ok(exponent) => Ok(sign * i64::try_from(exponent).unwrap_or(i64::MAX)),
-        Err(NumberError::TooLarge) if digits.iter().all(u8::is_ascii_digit) => Ok(sign * i64::MAX),
+        Ok(exponent) => Ok(sign * exponent.min(MAX_EXPONENT) as i64),
+        Err(NumberError::TooLarge) => Ok(sign * MAX_EXPONENT as i64),
         Err(error) => Err(error),
     }
 }
@@ -234,7 +238,7 @@ mod tests {
         for large in ["1e40", "1e99999999999999999999", "99999999999999999999999999999999999999999", "1.5e+30"] {
             assert_eq!(scaled(large.as_bytes(), 3_600_000_000_000, 1), Err(NumberError::TooLarge), "{large}");
         }
-        for tiny in ["1e-60", "1e-99999999999999999999", "0e99"] {
+        for tiny in ["1e-60", "0.0001e-99999999999999999999", "0e99"] {
             assert_eq!(scaled(tiny.as_bytes(), 3_600_000_000_000, 1).map(|(value, _)| value), Ok(0), "{tiny}");
         }
         for wrong in ["", ".", "e", "1e", "e1", "1e+", "1e1.5", "1.2.3", "-1", "0x1", "1,5"] {
