@@ -83,11 +83,11 @@ fn a_failing_instance_ends_the_others() {
 fn what_a_failing_instance_started_ends_with_it() {
     let bench = Bench::new();
     for (instances, fails) in [
-        ("1", "sleep 600 & echo $! > process; exit 3"),
+        ("1", "sleep 600 2> /dev/null & echo $! > process; exit 3"),
         // An instance that ended well before another one failed.
         (
             "2",
-            "if test {instance} = 0; then sleep 600 & echo $! > process; exit 0; fi
+            "if test {instance} = 0; then sleep 600 2> /dev/null & echo $! > process; exit 0; fi
              until test -s process; do sleep 0.01; done; kill -KILL $$",
         ),
     ] {

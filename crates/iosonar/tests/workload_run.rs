@@ -167,7 +167,7 @@ fn requests_of_a_program_continue_the_numbers_of_the_load() {
     let bench = Bench::new();
     let load = bench.load(&adjacent_requests(100, 8));
     let text = program(&bench, &stream("beside", "closed = true\ndepth = 2\nop = \"read\""));
-    for (window, numbers) in [(&[][..], 100), (&["--start", "20ms", "--end", "50ms"], 50), (&["--loop"], 100)] {
+    for (window, numbers) in [(&[][..], 100), (&["--start", "20ms", "--end", "50ms"][..], 50), (&["--loop"][..], 100)] {
         let output = format!("{}.replay.parquet", window.concat());
         let words = ["--simulate", "constant=3ms", "--virtual-time", "--program", &text, "--for", "250ms"];
         let ran = bench.replay(&load, &bench.path(&output), &[&words[..], window].concat());
