@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 from binary import iosonar, replay
+from factory import STATISTICS, run_row, write_run
 
 from iosonar import units
 from iosonar.diagrams import Options, Study
@@ -93,3 +94,12 @@ def test_percentiles_of_too_few_requests_are_null(tmp_path: Path) -> None:
         assert found["latency_us"]["p50"] is not None and found["latency_us"]["p98"] is not None
         assert found["latency_us"]["p99"] is None and found["latency_us"]["p999"] is None
     assert "99 % –, max" in iosonar("info", run)
+
+
+def test_info_on_a_run_says_target_and_verdict(tmp_path: Path) -> None:
+    verdict = {"faithful": True, "sentence": "This replay was faithful: all was well."}
+    targets = [{"path": f"/dev/loop{number}", "kind": "block"} for number in range(5)]
+    run = {"targets": targets, "statistics": STATISTICS | {"verdict": verdict}}
+    lines = iosonar("info", write_run(tmp_path / "a.replay.parquet", [run_row()], run=run)).splitlines()
+    assert "target      /dev/loop0, /dev/loop1, /dev/loop2 and 2 more" in lines
+    assert "verdict     This replay was faithful: all was well." in lines

@@ -244,6 +244,19 @@ def test_junit_and_markdown_agree_with_the_exit_code(good: Path, tmp_path: Path,
     assert text.startswith("## ") and "| p99 \\< 10ms | failed |" in text and "p95" in text
 
 
+@pytest.mark.parametrize("option", ["--junit", "--markdown"])
+def test_files_for_ci_replace_no_file_of_another_program(good: Path, tmp_path: Path, option: str) -> None:
+    precious, empty = tmp_path / "precious", tmp_path / "empty"
+    precious.write_text("<testsuite name='other'/>")
+    empty.touch()
+    assert report(good, "--out", tmp_path, option, precious) == 2
+    assert precious.read_text() == "<testsuite name='other'/>"
+    assert not list(tmp_path.glob("*.html"))
+    for _ in range(2):
+        assert report(good, "--out", tmp_path, option, empty) == 0
+    assert empty.stat().st_size > 0
+
+
 def test_text_in_markdown_cannot_end_its_table(tmp_path: Path) -> None:
     summary = Summary("a|b", "", ("<b>x</b>",), (Banner(Severity.BAD, "one\ntwo", "*H*:"),))
     cases = [Case("g", "p99 > 1|2", CaseOutcome.FAILED, "a|b\nc")]

@@ -90,6 +90,22 @@ def closed(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_fake_closed_loop_counts_by_whether_it_kept_its_times(kept: bool, tmp_path: Path) -> None:
+    # No request of a closed loop has a time of its own, so `own` says nothing.
+    own = {"requests": 0, "delay_us": None, "within_pct": None}
+    verdict = {"faithful": None, "kept_times": kept, "sentence": "none", "own": own}
+    run = {"fake": "FAKE RESULT: simulated", "statistics": STATISTICS | {"verdict": verdict}}
+    path = write_run(tmp_path / "a.replay.parquet", [run_row(n) for n in range(9)], run=run)
+    found = read(path, Point("a", 1.0, ()))
+    assert (
+        found
+        and found.fake == "simulated"
+        and found.faithful is kept
+        and found.marks == ("" if kept else "not faithful")
+    )
+
+
 def test_closed_throughput_grows_with_depth_up_to_the_servers(closed: Path, tmp_path: Path) -> None:
     directory = tmp_path / "four.sweep"
     found = printed(closed, "--depth", "1..16", *FOUR_SERVERS, "--for", "2s", "--output", directory)

@@ -163,6 +163,30 @@ fn a_load_and_a_program_run_on_one_clock() {
 }
 
 #[test]
+fn requests_of_a_program_continue_the_numbers_of_the_load() {
+    let bench = Bench::new();
+    let load = bench.load(&adjacent_requests(100, 8));
+    let text = program(&bench, &stream("beside", "closed = true\ndepth = 2\nop = \"read\""));
+    for (window, numbers) in [(&[][..], 100), (&["--start", "20ms", "--end", "50ms"][..], 50), (&["--loop"][..], 100)] {
+        let output = format!("{}.replay.parquet", window.concat());
+        let words = ["--simulate", "constant=3ms", "--virtual-time", "--program", &text, "--for", "250ms"];
+        let ran = bench.replay(&load, &bench.path(&output), &[&words[..], window].concat());
+        let rows = ran.with_code(0).rows();
+        let (of_program, of_load): (Vec<&IoResult>, Vec<&IoResult>) = rows.iter().partition(|row| row.stream.is_some());
+        assert!(of_load.iter().all(|row| row.request < numbers) && of_load.len() >= 30, "{window:?}");
+        let first = of_program.iter().map(|row| row.request).min();
+        assert_eq!(first, Some(numbers), "{window:?}");
+        let caused: Vec<_> = rows.iter().filter_map(|row| Some((row, row.cause?))).collect();
+        assert!(caused.len() > 10, "{window:?}: {}", caused.len());
+        for (row, cause) in caused {
+            let causes: Vec<&IoResult> = rows.iter().filter(|other| other.request == cause).collect();
+            let [one] = &causes[..] else { panic!("{window:?}: {cause} is {causes:?}") };
+            assert!(one.stream.is_some() && one.completed.unwrap() <= row.scheduled, "{window:?}: {row:?} {one:?}");
+        }
+    }
+}
+
+#[test]
 fn each_device_of_a_program_may_have_a_target_of_its_own() {
     let bench = Bench::new();
     let (log, data) = (bench.path("log"), bench.path("data"));

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iosonar.cli.run import print_error
+from iosonar.text import shown
 
 if TYPE_CHECKING:
     from iosonar.report.gates import Judged
@@ -23,9 +24,23 @@ FailIf = Annotated[
         help="Exit with 3 if this holds: 'p99 > 10ms', 'verdict = bad'. May be repeated.",
     ),
 ]
-Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML, for CI.")]
+
+
+def _own_file(path: Path | None) -> Path | None:
+    """Refuses a file that iosonar did not write, before the work begins."""
+    from iosonar.report.gate_files import may_be_replaced
+
+    if path is not None and not may_be_replaced(path):
+        raise typer.BadParameter(f"{shown(path)} exists, and iosonar did not write it; name another file, or remove it")
+    return path
+
+
+Junit = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", callback=_own_file, help="Write JUnit XML, for CI.")
+]
 Markdown = Annotated[
-    Path | None, typer.Option("--markdown", metavar="FILE", help="Write a summary in Markdown, for CI.")
+    Path | None,
+    typer.Option("--markdown", metavar="FILE", callback=_own_file, help="Write a summary in Markdown, for CI."),
 ]
 
 Percentiles = Annotated[

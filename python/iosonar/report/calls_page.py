@@ -141,8 +141,8 @@ def _lead(study: CallStudy, compared: Shown | None) -> Iterator[str]:
         verb = "replayed" if side.is_run else "generated" if side.calls.file.is_generated else "recorded"
         yield (
             f"{side.name}: {calls} of {threads} on {units.counted(files.files, 'file')}, {verb} over "
-            f"{units.span(side.seconds)}; {units.transferred(files.bytes_read)} read, "
-            f"{units.transferred(files.bytes_written)} written."
+            f"{units.span(side.seconds)}; {units.transferred(side.bytes_read)} read, "
+            f"{units.transferred(side.bytes_written)} written."
         )
     if compared and any(more for _, *more in study.groups):
         yield f"Numbers are of all runs, diagrams of the first of each side: {listed([*map(_name, study.sides)])}."
@@ -185,8 +185,8 @@ def _tiles(side: CallSide, shares: Sequence[float]) -> Iterator[Tile]:
         f"{files.files:,}",
         f"{units.count(len(files.read_by_rank))} read, {units.count(len(files.written_by_rank))} written",
     )
-    yield Tile("Read", units.transferred(files.bytes_read), _speed(files.bytes_read, side.seconds))
-    yield Tile("Written", units.transferred(files.bytes_written), _speed(files.bytes_written, side.seconds))
+    yield Tile("Read", units.transferred(side.bytes_read), _speed(side.bytes_read, side.seconds))
+    yield Tile("Written", units.transferred(side.bytes_written), _speed(side.bytes_written, side.seconds))
     if values.count and (side.is_run or not side.calls.file.is_generated):
         for share in shares or (0.5, 0.99):
             more = slower(share) if enough_for(share, values.count) else "too few calls"

@@ -21,6 +21,7 @@ from iosonar.quantities.calls.shares import Share, mix, shares_of_threads
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.study.base import BaseStudy, Once, Options
 from iosonar.table.blocks import Blocks
+from iosonar.table.call_kinds import FAMILIES
 from iosonar.table.calls import Calls
 from iosonar.table.source import SourceFile
 from iosonar.text import short_name
@@ -155,6 +156,19 @@ class CallSide(Once):
     def mix(self) -> list[Share[str]]:
         """The mix of calls."""
         return mix(self.table)
+
+    @property
+    def bytes_read(self) -> int:
+        """The bytes that reads moved, also those of unknown files."""
+        return self._moved("read")
+
+    @property
+    def bytes_written(self) -> int:
+        """The bytes that writes and copies moved, also those of unknown files."""
+        return self._moved("write", "copy")
+
+    def _moved(self, *families: str) -> int:
+        return sum(each.bytes for family in families for each in self.mix if each.of in FAMILIES[family])
 
     @cached_property
     def threads(self) -> list[Share[int]]:

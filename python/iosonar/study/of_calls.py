@@ -29,11 +29,11 @@ CHECKS: tuple[Callable[[CallSide], Check], ...] = (
 @once
 def summary_of_calls(side: CallSide) -> Summary:
     """The summary, computed once."""
-    extent, files = side.extent, side.files
+    extent = side.extent
     reads, writes = (
         sum(each.calls for each in side.mix if each.of in FAMILIES[family]) for family in ("read", "write")
     )
-    moved = files.bytes_read + files.bytes_written
+    moved = side.bytes_read + side.bytes_written
     return Summary(
         noun="calls",
         rows=extent.calls,

@@ -191,6 +191,8 @@ class StatedVerdict:
 
     faithful: bool | None = None
     """None if the result is fake: then it is no verdict on a storage."""
+    kept_times: bool | None = None
+    """Of a fake result: whether it kept its times, by the same rule; None in those of earlier versions."""
     own: Own | None = None
     sentence: str = ""
     remedies: tuple[Remedy, ...] = ()

@@ -20,6 +20,8 @@ from iosonar.table.window import Window
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+SECTOR_BYTES = 512
+
 COLUMNS = {"source": "int32", "place": "int64", **{name: column.type for name, column in REPLAY.columns.items()}}
 """The columns of the table: those of a run in docs/schema.md, `source`, the index of the file, and `place`, the row's
 position in it (in a run: the order of completion)."""
@@ -29,8 +31,8 @@ position in it (in a run: the order of completion)."""
 class Requests:
     """The table of all requests, the files it came from, and the engine that computes on it.
 
-    Three columns are derived: `delay_ns` = issued − scheduled, `latency_ns` = completed − issued (null where unknown),
-    and `not_held_back`.
+    Four columns are derived: `delay_ns` = issued − scheduled, `latency_ns` = completed − issued (null where unknown),
+    `bytes_moved`, and `not_held_back`.
     """
 
     table: ir.Table
@@ -141,6 +143,16 @@ def not_held_back(table: ir.Table) -> ir.BooleanValue:
     return table.issued_ns.notnull() & is_own
 
 
+def bytes_moved(table: ir.Table) -> ir.NumericValue:
+    """The data that a request moved, in bytes, of a load its length; flushes, discards and write-zeroes move none."""
+    import ibis
+
+    whole = table.outcome.fill_null("ok").isin(("ok", "corrupt"))
+    done = ibis.coalesce(table.bytes_done, whole.ifelse(table.sectors.cast("int64") * SECTOR_BYTES, 0))
+    moved: ir.NumericValue = table["op"].isin(("read", "write")).ifelse(done, 0)
+    return moved
+
+
 def is_unexplained(table: ir.Table) -> ir.BooleanValue:
     """Whether a request was issued, and nothing says what delayed it: the device or the replayer."""
     return table.issued_ns.notnull() & ~table.pushed_back.fill_null(False) & (_reason(table) == UNKNOWN_REASON)
@@ -152,9 +164,11 @@ def _reason(table: ir.Table) -> ir.StringValue:
 
 
 def _derive(table: ir.Table) -> ir.Table:
-    """Adds the derived columns; `not_held_back` only if the table has `delay_reason`, which narrowed tables lack."""
+    """Adds the derived columns; those of columns that narrowed tables lack, such as `delay_reason`, only to others."""
     if "delay_reason" in table.columns:
         table = table.mutate(not_held_back=not_held_back(table))
+    if "bytes_done" in table.columns:
+        table = table.mutate(bytes_moved=bytes_moved(table))
     return table.mutate(
         delay_ns=table.issued_ns - table.scheduled_ns,
         latency_ns=table.completed_ns - table.issued_ns,

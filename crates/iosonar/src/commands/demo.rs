@@ -286,6 +286,7 @@ mod tests {
         let none = Part { requests: 0, delay_us: None, within_pct: None };
         let remedy = Remedy { what: "--wait hybrid".into(), costs: "a little".into() };
         Verdict {
+            kept_times: None,
             faithful: Some(faithful),
             sentence: format!("This replay was {}faithful.", if faithful { "" } else { "not " }),
             own: none,

@@ -40,7 +40,9 @@ const RULES: &[Rule] = &[
     (&["rate_process"], |f| !f.has_rate, "the job has no rate"),
     (&["thinktime_blocks"], |f| !f.is_on("thinktime"), "the job has no thinktime"),
     (&["time_based"], |f| !f.is_timed, "it has no runtime; fio says so, and goes on without it"),
-    (&["loops", "io_size"], |f| f.is_timed, "time_based: the runtime ends the job"),
+    (&["loops", "io_size", "number_ios"], |f| f.is_timed, "time_based: the runtime ends the job"),
+    (&["random_generator"], |f| !f.is_random, "positions are sequential"),
+    (&["random_generator"], |f| f.is_random && !f.is_lfsr(), "the random numbers of the run are set by --seed"),
     (&["offset_increment"], |f| !f.has_clones(), "numjobs is 1"),
     (&["nrfiles"], |f| f.has_names, "the files have names"),
     (&["filename_format"], |f| f.job.has("filename"), "filename has the names"),
@@ -98,6 +100,10 @@ impl<'a> Facts<'a> {
 
     fn has_law(&self) -> bool {
         self.job.text("random_distribution").is_some_and(|text| !text.starts_with("random"))
+    }
+
+    fn is_lfsr(&self) -> bool {
+        self.job.text("random_generator") == Some("lfsr")
     }
 
     fn is_sequential_by_percentage(&self) -> bool {
@@ -163,6 +169,9 @@ mod tests {
             ("time_based", "it has no runtime"),
             ("loops=3 time_based runtime=10", "the runtime ends the job"),
             ("io_size=2m time_based runtime=10", "the runtime ends the job"),
+            ("number_ios=7 time_based runtime=10", "the runtime ends the job"),
+            ("random_generator=lfsr rw=read", "positions are sequential"),
+            ("random_generator=tausworthe64 rw=randread", "the random numbers of the run are set by --seed"),
             ("offset_increment=1m", "numjobs is 1"),
             ("nrfiles=4 filename=/dev/sdb", "the files have names"),
             ("filename_format=x filename=/dev/sdb", "filename has the names"),

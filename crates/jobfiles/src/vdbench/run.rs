@@ -49,12 +49,18 @@ pub fn convert(all: &Definitions) -> Result<Converted, String> {
     }
     let mut before: Vec<String> = Vec::new();
     let mut names = std::collections::BTreeSet::new();
-    for run in &all.runs {
+    for (run, earlier) in all.runs.iter().zip(std::iter::once(None).chain(all.runs.iter().map(Some))) {
         let works = works(all, run, &regions)?;
-        let (start, end) = times(run, whole.streams.is_empty(), &mut whole.notes)?;
+        let (start, end) = times(run, earlier, &mut whole.notes)?;
+        let has_rates = works.iter().all(|work| work.rate.is_some());
         let (meaning, mut streams) = match rate(run)? {
+            Some(_) if has_rates => {
+                let why = "no effect: its workloads have rates of their own";
+                whole.notes.push(format!("{}: {why}", run.located("iorate")));
+                open(run, &works, 0.0, &devices, &mut whole.notes)?
+            }
             Some(rate) => open(run, &works, rate, &devices, &mut whole.notes)?,
-            None if works.iter().all(|work| work.rate.is_some()) => open(run, &works, 0.0, &devices, &mut whole.notes)?,
+            None if has_rates => open(run, &works, 0.0, &devices, &mut whole.notes)?,
             None => closed(run, &works, &devices, &mut whole.notes)?,
         };
         let mut now = Vec::new();
@@ -65,6 +71,9 @@ pub fn convert(all: &Definitions) -> Result<Converted, String> {
                 unique.push_str("-2");
             }
             stream.keys.rename(&unique);
+            if let Some(earlier) = earlier.filter(|earlier| earlier.has("pause")) {
+                stream.origin.options.push(("start", earlier.located("pause")));
+            }
             if !before.is_empty() {
                 stream.keys.text("after", &before.join(", "));
             }
@@ -137,7 +146,6 @@ fn origin(run: &Definition, work: &Work<'_>) -> Origin {
         ("region", "size"),
         ("depth", "threads"),
         ("arrivals", "iorate"),
-        ("start", "pause"),
         ("end", "elapsed"),
         ("device", "lun"),
     ];
@@ -183,8 +191,10 @@ fn works<'a>(all: &'a Definitions, run: &'a Definition, regions: &[Region]) -> R
                 .ok_or_else(|| format!("`{text}` is not a rate"))
         })?;
         let share = 1.0 / storages.len() as f64;
+        workload.is_used.set(true);
         for &number in &storages {
             let storage = &all.storages[number];
+            storage.is_used.set(true);
             let (group, is_once) = group(run, workload, storage, regions[number])?;
             let rate = rate.map(|rate| rate * share);
             works.push(Work { workload, storage, group, is_once, skew: skew * share, rate });
@@ -276,8 +286,8 @@ fn sizes(values: &[String]) -> Result<Sizes, String> {
     }
 }
 
-/// Start and end of a run in microseconds.
-fn times(run: &Definition, is_first: bool, notes: &mut Vec<String>) -> Result<(u64, u64), String> {
+/// Start and end of a run in microseconds. vdbench pauses after a run, if another one comes.
+fn times(run: &Definition, earlier: Option<&Definition>, notes: &mut Vec<String>) -> Result<(u64, u64), String> {
     let elapsed = run.micros("elapsed")?.unwrap_or(30_000_000);
     if elapsed == 0 {
         return Err(run.error("elapsed", "it is 0; set it to 1 or more"));
@@ -290,7 +300,8 @@ fn times(run: &Definition, is_first: bool, notes: &mut Vec<String>) -> Result<(u
             time_text(warmup)
         ));
     }
-    let start = if is_first { 0 } else { run.micros("pause")?.unwrap_or(0) };
+    let pause = earlier.map(|earlier| earlier.micros("pause")).transpose()?.flatten();
+    let start = pause.unwrap_or(0);
     Ok((start, start + warmup + elapsed))
 }
 
@@ -324,7 +335,10 @@ fn open(
         Some(_) => return Err(run.error("distribution", "cannot be converted: it is exponential or deterministic")),
     };
     let (mut streams, mut parts, mut total) = (Vec::new(), Vec::new(), 0.0);
+    // The note below tells of them.
+    let _ = run.values("threads");
     for work in works {
+        let _ = work.storage.values("threads");
         let own = work.rate.unwrap_or(rate * work.skew);
         total += own;
         let mut keys = Table::default();

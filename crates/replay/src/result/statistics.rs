@@ -79,7 +79,7 @@ impl Counter {
         self.outcomes[record.outcome as usize] += 1;
         self.pushed_back += u64::from(record.pushed_back);
         self.widened += u64::from(record.widened);
-        self.bytes = self.bytes.saturating_add(record.bytes_done);
+        self.bytes = self.bytes.saturating_add(record.bytes_moved());
         let Issue { issuer, is_late_by_load } = issue.into();
         if let Some(delay) = delay_of(record, is_late_by_load) {
             self.fidelity.add(&delay, issuer);

@@ -256,7 +256,9 @@ impl Prepared {
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
-        let (mut program, refill, ahead) = match self.program.take().map(|placed| placed.start(options, &self.pool)) {
+        let first = program::first_number(options, self.prescan.as_ref());
+        let program = self.program.take().map(|placed| placed.start(options, &self.pool, first));
+        let (mut program, refill, ahead) = match program {
             Some((program, refill, ahead)) => (Some(program), refill, ahead),
             None => (None, None, None),
         };

@@ -29,6 +29,8 @@ const MEAN: u64 = 1 << 63;
 pub struct Prescan {
     /// Requests of one iteration.
     pub requests: u64,
+    /// The numbers of all these requests are lower.
+    pub numbers: u64,
     /// Reads among them.
     pub reads: u64,
     /// Writes among them.
@@ -121,15 +123,17 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     // A footer has the length of the longest request, but not its operation.
     let is_transfer_known = metadata.counts.others == 0 || metadata.span.max_sectors <= SMALL_TRANSFER;
     if reader.has_totals() && is_whole && !needs_device_extents && is_transfer_known {
-        return prescan(metadata, metadata, metadata.span.max_sectors, Vec::new()).checked(options).map(Some);
+        let requests = metadata.counts.requests;
+        return prescan(metadata, metadata, requests, metadata.span.max_sectors, Vec::new()).checked(options).map(Some);
     }
-    let mut longest_transfer = 0;
+    let (mut longest_transfer, mut numbers) = (0, 0);
     let mut counted = Metadata::new(Kind::Load, "window");
     let mut device_extents = Vec::new();
     while let Some(request) = reader.next()? {
         if request.at >= window.end {
             break;
         }
+        numbers += 1;
         if !window.is_before_start(request.at) {
             let first = if counted.counts.requests == 0 { request.at } else { Nanos(counted.span.first_ns) };
             if is_beyond(request.at - first) {
@@ -156,13 +160,20 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
             }
         )));
     }
-    prescan(&counted, reader.metadata(), longest_transfer, device_extents).checked(options).map(Some)
+    prescan(&counted, reader.metadata(), numbers, longest_transfer, device_extents).checked(options).map(Some)
 }
 
-fn prescan(window: &Metadata, load: &Metadata, longest_transfer: u64, device_extents: Vec<u64>) -> Prescan {
+fn prescan(
+    window: &Metadata,
+    load: &Metadata,
+    numbers: u64,
+    longest_transfer: u64,
+    device_extents: Vec<u64>,
+) -> Prescan {
     let counts = &window.counts;
     Prescan {
         requests: counts.requests,
+        numbers,
         reads: counts.reads,
         writes: counts.writes,
         others: counts.others,

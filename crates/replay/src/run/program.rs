@@ -15,9 +15,18 @@ use crate::address::router::Rules;
 use crate::config::options::Options;
 use crate::pipeline::ahead::{Ahead, AheadStage};
 use crate::pipeline::program::{ProgramInput, Refill, supply};
+use crate::run::prescan::Prescan;
 
 /// The size of the target where nothing says how large it is: 100 GiB.
 const SECTORS_WITHOUT_DEVICE: Sectors = Sectors(100 << 21);
+
+/// The first request of a program beside a load whose length is not known, a pipe.
+const BESIDE_PIPE: u64 = 1 << 40;
+
+/// The number of a program's first request: those beside a load continue its numbers, so that `cause` means one request.
+pub fn first_number(options: &Options, prescan: Option<&Prescan>) -> u64 {
+    if options.has_load() { prescan.map_or(BESIDE_PIPE, |prescan| prescan.numbers) } else { 0 }
+}
 
 /// A program that is ready to run.
 pub struct Placed {
@@ -38,9 +47,15 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// The program as the loop takes it, what refills its supply of buffers, if its requests have data, and what runs ahead.
-    pub fn start(self, options: &Options, pool: &Pool) -> (Box<ProgramInput>, Option<Refill>, Option<AheadStage>) {
-        let Self { runtime, ahead, demand, routes, .. } = self;
+    /// The program as the loop takes it, whose requests are numbered from `first` on, what refills its supply of buffers, if its requests have data, and what runs ahead.
+    pub fn start(
+        self,
+        options: &Options,
+        pool: &Pool,
+        first: u64,
+    ) -> (Box<ProgramInput>, Option<Refill>, Option<AheadStage>) {
+        let Self { mut runtime, ahead, demand, routes, .. } = self;
+        runtime.number_from(first);
         let until = options.pacing.until().unwrap_or(Nanos::MAX);
         let has_data = options.method.has_device() && (demand.reads || demand.writes);
         let (refill, supply) = has_data.then(|| supply(&demand, pool.largest())).unzip();

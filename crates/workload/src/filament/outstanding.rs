@@ -13,7 +13,7 @@ pub struct Ticket(pub u32);
 pub struct Asked {
     /// The time of the event at which it was asked for.
     pub at: Nanos,
-    /// Its number in the run, from 0.
+    /// Its number in the run.
     pub request: u64,
     /// The stream of its filament.
     pub stream: u16,
@@ -32,7 +32,8 @@ pub(super) struct Outstanding {
     free: Vec<u32>,
     /// How many there may be at a time.
     most: usize,
-    asked: u64,
+    /// The number of the next one.
+    next: u64,
 }
 
 /// Who asked for a request.
@@ -57,10 +58,14 @@ impl Outstanding {
         self.free.reserve(self.most - self.free.len());
     }
 
+    pub fn number_from(&mut self, first: u64) {
+        self.next = first;
+    }
+
     /// The number of the next request.
     pub fn number(&mut self) -> u64 {
-        self.asked += 1;
-        self.asked - 1
+        self.next += 1;
+        self.next - 1
     }
 
     pub fn add(&mut self, filament: FilamentId, tag: u32) -> (u64, Ticket) {

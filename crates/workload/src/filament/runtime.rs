@@ -131,6 +131,11 @@ impl Runtime {
         self.wake(filament, Event::Completed(Completed { tag, request, outcome, bytes }), now, Some(request));
     }
 
+    /// Numbers the requests from here on, before the first of them.
+    pub fn number_from(&mut self, first: u64) {
+        self.outstanding.number_from(first);
+    }
+
     /// The number of a request in the run that another runtime asked for.
     pub fn number(&mut self) -> u64 {
         self.outstanding.number()

@@ -1,6 +1,5 @@
 //! `iosonar files order`: which calls must precede each call.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -58,6 +57,8 @@ pub struct Args {
     /// Write the graph for graphviz to this file, and only the summary to standard output
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     dot: Option<PathBuf>,
+    #[command(flatten)]
+    replacing: written::Replacing,
     /// Leave out calls that begin before this time of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     start: Option<Nanos>,
@@ -133,15 +134,17 @@ impl Args {
             let inputs =
                 [Some(self.trace.clone()), Some(tree::beside(&self.trace)), self.map.clone(), self.ignore.clone()];
             inputs.iter().flatten().try_for_each(|input| written::refuse_same_file(input, dot))?;
+            self.replacing.allows(dot)?;
         }
         let mut calls = iosonar_files::open(&self.trace, &OpenOptions { cwd: self.cwd.clone() })?;
         let mut state = State::new(calls.metadata(), self.state_options()?);
         let format = if self.dot.is_some() { GraphFormat::Dot } else { self.format.into() };
         let summary = match &self.dot {
             Some(path) => {
-                let create = || File::create(path);
-                let file = create().with_context(|| format!("cannot create {}", path.display()))?;
-                self.print(calls.as_mut(), &mut state, file, format, Some(path))?
+                let mut file = self.replacing.begin(path)?;
+                let summary = self.print(calls.as_mut(), &mut state, &mut file, format, Some(path))?;
+                file.finish()?;
+                summary
             }
             None => self.print(calls.as_mut(), &mut state, io::stdout().lock(), format, None)?,
         };

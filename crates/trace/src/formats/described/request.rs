@@ -115,7 +115,7 @@ impl Requests {
         if self.units.origin != Origin::Before {
             return Ok(Some(time));
         }
-        self.before = self.before.saturating_add(time);
+        self.before = self.before.checked_add(time).ok_or(TOO_LATE)?;
         Ok(Some(self.before))
     }
 

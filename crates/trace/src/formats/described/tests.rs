@@ -103,6 +103,27 @@ fn times_count_from_what_the_description_says() {
 }
 
 #[test]
+fn times_are_rounded_after_unit_and_factor() {
+    for columns in ["at=1:h", "at=1:s,x3600", "at=1:min,x60", "at=1:ms,x3600000"] {
+        let latency = columns.replace("at=1", "latency=3");
+        let columns = format!("{columns} {latency} op=always:write offset=2 size=always:4k");
+        let (rows, about) = by_columns(&columns, b"1.23456789012,0,0.00000000001\n1.23456789012e0,0,1e-11\n");
+        assert_eq!(about.counts.bad_lines, 0, "{columns}: {:?}", about.warnings);
+        for row in rows {
+            assert_eq!((row.at.0, row.latency), (4_444_444_404_432, Some(Nanos(36))), "{columns}");
+        }
+    }
+}
+
+#[test]
+fn times_too_far_from_the_line_before_are_bad() {
+    let columns = "at=1:h,before op=always:write offset=2 size=always:4k";
+    let (rows, about) = by_columns(columns, b"1,0\n2562000,0\n2562000,0\n1,0\n");
+    assert_eq!((rows.len(), about.counts.bad_lines), (3, 1), "{:?}", about.warnings);
+    assert_eq!(rows[2].at.0, 2_562_002 * 3_600_000_000_000);
+}
+
+#[test]
 fn a_completion_and_a_time_give_the_latency() {
     let rest = "op=always:read offset=1 size=2:sectors";
     let (rows, _) = by_columns(&format!("at=3 completed=4 {rest}"), b"0,1,1.5,1.75\n");
