@@ -344,7 +344,9 @@ def _tiles(study: Study) -> Iterator[Tile]:
     if found.delay and found.delay.count:
         share = max(study.options.percentiles, default=0.99)
         value = study.pooled(DELAY).percentile(share) / 1e9
-        yield Tile(f"Delay {name_of(share)}", units.span(value), f"max {units.span(found.delay.max_s)}")
+        # The verdict counts only those that were not held back.
+        more = f"of all requests; max {units.span(found.delay.max_s)}"
+        yield Tile(f"Delay {name_of(share)}", units.span(value), more)
 
 
 def _mostly(study: Study, share: float) -> str:
