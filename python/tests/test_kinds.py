@@ -39,9 +39,9 @@ SHARED = (
     *("table/columns.py", "table/files.py", "table/footer.py", "table/source.py", "table/structure.py"),
     *("table/validation.py", "table/values.py", "table/versions.py", "table/views.py"),
     *("study/base.py", "study/check.py", "study/grades.py", "study/judgement.py", "study/summary.py"),
-    *("report/claims.py", "report/compared.py", "report/condition.py", "report/formats.py", "report/gate_files.py"),
+    *("report/provenance.py", "report/compared.py", "report/gate_changes.py", "report/formats.py", "report/gate_files.py"),
     *(
-        "report/gates.py",
+        "report/gate.py",
         "report/output_options.py",
         "report/outputs.py",
         "report/page.py",

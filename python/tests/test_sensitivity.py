@@ -12,7 +12,7 @@ import pytest
 from binary import iosonar
 
 from iosonar.errors import UsageError, UserError
-from iosonar.series import sensitivity_words as words
+from iosonar.series import sensitivity_findings as words
 from iosonar.series.notes import unfilled_notes
 from iosonar.series.plan import opened
 from iosonar.series.result import Result, read

@@ -23,7 +23,7 @@ from iosonar.series.plan import Point, opened
 from iosonar.series.result import Result, read
 from iosonar.series.run import run
 from iosonar.series.sweep import Sweep, Vary, plan
-from iosonar.series.sweep_words import as_json, findings, table
+from iosonar.series.sweep_findings import as_json, findings, table
 
 PROGRAM = "from iosonar.cli.sweep import main; raise SystemExit(main())"
 MODEL = "constant=1ms servers=4"

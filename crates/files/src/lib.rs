@@ -29,7 +29,7 @@ pub mod verify;
 
 pub use model::call::{AT_FDCWD, Call, Name};
 pub use model::kind::{CallKind, Family};
-pub use model::lost::{Lost, list as list_of_lost};
+pub use model::unreplayable::{Unreplayable, list as list_unreplayable};
 pub use model::metadata::{CallCounts, InitialDescriptor, InitialProcess, Metadata, Recorder};
 pub use model::resolved::{Access, DescriptionId, NameId, ObjectId, Resolved, Resource, Skip, Touch};
 pub use model::result_row::{CallOutcome, CallResult, DelayReason};

@@ -18,10 +18,10 @@ mod signals;
 mod statistics;
 mod supervised;
 mod tables;
-mod until;
+mod end_conditions;
 mod usage;
 mod watch;
-mod written;
+mod output_files;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -19,7 +19,7 @@ from iosonar.campaign.leaf import LeafRun
 from iosonar.campaign.program import own_program
 from iosonar.campaign.shell import end_leftover
 from iosonar.campaign.subset import Subset
-from iosonar.campaign.surroundings import Surroundings
+from iosonar.campaign.context import Surroundings
 from iosonar.campaign.tree import Leaf
 from iosonar.campaign.undo import Undo
 from iosonar.campaign.watch import Events

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
+from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
 from iosonar.cli.run import (
     guarded,
@@ -81,7 +81,7 @@ def compare(
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.library.comparison import compare as compare_sides
-    from iosonar.report.gates import Condition, Of
+    from iosonar.report.gate import Condition, Of
     from iosonar.report.output_options import OutputOptions
     from iosonar.report.outputs import make_directory
     from iosonar.report.percentiles import compared_percentiles

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from iosonar.cli.counts import whole_number
-from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
+from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start
 from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
@@ -146,7 +146,7 @@ def report(
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import Size
     from iosonar.library.run import open_run
-    from iosonar.report.gates import Condition, Of
+    from iosonar.report.gate import Condition, Of
     from iosonar.report.outputs import make_directory
     from iosonar.report.percentiles import parse_percentiles
     from iosonar.report.selection import Selection

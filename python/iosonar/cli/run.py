@@ -186,7 +186,7 @@ def _message(error: Exception) -> str | None:
     import duckdb
 
     from iosonar.table.damage import damage_among
-    from iosonar.table.opened import given_paths, with_given_names
+    from iosonar.table.open_files import given_paths, with_given_names
 
     first = plain(with_given_names(str(error).strip().split("\n")[0])).rstrip(".")
     if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):

@@ -66,7 +66,7 @@ def sensitivity(
 
     def work() -> None:
         from iosonar.series import output as outputs
-        from iosonar.series import sensitivity_words as words
+        from iosonar.series import sensitivity_findings as words
         from iosonar.series.notes import fake_notes, fakes_of, fidelity_notes, too_few_notes, unfilled_notes
         from iosonar.series.plan import opened
         from iosonar.series.run import run

@@ -92,7 +92,7 @@ def sql(
     from iosonar.table.damage import damage_among
     from iosonar.table.embedded import connect
     from iosonar.table.engine import EngineOptions
-    from iosonar.table.opened import with_given_names
+    from iosonar.table.open_files import with_given_names
     from iosonar.table.views import check_query, define_views, lock
 
     def work() -> None:

@@ -76,7 +76,7 @@ def sweep(
 
     def work() -> None:
         from iosonar.series import output as outputs
-        from iosonar.series import sweep_words as words
+        from iosonar.series import sweep_findings as words
         from iosonar.series.plan import opened
         from iosonar.series.run import run
         from iosonar.series.sweep import Sweep, plan

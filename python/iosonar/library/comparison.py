@@ -17,8 +17,8 @@ from iosonar.library.frames import Frames
 from iosonar.library.run import AnyPath, Run, open_run
 from iosonar.report.compared import Compared, metric_of, numbers
 from iosonar.report.compared import Comparison as Found
-from iosonar.report.condition import judge_change
-from iosonar.report.gates import Condition, Judged, Of, judge
+from iosonar.report.gate_changes import judge_change
+from iosonar.report.gate import Condition, Judged, Of, judge
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.study.base import Options
 from iosonar.table import Window

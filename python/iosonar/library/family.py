@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from iosonar.diagrams import Diagram
 from iosonar.errors import UsageError, UserError
 from iosonar.report.compared import Comparison
-from iosonar.report.gates import Subject
+from iosonar.report.gate import Subject
 from iosonar.report.page import Page
 from iosonar.report.selection import Selection, named
 from iosonar.study.base import BaseStudy, Options

@@ -11,7 +11,7 @@ from iosonar.errors import UsageError, UserError
 from iosonar.library.family import REFUSED, Family, Opening, Side
 from iosonar.report.calls_page import calls_page
 from iosonar.report.compare_calls import ComparisonOfCalls, compare_calls
-from iosonar.report.measured import subject_of_calls
+from iosonar.report.gate_subjects import subject_of_calls
 from iosonar.study.base import Options
 from iosonar.study.calls import MAX_SIDES, CallStudy
 from iosonar.study.of_calls import judgement_of_calls, summary_of_calls

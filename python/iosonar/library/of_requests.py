@@ -12,7 +12,7 @@ from iosonar.errors import UsageError
 from iosonar.library.family import Family, Opening, Side, check
 from iosonar.library.windows import in_window, part_of, window_of, without_warm_up
 from iosonar.report.compare import RunComparison, compare
-from iosonar.report.measured import subject_of_requests
+from iosonar.report.gate_subjects import subject_of_requests
 from iosonar.report.run_page import run_page
 from iosonar.study.base import Options
 from iosonar.study.of_requests import judgement_of, summary_of

@@ -18,7 +18,7 @@ from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE, Size
 from iosonar.library.family import Family, Opening, family_of
 from iosonar.library.frames import Frames
-from iosonar.report.gates import Condition, Judged, Of, judge
+from iosonar.report.gate import Condition, Judged, Of, judge
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
 from iosonar.report.selection import Selection
 from iosonar.study.base import BaseStudy, Options

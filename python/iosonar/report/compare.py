@@ -26,10 +26,10 @@ from iosonar.quantities.difference import (
 )
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.quantities.percentiles import name_of
-from iosonar.report.claims import inputs_of, refuse_others, write_claimed
+from iosonar.report.provenance import inputs_of, refuse_others, write_claimed
 from iosonar.report.compared import Compared, Comparison, change_text, title_of
-from iosonar.report.gates import Subject
-from iosonar.report.measured import subject_of_requests
+from iosonar.report.gate import Subject
+from iosonar.report.gate_subjects import subject_of_requests
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
 from iosonar.report.settings import Scope, Setting, differing

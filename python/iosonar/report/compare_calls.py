@@ -28,8 +28,8 @@ from iosonar.report.calls_options import other_traces
 from iosonar.report.calls_page import Shown, calls_page
 from iosonar.report.compared import CLAIMS, Compared, Comparison
 from iosonar.report.formats import write_report
-from iosonar.report.gates import IOPS, MAX, MEAN, Fidelity, Subject
-from iosonar.report.measured import time_of
+from iosonar.report.gate import IOPS, MAX, MEAN, Fidelity, Subject
+from iosonar.report.gate_subjects import time_of
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.page import Banner, Summary
 from iosonar.study.base import Options

@@ -17,7 +17,7 @@ from iosonar.quantities.difference import (
     RateDifference,
     runs_to_decide,
 )
-from iosonar.report.gates import Subject
+from iosonar.report.gate import Subject
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.page import Banner, Summary, Table
 from iosonar.text import listed

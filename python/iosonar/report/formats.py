@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from iosonar.diagrams import Diagram
-from iosonar.report.claims import inputs_of, refuse_others, write_claimed
+from iosonar.report.provenance import inputs_of, refuse_others, write_claimed
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
 from iosonar.report.pictures import Set, write_data, write_figures
 from iosonar.study.base import BaseStudy

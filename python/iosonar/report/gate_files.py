@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from iosonar.figures.model import Severity
-from iosonar.report.gates import Judged, Outcome
+from iosonar.report.gate import Judged, Outcome
 from iosonar.report.outputs import write_whole
 from iosonar.report.page import Summary, Table
 from iosonar.text import plain

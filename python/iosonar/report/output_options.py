@@ -28,7 +28,7 @@ class OutputOptions:
     data: DataFormat | None = None
     """Also write the data of each diagram, in this format."""
     inputs: tuple[str, ...] = ()
-    """What it shows: see `report/claims.py`."""
+    """What it shows: see `report/provenance.py`."""
     overwrite: bool = False
     """Whether pages and pictures of other inputs may be replaced."""
 

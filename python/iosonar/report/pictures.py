@@ -13,7 +13,7 @@ from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
 from iosonar.figures.size import Size
-from iosonar.report.claims import write_claimed
+from iosonar.report.provenance import write_claimed
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.outputs import write_whole
 from iosonar.report.render_pool import Draw, RenderPool

@@ -15,7 +15,7 @@ from iosonar.study.checks.fidelity import fidelity
 from iosonar.study.checks.limits import bad_delay, bad_latency
 from iosonar.study.checks.outcomes import dropped, errors, skipped
 from iosonar.study.checks.steady import steady
-from iosonar.study.checks.whole import complete, real
+from iosonar.study.checks.completeness import complete, real
 from iosonar.study.checks.wrap_around import wrap_around
 from iosonar.study.checks.zero_reads import zero_reads
 from iosonar.study.judgement import Judgement

@@ -3,7 +3,7 @@
 pub mod call;
 pub mod ioctl;
 pub mod kind;
-pub mod lost;
+pub mod unreplayable;
 pub mod metadata;
 pub mod resolved;
 pub mod result_row;

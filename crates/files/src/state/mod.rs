@@ -17,7 +17,7 @@ mod objects;
 mod paths;
 mod pending;
 mod processes;
-mod shown;
+mod evidence;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -127,8 +127,8 @@ impl State {
         let mut step = Step::new(call, thread, Resolved { umask, ..Resolved::default() });
         self.call(&mut step);
         self.end_orphans(&mut step);
-        if let Some(lost) = step.resolved.lost {
-            *self.counts.lost.entry(lost.to_string()).or_default() += 1;
+        if let Some(change) = step.resolved.unreplayable {
+            *self.counts.unreplayable.entry(change.to_string()).or_default() += 1;
         }
         let mut resolved = step.resolved;
         if resolved.skip.is_some_and(|skip| skip != Skip::Bookkeeping) {

@@ -8,7 +8,7 @@
 
 mod arguments;
 mod assembler;
-mod beside;
+mod other_lines;
 mod clock;
 mod constants;
 mod errno;
@@ -23,7 +23,7 @@ mod pending;
 pub(crate) mod processes;
 mod reader;
 mod recognise;
-mod several;
+mod thread_files;
 mod split;
 mod threads;
 mod values;
@@ -33,7 +33,7 @@ mod write;
 pub use errno::name as errno_name;
 pub use reader::{Options, Reader, Step};
 pub use recognise::recognise;
-pub use several::{Several, files_of};
+pub use thread_files::{ThreadFiles, files_of};
 pub use write::Writer;
 #[cfg(test)]
 pub(crate) use write::print;

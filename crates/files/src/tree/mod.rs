@@ -10,7 +10,7 @@
 mod capture;
 mod check;
 mod confined;
-mod elsewhere;
+mod outside_snapshot;
 mod links;
 mod mounts;
 mod outcome;

@@ -7,7 +7,7 @@ use iosonar_trace::transforms::{Pipeline, Transformed};
 use iosonar_trace::{Format, Reader, Row};
 
 use crate::usage::misuse;
-use crate::written::{Replacing, refuse_same_file};
+use crate::output_files::{Replacing, refuse_same_file};
 
 /// An open file.
 pub struct Opened<R: Row> {

@@ -4,7 +4,7 @@
 //! what they mean: [`place`] where its requests go, [`requests`] which they are, [`pace`] when they come, [`ends`] when they
 //! end, [`streams`] the text.
 
-mod ends;
+mod job_end;
 mod engine;
 mod job;
 mod laws;

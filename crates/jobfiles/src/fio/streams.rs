@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ends::{Limits, limits};
+use super::job_end::{Limits, limits};
 use super::job::Job;
 use super::pace::{Pace, pace};
 use super::phases::Phases;

@@ -16,7 +16,7 @@ macro_rules! choice {
 
 pub mod field;
 pub mod keys;
-pub mod short;
+pub mod command_line;
 pub mod units;
 pub mod values;
 pub mod words;

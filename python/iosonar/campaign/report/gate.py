@@ -10,8 +10,8 @@ from typing import Any
 
 from iosonar.campaign.report.results import SHARES, LeafResult, read_results
 from iosonar.report.gate_files import OUTCOMES, Case, CaseOutcome
-from iosonar.report.gates import HOLDS, UNDECIDED, Condition, Judged, Of, Outcome, Subject
-from iosonar.report.gates import judge as judge_subject
+from iosonar.report.gate import HOLDS, UNDECIDED, Condition, Judged, Of, Outcome, Subject
+from iosonar.report.gate import judge as judge_subject
 from iosonar.text import plain
 
 

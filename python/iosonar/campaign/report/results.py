@@ -15,8 +15,8 @@ from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.errors import UserError
 from iosonar.quantities.distribution import enough_for
-from iosonar.report.gates import BANDWIDTH, IOPS, THROUGHPUT, Fidelity
-from iosonar.report.measured import fidelity_of
+from iosonar.report.gate import BANDWIDTH, IOPS, THROUGHPUT, Fidelity
+from iosonar.report.gate_subjects import fidelity_of
 from iosonar.study.grades import Grade
 from iosonar.study.of_requests import judgement_of, summary_of
 from iosonar.study.requests import DELAY, LATENCY

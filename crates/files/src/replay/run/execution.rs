@@ -17,7 +17,7 @@ use iosonar_trace::run_info::{RunData, Written};
 use iosonar_trace::{Nanos, human};
 
 use super::footer::About;
-use super::opened::open_before;
+use super::initial_descriptors::open_before;
 use super::prepared::Prepared;
 use super::proof::Proof;
 use crate::order::Policy;
@@ -70,7 +70,7 @@ impl Prepared {
         let keeps_times = self.options.timing.has_times();
         let seed = wall().0 as u64;
         let is_perturbed = self.options.extra_delay != Nanos::ZERO || self.options.pacing.fake().is_some();
-        let counter = Counter::new(keeps_times, is_perturbed, self.options.instances).without(&self.prescan.lost);
+        let counter = Counter::new(keeps_times, is_perturbed, self.options.instances).without(&self.prescan.unreplayable);
         let unissued = self.options.fake_io.then(|| "no call was issued (--fake-io)".to_owned());
         let fake: Vec<_> = unissued.into_iter().chain(self.options.pacing.fake()).collect();
         let fake = (!fake.is_empty()).then(|| format!("FAKE RESULT: {}", fake.join("; ")));

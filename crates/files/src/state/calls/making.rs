@@ -2,7 +2,7 @@
 
 use super::super::State;
 use super::super::needs::First;
-use super::super::shown::Role;
+use super::super::evidence::Role;
 use super::super::step::Step;
 use super::super::walk::Walk;
 use crate::snapshot::Kind;

@@ -5,7 +5,7 @@ use super::super::descriptions::Description;
 use super::super::needs::First;
 use super::super::paths::resolving;
 use super::super::processes::Slot;
-use super::super::shown::Role;
+use super::super::evidence::Role;
 use super::super::step::Step;
 use super::super::walk::Walk;
 use crate::snapshot::Kind;

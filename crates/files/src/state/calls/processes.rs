@@ -3,7 +3,7 @@
 use super::super::State;
 use super::super::names::{ROOT, UNKNOWN};
 use super::super::processes::{Ended, Thread};
-use super::super::shown::Role;
+use super::super::evidence::Role;
 use super::super::step::Step;
 use crate::ids::IdMap;
 use crate::snapshot::Kind;

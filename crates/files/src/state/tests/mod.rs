@@ -6,4 +6,4 @@ mod fs_order;
 mod hostile;
 mod kernel;
 mod script;
-mod shown;
+mod evidence;

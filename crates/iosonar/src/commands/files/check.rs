@@ -10,7 +10,7 @@ use serde_json::json;
 use super::needs::{NeedArgs, Needed, text};
 use crate::console::{out, status};
 use crate::progress::Rows;
-use crate::statistics::reason::reason as words;
+use crate::statistics::skip_reasons::skip_reason;
 use crate::{console, exit, human};
 
 /// Check whether a directory has what a trace of calls needs, without changing anything
@@ -94,7 +94,7 @@ impl Args {
         let data = human::bytes(plan.data_bytes());
         out!("{} in the trace", human::counted(needed.prescan.calls, "call"));
         for (reason, calls) in &needed.prescan.skipped {
-            out!("  {:>10} not replayed: {}", human::count(*calls), words(reason));
+            out!("  {:>10} not replayed: {}", human::count(*calls), skip_reason(reason));
         }
         let from = match &needed.snapshot {
             Some(snapshot) => format!("by the snapshot {} and the trace", snapshot.display()),

@@ -19,7 +19,7 @@ use iosonar_trace::{Nanos, Reader};
 use crate::console::{out, status};
 use crate::human;
 use crate::usage::misuse;
-use crate::written;
+use crate::output_files;
 
 /// Print the calls of a trace with their predecessors
 #[derive(clap::Args)]
@@ -132,7 +132,7 @@ impl Args {
         if let Some(dot) = &self.dot {
             let inputs =
                 [Some(self.trace.clone()), Some(tree::beside(&self.trace)), self.map.clone(), self.ignore.clone()];
-            inputs.iter().flatten().try_for_each(|input| written::refuse_same_file(input, dot))?;
+            inputs.iter().flatten().try_for_each(|input| output_files::refuse_same_file(input, dot))?;
         }
         let mut calls = iosonar_files::open(&self.trace, &OpenOptions { cwd: self.cwd.clone() })?;
         let mut state = State::new(calls.metadata(), self.state_options()?);

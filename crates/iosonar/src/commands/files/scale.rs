@@ -27,7 +27,7 @@ use self::processes::{Interrupted, Processes};
 use crate::console::{out, status};
 use crate::signals::Orders;
 use crate::usage::misuse;
-use crate::{exit, human, signals, written};
+use crate::{exit, human, output_files, signals};
 
 /// Measure how long concurrent instances of the replay, and of the program, take
 ///
@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
     /// Numbers of concurrent instances
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,10,20")]
     #[arg(value_parser = whole_number::<u32>(1..=10_000), allow_hyphen_values = true)]
@@ -146,7 +146,7 @@ impl Args {
         }
         let words = self.of_needs();
         let inputs = [self.trace.clone(), beside(&self.trace)].into_iter().chain(words.iter().map(PathBuf::from));
-        inputs.into_iter().try_for_each(|input| written::refuse_same_file(&input, &self.output))?;
+        inputs.into_iter().try_for_each(|input| output_files::refuse_same_file(&input, &self.output))?;
         if let Some(map) = words.iter().position(|word| word == "--map").and_then(|at| words.get(at + 1))
             && PathMap::read(Path::new(map))?.has_instances()
         {

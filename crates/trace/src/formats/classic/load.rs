@@ -91,7 +91,7 @@ impl LoadReader {
                 }
                 // Of a result whose rows became a load.
                 Kind::Comment(_) => {}
-                Kind::Lost(text) => lost::apply(text, &mut self.metadata),
+                Kind::Lost(text) => load_comment::apply(text, &mut self.metadata),
                 Kind::Nothing | Kind::Text => match &mut preamble {
                     Some(preamble) => preamble.push(line.text),
                     None if kind == Kind::Text && !is_replayer_message(line.text) => {

@@ -104,7 +104,7 @@ impl Writer<Request> for LoadWriter {
         self.write_columns(false)?;
         let mut loss = self.losses.conversion_loss_or_none(&self.output, "classic")?;
         loss.warnings.extend(lost_properties("classic", &UNSUPPORTED, metadata));
-        let lost = lost::line(metadata);
+        let lost = load_comment::line(metadata);
         self.output.write_all(lost.as_bytes()).map_err(|e| self.output.error(e))?;
         self.output.finish()?;
         Ok(loss)

@@ -12,4 +12,4 @@ pub(crate) mod lines;
 pub(crate) mod losses;
 pub(crate) mod numbering;
 pub(crate) mod request_events;
-pub(crate) mod wrapped;
+pub(crate) mod archives;

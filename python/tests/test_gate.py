@@ -20,7 +20,7 @@ from iosonar.errors import UsageError
 from iosonar.figures.model import Severity
 from iosonar.library.run import open_run
 from iosonar.report.gate_files import Case, CaseOutcome, write_junit, write_markdown
-from iosonar.report.gates import Condition, Of
+from iosonar.report.gate import Condition, Of
 from iosonar.report.page import Banner, Summary, Table
 
 GOOD = [run_row(n, scheduled=n * MS, latency=MS + n) for n in range(2000)]

@@ -36,7 +36,7 @@ struct Active {
 }
 
 /// Merges the files by the start of their calls. Few are open at a time: each from its first call to its last.
-pub struct Several {
+pub struct ThreadFiles {
     /// The one that begins first is the last.
     waiting: Vec<Waiting>,
     active: HashMap<usize, Active>,
@@ -50,7 +50,7 @@ pub struct Several {
     is_concluded: bool,
 }
 
-impl Several {
+impl ThreadFiles {
     /// Reads the beginnings of all files.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl Several {
     }
 }
 
-impl iosonar_trace::Reader<Call> for Several {
+impl iosonar_trace::Reader<Call> for ThreadFiles {
     fn next(&mut self) -> Result<Option<Call>> {
         self.open_waiting()?;
         let Some(Reverse((begin, number))) = self.order.pop() else {

@@ -10,7 +10,7 @@ from enum import Enum, StrEnum
 from iosonar import units
 from iosonar.errors import UsageError
 from iosonar.quantities.percentiles import share_of
-from iosonar.report.grammar import LimitUnit, Parsed, parse
+from iosonar.report.gate_grammar import LimitUnit, Parsed, parse
 from iosonar.study.grades import Grade
 
 HOLDS = 3
