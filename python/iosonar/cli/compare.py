@@ -81,13 +81,13 @@ def compare(
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.library.comparison import compare as compare_sides
-    from iosonar.report.gate import Condition, Of
+    from iosonar.report.gate import Condition, GateScope
     from iosonar.report.output_options import OutputOptions
     from iosonar.report.outputs import make_directory
     from iosonar.report.percentiles import compared_percentiles
 
     def work() -> None:
-        conditions = [Condition.parse(text, Of.SIDES) for text in fail_if or []]
+        conditions = [Condition.parse(text, GateScope.SIDES) for text in fail_if or []]
         groups = sides_of(runs)
         make_directory(out)
         with compare_sides(

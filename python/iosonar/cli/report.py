@@ -146,7 +146,7 @@ def report(
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import Size
     from iosonar.library.run import open_run
-    from iosonar.report.gate import Condition, Of
+    from iosonar.report.gate import Condition, GateScope
     from iosonar.report.outputs import make_directory
     from iosonar.report.percentiles import parse_percentiles
     from iosonar.report.selection import Selection
@@ -157,7 +157,7 @@ def report(
         output = OutputOptions(out, format_, theme, data, overwrite=overwrite)
         sets = windows(working_sets, "--working-sets")
         chosen = parse_percentiles(percentiles)
-        conditions = [Condition.parse(text, Of.RUN) for text in fail_if or []]
+        conditions = [Condition.parse(text, GateScope.RUN) for text in fail_if or []]
         make_directory(out)
         with open_run(
             *files,

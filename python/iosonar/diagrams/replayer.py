@@ -53,7 +53,9 @@ def _answer_wait(table: ir.Table) -> ir.NumericColumn:
 
 
 INNER = (
-    Inner("submit_level", "Requests in flight, counted by the replayer", Unit.REQUESTS, lambda table: table.in_flight),
+    Inner(
+        "submit_level", "Requests in flight, counted by the replayer", Unit.REQUESTS, lambda table: table.in_flight
+    ),
     Inner(
         "pushback_level",
         "Requests waiting to be issued",
@@ -67,7 +69,9 @@ INNER = (
         Unit.SECONDS,
         lambda table: table.scheduled_ns - table.ready_ns,
     ),
-    Inner("submit_lag", "Duration of the submission call", Unit.SECONDS, lambda t: t.submitted_ns - t.issued_ns, True),
+    Inner(
+        "submit_lag", "Duration of the submission call", Unit.SECONDS, lambda t: t.submitted_ns - t.issued_ns, True
+    ),
     Inner(
         "answer_lag",
         "Time from completion to its detection, upper bound",
@@ -101,7 +105,7 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     at = place_of_all(study, table)
     cells = Cells(low, high, min(study.options.size.slices, high - low))
     # For the value and its sum.
-    found = study.once(("progress", inner.name, cells.count), lambda: progress(table, at, inner.value(table), cells))
+    found = study.cached(("progress", inner.name, cells.count), lambda: progress(table, at, inner.value(table), cells))
     if found is None:
         why = "the run has no such column; replay with --verbose" if study.requests.is_run else "a load has no replayer"
         return Empty(name, why)

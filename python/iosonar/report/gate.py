@@ -44,7 +44,7 @@ class Fidelity(StrEnum):
 VERDICTS = (*(fidelity.value for fidelity in Fidelity), *(grade.value for grade in Grade))
 
 
-class Of(Enum):
+class GateScope(Enum):
     """What a condition is checked for, with examples."""
 
     RUN = "'p99 > 10ms', 'delay.p99 > 1ms', 'throughput < 95%', 'iops < 1000/s', 'errors > 0', 'verdict = unfaithful'"
@@ -78,7 +78,7 @@ class Condition:
         return self.parsed.operator.startswith(">")
 
     @classmethod
-    def parse(cls, text: str, of: Of, percentiles: Iterable[str] = ()) -> Condition:
+    def parse(cls, text: str, of: GateScope, percentiles: Iterable[str] = ()) -> Condition:
         """Parses a condition; `percentiles` are the known ones if not all are. Raises UsageError if it is not one."""
         if text.strip().lower() in list(Grade):
             # A grade alone is that grade or a worse one.
@@ -89,7 +89,7 @@ class Condition:
         metric = found.metric.removeprefix("latency.")
         if metric == THROUGHPUT and found.unit is LimitUnit.PER_SECOND:
             metric = IOPS
-        is_change = of is Of.SIDES and found.unit is LimitUnit.PERCENT
+        is_change = of is GateScope.SIDES and found.unit is LimitUnit.PERCENT
         if is_change and metric == IOPS:
             metric = THROUGHPUT
         if why := _why_wrong(found, metric, of, is_change, tuple(percentiles)):
@@ -97,7 +97,7 @@ class Condition:
         return cls(found, metric, is_change)
 
 
-def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool, percentiles: tuple[str, ...]) -> str:
+def _why_wrong(found: Parsed, metric: str, of: GateScope, is_change: bool, percentiles: tuple[str, ...]) -> str:
     name = metric.removeprefix(DELAY)
     is_percentile = name in percentiles if percentiles else share_of(name) is not None
     is_time = is_percentile or name in (MEAN, MAX)
@@ -107,7 +107,7 @@ def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool, percentiles:
             return "" if is_right else "compare a change with < or >, like 'p99 > +10%'"
         if is_time or metric in COUNTS:
             return f"the change of {metric} has no interval: give a limit in its own unit, or write it like {of.value}"
-    elif metric == VERDICT or (metric == STATE and of is Of.LEAVES):
+    elif metric == VERDICT or (metric == STATE and of is GateScope.LEAVES):
         known = VERDICTS if metric == VERDICT else STATES
         is_right = found.unit is LimitUnit.WORD and found.word in known
         is_right = is_right and (found.operator != ">=" or found.word in list(Grade))
@@ -128,7 +128,7 @@ def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool, percentiles:
     elif metric in COUNTS:
         return "" if found.unit is LimitUnit.NONE else f"{metric} needs a number without a unit"
     times = (*(percentiles or ("p50", "p99.9 (any percentile)")), MEAN, MAX)
-    words = (VERDICT, STATE) if of is Of.LEAVES else (VERDICT,)
+    words = (VERDICT, STATE) if of is GateScope.LEAVES else (VERDICT,)
     names = ", ".join((*times, f"{DELAY}p50 …", THROUGHPUT, IOPS, BANDWIDTH, *COUNTS, *words))
     return f"write it like {of.value}; the metrics are {names}"
 

@@ -34,7 +34,7 @@ class OutputOptions:
 
 
 @dataclass(frozen=True)
-class Written:
+class DiagramFiles:
     """The files of a diagram, or the reason why it has none."""
 
     name: str

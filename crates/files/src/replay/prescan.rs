@@ -8,7 +8,7 @@ use iosonar_trace::Nanos;
 use super::error::{Error, Result};
 use super::source::{Trace, Window};
 use crate::state::{Counts, OpenDescription};
-use crate::{Unreplayable, Skip};
+use crate::{Skip, Unreplayable};
 
 /// What a prescan found.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,8 @@ pub fn scan(trace: &mut Trace, window: Window, stop: &Stop) -> Result<Prescan> {
             found.calls += 1;
             found.last = call.begin;
             found.uring += u64::from(call.is_uring);
-            found.mapped += u64::from(resolved.skip == Some(Skip::Mapped) || resolved.unreplayable == Some(Unreplayable::Mapping));
+            found.mapped +=
+                u64::from(resolved.skip == Some(Skip::Mapped) || resolved.unreplayable == Some(Unreplayable::Mapping));
             if let Some(change) = resolved.unreplayable {
                 *found.unreplayable.entry(change.to_string()).or_default() += 1;
             }

@@ -47,8 +47,9 @@ pub struct Counts {
 pub fn warning_of_unreplayable(unreplayable: &BTreeMap<String, u64>) -> Option<String> {
     let calls = unreplayable.values().sum::<u64>();
     let (they, change) = if calls == 1 { ("call changes", "is") } else { ("calls change", "are") };
-    (calls > 0)
-        .then(|| format!("{} {they} files, and {change} not replayed: {}", human::count(calls), list_unreplayable(unreplayable)))
+    (calls > 0).then(|| {
+        format!("{} {they} files, and {change} not replayed: {}", human::count(calls), list_unreplayable(unreplayable))
+    })
 }
 
 impl Counts {

@@ -8,7 +8,7 @@ use super::paths::is_of_kernel;
 use super::pending::Binding;
 use super::processes::{Slot, TableId, Thread, TooMany};
 use super::step::Step;
-use super::walk::{WalkOptions, PathEvidence};
+use super::walk::{PathEvidence, WalkOptions};
 use crate::ids::IdMap;
 use crate::snapshot::Kind;
 use crate::{Call, DescriptionId, InitialProcess, Name, Resource, Skip};

@@ -4,7 +4,7 @@ use super::State;
 use super::names::Object;
 use super::paths::resolving;
 use super::step::Step;
-use super::walk::{WalkOptions, PathEvidence, Walk};
+use super::walk::{PathEvidence, Walk, WalkOptions};
 use crate::snapshot::Kind;
 use crate::{Call, CallKind, Family, Name, ObjectId};
 
@@ -192,7 +192,8 @@ impl State {
                 if walk.is_absent || walk.name.is_none() {
                     return Some(walk);
                 }
-                let mut walk = self.walk(step, fd, path, WalkOptions { follow: false, ..how(PathEvidence::Exists, None) })?;
+                let mut walk =
+                    self.walk(step, fd, path, WalkOptions { follow: false, ..how(PathEvidence::Exists, None) })?;
                 walk.object = self.show_link(&walk, None);
                 Some(walk)
             }
@@ -241,7 +242,8 @@ impl State {
                 if is_known || walk.object.and_then(|id| self.names.object(id)).is_some_and(Object::is_no_link) {
                     return Some(walk);
                 }
-                let mut walk = self.walk(step, fd, path, WalkOptions { follow: false, ..how(PathEvidence::Exists, None) })?;
+                let mut walk =
+                    self.walk(step, fd, path, WalkOptions { follow: false, ..how(PathEvidence::Exists, None) })?;
                 walk.object = self.show_link(&walk, None);
                 let need = walk.object.and_then(|object| self.names.object(object)).and_then(|object| object.need);
                 if let (Some(need), Some(needs)) = (need, &mut self.names.needs) {

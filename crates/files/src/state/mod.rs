@@ -9,6 +9,7 @@ mod calls;
 mod counts;
 mod descriptions;
 mod descriptors;
+mod evidence;
 mod ignore;
 mod map;
 mod names;
@@ -17,7 +18,6 @@ mod objects;
 mod paths;
 mod pending;
 mod processes;
-mod evidence;
 mod step;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::processes::Thread;
-use crate::{Access, Call, Unreplayable, Resolved, Resource, Skip, Touch};
+use crate::{Access, Call, Resolved, Resource, Skip, Touch, Unreplayable};
 
 /// More touches are found by hash: the end of a process may close a million descriptors.
 const SEARCHED: usize = 32;

@@ -87,7 +87,13 @@ struct Walker<'a> {
 
 impl Names {
     /// Walks `path` from the directory `base`, or from `root` if it is absolute.
-    pub(super) fn walk(&mut self, root: ObjectId, base: ObjectId, path: &[u8], how: WalkOptions) -> Result<Walk, WalkError> {
+    pub(super) fn walk(
+        &mut self,
+        root: ObjectId,
+        base: ObjectId,
+        path: &[u8],
+        how: WalkOptions,
+    ) -> Result<Walk, WalkError> {
         if path.len() >= PATH_MAX {
             return Err(WalkError::TooLong);
         }
@@ -183,7 +189,8 @@ impl Walker<'_> {
             self.text_slash(in_text);
             self.walk.ends_in_slash = true;
             self.follows_end = true;
-            if how.shows != PathEvidence::Exists && self.walk.object.is_some_and(|object| self.is_not_directory(object)) {
+            if how.shows != PathEvidence::Exists && self.walk.object.is_some_and(|object| self.is_not_directory(object))
+            {
                 self.walk.object = None;
             }
         }
@@ -250,7 +257,9 @@ impl Walker<'_> {
             (_, PathEvidence::Exists | PathEvidence::Directory) if !is_end => {
                 self.names.find(directory, component, Some(Kind::Directory))
             }
-            (_, PathEvidence::Exists | PathEvidence::Directory) if self.is_lost && (!is_end || how.shows == PathEvidence::Exists) => {
+            (_, PathEvidence::Exists | PathEvidence::Directory)
+                if self.is_lost && (!is_end || how.shows == PathEvidence::Exists) =>
+            {
                 self.names.appears(directory, component, if is_end { how.kind } else { Some(Kind::Directory) })
             }
             (Lookup::Absent, PathEvidence::Exists)

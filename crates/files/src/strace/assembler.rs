@@ -8,13 +8,13 @@ use std::path::Path;
 use iosonar_trace::text::lines::MAX_LINE_BYTES;
 use iosonar_trace::{Nanos, Source};
 
-use super::other_lines::{OtherLine, OtherLines, without_colours};
 use super::clock::{Clock, Kind};
 use super::line::{self, Body, Line};
 use super::line_counts::LineCounts;
 use super::names::{Names, excerpt, kind};
 use super::order::Order;
-use super::parse::{Returned, parse};
+use super::other_lines::{OtherLine, OtherLines, without_colours};
+use super::parse::{ReturnValue, parse};
 use super::pending::{Pending, Started};
 use super::processes::Processes;
 use super::split::Problem;
@@ -257,7 +257,7 @@ impl Assembler {
     }
 
     /// Sets the duration of a call, and takes note of what is missing. `resumed`: when it was resumed, if it was interrupted.
-    fn finish(&mut self, call: &mut Call, returned: Returned, resumed: Option<Nanos>) {
+    fn finish(&mut self, call: &mut Call, returned: ReturnValue, resumed: Option<Nanos>) {
         if call.result.is_none() {
             self.line_counts.interrupted += u64::from(!matches!(call.kind, CallKind::Exit | CallKind::ExitGroup));
             return;

@@ -8,7 +8,6 @@
 
 mod arguments;
 mod assembler;
-mod other_lines;
 mod clock;
 mod constants;
 mod errno;
@@ -17,14 +16,15 @@ mod line_counts;
 mod lookup;
 mod names;
 pub(crate) mod order;
+mod other_lines;
 pub(crate) mod packed;
 mod parse;
 mod pending;
 pub(crate) mod processes;
 mod reader;
 mod recognise;
-mod thread_files;
 mod split;
+mod thread_files;
 mod threads;
 mod values;
 mod warnings;

@@ -1,7 +1,7 @@
 //! Recognises the strace text.
 
-use super::other_lines::{OtherLines, without_colours};
 use super::line::{self, Body};
+use super::other_lines::{OtherLines, without_colours};
 
 /// Lines that are looked at.
 const LINES: usize = 64;

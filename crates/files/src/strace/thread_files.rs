@@ -28,7 +28,7 @@ struct Waiting {
 }
 
 /// A file that is being read.
-struct Active {
+struct OpenFile {
     reader: Reader,
     thread: u32,
     zero: i64,
@@ -39,7 +39,7 @@ struct Active {
 pub struct ThreadFiles {
     /// The one that begins first is the last.
     waiting: Vec<Waiting>,
-    active: HashMap<usize, Active>,
+    active: HashMap<usize, OpenFile>,
     /// Start of the next call of each active file, and which one that is.
     order: BinaryHeap<Reverse<(i64, usize)>>,
     files: usize,
@@ -128,7 +128,7 @@ impl ThreadFiles {
             let Some(next) = reader.next()? else { continue };
             let number = self.waiting.len();
             self.order.push(Reverse((file.zero.saturating_add(next.begin.0), number)));
-            self.active.insert(number, Active { reader, thread: file.thread, zero: file.zero, next });
+            self.active.insert(number, OpenFile { reader, thread: file.thread, zero: file.zero, next });
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use iosonar_trace::formats::Format;
 
-use crate::tables::{self, Job, Reading, writable_format_named};
 use crate::output_files;
+use crate::tables::{self, Job, Reading, writable_format_named};
 
 /// Convert a load, a run or a trace of calls to another format
 ///

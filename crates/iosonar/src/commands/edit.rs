@@ -8,9 +8,9 @@ use iosonar_trace::formats::Format;
 use iosonar_trace::params::{Definition, did_you_mean};
 
 use crate::console::out;
+use crate::output_files;
 use crate::tables::{self, Job, Reading, edits, writable_format_named};
 use crate::usage::misuse;
-use crate::output_files;
 
 /// Change a load or a trace: select, shift, spread, merge, …
 ///

@@ -40,7 +40,9 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let text = match (self.name, self.columns) {
             (Some(name), _) => description(&name)?.to_owned(),
-            (None, Some(columns)) => described::toml_of(&ColumnOptions { columns, ..ColumnOptions::default() }).map_err(Usage)?,
+            (None, Some(columns)) => {
+                described::toml_of(&ColumnOptions { columns, ..ColumnOptions::default() }).map_err(Usage)?
+            }
             (None, None) if self.keys => keys_text(),
             (None, None) => list(),
         };

@@ -15,10 +15,10 @@ use iosonar_trace::params::parse_memory;
 use iosonar_trace::{Metadata, Request, Writer};
 
 use crate::console::{one_line, status};
-use crate::signals::Orders;
 use crate::end_conditions::EndConditions;
-use crate::usage::misuse;
 use crate::output_files::refuse_existing;
+use crate::signals::Orders;
+use crate::usage::misuse;
 use crate::{duration, fio, human};
 
 /// Record the I/O of block devices as a load

@@ -5,7 +5,7 @@ use super::super::step::Step;
 use super::io::end_of;
 use crate::model::ioctl::{Effect, FICLONE, FICLONERANGE, FIDEDUPERANGE, effect};
 use crate::snapshot::Kind;
-use crate::{CallKind, Unreplayable, Recorder, Resource, Skip};
+use crate::{CallKind, Recorder, Resource, Skip, Unreplayable};
 
 /// What `F_SETFL` changes: of the other flags the kernel takes no warning.
 const CHANGEABLE: u64 = (libc::O_APPEND | libc::O_NONBLOCK | libc::O_DIRECT | libc::O_NOATIME) as u64;

@@ -16,7 +16,7 @@ pub(crate) use making::own_descriptor;
 use super::State;
 use super::evidence::fails_elsewhere;
 use super::step::Step;
-use crate::{Call, CallKind, Family, Unreplayable, Skip};
+use crate::{Call, CallKind, Family, Skip, Unreplayable};
 
 /// Errors that say nothing about files: wrong arguments, interruptions, too many descriptors, calls that the kernel did not
 /// have. Numbers from 512 are the kernel's own: the call was to be restarted.

@@ -4,7 +4,7 @@ use super::super::State;
 use super::super::descriptions::Description;
 use super::super::processes::Slot;
 use super::super::step::Step;
-use crate::{CallKind, Unreplayable, Skip};
+use crate::{CallKind, Skip, Unreplayable};
 
 impl State {
     fn bind_other(&mut self, step: &Step, fds: impl IntoIterator<Item = i32>, skip: Skip) {

@@ -5,7 +5,7 @@ use super::script::Script;
 use crate::model::ioctl::{FICLONE, FIDEDUPERANGE};
 use crate::state::State;
 use crate::tree::{Kind, Plan};
-use crate::{Access, Call, Unreplayable, Name, Resource, Skip};
+use crate::{Access, Call, Name, Resource, Skip, Unreplayable};
 
 fn open(path: &str, flags: i32, fd: i64) -> impl FnOnce(&mut Call) {
     let path = Name::from(path);
@@ -115,7 +115,10 @@ fn changes_without_a_replay_are_named_and_counted() {
         "setxattr 1",
     ];
     assert_eq!(unreplayable(&state), expected);
-    assert_eq!((resolved[1].skip, resolved[1].unreplayable), (Some(Skip::ChangesFiles), Some(Unreplayable::Ioctl(0x4008_6602))));
+    assert_eq!(
+        (resolved[1].skip, resolved[1].unreplayable),
+        (Some(Skip::ChangesFiles), Some(Unreplayable::Ioctl(0x4008_6602)))
+    );
     assert_eq!((resolved[2].skip, resolved[6].skip, resolved[15].skip), (Some(Skip::NotReplayable), None, None));
     assert!(
         state

@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::{Errno, dup, pread, pwrite, read, write};
 
 use super::super::names::{Lookup, ROOT};
-use super::super::walk::{WalkOptions, PathEvidence};
+use super::super::walk::{PathEvidence, WalkOptions};
 use super::super::{Options, State};
 use crate::snapshot::Kind;
 use crate::{AT_FDCWD, Call, CallKind, Metadata, Name, ObjectId};

@@ -12,8 +12,8 @@ use iosonar_trace::{Nanos, Sectors};
 
 use super::{load, measured, picture, random};
 use crate::console::answer_json;
-use crate::usage::misuse;
 use crate::output_files;
+use crate::usage::misuse;
 
 /// Show how a cache fills: with random reads by formula and simulation, or with a recorded load
 ///

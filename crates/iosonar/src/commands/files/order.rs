@@ -18,8 +18,8 @@ use iosonar_trace::{Nanos, Reader};
 
 use crate::console::{out, status};
 use crate::human;
-use crate::usage::misuse;
 use crate::output_files;
+use crate::usage::misuse;
 
 /// Print the calls of a trace with their predecessors
 #[derive(clap::Args)]

@@ -19,9 +19,9 @@ use iosonar_trace::params::whole_number;
 
 use crate::commands::record::ring_size;
 use crate::console::status;
+use crate::output_files::refuse_existing;
 use crate::signals::Orders;
 use crate::usage::misuse;
-use crate::output_files::refuse_existing;
 use crate::{duration, human};
 use plan::Plan;
 

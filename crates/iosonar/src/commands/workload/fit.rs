@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::console::{answer_json, out, status};
 use crate::human;
-use crate::progress::Rows;
 use crate::output_files;
+use crate::progress::Rows;
 
 /// Write a program with the distributions of a load, and state how well it fits
 ///

@@ -12,8 +12,8 @@ use iosonar_workload::program::{Layout, Settings};
 
 use crate::commands::generate;
 use crate::console::status;
-use crate::usage::{Usage, misuse};
 use crate::output_files;
+use crate::usage::{Usage, misuse};
 
 /// Write those requests of a program that wait for no completion as a load
 #[derive(clap::Args)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use iosonar_trace::formats::described::{self, Description, ColumnOptions};
+use iosonar_trace::formats::described::{self, ColumnOptions, Description};
 use iosonar_trace::formats::{self, self as trace, Action, Format, TestedWith};
 use iosonar_trace::input::Compression;
 use iosonar_trace::params::{did_you_mean, whole_number};

@@ -10,7 +10,7 @@ use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{excerpt, metadata_of, note_damage};
 use crate::text::lines::{LineEnd, Lines};
 
-use super::lost;
+use super::load_comment;
 use super::preamble::{NAME, Preamble, is_replayer_message};
 use super::row::{self, Columns, Kind, Problem, Row};
 

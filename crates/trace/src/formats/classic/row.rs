@@ -5,7 +5,7 @@ use std::fmt;
 use crate::model::units::MAX_END_SECTOR;
 use crate::text::number::{NumberError, decimal, span, whole};
 
-use super::{comments, lost};
+use super::{comments, load_comment};
 
 /// A parsed row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Op, Request};
 use crate::model::units::Nanos;
 
-use super::lost;
+use super::load_comment;
 use super::row::{self, Columns, Kind, Row};
 
 const COLUMNS: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";

@@ -4,8 +4,8 @@
 //! request and another for its completion needs a reader of its own, as [`blkparse`](super::blkparse) has, which pairs them;
 //! a description takes one of the two kinds of lines (`only`).
 
-mod columns;
 pub mod bundled;
+mod columns;
 mod request;
 mod rows;
 

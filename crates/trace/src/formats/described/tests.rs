@@ -5,7 +5,7 @@ mod bundled;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use super::{Description, FORMAT, ColumnOptions, from_columns, keys};
+use super::{ColumnOptions, Description, FORMAT, from_columns, keys};
 use crate::formats::format::Options;
 use crate::formats::support::check::{input, rows};
 use crate::model::metadata::{Metadata, RequestTime};
