@@ -6,7 +6,7 @@ from pathlib import Path
 
 from campaign_trees import Campaign
 
-from iosonar.campaign import outcome
+from iosonar.campaign import outcome, unread_variables
 from iosonar.campaign.state import InstanceState
 
 

@@ -19,7 +19,8 @@ from iosonar.cli import report as report_program
 from iosonar.errors import UsageError
 from iosonar.figures.model import Severity
 from iosonar.library.run import open_run
-from iosonar.report.gate import Condition, GateScope as Scope
+from iosonar.report.gate import Condition
+from iosonar.report.gate import GateScope as Scope
 from iosonar.report.gate_files import Case, CaseOutcome, write_junit, write_markdown
 from iosonar.report.page import Banner, Summary, Table
 

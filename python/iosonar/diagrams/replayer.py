@@ -53,9 +53,7 @@ def _answer_wait(table: ir.Table) -> ir.NumericColumn:
 
 
 INNER = (
-    Inner(
-        "submit_level", "Requests in flight, counted by the replayer", Unit.REQUESTS, lambda table: table.in_flight
-    ),
+    Inner("submit_level", "Requests in flight, counted by the replayer", Unit.REQUESTS, lambda table: table.in_flight),
     Inner(
         "pushback_level",
         "Requests waiting to be issued",
@@ -69,9 +67,7 @@ INNER = (
         Unit.SECONDS,
         lambda table: table.scheduled_ns - table.ready_ns,
     ),
-    Inner(
-        "submit_lag", "Duration of the submission call", Unit.SECONDS, lambda t: t.submitted_ns - t.issued_ns, True
-    ),
+    Inner("submit_lag", "Duration of the submission call", Unit.SECONDS, lambda t: t.submitted_ns - t.issued_ns, True),
     Inner(
         "answer_lag",
         "Time from completion to its detection, upper bound",

@@ -43,9 +43,7 @@ def reaches(table: ir.Table, grid: Grid, last_ns: int | None = None) -> Reaches:
     return Reaches(*(found[name].to_numpy() for name in ("extent", "cell", "low", "high")))
 
 
-def distances(
-    found: Reaches, grid: Grid, window_ns: int | None, partial: Reaches | None = None
-) -> NDArray[np.float64]:
+def distances(found: Reaches, grid: Grid, window_ns: int | None, partial: Reaches | None = None) -> NDArray[np.float64]:
     """The distance in sectors at the end of each cell of the grid, over the preceding window; None is an infinite one.
 
     From the lowest touched sector to the highest: zero for a single sector. Distances of several devices are added. NaN

@@ -314,7 +314,7 @@ impl Counter {
     fn verdict(&self, complete: bool, engine: Engine) -> Option<Verdict> {
         let mut verdict = self.fidelity.verdict(complete)?;
         if engine.is_interrupted(self.last) {
-            let lost = self.unreplayable(engine);
+            let lost = self.lost(engine);
             verdict.sentence = if verdict.faithful.replace(false) == Some(true) {
                 format!("This replay was not faithful: {lost}, more than {:.0} %.", 100.0 - FAITHFUL_PCT)
             } else {
@@ -350,7 +350,7 @@ impl Counter {
     pub fn interruption(&self, engine: Engine) -> Option<String> {
         let is_slowed = !self.keeps_times && engine.is_interrupted(self.last);
         is_slowed.then(|| {
-            format!("the times of this replay are not those of the file system: {}", self.unreplayable(engine))
+            format!("the times of this replay are not those of the file system: {}", self.lost(engine))
         })
     }
 

@@ -26,7 +26,7 @@ mod walk;
 use std::sync::Arc;
 
 pub(crate) use calls::own_descriptor;
-pub use counts::{Counts, warning_of_lost};
+pub use counts::{Counts, warning_of_unreplayable};
 pub use ignore::Ignore;
 pub use map::PathMap;
 pub use needs::{First, Link, Need, NeedId, Needs};

@@ -14,6 +14,4 @@ def steady(study: Study) -> Check:
         return Check("steady", None, about=Topic.TIMES, is_graded=False)
     found = steadiness(study)
     values = {"since_s": found.since_s}
-    return Check(
-        "steady", found.grade or Grade.GOOD, values, sentence=found.text, about=Topic.TIMES, is_graded=False
-    )
+    return Check("steady", found.grade or Grade.GOOD, values, sentence=found.text, about=Topic.TIMES, is_graded=False)
