@@ -21,14 +21,14 @@ from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.factors import Place
 from iosonar.campaign.report.figures import effect_plots
+from iosonar.campaign.report.findings import banners, drift, headline
 from iosonar.campaign.report.page import campaign_page
 from iosonar.campaign.report.results import LeafResult, read_results
-from iosonar.campaign.report.words import banners, drift, headline
 from iosonar.campaign.state import LeafState
 from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
+from iosonar.report.gate import HOLDS, UNDECIDED, Fidelity, Outcome
 from iosonar.report.gate_files import Case, CaseOutcome, write_junit
-from iosonar.report.gates import HOLDS, UNDECIDED, Fidelity, Outcome
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/campaign-report.json").read_text())
 

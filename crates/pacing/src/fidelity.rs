@@ -44,7 +44,7 @@ impl Words {
 
 /// Causes of delays that are not in the rows.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct UncountedCauses {
     /// The burst of the load that is the farthest beyond the loop.
     pub burst: Option<Burst>,
     /// A clause about what other programs did to the disk.
@@ -173,11 +173,11 @@ impl Fidelity {
 
     /// The verdict; `None` if no request was issued.
     pub fn verdict(&self, is_complete: bool) -> Option<Verdict> {
-        self.verdict_of(is_complete, &Beside::default())
+        self.verdict_of(is_complete, &UncountedCauses::default())
     }
 
     /// The same with causes that are not in the rows.
-    pub fn verdict_of(&self, is_complete: bool, beside: &Beside) -> Option<Verdict> {
+    pub fn verdict_of(&self, is_complete: bool, beside: &UncountedCauses) -> Option<Verdict> {
         if self.own.count() + self.device.count() + self.perturbed == 0 {
             return None;
         }
@@ -195,7 +195,14 @@ impl Fidelity {
         Some(Verdict { faithful: Some(faithful), kept_times: None, sentence, own, device, late, worst, remedies })
     }
 
-    fn sentence(&self, is_complete: bool, own: &Part, device: &Part, late: &[Late], beside: &Beside) -> String {
+    fn sentence(
+        &self,
+        is_complete: bool,
+        own: &Part,
+        device: &Part,
+        late: &[Late],
+        beside: &UncountedCauses,
+    ) -> String {
         let Words { plural, other } = self.words;
         let subject = if is_complete { "This replay" } else { "As far as it went, this replay" };
         let mut text = match &own.within_pct {

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from iosonar.campaign import advice, checks, confs, estimate, loads, outcome, plan, samples, state
+from iosonar.campaign.context import Surroundings
 from iosonar.campaign.hosts import HostError
 from iosonar.campaign.replays import Replays
 from iosonar.campaign.results import finish, keep_partial_results
 from iosonar.campaign.shell import Shell, ShellEndedError
-from iosonar.campaign.surroundings import Surroundings
 from iosonar.campaign.tree import Leaf
 from iosonar.campaign.watch import Watch
 from iosonar.errors import UserError

@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 
 from iosonar import units
 from iosonar.campaign import confs, outcome, results, state, tree
+from iosonar.campaign.context import Surroundings
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.leaf import LeafRun
 from iosonar.campaign.program import own_program
 from iosonar.campaign.shell import end_leftover
 from iosonar.campaign.subset import Subset
-from iosonar.campaign.surroundings import Surroundings
 from iosonar.campaign.tree import Leaf
 from iosonar.campaign.undo import Undo
 from iosonar.campaign.watch import Events

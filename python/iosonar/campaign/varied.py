@@ -6,7 +6,7 @@ import functools
 from collections.abc import Collection
 from pathlib import Path
 
-from iosonar.campaign.unknown import ASSIGNED, BASE
+from iosonar.campaign.unread_variables import ASSIGNED, BASE
 
 DERIVED = (
     *("output", "input_pipe_list", "sub_prefix", "replay_out", "base_dir", "verbose", "campaign_"),

@@ -13,7 +13,7 @@ import typer.core
 
 from iosonar import units
 from iosonar.cli.counts import whole_number
-from iosonar.cli.gates import FailIf, Junit, Markdown
+from iosonar.cli.gate_options import FailIf, Junit, Markdown
 from iosonar.cli.parser import Command, Group
 from iosonar.cli.run import FAILED, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError, UserError

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
+from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
 from iosonar.cli.run import (
     guarded,
@@ -81,13 +81,13 @@ def compare(
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.library.comparison import compare as compare_sides
-    from iosonar.report.gates import Condition, Of
+    from iosonar.report.gate import Condition, GateScope
     from iosonar.report.output_options import OutputOptions
     from iosonar.report.outputs import output_directory
     from iosonar.report.percentiles import compared_percentiles
 
     def work() -> None:
-        conditions = [Condition.parse(text, Of.SIDES) for text in fail_if or []]
+        conditions = [Condition.parse(text, GateScope.SIDES) for text in fail_if or []]
         groups = sides_of(runs)
         with (
             output_directory(out),

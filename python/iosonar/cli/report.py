@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from iosonar.cli.counts import whole_number
-from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
+from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start
 from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
@@ -147,7 +147,7 @@ def report(
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import Size
     from iosonar.library.run import open_run
-    from iosonar.report.gates import Condition, Of
+    from iosonar.report.gate import Condition, GateScope
     from iosonar.report.outputs import output_directory
     from iosonar.report.percentiles import parse_percentiles
     from iosonar.report.selection import Selection
@@ -158,7 +158,7 @@ def report(
         output = OutputOptions(out, format_, theme, data, overwrite=overwrite)
         sets = windows(working_sets, "--working-sets")
         chosen = parse_percentiles(percentiles)
-        conditions = [Condition.parse(text, Of.RUN) for text in fail_if or []]
+        conditions = [Condition.parse(text, GateScope.RUN) for text in fail_if or []]
         with (
             output_directory(out),
             open_run(

@@ -92,7 +92,7 @@ def sql(
     from iosonar.table.damage import damage_among
     from iosonar.table.embedded import connect
     from iosonar.table.engine import EngineOptions
-    from iosonar.table.opened import with_given_names
+    from iosonar.table.open_files import with_given_names
     from iosonar.table.views import check_query, define_views, lock
 
     def work() -> None:
@@ -140,10 +140,10 @@ def sql(
             )
         if not skip_warm_up:
             return given
-        from iosonar.library.family import Opening, family_of
+        from iosonar.library.family import OpenOptions, family_of
         from iosonar.study.base import Options
 
-        opening = Opening(spill, EngineOptions(memory), Options(window=given))
+        opening = OpenOptions(spill, EngineOptions(memory), Options(window=given))
         with ExitStack() as stack:
             found = family_of(timed).window(timed, opening, stack)
         print_error(found.about)

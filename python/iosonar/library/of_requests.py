@@ -9,10 +9,10 @@ from iosonar.diagrams import CATALOGUE
 from iosonar.diagrams.comparison import ROLES
 from iosonar.diagrams.comparison import Side as SideOfRequests
 from iosonar.errors import UsageError
-from iosonar.library.family import Family, Opening, Side, check
+from iosonar.library.family import Family, OpenOptions, Side, check
 from iosonar.library.windows import in_window, part_of, window_of, without_warm_up
 from iosonar.report.compare import RunComparison, compare
-from iosonar.report.measured import subject_of_requests
+from iosonar.report.gate_subjects import subject_of_requests
 from iosonar.report.run_page import run_page
 from iosonar.study.base import Options
 from iosonar.study.of_requests import judgement_of, summary_of
@@ -27,12 +27,12 @@ MAX_WINDOWS = 100_000
 LETTERS = "ABCDEF"
 
 
-def _check(files: Sequence[SourceFile], opening: Opening) -> None:
+def _check(files: Sequence[SourceFile], opening: OpenOptions) -> None:
     refuse_mixture(files)
     check(files, opening)
 
 
-def _study(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> Study:
+def _study(files: Sequence[SourceFile], opening: OpenOptions, stack: ExitStack) -> Study:
     """One table of all files. Raises UsageError if there is no such device or a window is too short."""
     options = opening.options
     requests = stack.enter_context(requests_of(tuple(files), opening.spill, opening.resources))

@@ -16,10 +16,10 @@ from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE, Size
-from iosonar.library.family import Family, Opening, family_of
+from iosonar.library.family import Family, OpenOptions, family_of
 from iosonar.library.frames import Frames
-from iosonar.report.gates import Condition, Judged, Of, judge
-from iosonar.report.output_options import OutputOptions, ReportFormat, Written
+from iosonar.report.gate import Condition, GateScope, Judged, judge
+from iosonar.report.output_options import DiagramFiles, OutputOptions, ReportFormat
 from iosonar.report.selection import Selection
 from iosonar.study.base import BaseStudy, Options
 from iosonar.study.judgement import Judgement
@@ -101,7 +101,7 @@ def open_run(
         named = [*map(Path, paths), *([Path(blocks)] if blocks else [])]
         files, spill = stack.enter_context(open_files(named))
         load = files[-1] if blocks else None
-        opened, opening = files[:-1] if blocks else files, Opening(spill, resources, options, load)
+        opened, opening = files[:-1] if blocks else files, OpenOptions(spill, resources, options, load)
         family = family_of(opened)
         family.check_window(options)
         family.check(opened, opening)
@@ -114,7 +114,9 @@ class Run(Frames):
     Nothing is computed before it is asked for, and everything once.
     """
 
-    def __init__(self, files: tuple[SourceFile, ...], family: Family[Any], opening: Opening, stack: ExitStack) -> None:
+    def __init__(
+        self, files: tuple[SourceFile, ...], family: Family[Any], opening: OpenOptions, stack: ExitStack
+    ) -> None:
         self.files, self.family, self.spill = files, family, opening.spill
         self._opening, self._stack = opening, stack
         super().__init__(stack)
@@ -256,7 +258,7 @@ class Run(Frames):
         selection = Selection(static, dynamic, verbose, tuple(only))
         return [path for done in self.write(selection, output, Size.parse(size)) for path in done.paths]
 
-    def write(self, selection: Selection, output: OutputOptions, size: Size) -> Iterator[Written]:
+    def write(self, selection: Selection, output: OutputOptions, size: Size) -> Iterator[DiagramFiles]:
         """Writes a report. Yields the files of each diagram as they are written, or why it is not drawn."""
         from iosonar.report.formats import write_report
         from iosonar.report.verdict import write_verdict
@@ -266,7 +268,7 @@ class Run(Frames):
         if self.writes_verdict:
             path = output.directory / f"{study.stem}.verdict.json"
             write_verdict(self.verdict, path)
-            yield Written("verdict", (path,))
+            yield DiagramFiles("verdict", (path,))
 
     @property
     def writes_verdict(self) -> bool:
@@ -285,7 +287,7 @@ class Run(Frames):
 
         Returns `holds`, `does not hold`, or why that is undecided. Raises UsageError if it is no condition.
         """
-        return self.judge(Condition.parse(condition, Of.RUN)).words
+        return self.judge(Condition.parse(condition, GateScope.RUN)).words
 
     def write_gate_files(self, judged: Sequence[Judged], junit: Path | None, markdown: Path | None) -> None:
         """Writes the outcome of conditions as JUnit XML, and a summary in Markdown."""

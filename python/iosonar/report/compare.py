@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
@@ -15,23 +13,15 @@ from iosonar.diagrams.parts import shares_of
 from iosonar.errors import UserError
 from iosonar.figures.model import Figure, Severity
 from iosonar.pacing import Changes, options_that_change
-from iosonar.quantities.blocks import Blocks, blocks, rates
-from iosonar.quantities.difference import (
-    MEAN,
-    MIN_RUNS,
-    SHARES,
-    Pairing,
-    differences,
-    rate_difference,
-)
+from iosonar.quantities.difference import MEAN, MIN_RUNS, SHARES, Pairing
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.quantities.percentiles import name_of
-from iosonar.report.claims import inputs_of, refuse_others, write_claimed
-from iosonar.report.compared import Compared, Comparison, change_text, title_of
-from iosonar.report.gates import Subject
-from iosonar.report.measured import subject_of_requests
-from iosonar.report.output_options import OutputOptions, Written
+from iosonar.report.compared import Compared, Comparison, SideTimes, change_text, compare_times, title_of
+from iosonar.report.gate import Subject
+from iosonar.report.gate_subjects import subject_of_requests
+from iosonar.report.output_options import DiagramFiles, OutputOptions
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, with_conditions, write_page
+from iosonar.report.provenance import inputs_of, refuse_others, write_claimed
 from iosonar.report.settings import Scope, Setting, differing
 from iosonar.study.grades import Grade
 from iosonar.study.requests import LATENCY
@@ -125,7 +115,7 @@ class RunComparison(Comparison):
         """What its page begins with."""
         return summary_of(self)
 
-    def write(self, options: OutputOptions) -> Iterator[Written]:
+    def write(self, options: OutputOptions) -> Iterator[DiagramFiles]:
         """Writes the page."""
         stem, files = self.sides[0].study.stem, [file for side in self.sides for file in side.study.files]
         options = replace(options, inputs=inputs_of(files, options.directory))
@@ -133,7 +123,7 @@ class RunComparison(Comparison):
         path = options.directory / f"{stem}.compare.html"
         page = with_conditions(page_of(self), options.judged)
         write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
-        yield Written("page", (path,))
+        yield DiagramFiles("page", (path,))
 
 
 def compare(sides: Sequence[Side]) -> RunComparison:
@@ -145,18 +135,13 @@ def compare(sides: Sequence[Side]) -> RunComparison:
     low = min(side.study.span.first_scheduled_ns or 0 for side in sides)
     high = max(side.study.span.last_scheduled_ns or 0 for side in sides)
     first = sides[0]
-    cut = {side.letter: _blocks(side, low, high) for side in sides}
-    rates_of = {side.letter: _rates(side) for side in sides}
+    times = {side.letter: _times(side) for side in sides}
     settings, shares = differing(sides), shares_of(first.study, SHARES)
     against = []
     for side in sides[1:]:
         same_load, pairing = _pairing(first, side)
         matched = pairs(*_on_one_engine(first, side)) if pairing is Pairing.PAIRED else None
-        found = [
-            one.with_values(first.study.pooled(LATENCY), side.study.pooled(LATENCY))
-            for one in differences(cut[first.letter], cut[side.letter], pairing, shares=shares)
-        ]
-        throughput = rate_difference(rates_of[first.letter], rates_of[side.letter], pairing)
+        found, throughput = compare_times(times[first.letter], times[side.letter], pairing, shares, (low, high))
         runs = [found for each in (first, side) for found in _unfaithful_runs(each)]
         unfaithful = tuple(name for name, run in runs if run.grade is Grade.BAD)
         unknown = tuple(name for name, run in runs if run.unknown)
@@ -194,16 +179,10 @@ def refuse_loads(sides: Sequence[Side]) -> None:
                 )
 
 
-def _blocks(side: Side, low_ns: int, high_ns: int) -> list[Blocks]:
+def _times(side: Side) -> SideTimes:
     table = side.study.table
-    found = [blocks(table.filter(table.source == index), low_ns, high_ns) for index in range(side.runs)]
-    return [run for run in found if run.counts.any()]
-
-
-def _rates(side: Side) -> list[NDArray[np.float64]]:
-    table = side.study.table
-    found = [rates(table.filter(table.source == index)) for index in range(side.runs)]
-    return [run for run in found if len(run)]
+    runs = [table.filter(table.source == index) for index in range(side.runs)]
+    return SideTimes(runs, partial(side.study.pooled, LATENCY))
 
 
 def _pairing(a: Side, b: Side) -> tuple[bool, Pairing]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from iosonar.errors import UserError
 from iosonar.figures.model import Severity
-from iosonar.report.gates import Judged, Outcome
+from iosonar.report.gate import Judged, Outcome
 from iosonar.report.outputs import write_whole
 from iosonar.report.page import Summary, Table
 from iosonar.text import plain, shown

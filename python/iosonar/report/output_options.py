@@ -8,7 +8,7 @@ from pathlib import Path
 
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
-from iosonar.report.gates import Judged
+from iosonar.report.gate import Judged
 
 
 class ReportFormat(StrEnum):
@@ -29,7 +29,7 @@ class OutputOptions:
     data: DataFormat | None = None
     """Also write the data of each diagram, in this format."""
     inputs: tuple[str, ...] = ()
-    """What it shows: see `report/claims.py`."""
+    """What it shows: see `report/provenance.py`."""
     overwrite: bool = False
     """Whether pages and pictures of other inputs may be replaced."""
     judged: tuple[Judged, ...] = ()
@@ -37,7 +37,7 @@ class OutputOptions:
 
 
 @dataclass(frozen=True)
-class Written:
+class DiagramFiles:
     """The files of a diagram, or the reason why it has none."""
 
     name: str

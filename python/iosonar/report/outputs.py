@@ -10,7 +10,7 @@ from pathlib import Path
 
 from iosonar.cleanup import cleanup
 from iosonar.errors import UserError
-from iosonar.table.opened import is_input
+from iosonar.table.open_files import is_input
 from iosonar.text import shown
 
 

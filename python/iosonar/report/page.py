@@ -23,7 +23,7 @@ from iosonar.figures.model import (
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.with_bokeh import Plots
-from iosonar.report.gates import Judged, Outcome
+from iosonar.report.gate import Judged, Outcome
 from iosonar.units import UNITS
 
 if TYPE_CHECKING:

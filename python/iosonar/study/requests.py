@@ -347,15 +347,15 @@ class Study(BaseStudy):
 
     def distribution(self, measure: Measure) -> dict[int, Distribution]:
         """The distribution of latency or delay, in ns, for each series."""
-        return self.once(("distribution", measure), lambda: distributions(self.table, self.table[measure.column]))
+        return self.cached(("distribution", measure), lambda: distributions(self.table, self.table[measure.column]))
 
     def pooled(self, measure: Measure) -> Distribution:
         """The same for all requests."""
-        return self.once(("pooled", measure), lambda: pooled(list(self.distribution(measure).values())))
+        return self.cached(("pooled", measure), lambda: pooled(list(self.distribution(measure).values())))
 
     def throughput(self, column: str) -> Throughput:
         """Throughput by one of the times of a request, such as `scheduled_ns`."""
-        return self.once(("throughput", column), lambda: throughput(self.table, self.table[column], self.window_s))
+        return self.cached(("throughput", column), lambda: throughput(self.table, self.table[column], self.window_s))
 
     def verdict(self, measure: Measure) -> Verdict:
         """Whether latencies or delays stayed within their limit."""
@@ -364,7 +364,7 @@ class Study(BaseStudy):
             if measure is LATENCY
             else (self.options.bad_delay_s, self.table.scheduled_ns)
         )
-        return self.once(
+        return self.cached(
             ("verdict", measure),
             lambda: verdict(self.table, self.table[measure.column], at, limit, self.options.bad_count),
         )

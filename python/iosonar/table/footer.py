@@ -309,8 +309,8 @@ def parse_footer(text: bytes, reads_version: int) -> Footer:
                 rename_footer(found, version)
             # Any JSON value may stand here.
             kind = KINDS.get(str(found.get("kind")))
-            if kind and kind.kept:
-                found = {name: value for name, value in found.items() if name in kind.kept}
+            if kind and kind.footer_keys:
+                found = {name: value for name, value in found.items() if name in kind.footer_keys}
         footer = structured(Footer, found)
         for name in KINDS[footer.kind].lacking(found):
             raise WrongError(f"{name} is missing")

@@ -4,9 +4,9 @@
 //! what they mean: [`place`] where its requests go, [`requests`] which they are, [`pace`] when they come, [`ends`] when they
 //! end, [`streams`] the text.
 
-mod ends;
 mod engine;
 mod job;
+mod job_end;
 mod laws;
 mod options;
 mod pace;

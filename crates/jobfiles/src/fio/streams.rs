@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::ends::{Limits, limits};
 use super::job::Job;
+use super::job_end::{Limits, limits};
 use super::pace::{Pace, pace};
 use super::phases::Phases;
 use super::place::Places;

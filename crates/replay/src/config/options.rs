@@ -21,7 +21,7 @@ use crate::config::program::ProgramOptions;
 use crate::config::result::ResultOptions;
 use crate::config::target::TargetOptions;
 use crate::config::time::TimeOptions;
-use crate::config::typed::typed_options;
+use crate::config::typed_options::typed_options;
 use crate::config::verification::VerifyOptions;
 use crate::engine::method::{FAKE, Method};
 use crate::issuer::closed::Think;

@@ -8,7 +8,7 @@ use std::fmt;
 use iosonar_pacing::buffers::{Buffer, Pool, UNIT_BYTES};
 use iosonar_pacing::payload::{Payload, build_time};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, human};
-use iosonar_workload::filament::{Asked, Overrun, Runtime, Ticket};
+use iosonar_workload::filament::{Overrun, Runtime, SubmittedRequest, Ticket};
 use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -31,12 +31,12 @@ pub struct ProgramInput {
     ahead: Option<Ahead>,
     routes: Routes,
     /// `None` if requests have no data.
-    supply: Option<Supply>,
+    supply: Option<ReadyBuffers>,
     /// From this time on it submits no more requests.
     until: Nanos,
     sequence_number: u64,
     /// A request that waits for its buffer.
-    held: Option<Asked>,
+    held: Option<SubmittedRequest>,
     /// Requests in a row that wake a filament, but cannot be issued.
     left_out: u64,
     outcome_left_out: Outcome,
@@ -67,7 +67,7 @@ impl fmt::Display for EarlyEnd {
 
 impl ProgramInput {
     /// Places the requests of this program that it asks for before `until`.
-    pub fn new(runtime: Runtime, routes: Routes, supply: Option<Supply>, until: Nanos) -> Self {
+    pub fn new(runtime: Runtime, routes: Routes, supply: Option<ReadyBuffers>, until: Nanos) -> Self {
         let (left_out, outcome_left_out) = (0, Outcome::Ok);
         let (ahead, held, sequence_number) = (None, None, 0);
         Self { runtime, ahead, routes, supply, until, sequence_number, held, left_out, outcome_left_out }
@@ -94,11 +94,11 @@ impl ProgramInput {
     #[inline]
     pub fn next_due(&mut self, now: Nanos) -> Option<PreparedIo> {
         let was_held = self.held.is_some();
-        let asked = match self.held.take() {
+        let submitted = match self.held.take() {
             Some(held) => held,
             None => self.next_asked(now)?,
         };
-        self.prepare(asked, if was_held { now } else { asked.at })
+        self.prepare(submitted, if was_held { now } else { submitted.at })
     }
 
     /// Wakes the filament that waits for a request.
@@ -143,7 +143,7 @@ impl ProgramInput {
 
     /// The next request that is due, of this runtime or of that ahead.
     #[inline]
-    fn next_asked(&mut self, now: Nanos) -> Option<Asked> {
+    fn next_asked(&mut self, now: Nanos) -> Option<SubmittedRequest> {
         if self.next_at()? > now {
             return None;
         }
@@ -151,29 +151,29 @@ impl ProgramInput {
             && let Some(at) = ahead.next_at()
             && at <= now
             && self.runtime.next_at().is_none_or(|beside| at <= beside)
-            && let Some(asked) = ahead.take()
+            && let Some(submitted) = ahead.take()
         {
-            return Some(Asked { request: self.runtime.number(), ..asked });
+            return Some(SubmittedRequest { request: self.runtime.number(), ..submitted });
         }
         self.runtime.next_due(now)
     }
 
     /// Places a request and takes its buffer; holds it if there is none.
-    fn prepare(&mut self, asked: Asked, ready: Nanos) -> Option<PreparedIo> {
-        let Asked { at, request: number, stream, cause, ask, ticket } = asked;
+    fn prepare(&mut self, submitted: SubmittedRequest, ready: Nanos) -> Option<PreparedIo> {
+        let SubmittedRequest { at, request: number, stream, cause, spec, ticket } = submitted;
         let request =
-            Request { device: ask.device, flags: ask.flags, ..Request::new(at, ask.op, ask.sector, ask.sectors) };
+            Request { device: spec.device, flags: spec.flags, ..Request::new(at, spec.op, spec.sector, spec.sectors) };
         let Routed { target, sector, sectors, widened, mut skip } = self.routes.route(&request);
-        let moves_data = matches!(ask.op, Op::Read | Op::Write) && sectors.0 > 0 && skip.is_none();
+        let moves_data = matches!(spec.op, Op::Read | Op::Write) && sectors.0 > 0 && skip.is_none();
         let mut buffer = None;
         if let Some(supply) = self.supply.as_mut().filter(|_| moves_data) {
-            match supply.take(ask.op, sectors.bytes()) {
-                Taken::Buffer(taken) => buffer = Some(taken),
-                Taken::NotReady => {
-                    self.held = Some(asked);
+            match supply.take(spec.op, sectors.bytes()) {
+                TakeResult::Buffer(taken) => buffer = Some(taken),
+                TakeResult::NotReady => {
+                    self.held = Some(submitted);
                     return None;
                 }
-                Taken::TooLarge => skip = Some(Outcome::TooLarge),
+                TakeResult::TooLarge => skip = Some(Outcome::TooLarge),
             }
         }
         self.sequence_number += 1;
@@ -184,13 +184,13 @@ impl ProgramInput {
             sequence_number: self.sequence_number,
             request: number,
             iteration: 0,
-            device: ask.device,
+            device: spec.device,
             target,
-            source_sector: ask.sector,
+            source_sector: spec.sector,
             sector,
             sectors,
-            op: ask.op,
-            flags: ask.flags,
+            op: spec.op,
+            flags: spec.flags,
             scheduled: at,
             deadline: at,
             ready,
@@ -205,31 +205,31 @@ impl ProgramInput {
 
 /// Buffers that are ready: of reads, and of writes with their data. For each size, 4 KiB times a power of two, there is a
 /// queue.
-pub struct Supply {
+pub struct ReadyBuffers {
     reads: Vec<Consumer<Buffer>>,
     writes: Vec<Consumer<Buffer>>,
 }
 
 /// An attempt to take a buffer.
-enum Taken {
+enum TakeResult {
     Buffer(Buffer),
     NotReady,
     /// No buffer is ever this large.
     TooLarge,
 }
 
-impl Supply {
+impl ReadyBuffers {
     #[inline]
-    fn take(&mut self, op: Op, bytes: u64) -> Taken {
+    fn take(&mut self, op: Op, bytes: u64) -> TakeResult {
         let queues = if op == Op::Write { &mut self.writes } else { &mut self.reads };
         match queues.get_mut(order_of(bytes)) {
-            Some(queue) => queue.pop().map_or(Taken::NotReady, Taken::Buffer),
-            None => Taken::TooLarge,
+            Some(queue) => queue.pop().map_or(TakeResult::NotReady, TakeResult::Buffer),
+            None => TakeResult::TooLarge,
         }
     }
 }
 
-/// Keeps a [`Supply`] full.
+/// Keeps a [`ReadyBuffers`] full.
 pub struct Refill {
     reads: Vec<Producer<Buffer>>,
     writes: Vec<Producer<Buffer>>,
@@ -237,7 +237,7 @@ pub struct Refill {
 
 /// A supply of buffers for the requests of a program, from a pool of `bytes`. At most half of the pool is kept ready, so that
 /// small buffers never take the place of large ones.
-pub fn supply(demand: &Demand, bytes: u64) -> (Refill, Supply) {
+pub fn supply(demand: &Demand, bytes: u64) -> (Refill, ReadyBuffers) {
     // Widening adds at most a block at each end.
     let orders = order_of(demand.largest.bytes() + 2 * UNIT_BYTES) + 1;
     let kinds = u64::from(demand.reads) + u64::from(demand.writes);
@@ -245,7 +245,7 @@ pub fn supply(demand: &Demand, bytes: u64) -> (Refill, Supply) {
     let queue = |order: usize| RingBuffer::new((share / (UNIT_BYTES << order)).clamp(1, MAX_READY) as usize);
     let queues = |is_used: bool| (0..if is_used { orders } else { 0 }).map(queue).unzip();
     let ((reads_to, reads), (writes_to, writes)) = (queues(demand.reads), queues(demand.writes));
-    (Refill { reads: reads_to, writes: writes_to }, Supply { reads, writes })
+    (Refill { reads: reads_to, writes: writes_to }, ReadyBuffers { reads, writes })
 }
 
 impl Refill {
@@ -297,17 +297,17 @@ mod tests {
         let mut payload = Payload::new(&DataSpec::Pattern { hex: "a5".parse().unwrap() }, 1);
         let demand = Demand { largest: Sectors(24), reads: true, writes: true, ..Demand::default() };
         let (mut refill, mut supply) = supply(&demand, 1 << 20);
-        assert!(matches!(supply.take(Op::Read, 512), Taken::NotReady) && refill.is_low());
+        assert!(matches!(supply.take(Op::Read, 512), TakeResult::NotReady) && refill.is_low());
         while refill.refill(&mut pool, &mut payload, Nanos::MAX) {}
         assert!(!refill.is_low());
         for (bytes, size) in [(512, 4096), (4096, 4096), (4608, 8192), (12_288, 16_384), (16_896, 32_768)] {
             for op in [Op::Read, Op::Write] {
-                let Taken::Buffer(buffer) = supply.take(op, bytes) else { panic!("{bytes}") };
+                let TakeResult::Buffer(buffer) = supply.take(op, bytes) else { panic!("{bytes}") };
                 assert_eq!(buffer.bytes(), size);
                 assert_eq!(pool.arena().bytes(&buffer, size)[0] == 0xa5, op == Op::Write);
             }
         }
-        assert!(matches!(supply.take(Op::Read, 1 << 20), Taken::TooLarge));
+        assert!(matches!(supply.take(Op::Read, 1 << 20), TakeResult::TooLarge));
         assert!(pool.take(1 << 18).is_some(), "half of the pool is left");
         drop(supply);
         assert!(refill.is_abandoned());

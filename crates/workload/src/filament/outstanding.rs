@@ -2,7 +2,7 @@
 
 use iosonar_trace::Nanos;
 
-use super::{Ask, FilamentId};
+use super::{FilamentId, RequestSpec};
 
 /// Identifies a request whose completion wakes a filament.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Ticket(pub u32);
 
 /// A request that a filament asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct SubmittedRequest {
     /// The time of the event at which it was asked for.
     pub at: Nanos,
     /// Its number in the run.
@@ -20,7 +20,7 @@ pub struct Asked {
     /// The request whose completion made the filament ask for this one.
     pub cause: Option<u64>,
     /// What the filament asked for.
-    pub ask: Ask,
+    pub spec: RequestSpec,
     /// To be returned with its completion; `None` if that wakes no filament.
     pub ticket: Option<Ticket>,
 }

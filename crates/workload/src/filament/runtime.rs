@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use iosonar_trace::{Nanos, Outcome};
 
-use super::outstanding::{Asked, Origin, Outstanding, Ticket};
+use super::outstanding::{Origin, Outstanding, SubmittedRequest, Ticket};
 use super::timers::{Due, Timers};
-use super::{Asks, Completed, Event, Filament, FilamentId, MAX_ASKS, Overrun};
+use super::{Completed, Event, Filament, FilamentContext, FilamentId, MAX_EVENTS, Overrun};
 
 /// The most filaments that one call wakes: requests that are ready, and completions, must not wait for all others.
 const MAX_WAKES: usize = 32;
@@ -28,7 +28,7 @@ struct Entry {
 pub struct Runtime {
     filaments: Vec<Entry>,
     timers: Timers,
-    ready: VecDeque<Asked>,
+    ready: VecDeque<SubmittedRequest>,
     max_ready: usize,
     outstanding: Outstanding,
     overrun: Option<Overrun>,
@@ -60,7 +60,7 @@ impl Runtime {
         // Its start is an event as well.
         self.timers.reserve(room + 1);
         self.outstanding.reserve(room);
-        self.max_ready = (self.max_ready + room + MAX_ASKS).min(MAX_READY);
+        self.max_ready = (self.max_ready + room + MAX_EVENTS).min(MAX_READY);
         self.ready.reserve(self.max_ready - self.ready.len());
         self.filaments.push(Entry { filament, pending: 0, max_pending, stream, has_ended: false });
         id
@@ -96,10 +96,10 @@ impl Runtime {
     }
 
     /// Wakes filaments whose events are due, some at a time, and returns a request that one of them asked for.
-    pub fn next_due(&mut self, now: Nanos) -> Option<Asked> {
+    pub fn next_due(&mut self, now: Nanos) -> Option<SubmittedRequest> {
         for _ in 0..MAX_WAKES {
-            if let Some(asked) = self.ready.pop_front() {
-                return Some(asked);
+            if let Some(submitted) = self.ready.pop_front() {
+                return Some(submitted);
             }
             if self.overrun.is_some() {
                 return None;
@@ -167,7 +167,7 @@ impl Runtime {
         if *has_ended || self.overrun.is_some() {
             return;
         }
-        let mut asks = Asks {
+        let mut context = FilamentContext {
             now,
             me: id,
             stream: *stream,
@@ -183,6 +183,6 @@ impl Runtime {
             has_ended,
             is_without_device: self.is_without_device,
         };
-        filament.wake(event, &mut asks);
+        filament.wake(event, &mut context);
     }
 }

@@ -12,7 +12,7 @@ from iosonar.campaign.report.effects import Effect, MetricAnalysis, analyse
 from iosonar.campaign.report.factors import Factors, Place, factors_of
 from iosonar.campaign.report.mixed import Group, groups_of, mixing
 from iosonar.campaign.report.results import LeafResult
-from iosonar.report.gates import Fidelity
+from iosonar.report.gate import Fidelity
 
 METRICS = ("p99", "p95", "p50", "delay.p99", "throughput")
 """The analysed metrics, in the order of interest."""

@@ -11,7 +11,7 @@ from iosonar import units
 from iosonar.campaign.report.analysis import LEAST_S, Analysis
 from iosonar.campaign.report.effects import MIN_CHANGE, Effect, MetricAnalysis
 from iosonar.campaign.report.factors import Factor
-from iosonar.campaign.report.words import NAMES, not_compared, short
+from iosonar.campaign.report.findings import NAMES, not_compared, short
 from iosonar.diagrams.parts import log_axis
 from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Note, NoteKind, Role, Scale, Stroke, Unit
 

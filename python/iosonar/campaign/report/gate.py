@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from iosonar.campaign.report.results import LeafResult, read_results
+from iosonar.report.gate import HOLDS, UNDECIDED, Condition, GateScope, Judged, Outcome, Subject
+from iosonar.report.gate import judge as judge_subject
 from iosonar.report.gate_files import OUTCOMES, Case, CaseOutcome
-from iosonar.report.gates import HOLDS, UNDECIDED, Condition, Judged, Of, Outcome, Subject
-from iosonar.report.gates import judge as judge_subject
 from iosonar.text import plain
 
 
@@ -72,7 +72,7 @@ class Gate:
 
 def parse_conditions(texts: Sequence[str]) -> list[Condition]:
     """Parses conditions. Raises UsageError for the first that is not one."""
-    return [Condition.parse(text, Of.LEAVES) for text in texts]
+    return [Condition.parse(text, GateScope.LEAVES) for text in texts]
 
 
 def judge(

@@ -15,15 +15,15 @@ from urllib.parse import quote
 from iosonar import units
 from iosonar.campaign.report import gate as gates
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
-from iosonar.campaign.report.at_once import at_once_plots
 from iosonar.campaign.report.effects import Effect
 from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
+from iosonar.campaign.report.findings import NAMES, about_dashes, banners, factor_names, headline, not_compared, short
+from iosonar.campaign.report.parallel_devices import at_once_plots
 from iosonar.campaign.report.results import LeafResult, read_results
-from iosonar.campaign.report.words import NAMES, about_dashes, banners, factor_names, headline, not_compared, short
 from iosonar.errors import UserError
 from iosonar.figures.model import Figure, Note, NoteKind, Severity
+from iosonar.report.gate import HOLDS, Fidelity, shown
 from iosonar.report.gate_files import write_junit, write_markdown
-from iosonar.report.gates import HOLDS, Fidelity, shown
 from iosonar.report.outputs import write_whole
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
 from iosonar.text import lines, listed, plain

@@ -14,7 +14,7 @@ from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.errors import UserError
-from iosonar.report.gates import (
+from iosonar.report.gate import (
     BANDWIDTH,
     COUNTS,
     DELAY,
@@ -27,7 +27,7 @@ from iosonar.report.gates import (
     Condition,
     Fidelity,
 )
-from iosonar.report.measured import fidelity_of, subject_of_requests
+from iosonar.report.gate_subjects import fidelity_of, subject_of_requests
 from iosonar.study.grades import Grade
 from iosonar.study.of_requests import judgement_of, summary_of
 from iosonar.table import open_requests

@@ -12,8 +12,8 @@ use iosonar_trace::{Nanos, Sectors};
 
 use super::{load, measured, picture, random};
 use crate::console::answer_json;
+use crate::output_files;
 use crate::usage::misuse;
-use crate::written;
 
 /// Show how a cache fills: with random reads by formula and simulation, or with a recorded load
 ///
@@ -85,7 +85,7 @@ pub struct Args {
     picture: Option<PathBuf>,
 
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
 }
 
 impl Args {
@@ -93,7 +93,7 @@ impl Args {
         for output in self.csv.iter().chain(&self.picture) {
             self.replacing.allows(output)?;
             for input in self.load.iter().chain(&self.measured) {
-                written::refuse_same_file(input, output)?;
+                output_files::refuse_same_file(input, output)?;
             }
         }
         if self.block.0 == 0 {

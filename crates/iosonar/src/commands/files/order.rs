@@ -17,8 +17,8 @@ use iosonar_trace::{Nanos, Reader};
 
 use crate::console::{out, status};
 use crate::human;
+use crate::output_files;
 use crate::usage::misuse;
-use crate::written;
 
 /// Print the calls of a trace with their predecessors
 #[derive(clap::Args)]
@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     dot: Option<PathBuf>,
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
     /// Leave out calls that begin before this time of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     start: Option<Nanos>,
@@ -133,7 +133,7 @@ impl Args {
         if let Some(dot) = &self.dot {
             let inputs =
                 [Some(self.trace.clone()), Some(tree::beside(&self.trace)), self.map.clone(), self.ignore.clone()];
-            inputs.iter().flatten().try_for_each(|input| written::refuse_same_file(input, dot))?;
+            inputs.iter().flatten().try_for_each(|input| output_files::refuse_same_file(input, dot))?;
             self.replacing.allows(dot)?;
         }
         let mut calls = iosonar_files::open(&self.trace, &OpenOptions { cwd: self.cwd.clone() })?;

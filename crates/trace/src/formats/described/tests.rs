@@ -1,11 +1,11 @@
 //! Descriptions by users, and bad input.
 
-mod known;
+mod bundled;
 
 use std::io::Write as _;
 use std::sync::Arc;
 
-use super::{Description, FORMAT, Short, from_columns, keys};
+use super::{ColumnOptions, Description, FORMAT, from_columns, keys};
 use crate::formats::format::Options;
 use crate::formats::support::check::{input, rows};
 use crate::model::metadata::{Metadata, RequestTime};
@@ -24,7 +24,7 @@ fn by_toml(toml: &str, content: &[u8]) -> (Vec<Request>, Metadata) {
 }
 
 fn by_columns(columns: &str, content: &[u8]) -> (Vec<Request>, Metadata) {
-    by(&from_columns(&Short { columns: columns.to_owned(), ..Short::default() }).unwrap(), content)
+    by(&from_columns(&ColumnOptions { columns: columns.to_owned(), ..ColumnOptions::default() }).unwrap(), content)
 }
 
 const COLUMNS: &str = "at=1:us op=3(R=read,W=write) offset=4:bytes size=5:bytes latency=7:us device=2";
@@ -60,7 +60,7 @@ fn a_first_line_of_words_is_a_heading() {
     let heading = [&b"time,dev,kind,pos,len,x,lat\n"[..], CSV].concat();
     let (rows, about) = by_columns(COLUMNS, &heading);
     assert_eq!((rows.len(), about.counts.bad_lines), (2, 0), "{:?}", about.warnings);
-    let skipped = Short { columns: COLUMNS.to_owned(), skip: Some(2), ..Short::default() };
+    let skipped = ColumnOptions { columns: COLUMNS.to_owned(), skip: Some(2), ..ColumnOptions::default() };
     let (rows, about) = by(&from_columns(&skipped).unwrap(), &[&b"1 trace\n"[..], &heading].concat());
     assert_eq!((rows.len(), about.counts.bad_lines), (2, 0));
 }
@@ -361,8 +361,8 @@ mod properties {
             columns in "[a-z]{2,6}=[0-9]:[a-z,]{0,6}( [a-z]{2,6}=-?[0-9]){0,4}", toml in "[a-z0-9 =\n\"{}]{0,80}",
             bytes in prop::collection::vec(any::<u8>(), 0..300),
         ) {
-            let short = Short { columns, ..Short::default() };
-            for description in [from_columns(&short), Description::parse("d.toml", &toml)].into_iter().flatten() {
+            let options = ColumnOptions { columns, ..ColumnOptions::default() };
+            for description in [from_columns(&options), Description::parse("d.toml", &toml)].into_iter().flatten() {
                 by(&description, &bytes);
             }
             for description in [COLUMNS, "at=1 op=-1 offset=2 size=3"] {

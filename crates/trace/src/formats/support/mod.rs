@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
+pub(crate) mod archives;
 #[cfg(test)]
 pub(crate) mod check;
 pub(crate) mod csv;
@@ -13,4 +14,3 @@ pub(crate) mod lines;
 pub(crate) mod losses;
 pub(crate) mod numbering;
 pub(crate) mod request_events;
-pub(crate) mod wrapped;

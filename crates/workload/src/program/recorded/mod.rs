@@ -11,7 +11,7 @@ use iosonar_trace::{DeviceId, Nanos, Sectors, human};
 use toml::de::DeTable;
 
 pub(super) use contents::Loads;
-use contents::{Contents, OfDevice};
+use contents::{Contents, DeviceContents};
 pub(super) use settings::{Area, Recorded};
 
 use super::keys::STREAM;
@@ -85,10 +85,10 @@ pub(super) fn read(section: &Section<'_, '_>, area: Area, loads: &Loads) -> Resu
 }
 
 /// The device of the load whose requests are asked for.
-fn device(section: &Section<'_, '_>, contents: &Contents) -> Result<(DeviceId, OfDevice), String> {
+fn device(section: &Section<'_, '_>, contents: &Contents) -> Result<(DeviceId, DeviceContents), String> {
     let used = || contents.devices.iter().enumerate().filter(|(_, device)| device.requests > 0);
-    let named = |(number, device): (usize, &OfDevice)| (DeviceId(number as u16), device.clone());
-    let label = |(number, device): (usize, &OfDevice)| match device.name.as_str() {
+    let named = |(number, device): (usize, &DeviceContents)| (DeviceId(number as u16), device.clone());
+    let label = |(number, device): (usize, &DeviceContents)| match device.name.as_str() {
         "" => number.to_string(),
         name => name.to_owned(),
     };

@@ -11,7 +11,7 @@ from iosonar.campaign.report.effects import Effect, Interaction, MetricAnalysis
 from iosonar.campaign.report.factors import LEVEL
 from iosonar.campaign.report.results import LeafResult
 from iosonar.figures.model import Severity
-from iosonar.report.gates import Fidelity
+from iosonar.report.gate import Fidelity
 from iosonar.report.page import Banner
 from iosonar.text import plain
 from iosonar.thresholds import MIN_BEYOND

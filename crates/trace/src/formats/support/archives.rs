@@ -3,7 +3,7 @@
 //! result yet.
 
 /// An error message for a file that begins like this, with the command that extracts the trace; `None` for other files.
-pub fn wrapped(head: &[u8]) -> Option<String> {
+pub fn unreadable(head: &[u8]) -> Option<String> {
     const TAR_MAGIC: usize = 257;
     let piped = |program, command| {
         format!("compressed with {program}, which iosonar cannot read; use a pipe: {command} FILE | iosonar … -")
@@ -61,11 +61,11 @@ mod tests {
             (&tar, "tar -xOf FILE MEMBER"),
             (b"iosonar\x02\x10\0\0\0", "iosonar recover FILE"),
         ] {
-            assert!(wrapped(head).unwrap().contains(command), "{command}");
+            assert!(unreadable(head).unwrap().contains(command), "{command}");
         }
         let text = [&[b'0'; 257], &b"ustar; 8 ; R\n"[..]].concat();
         for head in [&b""[..], b"BZhang's load\n", b"iosonar\n", b"0 ; 1 ; 8 ; R\n", &tar[..200], &text] {
-            assert_eq!(wrapped(head), None);
+            assert_eq!(unreadable(head), None);
         }
     }
 }

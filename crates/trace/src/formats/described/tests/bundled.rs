@@ -1,7 +1,7 @@
 //! The descriptions that come with iosonar, on small files after their published definitions.
 
 use super::*;
-use crate::formats::described::known;
+use crate::formats::described::bundled;
 use crate::formats::of_content;
 use crate::formats::support::check::{load, recognised_as};
 
@@ -11,13 +11,13 @@ fn facts(rows: &[Request]) -> Vec<(i64, Op, u64, u64, Option<i64>)> {
 }
 
 #[test]
-fn every_known_description_is_valid() {
-    for (name, text) in known::TEXTS {
+fn every_bundled_description_is_valid() {
+    for (name, text) in bundled::TEXTS {
         let file = format!("{name}.toml");
         Description::parse(&file, text).unwrap();
         assert!(text.starts_with('#') && text.contains("Source"), "{file} does not name its source");
     }
-    assert_eq!(known::FORMATS.len(), known::TEXTS.len());
+    assert_eq!(bundled::FORMATS.len(), bundled::TEXTS.len());
 }
 
 #[test]

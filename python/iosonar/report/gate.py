@@ -10,7 +10,7 @@ from enum import Enum, StrEnum
 from iosonar import units
 from iosonar.errors import UsageError
 from iosonar.quantities.percentiles import share_of
-from iosonar.report.grammar import LimitUnit, Parsed, parse
+from iosonar.report.gate_grammar import LimitUnit, Parsed, parse
 from iosonar.study.grades import Grade
 
 HOLDS = 3
@@ -47,7 +47,7 @@ class Fidelity(StrEnum):
 VERDICTS = (*(fidelity.value for fidelity in Fidelity), *(grade.value for grade in Grade))
 
 
-class Of(Enum):
+class GateScope(Enum):
     """What a condition is checked for, with examples."""
 
     RUN = "'p99 > 10ms', 'delay.p99 > 1ms', 'throughput < 95%', 'iops < 1000/s', 'errors > 0', 'verdict = unfaithful'"
@@ -81,7 +81,7 @@ class Condition:
         return self.parsed.operator.startswith(">")
 
     @classmethod
-    def parse(cls, text: str, of: Of) -> Condition:
+    def parse(cls, text: str, of: GateScope) -> Condition:
         """Parses a condition. Raises UsageError if it is not one."""
         if text.strip().lower() in list(Grade):
             # A grade alone is that grade or a worse one.
@@ -92,7 +92,7 @@ class Condition:
         metric = found.metric.removeprefix("latency.")
         if metric == THROUGHPUT and found.unit is LimitUnit.PER_SECOND:
             metric = IOPS
-        is_change = of is Of.SIDES and found.unit is LimitUnit.PERCENT
+        is_change = of is GateScope.SIDES and found.unit is LimitUnit.PERCENT
         if is_change and metric == IOPS:
             metric = THROUGHPUT
         if why := _why_wrong(found, metric, of, is_change):
@@ -100,7 +100,7 @@ class Condition:
         return cls(found, metric, is_change)
 
 
-def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool) -> str:
+def _why_wrong(found: Parsed, metric: str, of: GateScope, is_change: bool) -> str:
     name = metric.removeprefix(DELAY)
     is_time = share_of(name) is not None or name in (MEAN, MAX)
     if is_change:
@@ -109,7 +109,7 @@ def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool) -> str:
             return "" if is_right else "compare a change with < or >, like 'p99 > +10%'"
         if is_time or metric in COUNTS:
             return f"the change of {metric} has no interval: give a limit in its own unit, or write it like {of.value}"
-    elif metric == VERDICT or (metric == STATE and of is Of.LEAVES):
+    elif metric == VERDICT or (metric == STATE and of is GateScope.LEAVES):
         known = VERDICTS if metric == VERDICT else STATES
         is_right = found.unit is LimitUnit.WORD and found.word in known
         is_right = is_right and (found.operator != ">=" or found.word in list(Grade))
@@ -130,7 +130,7 @@ def _why_wrong(found: Parsed, metric: str, of: Of, is_change: bool) -> str:
     elif metric in COUNTS:
         return "" if found.unit is LimitUnit.NONE else f"{metric} needs a number without a unit"
     times = ("p50", "p99.9 (any percentile)", MEAN, MAX)
-    words = (VERDICT, STATE) if of is Of.LEAVES else (VERDICT,)
+    words = (VERDICT, STATE) if of is GateScope.LEAVES else (VERDICT,)
     names = ", ".join((*times, f"{DELAY}p50 …", THROUGHPUT, IOPS, BANDWIDTH, *COUNTS, *words))
     return f"write it like {of.value}; the metrics are {names}"
 

@@ -15,7 +15,7 @@ use crate::signals::{Orders, enable_sigchld};
 const TICK: Duration = Duration::from_millis(20);
 
 /// The conditions that end a recording.
-pub struct Until {
+pub struct EndConditions {
     child: Option<Child>,
     ended: Option<ExitStatus>,
     duration: Option<Duration>,
@@ -35,7 +35,7 @@ enum Termination {
     Owed,
 }
 
-impl Until {
+impl EndConditions {
     /// The error of a recording that stopped early. Waits for the command.
     pub fn stopped(mut self, error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
         if !self.command_runs() {

@@ -1,7 +1,7 @@
 //! Why calls are not replayed, in words.
 
 /// The words for a reason, which is also an outcome of a call.
-pub fn reason(name: &str) -> &str {
+pub fn skip_reason(name: &str) -> &str {
     match name {
         "bookkeeping" => "on descriptors and processes only",
         "not_a_file" => "on pipes, sockets or terminals",

@@ -9,14 +9,14 @@ const CHUNK: u64 = 4096;
 
 /// A set of rows. It takes a bit for each, and next to nothing once all of a chunk are in it.
 #[derive(Default)]
-pub struct Seen(HashMap<(bool, u32, u64), Chunk>);
+pub struct RowSet(HashMap<(bool, u32, u64), Chunk>);
 
 enum Chunk {
     Some { bits: Box<[u64; CHUNK as usize / 64]>, left: u64 },
     All,
 }
 
-impl Seen {
+impl RowSet {
     /// Adds a row. Returns whether it is new.
     pub fn insert(&mut self, id: RowId) -> bool {
         let RowId { of_program, pass, number } = id;
@@ -47,7 +47,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_row_is_new_once(rows in prop::collection::vec((any::<bool>(), 0_u32..2, 4000_u64..4200), 0..300)) {
-            let (mut seen, mut model) = (Seen::default(), HashSet::new());
+            let (mut seen, mut model) = (RowSet::default(), HashSet::new());
             for (of_program, pass, number) in rows {
                 let row = RowId { of_program, pass, number };
                 prop_assert_eq!(seen.insert(row), model.insert((of_program, pass, number)));
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_full_chunk_still_knows_its_rows() {
-        let mut seen = Seen::default();
+        let mut seen = RowSet::default();
         let rows = || (0..3 * CHUNK).map(|number| RowId { of_program: false, pass: 1, number });
         assert!(rows().all(|row| seen.insert(row)));
         assert!(!rows().any(|row| seen.insert(row)));

@@ -19,8 +19,9 @@ from iosonar.cli import report as report_program
 from iosonar.errors import UsageError
 from iosonar.figures.model import Severity
 from iosonar.library.run import open_run
+from iosonar.report.gate import Condition
+from iosonar.report.gate import GateScope as Scope
 from iosonar.report.gate_files import Case, CaseOutcome, write_junit, write_markdown
-from iosonar.report.gates import Condition, Of
 from iosonar.report.page import Banner, Summary, Table
 
 GOOD = [run_row(n, scheduled=n * MS, latency=MS + n) for n in range(2000)]
@@ -84,7 +85,7 @@ def test_a_percentile_of_too_few_requests_is_undecided(good: Path) -> None:
     ("of", "text"),
     [
         (of, text)
-        for of in Of
+        for of in Scope
         for text in (
             "p99",
             "p99 > 10",
@@ -95,9 +96,14 @@ def test_a_percentile_of_too_few_requests_is_undecided(good: Path) -> None:
             "bandwidth > 5",
         )
     ]
-    + [(Of.RUN, "p99 > +10%"), (Of.RUN, "state = done"), (Of.SIDES, "max > +10%"), (Of.SIDES, "p99 = 10%")],
+    + [
+        (Scope.RUN, "p99 > +10%"),
+        (Scope.RUN, "state = done"),
+        (Scope.SIDES, "max > +10%"),
+        (Scope.SIDES, "p99 = 10%"),
+    ],
 )
-def test_a_wrong_condition_says_what_is_right(of: Of, text: str) -> None:
+def test_a_wrong_condition_says_what_is_right(of: Scope, text: str) -> None:
     with pytest.raises(UsageError, match="invalid condition"):
         Condition.parse(text, of)
 

@@ -1,4 +1,4 @@
-//! The descriptions that come with iosonar: a file in `known/`, and a line here.
+//! The descriptions that come with iosonar: a file in `bundled/`, and a line here.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,7 +6,7 @@ use super::Description;
 use crate::formats::format::Format;
 
 /// A format, from its name, which is that of its file, and its title.
-macro_rules! known {
+macro_rules! bundled {
     ($($name:literal $title:literal)*) => {
         /// All of them, as formats.
         pub const FORMATS: &[&Format] = &[$({
@@ -20,11 +20,11 @@ macro_rules! known {
         }),*];
 
         /// The TOML of each name.
-        pub const TEXTS: &[(&str, &str)] = &[$(($name, include_str!(concat!("known/", $name, ".toml")))),*];
+        pub const TEXTS: &[(&str, &str)] = &[$(($name, include_str!(concat!("bundled/", $name, ".toml")))),*];
     };
 }
 
-known! {
+bundled! {
     "diskmon" "log of Windows DiskMon"
     "disksim" "ASCII trace of DiskSim"
     "mqsim" "ASCII trace of MQSim and SSDsim"
@@ -40,7 +40,7 @@ known! {
 
 /// The TOML of the description of this name.
 pub fn text(name: &str) -> &'static str {
-    TEXTS.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
+    TEXTS.iter().find(|(bundled, _)| *bundled == name).map_or("", |(_, text)| text)
 }
 
 fn parsed(name: &str, text: &str) -> Arc<Description> {

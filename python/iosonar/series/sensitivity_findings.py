@@ -11,13 +11,13 @@ from iosonar.figures.model import Note
 from iosonar.report.page import Table
 from iosonar.series.output import Cell
 from iosonar.series.result import UNFILLED
-from iosonar.series.sensitivity import EXACT, How, Row
+from iosonar.series.sensitivity import EXACT, Degradation, Row
 
 ABOUT = (
     "Response times count from the issue of a request, so the degraded times are not part of them. In flight "
     "is the mean number of requests in flight. All ratios are relative to the exact replay."
 )
-_LABELS = {How.QUANTIZE: "quantised to", How.DELAY: "delayed by up to"}
+_LABELS = {Degradation.QUANTIZE: "quantised to", Degradation.DELAY: "delayed by up to"}
 
 
 def findings(rows: Sequence[Row], notes: Sequence[Note]) -> list[str]:

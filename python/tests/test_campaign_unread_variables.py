@@ -6,14 +6,14 @@ from pathlib import Path
 
 from campaign_trees import Campaign
 
-from iosonar.campaign import outcome, unknown
+from iosonar.campaign import outcome, unread_variables
 from iosonar.campaign.state import InstanceState
 
 
 def test_a_mistyped_variable_is_named_with_the_nearest_name() -> None:
     names = ("thraeds", "enable_grahp", "threads", "enable_pipe_cmd", "fan_out", "LC_ALL", "zzz", "mine", "k")
     sources = ("mine=4\nthreads=$((mine * 2))  # zzz", "(( k++ ))\nthraeds=4\nzzz+=5\nzzz[1]=2")
-    assert list(unknown.warnings(names, sources)) == [
+    assert list(unread_variables.warnings(names, sources)) == [
         "warning: nothing reads the variable enable_grahp: did you mean enable_graph?",
         "warning: nothing reads the variable thraeds: did you mean threads?",
         "warning: nothing reads the variable zzz",

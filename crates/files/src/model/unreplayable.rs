@@ -7,7 +7,7 @@ use super::kind::CallKind;
 
 /// A change of files, or of what later calls see of them, for which there is no replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Lost {
+pub enum Unreplayable {
     /// By a call.
     Call(CallKind),
     /// By a request of `ioctl`; 0 if the trace does not show which.
@@ -18,7 +18,7 @@ pub enum Lost {
     Uring,
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for Unreplayable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(kind) => f.write_str(kind.name()),

@@ -6,8 +6,8 @@ import math
 
 from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.percentiles import share_of
-from iosonar.report.gates import BANDWIDTH, IOPS, MAX, MEAN, THROUGHPUT, Fidelity, Subject
-from iosonar.report.gates import DELAY as OF_DELAY
+from iosonar.report.gate import BANDWIDTH, IOPS, MAX, MEAN, THROUGHPUT, Fidelity, Subject
+from iosonar.report.gate import DELAY as OF_DELAY
 from iosonar.study.calls import CallSide
 from iosonar.study.grades import Grade
 from iosonar.study.of_calls import judgement_of_calls, summary_of_calls

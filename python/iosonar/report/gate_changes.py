@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iosonar.quantities.difference import MIN_RUNS, THROUGHPUT, Difference, Finding, RateDifference
 from iosonar.report.compared import Compared, change_text, deciding, metric_of
-from iosonar.report.gates import Condition, Judged, Outcome
+from iosonar.report.gate import Condition, Judged, Outcome
 from iosonar.units import counted
 
 OTHER_LOAD = "the runs did not all replay the same load in the same way"

@@ -1,35 +1,35 @@
-//! What a filament asks for while it is awake.
+//! What a filament sees and asks for while it is awake.
 
 use std::collections::VecDeque;
 
 use iosonar_trace::Nanos;
 
-use super::outstanding::{Asked, Outstanding, Ticket};
+use super::outstanding::{Outstanding, SubmittedRequest, Ticket};
 use super::timers::{Due, TimerId, Timers};
-use super::{Ask, FilamentId, MAX_ASKS, Overrun};
+use super::{FilamentId, MAX_EVENTS, Overrun, RequestSpec};
 
 /// Takes what a filament asks for.
-pub struct Asks<'a> {
+pub struct FilamentContext<'a> {
     pub(super) now: Nanos,
     pub(super) me: FilamentId,
     pub(super) stream: u16,
     /// The request whose completion woke it.
     pub(super) cause: Option<u64>,
     pub(super) filaments: u32,
-    /// Asks since it was woken.
+    /// Events it asked for since it was woken.
     pub(super) count: usize,
     /// Pending events of the filament, and their limit.
     pub(super) pending: &'a mut u32,
     pub(super) max_pending: u32,
     pub(super) timers: &'a mut Timers,
-    pub(super) ready: &'a mut VecDeque<Asked>,
+    pub(super) ready: &'a mut VecDeque<SubmittedRequest>,
     pub(super) outstanding: &'a mut Outstanding,
     pub(super) overrun: &'a mut Option<Overrun>,
     pub(super) has_ended: &'a mut bool,
     pub(super) is_without_device: bool,
 }
 
-impl Asks<'_> {
+impl FilamentContext<'_> {
     /// The time of the event, since virtual zero.
     pub fn now(&self) -> Nanos {
         self.now
@@ -41,18 +41,18 @@ impl Asks<'_> {
     }
 
     /// Issues a request whose completion wakes no filament.
-    pub fn issue(&mut self, ask: Ask) {
+    pub fn issue(&mut self, spec: RequestSpec) {
         if self.count() {
             let request = self.outstanding.number();
-            self.push(ask, request, None);
+            self.push(spec, request, None);
         }
     }
 
     /// Issues a request. Its completion wakes this filament.
-    pub fn issue_and_wait(&mut self, ask: Ask) {
+    pub fn issue_and_wait(&mut self, spec: RequestSpec) {
         if self.admit() {
-            let (request, ticket) = self.outstanding.add(self.me, ask.tag);
-            self.push(ask, request, Some(ticket));
+            let (request, ticket) = self.outstanding.add(self.me, spec.tag);
+            self.push(spec, request, Some(ticket));
         }
     }
 
@@ -105,21 +105,21 @@ impl Asks<'_> {
         at >= self.now
     }
 
-    fn push(&mut self, ask: Ask, request: u64, ticket: Option<Ticket>) {
+    fn push(&mut self, spec: RequestSpec, request: u64, ticket: Option<Ticket>) {
         let (at, stream, cause) = (self.now, self.stream, self.cause);
-        self.ready.push_back(Asked { at, request, stream, cause, ask, ticket });
+        self.ready.push_back(SubmittedRequest { at, request, stream, cause, spec, ticket });
     }
 
-    /// Counts an ask. Returns false if it is one too many, which ends the program.
+    /// Counts an event. Returns false if it is one too many, which ends the program.
     fn count(&mut self) -> bool {
         self.count += 1;
-        if self.count > MAX_ASKS {
-            self.overrun.get_or_insert(Overrun::Asks(self.me));
+        if self.count > MAX_EVENTS {
+            self.overrun.get_or_insert(Overrun::Events(self.me));
         }
         self.overrun.is_none()
     }
 
-    /// Counts an ask for an event. Returns false if it is one too many, which ends the program.
+    /// Counts a pending event. Returns false if it is one too many, which ends the program.
     fn admit(&mut self) -> bool {
         *self.pending += 1;
         if *self.pending > self.max_pending {

@@ -28,7 +28,7 @@ struct Waiting {
 }
 
 /// A file that is being read.
-struct Active {
+struct OpenFile {
     reader: Reader,
     thread: u32,
     zero: i64,
@@ -36,10 +36,10 @@ struct Active {
 }
 
 /// Merges the files by the start of their calls. Few are open at a time: each from its first call to its last.
-pub struct Several {
+pub struct ThreadFiles {
     /// The one that begins first is the last.
     waiting: Vec<Waiting>,
-    active: HashMap<usize, Active>,
+    active: HashMap<usize, OpenFile>,
     /// Start of the next call of each active file, and which one that is.
     order: BinaryHeap<Reverse<(i64, usize)>>,
     files: usize,
@@ -50,7 +50,7 @@ pub struct Several {
     is_concluded: bool,
 }
 
-impl Several {
+impl ThreadFiles {
     /// Reads the beginnings of all files.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Several {
             let Some(next) = reader.next()? else { continue };
             let number = self.waiting.len();
             self.order.push(Reverse((file.zero.saturating_add(next.begin.0), number)));
-            self.active.insert(number, Active { reader, thread: file.thread, zero: file.zero, next });
+            self.active.insert(number, OpenFile { reader, thread: file.thread, zero: file.zero, next });
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Several {
     }
 }
 
-impl iosonar_trace::Reader<Call> for Several {
+impl iosonar_trace::Reader<Call> for ThreadFiles {
     fn next(&mut self) -> Result<Option<Call>> {
         self.open_waiting()?;
         let Some(Reverse((begin, number))) = self.order.pop() else {

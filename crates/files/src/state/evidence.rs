@@ -4,7 +4,7 @@ use super::State;
 use super::names::Object;
 use super::paths::resolving;
 use super::step::Step;
-use super::walk::{How, Shows, Walk};
+use super::walk::{PathEvidence, Walk, WalkOptions};
 use crate::snapshot::Kind;
 use crate::{Call, CallKind, Family, Name, ObjectId};
 
@@ -31,9 +31,9 @@ pub(super) enum Role {
 
 /// What a result shows about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum Evidence {
     /// As the walk knows it.
-    As(Shows),
+    As(PathEvidence),
     /// It exists and is this.
     Is(Kind),
     /// It exists and is a directory, unless the path ends in a slash: a new file cannot have such a path.
@@ -50,14 +50,14 @@ pub(super) enum Shown {
     IsLoop,
 }
 
-const NOTHING: Shown = Shown::As(Shows::Nothing);
-const EXISTS: Shown = Shown::As(Shows::Exists);
+const NOTHING: Evidence = Evidence::As(PathEvidence::Nothing);
+const EXISTS: Evidence = Evidence::As(PathEvidence::Exists);
 /// The directories on the way exist.
-const WAY: Shown = Shown::As(Shows::Directory);
+const WAY: Evidence = Evidence::As(PathEvidence::Directory);
 
 /// What the result of a call shows about a path of it. Each row is a fact of the kernel's order of checks: an error that may
 /// come before the path is looked up shows nothing.
-pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
+pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Evidence {
     use CallKind as K;
     use Role::*;
     let has_slash = path.is_some_and(|path| path.as_bytes().ends_with(b"/"));
@@ -84,7 +84,7 @@ pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
         (0, Find | Unlink | RemoveDirectory | Linked | RenameFrom) => EXISTS,
         (0, _) => WAY,
 
-        (libc::ENOENT, Find | Unlink | RemoveDirectory) => Shown::As(Shows::Missing),
+        (libc::ENOENT, Find | Unlink | RemoveDirectory) => Evidence::As(PathEvidence::Missing),
         (libc::EEXIST, Make | Linked | Find) => EXISTS,
         (libc::EEXIST, RenameTo) if is_noreplace => EXISTS,
         // Dots as a new name are refused before any name is looked up.
@@ -96,37 +96,37 @@ pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
             }
         }
         // Some file systems say so of a directory that is not empty.
-        (libc::ENOTEMPTY | libc::EEXIST, RemoveDirectory | RenameTo) => Shown::IsFull,
-        (libc::ENOTEMPTY | libc::EEXIST, RenameFrom) => Shown::Is(Kind::Directory),
+        (libc::ENOTEMPTY | libc::EEXIST, RemoveDirectory | RenameTo) => Evidence::IsFull,
+        (libc::ENOTEMPTY | libc::EEXIST, RenameFrom) => Evidence::Is(Kind::Directory),
         // Of `bind`.
         (libc::EADDRINUSE, Make) => EXISTS,
 
-        (libc::EISDIR, FindOrMake) => Shown::IsDirectoryUnlessSlash,
-        (libc::EISDIR, Find | Unlink | RenameTo) => Shown::Is(Kind::Directory),
-        (libc::EISDIR, RenameFrom) => Shown::IsNoDirectory,
+        (libc::EISDIR, FindOrMake) => Evidence::IsDirectoryUnlessSlash,
+        (libc::EISDIR, Find | Unlink | RenameTo) => Evidence::Is(Kind::Directory),
+        (libc::EISDIR, RenameFrom) => Evidence::IsNoDirectory,
         // A directory was to go into itself.
-        (libc::EINVAL, RenameFrom) if is_below(call.path2.as_ref(), path) => Shown::Is(Kind::Directory),
-        (libc::ENOTDIR, RemoveDirectory) => Shown::IsNoDirectory,
-        (libc::ENOTDIR, Find | FindOrMake | Unlink) if needs_directory => Shown::IsNoDirectory,
-        (libc::ENOTDIR, Find | FindOrMake | Make | Unlink) => Shown::IsBelowFile,
+        (libc::EINVAL, RenameFrom) if is_below(call.path2.as_ref(), path) => Evidence::Is(Kind::Directory),
+        (libc::ENOTDIR, RemoveDirectory) => Evidence::IsNoDirectory,
+        (libc::ENOTDIR, Find | FindOrMake | Unlink) if needs_directory => Evidence::IsNoDirectory,
+        (libc::ENOTDIR, Find | FindOrMake | Make | Unlink) => Evidence::IsBelowFile,
         // A slash behind a name that is no directory; otherwise a directory was to replace something else.
-        (libc::ENOTDIR, RenameFrom) if has_slash => Shown::IsNoDirectory,
-        (libc::ENOTDIR, RenameTo) if !has_slash => Shown::IsNoDirectory,
+        (libc::ENOTDIR, RenameFrom) if has_slash => Evidence::IsNoDirectory,
+        (libc::ENOTDIR, RenameTo) if !has_slash => Evidence::IsNoDirectory,
 
         (libc::ELOOP, Find | FindOrMake)
             if is_open && !has_slash && has_flag(libc::O_NOFOLLOW) && resolving(call) == 0 =>
         {
-            Shown::Is(Kind::Link)
+            Evidence::Is(Kind::Link)
         }
-        (libc::ELOOP, Find | FindOrMake) if resolving(call) == 0 => Shown::IsLoop,
+        (libc::ELOOP, Find | FindOrMake) if resolving(call) == 0 => Evidence::IsLoop,
         // It is no symbolic link.
         (libc::EINVAL, Find) if matches!(call.kind, K::Readlink | K::Readlinkat) => EXISTS,
         // Nobody reads the FIFO, or the file is a socket.
         (libc::ENXIO, Find | FindOrMake) if is_open => {
             let is_fifo = has_flag(libc::O_NONBLOCK) && call.flags & libc::O_ACCMODE as u64 == libc::O_WRONLY as u64;
-            Shown::Is(if is_fifo { Kind::Fifo } else { Kind::Socket })
+            Evidence::Is(if is_fifo { Kind::Fifo } else { Kind::Socket })
         }
-        (libc::ETXTBSY, Find | FindOrMake) => Shown::IsProgram,
+        (libc::ETXTBSY, Find | FindOrMake) => Evidence::IsProgram,
         (libc::ENODATA | libc::ERANGE | libc::EOPNOTSUPP, Find) if is_xattr => EXISTS,
         // Without the permission to execute it.
         (libc::EACCES, Find) if is_access && call.flags == libc::X_OK as u64 => EXISTS,
@@ -137,7 +137,7 @@ pub(super) fn shown(call: &Call, role: Role, path: Option<&Name>) -> Shown {
         (libc::EXDEV, RenameFrom | RenameTo | Make) => WAY,
         (libc::EXDEV | libc::EMLINK, Linked) => EXISTS,
         // Directories have one name.
-        (libc::EPERM, Linked) => Shown::Is(Kind::Directory),
+        (libc::EPERM, Linked) => Evidence::Is(Kind::Directory),
         _ => NOTHING,
     }
 }
@@ -181,67 +181,69 @@ impl State {
         kind: Option<Kind>,
     ) -> Option<Walk> {
         let is_entry = !matches!(role, Role::Find | Role::FindOrMake | Role::Linked);
-        let how = |shows, kind| How { follow, is_entry, shows, kind };
+        let how = |shows, kind| WalkOptions { follow, is_entry, shows, kind };
         let has_slash = path.is_some_and(|path| path.as_bytes().ends_with(b"/"));
         let kind = kind.or(has_slash.then_some(Kind::Directory)).filter(|_| step.call.succeeded());
         match shown(step.call, role, path) {
-            Shown::As(shows) => self.walk(step, fd, path, how(shows, kind)),
-            Shown::Is(Kind::Link) => {
+            Evidence::As(shows) => self.walk(step, fd, path, how(shows, kind)),
+            Evidence::Is(Kind::Link) => {
                 // Unless a loop of links on the way is known.
-                let walk = self.walk(step, fd, path, how(Shows::Nothing, None))?;
+                let walk = self.walk(step, fd, path, how(PathEvidence::Nothing, None))?;
                 if walk.is_absent || walk.name.is_none() {
                     return Some(walk);
                 }
-                let mut walk = self.walk(step, fd, path, How { follow: false, ..how(Shows::Exists, None) })?;
+                let mut walk =
+                    self.walk(step, fd, path, WalkOptions { follow: false, ..how(PathEvidence::Exists, None) })?;
                 walk.object = self.show_link(&walk, None);
                 Some(walk)
             }
-            Shown::Is(kind) => self.walk(step, fd, path, how(Shows::Exists, Some(kind))),
-            Shown::IsDirectoryUnlessSlash => {
-                let walk = self.walk(step, fd, path, how(Shows::Nothing, None))?;
+            Evidence::Is(kind) => self.walk(step, fd, path, how(PathEvidence::Exists, Some(kind))),
+            Evidence::IsDirectoryUnlessSlash => {
+                let walk = self.walk(step, fd, path, how(PathEvidence::Nothing, None))?;
                 if walk.ends_in_slash {
                     return Some(walk);
                 }
-                self.walk(step, fd, path, how(Shows::Exists, Some(Kind::Directory)))
+                self.walk(step, fd, path, how(PathEvidence::Exists, Some(Kind::Directory)))
             }
-            Shown::IsFull => {
-                let walk = self.walk(step, fd, path, how(Shows::Exists, Some(Kind::Directory)))?;
+            Evidence::IsFull => {
+                let walk = self.walk(step, fd, path, how(PathEvidence::Exists, Some(Kind::Directory)))?;
                 if let Some(object) = walk.object.filter(|_| walk.name.is_some()) {
                     self.names.note_full(object);
                 }
                 Some(walk)
             }
-            Shown::IsProgram => {
-                let walk = self.walk(step, fd, path, how(Shows::Exists, Some(Kind::File)))?;
+            Evidence::IsProgram => {
+                let walk = self.walk(step, fd, path, how(PathEvidence::Exists, Some(Kind::File)))?;
                 let need = walk.object.and_then(|object| self.names.object(object)).and_then(|object| object.need);
                 if let (Some(need), Some(needs)) = (need, &mut self.names.needs) {
                     needs.need_mut(need).is_executable = true;
                 }
                 Some(walk)
             }
-            Shown::IsNoDirectory => {
-                let walk = self.walk(step, fd, path, how(Shows::Nothing, None))?;
+            Evidence::IsNoDirectory => {
+                let walk = self.walk(step, fd, path, how(PathEvidence::Nothing, None))?;
                 if walk.is_absent || walk.name.is_none() {
                     return Some(walk);
                 }
                 let trimmed = path.map(|path| Name::from(path.as_bytes().trim_ascii_end_slashes()));
-                if let Some(object) = self.walk(step, fd, trimmed.as_ref(), how(Shows::Exists, None))?.object {
+                if let Some(object) = self.walk(step, fd, trimmed.as_ref(), how(PathEvidence::Exists, None))?.object {
                     self.names.note_no_directory(object);
                 }
                 // Found by the path that the call gave, which may end in a slash.
-                self.walk(step, fd, path, how(Shows::Nothing, None))
+                self.walk(step, fd, path, how(PathEvidence::Nothing, None))
             }
-            Shown::IsBelowFile => {
+            Evidence::IsBelowFile => {
                 self.note_file_above(step, fd, path);
-                self.walk(step, fd, path, how(Shows::Nothing, None))
+                self.walk(step, fd, path, how(PathEvidence::Nothing, None))
             }
-            Shown::IsLoop => {
-                let walk = self.walk(step, fd, path, how(Shows::Nothing, None))?;
+            Evidence::IsLoop => {
+                let walk = self.walk(step, fd, path, how(PathEvidence::Nothing, None))?;
                 let is_known = walk.is_absent || walk.name.is_none() || !walk.links.is_empty();
                 if is_known || walk.object.and_then(|id| self.names.object(id)).is_some_and(Object::is_no_link) {
                     return Some(walk);
                 }
-                let mut walk = self.walk(step, fd, path, How { follow: false, ..how(Shows::Exists, None) })?;
+                let mut walk =
+                    self.walk(step, fd, path, WalkOptions { follow: false, ..how(PathEvidence::Exists, None) })?;
                 walk.object = self.show_link(&walk, None);
                 let need = walk.object.and_then(|object| self.names.object(object)).and_then(|object| object.need);
                 if let (Some(need), Some(needs)) = (need, &mut self.names.needs) {
@@ -261,13 +263,13 @@ impl State {
         if above.as_bytes().is_empty() {
             return;
         }
-        let how = |shows| How { follow: true, is_entry: false, shows, kind: None };
-        let Some(walk) = self.walk(step, fd, Some(&above), how(Shows::Nothing)) else { return };
+        let how = |shows| WalkOptions { follow: true, is_entry: false, shows, kind: None };
+        let Some(walk) = self.walk(step, fd, Some(&above), how(PathEvidence::Nothing)) else { return };
         let known = walk.object.and_then(|object| self.names.object(object)).and_then(|object| object.kind);
         if walk.is_absent || walk.name.is_none() || known.is_some() {
             return;
         }
-        let found = self.walk(step, fd, Some(&above), how(Shows::Exists)).and_then(|walk| walk.object);
+        let found = self.walk(step, fd, Some(&above), how(PathEvidence::Exists)).and_then(|walk| walk.object);
         if let Some(object) = found {
             self.names.note_no_directory(object);
         }
@@ -280,7 +282,7 @@ impl State {
         if let Some(target) = target {
             self.names.learn_target(link, target);
             if link != found {
-                let how = How { follow: true, is_entry: false, shows: Shows::Directory, kind: None };
+                let how = WalkOptions { follow: true, is_entry: false, shows: PathEvidence::Directory, kind: None };
                 let root = super::names::ROOT;
                 if let Ok(to) = self.names.walk(root, walk.parent, target.as_bytes(), how)
                     && to.name.is_some()

@@ -13,7 +13,7 @@ from iosonar.cli.run import print_error
 from iosonar.text import shown
 
 if TYPE_CHECKING:
-    from iosonar.report.gates import Judged
+    from iosonar.report.gate import Judged
 
 FailIf = Annotated[
     list[str] | None,
@@ -51,7 +51,7 @@ Percentiles = Annotated[
 
 def end_by(judged: Sequence[Judged]) -> None:
     """Prints the outcome of each condition; ends the program with their exit code if it is not 0."""
-    from iosonar.report.gates import exit_code
+    from iosonar.report.gate import exit_code
 
     for each in judged:
         print_error(each.sentence)

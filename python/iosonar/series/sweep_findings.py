@@ -12,7 +12,7 @@ from iosonar.series.knee import depths, knee
 from iosonar.series.notes import fakes_of, fidelity_notes, too_few_notes, unfilled_notes
 from iosonar.series.output import Cell
 from iosonar.series.result import Result
-from iosonar.series.sweep import Vary
+from iosonar.series.sweep import SweepVariable
 from iosonar.series.sweep_figures import depth_text, knee_text, text_of
 
 ABOUT = (
@@ -20,16 +20,16 @@ ABOUT = (
     "is throughput × mean latency from the issue (Little's law)."
 )
 
-HEADS = {Vary.DEPTH: "depth", Vary.RATE: "demanded rate", Vary.SPAN: "working set"}
+HEADS = {SweepVariable.DEPTH: "depth", SweepVariable.RATE: "demanded rate", SweepVariable.SPAN: "working set"}
 
 
-def findings(vary: Vary, results: Sequence[Result]) -> list[str]:
+def findings(vary: SweepVariable, results: Sequence[Result]) -> list[str]:
     """The conclusions, as sentences."""
     found = [
         *(note.text for note in (*fidelity_notes(results), *unfilled_notes(results))),
         knee_text(vary, results),
-        depth_text(results) if vary is Vary.DEPTH else None,
-        limit_text(results) if vary is Vary.RATE else None,
+        depth_text(results) if vary is SweepVariable.DEPTH else None,
+        limit_text(results) if vary is SweepVariable.RATE else None,
         *(note.text for note in too_few_notes(results)),
     ]
     return [f"{text}." for text in found if text] + [f"FAKE RESULT: {text}" for text in fakes_of(results)]
@@ -47,13 +47,13 @@ def limit_text(results: Sequence[Result]) -> str | None:
     )
 
 
-def table(vary: Vary, results: Sequence[Result]) -> Table:
+def table(vary: SweepVariable, results: Sequence[Result]) -> Table:
     """The points for people; the last column has what they must know."""
     columns = (HEADS[vary], "requests/s", "mean", "median", "p99", "in flight", "")
     return Table("", columns, tuple(_cells(vary, each, _names(vary, results)) for each in results))
 
 
-def rows(vary: Vary, results: Sequence[Result]) -> list[dict[str, Cell]]:
+def rows(vary: SweepVariable, results: Sequence[Result]) -> list[dict[str, Cell]]:
     """The points for programs."""
     names = _names(vary, results)
     return [
@@ -80,10 +80,10 @@ def rows(vary: Vary, results: Sequence[Result]) -> list[dict[str, Cell]]:
     ]
 
 
-def as_json(vary: Vary, results: Sequence[Result]) -> dict[str, Any]:
+def as_json(vary: SweepVariable, results: Sequence[Result]) -> dict[str, Any]:
     """The points and the special ones among them; numbers that are unknown are null."""
-    bend = knee(results) if vary is not Vary.SPAN else None
-    best = depths(results) if vary is Vary.DEPTH else None
+    bend = knee(results) if vary is not SweepVariable.SPAN else None
+    best = depths(results) if vary is SweepVariable.DEPTH else None
     return {
         "schema_version": 1,
         "vary": str(vary),
@@ -98,20 +98,20 @@ def _finite(value: Cell) -> Cell:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _names(vary: Vary, results: Sequence[Result]) -> dict[str, list[str]]:
+def _names(vary: SweepVariable, results: Sequence[Result]) -> dict[str, list[str]]:
     """What a point is: the knee, the optimum, the best."""
     found: dict[str, list[str]] = {}
-    if vary is not Vary.SPAN and (bend := knee(results)):
+    if vary is not SweepVariable.SPAN and (bend := knee(results)):
         found.setdefault(bend.name, []).append("knee")
-    if vary is Vary.DEPTH and (best := depths(results)):
+    if vary is SweepVariable.DEPTH and (best := depths(results)):
         found.setdefault(best.optimum.name, []).append("optimum")
         found.setdefault(best.best.name, []).append("best")
     return found
 
 
-def _cells(vary: Vary, each: Result, names: dict[str, list[str]]) -> tuple[str, ...]:
+def _cells(vary: SweepVariable, each: Result, names: dict[str, list[str]]) -> tuple[str, ...]:
     times = (each.response_mean_s, each.response_median_s, each.response_p99_s)
-    limited = ["limited by --depth"] if each.is_limited_by_depth and vary is not Vary.DEPTH else []
+    limited = ["limited by --depth"] if each.is_limited_by_depth and vary is not SweepVariable.DEPTH else []
     marks = [*names.get(each.name, ()), *limited, *([each.marks] if each.marks else [])]
     return (
         text_of(vary, each.value),

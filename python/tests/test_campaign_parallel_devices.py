@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from iosonar.campaign.report.at_once import at_once_plots
+from iosonar.campaign.report.parallel_devices import at_once_plots
 from iosonar.campaign.report.results import DeviceResult, LeafResult
 from iosonar.figures.model import Figure, Line
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Lines that are no calls, by what they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum OtherLine {
     /// A stack frame of `strace -k`: ` > /lib/libc.so.6(__open64+0x2b) [0x10c21b]`.
     Frame,
     /// A line of the table of totals of `strace -C`.
@@ -13,27 +13,27 @@ pub enum Beside {
 
 /// Recognises such lines.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Besides {
+pub struct OtherLines {
     is_in_table: bool,
 }
 
-impl Besides {
+impl OtherLines {
     /// What the line is; `None` if it may be a call. Lines come in their order.
-    pub fn of(&mut self, line: &[u8]) -> Option<Beside> {
+    pub fn of(&mut self, line: &[u8]) -> Option<OtherLine> {
         let line = line.trim_ascii();
         if line.starts_with(b"> ") {
-            return Some(Beside::Frame);
+            return Some(OtherLine::Frame);
         }
         let has_brackets = memchr::memchr(b'(', line).is_some();
         if self.is_in_table {
             let is_last = words(line).any(|word| word == b"total");
             // A call means that the table was cut off.
             self.is_in_table = !is_last && !has_brackets;
-            return (!has_brackets).then_some(Beside::Totals);
+            return (!has_brackets).then_some(OtherLine::Totals);
         }
         let is_summary = line.starts_with(b"System call usage summary for ");
         self.is_in_table = !has_brackets && !line.is_empty() && words(line).all(is_head);
-        (self.is_in_table || is_summary).then_some(Beside::Totals)
+        (self.is_in_table || is_summary).then_some(OtherLine::Totals)
     }
 }
 
@@ -84,9 +84,9 @@ mod tests {
 
     #[test]
     fn frames_and_tables_are_no_calls() {
-        let mut besides = Besides::default();
-        let mut of = |line: &str| besides.of(line.as_bytes());
-        assert_eq!(of(" > /lib/libc.so.6(__open64+0x2b) [0x10c21b]"), Some(Beside::Frame));
+        let mut other_lines = OtherLines::default();
+        let mut of = |line: &str| other_lines.of(line.as_bytes());
+        assert_eq!(of(" > /lib/libc.so.6(__open64+0x2b) [0x10c21b]"), Some(OtherLine::Frame));
         assert_eq!(of("close(3) = 0"), None);
         for line in [
             "% time     seconds  usecs/call     calls    errors syscall",
@@ -95,11 +95,11 @@ mod tests {
             "------ ----------- ----------- --------- --------- ----------------",
             "100.00    0.000286                    26         1 total",
         ] {
-            assert_eq!(of(line), Some(Beside::Totals), "{line}");
+            assert_eq!(of(line), Some(OtherLine::Totals), "{line}");
         }
         assert_eq!(of("48.95 close(3) = 0"), None);
-        assert_eq!(of("syscall calls"), Some(Beside::Totals));
-        assert_eq!(of("close 5"), Some(Beside::Totals));
+        assert_eq!(of("syscall calls"), Some(OtherLine::Totals));
+        assert_eq!(of("close 5"), Some(OtherLine::Totals));
         assert_eq!(of("1795464429.376993 close(3) = 0"), None);
         assert_eq!(of(""), None);
     }

@@ -1,6 +1,6 @@
 """The page shows options as typed, even of runs of earlier versions."""
 
-from iosonar.report.typed import command_line, typed_options
+from iosonar.report.typed_options import command_line, typed_options
 from iosonar.table.footer import RunInfo
 
 

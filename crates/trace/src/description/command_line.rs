@@ -9,7 +9,7 @@ use crate::params::{Origins, did_you_mean};
 
 /// What the options of a command say about a trace.
 #[derive(Clone, Debug, Default)]
-pub struct Short {
+pub struct ColumnOptions {
     /// `--columns`.
     pub columns: String,
     /// `--separator`.
@@ -42,8 +42,8 @@ impl Origins for Converted {
 ///
 /// # Errors
 /// With the word that is wrong.
-pub fn from_columns(short: &Short) -> Result<Arc<Description>, String> {
-    let converted = Converted::of(short)?;
+pub fn from_columns(options: &ColumnOptions) -> Result<Arc<Description>, String> {
+    let converted = Converted::of(options)?;
     Description::parse_converted("--columns", &converted.toml, &converted)
 }
 
@@ -51,21 +51,21 @@ pub fn from_columns(short: &Short) -> Result<Arc<Description>, String> {
 ///
 /// # Errors
 /// As [`from_columns`].
-pub fn toml_of(short: &Short) -> Result<String, String> {
-    from_columns(short)?;
-    Ok(Converted::of(short)?.toml)
+pub fn toml_of(options: &ColumnOptions) -> Result<String, String> {
+    from_columns(options)?;
+    Ok(Converted::of(options)?.toml)
 }
 
 impl Converted {
-    fn of(short: &Short) -> Result<Self, String> {
+    fn of(options: &ColumnOptions) -> Result<Self, String> {
         let mut converted = Self { toml: String::new(), words: Vec::new() };
-        if let Some(separator) = &short.separator {
+        if let Some(separator) = &options.separator {
             converted.add(&format!("separator = {}", quoted(separator)), format!("--separator {separator}"));
         }
-        if let Some(skip) = short.skip {
+        if let Some(skip) = options.skip {
             converted.add(&format!("skip = {skip}"), format!("--skip {skip}"));
         }
-        for word in words(&short.columns)? {
+        for word in words(&options.columns)? {
             let line = field(word).map_err(|why| format!("--columns, {word}: {why}"))?;
             converted.add(&line, format!("--columns, {word}"));
         }
@@ -204,15 +204,15 @@ fn is_decimal(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn short(columns: &str) -> Short {
-        Short { columns: columns.to_owned(), ..Short::default() }
+    fn options(columns: &str) -> ColumnOptions {
+        ColumnOptions { columns: columns.to_owned(), ..ColumnOptions::default() }
     }
 
     #[test]
     fn columns_on_the_command_line_become_toml() {
         let columns = "at=1:us,before,x0.5 op=3(R=read, W=write) offset='Pos (k)':KiB size=5:sectors,hex latency=-1 device=always:sda \
                        only=2(D,Q)";
-        let toml = toml_of(&Short { separator: Some(";".into()), skip: Some(1), ..short(columns) }).unwrap();
+        let toml = toml_of(&ColumnOptions { separator: Some(";".into()), skip: Some(1), ..options(columns) }).unwrap();
         assert_eq!(
             toml,
             "separator = \";\"\n\
@@ -246,10 +246,10 @@ mod tests {
             ("op=2(R)", "--columns, op=2(R): expected WORD=OPERATION, found `R`"),
             ("at=1 at=2 op=2 offset=3 size=4", "--columns, at=2: "),
         ] {
-            let error = from_columns(&short(columns)).unwrap_err();
+            let error = from_columns(&options(columns)).unwrap_err();
             assert!(error.starts_with(said), "{columns}: {error}");
         }
-        let separator = Short { separator: Some("--".into()), ..short("at=1 op=2 offset=3 size=4") };
+        let separator = ColumnOptions { separator: Some("--".into()), ..options("at=1 op=2 offset=3 size=4") };
         assert!(from_columns(&separator).unwrap_err().starts_with("--separator --: `--` is not one character"));
     }
 }

@@ -9,7 +9,7 @@ use crate::model::metadata::{Counts, Metadata};
 pub const PREFIX: &[u8] = b"# iosonar-load ";
 
 #[derive(Serialize, Deserialize)]
-struct Lost {
+struct LoadComment {
     /// Whether the load was cut short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cut_short: bool,
@@ -19,7 +19,7 @@ struct Lost {
 
 /// The line; nothing if nothing was lost.
 pub fn line(metadata: &Metadata) -> String {
-    let lost = Lost { cut_short: !metadata.complete, counts: metadata.counts.losses() };
+    let lost = LoadComment { cut_short: !metadata.complete, counts: metadata.counts.losses() };
     let Ok(serde_json::Value::Object(mut lost)) = serde_json::to_value(lost) else { return String::new() };
     lost.retain(|_, value| *value != 0);
     if lost.is_empty() {
@@ -30,7 +30,7 @@ pub fn line(metadata: &Metadata) -> String {
 
 /// Adds what a line says, without [`PREFIX`]. A file of several loads has several lines.
 pub fn apply(text: &[u8], metadata: &mut Metadata) {
-    if let Ok(lost) = serde_json::from_slice::<Lost>(text) {
+    if let Ok(lost) = serde_json::from_slice::<LoadComment>(text) {
         metadata.complete &= !lost.cut_short;
         metadata.counts.add_losses(&lost.counts);
     }
