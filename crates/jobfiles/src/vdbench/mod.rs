@@ -9,6 +9,7 @@ mod names;
 mod open_flags;
 mod options;
 mod run;
+mod sizes;
 mod syntax;
 mod without_effect;
 
