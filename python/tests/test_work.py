@@ -13,7 +13,7 @@ from iosonar.table import open_requests
 SHORT = {"outcome": "short", "bytes_done": 512}
 FAILED = {"outcome": "error", "errno": 5, "bytes_done": 0}
 DROPPED = {"outcome": "dropped", "issued_ns": None, "completed_ns": None, "bytes_done": 0}
-RUN: tuple[dict[str, object], ...] = (
+RUN: tuple[dict[str, Any], ...] = (
     *({}, {"op": "write"}, SHORT, SHORT | {"op": "write"}, FAILED, FAILED | {"op": "write"}, DROPPED),
     *(
         {"outcome": "corrupt"},
