@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pyarrow.parquet
 import pytest
 from factory import STATISTICS, run_row, write_run
 
+from iosonar.cli.sweep import app
 from iosonar.errors import UsageError, UserError
 from iosonar.series import values
 from iosonar.series.plan import Point, opened
@@ -69,18 +72,26 @@ def swept(
         return as_json(vary, sorted(run(series, lambda _: None), key=lambda each: each.value))
 
 
+def ended(*words: object) -> tuple[int, str, str]:
+    """Runs `iosonar sweep` in this process: its exit code, standard output and error."""
+    out, error = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(error), pytest.raises(SystemExit) as end:
+        app([str(word) for word in words], prog_name="iosonar sweep")
+    return int(end.value.code or 0), out.getvalue(), error.getvalue()
+
+
 def printed(*words: object) -> dict[str, Any]:
     """The JSON of a sweep that must succeed."""
-    done = subprocess.run(command(*words, "--json"), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    code, out, error = ended(*words, "--json")
+    assert code == 0, error
+    found: dict[str, Any] = json.loads(out)
     return found
 
 
 def refused(*words: object) -> str:
-    done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
-    assert done.returncode in (1, 2), done.stdout
-    return done.stderr
+    code, out, error = ended(*words)
+    assert code in (1, 2), out
+    return error
 
 
 @pytest.fixture
@@ -156,12 +167,10 @@ def test_a_sweep_of_rates_says_where_depth_limits_throughput(tmp_path: Path) -> 
     program.write_text(OPEN)
     of = ("--simulate", "constant=10ms servers=4096", "--virtual-time", "--for", "500ms", "--output")
     words = (program, "--rate", "1000,3000", *of)
-    assert (
-        "waited for room"
-        not in subprocess.run(command(*words, tmp_path / "a.sweep"), capture_output=True, text=True, check=True).stdout
-    )
-    limited = command(*words, tmp_path / "b.sweep", "--", "--depth", "16")
-    said = subprocess.run(limited, capture_output=True, text=True, check=True).stdout
+    code, said, _ = ended(*words, tmp_path / "a.sweep")
+    assert code == 0 and "waited for room" not in said
+    code, said, _ = ended(*words, tmp_path / "b.sweep", "--", "--depth", "16")
+    assert code == 0
     assert "Requests waited for room in --depth at rate-1000 (" in said and "rate-3000 (" in said
     assert "limited by --depth" in said
 
@@ -298,9 +307,9 @@ def test_points_too_short_for_a_p99_say_so(closed: Path, tmp_path: Path) -> None
     directory = tmp_path / "short.sweep"
     device = ("--simulate", "hdd", "--virtual-time", "--for", "100ms")
     words = (closed, "--span", "1M..1T/2", *device, "--output", directory)
-    done = subprocess.run(command(*words), capture_output=True, text=True, check=True)
+    code, out, _ = ended(*words)
     text = "No p99 at 2 of 2 points: it needs 1,000 requests."
-    assert text in done.stdout and text in (directory / "short.report.html").read_text()
+    assert code == 0 and text in out and text in (directory / "short.report.html").read_text()
     assert (directory / "span-1T.replay.parquet").exists()
 
 
