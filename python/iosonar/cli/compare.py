@@ -36,6 +36,8 @@ Examples:
   iosonar compare old-*.parquet vs new-*.parquet --fail-if 'p99 > +10%'
       for CI
   iosonar compare old-*.parquet vs new-*.parquet --skip-warm-up --percentiles 50,95,99.9
+  iosonar compare production.load.parquet first.replay.parquet
+      a load with latencies is the original of its replays
   iosonar compare tar.calls.parquet tar.calls-run.parquet
       calls to files: the original and its replays side by side
   iosonar compare old-*.calls-run.parquet vs new-*.calls-run.parquet --fail-if 'p99 > +10%' --json
@@ -58,7 +60,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 @app.command(cls=Command, epilog=EXAMPLES)
 def compare(
-    runs: Annotated[list[str], typer.Argument(metavar="A... [vs B...]...", help="Runs; `vs` starts the next side.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="A... [vs B...]...", help="Runs, and their original; `vs` starts the next side."),
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")] = Path(),
     fail_if: FailIf = None,
     junit: Junit = None,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +18,13 @@ from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.report.output_options import OutputOptions, ReportFormat
+from iosonar.text import aligned
+
+if TYPE_CHECKING:
+    from iosonar.library.run import Run
+
+TOP = 5
+"""How many of the slowest requests a terminal shows unasked."""
 
 EXAMPLES = """
 \b
@@ -34,6 +42,8 @@ Examples:
   iosonar report run.replay.parquet --only latency.realtime --data csv
   iosonar report run.replay.parquet --from 2m --to 10m
       a window of the run, as if it were a run of its own
+  iosonar report run.replay.parquet --original production.load.parquet
+      with the latencies of the load that it replayed beside those of the run
   iosonar report tar.calls.parquet
       calls to files: a trace, or a run of it
   iosonar report tar.calls.parquet --blocks tar.load.parquet
@@ -118,6 +128,22 @@ def report(
     fail_if: FailIf = None,
     junit: Junit = None,
     markdown: Markdown = None,
+    original: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOAD",
+            help="With a run: the load that it replayed, with latencies, to draw beside it; default: the one that the "
+            "run names, if it is still there; none: without it.",
+        ),
+    ] = None,
+    slowest: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole_number(0),
+            help="List this many of the slowest requests; default: 10 on the page, 5 on a terminal.",
+        ),
+    ] = None,
     blocks: Annotated[
         Path | None,
         typer.Option(
@@ -174,6 +200,8 @@ def report(
                 to_s=to,
                 skip_warm_up=skip_warm_up,
                 percentiles=chosen,
+                original=original,
+                slowest=slowest,
                 blocks=blocks,
                 graphs=graph or (),
                 memory=memory,
@@ -187,9 +215,16 @@ def report(
             for done in run.write(selection, replace(output, judged=judged), pictures):
                 print_lines(*done.paths)
                 written.append(done)
+            print_slowest(run)
             print_not_drawn(written)
             run.write_gate_files(judged, junit, markdown)
             end_by(judged)
+
+    def print_slowest(run: Run) -> None:
+        """Prints as many as the user asked for, or a few on a terminal: without, standard output has only paths."""
+        count = slowest if slowest is not None else TOP if sys.stdout and sys.stdout.isatty() else 0
+        if table := run.family.slowest(run.study, count):
+            print_lines("", f"{table.title}:", *aligned([table.columns, *table.rows]))
 
     def refuse_options(refused: Sequence[str], title: str) -> None:
         typed = {
@@ -199,6 +234,8 @@ def report(
             "--device": device,
             "--each-device": each_device,
             "--fail-if": fail_if,
+            "--original": original,
+            "--slowest": slowest is not None,
             "--engine spark": engine != "duckdb",
         }
         if found := [name for name, value in typed.items() if value and name[2:].partition(" ")[0] in refused]:

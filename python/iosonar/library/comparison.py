@@ -14,6 +14,7 @@ from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE
 from iosonar.library.family import family_of
 from iosonar.library.frames import Frames
+from iosonar.library.originals import NONE
 from iosonar.library.run import AnyPath, Run, open_run
 from iosonar.report.compared import Compared, metric_of, numbers
 from iosonar.report.compared import Comparison as Found
@@ -80,7 +81,7 @@ def _opened(side: AnySide, memory: str, stack: ExitStack) -> Run:
     if isinstance(side, Run):
         return side
     paths = [side] if isinstance(side, str | PathLike) else side
-    return stack.enter_context(open_run(*paths, memory=memory))
+    return stack.enter_context(open_run(*paths, original=NONE, memory=memory))
 
 
 class Comparison(Frames):

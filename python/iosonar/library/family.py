@@ -13,7 +13,7 @@ from iosonar.diagrams import Diagram
 from iosonar.errors import UsageError, UserError
 from iosonar.report.compared import Comparison
 from iosonar.report.gate import Subject
-from iosonar.report.page import Page
+from iosonar.report.page import Page, Table
 from iosonar.report.selection import Selection, named
 from iosonar.study.base import BaseStudy, Options
 from iosonar.study.judgement import Judgement
@@ -28,18 +28,22 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=BaseStudy)
 
-REFUSED = ("static", "dynamic", "verbose", "device", "each-device", "fail-if", "engine")
+REFUSED = ("static", "dynamic", "verbose", "device", "each-device", "fail-if", "engine", "original", "slowest")
 """Options of `iosonar report` that are for requests, and for kinds that say so."""
 
 
 @dataclass(frozen=True)
 class OpenOptions:
-    """How files are opened: where to spill to, the engine, options, and a recording of block devices beside them."""
+    """How files are opened: where to spill to, the engine, options, and files beside them.
+
+    `blocks` is a recording of block devices, `original` the load of a run, None if the run may name it.
+    """
 
     spill: Path
     resources: EngineOptions
     options: Options
     blocks: SourceFile | None = None
+    original: Path | None = None
 
 
 class Side(Protocol):
@@ -89,6 +93,8 @@ class Family(Generic[S]):
     """Whether the run was good; None without a run."""
     subject: Callable[[S], Subject | None] = lambda study: None
     """What conditions of --fail-if are checked for; None if there are none."""
+    slowest: Callable[[S, int], Table | None] = lambda study, count: None
+    """The table of the slowest rows; None without any."""
     writes_verdict: Callable[[S], bool] = lambda study: False
     """Whether a report has the verdict as a file of its own."""
     by_default: Callable[[S, Selection], Sequence[Diagram[S]]] | None = None

@@ -48,6 +48,8 @@ def open_run(
     to_s: float | None = None,
     skip_warm_up: bool = False,
     percentiles: Sequence[float] = (),
+    slowest: int | None = None,
+    original: AnyPath | None = None,
     blocks: AnyPath | None = None,
     graphs: Sequence[AnyPath] = (),
     memory: str = "2GiB",
@@ -70,6 +72,9 @@ def open_run(
         to_s: Only requests that are due before this time.
         skip_warm_up: Leave out the warm-up of a run, if its end is known.
         percentiles: The percentiles to show, such as `(50, 95, 99.9)`.
+        slowest: How many of the slowest requests a page lists; by default 10.
+        original: The load that a run replayed, with latencies, to draw beside it; `none` for none. By default, the load
+            that the run names, if it is still there and has the run's requests.
         blocks: With a trace of calls: a recording of block devices made at the same time.
         graphs: With calls: graphs of orders, as `iosonar files order --format tsv` writes them.
         memory: The limit of memory, such as `2GiB`; what exceeds it spills to TMPDIR.
@@ -94,6 +99,7 @@ def open_run(
         window=Window.of(from_s, to_s),
         percentiles=tuple(round(share / 100, 10) for share in percentiles),
         skip_warm_up=skip_warm_up,
+        slowest=Options.slowest if slowest is None else slowest,
     )
     kind, url = parse_engine(engine)
     resources = EngineOptions(memory, kind=kind, url=url)
@@ -101,7 +107,10 @@ def open_run(
         named = [*map(Path, paths), *([Path(blocks)] if blocks else [])]
         files, spill = stack.enter_context(open_files(named))
         load = files[-1] if blocks else None
-        opened, opening = files[:-1] if blocks else files, OpenOptions(spill, resources, options, load)
+        opened, opening = (
+            files[:-1] if blocks else files,
+            OpenOptions(*(spill, resources, options, load), None if original is None else Path(original)),
+        )
         family = family_of(opened)
         family.check_window(options)
         family.check(opened, opening)
@@ -298,6 +307,11 @@ class Run(Frames):
             write_junit("report", cases, junit)
         if markdown is not None:
             write_markdown(self.family.page(self.study, ()).summary, cases, markdown)
+
+    def slowest(self, count: int = Options.slowest) -> list[dict[str, str]]:
+        """The slowest requests as texts: number, time, operation, size, sector, latency, and more, if known."""
+        table = self.family.slowest(self.study, count)
+        return [dict(zip(table.columns, row, strict=True)) for row in table.rows] if table else []
 
     def __repr__(self) -> str:
         return f"<{self.files[0].kind.words} {', '.join(file.path for file in self.files)}>"

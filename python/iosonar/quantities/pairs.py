@@ -42,3 +42,9 @@ def _by_request(table: ir.Table) -> ir.Table:
     completed = table.filter(table.latency_ns.notnull())
     log = ibis.greatest(completed.latency_ns, 1).cast("float64").log10()
     return completed.group_by("request", "iteration").aggregate(log=log.median())
+
+
+def latencies_of_both(original: ir.Table, run: ir.Table) -> ir.Table:
+    """The requests of a run that completed, also in the original: with `original_ns`, the latency there."""
+    known = original.filter(original.latency_ns.notnull()).select("request", original_ns=original.latency_ns)
+    return run.filter(run.latency_ns.notnull()).join(known, "request")

@@ -9,26 +9,30 @@ from typing import Any
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
+from iosonar.diagrams.original import beside_original
 from iosonar.diagrams.parts import shares_of
 from iosonar.errors import UserError
-from iosonar.figures.model import Figure, Severity
+from iosonar.figures.model import Empty, Figure, Severity
 from iosonar.pacing import Changes, options_that_change
 from iosonar.quantities.difference import MEAN, MIN_RUNS, SHARES, Pairing
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.quantities.percentiles import name_of
-from iosonar.report.compared import Compared, Comparison, SideTimes, change_text, compare_times, title_of
+from iosonar.report.compared import Compared, Comparison, SideTimes, change_text, compare_rates, compare_times, title_of
 from iosonar.report.gate import Subject
 from iosonar.report.gate_subjects import subject_of_requests
+from iosonar.report.original import distance_table
 from iosonar.report.output_options import DiagramFiles, OutputOptions
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, with_conditions, write_page
 from iosonar.report.provenance import inputs_of, refuse_others, write_claimed
 from iosonar.report.settings import Scope, Setting, differing
 from iosonar.study.grades import Grade
+from iosonar.study.original import original_beside, pairing_of, response_of
 from iosonar.study.requests import LATENCY
 from iosonar.study.runs import RunJudgement, runs_of
 from iosonar.study.window import due_words, window_words
 from iosonar.table import SourceFile, Window, has_closed_stream, programs_of
 from iosonar.table.footer import Extent
+from iosonar.table.original import of_load
 from iosonar.text import listed
 
 OUTSIDE_STORAGE = (Scope.MACHINE, Scope.OPTION)
@@ -52,7 +56,9 @@ class SideComparison(Compared):
         """Why a difference may not come from the storage, as clauses."""
         letters = (self.first_letter, self.letter)
         names = [
-            each.name for each in self.settings if each.scope in OUTSIDE_STORAGE and not each.is_repetition(*letters)
+            each.name
+            for each in self.settings
+            if set(letters) <= set(each.values) and each.scope in OUTSIDE_STORAGE and not each.is_repetition(*letters)
         ]
         return [*super().doubts, *([f"the runs differ in {', '.join(names)}"] if names else [])]
 
@@ -92,7 +98,11 @@ class RunComparison(Comparison):
 
     def as_json(self) -> dict[str, Any]:
         """What was found, for programs."""
-        sides = [{"side": side.letter, "files": [file.path for file in side.study.files]} for side in self.sides]
+        sides = [
+            {"side": side.letter, "files": [file.path for file in side.study.files]}
+            | ({"original": True} if side.is_original else {})
+            for side in self.sides
+        ]
         settings = [
             {"of": one.scope, "name": one.name, "values": {letter: list(found) for letter, found in one.values.items()}}
             for one in self.settings
@@ -128,7 +138,6 @@ class RunComparison(Comparison):
 
 def compare(sides: Sequence[Side]) -> RunComparison:
     """Compares each side with the first."""
-    refuse_loads(sides)
     for side in sides:
         if not side.study.pooled(LATENCY).count:
             raise UserError(f"{side.name}: no latencies to compare")
@@ -136,18 +145,26 @@ def compare(sides: Sequence[Side]) -> RunComparison:
     high = max(side.study.span.last_scheduled_ns or 0 for side in sides)
     first = sides[0]
     times = {side.letter: _times(side) for side in sides}
-    settings, shares = differing(sides), shares_of(first.study, SHARES)
+    # An original has no settings that a run has.
+    settings, shares = differing([side for side in sides if not side.is_original]), shares_of(first.study, SHARES)
     against = []
     for side in sides[1:]:
-        same_load, pairing = _pairing(first, side)
-        matched = pairs(*_on_one_engine(first, side)) if pairing is Pairing.PAIRED else None
-        found, throughput = compare_times(times[first.letter], times[side.letter], pairing, shares, (low, high))
+        sides_times = times[first.letter], times[side.letter]
+        if original := original_beside(side.study):
+            same_load, pairing = original.is_by_row, pairing_of(original)
+            matched = pairs(original.study.requests.table, of_load(side.study.requests.table)) if same_load else None
+            found, throughput = response_of(side.study), compare_rates(*sides_times, pairing)
+        else:
+            same_load, pairing = _pairing(first, side)
+            matched = pairs(*_on_one_engine(first, side)) if pairing is Pairing.PAIRED else None
+            found, throughput = compare_times(*sides_times, pairing, shares, (low, high))
         runs = [found for each in (first, side) for found in _unfaithful_runs(each)]
         unfaithful = tuple(name for name, run in runs if run.grade is Grade.BAD)
         unknown = tuple(name for name, run in runs if run.unknown)
         fakes = tuple(name for each in (first, side) for name, _ in _fake_runs(each))
         zeros = tuple(text for each in (first, side) for text in _unfilled(each))
-        own_settings = tuple(setting for setting in settings if setting.differs(first.letter, side.letter))
+        letters = [each.letter for each in (first, side) if not each.is_original]
+        own_settings = tuple(setting for setting in settings if setting.differs(*letters))
         against.append(
             SideComparison(
                 first.letter,
@@ -166,17 +183,6 @@ def compare(sides: Sequence[Side]) -> RunComparison:
             )
         )
     return RunComparison(tuple(sides), tuple(against), settings)
-
-
-def refuse_loads(sides: Sequence[Side]) -> None:
-    """Refuses loads: they have no results."""
-    for side in sides:
-        for file in side.study.requests.files:
-            if not file.kind.is_run:
-                raise UserError(
-                    f"{file.path} is a load, not a run: compare takes results of `iosonar replay`; "
-                    "for loads, use `iosonar report`"
-                )
 
 
 def _times(side: Side) -> SideTimes:
@@ -247,6 +253,8 @@ def _on_one_engine(a: Side, b: Side) -> tuple[Any, Any]:
 
 def describe_side(side: Side) -> str:
     """The name of a side, and its numbers of runs and requests."""
+    if side.is_original:
+        return f"{side.name}: the original, {units.requests(side.study.span.requests)}"
     programs = programs_of(side.study.requests.files)
     of = f" of {listed(programs)}" if programs else ""
     return f"{side.name}: {units.counted(side.runs, 'run')}{of}, {units.requests(side.study.span.requests)}"
@@ -276,13 +284,16 @@ def sentences(compared: RunComparison) -> Iterator[Banner]:
     yield from _settings(compared)
     for each in compared.against:
         programs = {programs_of(side.study.requests.files) for side in (first, each.side)}
-        if len(programs) > 1:
+        if len(programs) > 1 and not first.is_original:
             yield Banner(
                 Severity.WARNING,
                 f"{_programs(first)} in {first.letter}, {_programs(each.side)} in {each.side.letter}. "
                 "The difference may come from the requests, not from the storage.",
                 f"{each.side.letter} against {first.letter}, different programs:",
             )
+        elif original_beside(each.side.study):
+            yield from _original(each)
+            continue
         elif not each.same_load:
             yield Banner(
                 Severity.WARNING,
@@ -300,15 +311,35 @@ def sentences(compared: RunComparison) -> Iterator[Banner]:
             )
         else:
             yield each.claims()
-        if each.pairs:
-            change = change_text(each.pairs.median_ratio - 1)
-            yield Banner(
-                Severity.NEUTRAL,
-                f"of the {each.pairs.requests:,} requests that completed on both sides, "
-                f"{units.percent(each.pairs.slower_share)} took longer in {each.side.letter}; "
-                f"the median change is {change}. That holds for these runs alone: runs of one side can differ as much.",
-                "Request by request:",
-            )
+        yield from _request_by_request(each)
+
+
+def _original(each: SideComparison) -> Iterator[Banner]:
+    """A run against the original: what differs, and what is known of runs alone."""
+    original = original_beside(each.side.study)
+    if original and original.notes:
+        severity = Severity.NEUTRAL if original.keeps_times else Severity.WARNING
+        yield Banner(severity, f"{'. '.join(original.notes)}.", f"{each.pair}:")
+    yield Banner(
+        Severity.NEUTRAL,
+        "An original was recorded once, so a difference of the storage cannot be separated from chance. The numbers "
+        "below describe the original and these runs only. It has no verdict and no delays: the times of its requests "
+        "are its own.",
+        f"{each.pair}, the original: no claim.",
+    )
+    yield from _request_by_request(each)
+
+
+def _request_by_request(each: SideComparison) -> Iterator[Banner]:
+    if each.pairs:
+        change = change_text(each.pairs.median_ratio - 1)
+        yield Banner(
+            Severity.NEUTRAL,
+            f"of the {each.pairs.requests:,} requests that completed on both sides, "
+            f"{units.percent(each.pairs.slower_share)} took longer in {each.side.letter}; "
+            f"the median change is {change}. That holds for these runs alone: runs of one side can differ as much.",
+            "Request by request:",
+        )
 
 
 def _programs(side: Side) -> str:
@@ -348,7 +379,7 @@ def _fidelity(sides: Sequence[Side]) -> Iterator[Banner]:
 
 def _settings(compared: RunComparison) -> Iterator[Banner]:
     """Settings that differ: within each side, then between the sides."""
-    letters = [side.letter for side in compared.sides]
+    letters = [side.letter for side in compared.sides if not side.is_original]
     for letter in letters:
         mixed = [setting for setting in compared.settings if setting.differs(letter)]
         if mixed:
@@ -375,11 +406,27 @@ def page_of(compared: RunComparison) -> Page:
     sides, first = compared.sides, compared.sides[0]
     percentiles = [over_time(sides, share) for share in shares_of(first.study, (0.5, 0.99))]
     timed = (*(figure for figure in percentiles if figure), delivered(sides))
-    sections = (
+    sections = [
         Section("latency", "Latency", "All requests of all runs of each side.", tuple(compared.figures.values())),
         Section("time", "Over time", "These diagrams are linked: zoom one and the others follow.", timed),
-    )
-    return Page(summary_of(compared), sections)
+    ]
+    empty: tuple[Empty, ...] = ()
+    if first.is_original:
+        built = beside_original(sides)
+        empty = tuple(each for each in built if isinstance(each, Empty))
+        figures = tuple(each for each in built if isinstance(each, Figure))
+        distances = [
+            table for side in sides[1:] for table in distance_table(side.study, first.letter, side.letter, side.name)
+        ]
+        about = "What each request saw at its issue, computed in the same way on all sides; and request by request."
+        sections.append(Section("original", "The original", about, figures, tuple(distances)))
+    return Page(summary_of(compared), tuple(sections), empty)
+
+
+def _lead(first: Side) -> str:
+    text = f"Latency from issue to completion, compared with {first.letter}. A change above 0 is slower."
+    of_original = f" {first.letter} is the original: there, latency is from the time of the request to its completion."
+    return text + (of_original if first.is_original else "")
 
 
 def summary_of(compared: RunComparison) -> Summary:
@@ -387,7 +434,7 @@ def summary_of(compared: RunComparison) -> Summary:
     sides, first = compared.sides, compared.sides[0]
     tables = tuple(each.table for each in compared.against)
     if compared.settings:
-        letters = tuple(side.letter for side in sides)
+        letters = tuple(side.letter for side in sides if not side.is_original)
         values = tuple((setting.name, *(setting.value(letter) for letter in letters)) for setting in compared.settings)
         tables = (Table("Differences between the runs", ("", *letters), values), *tables)
     shown = (*map(name_of, shares_of(first.study, (0.5, 0.99))), MEAN)
@@ -405,7 +452,7 @@ def summary_of(compared: RunComparison) -> Summary:
     return Summary(
         title=title_of([side.name for side in sides]),
         short="Comparison",
-        lead=(f"Latency from issue to completion, compared with {first.letter}. A change above 0 is slower.",),
+        lead=(_lead(first),),
         banners=tuple(sentences(compared)),
         tiles=tiles,
         tables=tables,

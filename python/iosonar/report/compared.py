@@ -99,7 +99,12 @@ def compare_times(
     """The changes of latency, in the blocks of this span or of each run's own, and of the throughput."""
     found = differences(first.blocks(span), side.blocks(span), pairing, shares=shares)
     latency = [one.with_values(first.latency, side.latency) for one in found]
-    return latency, rate_difference(first.rates, side.rates, pairing)
+    return latency, compare_rates(first, side, pairing)
+
+
+def compare_rates(first: SideTimes, side: SideTimes, pairing: Pairing) -> RateDifference | None:
+    """The change of the throughput."""
+    return rate_difference(first.rates, side.rates, pairing)
 
 
 @dataclass(frozen=True)

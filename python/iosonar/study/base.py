@@ -43,6 +43,8 @@ class Options:
     """The percentiles to show, as shares; empty for those that each table and diagram has by itself."""
     skip_warm_up: bool = False
     """Whether the window begins where the warm-up ends."""
+    slowest: int = 10
+    """How many of the slowest requests a page lists."""
 
 
 class Cached:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from iosonar import units
 from iosonar.quantities.distribution import Distribution, distributions, pooled
@@ -93,6 +93,8 @@ class Study(BaseStudy):
     def __init__(self, requests: Requests, options: Options, origin_ns: int | None = None) -> None:
         super().__init__(options)
         self.requests = requests
+        self.find_original: Callable[[Study], Any] = lambda study: None
+        """Finds the load that the run replayed: see `study/original.py`."""
         self._given_origin_ns = origin_ns
 
     @property
@@ -233,6 +235,10 @@ class Study(BaseStudy):
         return ibis.cases(
             *((device.rows(table), number) for device, number in zip(devices, known, strict=True)), else_=known[-1]
         ).cast("int32")
+
+    def with_series(self, table: ir.Table) -> ir.Table:
+        """A table of requests with all columns, with the series that diagrams show."""
+        return table.mutate(series=self._group_of(table)) if self.options.each_device else table
 
     @property
     def by_device(self) -> ir.Table:

@@ -284,6 +284,8 @@ class Footer:
     counts: Counts = field(default_factory=Counts)
     span: Extent = field(default_factory=Extent)
     complete: bool = True
+    request_time: str = "queued"
+    """What the times of a load are: when requests were queued, or `issued` to the device."""
     epoch_unix_ns: Time | None = None
     clocks: Clocks | None = None
     warnings: tuple[str, ...] = ()

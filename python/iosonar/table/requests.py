@@ -22,9 +22,17 @@ if TYPE_CHECKING:
 
 SECTOR_BYTES = 512
 
-COLUMNS = {"source": "int32", "place": "int64", **{name: column.type for name, column in REPLAY.columns.items()}}
-"""The columns of the table: those of a run in docs/schema.md, `source`, the index of the file, and `place`, the row's
-position in it (in a run: the order of completion)."""
+OF_LOADS = ("queued_ns", "pid", "process")
+"""Columns of loads that runs lack."""
+
+COLUMNS = {
+    "source": "int32",
+    "place": "int64",
+    **{name: column.type for name, column in REPLAY.columns.items()},
+    **{name: LOAD.columns[name].type for name in OF_LOADS},
+}
+"""The columns of the table: those of a run in docs/schema.md, OF_LOADS, `source`, the index of the file, and `place`,
+the row's position in it (in a run: the order of completion)."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,16 @@ def requests_of(files: tuple[SourceFile, ...], spill: Path, options: EngineOptio
         yield Requests(_derive(table), files, engine)
     finally:
         engine.close()
+
+
+def beside(requests: Requests, file: SourceFile) -> Requests:
+    """Another file on the same engine, so that its rows can be joined."""
+    return Requests(_derive(_columns_of(file, 0, requests.engine)), (file,), requests.engine)
+
+
+def with_times(table: ir.Table, **times: ir.Value) -> ir.Table:
+    """A table with other times of its requests."""
+    return _derive(table.mutate(**times))
 
 
 def refuse_mixture(files: Sequence[SourceFile]) -> None:
