@@ -137,9 +137,9 @@ def test_time_in_the_queue_belongs_to_the_latency(tmp_path: Path, request_time: 
     original, path = made(tmp_path, request_time=request_time)
     (took,) = arrays(original, "latency_ns")
     with open_files(path) as run:
-        original = original_beside(study_of(run))
-        assert original
-        found = RESPONSE.distribution(original.study)
+        beside = original_beside(study_of(run))
+        assert beside
+        found = RESPONSE.distribution(beside.study)
     assert found.mean == pytest.approx((took + queued).mean(), rel=1e-12)
 
 
