@@ -231,7 +231,7 @@ fn bad_lines_are_counted_with_their_reason() {
         ("1000,sda,R,4096,8192,x", "fewer columns than the description has"),
         ("1000,sda,T,4096,8192,x,1", "the operation is none of the words"),
         ("1000,sda,R,-1,8192,x,1", "the offset is not a whole number"),
-        ("1000,sda,R,4096,1e3,x,1", "the size is not a whole number"),
+        ("1000,sda,R,4096,1.5,x,1", "the size is not a whole number"),
         ("1000,sda,R,99999999999999999999,8192,x,1", "the request is beyond any device"),
         ("1000,sda,R,18446744073709551615,8192,x,1", "the request is beyond any device"),
         ("x,sda,R,4096,8192,x,1", "the time is not a number"),
