@@ -349,9 +349,7 @@ impl Counter {
     /// A sentence about a replay without a verdict that the replayer itself slowed down.
     pub fn interruption(&self, engine: Engine) -> Option<String> {
         let is_slowed = !self.keeps_times && engine.is_interrupted(self.last);
-        is_slowed.then(|| {
-            format!("the times of this replay are not those of the file system: {}", self.lost(engine))
-        })
+        is_slowed.then(|| format!("the times of this replay are not those of the file system: {}", self.lost(engine)))
     }
 
     /// The statistics at the end.

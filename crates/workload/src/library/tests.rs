@@ -285,7 +285,7 @@ fn a_lookup_in_the_btree_descends_to_a_child_of_the_page_before() {
         let Some(cause) = submitted.cause.and_then(|cause| by_number.get(&cause)) else { continue };
         let ((level, node), (from, parent)) = (place(submitted), place(cause));
         if submitted.spec.op == Op::Read {
-            assert!(cause.spec.op == Op::Read && level > from, "{asked:?} after {cause:?}");
+            assert!(cause.spec.op == Op::Read && level > from, "{submitted:?} after {cause:?}");
             assert_eq!(node / 200_u64.pow((level - from) as u32), parent);
             descents += 1;
         } else if submitted.spec.sector == cause.spec.sector {

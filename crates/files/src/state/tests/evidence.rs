@@ -2,7 +2,7 @@
 
 use super::super::Options;
 use super::script::Script;
-use crate::tree::{Item, Must, Plan};
+use crate::tree::{Plan, PlannedPath, Requirement};
 use crate::{Call, CallKind, Name};
 
 fn failing(name: &str, path: &str, flags: i32, errno: i32) -> Call {
@@ -20,10 +20,10 @@ fn read_link(path: &str, target: &str) -> Call {
     Call { result: Some(target.len() as i64), ..two("readlink", path, target, 0) }
 }
 
-fn text(item: &Item) -> String {
+fn text(item: &PlannedPath) -> String {
     let kind = item.kind.map_or("any", |kind| kind.name());
     let target = item.target.as_deref().map(|target| format!(" {}", Name::from(target))).unwrap_or_default();
-    let absent = if item.must == Must::NotExist { "no " } else { "" };
+    let absent = if item.must == Requirement::NotExist { "no " } else { "" };
     format!("{absent}{} {kind}{target}", Name::from(&*item.path))
 }
 
