@@ -2,6 +2,7 @@
 
 mod advice;
 mod cache;
+mod cache_size;
 mod calls;
 mod check;
 mod convert;
