@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Changes(StrEnum):
-    """What a replay with an option has otherwise, as in crates/pacing/src/options/option.rs.
+    """What an option changes in a replay, as in crates/pacing/src/options/option.rs.
 
     Other scheduled times; other issue times on purpose; the same load in other circumstances; or nothing, as the option
     decides when and how often the replay starts.

@@ -30,6 +30,12 @@ TIME_UNITS = {
 }
 """The units of times on the command line and in conditions, in seconds; none: seconds."""
 
+BYTE_UNITS = {
+    **{f"{prefix}b": 1000.0**power for power, prefix in enumerate(("", "k", "m", "g", "t"))},
+    **{f"{prefix}ib": 1024.0**power for power, prefix in enumerate(("k", "m", "g", "t"), 1)},
+}
+"""The units of amounts in conditions, in lower case, in bytes."""
+
 FAITHFUL = 0.95
 """The share of requests that a faithful replay issues on time: no rounding crosses it."""
 

@@ -12,8 +12,8 @@ from test_report import report
 
 import iosonar
 from iosonar.cli.compare import app as compare_app
-from iosonar.quantities.difference import SHARES
 from iosonar.quantities.distribution import pooled
+from iosonar.quantities.percentiles import share_of
 from iosonar.study.base import Options
 from iosonar.study.calls import CallStudy
 from iosonar.table.calls import open_calls
@@ -300,7 +300,9 @@ def test_percentiles_of_calls_are_those_of_the_page(repeated: dict[str, list[Pat
             opened = [stack.enter_context(open_calls(path)) for path in repeated[side]]
             values = pooled([CallStudy([calls], Options()).first.pooled_response for calls in opened])
             found = {one.metric: getattr(one, place) for one in compared.against[0].differences}
-            assert found == {name: values.quantile(SHARES[name]) if name in SHARES else values.mean for name in found}
+            assert found == {
+                name: values.quantile(share) if (share := share_of(name)) else values.mean for name in found
+            }
 
 
 def test_different_orders_have_no_comparable_throughput(

@@ -37,8 +37,8 @@ def facts(*lines: str) -> checks.Facts:
     [
         ("md0", ""),
         ("md1", "a: md1, below /dev/vg/x, is degraded, with 1 of 2 disks: replace"),
-        ("md2", "a: md2, below /dev/vg/x, is busy with itself (recovery 12.6%): wait"),
-        ("md3", "a: md3, below /dev/vg/x, is inactive: assemble"),
+        ("md2", "a: md2, below /dev/vg/x, runs a recovery (12.6%): wait"),
+        ("md3", "a: md3, below /dev/vg/x, is inactive: start it"),
     ],
 )
 def test_a_sick_array_below_a_device_is_refused(array: str, expected: str) -> None:
@@ -54,8 +54,8 @@ def test_arrays_of_other_devices_are_not_the_campaigns_matter() -> None:
 def test_a_drive_is_too_hot_by_the_limit_or_its_own() -> None:
     found = facts("heat sda 61000 60000", "heat nvme0n1 65000 0", 'smart sdb {"temperature": {"current": 71}}')
     assert list(checks.hot("a", found, 70)) == [
-        "a: sda has 61 °C, more than 60 (the limit of the drive)",
-        "a: sdb has 71 °C, more than 70 (check_temperature)",
+        "a: sda is at 61 °C, above 60 °C (the limit of the drive)",
+        "a: sdb is at 71 °C, above 70 °C (check_temperature)",
     ]
     assert list(checks.hot("a", found, 0)) == []
     assert facts("smart sdc ", "smart sdd {}", "heat sde  x").heat == {}
@@ -98,7 +98,7 @@ def test_a_sparse_target_needs_the_space_that_it_has_not_yet(tmp_path: Path) -> 
     assert found.files == [(campaign.device.stat().st_dev, str(campaign.device), 4 << 20)]
     (said,) = checks.space("a", facts("space 7 1 /tmp"), {7: 1000.0}, 100.0)
     assert said.startswith(
-        "a: 1 KiB are free in the file system of /tmp, and 1.07 KiB are needed (100 B by check_free)"
+        "a: 1 KiB are free in the file system of /tmp, but 1.07 KiB are needed (100 B for check_free)"
     )
 
 
@@ -125,5 +125,5 @@ def test_a_leaf_waits_for_hot_drives_and_then_stops(tmp_path: Path, monkeypatch:
     campaign.leaf("a", "check_wait=0.1")
     monkeypatch.setattr(checks, "parse", lambda _: checks.Facts(heat={"sda": (90.0, 60.0)}))
     ((_, reason),) = loop.run(campaign.top, loop.Options()).failed
-    assert reason.startswith("localhost: sda has 90 °C, more than 60 (the limit of the drive): cool the drives")
+    assert reason.startswith("localhost: sda is at 90 °C, above 60 °C (the limit of the drive): cool the drives")
     assert any("waiting up to 100 ms" in note for note in campaign.state("a").notes)

@@ -15,23 +15,33 @@ import pytest
 from campaign_designs import CMODES, EFFECT, places
 from factory import US, run_row, write_run
 
-from iosonar.campaign import state
+from iosonar.campaign import outcome, state
 from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.factors import Place
 from iosonar.campaign.report.figures import effect_plots
-from iosonar.campaign.report.gate import LeafCondition, LeafOutcome
 from iosonar.campaign.report.page import campaign_page
-from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
+from iosonar.campaign.report.results import LeafResult, read_results
 from iosonar.campaign.report.words import banners, drift, headline
 from iosonar.campaign.state import LeafState
-from iosonar.errors import UsageError
+from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
+from iosonar.report.gate_files import Case, CaseOutcome, write_junit
+from iosonar.report.gates import HOLDS, UNDECIDED, Fidelity, Outcome
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/campaign-report.json").read_text())
 
 
-def leaf(top: Path, place: Place, latency_us: float, number: int, requests: int = 1100, **run: Any) -> None:
+def leaf(
+    top: Path,
+    place: Place,
+    latency_us: float,
+    number: int,
+    requests: int = 1100,
+    common: list[str] | None = None,
+    own: list[str] | None = None,
+    **run: Any,
+) -> None:
     """A leaf with a run on each of two hosts."""
     directory = top.joinpath(*place.path)
     directory.mkdir(parents=True)
@@ -49,7 +59,14 @@ def leaf(top: Path, place: Place, latency_us: float, number: int, requests: int 
     state.write(
         directory,
         LeafState(
-            "/".join(place.path), "done", started=begin, ended=begin + 30, path=[*place.path], variables=variables
+            "/".join(place.path),
+            "done",
+            started=begin,
+            ended=begin + 30,
+            path=[*place.path],
+            variables=variables,
+            options=own or common,
+            common_options=common,
         ),
     )
 
@@ -117,7 +134,7 @@ def test_the_page_has_effects_and_links_to_leaves(
 
 
 def test_json_has_the_same_and_no_nan(campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_report(campaign, ["cmode"], tmp_path / "p.html", True, ["p99 > 1h"]) == gate.UNDECIDED
+    assert run_report(campaign, ["cmode"], tmp_path / "p.html", True, ["p99 > 1h"]) == UNDECIDED
 
     def refuse(text: str) -> None:
         raise AssertionError(text)
@@ -167,7 +184,7 @@ def test_odd_names_of_directories_are_escaped(tmp_path: Path, capsys: pytest.Cap
     for number, name in enumerate((odd, "plain")):
         for repeat in ("repeat-1", "repeat-2"):
             leaf(tmp_path, Place((name, repeat), {"threads": name}), 1000 * (1 + number), number)
-    assert run_report(tmp_path, [], None, False, ["p99 > 1ns"]) == gate.HOLDS
+    assert run_report(tmp_path, [], None, False, ["p99 > 1ns"]) == HOLDS
     printed = capsys.readouterr()
     assert "\x1b" not in printed.out + printed.err
     assert len(printed.err.splitlines()) == 4
@@ -184,8 +201,55 @@ def test_leaves_left_out_are_to_be_run_again_not_repeated(tmp_path: Path) -> Non
         leaf(tmp_path, place, 1000, number, **({} if number in (0, 4) else UNFAITHFUL))
     text = headline(analysed(tmp_path))
     assert text.startswith("Too few leaves to say which factor makes a difference: 2 of 8 allow a verdict")
-    assert "replay_options=(--isolate=priority), delete their results, and run the campaign again" in text
+    assert "replay_options=(--isolate=priority), delete all results, and run the campaign again" in text
     assert "repeat-1" not in text
+
+
+ISOLATED = ["--depth", "16", "--isolate=priority"]
+
+
+def test_effects_that_mix_replay_options_have_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, place in enumerate(places(threads=(16, 64), repeats=3)):
+        again = place.path[:3] == ("load0", "016-threads", CMODES[0])
+        common = ISOLATED if again else ISOLATED[:2]
+        leaf(tmp_path, place, 1000 * (1 if again else 2) * (1 + number % 3 / 100), number, common=common)
+    analysis = analysed(tmp_path)
+    assert analysis.mixed == ("input_file_list", "threads", "cmode")
+    assert not any(effect.claimed for each in analysis.metrics for effect in each.effects)
+    assert headline(analysis).endswith("cmode there is no verdict: the replays had different options.")
+    text = next(banner.text for banner in banners(analysis) if banner.head == "Different options:")
+    assert text.startswith("21 leaves with none of these; 3 leaves (load0/016-threads/with-conflicts/repeat-1, ")
+    assert text.endswith(
+        "with --isolate=priority. No verdict for input_file_list, threads and cmode. Delete all results, and run the "
+        "campaign again with the same options."
+    )
+    assert run_report(tmp_path, [], None, True, []) == 0
+    found = json.loads(capsys.readouterr().out)
+    jsonschema.validate(found, SCHEMA)
+    assert [len(group["leaves"]) for group in found["different_options"]] == [21, 3]
+    assert found["different_options"][1]["options"] == ["--isolate=priority"]
+    assert all(effect["mixed"] for metric in found["metrics"] for effect in metric["effects"])
+    page = (tmp_path / "campaign.report.html").read_text()
+    assert "no verdict: options differ" in page and "Different options:" in page
+
+
+def test_options_in_the_confs_of_a_path_are_a_factor(tmp_path: Path) -> None:
+    for number, place in enumerate(places(threads=(16, 64), repeats=2)):
+        own = ["--depth", place.variables["threads"], "--seed", str(number)]
+        leaf(tmp_path, place, 1000 * (1 + (place.path[2] == CMODES[1])), number, common=ISOLATED, own=own)
+    analysis = analysed(tmp_path)
+    assert (analysis.groups, analysis.mixed) == ((), ())
+    assert headline(analysis).startswith("cmode (")
+
+
+def test_repetitions_of_a_leaf_with_different_options_are_named(tmp_path: Path) -> None:
+    for number, place in enumerate(places(loads=1, threads=(16, 64), repeats=2)):
+        own = ["--depth", "7"] if place.path[1:] == ("016-threads", CMODES[0], "repeat-2") else ISOLATED
+        leaf(tmp_path, place, 1000 + number, number, common=ISOLATED, own=own)
+    groups = analysed(tmp_path).groups
+    assert [(len(group.leaves), group.options) for group in groups if "--depth 7" in group.options] == [
+        (1, ("--depth 7",))
+    ]
 
 
 def test_an_interval_wider_than_a_factor_of_ten_says_nothing(tmp_path: Path) -> None:
@@ -224,13 +288,35 @@ def test_drift_that_looks_like_an_effect_names_the_order(tmp_path: Path) -> None
 
 def test_an_empty_campaign_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a").mkdir()
-    assert run_report(tmp_path, [], None, False, []) == 0
+    with pytest.raises(UserError, match=r"no leaf of .* has a result: run `iosonar campaign` there first"):
+        run_report(tmp_path, [], None, False, [])
+    assert run_report(tmp_path, [], None, False, ["p99 > 1ms"]) == UNDECIDED
     assert "No leaf has a result yet" in capsys.readouterr().out
+
+
+def test_a_load_larger_than_its_device_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    leaf(tmp_path, Place(("a",), {}), 1000, 0)
+    found = state.read(tmp_path / "a")
+    assert found
+    found.instances = [state.InstanceState("h", "/dev/x", summary={"wrap_factor": factor}) for factor in (0.9, 2.5)]
+    assert [text.partition(": the same")[0] for text in outcome.wrapped(found.instances, [])] == [
+        "warning: h:/dev/x: the load is 2.5 times as large as the device and wrapped around"
+    ]
+    assert not list(outcome.wrapped(found.instances, ["--fit", "scale"]))
+    state.write(tmp_path / "a", found)
+    assert run_report(tmp_path, [], None, False, []) == 0
+    assert "Wrapped around: a (× 2.5); the load reaches beyond the device" in capsys.readouterr().out
 
 
 def result(**more: Any) -> LeafResult:
     known = {"p99": 0.02, "delay.p99": 1e-5, "throughput": 0.97, "errors": 0.0}
     return LeafResult("a/b", ("a", "b"), Path("a/b"), "done", metrics=known, fidelity=Fidelity.FAITHFUL, **more)
+
+
+def outcome_of(text: str, leaf: LeafResult) -> Outcome:
+    judged = gate.judge(Path(), gate.parse_conditions([text]), [leaf])
+    of = {CaseOutcome.FAILED: Outcome.HOLDS, CaseOutcome.PASSED: Outcome.FAILS}
+    return of.get(judged.leaves[0].outcome, Outcome.UNDECIDED)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +336,9 @@ def result(**more: Any) -> LeafResult:
     ],
 )
 def test_conditions_hold_for_metrics_of_a_leaf(text: str, holds: bool | None) -> None:
-    assert LeafCondition.parse(text).outcome(result())[0] is holds
+    assert outcome_of(text, result()) is (
+        Outcome.UNDECIDED if holds is None else Outcome.HOLDS if holds else Outcome.FAILS
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,20 +356,20 @@ def test_conditions_hold_for_metrics_of_a_leaf(text: str, holds: bool | None) ->
 )
 def test_wrong_conditions_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="invalid condition"):
-        LeafCondition.parse(text)
+        gate.parse_conditions([text])
 
 
 def test_of_an_unfaithful_run_only_latencies_are_undecided() -> None:
     each = result(doubt="the replay was NOT faithful")
-    assert LeafCondition.parse("p99 > 10ms").outcome(each)[0] is None
-    assert LeafCondition.parse("delay.p99 > 1us").outcome(each)[0] is True
+    assert outcome_of("p99 > 10ms", each) is Outcome.UNDECIDED
+    assert outcome_of("delay.p99 > 1us", each) is Outcome.HOLDS
 
 
 def test_the_gate_fails_decides_nothing_or_passes(campaign: Path) -> None:
     results = read_results(campaign)
     assert gate.judge(campaign, [], results).exit_code == 0
-    assert gate.judge(campaign, gate.parse_conditions(["p99 > 1ms"]), results).exit_code == gate.HOLDS
-    assert gate.judge(campaign, gate.parse_conditions(["p99 > 1h"]), results).exit_code == gate.UNDECIDED
+    assert gate.judge(campaign, gate.parse_conditions(["p99 > 1ms"]), results).exit_code == HOLDS
+    assert gate.judge(campaign, gate.parse_conditions(["p99 > 1h"]), results).exit_code == UNDECIDED
     sure = [each for each in results if each.done and not each.doubt]
     assert gate.judge(campaign, gate.parse_conditions(["p99 > 1h"]), sure).exit_code == 0
 
@@ -290,17 +378,27 @@ def test_junit_has_a_case_for_each_leaf(campaign: Path, tmp_path: Path) -> None:
     results = read_results(campaign)
     judged = gate.judge(campaign, gate.parse_conditions(["p99 > 3ms"]), results)
     path = tmp_path / "junit.xml"
-    gate.write_junit(judged, path)
+    write_junit("campaign", judged.cases, path)
     suite = ElementTree.parse(path).getroot()
     assert suite.get("tests") == str(len(results)) == str(len(suite.findall("testcase")))
-    assert suite.get("failures") == str(judged.number(LeafOutcome.FAILED))
+    assert suite.get("failures") == str(judged.number(CaseOutcome.FAILED))
     assert len(suite.findall("testcase/error")) == 2
     case = suite.find("testcase/error/..")
     assert case is not None
     assert case.get("classname") == "campaign.load0.016-threads.with-conflicts"
 
 
+def test_the_summary_in_markdown_has_leaves_and_conditions(campaign: Path, tmp_path: Path) -> None:
+    junit, markdown = tmp_path / "junit.xml", tmp_path / "s.md"
+    assert run_report(campaign, [], tmp_path / "p.html", False, ["p99 > 1ms"], junit, markdown) == HOLDS
+    text = markdown.read_text()
+    assert text.startswith(f"## {campaign.name}") and "### Conditions" in text and "| leaf | p50 |" in text
+    assert "| load0/016-threads/with-conflicts/repeat-1 | failed | p99" in text
+    failures = ElementTree.parse(junit).getroot().attrib["failures"]
+    assert failures == str(text.count("| failed | p99")) != "0"
+
+
 def test_junit_escapes_what_xml_forbids(tmp_path: Path) -> None:
-    judged = gate.Gate(("x",), (gate.LeafJudgement('a\x1b/b<&"', LeafOutcome.FAILED, ("\x00\ud800",), 1.0),))
-    gate.write_junit(judged, tmp_path / "j.xml")
+    case = Case("a\x1b", 'b<&"', CaseOutcome.FAILED, "\x00\ud800", 1.0)
+    write_junit("campaign", [case], tmp_path / "j.xml")
     assert ElementTree.parse(tmp_path / "j.xml").getroot().find("testcase/failure") is not None

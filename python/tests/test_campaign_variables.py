@@ -27,6 +27,7 @@ WITHOUT_EFFECT = set(re.findall(r"[a-z_]+", CONF.partition("without effect:")[2]
 OTHERS = {
     "base_dir",
     "sub_prefix",
+    "prepare_list",
     "user_module_dir",
     *("replay_count", "replay_max", "replay_hosts_unique", "target_hosts_unique", "all_hosts_unique"),
 }

@@ -201,7 +201,7 @@ def test_copies_are_detected_by_their_start_time(tmp_path: Path, capsys: pytest.
     assert compare(a, piece, "--out", tmp_path) == 0
 
 
-@pytest.mark.parametrize("condition", ["p98 > +10%", "p99 + 10%", "slow"])
+@pytest.mark.parametrize("condition", ["p100 > +10%", "p99 + 10%", "slow", "max > +10%"])
 def test_a_wrong_condition_is_explained(
     condition: str, runs: dict[str, list[Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -343,7 +343,7 @@ def test_values_are_those_of_the_report(
     found = json.loads(capsys.readouterr().out)["comparisons"][0]["differences"]
     with open_requests([runs["b"][0]]) as requests:
         values = pooled(list(distributions(requests.table, requests.table.latency_ns).values()))
-    shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+    shares = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
     shown = {one["metric"]: one["b_ns"] for one in found}
     assert shown == {name: values.quantile(shares[name]) if name in shares else values.mean for name in shown}
     assert all(one["low"] <= one["change"] <= one["high"] for one in found)
@@ -397,8 +397,8 @@ def test_a_percentile_that_no_slice_has_is_not_drawn(tmp_path: Path) -> None:
     file = write_run(tmp_path / "a.replay.parquet", made_run(300, seconds=10), span=SPAN)
     with open_requests([file]) as requests:
         side = Side("A", Study(requests, Options(), origin_ns=0))
-        assert over_time([side, side], 0.5, "p50") is not None
-        assert over_time([side, side], 0.99, "p99") is None
+        assert over_time([side, side], 0.5) is not None
+        assert over_time([side, side], 0.99) is None
 
 
 def test_the_average_throughput_counts_the_last_window(tmp_path: Path) -> None:
@@ -438,7 +438,7 @@ def test_a_page_of_other_runs_is_replaced_only_if_asked(
 def test_diagrams_of_a_comparison_with_a_fake_result_are_stamped(open_study: OpenStudy) -> None:
     with open_study([run_row(n, scheduled=n * S, latency=MS) for n in range(40)], run={"fake": "simulated"}) as study:
         sides = [Side(letter, study) for letter in "AB"]
-        figures = [curves(sides), delivered(sides), over_time(sides, 0.5, "p50")]
+        figures = [curves(sides), delivered(sides), over_time(sides, 0.5)]
     assert all("FAKE RESULT" in [note.text for note in figure.notes] for figure in figures if figure)
 
 

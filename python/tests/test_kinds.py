@@ -39,8 +39,16 @@ SHARED = (
     *("table/columns.py", "table/files.py", "table/footer.py", "table/source.py", "table/structure.py"),
     *("table/validation.py", "table/values.py", "table/versions.py", "table/views.py"),
     *("study/base.py", "study/check.py", "study/grades.py", "study/judgement.py", "study/summary.py"),
-    *("report/claims.py", "report/compared.py", "report/condition.py", "report/formats.py", "report/output_options.py"),
-    *("report/outputs.py", "report/page.py", "report/pictures.py", "report/sections.py", "report/verdict.py"),
+    *("report/claims.py", "report/compared.py", "report/condition.py", "report/formats.py", "report/gate_files.py"),
+    *(
+        "report/gates.py",
+        "report/output_options.py",
+        "report/outputs.py",
+        "report/page.py",
+        "report/pictures.py",
+        "report/sections.py",
+        "report/verdict.py",
+    ),
     *("library/comparison.py", "library/family.py", "library/frames.py", "library/run.py"),
     *("cli/compare.py", "cli/report.py", "cli/run.py", "cli/sql.py"),
 )
@@ -142,7 +150,23 @@ def test_options_of_requests_are_not_for_other_kinds(messages: Path, capsys: pyt
     with pytest.raises(SystemExit) as ended:
         report_app([str(messages), "--static", "--fail-on", "bad", "--out", str(messages.parent)])
     assert ended.value.code == 2
-    assert "--static, --fail-on: not for messages" in capsys.readouterr().err
+    assert "--static, --fail-if: not for messages" in capsys.readouterr().err
+
+
+def test_windows_are_refused_for_rows_that_have_none(messages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="--from, --to and --skip-warm-up: not for messages"):
+        iosonar.open(messages, from_s=1)
+    with pytest.raises(UsageError, match="--from, --to and --skip-warm-up: not for messages"):
+        iosonar.compare(messages, shutil.copy(messages, messages.with_name("b.parquet")), skip_warm_up=True)
+    with pytest.raises(SystemExit) as ended:
+        sql_app([str(messages), "FROM messages", "--to", "1"])
+    assert ended.value.code == 2
+    assert "a log of messages: --from, --to and --skip-warm-up are not for it" in capsys.readouterr().err
+
+
+def test_a_condition_for_rows_without_metrics_is_refused(messages: Path) -> None:
+    with iosonar.open(messages) as run, pytest.raises(UserError, match="a log of messages: there are no conditions"):
+        run.holds("p99 > 10ms")
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -142,7 +142,7 @@ def test_latency_from_the_scheduled_time(open_study: OpenStudy) -> None:
     lines = {layer.role: layer for layer in figure.layers if isinstance(layer, Line)}
     assert np.allclose(lines[Role.DEMAND].y, 10e-3)
     assert np.allclose(lines[Role.ACTUAL].y, 1e-3)
-    assert figure.legend.rows[0].cells == ("–", "–", "–", "10 ms"), "ten are too few for a median"
+    assert figure.legend.rows[0].cells == ("–", "–", "–", "–", "10 ms"), "ten are too few for a median"
 
 
 def test_a_percentile_needs_ten_slower_requests(open_study: OpenStudy) -> None:

@@ -125,7 +125,7 @@ def test_scripts_get_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[
     path = write_run(tmp_path / "a.replay.parquet", [*GOOD, run_row(latency=6 * S)])
     words = (path, "--out", tmp_path, "--only", "overview.thrp")
     assert report(*words, "--fail-on", "bad") == 3
-    assert "verdict: bad: 1 latency above 5 s" in capsys.readouterr().err
+    assert "verdict >= bad holds: the run is bad: 1 latency above 5 s" in capsys.readouterr().err
     assert report(*words, "--fail-on", "bad", "--bad-latency", "7") == 0
     assert report(*words, "--fail-on", "bad", "--bad-count", "2") == 0
     jsonschema.validate(json.loads((tmp_path / "a.verdict.json").read_text()), SCHEMA)

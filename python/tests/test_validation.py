@@ -299,7 +299,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @pytest.mark.parametrize("value", ODD_VALUES, ids=repr)
 @pytest.mark.parametrize("without", [(), ("typed",), ("targets",)], ids=str)
 def test_any_run_in_a_footer_is_shown_or_refused(value: Any, without: tuple[str, ...]) -> None:
-    from iosonar.report.run_page import _facts
+    from iosonar.report.run_tables import facts
     from iosonar.report.settings import _settings_of
     from iosonar.study.runs import stated_fidelity, wrap_factor
     from iosonar.table import SourceFile
@@ -323,7 +323,7 @@ def test_any_run_in_a_footer_is_shown_or_refused(value: Any, without: tuple[str,
         except UserError:
             continue
         file = SourceFile(Path("a"), Path("a"), REPLAY, found, 1, ())
-        list(_facts([file]))
+        list(facts([file]))
         dict(_settings_of(file))
         stated_fidelity(file.run.statistics)
         wrap_factor(file)

@@ -17,14 +17,6 @@ const WORST: usize = 3;
 /// Findings to print; the result has more.
 const FINDINGS_SHOWN: usize = 10;
 
-/// The verdict, or, of a fake result, how its times were kept: that is no verdict on a storage.
-pub fn verdict_line(sentence: &str, is_fake: bool) -> String {
-    match sentence.split_once(": ") {
-        Some((_, times)) if is_fake => format!("none, as the result is fake: {times}"),
-        _ => sentence.to_owned(),
-    }
-}
-
 /// Formats the statistics as text.
 pub fn for_people(s: &Statistics) -> String {
     let mut out = String::new();
@@ -68,9 +60,9 @@ pub fn for_people(s: &Statistics) -> String {
     );
     let (in_flight, pushed_back) = (u64::from(s.max_in_flight), u64::from(s.max_pushed_back));
     line("peak", format!("{} in flight, {} pushed back", human::count(in_flight), human::count(pushed_back)));
-    // Programs have no positions beyond their target.
-    let has_positions = s.wrap_factor > 0.0 && !(s.fake.is_some() && s.wrap_factor < 1e-6);
-    line("wrap-around", if has_positions { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });
+    // Up to 1, all positions are on the target.
+    let has_wrapped = s.wrap_factor > 1.0;
+    line("wrap-around", if has_wrapped { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });
     line("latency", s.latency_us.as_ref().map(quantiles).unwrap_or_default());
     for (op, quantile) in slower_ops(s) {
         line(&format!("  {}", op.replace('_', " ")), quantiles(quantile));
@@ -91,7 +83,7 @@ pub fn for_people(s: &Statistics) -> String {
         line("  at the end", verify.last.as_ref().map(last_pass).unwrap_or_default());
     }
     if let Some(verdict) = &s.verdict {
-        line("verdict", verdict_line(&verdict.sentence, s.fake.is_some()));
+        line("verdict", verdict.sentence.clone());
         let worst: Vec<_> = verdict.worst.iter().take(WORST).map(moment).collect();
         line("  worst moments", worst.join("; "));
     }

@@ -30,6 +30,7 @@ mod files_record;
 mod files_replay;
 mod files_replaying;
 mod files_roots;
+mod files_scale;
 mod files_shown;
 mod files_trees;
 mod generate;

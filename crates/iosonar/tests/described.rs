@@ -80,7 +80,7 @@ fn a_wrong_description_is_a_wrong_command_line() {
         (&["--columns", COLUMNS, "--from", "msr"], "cannot be used with"),
         (
             &["--columns", "at=1 op=2 offset=3 size=9"],
-            "trace.csv has no request by this description, only 4 bad lines: line 1 left out",
+            "trace.csv: the description finds no request, only 4 bad lines: line 1 left out",
         ),
         (&["--description", "none.toml"], "none.toml: No such file"),
     ] {

@@ -57,3 +57,14 @@ fn the_summary_of_a_table_follows_the_calls() {
     assert!(text.starts_with("digraph conservative {") && text.trim_end().ends_with('}'), "{text}");
     assert!(errors.contains("order conservative: 6 calls"), "{errors}");
 }
+
+#[test]
+fn the_graph_does_not_replace_the_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("t.strace");
+    fs::write(&trace, TRACE).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    let output = command.args(["files", "order"]).arg(&trace).arg("--dot").arg(&trace).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read_to_string(&trace).unwrap(), TRACE);
+}

@@ -61,6 +61,20 @@ fn the_answer_is_the_sustained_rate_not_what_a_queue_absorbs() {
     assert!(message.contains("kept up to the end, with up to"), "{message}");
 }
 
+#[test]
+fn a_window_has_the_requests_that_are_due_in_it() {
+    let (_, object, _) = limit_of(json!({}), ramp(), &["--json", "--from", "2", "--to", "4s"]);
+    let object: Value = serde_json::from_str(&object).unwrap();
+    // 50·t² requests are due before t.
+    assert_eq!((&object["requests"], &object["window"]), (&json!(600), &json!({"from_s": 2.0, "to_s": 4.0})));
+    for (words, message) in
+        [(["--from", "1h"].as_slice(), "no request in this window"), (&["--from", "2m", "--to", "1m"], "not before")]
+    {
+        let (succeeds, _, error) = limit_of(json!({}), ramp(), words);
+        assert!(!succeeds && error.contains(message), "{error}");
+    }
+}
+
 /// The device, its load, and the rate that it sustains: by its description, or by the theory of queues.
 const KNOWN: &[(&str, &str, &[&str], f64)] = &[
     ("constant=2ms servers=1", "64", &["ramp", "--growth", "10", "--duration", "2m"], 500.0),

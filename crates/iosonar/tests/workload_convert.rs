@@ -51,6 +51,19 @@ fn a_parameter_file_of_vdbench_is_converted() {
 }
 
 #[test]
+fn a_file_smaller_than_a_block_is_refused_with_flushes() {
+    let directory = TempDir::new().unwrap();
+    for options in ["bs=128k size=64k fsync=1", "bs=8k size=4k fdatasync=3", "bs=8k size=4k"] {
+        let job = format!("[a]\nrw=write\n{}\n", options.replace(' ', "\n"));
+        fs::write(directory.path().join("a.fio"), job).unwrap();
+        for command in ["workload convert a.fio", "workload run a.fio --simulate nvme -o a.replay.parquet"] {
+            let (code, said) = iosonar(directory.path(), command);
+            assert!(code == Some(2) && said.contains("are larger than the span of"), "{options}: {said}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_converted_is_a_wrong_command_line() {
     let directory = TempDir::new().unwrap();
     fs::write(directory.path().join("a.fio"), format!("{JOB}zonemode=zbd\nflow=1\n")).unwrap();

@@ -192,7 +192,7 @@ impl Fidelity {
             .collect();
         let sentence = self.sentence(is_complete, &own, &device, &late, beside);
         let (worst, remedies) = (self.worst.clone(), Vec::new());
-        Some(Verdict { faithful, sentence, own, device, late, worst, remedies })
+        Some(Verdict { faithful: Some(faithful), sentence, own, device, late, worst, remedies })
     }
 
     fn sentence(&self, is_complete: bool, own: &Part, device: &Part, late: &[Late], beside: &Beside) -> String {
@@ -252,7 +252,7 @@ impl Fidelity {
 /// times but a few percent.
 pub fn of_closed_loop(verdict: Verdict, blind: Nanos, elapsed: Nanos) -> Verdict {
     let share = blind.as_secs() / elapsed.as_secs();
-    if !verdict.faithful || share.is_nan() || share * 100.0 <= 100.0 - FAITHFUL_PCT {
+    if !verdict.is_faithful() || share.is_nan() || share * 100.0 <= 100.0 - FAITHFUL_PCT {
         return verdict;
     }
     let sentence = format!(
@@ -260,7 +260,7 @@ pub fn of_closed_loop(verdict: Verdict, blind: Nanos, elapsed: Nanos) -> Verdict
          saw their completions, and issued the next requests, late.",
         percent(share)
     );
-    Verdict { faithful: false, sentence, ..verdict }
+    Verdict { faithful: Some(false), sentence, ..verdict }
 }
 
 /// The clause that follows "because".
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn requests_issued_on_time_make_a_faithful_replay() {
         let found = verdict((0..100).map(|i| late(i, if i < 3 { 20 } else { 2 }, None)));
-        assert!(found.faithful && found.late.is_empty() && found.worst.is_empty());
+        assert!(found.is_faithful() && found.late.is_empty() && found.worst.is_empty());
         let expected = "This replay was faithful: 97.0 % of its requests were issued within 10 µs of their scheduled time, \
                         100 % within 50 µs.";
         assert_eq!(found.sentence, expected);
@@ -317,7 +317,7 @@ mod tests {
     fn delays_by_the_device_do_not_count_against_the_replayer() {
         let reason = |i| if i % 2 == 0 { Some(Cause::Depth) } else { None };
         let found = verdict((0..100).map(|i| late(i, if i % 2 == 0 { 5000 } else { 2 }, reason(i))));
-        assert!(found.faithful, "{found:?}");
+        assert!(found.is_faithful(), "{found:?}");
         assert_eq!((found.own.requests, found.device.requests), (50, 50));
         assert_eq!(found.own.within_pct.unwrap().us50, 100.0);
         assert_eq!(found.device.within_pct.unwrap().us100, 0.0);
@@ -331,7 +331,7 @@ mod tests {
     fn an_unfaithful_verdict_names_the_most_frequent_cause() {
         let every_tenth = |i| if i % 10 == 0 { late(i, 300, Some(Cause::Input)) } else { late(i, 1, None) };
         let found = verdict((0..100).map(every_tenth));
-        assert!(!found.faithful);
+        assert!(!found.is_faithful());
         assert!(found.sentence.contains("was not faithful: only 90.0 %"), "{}", found.sentence);
         assert!(found.sentence.contains("10 of 10 late requests because the load was not read"), "{}", found.sentence);
     }
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn verdicts_of_perturbed_incomplete_and_empty_runs() {
         let found = verdict([late(0, 1000, Some(Cause::Perturbed)), late(1, 0, None)]);
-        assert!(!found.faithful && found.sentence.contains("perturbed on purpose"), "{found:?}");
+        assert!(!found.is_faithful() && found.sentence.contains("perturbed on purpose"), "{found:?}");
         let mut fidelity = Fidelity::default();
         assert_eq!(fidelity.verdict(true), None);
         fidelity.add(&late(0, 1, None), 0);

@@ -18,6 +18,10 @@ use crate::reorder::{Key, MAX_ROWS, REORDER_WINDOW, ReorderBuffer};
 /// The most bios kept before old ones are dropped.
 const MAX_BIOS: usize = 1 << 18;
 
+/// A request without a completion that began this long before the end of the recording may have been in flight then.
+/// The recorder waits for those; one that began earlier hung for longer, or its completion was not seen.
+const LAST_REQUESTS: Nanos = Nanos(1_000_000_000);
+
 /// A bio that was queued this long ago will not be issued any more.
 const BIO_TIMEOUT: Nanos = Nanos(60_000_000_000);
 
@@ -158,7 +162,8 @@ impl Pairing {
 
     /// Releases all rows, completed or not.
     pub fn release_all(&mut self, into: &mut Vec<Request>) {
-        self.rows.release_all(into);
+        let end = if self.end == Nanos::MAX { self.newest } else { self.end };
+        self.rows.release_all(end - LAST_REQUESTS, into);
     }
 
     /// The rows that wait for their completion or for earlier rows.
@@ -208,10 +213,15 @@ impl Pairing {
 
     fn bio_issued(&mut self, at: Nanos, id: Id) {
         let whole = self.parents.get(&id).copied().unwrap_or(id);
-        match self.bios.get_mut(&whole) {
-            Some(bio) => _ = bio.issued_at.get_or_insert(at),
-            None => self.counts.unqueued += 1,
+        let Some(bio) = self.bios.get_mut(&whole) else {
+            self.counts.unqueued += 1;
+            return;
+        };
+        if let (None, Some(row)) = (bio.issued_at, bio.row) {
+            let queued = at - bio.queued_at;
+            self.rows.update(row, |row| row.queued = Some(queued));
         }
+        bio.issued_at.get_or_insert(at);
     }
 
     fn split(&mut self, part: Id, whole: Id) {
@@ -257,10 +267,7 @@ impl Pairing {
                 return self.rows.remove(key);
             }
             self.counts.failed += u64::from(error != 0);
-            self.rows.complete(key, |row| {
-                row.queued = issued_at.map(|issued_at| issued_at - queued_at);
-                row.latency = Some(at - issued_at.unwrap_or(queued_at));
-            });
+            self.rows.complete(key, |row| row.latency = Some(at - issued_at.unwrap_or(queued_at)));
         }
     }
 

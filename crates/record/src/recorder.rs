@@ -234,6 +234,13 @@ impl Recorder {
             self.kernel.skipped_events(),
             "events at most skipped by the kernel, because the recorder was busy with another on that CPU",
         );
+        let without = self.pairing.rows().abandoned();
+        let in_flight = if self.lost_events() > 0 { 0 } else { self.pairing.rows().in_flight_at_end() };
+        count(
+            without - in_flight,
+            "requests without a latency: the completion was not seen (docs/recording.md#losses)",
+        );
+        count(in_flight, "requests of the last second without a latency: probably still in flight at the end");
         count(self.pairing.rows().late(), "requests arrived too late for sorting, and have a later time");
         count(counts.failed, "requests failed; they are in the load");
         count(counts.requeued, "requeues by the driver (busy or retry); each request is one row");

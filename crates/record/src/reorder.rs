@@ -40,6 +40,7 @@ pub struct ReorderBuffer {
     last_released: Nanos,
     late: u64,
     abandoned: u64,
+    in_flight_at_end: u64,
 }
 
 struct Row {
@@ -64,6 +65,7 @@ impl ReorderBuffer {
             last_released: Nanos(i64::MIN),
             late: 0,
             abandoned: 0,
+            in_flight_at_end: 0,
         }
     }
 
@@ -73,6 +75,13 @@ impl ReorderBuffer {
         self.inserted += 1;
         self.rows.insert(key, Row { request, state: State::InFlight });
         key
+    }
+
+    /// Changes a row, unless it was already released.
+    pub fn update(&mut self, key: Key, update: impl FnOnce(&mut Request)) {
+        if let Some(row) = self.rows.get_mut(&key) {
+            update(&mut row.request);
+        }
     }
 
     /// The request completed: `update` fills in its row. A row that was already released stays unchanged.
@@ -112,8 +121,12 @@ impl ReorderBuffer {
         }
     }
 
-    /// Releases all rows; requests still in flight are abandoned.
-    pub fn release_all(&mut self, into: &mut Vec<Request>) {
+    /// Releases all rows; requests still in flight are abandoned. Those that began at `last` or later may have been in
+    /// flight at the end of the recording.
+    pub fn release_all(&mut self, last: Nanos, into: &mut Vec<Request>) {
+        let in_flight = |(_, row): &(&Key, &Row)| row.state == State::InFlight;
+        let from = Key { at: last, sequence: 0 };
+        self.in_flight_at_end += self.rows.range(from..).filter(in_flight).count() as u64;
         while !self.rows.is_empty() {
             self.release_first(into);
         }
@@ -154,6 +167,11 @@ impl ReorderBuffer {
     /// Rows released, or to be released, without a completion.
     pub fn abandoned(&self) -> u64 {
         self.abandoned
+    }
+
+    /// Those of them that may have been in flight at the end of the recording.
+    pub fn in_flight_at_end(&self) -> u64 {
+        self.in_flight_at_end
     }
 }
 
@@ -230,13 +248,23 @@ mod tests {
     }
 
     #[test]
+    fn only_requests_of_the_last_moments_may_be_in_flight_at_end() {
+        let mut buffer = ReorderBuffer::new(10);
+        let keys = [5, 19, 20, 25, 30].map(|time| buffer.insert(at(time)));
+        done(&mut buffer, keys[3]);
+        buffer.abandon(keys[4]);
+        buffer.release_all(Nanos(20), &mut Vec::new());
+        assert_eq!((buffer.abandoned(), buffer.in_flight_at_end()), (4, 1));
+    }
+
+    #[test]
     fn the_end_of_the_recording_releases_all_rows() {
         let mut buffer = ReorderBuffer::new(10);
         buffer.insert(at(2));
         let removed = buffer.insert(at(1));
         buffer.remove(removed);
         let mut rows = Vec::new();
-        buffer.release_all(&mut rows);
+        buffer.release_all(Nanos(0), &mut rows);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].latency, buffer.abandoned()), (None, 1));
     }

@@ -82,12 +82,12 @@ class Limits:
 
 @dataclass
 class Facts:
-    """What a host says about its devices."""
+    """What a host reports about its devices."""
 
     below: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """The block devices that a device consists of, by device."""
     heat: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """The temperature of a drive and its own limit, infinite if it names none."""
+    """The temperature of a drive and its own limit, infinite if it has none."""
     files: list[tuple[int, str, int]] = field(default_factory=list)
     """File system, path and the bytes that are not allocated yet, of each target that is a file."""
     free: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -98,11 +98,11 @@ class Facts:
 
 
 def facts(host: Host, devices: Sequence[str], directory: str = "") -> Facts:
-    """Asks a host. `directory` instead of its temporary directory."""
+    """Reads the facts of a host. `directory` replaces its temporary directory."""
     done = host.script(_FACTS, SYS, PROC, directory or host.directory, *devices)
     if done.code:
         raise UserError(
-            f"{host.name}: the checks before the run failed: {done.words}; set enable_check=0 to do without"
+            f"{host.name}: the checks before the run failed: {done.words}; set enable_check=0 to skip checks"
         )
     return parse(done.text)
 
@@ -147,11 +147,11 @@ def hot(host: str, found: Facts, limit: float) -> Iterator[str]:
         for name, (degrees, own) in sorted(found.heat.items()):
             if degrees > min(limit, own):
                 whose = "check_temperature" if limit <= own else "the limit of the drive"
-                yield f"{plain(host)}: {plain(name)} has {degrees:.0f} °C, more than {min(limit, own):.0f} ({whose})"
+                yield f"{plain(host)}: {plain(name)} is at {degrees:.0f} °C, above {min(limit, own):.0f} °C ({whose})"
 
 
 def raid(host: str, found: Facts) -> Iterator[str]:
-    """A sentence for each array below the devices that is degraded, inactive or busy with itself."""
+    """A sentence for each array below the devices that is degraded, inactive or resyncing."""
     names = {name: device for device, below in found.below.items() for name in below}
     for name, lines in _arrays(found.mdstat):
         if name not in names:
@@ -162,11 +162,11 @@ def raid(host: str, found: Facts) -> Iterator[str]:
         work = re.search(r"(resync|recovery|reshape|check|repair)\s*=\s*(\S+)", text)
         if work:
             yield (
-                f"{is_at} is busy with itself ({work[1]} {work[2]}): wait for its end (mdadm --wait /dev/{name}), or "
+                f"{is_at} runs a {work[1]} ({work[2]}): wait until it ends (mdadm --wait /dev/{name}), or "
                 "set check_raid=0"
             )
         elif re.match(r"\S+ : inactive", text):
-            yield f"{is_at} is inactive: assemble it (mdadm --run /dev/{name})"
+            yield f"{is_at} is inactive: start it (mdadm --run /dev/{name})"
         elif disks and int(disks[2]) < int(disks[1]):
             yield (
                 f"{is_at} is degraded, with {disks[2]} of {disks[1]} disks: replace the failed one and wait for the "
@@ -191,8 +191,8 @@ def space(host: str, found: Facts, needed: Mapping[int, float], spare: float) ->
         path, free = found.free[number]
         if bytes_ + spare > free:
             yield (
-                f"{plain(host)}: {units.binary_bytes(free)} are free in the file system of {plain(path)}, and "
-                f"{units.binary_bytes(bytes_ + spare)} are needed ({units.binary_bytes(spare)} by check_free): make "
+                f"{plain(host)}: {units.binary_bytes(free)} are free in the file system of {plain(path)}, but "
+                f"{units.binary_bytes(bytes_ + spare)} are needed ({units.binary_bytes(spare)} for check_free): make "
                 "room, set TMPDIR to another file system, or lower check_free"
             )
 
@@ -265,7 +265,7 @@ def run(
         if until is None:
             until = time.monotonic() + limits.wait_s
         if time.monotonic() >= until:
-            raise UserError(f"{_first(too_hot)}: cool the drives, or set check_temperature or check_wait higher")
+            raise UserError(f"{_first(too_hot)}: cool the drives, or raise check_temperature or check_wait")
         say(f"{_first(too_hot)}: waiting up to {units.span(limits.wait_s)} (check_wait) until the drives are cooler")
         end = time.monotonic() + AGAIN_S
         while time.monotonic() < min(end, until):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from iosonar.campaign import unknown
 from iosonar.campaign.shell import Shell, ShellEndedError
 from iosonar.campaign.tree import Leaf
 from iosonar.errors import UsageError, UserError
@@ -41,10 +43,17 @@ def check_top(top: Path) -> None:
         )
 
 
-def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: Callable[[str], None]) -> None:
+def load(
+    shell: Shell,
+    leaf: Leaf,
+    overrides: Iterable[tuple[str, str]],
+    note: Callable[[str], None],
+    before_path: Callable[[], None] = lambda: None,
+) -> None:
     """Sources everything in the order of precedence: modules with their defaults, overrides, the leaf's own confs.
 
     Defaults are sourced in the top, what belongs to the leaf in the leaf's directory, in which the shell stays.
+    `before_path` is called before the confs of the leaf's path.
     """
     shell.set_scalar("base_dir", str(BASE))
     shell.set_scalar("sub_prefix", "".join(f".{name}" for name in leaf.path))
@@ -63,6 +72,7 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
     own = _load_user_modules(shell, leaf)
     if not leaf.path:
         note("started inside a leaf: only the defaults apply")
+    before_path()
     for name in leaf.path:
         conf = find(f"{name}.conf", leaf.directory)
         if conf is None:
@@ -70,6 +80,8 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
                 f"no {name}.conf in {leaf.directory} or its parents: each directory needs a conf, which may be empty"
             )
         _source(shell, conf)
+    for text in unknown.warnings(shell.names(), _texts(leaf, own.values())):
+        note(text)
     for module in absent:
         if shell.scalar(f"enable_{module}").strip() not in ("", "0") and module not in own:
             note(
@@ -77,6 +89,16 @@ def load(shell: Shell, leaf: Leaf, overrides: Iterable[tuple[str, str]], note: C
                 f"copy {BASE / 'defaults' / f'default-{module}.conf'}"
             )
             shell.set_scalar(f"enable_{module}", "0")
+
+
+def _texts(leaf: Leaf, modules: Iterable[Path]) -> Iterator[str]:
+    """The texts of the confs and of the user's modules, which may read variables of their own."""
+    start = leaf.directory.absolute()
+    found = [path for each in (start, *list(start.parents)[:PARENTS]) for path in each.glob("*.conf")]
+    found += [path for directory in {each.parent for each in modules} for path in directory.glob("*.sh")]
+    for path in found:
+        if path.is_file() and os.access(path, os.R_OK):
+            yield path.read_text(encoding="utf-8", errors="replace")
 
 
 def modules_of(directory: Path) -> list[tuple[str, Path]]:
@@ -94,15 +116,15 @@ def find(name: str, start: Path) -> Path | None:
     return None
 
 
-def _load_user_modules(shell: Shell, leaf: Leaf) -> set[str]:
-    """Sources the user's modules, and returns their names."""
+def _load_user_modules(shell: Shell, leaf: Leaf) -> dict[str, Path]:
+    """Sources the user's modules, and returns them by their names."""
     conf = find("user_modules.conf", leaf.directory)
     if conf is None:
-        return set()
+        return {}
     _source(shell, conf)
     directory = shell.scalar("user_module_dir")
     if not directory:
-        return set()
+        return {}
     # An absolute path replaces what is before it.
     path = next((start / directory for start in (conf.parent, leaf.directory) if (start / directory).is_dir()), None)
     if path is None:
@@ -113,7 +135,7 @@ def _load_user_modules(shell: Shell, leaf: Leaf) -> set[str]:
         if default is not None:
             _source(shell, default)
         _source(shell, file)
-    return {module for module, _ in found}
+    return dict(found)
 
 
 def _source(shell: Shell, path: Path) -> None:

@@ -111,7 +111,7 @@ def replay(planned: LeafPlan, instance: Instance, load: LoadInfo | None) -> Repl
     if is_on(variables, "enable_pipe_repeat"):
         begins = start
     elif load is None or is_on(variables, "enable_pipe_cmd") or variables.get("input_pipe_list", "").strip():
-        why = f"{plain(inputs.shown(instance.source))} {'is filtered' if load else 'is not here'}"
+        why = f"{plain(inputs.shown(instance.source))} {'is filtered' if load else 'is not on the controller'}"
         most = [(min(ends) - start) / speedup] if ends else []
         return Replay(min([*most, *([limit] if limit else [])], default=None), at_most=True, why=why)
     else:

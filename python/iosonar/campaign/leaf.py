@@ -26,6 +26,11 @@ LOG = "campaign.log"
 RECONNECT_S = 300.0
 """The default of `reconnect_timeout`."""
 
+FILTERS = tuple(
+    name for name, _ in confs.modules_of(confs.MODULES) if name.startswith("pipe_") or name == "input_reverse"
+)
+"""The modules that filter loads."""
+
 WORK = ("prepare", "setup", "run")
 """The phases that end at the first failure."""
 
@@ -104,8 +109,17 @@ class LeafRun:
         with self._open_shell() as self._shell:
             self._load_confs(self._shell)
             self._set_devices(local_only=True)
+            filters = self._filters(self._shell)
             functions = {phase: self._shell.scalar(f"{phase}_list").split() for phase in (*WORK, *TEARDOWN)}
-            return plan.LeafPlan(*self._plan(fetch=False), self._shell.variables(), functions)
+            return plan.LeafPlan(*self._plan(fetch=False), self._shell.variables(), functions, filters)
+
+    def _filters(self, shell: Shell) -> str:
+        """The filters of loads; their functions only write the text of a pipe."""
+        names = [f"{name}_prepare" for name in FILTERS]
+        for function in shell.scalar("prepare_list").split():
+            if function in names and shell.call(function):
+                raise self._failure(f"{function} failed")
+        return shell.scalar(plan.FILTERS).strip().removeprefix("|").strip()
 
     def estimated(self, planned: plan.LeafPlan) -> estimate.Estimate:
         """How long it takes."""
@@ -134,10 +148,16 @@ class LeafRun:
 
     def _load_confs(self, shell: Shell) -> None:
         try:
-            confs.load(shell, self.leaf, self.around.overrides, self._note)
+            confs.load(shell, self.leaf, self.around.overrides, self._note_once, self._keep_common_options)
         except UserError as error:
             raise self._failure(str(error)) from error
         self._say_errors()
+
+    def _keep_common_options(self) -> None:
+        """Keeps what the options are without the confs of the path; these may have to correct them."""
+        assert self._shell
+        with contextlib.suppress(UserError):
+            self.state.common_options = plan.settings(self._shell, lambda _: None)
 
     def _open_shell(self) -> Shell:
         return Shell(self.leaf.top, self._print, self._answer, self.around.environment, self.around.directory)
@@ -276,7 +296,10 @@ class LeafRun:
         self._replays.bring(lambda source: self._loads.filtered(self._shell, source) if filters else source)
         self._replays.sample_hosts()
         for text in self._advice():
-            self._note(f"warning: {text}")
+            if text.startswith("replay_duration="):
+                self._note_once(f"warning: {text}")
+            else:
+                self._note(f"warning: {text}")
 
     def _advice(self) -> list[str]:
         assert self._replays
@@ -308,6 +331,8 @@ class LeafRun:
                 for text in outcome.unfilled(
                     self.state.instances, writes_zeros=advice.writes_zeros(self.state.variables)
                 ):
+                    self._note(text)
+                for text in outcome.wrapped(self.state.instances, self._options):
                     self._note(text)
         self._replays.convert(self._to_text)
 
@@ -373,6 +398,7 @@ class LeafRun:
         except UserError as error:
             raise LeafFailedError(str(error)) from error
         self._set_files(self._instances)
+        self.state.options = plan.settings(self._shell, self._note)
         self.state.variables = {name: plain(value) for name, value in self._shell.variables().items()}
         self._save()
 
@@ -400,6 +426,11 @@ class LeafRun:
             self.state.notes.append(text)
             if not printed:
                 self._print(f"{text}\n".encode())
+
+    def _note_once(self, text: str) -> None:
+        """A note that is printed for the first leaf of a campaign that has it."""
+        self._note(text, printed=text in self.around.said)
+        self.around.said.add(text)
 
     def _with_words(self, text: str) -> str:
         """An error with what the conf or the module said about it; before all, what was wrong with a host."""

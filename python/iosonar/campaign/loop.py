@@ -47,6 +47,8 @@ class Ended:
     """How a campaign ended."""
 
     done: list[str] = field(default_factory=list)
+    unfaithful: list[str] = field(default_factory=list)
+    """Those of the done leaves whose replays were not faithful."""
     failed: list[tuple[str, str]] = field(default_factory=list)
     """Leaves and reasons."""
     stopped_by: Path | None = None
@@ -81,6 +83,8 @@ def run(top: Path, options: Options) -> Ended:
             events.emit("leaf", leaf=leaf.name, state=found.state, reason=found.reason, outcome=words)
             if found.state == "done":
                 ended.done.append(leaf.name)
+                if outcome.is_unfaithful(found.instances):
+                    ended.unfaithful.append(leaf.name)
                 events.say(f"leaf {plain(leaf.name)}: done, {words}")
                 continue
             ended.failed.append((leaf.name, found.reason))

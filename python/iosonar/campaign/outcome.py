@@ -37,6 +37,31 @@ def unfilled(instances: Sequence[InstanceState], *, writes_zeros: bool = False) 
             )
 
 
+def wrapped(instances: Sequence[InstanceState], options: Sequence[str]) -> Iterator[str]:
+    """A sentence for each instance whose load is larger than its device, and wrapped around."""
+    for each in instances:
+        if (factor := wrap_factor(each, options)) > 1:
+            yield (
+                f"warning: {each.host}:{each.device}: the load is {units.number(factor, 2)} times as large as the "
+                "device and wrapped around: the same sectors are accessed more often, and caches look better; use a "
+                "larger device, or replay_options=(--edit dense)"
+            )
+
+
+def wrap_factor(instance: InstanceState, options: Sequence[str]) -> float:
+    """How often the part of the load was as large as the device; 0 if that is not known, or with another --fit."""
+    if any(word.split("=")[0] == "--fit" for word in options):
+        return 0.0
+    found = (instance.summary or {}).get("wrap_factor")
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def is_unfaithful(instances: Sequence[InstanceState]) -> bool:
+    """Whether the verdict on an instance is that it was not faithful."""
+    verdicts = [(each.summary or {}).get("verdict") for each in instances]
+    return any(verdict and not verdict.get("faithful") for verdict in verdicts)
+
+
 def _latency(known: Sequence[dict[str, Any]]) -> Iterator[str]:
     for name, share in (("p50", 0.5), ("p99", 0.99)):
         found = [

@@ -82,6 +82,8 @@ class LeafPlan:
     """The variables of the confs."""
     functions: Mapping[str, Sequence[str]]
     """Those of each phase."""
+    filters: str = ""
+    """The commands that each load goes through before it is replayed."""
 
 
 def devices(shell: Shell, expand: Expand) -> list[tuple[str, str]]:
@@ -207,6 +209,12 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
         variables["--start"] = "replay_start"
     _refuse_given(more, variables)
     return [word for _, words in given for word in words] + more
+
+
+def settings(shell: Shell, note: Callable[[str], None]) -> list[str]:
+    """The options with the start of the window, which each instance has."""
+    start = seconds(shell, "replay_start", 0.0)
+    return [*options(shell, note), *(("--start", _decimal(start)) if start else ())]
 
 
 def _refuse_given(more: Sequence[str], given: Mapping[str, str]) -> None:

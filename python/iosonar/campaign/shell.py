@@ -48,6 +48,10 @@ class ShellEndedError(UserError):
     """
 
 
+INTERNAL = {"REPLY", "undo_id", "PIPESTATUS", "OLDPWD", "_"}
+"""Variables that bash and the session itself set."""
+
+
 class Shell:
     """One bash. Commands go through one pipe, answers come through another; its output goes to `output`."""
 
@@ -177,8 +181,11 @@ class Shell:
 
     def variables(self) -> dict[str, str]:
         """All variables that confs and modules have set, arrays joined by spaces."""
-        names = sorted(set(self._names()) - self._initial - {"REPLY", "undo_id", "PIPESTATUS", "OLDPWD", "_"})
-        return {name: " ".join(self.get(name)) for name in names}
+        return {name: " ".join(self.get(name)) for name in sorted(self.names())}
+
+    def names(self) -> frozenset[str]:
+        """The names of all variables that confs and modules have set."""
+        return frozenset(self._names()) - self._initial - INTERNAL
 
     def _names(self) -> list[str]:
         return self._values("variables")

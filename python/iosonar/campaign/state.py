@@ -76,6 +76,10 @@ class LeafState:
     """The components of `leaf`."""
     variables: dict[str, str] = field(default_factory=dict)
     """The scalar variables of the confs, as the run phase saw them."""
+    options: list[str] | None = None
+    """Those of `iosonar replay`, the same for all instances."""
+    common_options: list[str] | None = None
+    """What they would be without the confs of the leaf's path."""
     instances: list[InstanceState] = field(default_factory=list)
     hosts: dict[str, list[HostSample]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -191,6 +195,8 @@ def _parse(found: Any) -> LeafState:
         ended=_value(found, "ended", _number, None),
         path=_value(found, "path", _list(_text), []),
         variables=_value(found, "variables", _values(_text), {}),
+        options=_value(found, "options", _list(_text), None),
+        common_options=_value(found, "common_options", _list(_text), None),
         instances=_value(found, "instances", _list(_instance), []),
         hosts=_value(found, "hosts", _values(_list(_sample)), {}),
         notes=_value(found, "notes", _list(_text), []),

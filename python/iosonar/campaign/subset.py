@@ -1,4 +1,4 @@
-"""Parts of a product of variables: a random sample of the leaves, or those that vary one thing at a time."""
+"""Parts of a tree: a random sample of the leaves, or those that vary one thing at a time."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from iosonar.campaign.hosts import Hosts
@@ -22,3 +22,5 @@ class Surroundings:
     environment: dict[str, str]
     directory: Path
     """Where the campaign keeps what it needs while it runs."""
+    said: set[str] = field(default_factory=set)
+    """Warnings that are printed once in a campaign."""

@@ -13,6 +13,7 @@ import typer.core
 
 from iosonar import units
 from iosonar.cli.counts import whole_number
+from iosonar.cli.gates import FailIf, Junit, Markdown
 from iosonar.cli.parser import Command, Group
 from iosonar.cli.run import FAILED, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError, UserError
@@ -43,7 +44,7 @@ Examples:
 DESTROYS DATA on the devices that the confs name.
 
 Exit codes: 0 all leaves are done, 1 a leaf failed or a change could not be undone, 2 the command line was wrong,
-3 a condition of --fail-on holds, 4 none holds but one is undecided, 130 interrupted.
+3 a condition of --fail-if holds, 4 none holds but one is undecided, 130 interrupted.
 """
 
 
@@ -99,11 +100,9 @@ def campaign(
             "--one-at-a-time", help="Run the first leaf, and those that differ from it in one directory of their paths."
         ),
     ] = False,
-    fail_on: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CONDITION", help="Exit with 3 if this holds for a leaf: 'p99 > 10ms'. May be repeated."),
-    ] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, for CI.")] = None,
+    fail_if: FailIf = None,
+    junit: Junit = None,
+    markdown: Markdown = None,
     json_: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
 ) -> None:
     """Run a tree of replays on hosts and devices."""
@@ -113,12 +112,12 @@ def campaign(
     def work() -> None:
         from iosonar.campaign import confs, loop, subset
 
-        conditions = _conditions(fail_on)
+        conditions = _conditions(fail_if)
         top = _top(work_dir)
         if sample is not None and one_at_a_time:
             raise UsageError("--sample and --one-at-a-time are both given: use one of them")
         if seed is not None and sample is None:
-            raise UsageError("--seed is that of --sample: add --sample N, or use --shuffle SEED for a random order")
+            raise UsageError("--seed needs --sample: add --sample N, or use --shuffle SEED for a random order")
         overrides = [confs.parse_override(text) for text in override or []]
         part = subset.Subset(sample, 1 if seed is None else seed, one_at_a_time)
         options = loop.Options(overrides, stop_on_failure, shuffle, json_, part)
@@ -131,7 +130,7 @@ def campaign(
             return
         ended = loop.run(top, options)
         _print_end(ended, json_)
-        code = _judge(top, conditions, junit, json_, ended.left_out)
+        code = _judge(top, conditions, (junit, markdown), json_, ended.left_out)
         if ended.failed or ended.not_undone:
             sys.exit(FAILED)
         if code:
@@ -192,19 +191,17 @@ def report(
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PAGE", help="The page to write.")] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML, for CI.")] = None,
+    junit: Junit = None,
+    markdown: Markdown = None,
     json_: Json = False,
-    fail_on: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CONDITION", help="Exit with 3 if this holds for a leaf: 'p99 > 10ms'. May be repeated."),
-    ] = None,
+    fail_if: FailIf = None,
 ) -> None:
     """Show which factor made a difference."""
 
     def work() -> None:
         from iosonar.campaign.report import run_report
 
-        code = run_report(_top(top), by or [], output, json_, fail_on or [], junit)
+        code = run_report(_top(top), by or [], output, json_, fail_if or [], junit, markdown)
         if code:
             sys.exit(code)
 
@@ -234,7 +231,7 @@ def _top(given: Path) -> Path:
 
 
 def _conditions(texts: list[str] | None) -> list[Any]:
-    """The conditions of --fail-on, parsed before anything runs."""
+    """The conditions of --fail-if, parsed before anything runs."""
     if not texts:
         return []
     from iosonar.campaign.report.gate import parse_conditions
@@ -242,19 +239,22 @@ def _conditions(texts: list[str] | None) -> list[Any]:
     return list(parse_conditions(texts))
 
 
-def _judge(top: Path, conditions: list[Any], junit: Path | None, as_json: bool, left_out: list[str]) -> int:
-    """Judges all leaves but those that were left out; returns an exit code."""
-    if not conditions and junit is None:
+def _judge(
+    top: Path, conditions: list[Any], files: tuple[Path | None, Path | None], as_json: bool, left_out: list[str]
+) -> int:
+    """Judges all leaves but those that were left out, and writes JUnit XML and Markdown; returns an exit code."""
+    junit, markdown = files
+    if not conditions and junit is None and markdown is None:
         return 0
     from iosonar.campaign.report import gate
+    from iosonar.campaign.report.page import write_gate_files
 
     judged = gate.judge(top, conditions, left_out=left_out)
-    if junit is not None:
-        gate.write_junit(judged, junit)
+    write_gate_files(top, judged, junit, markdown)
     if as_json:
         print_lines(json.dumps({"event": "gate", **judged.as_json()}))
     else:
-        print_error("\n".join(judged.lines()) or "no condition of --fail-on holds")
+        print_error("\n".join(judged.lines()) or "no condition of --fail-if holds")
     return judged.exit_code
 
 
@@ -279,11 +279,23 @@ def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> Estimate | None:
             }
             for each in instances
         ]
-        line = {"leaf": leaf.name, "options": options, "instances": rows, "notes": run.state.notes}
+        line = {
+            "leaf": leaf.name,
+            "options": options,
+            "instances": rows,
+            "filters": planned.filters,
+            "notes": run.state.notes,
+        }
         print_lines(json.dumps({**line, "estimate": estimate.as_json()}))
         return estimate
-    print_lines(f"{plain(leaf.name)}: iosonar replay {' '.join(options)}")
-    print_lines(*(f"  {each.host}:{each.device} {inputs.shown(each.source)} -> {each.output}" for each in instances))
+    starts = {f" --start {each.start_s:g}" if each.start_s else "" for each in instances}
+    common = starts.pop() if len(starts) == 1 else ""
+    print_lines(f"{plain(leaf.name)}: iosonar replay {' '.join(options)}{common}")
+    for each in instances:
+        start = f" --start {each.start_s:g}" if starts and each.start_s else ""
+        print_lines(f"  {each.host}:{each.device} {inputs.shown(each.source)}{start} -> {each.output}")
+    if planned.filters:
+        print_lines(f"  filtered by {plain(planned.filters)}")
     return estimate
 
 
@@ -303,16 +315,18 @@ def _print_estimates(found: list[Estimate | None], as_json: bool) -> None:
 def _print_end(ended: Ended, as_json: bool) -> None:
     if as_json:
         failed = [{"leaf": name, "reason": reason} for name, reason in ended.failed]
-        print_lines(json.dumps({"event": "end", "done": ended.done, "failed": failed, "not_undone": ended.not_undone}))
+        leaves = {"done": ended.done, "not_faithful": ended.unfaithful, "failed": failed}
+        print_lines(json.dumps({"event": "end", **leaves, "not_undone": ended.not_undone}))
         return
     if not ended.done and not ended.failed:
         print_error(NOTHING_TO_DO)
         return
     # Each reason was printed when the leaf ended.
     names = ", ".join(plain(name) for name, _ in ended.failed)
-    print_error(
-        f"{units.counted(len(ended.done), 'leaf', 'leaves')} done, {len(ended.failed)} failed{names and f': {names}'}"
-    )
+    done = units.counted(len(ended.done), "leaf", "leaves") + " done"
+    if ended.unfaithful:
+        done += f" ({len(ended.unfaithful)} not faithful)"
+    print_error(f"{done}, {len(ended.failed)} failed{names and f': {names}'}")
     for text in ended.not_undone:
         print_error(f"not undone: {text}")
 

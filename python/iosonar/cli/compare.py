@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
 from iosonar.cli.run import (
-    VERDICT,
     guarded,
-    print_error,
     print_lines,
     print_not_drawn_in_one_line,
     print_skipped_rows,
     start,
 )
+from iosonar.cli.times import From, SkipWarmUp, To
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 from iosonar.text import aligned
 
 VERSUS = "vs"
-UNDECIDED = 4
 EXAMPLES = """
 \b
 Examples:
@@ -37,6 +35,7 @@ Examples:
       b and c against a
   iosonar compare old-*.parquet vs new-*.parquet --fail-if 'p99 > +10%'
       for CI
+  iosonar compare old-*.parquet vs new-*.parquet --skip-warm-up --percentiles 50,95,99.9
   iosonar compare tar.calls.parquet tar.calls-run.parquet
       calls to files: the original and its replays side by side
   iosonar compare old-*.calls-run.parquet vs new-*.calls-run.parquet --fail-if 'p99 > +10%' --json
@@ -44,8 +43,10 @@ Examples:
 
 Without vs, each file is a side. A difference is claimed only with at least three runs per side.
 
-A condition holds if the whole 95 % interval of the change is beyond its limit, and is undecided if the limit is in the
-interval. Its outcome is printed to stderr, with the number of runs that would decide it.
+A condition with a percentage is about the change: it holds if the whole 95 % interval is beyond the limit, and is
+undecided if the limit is in the interval. Its outcome is printed to stderr, with the number of runs that would decide
+it. Such conditions are for percentiles, mean and throughput. Other limits ('p99 > 10ms', 'errors > 0') are for the
+values of each side but the first, with the metrics of `iosonar report`.
 
 Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 no condition holds, but
 one is undecided: the limit is in the interval, too few runs or requests, a replay that was not faithful or may not have
@@ -59,12 +60,13 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 def compare(
     runs: Annotated[list[str], typer.Argument(metavar="A... [vs B...]...", help="Runs; `vs` starts the next side.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")] = Path(),
-    fail_if: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONDITION", help="Such as 'p99 > +10%'; also p50, p90, p99.9, mean, throughput. May be repeated."
-        ),
-    ] = None,
+    fail_if: FailIf = None,
+    junit: Junit = None,
+    markdown: Markdown = None,
+    from_: From = None,
+    to: To = None,
+    skip_warm_up: SkipWarmUp = False,
+    percentiles: Percentiles = "",
     json_: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     theme: Annotated[Theme | None, typer.Option(help="Light or dark background; default: the browser's.")] = None,
     overwrite: Annotated[
@@ -79,41 +81,41 @@ def compare(
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.library.comparison import compare as compare_sides
-    from iosonar.report.compared import Compared
-    from iosonar.report.condition import Condition, Outcome
-    from iosonar.report.condition import judge as judge_side
+    from iosonar.report.gates import Condition, Of
     from iosonar.report.output_options import OutputOptions
     from iosonar.report.outputs import make_directory
+    from iosonar.report.percentiles import compared_percentiles
 
     def work() -> None:
-        conditions = [Condition.parse(text) for text in fail_if or []]
+        conditions = [Condition.parse(text, Of.SIDES) for text in fail_if or []]
         groups = sides_of(runs)
         make_directory(out)
-        with compare_sides(*groups, memory=memory) as compared:
+        with compare_sides(
+            *groups,
+            from_s=from_,
+            to_s=to,
+            skip_warm_up=skip_warm_up,
+            percentiles=compared_percentiles(percentiles, conditions),
+            memory=memory,
+        ) as compared:
             for run in compared.runs:
                 print_skipped_rows(run.files)
             written = list(compared.write(OutputOptions(out, theme=theme, overwrite=overwrite)))
+            judged = [one for condition in conditions for one in compared.judge(condition)]
             if json_:
-                print_lines(json.dumps(compared.found.as_json(), indent=2))
+                outcomes = [
+                    {"condition": one.text, "side": one.of, "outcome": one.outcome.value, "why": one.why}
+                    for one in judged
+                ]
+                print_lines(json.dumps(compared.found.as_json() | {"conditions": outcomes}, indent=2))
             else:
                 print_lines(*compared.found.lines(), "")
                 for each in compared.against:
                     print_lines(*aligned([each.columns, *each.rows]), "")
                 print_lines(*(path for done in written for path in done.paths))
             print_not_drawn_in_one_line(written)
-            judge(compared.against, conditions)
-
-    def judge(against: Sequence[Compared], conditions: Sequence[Condition]) -> None:
-        outcomes = set()
-        for condition in conditions:
-            for each in against:
-                found = judge_side(condition, each)
-                outcomes.add(found.outcome)
-                print_error(found.sentence(condition, each.letter))
-        if Outcome.HOLDS in outcomes:
-            sys.exit(VERDICT)
-        if Outcome.UNDECIDED in outcomes:
-            sys.exit(UNDECIDED)
+            compared.write_gate_files(judged, junit, markdown)
+            end_by(judged)
 
     guarded("compare", work)
 

@@ -22,6 +22,12 @@ from iosonar.text import lines
 MAX_WIDTH = 100
 """That of the Rust half's help."""
 
+SCREEN = 65
+"""Lines of `-h`, at most."""
+
+EXAMPLES = 5
+"""Lines of examples in a short help, with their heading."""
+
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -110,10 +116,23 @@ class Style:
 
 
 def help_text(command: Any, ctx: Any) -> str:
-    """The help of a command: what it does, usage, arguments, options, subcommands, and what follows."""
+    """The help of a command: with `-h`, one that is longer than a screen is cut, as in the Rust half."""
+    described = definition(command, ctx)
+    text = _help_of(described, ctx)
+    if "--help" in sys.argv or len(text.splitlines()) <= SCREEN:
+        return text
+    for option in described["options"]:
+        option["help"] = re.split(r"\. |; ", option["help"])[0]
+    examples = next((part for part in described["after"].split("\n\n") if part.startswith("Example")), "")
+    shown = "\n".join(examples.split("\n")[:EXAMPLES])
+    described["after"] = f"{shown}\n\nAll options and examples: {ctx.command_path} --help"
+    return _help_of(described, ctx)
+
+
+def _help_of(described: dict[str, Any], ctx: Any) -> str:
+    """What a command does, its usage, arguments, options, subcommands, and what follows."""
     style = Style.of(sys.stdout)
     width = min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns, MAX_WIDTH)
-    described = definition(command, ctx)
     parts = [*textwrap.wrap(described["about"], width), "", _usage(ctx, style), ""]
     for heading, rows in (
         ("Commands:", [("  ", each["name"], "", each["about"]) for each in described["commands"]]),

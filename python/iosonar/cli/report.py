@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,13 +9,13 @@ from typing import Annotated
 import typer
 
 from iosonar.cli.counts import whole_number
+from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
-from iosonar.cli.run import VERDICT, guarded, print_error, print_lines, print_not_drawn, print_skipped_rows, start
-from iosonar.cli.times import seconds, windows
+from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start
+from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.report.output_options import OutputOptions, ReportFormat
-from iosonar.study.grades import Grade
 
 EXAMPLES = """
 \b
@@ -32,14 +31,22 @@ Examples:
       one page of many devices, with a series for each
   iosonar report host*.replay.gz --device host3:/dev/sdb
   iosonar report run.replay.parquet --only latency.realtime --data csv
+  iosonar report run.replay.parquet --from 2m --to 10m
+      a window of the run, as if it were a run of its own
   iosonar report tar.calls.parquet
       calls to files: a trace, or a run of it
   iosonar report tar.calls.parquet --blocks tar.load.parquet
       with the requests of block devices that calls caused
-  iosonar report run.replay.parquet --fail-on bad
-      exit code 3 if the verdict is bad, for scripts
+  iosonar report run.replay.parquet --fail-if 'p99 > 10ms' --fail-if bad
+      exit code 3 if the p99 is too high or the verdict is bad
 
-Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 the verdict is as bad as --fail-on.
+A condition is METRIC OPERATOR LIMIT. Metrics are p50, p99.9 and other percentiles, mean and max of latency, delay.p99
+and the like, throughput (95% of the demand, or 1000/s), iops, bandwidth (100MB/s), errors, dropped, requests, verdict,
+and mismatches of calls; a grade alone, such as bad, means that or a worse one. Latencies and rates of a run that was
+not faithful are undecided, and so are percentiles of too few requests.
+
+Exit codes: 0 done, 1 failed, 2 the command line was wrong, 3 a condition of --fail-if holds, 4 no condition holds, but
+one is undecided.
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -91,6 +98,10 @@ def report(
             help="Throughput is averaged over this; default 3 s, less for runs under 30 s.",
         ),
     ] = None,
+    from_: From = None,
+    to: To = None,
+    skip_warm_up: SkipWarmUp = False,
+    percentiles: Percentiles = "",
     working_sets: Annotated[
         str, typer.Option(metavar="TIME,…", help="Windows of working sets; all: everything so far.")
     ] = "1,6,60,600,all",
@@ -103,7 +114,9 @@ def report(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace pages and pictures of other inputs that have the same names.")
     ] = False,
-    fail_on: Annotated[Grade | None, typer.Option(help="Exit with code 3 if the verdict is this bad or worse.")] = None,
+    fail_if: FailIf = None,
+    junit: Junit = None,
+    markdown: Markdown = None,
     blocks: Annotated[
         Path | None,
         typer.Option(
@@ -133,7 +146,9 @@ def report(
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import Size
     from iosonar.library.run import open_run
+    from iosonar.report.gates import Condition, Of
     from iosonar.report.outputs import make_directory
+    from iosonar.report.percentiles import parse_percentiles
     from iosonar.report.selection import Selection
 
     def work() -> None:
@@ -141,6 +156,8 @@ def report(
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         output = OutputOptions(out, format_, theme, data, overwrite=overwrite)
         sets = windows(working_sets, "--working-sets")
+        chosen = parse_percentiles(percentiles)
+        conditions = [Condition.parse(text, Of.RUN) for text in fail_if or []]
         make_directory(out)
         with open_run(
             *files,
@@ -151,6 +168,10 @@ def report(
             bad_count=bad_count,
             window_s=window,
             windows_s=sets,
+            from_s=from_,
+            to_s=to,
+            skip_warm_up=skip_warm_up,
+            percentiles=chosen,
             blocks=blocks,
             graphs=graph or (),
             memory=memory,
@@ -163,9 +184,9 @@ def report(
                 print_lines(*done.paths)
                 written.append(done)
             print_not_drawn(written)
-            if fail_on is not None and run.writes_verdict and run.verdict.fails(fail_on):
-                print_error(f"verdict: {run.verdict.grade}: {'; '.join(run.verdict.reasons.values())}")
-                sys.exit(VERDICT)
+            judged = [run.judge(condition) for condition in conditions]
+            run.write_gate_files(judged, junit, markdown)
+            end_by(judged)
 
     def refuse_options(refused: Sequence[str], title: str) -> None:
         typed = {
@@ -174,7 +195,7 @@ def report(
             "--verbose": verbose,
             "--device": device,
             "--each-device": each_device,
-            "--fail-on": fail_on,
+            "--fail-if": fail_if,
             "--engine spark": engine != "duckdb",
         }
         if found := [name for name, value in typed.items() if value and name[2:].partition(" ")[0] in refused]:

@@ -7,8 +7,8 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from threading import Thread
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from iosonar.cli.parser import Command
-from iosonar.cli.run import guarded, print_skipped_rows, start, write
+from iosonar.cli.run import guarded, print_error, print_skipped_rows, start, write
+from iosonar.cli.times import From, SkipWarmUp, To
 from iosonar.errors import UsageError, UserError
 from iosonar.report.outputs import destination
 from iosonar.text import padded, plain, shown, width
@@ -25,14 +26,16 @@ from iosonar.text import padded, plain, shown, width
 if TYPE_CHECKING:
     import duckdb
 
+    from iosonar.table import SourceFile
+
 EXAMPLES = """
 The table `requests` has all rows and columns of all files, and seven more columns: `source` (the number of the file),
 `place` (the row in its file), `bytes` (its length), `delay_ns` (issue time - scheduled time), `latency_ns`
 (completion - issue time), `not_held_back` (neither the device nor --perturb held the request back) and `stream_name`
 (the name of its `stream` of a program). A load has its own columns, such as `at_ns`, and those of a run that are known.
-Views: `reads`, `writes`, `per_second` (totals for each second), `streams` (of programs) and `files`. Traces of calls
-are in `calls`, their runs in `calls_run`; see docs/reports.md. The dialect is DuckDB's. Queries are read-only and see
-only these files.
+Views: `reads`, `writes`, `per_second` (totals for each second), `streams` (of programs) and `files`; and `in_window`,
+the requests that --from, --to and --skip-warm-up select. Traces of calls are in `calls`, their runs in `calls_run`; see
+docs/reports.md. The dialect is DuckDB's. Queries are read-only and see only these files.
 
 \b
 Examples:
@@ -41,6 +44,8 @@ Examples:
   iosonar sql run.replay.parquet "SELECT * FROM per_second" --format csv
   iosonar sql a.replay.gz b.replay.gz
       "SELECT source, max(latency_ns) FROM reads GROUP BY source"
+  iosonar sql run.replay.parquet --from 2m --to 10m
+      "SELECT quantile_disc(latency_ns, 0.99) FROM in_window"
   iosonar sql run.replay.parquet "FROM writes WHERE latency_ns > 1e8"
       --out slow.parquet
   iosonar sql tar.calls.parquet "SELECT file, sum(bytes) FROM calls GROUP BY 1"
@@ -75,12 +80,15 @@ def sql(
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result to this file.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out if it exists.")] = False,
+    from_: From = None,
+    to: To = None,
+    skip_warm_up: SkipWarmUp = False,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory limit: 2G, or bytes; what exceeds it spills to TMPDIR.")
     ] = "2GiB",
 ) -> None:
     """Query runs and loads in SQL."""
-    from iosonar.table import open_files
+    from iosonar.table import Window, open_files
     from iosonar.table.damage import damage_among
     from iosonar.table.embedded import connect
     from iosonar.table.engine import EngineOptions
@@ -103,7 +111,7 @@ def sql(
         with open_files(paths) as (files, spill), connect(spill, EngineOptions(memory)) as connection:
             print_skipped_rows(files)
             try:
-                define_views(connection, files)
+                define_views(connection, files, window(files, spill))
                 check_query(connection, query)
                 with _destination(out, kind, overwrite=overwrite) as target:
                     lock(connection, [*(file.parquet for file in files), *([target] if target else [])])
@@ -122,6 +130,24 @@ def sql(
                 if wrong is UserError and (damage := damage_among(file.given for file in files)):
                     raise damage from error
                 raise wrong(in_one_line(with_given_names(str(error)), query)) from error
+
+    def window(files: Sequence[SourceFile], spill: Path) -> Window | None:
+        given = Window.of(from_, to)
+        timed = [file for file in files if file.kind.due]
+        if (given or skip_warm_up) and not timed:
+            raise UsageError(
+                f"{files[0].path} is {files[0].kind.words}: --from, --to and --skip-warm-up are not for it"
+            )
+        if not skip_warm_up:
+            return given
+        from iosonar.library.family import Opening, family_of
+        from iosonar.study.base import Options
+
+        opening = Opening(spill, EngineOptions(memory), Options(window=given))
+        with ExitStack() as stack:
+            found = family_of(timed).window(timed, opening, stack)
+        print_error(found.about)
+        return found
 
     guarded("sql", work)
 

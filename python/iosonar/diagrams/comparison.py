@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.overview import rates
-from iosonar.diagrams.parts import MIN_AXIS_S, gap_notes, linear_axis, log_axis, rate_row
+from iosonar.diagrams.parts import MIN_AXIS_S, gap_notes, linear_axis, log_axis, rate_row, shares_of
 from iosonar.diagrams.percentiles import quantile_curve
 from iosonar.figures.model import (
     Axis,
@@ -30,6 +30,7 @@ from iosonar.figures.model import (
 )
 from iosonar.quantities.blocks import rates as rates_of_blocks
 from iosonar.quantities.difference import SHARES, Difference
+from iosonar.quantities.percentiles import name_of, share_of
 from iosonar.study.requests import LATENCY, Study
 from iosonar.study.steady import bands_over_time
 from iosonar.table import SourceFile
@@ -78,11 +79,12 @@ def side_name(letter: str, files: Sequence[SourceFile]) -> str:
 def curves(sides: Sequence[Side]) -> Figure:
     """The latency below which a share of the requests stays, for each side."""
     layers, rows = [], []
+    shares = shares_of(sides[0].study, SHARES)
     for role, side in zip(ROLES, sides, strict=False):
         values = side.study.pooled(LATENCY)
         x, y = quantile_curve(values)
         layers.append(Line(role, side.name, x, y))
-        cells = tuple(units.span(values.percentile(share) / 1e9) for share in SHARES.values())
+        cells = tuple(units.span(values.percentile(share) / 1e9) for share in shares)
         rows.append(rate_row(role, side.name, (*cells, units.span(values.maximum / 1e9))))
     y_all = np.concatenate([layer.y for layer in layers])
     return Figure(
@@ -93,7 +95,7 @@ def curves(sides: Sequence[Side]) -> Figure:
         Axis("Share of requests that are faster", Unit.ODDS, 1.0, max(float(line.x[-1]) for line in layers), Scale.LOG),
         log_axis("Latency", Unit.SECONDS, max(float(y_all.min()), 1e-7), max(float(y_all.max()), 1e-6)),
         tuple(layers),
-        Legend((*SHARES, "max"), tuple(rows)),
+        Legend((*map(name_of, shares), "max"), tuple(rows)),
         _stamps(sides),
     )
 
@@ -104,10 +106,10 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
     rows: list[LegendRow] = []
     metrics: tuple[str, ...] = ()
     for role, side in zip(ROLES[1:], sides[1:], strict=False):
-        found = [each for each in of[side.letter] if each.metric in SHARES]
+        found = [each for each in of[side.letter] if share_of(each.metric)]
         if len(found) < 2:
             continue
-        x = np.array([1 / (1 - SHARES[each.metric]) for each in found])
+        x = np.array([1 / (1 - (share_of(each.metric) or 0.0)) for each in found])
         label = f"{side.letter} against {sides[0].letter}, 95 % interval"
         middle, low, high = (
             np.array([getattr(each, of_) for each in found]) * 100 for of_ in ("change", "low", "high")
@@ -121,16 +123,20 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
         return None
     top = _top([middle for _, _, _, middle, _, _ in bars], [high for *_, high in bars])
     layers = [Line(role, label, *error_bars(x, middle, low, high, top)) for role, label, x, middle, low, high in bars]
+    ends = (
+        min(1.75, *(0.875 * float(x.min()) for _, _, x, *_ in bars)),
+        max(1150.0, *(1.15 * float(x.max()) for _, _, x, *_ in bars)),
+    )
     every = np.concatenate([line.y for line in layers])
     low_y, high_y = min(float(np.nanmin(every)), 0.0), max(float(np.nanmax(every)), 0.0)
     room = 0.08 * max(high_y - low_y, 1.0)
-    layers.append(Line(Role.FAINT, "no change", np.array([1.75, 1150.0]), np.zeros(2)))
+    layers.append(Line(Role.FAINT, "no change", np.array(ends), np.zeros(2)))
     return Figure(
         "compare.change",
         "c02",
         "Change in latency: above 0 is slower",
         _of(sides),
-        Axis("Quantile of latency", Unit.ODDS, 1.75, 1150.0, Scale.LOG),
+        Axis("Quantile of latency", Unit.ODDS, *ends, Scale.LOG),
         Axis("Change", Unit.PERCENT, low_y - room, high_y + room),
         tuple(layers),
         Legend(metrics, (*rows, rate_row(Role.FAINT, "no change", ()))),
@@ -172,9 +178,9 @@ def error_bars(
     return xs.ravel(), ys.ravel()
 
 
-def over_time(sides: Sequence[Side], share: float, label: str) -> Figure | None:
+def over_time(sides: Sequence[Side], share: float) -> Figure | None:
     """A percentile of latency over time, for each side; None if no slice of time has enough requests."""
-    layers, rows = [], []
+    layers, rows, label = [], [], name_of(share)
     for role, side in zip(ROLES, sides, strict=False):
         found = bands_over_time(side.study)
         y: NDArray[np.float64] = found.quantiles[share] / 1e9

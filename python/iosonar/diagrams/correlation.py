@@ -7,13 +7,13 @@ from functools import partial
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import (
-    VALUE_COLUMNS,
     cells_of,
     cloud_parts,
     floor_notes,
     max_depth_of,
     measure_axis,
     measure_legend,
+    value_columns,
 )
 from iosonar.figures.model import Axis, Cloud, Empty, Figure, Legend, Unit
 from iosonar.quantities.density import Cells, density
@@ -42,7 +42,7 @@ def over_depth(study: Study, measure: Measure, name: str, rank: str) -> Figure |
         x,
         y,
         (Cloud(across, up, cloud_parts(study, cells), whole_numbers=across == deepest),),
-        Legend(VALUE_COLUMNS, measure_legend(study, found)),
+        Legend(value_columns(study), measure_legend(study, found)),
         (*common_notes(study), *floor_notes(y)),
     )
 
@@ -64,7 +64,7 @@ def latency_over_delay(study: Study, name: str, rank: str) -> Figure | Empty:
         x,
         y,
         (Cloud(across, up, cloud_parts(study, cells)),),
-        Legend(VALUE_COLUMNS, measure_legend(study, found)),
+        Legend(value_columns(study), measure_legend(study, found)),
         (*common_notes(study), *floor_notes(x, y)),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 from iosonar import units
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import device_look, gap_notes, lineless_note, log_axis, rate_row, time_axis
+from iosonar.diagrams.parts import device_look, gap_notes, lineless_note, log_axis, rate_row, shares_of, time_axis
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Steps, Unit
 from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.blocks import blocks
@@ -20,6 +20,7 @@ from iosonar.quantities.density import Cells
 from iosonar.quantities.device_demand import demands
 from iosonar.quantities.difference import Pairing, differences
 from iosonar.quantities.distribution import Distribution, enough_for, pooled
+from iosonar.quantities.percentiles import IN_TABLES, name_of
 from iosonar.study.requests import LATENCY, Study
 from iosonar.study.runs import doubt_of
 from iosonar.thresholds import MIN_BEYOND
@@ -104,12 +105,13 @@ def _interval(study: Study, place: int, others: Sequence[int], metric: str) -> t
 def curves(study: Study, name: str, rank: str) -> Figure | Empty:
     """The latency below which a share of the requests stays, for each device."""
     layers, rows = [], []
+    shares = shares_of(study, IN_TABLES)
     for number, values in _latencies(study).items():
         look = device_look(study, number)
         odds = np.geomspace(1.0, max(values.count / MIN_BEYOND, 2), 400)
         y = np.array([max(values.quantile(1 - 1 / one_in) / 1e9, LATENCY.minimum_s) for one_in in odds])
         layers.append(Line(*look, odds, y))
-        cells = tuple(units.span(values.percentile(share) / 1e9) for share in (0.5, 0.99, 0.999))
+        cells = tuple(units.span(values.percentile(share) / 1e9) for share in shares)
         rows.append(rate_row(*look, (units.count(values.count), *cells, units.span(values.maximum / 1e9))))
     if not layers:
         return Empty(name, "no latencies in the file")
@@ -122,7 +124,7 @@ def curves(study: Study, name: str, rank: str) -> Figure | Empty:
         Axis("Share of requests that are faster", Unit.ODDS, 1.0, max(float(line.x[-1]) for line in layers), Scale.LOG),
         log_axis("Latency", Unit.SECONDS, max(float(every.min()), 1e-7), max(float(every.max()), 1e-6)),
         tuple(layers),
-        Legend(("requests", "p50", "p99", "p99.9", "max"), tuple(rows)),
+        Legend(("requests", *map(name_of, shares), "max"), tuple(rows)),
         common_notes(study),
     )
 

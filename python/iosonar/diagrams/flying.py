@@ -50,7 +50,7 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
     begin, end, label, title = KINDS[kind]
     if not study.span.issued:
         return Empty(name, "no request was issued")
-    begins, ends = _events(study, begin), _events(study, end)
+    begins, ends = (_events(study, column, begin, end) for column in (begin, end))
     axis = time_axis(study, "Time")
     width_ns = begins.across.width_ns
     found = mean_levels(begins, ends)
@@ -70,7 +70,7 @@ def _levels(study: Study, kind: str, name: str, rank: str, *, with_peaks: bool) 
     # The highest mean depends on the width of the slices; a peak does not.
     columns: tuple[str, ...] = ("avg", "highest mean")
     if with_peaks:
-        peak = peaks(_issued(study), begin, end, begins.across)
+        peak = peaks(_present(study, begin, end), begin, end, begins.across)
         layers.insert(0, Steps(Role.FAINT, "Peak, all requests", found.edges_s, peak, filled=True))
         rows.append(rate_row(Role.FAINT, "Peak, all requests", ("", "", units.count(highest(peak)))))
         columns = (*columns, "peak")
@@ -97,17 +97,22 @@ def _axis(label: str, total: NDArray[np.float64], drawn: Sequence[NDArray[np.flo
     return log_axis(label, Unit.REQUESTS, least, most)
 
 
-def _events(study: Study, column: str) -> Events:
+def _events(study: Study, column: str, begin: str, end: str) -> Events:
     """A time of all issued requests, in slices of the picture's resolution, several to each slice of the smooth one."""
     slices = study.options.size.slices
     # Each smooth slice consists of the same number of fine ones.
     cells = Slices.of(study.first_ns, study.last_ns, slices, max(slices // SMOOTH_SLICES, 1))
-    table = _issued(study)
-    return study.once(("events", column, slices), lambda: events(table, table[column], cells))
+    table = _present(study, begin, end)
+    return study.once(("events", column, begin, slices), lambda: events(table, table[column], cells))
 
 
-def _issued(study: Study) -> ir.Table:
-    return study.table.filter(study.table.issued_ns.notnull())
+def _present(study: Study, begin: str, end: str) -> ir.Table:
+    """The issued requests. Of a window, also those before and after it that are in flight, or waiting, at its times."""
+    table = study.present.filter(study.present.issued_ns.notnull())
+    if not study.is_part:
+        return table
+    is_later = table[end].isnull() | (table[end] >= study.first_ns)
+    return table.filter(is_later & (table[begin] <= study.last_ns))
 
 
 DIAGRAMS = [

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import VALUE_COLUMNS, count_axis, floor_notes, look, measure_axis, measure_row, verdict_note
+from iosonar.diagrams.parts import (
+    count_axis,
+    floor_notes,
+    look,
+    measure_axis,
+    measure_row,
+    shares_of,
+    value_columns,
+    verdict_note,
+)
 from iosonar.figures.model import Empty, Figure, Legend, Role, Steps, Stroke, Unit
 from iosonar.quantities.distribution import Distribution
 from iosonar.study.requests import DELAY, LATENCY, Measure, Study
@@ -27,7 +36,7 @@ def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | 
     lines = [(*look(study, series), values) for series, values in sorted(found.items())]
     if len(lines) > 1:
         lines.insert(0, (Role.ALL, "All", study.pooled(measure)))
-    rows = [measure_row(role, label, values, Stroke.SOLID) for role, label, values in lines]
+    rows = [measure_row(role, label, values, shares_of(study), Stroke.SOLID) for role, label, values in lines]
     layers = [Steps(role, label, *decade_bins(values, x.low, x.high)) for role, label, values in lines]
     if x.floor:
         x = replace(x, floor=float(layers[0].edges[1]))
@@ -40,7 +49,7 @@ def histogram(study: Study, measure: Measure, name: str, rank: str) -> Figure | 
         x,
         count_axis("Requests per bin", Unit.REQUESTS, most * 1.2),
         tuple(layers),
-        Legend(VALUE_COLUMNS, (*rows[1:], *rows[:1])),
+        Legend(value_columns(study), (*rows[1:], *rows[:1])),
         (*common_notes(study), *floor_notes(x), verdict_note(study, measure)),
     )
 

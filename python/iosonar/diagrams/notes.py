@@ -17,9 +17,7 @@ from iosonar.table import SourceFile
 def common_notes(study: Study) -> tuple[Note, ...]:
     """The notes of all files of a study, the most important kinds first."""
     runs = runs_of(study)
-    notes = [
-        note for run in runs for note in (*_fidelity(run), *_stamps(run.file), *_wrap(run.file), *_warnings(run.file))
-    ]
+    notes = [note for run in runs for note in (*_fidelity(run), *_stamps(run.file), *_wrap(run.file), *_warnings(run))]
     if len(runs) > 1:
         notes = _one_fidelity(notes)
     if study.origin_ns:
@@ -43,15 +41,18 @@ def _fidelity(run: RunJudgement) -> list[Note]:
         text = f"Replay verdict not known, no verdict on the device: {run.unknown}"
         return [Note(NoteKind.FIDELITY, text, Severity.WARNING)]
     if not found.requests and found.faithful:
-        return [Note(NoteKind.FIDELITY, "Replay faithful: only the device held requests back", Severity.GOOD)]
+        when = " in this window" if run.is_part else ""
+        text = f"Replay faithful{when}: only the device held requests back"
+        return [Note(NoteKind.FIDELITY, text, Severity.GOOD)]
     if run.file.footer.counts.requests == 0:
         # The check of completeness says so.
         return []
     if run.grade is None:
         return [Note(NoteKind.FIDELITY, "Replay fidelity unknown: every request was held back")]
     near = "" if math.isnan(found.p99_s) else f"; delay p99 {units.span(found.p99_s)}"
+    when = " in this window" if run.is_part else ""
     text = (
-        f"Replay {run.words}{', no verdict on the device' if run.grade is Grade.BAD else ''}: "
+        f"Replay {run.words}{when}{', no verdict on the device' if run.grade is Grade.BAD else ''}: "
         f"{units.percent(found.within_10_us)} within 10 µs, {run.decisive}{near}"
     )
     return [Note(NoteKind.FIDELITY, text, Severity(run.grade))]
@@ -84,7 +85,8 @@ def _wrap(file: SourceFile) -> list[Note]:
     return [Note(NoteKind.WRAP, f"wrap-around factor {units.number(factor)}", severity)]
 
 
-def _warnings(file: SourceFile) -> list[Note]:
+def _warnings(run: RunJudgement) -> list[Note]:
+    file = run.file
     counts, warnings = file.footer.counts, list(file.run.warnings)
     if counts.lost_events:
         warnings.append(f"The recorder lost {counts.lost_events:,} events")
@@ -92,4 +94,5 @@ def _warnings(file: SourceFile) -> list[Note]:
         warnings.append(f"Skipped {bad:,} lines of the source that could not be parsed")
     if file.unreadable_rows:
         warnings.append(f"Damaged: {units.counted(file.unreadable_rows, 'row')} unreadable, left out")
-    return [Note(NoteKind.WARNING, text, Severity.WARNING) for text in warnings]
+    of = "Of the whole run: " if run.is_part else ""
+    return [Note(NoteKind.WARNING, f"{of}{text}", Severity.WARNING) for text in warnings]

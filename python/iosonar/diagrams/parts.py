@@ -28,9 +28,11 @@ from iosonar.figures.model import (
 from iosonar.figures.ticks import moment, text
 from iosonar.quantities.density import Cells, Density
 from iosonar.quantities.distribution import Distribution
+from iosonar.quantities.percentiles import name_of
 from iosonar.quantities.series import Series
 from iosonar.quantities.throughput import Throughput
 from iosonar.quantities.verdict import Verdict
+from iosonar.study.base import BaseStudy
 from iosonar.study.checks.limits import beyond_limit
 from iosonar.study.requests import Measure, Study
 from iosonar.study.runs import doubt_of
@@ -78,7 +80,15 @@ def device_look(study: Study, number: int) -> tuple[Role, str]:
 MAX_LINELESS = 6
 """The most series that a note names."""
 
-VALUE_COLUMNS = ("requests", "avg", "p99", "max")
+
+def value_columns(study: BaseStudy, noun: str = "requests") -> tuple[str, ...]:
+    """The columns of `measure_legend`."""
+    return (noun, "avg", *map(name_of, shares_of(study)), "max")
+
+
+def shares_of(study: BaseStudy, shares: tuple[float, ...] = (0.99,)) -> tuple[float, ...]:
+    """The percentiles that the user chose, else these."""
+    return study.options.percentiles or shares
 
 
 def time_axis(study: Study, label: str) -> Axis:
@@ -154,16 +164,19 @@ def measure_axis(study: Study, measure: Measure) -> Axis:
 
 
 def measure_legend(study: Study, found: Mapping[int, Distribution]) -> tuple[LegendRow, ...]:
-    """A row for each series with its number of requests, average, 99th percentile and maximum."""
-    return tuple(measure_row(*look(study, series), values) for series, values in sorted(found.items()))
+    """A row for each series with its number of requests, average, percentiles and maximum."""
+    shares = shares_of(study)
+    return tuple(measure_row(*look(study, series), values, shares) for series, values in sorted(found.items()))
 
 
-def measure_row(role: Role, label: str, values: Distribution, stroke: Stroke | None = None) -> LegendRow:
+def measure_row(
+    role: Role, label: str, values: Distribution, shares: Sequence[float], stroke: Stroke | None = None
+) -> LegendRow:
     """The legend row of a distribution."""
     cells = (
         units.count(values.count),
         units.span(values.mean / 1e9),
-        units.span(values.percentile(0.99) / 1e9),
+        *(units.span(values.percentile(share) / 1e9) for share in shares),
         units.span(values.maximum / 1e9),
     )
     return LegendRow(role, label, cells, stroke)
@@ -219,7 +232,7 @@ def gap_notes(found: Iterable[tuple[float, NDArray[np.float64]]], mark: Mark = L
 
 def _needs(shares: Sequence[float], noun: str) -> str:
     """The numbers of requests that percentiles need: p50 needs at least 20 requests, p99 1,000."""
-    first, *others = [(f"p{units.number(share * 100, 6)}", f"{round(MIN_BEYOND / (1 - share)):,}") for share in shares]
+    first, *others = [(name_of(share), f"{round(MIN_BEYOND / (1 - share)):,}") for share in shares]
     return ", ".join((f"{first[0]} needs at least {first[1]} {noun}", *(f"{label} {n}" for label, n in others)))
 
 

@@ -13,7 +13,7 @@ from iosonar import units
 from iosonar.diagrams import devices
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import floor_notes, gap_notes, log_axis, look, max_depth_of, rate_row, time_axis
+from iosonar.diagrams.parts import floor_notes, gap_notes, log_axis, look, max_depth_of, rate_row, shares_of, time_axis
 from iosonar.figures.model import (
     Axis,
     Direction,
@@ -35,6 +35,7 @@ from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.depth import with_depth
 from iosonar.quantities.distribution import Distribution, distributions, pooled
+from iosonar.quantities.percentiles import IN_TABLES, name_of
 from iosonar.study.requests import LATENCY, Study
 from iosonar.study.runs import doubt_of
 from iosonar.study.steady import PERCENTILES, bands_over_time, steadiness
@@ -45,6 +46,14 @@ if TYPE_CHECKING:
 
 ROLES = (Role.ORDER_1, Role.ORDER_2, Role.ORDER_3, Role.ORDER_4, Role.ORDER_5)
 SHARES = dict(zip(PERCENTILES, ROLES, strict=True))
+
+
+def lines_of(study: Study) -> dict[float, Role]:
+    """The percentiles with a line, and their roles: those that the user chose, else SHARES."""
+    chosen = study.options.percentiles
+    last = max(len(chosen) - 1, 1)
+    return {share: ROLES[(len(ROLES) - 1) * n // last] for n, share in enumerate(chosen)} if chosen else SHARES
+
 
 REGIONS = 120
 SECTOR_BYTES = 512
@@ -132,25 +141,28 @@ def _lines(
     if study.options.each_device:
         found = devices.bands_by_device(study, table, at, cells)
         return devices.device_lines(study, found, x, f"Latency {words}", name, rank, factor)
-    return _banded(study, bands(table, at, table.latency_ns, cells, list(SHARES)), x, words, name, rank, factor)
+    return _banded(
+        study, bands(table, at, table.latency_ns, cells, list(lines_of(study))), x, words, name, rank, factor
+    )
 
 
 def _banded(
     study: Study, found: Bands, x: Axis, words: str, name: str, rank: str, factor: float = 1.0
 ) -> Figure | Empty:
     """A line for each percentile; `factor` converts the unit of the cells to that of the axis."""
-    if all(np.isnan(quantiles).all() for quantiles in found.quantiles.values()):
+    lines = lines_of(study)
+    if all(np.isnan(found.quantiles[share]).all() for share in lines):
         return Empty(name, f"too few requests: p50 needs {2 * MIN_BEYOND}, p99 needs 1,000")
     everything = study.pooled(LATENCY)
     layers = [
-        Steps(role, _title(share), found.edges * factor, found.quantiles[share] / 1e9) for share, role in SHARES.items()
+        Steps(role, name_of(share), found.edges * factor, found.quantiles[share] / 1e9) for share, role in lines.items()
     ]
     shown = np.concatenate([layer.y for layer in layers])
     shown = shown[~np.isnan(shown)]
     least, most = max(float(shown.min()), 1e-7), float(shown.max())
     rows = [
-        rate_row(role, _title(share), (units.span(everything.percentile(share) / 1e9),))
-        for share, role in SHARES.items()
+        rate_row(role, name_of(share), (units.span(everything.percentile(share) / 1e9),))
+        for share, role in lines.items()
     ]
     return Figure(
         name,
@@ -161,12 +173,8 @@ def _banded(
         log_axis("Latency", Unit.SECONDS, least, max(most, 1e-6)),
         tuple(layers),
         Legend(("overall",), tuple(rows)),
-        (*common_notes(study), *gap_notes((share, found.quantiles[share][found.counts > 0]) for share in SHARES)),
+        (*common_notes(study), *gap_notes((share, found.quantiles[share][found.counts > 0]) for share in lines)),
     )
-
-
-def _title(share: float) -> str:
-    return f"p{units.number(share * 100, 6)}"
 
 
 def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
@@ -179,7 +187,7 @@ def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
     table = study.table
     by_series = distributions(table, table.completed_ns - table.scheduled_ns)
     scheduled = pooled(list(by_series.values()))
-    each_device = study.options.each_device
+    each_device, shares = study.options.each_device, shares_of(study, IN_TABLES)
     lines = (
         [(*look(study, series), values) for series, values in sorted(by_series.items())]
         if each_device
@@ -194,7 +202,7 @@ def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
             role,
             label,
             (
-                *(units.span(values.percentile(share) / 1e9) for share in (0.5, 0.99, 0.999)),
+                *(units.span(values.percentile(share) / 1e9) for share in shares),
                 units.span(values.maximum / 1e9),
             ),
         )
@@ -211,7 +219,7 @@ def from_scheduled(study: Study, name: str, rank: str) -> Figure | Empty:
         Axis("Share of requests that are faster", Unit.ODDS, 1.0, float(max(layers[0].x[-1], 10.0)), Scale.LOG),
         y,
         tuple(layers),
-        Legend(("p50", "p99", "p99.9", "max"), tuple(rows)),
+        Legend((*map(name_of, shares), "max"), tuple(rows)),
         (*common_notes(study), *floor_notes(y)),
     )
 

@@ -96,10 +96,10 @@ INNER = (
 
 def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | Empty:
     """The mean of slices as a line, with their maximum in the background; or the running total."""
-    rows = max(sum(file.rows for file in study.requests.files), 1)
+    low, high = study.places
     table = study.requests.table
     at = place_of_all(study, table)
-    cells = Cells(0, rows, min(study.options.size.slices, rows))
+    cells = Cells(low, high, min(study.options.size.slices, high - low))
     # For the value and its sum.
     found = study.once(("progress", inner.name, cells.count), lambda: progress(table, at, inner.value(table), cells))
     if found is None:

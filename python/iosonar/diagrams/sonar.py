@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from iosonar.diagrams.catalogue import Diagram, Group
 from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import (
-    VALUE_COLUMNS,
     cells_of,
     cloud_parts,
     floor_notes,
     measure_axis,
     measure_legend,
     time_axis,
+    value_columns,
     verdict_note,
     verdict_rules,
 )
@@ -68,7 +68,7 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
             Cloud(across, up, cloud_parts(study, cells)),
             *verdict_rules(verdict, measure, x, y, at_times=order in ("realtime", "setpoint")),
         ),
-        Legend(VALUE_COLUMNS, measure_legend(study, found)),
+        Legend(value_columns(study), measure_legend(study, found)),
         (*common_notes(study), *floor_notes(y), verdict_note(study, measure)),
     )
 
@@ -77,7 +77,7 @@ def points_axis(study: Study) -> Axis:
     """An axis of the requests of all files, for `place_of_all`."""
     files = study.requests.files
     label = RUN_BY_RUN if len(files) > 1 else ORDERS["points"][1]
-    return Axis(label, Unit.REQUESTS, 0, max(sum(file.rows for file in files), 1))
+    return Axis(label, Unit.REQUESTS, *study.places)
 
 
 def place_of_all(study: Study, table: ir.Table) -> ir.IntegerColumn:

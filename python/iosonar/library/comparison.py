@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
+from iosonar.figures.size import PAGE
 from iosonar.library.family import family_of
 from iosonar.library.frames import Frames
 from iosonar.library.run import AnyPath, Run, open_run
 from iosonar.report.compared import Compared, metric_of, numbers
 from iosonar.report.compared import Comparison as Found
-from iosonar.report.condition import Condition, Outcome, judge
+from iosonar.report.condition import judge_change
+from iosonar.report.gates import Condition, Judged, Of, judge
 from iosonar.report.output_options import OutputOptions, Written
+from iosonar.study.base import Options
+from iosonar.table import Window
 from iosonar.table.engine import EngineOptions
 from iosonar.table.files import refuse_copies
 
@@ -28,13 +32,24 @@ if TYPE_CHECKING:
 AnySide = Run | AnyPath | Sequence[AnyPath]
 
 
-def compare(*sides: AnySide, memory: str = "2GiB") -> Comparison:
+def compare(
+    *sides: AnySide,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    skip_warm_up: bool = False,
+    percentiles: Sequence[float] = (),
+    memory: str = "2GiB",
+) -> Comparison:
     """Compares runs: changes of latency and throughput with 95 % confidence intervals.
 
     A difference is claimed only with at least three runs on each side.
 
     Args:
         sides: Two or more sides; each is a path, several paths of repeated runs, or an open `Run`.
+        from_s: Compare only requests that are due at this time or later, in seconds.
+        to_s: Compare only requests that are due before this time.
+        skip_warm_up: Leave out the longest warm-up of all sides, if the end of each is known.
+        percentiles: The percentiles to compare, such as `(50, 95, 99.9)`.
         memory: The limit of memory for each side, such as `2GiB`.
 
     Returns:
@@ -46,6 +61,7 @@ def compare(*sides: AnySide, memory: str = "2GiB") -> Comparison:
     """
     if len(sides) < 2:
         raise UsageError("compare needs two sides")
+    window, shares = Window.of(from_s, to_s), tuple(round(share / 100, 10) for share in percentiles)
     with ExitStack() as stack:
         runs = [_opened(side, memory, stack) for side in sides]
         files = [file for run in runs for file in run.files]
@@ -54,7 +70,10 @@ def compare(*sides: AnySide, memory: str = "2GiB") -> Comparison:
             # Parts of one run are not independent, so they do not count as several runs of a side.
             refuse_copies(run.files, parts=False)
         refuse_copies(files)
-        return Comparison(runs, family.compare(runs, EngineOptions(memory), stack), stack.pop_all())
+        options = Options(size=PAGE, window=window, skip_warm_up=skip_warm_up, percentiles=shares)
+        family.check_window(options)
+        found = family.compare(runs, options, EngineOptions(memory), stack)
+        return Comparison(runs, found, stack.pop_all())
 
 
 def _opened(side: AnySide, memory: str, stack: ExitStack) -> Run:
@@ -98,16 +117,28 @@ class Comparison(Frames):
         return table.select(list(columns)) if columns else table
 
     def holds(self, condition: str) -> dict[str, str]:
-        """Whether a condition such as `p99 > +10%` holds, for each side by its letter, as with `--fail-if`.
+        """Whether a condition such as `p99 > +10%` or `p99 > 10ms` holds, as with `--fail-if`, by the letter of a side.
 
         Returns `holds`, `does not hold`, or why that is undecided. Raises UsageError if it is no condition.
         """
-        parsed = Condition.parse(condition)
-        outcomes = {each.letter: judge(parsed, each) for each in self.against}
-        return {
-            letter: one.outcome.value + (f": {one.why}" if one.outcome is Outcome.UNDECIDED else "")
-            for letter, one in outcomes.items()
-        }
+        parsed = Condition.parse(condition, Of.SIDES)
+        return {one.of: one.words for one in self.judge(parsed)}
+
+    def judge(self, condition: Condition) -> list[Judged]:
+        """The outcome of a condition for each side but the first: of its change, or of its own values."""
+        if condition.is_change:
+            return [judge_change(condition, each) for each in self.against]
+        return [judge(condition, self.found.subject(each.letter)) for each in self.against]
+
+    def write_gate_files(self, judged: Sequence[Judged], junit: Path | None, markdown: Path | None) -> None:
+        """Writes the outcome of conditions as JUnit XML, and a summary in Markdown."""
+        from iosonar.report.gate_files import cases_of, write_junit, write_markdown
+
+        cases = cases_of("compare", judged, [each.pair for each in self.against])
+        if junit is not None:
+            write_junit("compare", cases, junit)
+        if markdown is not None:
+            write_markdown(self.found.summary, cases, markdown)
 
     def draw(self, name: str = "compare.latency", ax: Axes | None = None, theme: str = "light") -> Axes:
         """Draws the distributions of latency (`compare.latency`), or their changes (`compare.change`).

@@ -1,4 +1,4 @@
-"""What the library asks about files that are opened together: a `Family` for each, in a module of its own."""
+"""What the library does with files that are opened together: a `Family` for each, in a module of its own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from iosonar.diagrams import Diagram
 from iosonar.errors import UsageError, UserError
 from iosonar.report.compared import Comparison
+from iosonar.report.gates import Subject
 from iosonar.report.page import Page
 from iosonar.report.selection import Selection, named
 from iosonar.study.base import BaseStudy, Options
 from iosonar.study.judgement import Judgement
 from iosonar.study.summary import Summary
-from iosonar.table import SourceFile
+from iosonar.table import SourceFile, Window
 from iosonar.table.engine import EngineOptions
 from iosonar.table.files import refuse_copies
 from iosonar.table.kinds import KINDS
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 S = TypeVar("S", bound=BaseStudy)
+
+REFUSED = ("static", "dynamic", "verbose", "device", "each-device", "fail-if", "engine")
+"""Options of `iosonar report` that are for requests, and for kinds that say so."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def check(files: Sequence[SourceFile], opening: Opening) -> None:
     refuse_copies(files)
 
 
-def compare(sides: Sequence[Side], resources: EngineOptions, stack: ExitStack) -> Comparison:
+def compare(sides: Sequence[Side], options: Options, resources: EngineOptions, stack: ExitStack) -> Comparison:
     """Refuses kinds that cannot be compared."""
     file = sides[0].files[0]
     raise UserError(f"{file.path} is {file.kind.words}, which cannot be compared")
@@ -83,14 +87,29 @@ class Family(Generic[S]):
     """The key numbers, if there are any."""
     judgement: Callable[[S], Judgement | None] = lambda study: None
     """Whether the run was good; None without a run."""
+    subject: Callable[[S], Subject | None] = lambda study: None
+    """What conditions of --fail-if are checked for; None if there are none."""
     writes_verdict: Callable[[S], bool] = lambda study: False
     """Whether a report has the verdict as a file of its own."""
     by_default: Callable[[S, Selection], Sequence[Diagram[S]]] | None = None
     """The diagrams of a report that names none; without it, all."""
-    refused: tuple[str, ...] = ("static", "dynamic", "verbose", "device", "each-device", "fail-on", "engine")
+    refused: tuple[str, ...] = REFUSED
     """Options of `iosonar report` that are not for them."""
-    compare: Callable[[Sequence[Side], EngineOptions, ExitStack], Comparison] = compare
+    compare: Callable[[Sequence[Side], Options, EngineOptions, ExitStack], Comparison] = compare
     """Compares each side with the first. The page can be written until the stack unwinds."""
+    window_of: Callable[[Sequence[SourceFile], Opening, ExitStack], Window] | None = None
+    """The window of time of the options, without the longest warm-up of the runs; None if windows are not for them."""
+
+    def check_window(self, options: Options) -> None:
+        """Refuses a window of time if windows are not for these rows. Raises UsageError."""
+        if (options.window or options.skip_warm_up) and not self.window_of:
+            raise UsageError(f"--from, --to and --skip-warm-up: not for {self.title}")
+
+    def window(self, files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> Window:
+        """The window of time without the warm-up. Raises UsageError if windows are not for these rows."""
+        if self.window_of is None:
+            raise UsageError(f"--skip-warm-up: not for {self.title}")
+        return self.window_of(files, opening, stack)
 
     def selected(self, study: S, selection: Selection) -> Sequence[Diagram[S]]:
         """The selected diagrams. Raises UsageError if a name is unknown."""

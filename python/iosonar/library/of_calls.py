@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from iosonar.diagrams.calls import CATALOGUE
 from iosonar.errors import UsageError, UserError
-from iosonar.library.family import Family, Opening
+from iosonar.library.family import REFUSED, Family, Opening, Side
 from iosonar.report.calls_page import calls_page
-from iosonar.report.compare_calls import compare_calls
+from iosonar.report.compare_calls import ComparisonOfCalls, compare_calls
+from iosonar.report.measured import subject_of_calls
+from iosonar.study.base import Options
 from iosonar.study.calls import MAX_SIDES, CallStudy
 from iosonar.study.of_calls import judgement_of_calls, summary_of_calls
 from iosonar.table import SourceFile, calls_of
 from iosonar.table.blocks import blocks_beside
+from iosonar.table.engine import EngineOptions
 from iosonar.table.files import refuse_copies
 
 if TYPE_CHECKING:
@@ -48,6 +51,11 @@ def _table(study: CallStudy) -> ir.Table:
     raise UserError("several files of calls have no common table: open them one by one")
 
 
+def _compare(sides: Sequence[Side], options: Options, resources: EngineOptions, stack: ExitStack) -> ComparisonOfCalls:
+    groups = [side.files for side in sides]
+    return compare_calls(groups, sides[0].spill, resources, stack, options.percentiles)
+
+
 FAMILY = Family[CallStudy](
     noun="calls",
     title="calls to files",
@@ -58,7 +66,7 @@ FAMILY = Family[CallStudy](
     check=_check,
     summary=lambda study: summary_of_calls(study.first),
     judgement=lambda study: judgement_of_calls(study.sides[-1]),
-    compare=lambda sides, resources, stack: compare_calls(
-        [side.files for side in sides], sides[0].spill, resources, stack
-    ),
+    subject=lambda study: subject_of_calls(study.sides[-1]),
+    refused=tuple(name for name in REFUSED if name != "fail-if"),
+    compare=_compare,
 )

@@ -9,9 +9,10 @@ from iosonar.diagrams import CATALOGUE
 from iosonar.diagrams.comparison import ROLES
 from iosonar.diagrams.comparison import Side as SideOfRequests
 from iosonar.errors import UsageError
-from iosonar.figures.size import PAGE
 from iosonar.library.family import Family, Opening, Side, check
+from iosonar.library.windows import in_window, part_of, window_of, without_warm_up
 from iosonar.report.compare import RunComparison, compare
+from iosonar.report.measured import subject_of_requests
 from iosonar.report.run_page import run_page
 from iosonar.study.base import Options
 from iosonar.study.of_requests import judgement_of, summary_of
@@ -35,7 +36,7 @@ def _study(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> S
     """One table of all files. Raises UsageError if there is no such device or a window is too short."""
     options = opening.options
     requests = stack.enter_context(requests_of(tuple(files), opening.spill, opening.resources))
-    study = Study(only_device(requests, options.device) if options.device else requests, options)
+    study = in_window(only_device(requests, options.device) if options.device else requests, options)
     if (window := options.window_s) is not None:
         length_s = study.last_s - study.first_s
         if window < 1e-9:
@@ -48,19 +49,20 @@ def _study(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> S
     return study
 
 
-def _compare(sides: Sequence[Side], resources: EngineOptions, stack: ExitStack) -> RunComparison:
+def _compare(sides: Sequence[Side], options: Options, resources: EngineOptions, stack: ExitStack) -> RunComparison:
     if len(sides) > len(ROLES):
         raise UsageError(
             f"at most {len(ROLES)} sides can be compared, not {len(sides)}; group runs into sides with `vs`"
         )
-    studies = [side.study for side in sides]
-    return compare(
-        [
-            SideOfRequests(letter, Study(study.requests, Options(size=PAGE), origin_ns=0))
-            for letter, study in zip(LETTERS, studies, strict=False)
-            if isinstance(study, Study)
-        ]
-    )
+    studies = [
+        part_of(Study(side.study.requests, options, origin_ns=0), options.window, origin_ns=0)
+        for side in sides
+        if isinstance(side.study, Study)
+    ]
+    if options.skip_warm_up:
+        window = without_warm_up(studies, options.window)
+        studies = [part_of(study, window, origin_ns=0) for study in studies]
+    return compare([SideOfRequests(letter, study) for letter, study in zip(LETTERS, studies, strict=False)])
 
 
 FAMILY = Family[Study](
@@ -73,8 +75,10 @@ FAMILY = Family[Study](
     check=_check,
     summary=summary_of,
     judgement=lambda study: judgement_of(study) if study.requests.is_run else None,
+    subject=subject_of_requests,
     writes_verdict=lambda study: study.requests.is_run,
     by_default=lambda study, selection: selection.choose(CATALOGUE, study.requests),
     refused=(),
     compare=_compare,
+    window_of=window_of,
 )

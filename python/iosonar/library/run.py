@@ -18,12 +18,13 @@ from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE, Size
 from iosonar.library.family import Family, Opening, family_of
 from iosonar.library.frames import Frames
+from iosonar.report.gates import Condition, Judged, Of, judge
 from iosonar.report.output_options import OutputOptions, ReportFormat, Written
 from iosonar.report.selection import Selection
 from iosonar.study.base import BaseStudy, Options
 from iosonar.study.judgement import Judgement
 from iosonar.study.summary import Summary
-from iosonar.table import SourceFile, open_files
+from iosonar.table import SourceFile, Window, open_files
 from iosonar.table.engine import EngineOptions, parse_engine
 from iosonar.table.footer import Footer
 
@@ -43,6 +44,10 @@ def open_run(
     bad_count: int = 1,
     window_s: float | None = None,
     windows_s: Sequence[float] = Options.windows_s,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    skip_warm_up: bool = False,
+    percentiles: Sequence[float] = (),
     blocks: AnyPath | None = None,
     graphs: Sequence[AnyPath] = (),
     memory: str = "2GiB",
@@ -61,6 +66,10 @@ def open_run(
         bad_count: So many beyond a limit make the verdict bad.
         window_s: The window of throughput in seconds; by default it depends on the duration.
         windows_s: The windows of working sets in seconds; infinity is everything so far.
+        from_s: Only requests that are due at this time or later, in seconds; with `--asap`, that are issued then.
+        to_s: Only requests that are due before this time.
+        skip_warm_up: Leave out the warm-up of a run, if its end is known.
+        percentiles: The percentiles to show, such as `(50, 95, 99.9)`.
         blocks: With a trace of calls: a recording of block devices made at the same time.
         graphs: With calls: graphs of orders, as `iosonar files order --format tsv` writes them.
         memory: The limit of memory, such as `2GiB`; what exceeds it spills to TMPDIR.
@@ -82,6 +91,9 @@ def open_run(
         each_device=each_device,
         device=device,
         graphs=tuple(map(Path, graphs)),
+        window=Window.of(from_s, to_s),
+        percentiles=tuple(round(share / 100, 10) for share in percentiles),
+        skip_warm_up=skip_warm_up,
     )
     kind, url = parse_engine(engine)
     resources = EngineOptions(memory, kind=kind, url=url)
@@ -91,6 +103,7 @@ def open_run(
         load = files[-1] if blocks else None
         opened, opening = files[:-1] if blocks else files, Opening(spill, resources, options, load)
         family = family_of(opened)
+        family.check_window(options)
         family.check(opened, opening)
         return Run(opened, family, opening, stack.pop_all())
 
@@ -259,6 +272,30 @@ class Run(Frames):
     def writes_verdict(self) -> bool:
         """Whether a report has the verdict as a file of its own."""
         return self.family.writes_verdict(self.study)
+
+    def judge(self, condition: Condition) -> Judged:
+        """The outcome of a condition. Raises UserError for a table of several instances."""
+        subject = self.family.subject(self.study)
+        if subject is None:
+            raise UserError(f"{self.files[0].path} is {self.files[0].kind.words}: there are no conditions for it")
+        return judge(condition, subject)
+
+    def holds(self, condition: str) -> str:
+        """Whether a condition such as `p99 > 10ms` holds, as with `--fail-if`.
+
+        Returns `holds`, `does not hold`, or why that is undecided. Raises UsageError if it is no condition.
+        """
+        return self.judge(Condition.parse(condition, Of.RUN)).words
+
+    def write_gate_files(self, judged: Sequence[Judged], junit: Path | None, markdown: Path | None) -> None:
+        """Writes the outcome of conditions as JUnit XML, and a summary in Markdown."""
+        from iosonar.report.gate_files import cases_of, write_junit, write_markdown
+
+        cases = cases_of("report", judged, [self.study.stem])
+        if junit is not None:
+            write_junit("report", cases, junit)
+        if markdown is not None:
+            write_markdown(self.family.page(self.study, ()).summary, cases, markdown)
 
     def __repr__(self) -> str:
         return f"<{self.files[0].kind.words} {', '.join(file.path for file in self.files)}>"

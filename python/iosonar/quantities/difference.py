@@ -13,6 +13,7 @@ generalization of Student's problem when several different population variances 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from iosonar.quantities.blocks import BLOCKS, Blocks, aligned, quantiles
 from iosonar.quantities.distribution import Distribution
+from iosonar.quantities.percentiles import name_of, share_of
 from iosonar.thresholds import MIN_BEYOND
 
 DRAWS = 1000
@@ -31,10 +33,10 @@ CONFIDENCE = 0.95
 MIN_RUNS = 3
 MAX_RUNS = 100
 """More runs are not advised."""
-SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)
+"""The percentiles that are compared, if none are chosen."""
+
 MEAN = "mean"
-METRICS = (*SHARES, MEAN)
-"""The metrics of latency."""
 
 THROUGHPUT = "throughput"
 
@@ -65,7 +67,7 @@ class Difference:
 
     def with_values(self, a: Distribution, b: Distribution) -> Difference:
         """Its values, which the comparison interpolates in bins, replaced by those that all diagrams show."""
-        share = SHARES.get(self.metric)
+        share = share_of(self.metric)
         a_ns, b_ns = (each.mean if share is None else each.quantile(share) for each in (a, b))
         if not (a_ns > 0 and b_ns > 0):
             return self
@@ -104,8 +106,10 @@ class Pairing(StrEnum):
     UNPAIRED = "unpaired"
 
 
-def differences(a: list[Blocks], b: list[Blocks], pairing: Pairing, seed: int = 1) -> list[Difference]:
-    """Compares every metric for which both sides have enough requests."""
+def differences(
+    a: list[Blocks], b: list[Blocks], pairing: Pairing, seed: int = 1, shares: Sequence[float] = SHARES
+) -> list[Difference]:
+    """Compares these percentiles and the mean, as far as both sides have enough requests."""
     generator = np.random.default_rng(seed)
     counts = aligned([*a, *b])
     first_bin = min(run.first for run in (*a, *b)) / 1000
@@ -114,16 +118,16 @@ def differences(a: list[Blocks], b: list[Blocks], pairing: Pairing, seed: int = 
     if pairing is Pairing.PAIRED:
         draws[1] = draws[0]
     ones = np.ones((1, BLOCKS))
-    found = [_side(cells, runs, ones) for cells, runs in sides]
-    drawn = [_side(cells, runs, weights) for (cells, runs), weights in zip(sides, draws, strict=True)]
+    found = [_side(cells, runs, ones, shares) for cells, runs in sides]
+    drawn = [_side(cells, runs, weights, shares) for (cells, runs), weights in zip(sides, draws, strict=True)]
     single = [
-        np.concatenate([_side([cell], [run], ones) for cell, run in zip(cells, runs, strict=True)])
+        np.concatenate([_side([cell], [run], ones, shares) for cell, run in zip(cells, runs, strict=True)])
         for cells, runs in sides
     ]
     fewest = min(sum(cell.sum() for cell in cells) for cells, _ in sides)
     result = []
-    for index, metric in enumerate(METRICS):
-        if round(fewest * (1 - SHARES.get(metric, 0.0)), 6) < MIN_BEYOND:
+    for index, (metric, share) in enumerate([*((name_of(share), share) for share in shares), (MEAN, 0.0)]):
+        if round(fewest * (1 - share), 6) < MIN_BEYOND:
             continue
         at = float(found[1][0, index] - found[0][0, index])
         low, high = _spread(drawn[1][:, index] - drawn[0][:, index], at)
@@ -193,13 +197,15 @@ def _draw(generator: np.random.Generator) -> NDArray[np.float64]:
     return drawn
 
 
-def _side(counts: list[NDArray[np.float64]], runs: list[Blocks], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _side(
+    counts: list[NDArray[np.float64]], runs: list[Blocks], weights: NDArray[np.float64], shares: Sequence[float]
+) -> NDArray[np.float64]:
     """For each row of block weights: the decimal logarithm of each metric of the pooled runs."""
     together = weights @ np.sum(counts, axis=0)
     total = weights @ np.sum([run.total_ns for run in runs], axis=0)
     number = np.maximum(together.sum(axis=1), 1e-9)
     mean = np.log10(np.maximum(total / number, 1.0))
-    return np.column_stack([quantiles(together, list(SHARES.values())), mean])
+    return np.column_stack([quantiles(together, list(shares)), mean])
 
 
 def _spread(drawn: NDArray[np.float64], at: float) -> tuple[float, float]:

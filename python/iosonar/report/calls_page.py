@@ -14,11 +14,12 @@ from iosonar.quantities.calls.by_file import largest_files
 from iosonar.quantities.calls.mismatches import outcomes_of_calls
 from iosonar.quantities.calls.response import by_call
 from iosonar.quantities.distribution import enough_for
+from iosonar.quantities.percentiles import name_of
 from iosonar.report.calls_options import other_traces, replay_options
 from iosonar.report.compared import title_of
 from iosonar.report.page import Banner, Page, Summary, Table, Tile
-from iosonar.report.run_page import machine_facts
-from iosonar.report.sections import page_of, times_row
+from iosonar.report.run_tables import machine_facts
+from iosonar.report.sections import page_of, slower, times_table
 from iosonar.report.side_by_side import side_by_side
 from iosonar.study.calls import PLACEHOLDERS
 from iosonar.study.grades import Grade
@@ -106,7 +107,7 @@ def _header(study: CallStudy, compared: Shown | None) -> Summary:
         short=names[0] if single else "Comparison",
         lead=tuple(_lead(study, compared)),
         banners=(*found, *_judgements(study)),
-        tiles=tuple(_tiles(first)) if single else (),
+        tiles=tuple(_tiles(first, study.options.percentiles)) if single else (),
         tables=(*(compared.tables if compared else ()), *beside),
         facts=tuple(_facts(study, compared)),
         whole="all calls",
@@ -173,7 +174,7 @@ def _judgements(study: CallStudy) -> Iterator[Banner]:
     yield from (Banner(severity, " ".join(found), head) for (severity, head), found in sentences.items())
 
 
-def _tiles(side: CallSide) -> Iterator[Tile]:
+def _tiles(side: CallSide, shares: Sequence[float]) -> Iterator[Tile]:
     extent, files, values = side.extent, side.files, side.pooled_response
     failed = f"{units.percent(extent.failed / extent.calls)} failed" if extent.calls else ""
     yield Tile("Calls", f"{extent.calls:,}", failed)
@@ -187,10 +188,9 @@ def _tiles(side: CallSide) -> Iterator[Tile]:
     yield Tile("Read", units.transferred(files.bytes_read), _speed(files.bytes_read, side.seconds))
     yield Tile("Written", units.transferred(files.bytes_written), _speed(files.bytes_written, side.seconds))
     if values.count and (side.is_run or not side.calls.file.is_generated):
-        half = "half are faster" if enough_for(0.5, values.count) else "too few calls"
-        yield Tile("Response time p50", units.span(values.percentile(0.5) / 1e9), half)
-        more = "1 in 100 is slower" if enough_for(0.99, values.count) else "too few calls"
-        yield Tile("Response time p99", units.span(values.percentile(0.99) / 1e9), more)
+        for share in shares or (0.5, 0.99):
+            more = slower(share) if enough_for(share, values.count) else "too few calls"
+            yield Tile(f"Response time {name_of(share)}", units.span(values.percentile(share) / 1e9), more)
         waits = sum(each.seconds for each in side.mix if each.of in WAITS)
         total = values.total / 1e9 - waits
         yield Tile(
@@ -224,7 +224,9 @@ def _tables(study: CallStudy) -> dict[str, tuple[Table, ...]]:
     found = {
         "mix": (_mix(side), _threads(side)),
         "files": (_patterns(side), _files(side)),
-        "response": () if side.calls.file.is_generated and not side.is_run else (_responses(side),),
+        "response": ()
+        if side.calls.file.is_generated and not side.is_run
+        else (_responses(side, study.options.percentiles),),
         "blocks": (_requests(study),),
         "fidelity": (_outcomes(side, "Outcomes"),) if side.is_run else (),
     }
@@ -256,12 +258,11 @@ def _threads(side: CallSide) -> Table:
     return Table(_titled("Threads", len(side.threads), len(rows)), ("thread", "calls", "share", "time in calls"), rows)
 
 
-def _responses(side: CallSide) -> Table:
+def _responses(side: CallSide, shares: Sequence[float]) -> Table:
     names = [each.of for each in side.mix[:LISTED_CALLS]]
     found = by_call(side.table, names) if names else {}
-    shares = (0.5, 0.9, 0.99, 0.999)
-    rows = tuple(times_row(name, found[name], shares) for name in names if name in found)
-    return Table("Response time by call", ("call", "calls", "avg", "p50", "p90", "p99", "p99.9", "max"), rows)
+    named = [(name, found[name]) for name in names if name in found]
+    return times_table("Response time by call", "calls", named, shares, "call")
 
 
 def _patterns(side: CallSide) -> Table:

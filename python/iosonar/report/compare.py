@@ -11,26 +11,33 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_time
+from iosonar.diagrams.parts import shares_of
 from iosonar.errors import UserError
 from iosonar.figures.model import Figure, Severity
 from iosonar.pacing import Changes, options_that_change
 from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
+    MEAN,
     MIN_RUNS,
+    SHARES,
     Pairing,
     differences,
     rate_difference,
 )
 from iosonar.quantities.pairs import Pairs, pairs
+from iosonar.quantities.percentiles import name_of
 from iosonar.report.claims import inputs_of, refuse_others, write_claimed
 from iosonar.report.compared import Compared, Comparison, change_text, title_of
+from iosonar.report.gates import Subject
+from iosonar.report.measured import subject_of_requests
 from iosonar.report.output_options import OutputOptions, Written
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
 from iosonar.report.settings import Scope, Setting, differing
 from iosonar.study.grades import Grade
 from iosonar.study.requests import LATENCY
 from iosonar.study.runs import RunJudgement, runs_of
-from iosonar.table import SourceFile, has_closed_stream, programs_of
+from iosonar.study.window import due_words, window_words
+from iosonar.table import SourceFile, Window, has_closed_stream, programs_of
 from iosonar.table.footer import Extent
 from iosonar.text import listed
 
@@ -80,6 +87,11 @@ class RunComparison(Comparison):
         found = (curves(self.sides), changes({each.letter: each.differences for each in self.against}, self.sides))
         return {figure.name: figure for figure in found if figure}
 
+    @property
+    def window(self) -> Window | None:
+        """The window of time that is compared; None for whole runs."""
+        return self.sides[0].study.window
+
     def lines(self) -> Iterator[str]:
         """What was found, as sentences."""
         for side in self.sides:
@@ -95,7 +107,23 @@ class RunComparison(Comparison):
             {"of": one.scope, "name": one.name, "values": {letter: list(found) for letter, found in one.values.items()}}
             for one in self.settings
         ]
-        return {"sides": sides, "settings": settings, "comparisons": [each.as_json() for each in self.against]}
+        window = {"window": self.window.as_json()} if self.window else {}
+        return {
+            "sides": sides,
+            **window,
+            "settings": settings,
+            "comparisons": [each.as_json() for each in self.against],
+        }
+
+    def subject(self, letter: str) -> Subject:
+        """A side as what conditions are checked for."""
+        study = next(side.study for side in self.sides if side.letter == letter)
+        return subject_of_requests(study, letter)
+
+    @property
+    def summary(self) -> Summary:
+        """What its page begins with."""
+        return summary_of(self)
 
     def write(self, options: OutputOptions) -> Iterator[Written]:
         """Writes the page."""
@@ -118,14 +146,14 @@ def compare(sides: Sequence[Side]) -> RunComparison:
     first = sides[0]
     cut = {side.letter: _blocks(side, low, high) for side in sides}
     rates_of = {side.letter: _rates(side) for side in sides}
-    settings = differing(sides)
+    settings, shares = differing(sides), shares_of(first.study, SHARES)
     against = []
     for side in sides[1:]:
         same_load, pairing = _pairing(first, side)
         matched = pairs(*_on_one_engine(first, side)) if pairing is Pairing.PAIRED else None
         found = [
             one.with_values(first.study.pooled(LATENCY), side.study.pooled(LATENCY))
-            for one in differences(cut[first.letter], cut[side.letter], pairing)
+            for one in differences(cut[first.letter], cut[side.letter], pairing, shares=shares)
         ]
         throughput = rate_difference(rates_of[first.letter], rates_of[side.letter], pairing)
         runs = [found for each in (first, side) for found in _unfaithful_runs(each)]
@@ -245,7 +273,11 @@ def describe_side(side: Side) -> str:
 
 
 def sentences(compared: RunComparison) -> Iterator[Banner]:
-    """The findings as sentences, after doubts about the runs."""
+    """The findings as sentences, after the window and doubts about the runs."""
+    if window := compared.window:
+        due = due_words(compared.sides[0].study.files)
+        text = "" if window.is_all else f"only requests {due} {window_words(window)} are compared. "
+        yield Banner(Severity.NEUTRAL, f"{text}{window.about}".strip(), "Window:" if text else "All requests:")
     for side in compared.sides:
         names: dict[str, list[str]] = {}
         for name, why in _fake_runs(side):
@@ -361,13 +393,24 @@ def _settings(compared: RunComparison) -> Iterator[Banner]:
 def page_of(compared: RunComparison) -> Page:
     """The page of a comparison."""
     sides, first = compared.sides, compared.sides[0]
-    tables = tuple(each.table for each in compared.against)
-    percentiles = (over_time(sides, 0.5, "p50"), over_time(sides, 0.99, "p99"))
+    percentiles = [over_time(sides, share) for share in shares_of(first.study, (0.5, 0.99))]
     timed = (*(figure for figure in percentiles if figure), delivered(sides))
+    sections = (
+        Section("latency", "Latency", "All requests of all runs of each side.", tuple(compared.figures.values())),
+        Section("time", "Over time", "These diagrams are linked: zoom one and the others follow.", timed),
+    )
+    return Page(summary_of(compared), sections)
+
+
+def summary_of(compared: RunComparison) -> Summary:
+    """What the page begins with."""
+    sides, first = compared.sides, compared.sides[0]
+    tables = tuple(each.table for each in compared.against)
     if compared.settings:
         letters = tuple(side.letter for side in sides)
         values = tuple((setting.name, *(setting.value(letter) for letter in letters)) for setting in compared.settings)
         tables = (Table("Differences between the runs", ("", *letters), values), *tables)
+    shown = (*map(name_of, shares_of(first.study, (0.5, 0.99))), MEAN)
     tiles = tuple(
         Tile(
             f"{one.metric}, {each.side.letter} against {first.letter}",
@@ -376,10 +419,10 @@ def page_of(compared: RunComparison) -> Page:
         )
         for each in compared.against
         for one in each.differences
-        if one.metric in ("p50", "p99", "mean")
+        if one.metric in shown
     )
     facts = tuple((side.letter, file.path) for side in sides for file in side.study.requests.files)
-    summary = Summary(
+    return Summary(
         title=title_of([side.name for side in sides]),
         short="Comparison",
         lead=(f"Latency from issue to completion, compared with {first.letter}. A change above 0 is slower.",),
@@ -390,8 +433,3 @@ def page_of(compared: RunComparison) -> Page:
         whole="all runs",
         about="Files",
     )
-    sections = (
-        Section("latency", "Latency", "All requests of all runs of each side.", tuple(compared.figures.values())),
-        Section("time", "Over time", "These diagrams are linked: zoom one and the others follow.", timed),
-    )
-    return Page(summary, sections)

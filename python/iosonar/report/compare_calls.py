@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -20,14 +21,17 @@ from iosonar.figures.model import Severity
 from iosonar.figures.size import PAGE
 from iosonar.pacing import Changes, options_that_change
 from iosonar.quantities.blocks import Blocks, blocks, rates
-from iosonar.quantities.difference import Finding, Pairing, differences, rate_difference
+from iosonar.quantities.difference import SHARES, Finding, Pairing, differences, rate_difference
 from iosonar.quantities.distribution import Distribution, distributions, pooled
+from iosonar.quantities.percentiles import share_of
 from iosonar.report.calls_options import other_traces
 from iosonar.report.calls_page import Shown, calls_page
 from iosonar.report.compared import CLAIMS, Compared, Comparison
 from iosonar.report.formats import write_report
+from iosonar.report.gates import IOPS, MAX, MEAN, Fidelity, Subject
+from iosonar.report.measured import time_of
 from iosonar.report.output_options import OutputOptions, Written
-from iosonar.report.page import Banner
+from iosonar.report.page import Banner, Summary
 from iosonar.study.base import Options
 from iosonar.study.calls import PLACEHOLDERS, RUN_ROLES, CallStudy, lost_changes, zero_of
 from iosonar.table import SourceFile, calls_of
@@ -74,7 +78,7 @@ class CallsSide:
     def unfaithful(self) -> tuple[str, ...]:
         """Its runs that say that they were not faithful."""
         verdicts = ((file, file.run.statistics.verdict) for file in self.files)
-        return tuple(f"{file.name} of {self.letter}" for file, found in verdicts if found and not found.faithful)
+        return tuple(f"{file.name} of {self.letter}" for file, found in verdicts if found and found.faithful is False)
 
     @property
     def fakes(self) -> tuple[str, ...]:
@@ -170,15 +174,45 @@ class ComparisonOfCalls(Comparison):
         ]
         return {"sides": sides, "comparisons": [each.as_json() for each in self.against]}
 
+    def subject(self, letter: str) -> Subject:
+        """A side as what conditions are checked for."""
+        side = next(side for side in self.sides if side.letter == letter)
+        return _subject(side)
+
+    @property
+    def summary(self) -> Summary:
+        """What its page begins with."""
+        return calls_page(self.study, (), compared=self._shown).summary
+
     def write(self, options: OutputOptions) -> Iterator[Written]:
         """Writes the page."""
-        shown = Shown(
+        return write_report(self.study, CATALOGUE, options, partial(calls_page, compared=self._shown))
+
+    @property
+    def _shown(self) -> Shown:
+        return Shown(
             tuple(f"{side.letter} ({side.names})" for side in self.sides),
             tuple(describe_side(side) for side in self.sides),
             tuple(self.sentences),
             tuple(each.table for each in self.against),
         )
-        return write_report(self.study, CATALOGUE, options, partial(calls_page, compared=shown))
+
+
+def _subject(side: CallsSide) -> Subject:
+    """A side as what conditions are checked for."""
+    file = side.files[0]
+
+    def value(metric: str) -> float:
+        if metric in (MEAN, MAX) or share_of(metric):
+            return math.nan if side.is_trace and file.is_generated else time_of(side.response, metric)
+        numbers = {"requests": float(side.calls), "mismatches": float(side.mismatches)}
+        if metric == IOPS:
+            return float(np.mean([run.mean() for run in side.rates]))
+        return numbers.get(metric, math.nan)
+
+    fidelity = Fidelity.FAKE if side.fakes else Fidelity.UNFAITHFUL if side.unfaithful else Fidelity.FAITHFUL
+    doubts = ("the result is fake" if side.fakes else "", "the replay was not faithful" if side.unfaithful else "")
+    return Subject(side.letter, value, next((doubt for doubt in doubts if doubt), ""), fidelity)
 
 
 def why_incomparable(first: CallsSide, side: CallsSide) -> str:
@@ -191,7 +225,11 @@ def why_incomparable(first: CallsSide, side: CallsSide) -> str:
 
 
 def compare_calls(
-    groups: Sequence[Sequence[SourceFile]], spill: Path, engine: EngineOptions, stack: ExitStack
+    groups: Sequence[Sequence[SourceFile]],
+    spill: Path,
+    engine: EngineOptions,
+    stack: ExitStack,
+    percentiles: tuple[float, ...] = (),
 ) -> ComparisonOfCalls:
     """Compares each group of files with the first; the page can be written until the stack unwinds."""
     runs = [group for group in groups if group[0].kind.is_run]
@@ -212,9 +250,10 @@ def compare_calls(
         sides.append(_side(letter, group, opened))
         drawn.append(opened)
         originals = originals or ([] if group[0].kind.is_run else opened)
-    against = [_against(_beside(sides[0], side, originals), side, sides[0].calls) for side in sides[1:]]
+    shares = percentiles or SHARES
+    against = [_against(_beside(sides[0], side, originals), side, sides[0].calls, shares) for side in sides[1:]]
     firsts, others = [opened[0] for opened in drawn], [opened[1:] for opened in drawn]
-    study = CallStudy(firsts, Options(size=PAGE), repetitions=others)
+    study = CallStudy(firsts, Options(size=PAGE, percentiles=percentiles), repetitions=others)
     return ComparisonOfCalls(tuple(sides), tuple(against), study)
 
 
@@ -238,7 +277,7 @@ def _beside(first: CallsSide, side: CallsSide, originals: Sequence[Calls]) -> Ca
     return _side(first.letter, first.files, [each.made_by(side.files) for each in originals], zero_of(side.files))
 
 
-def _against(first: CallsSide, side: CallsSide, calls: int) -> CallsComparison:
+def _against(first: CallsSide, side: CallsSide, calls: int, shares: Sequence[float]) -> CallsComparison:
     """Compares a side with the first, which has so many calls in all."""
     same_load = first.loads == side.loads and len(side.loads) == 1 and () not in side.loads
     # Without times to keep, the same time is not the same call.
@@ -257,7 +296,8 @@ def _against(first: CallsSide, side: CallsSide, calls: int) -> CallsComparison:
         ]
         for each in (first, side)
     ]
-    found = [one.with_values(first.response, side.response) for one in differences(cut[0], cut[1], pairing)]
+    changed = differences(cut[0], cut[1], pairing, shares=shares)
+    found = [one.with_values(first.response, side.response) for one in changed]
     throughput = rate_difference(first.rates, side.rates, pairing)
     compared = CallsComparison(
         first.letter,

@@ -17,8 +17,9 @@ from iosonar.quantities.difference import (
     RateDifference,
     runs_to_decide,
 )
+from iosonar.report.gates import Subject
 from iosonar.report.output_options import OutputOptions, Written
-from iosonar.report.page import Banner, Table
+from iosonar.report.page import Banner, Summary, Table
 from iosonar.text import listed
 
 TAIL = "p99"
@@ -170,6 +171,15 @@ class Comparison(ABC):
     @abstractmethod
     def as_json(self) -> dict[str, Any]:
         """What was found, for programs."""
+
+    @abstractmethod
+    def subject(self, letter: str) -> Subject:
+        """A side as what conditions are checked for."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> Summary:
+        """What its page begins with."""
 
     @abstractmethod
     def write(self, options: OutputOptions) -> Iterator[Written]:

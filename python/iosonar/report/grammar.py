@@ -1,4 +1,4 @@
-"""The grammar of conditions, for `compare --fail-if` and for campaigns: METRIC OPERATOR LIMIT."""
+"""The grammar of conditions, those of report, compare and campaigns: METRIC OPERATOR LIMIT."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iosonar import units
 
 _CONDITION = re.compile(
     r"\s*(?P<metric>[a-z][a-z0-9_.]*)\s*(?P<operator><=|>=|!=|==|=|<|>)\s*"
-    r"(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>%|[a-zµμ]*)|(?P<word>[a-z][a-z_-]*))\s*",
+    r"(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))\s*(?P<unit>%|[a-zµμ]*(?:/s)?)|(?P<word>[a-z][a-z_-]*))\s*",
     re.IGNORECASE,
 )
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -26,11 +26,17 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
+COUNTED = ("", "requests", "calls")
+"""What a rate may count: 100/s, 100 requests/s."""
+
+
 class LimitUnit(Enum):
     """The unit of a limit."""
 
     PERCENT = "%"
     SECONDS = "s"
+    PER_SECOND = "/s"
+    BYTES_PER_SECOND = "B/s"
     NONE = ""
     WORD = "word"
 
@@ -39,7 +45,7 @@ class LimitUnit(Enum):
 class Parsed:
     """A condition: a number compared with a limit, or a text with a word.
 
-    `limit` is in seconds for times, and a share for percentages (0.1 is 10 %).
+    `limit` is in seconds for times, in bytes for amounts per second, and a share for percentages (0.1 is 10 %).
     """
 
     text: str
@@ -65,7 +71,7 @@ def parse(text: str) -> Parsed | None:
         return None
     metric, sign = found["metric"].lower(), found["operator"].replace("==", "=")
     if found["word"]:
-        if sign not in ("=", "!="):
+        if sign not in ("=", "!=", ">="):
             return None
         return Parsed(text.strip(), metric, sign, LimitUnit.WORD, word=found["word"].lower())
     number, unit = float(found["number"]), found["unit"]
@@ -73,5 +79,13 @@ def parse(text: str) -> Parsed | None:
         return Parsed(text.strip(), metric, sign, LimitUnit.PERCENT, number / 100)
     if not unit:
         return Parsed(text.strip(), metric, sign, LimitUnit.NONE, number)
+    if unit.lower().endswith("/s"):
+        noun = unit[:-2].lower()
+        if noun in COUNTED:
+            return Parsed(text.strip(), metric, sign, LimitUnit.PER_SECOND, number)
+        size = units.BYTE_UNITS.get(noun)
+        return None if size is None else Parsed(text.strip(), metric, sign, LimitUnit.BYTES_PER_SECOND, number * size)
     factor = units.TIME_UNITS.get(unit.lower())
-    return None if factor is None else Parsed(text.strip(), metric, sign, LimitUnit.SECONDS, number * factor)
+    # Rounded, so that 1.1 ms equals a time of 1,100,000 ns.
+    limit = None if factor is None else round(number * factor, 12)
+    return None if limit is None else Parsed(text.strip(), metric, sign, LimitUnit.SECONDS, limit)

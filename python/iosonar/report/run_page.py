@@ -5,33 +5,32 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import PurePath
 
 from iosonar import units
 from iosonar.diagrams import Diagram, Group, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.diagrams.notes import common_notes
-from iosonar.diagrams.parts import look
 from iosonar.figures.model import NoteKind, Severity
-from iosonar.quantities.distribution import Distribution, enough_for, pooled
+from iosonar.quantities.distribution import enough_for, pooled
+from iosonar.quantities.percentiles import name_of
 from iosonar.quantities.series import Series
-from iosonar.report.page import Banner, Page, Summary, Table, Tile
-from iosonar.report.sections import page_of, times_row
-from iosonar.report.typed import command_line
+from iosonar.report.page import Banner, Page, Summary, Tile
+from iosonar.report.run_tables import devices, facts, kinds_of, streams, values
+from iosonar.report.sections import page_of, slower
 from iosonar.study.check import Check
 from iosonar.study.grades import Grade
 from iosonar.study.judgement import Judgement
 from iosonar.study.of_requests import judgement_of, summary_of
-from iosonar.study.requests import DELAY, LATENCY, Measure
+from iosonar.study.requests import DELAY, LATENCY
 from iosonar.study.runs import runs_of
 from iosonar.study.steady import steadiness
-from iosonar.table import SourceFile, Stream, programs_of
-from iosonar.table.footer import Machine
-from iosonar.text import listed, plain
+from iosonar.study.window import due_words, window_words
+from iosonar.table import programs_of
+from iosonar.text import listed
 
-SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-SECTOR_BYTES = 512
+TILES = (0.5, 0.99, 0.999)
+"""Percentiles of key numbers, if none are chosen."""
 
 FINE = "no request failed, and all latencies and delays are within their limits"
 
@@ -40,9 +39,6 @@ ZERO_READS = "returned only zeros"
 
 WRAPS = re.compile(r"\bwrap(ped)? around")
 """In a run's own warnings of a load that is larger than its target."""
-
-MAX_DEVICE_ROWS = 40
-"""Rows in the table of devices."""
 
 MAX_TITLE = 60
 """Characters of several names in a title."""
@@ -103,7 +99,7 @@ def run_page(study: Study, diagrams: Sequence[Diagram[Study]]) -> Page:
     run = study.requests.is_run
     story = STORY if run else (*STORY, SAME_FOR_LOADS["overview.thrp"])
     drawn = [diagram for diagram in diagrams if run or SAME_FOR_LOADS.get(diagram.name) not in names]
-    words, tables = SECTIONS if run else SECTIONS | LOAD_SECTIONS, {"streams": tuple(_streams(study))}
+    words, tables = SECTIONS if run else SECTIONS | LOAD_SECTIONS, {"streams": tuple(streams(study))}
     return page_of(study, drawn, _header(study), words, lambda diagram: _part_of(diagram, story), tables, story)
 
 
@@ -138,7 +134,7 @@ def _header(study: Study) -> Summary:
     # What makes a result fake comes before what the replayer did.
     fakes = [banner for banner in noted if banner.severity is Severity.BAD]
     warnings = [banner for banner in noted if banner not in fakes]
-    banners = [*fakes, *_fidelity(study, is_fake=bool(fakes))]
+    banners = [*_window(study), *fakes, *_fidelity(study, is_fake=bool(fakes))]
     if judgement and (grade := _grade(study, judgement, warned=bool(warnings))):
         banners.append(grade)
     several = run and len(study.devices) > 1
@@ -146,24 +142,44 @@ def _header(study: Study) -> Summary:
         banners += [Banner(Severity.WARNING, f"{text}.", "Slow device:") for text in slow_devices(study)]
     banners += warnings
     return Summary(
-        title=_title([file.name for file in files]),
+        title=_title([file.name for file in files]) + (f", {window_words(study.window)}" if study.is_part else ""),
         short=files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more",
         lead=tuple(_lead(study)),
         banners=tuple(banners),
         tiles=tuple(_tiles(study)),
         tables=tuple(
-            _values(study, measure)
+            values(study, measure)
             for measure in ((LATENCY, DELAY) if study.has_delays else (LATENCY,))
             if study.distribution(measure)
         )
-        + ((_devices(study),) if several else ()),
+        + ((devices(study),) if several else ()),
         checks=tuple(_banner(check) for check in judgement.conclusive) if judgement else (),
         inconclusive=tuple(_neutral(check) for check in judgement.inconclusive) if judgement else (),
         doubt=judgement.doubt if judgement else "",
-        facts=tuple(_facts(files)),
-        whole="whole run" if run else "whole load",
+        facts=tuple(facts(files)),
+        whole="this window" if study.is_part else "whole run" if run else "whole load",
         about=f"{'Program' if programs_of(files) else 'Load'}, target, machine and options" if run else "Files",
     )
+
+
+def _window(study: Study) -> Iterator[Banner]:
+    """Which requests the page is about, if not all."""
+    if study.window is None:
+        return
+    if not study.is_part:
+        yield Banner(Severity.NEUTRAL, study.window.about, "All requests:")
+        return
+    what = "numbers, diagrams and the verdict" if study.requests.is_run else "numbers and diagrams"
+    unfaithful = [
+        run.file.name for run in runs_of(study) if (own := run.file.run.statistics.verdict) and not own.faithful
+    ]
+    text = (
+        f"{study.span.requests:,} of {units.requests(study.rows)}, {due_words(study.files)} "
+        f"{window_words(study.window)}. All {what} cover only this window."
+    )
+    more = f" The whole replay of {listed(unfaithful)} was not faithful." if unfaithful else ""
+    about = f" {study.window.about}" if study.window.about else ""
+    yield Banner(Severity.NEUTRAL, f"{text}{about}{more}", "Window:")
 
 
 def _fidelity(study: Study, *, is_fake: bool) -> Iterator[Banner]:
@@ -310,7 +326,7 @@ def _neutral(check: Check) -> Banner:
 def _tiles(study: Study) -> Iterator[Tile]:
     run, found = study.requests.is_run, summary_of(study)
     counted = found.reads + found.writes + found.others
-    yield Tile("Requests", f"{found.rows:,}", _shares(counted, found.reads, found.writes))
+    yield Tile("Requests", f"{found.rows:,}", kinds_of(counted, found.reads, found.writes))
     if found.seconds > 0:
         asked = f"{units.count(found.demanded_per_s)} requests/s demanded" if run and found.demanded_s > 0 else ""
         yield Tile("Throughput" if run else "Rate", f"{units.count(found.rate_per_s)} requests/s", asked)
@@ -318,17 +334,17 @@ def _tiles(study: Study) -> Iterator[Tile]:
             "Data", f"{units.transferred(found.bytes_per_s)}/s", f"{units.transferred(found.bytes_moved)} in total"
         )
     if found.latency.count:
-        of, times = "Latency" if run else "Recorded latency", found.latency
-        for label, value, more in (
-            ("p50", times.p50_s, "half are faster"),
-            ("p99", times.p99_s, f"1 in 100 is slower{_mostly(study, 0.99)}"),
-            ("p99.9", times.p999_s, f"1 in 1,000 is slower{_mostly(study, 0.999)}"),
-        ):
-            yield Tile(f"{of} {label}", units.span(value), "too few requests" if math.isnan(value) else more)
+        of = "Latency" if run else "Recorded latency"
+        for share in study.options.percentiles or TILES:
+            value = study.pooled(LATENCY).percentile(share) / 1e9
+            more = slower(share) + (_mostly(study, share) if share > 0.5 else "")
+            yield Tile(f"{of} {name_of(share)}", units.span(value), "too few requests" if math.isnan(value) else more)
         worst = study.verdict(LATENCY)
         yield Tile(f"{of}, max", units.span(worst.maximum_s), f"limit {units.span(worst.limit_s)}" if run else "")
     if found.delay and found.delay.count:
-        yield Tile("Delay p99", units.span(found.delay.p99_s), f"max {units.span(found.delay.max_s)}")
+        share = max(study.options.percentiles, default=0.99)
+        value = study.pooled(DELAY).percentile(share) / 1e9
+        yield Tile(f"Delay {name_of(share)}", units.span(value), f"max {units.span(found.delay.max_s)}")
 
 
 def _mostly(study: Study, share: float) -> str:
@@ -339,112 +355,3 @@ def _mostly(study: Study, share: float) -> str:
     above = {series: each.above(limit_ns) for series, each in study.distribution(LATENCY).items()}
     others = above.get(Series.OTHER, 0)
     return f", mostly {Series.OTHER.title.lower()}" if len(above) > 1 and 2 * others > sum(above.values()) else ""
-
-
-def _shares(requests: int, reads: int, writes: int) -> str:
-    """The shares of reads, writes and others: 70 % reads, 30 % writes."""
-    total = max(requests, 1)
-    kinds = (("reads", reads), ("writes", writes), ("others", requests - reads - writes))
-    return ", ".join(f"{units.percent(number / total)} {name}" for name, number in kinds if number)
-
-
-def _values(study: Study, measure: Measure) -> Table:
-    found = study.distribution(measure)
-    named = [(look(study, series)[1], values) for series, values in sorted(found.items())]
-    if len(named) > 1:
-        named.append(("All", study.pooled(measure)))
-    rows = tuple(times_row(title, values, SHARES.values()) for title, values in named)
-    return Table(measure.name.capitalize(), ("", "requests", "avg", *SHARES, "max"), rows)
-
-
-def _devices(study: Study) -> Table:
-    slowest = study.devices[:MAX_DEVICE_ROWS]
-    rows = tuple(times_row(each.device.name, each.latency, SHARES.values()) for each in slowest)
-    more = len(study.devices) - len(rows)
-    rest = f", without {units.counted(more, 'faster one')}" if more else ""
-    return Table(f"Latency of each device, the slowest first{rest}", ("", "requests", "avg", *SHARES, "max"), rows)
-
-
-def _streams(study: Study) -> Iterator[Table]:
-    """The streams of programs, and how soon their requests were issued after those that they waited for."""
-    if not study.streams:
-        return
-    seconds = summary_of(study).seconds
-    rows = tuple(
-        (
-            each.stream.name,
-            _kind(each.stream),
-            f"{each.stream.instances:,}" if each.stream.instances else "",
-            f"{each.values.requests:,}",
-            f"{units.count(each.values.requests / seconds)} requests/s" if seconds else "",
-            _shares(each.values.requests, each.values.reads, each.values.writes),
-            f"{units.transferred(each.values.data / seconds)}/s" if seconds else "",
-            *_spans(each.values.latency, (0.5, 0.99)),
-            *_spans(each.values.delay, (0.5, 0.99)),
-        )
-        for each in study.streams
-    )
-    names = ("latency p50", "latency p99", "delay p50", "delay p99")
-    yield Table("Requests of each stream", ("", "kind", "instances", "requests", "rate", "mix", "data", *names), rows)
-    caused = tuple(
-        (
-            each.stream.name,
-            f"{values.delay.count:,}",
-            *(
-                units.percent(share) if values.not_held_back else ""
-                for share in (values.within_10_us, values.within_50_us)
-            ),
-            *_spans(values.delay, (0.5, 0.99, 1.0)),
-        )
-        for number, each in enumerate(study.streams)
-        if (values := study.causes.get(number))
-    )
-    if caused:
-        columns = ("", "requests", "within 10 µs", "within 50 µs", "p50", "p99", "max")
-        yield Table("From the completion of a request to the issue of the one that waits for it", columns, caused)
-
-
-def _kind(stream: Stream) -> str:
-    return "" if stream.open is None else "open" if stream.open else "closed"
-
-
-def _spans(values: Distribution, shares: Sequence[float]) -> tuple[str, ...]:
-    return tuple(units.span(values.percentile(share) / 1e9) if values.count else "" for share in shares)
-
-
-def _parameters(file: SourceFile) -> Iterator[str]:
-    """The parameters of the run's program that the options set, its scale, and its seed."""
-    for each in file.option("set") or ():
-        yield plain(str(each))
-    for name in ("scale", "seed"):
-        if (value := file.option(name)) is not None:
-            yield f"{name} {value}"
-
-
-def _facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
-    for file in files[:8]:
-        yield "File", file.path
-        run, machine = file.run, file.run.machine
-        if run.load:
-            yield "Load", run.load
-        if run.program and file.program:
-            yield "Program", f"{file.program}: {run.program.about}" if run.program.about else file.program
-            if parameters := ", ".join(_parameters(file)):
-                yield "Parameters", parameters
-        for target in file.targets:
-            size = f", {units.binary_bytes(target.sectors * SECTOR_BYTES)}" if target.sectors else ""
-            scheduler = f", scheduler {target.scheduler}" if target.scheduler else ""
-            yield "Target", f"{target.path} ({target.kind or 'device'}{size}{scheduler})"
-        yield from machine_facts(machine)
-        if run.started_unix_ns:
-            started = datetime.fromtimestamp(run.started_unix_ns / 1e9, UTC)
-            yield "Started", f"{started:%Y-%m-%d %H:%M:%S} UTC"
-        if options := command_line(run):
-            yield "Options", options
-
-
-def machine_facts(machine: Machine) -> Iterator[tuple[str, str]]:
-    """The machine of a run."""
-    for name, value in (("Machine", machine.hostname), ("Kernel", machine.kernel), ("Processor", machine.processor)):
-        if value:
-            yield name, value

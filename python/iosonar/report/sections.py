@@ -9,6 +9,7 @@ from iosonar import units
 from iosonar.diagrams import Diagram
 from iosonar.figures.model import Empty, Figure
 from iosonar.quantities.distribution import Distribution
+from iosonar.quantities.percentiles import IN_TABLES, name_of
 from iosonar.report.page import Page, Section, Summary, Table
 from iosonar.study.base import BaseStudy
 
@@ -19,6 +20,23 @@ def times_row(title: str, values: Distribution, shares: Iterable[float]) -> tupl
     """A row of a table of times: the number of values, their mean, these percentiles, and the maximum."""
     spans = (values.mean, *(values.percentile(share) for share in shares), values.maximum)
     return (title, f"{values.count:,}", *(units.span(each / 1e9) for each in spans))
+
+
+def slower(share: float) -> str:
+    """How many are above a percentile: 1 in 100 is slower."""
+    if share == 0.5:
+        return "half are faster"
+    one_in = round(1 / (1 - share), 6)
+    return f"1 in {units.count(one_in)} is slower" if one_in.is_integer() else f"{units.percent(1 - share)} are slower"
+
+
+def times_table(
+    title: str, noun: str, named: Iterable[tuple[str, Distribution]], shares: Sequence[float], first: str = ""
+) -> Table:
+    """A table of times with a row for each distribution; `shares` are the percentiles, empty for the usual ones."""
+    shown = shares or IN_TABLES
+    rows = tuple(times_row(label, values, shown) for label, values in named)
+    return Table(title, (first, noun, "avg", *map(name_of, shown), "max"), rows)
 
 
 def page_of(

@@ -7,10 +7,11 @@ from functools import partial
 
 from iosonar import units
 from iosonar.quantities.distribution import pooled
+from iosonar.quantities.percentiles import name_of
 from iosonar.report.page import Table
 from iosonar.study.calls import CallSide, CallStudy
 
-SHARES = (0.5, 0.9, 0.99)
+SHARES = (0.5, 0.95, 0.99)
 SHARES_OF_DELAY = (0.5, 0.99)
 
 Group = Sequence[CallSide]
@@ -22,6 +23,8 @@ def side_by_side(study: CallStudy, names: Sequence[str] = ()) -> Table:
     `names` are those of a comparison, whose own tables have the percentiles of response times.
     """
     window_s = study.window_s
+    chosen = study.options.percentiles
+    shares, of_delay = chosen or SHARES, chosen or SHARES_OF_DELAY
 
     def row(title: str, text: Callable[[Group], str]) -> tuple[str, ...]:
         return (title, *(text(group) for group in study.groups))
@@ -34,10 +37,10 @@ def side_by_side(study: CallStudy, names: Sequence[str] = ()) -> Table:
         of_runs("duration", lambda side: side.seconds, units.span),
         of_runs("calls per second, median", lambda side: side.load(window_s).median, units.count),
         of_runs("calls per second, maximum", lambda side: side.load(window_s).maximum, units.count),
-        *(row(f"response time p{share * 100:g}", partial(_response, share)) for share in SHARES if not names),
+        *(row(f"response time {name_of(share)}", partial(_response, share)) for share in shares if not names),
         of_runs("time in calls", lambda side: side.pooled_response.total / 1e9, units.span),
         row("mismatches", _mismatches),
-        *(row(f"delay p{share * 100:g}", partial(_delay, share)) for share in SHARES_OF_DELAY),
+        *(row(f"delay {name_of(share)}", partial(_delay, share)) for share in of_delay),
     ]
     return Table("Side by side", ("", *(names or [side.name for side in study.sides])), tuple(rows))
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from iosonar import SCHEMA_VERSION
 from iosonar.errors import UserError
 from iosonar.series.plan import Point
-from iosonar.table.footer import RunInfo, parse_footer
+from iosonar.table.footer import RunInfo, StatedVerdict, parse_footer
 from iosonar.text import shown
 from iosonar.thresholds import is_unfilled
+from iosonar.units import FAITHFUL
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -123,7 +124,7 @@ def _result(run: RunInfo, point: Point, delayed_by_depth: int) -> Result:
         latency_mean_s=_seconds(latency, "mean"),
         latency_p99_s=_seconds(latency, "p99"),
         mean_in_flight=math.nan if run.mean_in_flight is None else run.mean_in_flight,
-        faithful=bool(found.verdict and found.verdict.faithful),
+        faithful=_is_faithful(found.verdict),
         failed=found.errors + found.short + found.unfinished,
         fake=run.fake.removeprefix("FAKE RESULT: "),
         delayed_by_depth=delayed_by_depth,
@@ -131,6 +132,13 @@ def _result(run: RunInfo, point: Point, delayed_by_depth: int) -> Result:
         unfilled=is_unfilled(found.zero_reads or 0, found.reads),
         waiting=tuple(_waiting(run)),
     )
+
+
+def _is_faithful(verdict: StatedVerdict | None) -> bool:
+    """Whether a run kept its times. Fake runs, which have no verdict, kept them too if their requests were on time."""
+    if verdict is None or verdict.faithful is not None:
+        return bool(verdict and verdict.faithful)
+    return verdict.own is not None and verdict.own.within_pct.get("50", 100) >= FAITHFUL * 100
 
 
 def _waiting(run: RunInfo) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from iosonar.figures.size import Size
 from iosonar.quantities.working_set import DEFAULT_WINDOWS_S
-from iosonar.table import SourceFile
+from iosonar.table import SourceFile, Window
 
 T = TypeVar("T")
 S = TypeVar("S", bound="BaseStudy")
@@ -37,6 +37,12 @@ class Options:
     """The only device, if the user chose one."""
     graphs: tuple[Path, ...] = ()
     """Graphs of orders of a trace of calls: output of `iosonar files order`."""
+    window: Window | None = None
+    """The only requests, by their time; None for all."""
+    percentiles: tuple[float, ...] = ()
+    """The percentiles to show, as shares; empty for those that each table and diagram has by itself."""
+    skip_warm_up: bool = False
+    """Whether the window begins where the warm-up ends."""
 
 
 class Once:

@@ -24,6 +24,8 @@ class Judgement:
     doubt: str = ""
     """Why times say nothing about the storage, as a clause; empty if they do."""
     is_fake: bool = False
+    window: Mapping[str, float | int | None] | None = None
+    """The window of the run that it is about, as in docs/schemas/verdict.json; None for the whole run."""
 
     @property
     def grade(self) -> Grade:
@@ -86,5 +88,6 @@ class Judgement:
             "grade": self.grade,
             "reasons": list(self.reasons.values()),
             self.noun: self.rows,
+            **({"window": dict(self.window)} if self.window else {}),
             **{check.name: {"grade": check.grade, **check.values} for check in self._graded},
         }

@@ -77,4 +77,5 @@ def judgement_of(study: Study) -> Judgement:
         tuple(check(study) for check in CHECKS),
         doubt_of(study),
         any(file.fake for file in files),
+        study.window.as_json() | {"of_requests": study.rows} if study.window else None,
     )

@@ -18,7 +18,8 @@ from iosonar.quantities.throughput import Throughput, throughput, window_for
 from iosonar.quantities.verdict import Verdict, verdict
 from iosonar.quantities.work import Work, demand, work
 from iosonar.study.base import BaseStudy, Options
-from iosonar.table import Device, Requests, SourceFile, Stream, asks_by_itself, devices_of, streams_of
+from iosonar.study.window import window_words
+from iosonar.table import Device, Requests, SourceFile, Stream, Window, asks_by_itself, devices_of, streams_of
 from iosonar.text import joined_names, short_name
 
 if TYPE_CHECKING:
@@ -106,7 +107,14 @@ class Study(BaseStudy):
         if self.options.device:
             device = re.sub(r"[^\w.+-]", "_", self.options.device.removeprefix("/dev/"))
             name = short_name(f"{name}.{device}")
-        return f"{name}.each-device" if self.options.each_device else name
+        name = f"{name}.each-device" if self.options.each_device else name
+        stem = self.window.stem if self.window else ""
+        return f"{name}.{stem}" if stem else name
+
+    @property
+    def window(self) -> Window | None:
+        """The window of time that the requests are of; None if they are all."""
+        return self.requests.window
 
     def prepare(self) -> None:
         """Keeps the rows, so that copies of the study do not read them again."""
@@ -121,8 +129,7 @@ class Study(BaseStudy):
     def _kept(self) -> ir.Table:
         """All requests, with the columns of `narrow`, kept after the first read."""
         series = self._group_of(self.requests.table) if self.options.each_device else None
-        rows = sum(file.rows for file in self.requests.files)
-        return self.requests.kept(narrow(self.requests.table, rows, series))
+        return self.requests.kept(narrow(self.requests.table, self.rows, series))
 
     @cached_property
     def _kept_span(self) -> Span:
@@ -151,6 +158,36 @@ class Study(BaseStudy):
     def span(self) -> Span:
         """The number of requests, and the range of their times."""
         return span(self.table) if self.origin_ns else self._kept_span
+
+    @property
+    def rows(self) -> int:
+        """All requests of the files, also those outside of the window."""
+        return sum(file.rows for file in self.requests.files)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a window leaves requests out."""
+        return self.window is not None and not self.window.is_all
+
+    @cached_property
+    def present(self) -> ir.Table:
+        """`table`, and with a window also the requests before and after it, which may be in flight during it."""
+        if not self.is_part:
+            return self.table
+        whole = self.requests.whole_table
+        series = self._group_of(whole) if self.options.each_device else None
+        table = narrow(whole, self.rows, series)
+        return table.mutate(**{name: table[name] - self.origin_ns for name in TIMES}) if self.origin_ns else table
+
+    @cached_property
+    def places(self) -> tuple[int, int]:
+        """The rows of the files one after the other: the first in the window, and the one after its last."""
+        rows = max(self.rows, 1)
+        if not self.is_part or len(self.requests.files) > 1:
+            return 0, rows
+        found = self.table.aggregate(low=self.table.place.min(), high=self.table.place.max()).to_pyarrow()
+        low, high = found["low"][0].as_py(), found["high"][0].as_py()
+        return (0, rows) if low is None else (low, high + 1)
 
     @cached_property
     def devices(self) -> tuple[DeviceValues, ...]:
@@ -257,7 +294,8 @@ class Study(BaseStudy):
         names = ", ".join(file.name for file in files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
         targets = ", ".join(target.path for target in files[0].targets if target.is_real and target.path)
         where = f" on {targets}" if targets and len(files) == 1 else ""
-        return f"{names}{where} · {units.requests(self.span.requests)}"
+        when = f" · {window_words(self.window)}" if self.window and not self.window.is_all else ""
+        return f"{names}{where} · {units.requests(self.span.requests)}{when}"
 
     @property
     def has_delays(self) -> bool:
@@ -285,7 +323,7 @@ class Study(BaseStudy):
     def first_ns(self) -> int:
         """The same in nanoseconds."""
         first, last = self.span.first_ns, self.span.last_ns
-        return first if first < 0 or 5 * first > last else 0
+        return first if self.is_part or first < 0 or 5 * first > last else 0
 
     @property
     def last_s(self) -> float:

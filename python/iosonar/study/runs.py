@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iosonar import units
 from iosonar.quantities.fidelity import WITHIN_US, Fidelity, fidelity
@@ -16,8 +16,11 @@ from iosonar.table import SourceFile, is_of_program_alone, is_unexplained
 from iosonar.table.footer import Remedy, Statistics
 from iosonar.thresholds import is_unfilled
 
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
 FAITHFUL = units.FAITHFUL
-"""A run is faithful if at least this share of its requests not held back went out within 50 µs of their time.
+"""A run is faithful if at least this share of its requests not held back was issued within 50 µs of its time.
 
 Runs have their own verdict by the same rule; this one is for runs without a verdict.
 """
@@ -45,6 +48,8 @@ class RunJudgement:
     file: SourceFile
     fidelity: Fidelity | None
     zero_reads: tuple[int, int] | None
+    is_part: bool = False
+    """Whether it is a window of the run: its fidelity is that of the window, its reads are those of the whole run."""
 
     @property
     def keeps_times(self) -> bool:
@@ -75,7 +80,7 @@ class RunJudgement:
     def decisive(self) -> str:
         """The share that decides, and the required one if the run was not faithful; or another reason for that."""
         within = self.fidelity.within_50_us if self.fidelity else math.nan
-        _, _, reason = self.sentence.partition(": ")
+        _, _, reason = self._own.partition(": ")
         if within >= FAITHFUL and self.grade is Grade.BAD and reason:
             # Such as perturbed times.
             return reason.partition(". ")[0].rstrip(".")
@@ -90,7 +95,8 @@ class RunJudgement:
     @property
     def missed(self) -> str:
         """The sentence about a run that was not faithful, or only roughly."""
-        return f"the replay of {self.file.name} was {self.words}: {self.decisive}"
+        when = " in this window" if self.is_part else ""
+        return f"the replay of {self.file.name} was {self.words}{when}: {self.decisive}"
 
     @property
     def unfilled(self) -> str:
@@ -98,19 +104,24 @@ class RunJudgement:
         if self.zero_reads is None or not is_unfilled(*self.zero_reads):
             return ""
         zero, reads = self.zero_reads
-        return f"{zero:,} of {units.counted(reads, 'read')} of {self.file.name} returned only zeros"
+        whole = ", the whole run," if self.is_part else ""
+        return f"{zero:,} of {units.counted(reads, 'read')} of {self.file.name}{whole} returned only zeros"
 
     @property
     def sentence(self) -> str:
-        """The run's own verdict as a sentence; empty if it has none."""
+        """The run's own verdict as a sentence; empty if it has none, or for a window."""
+        return "" if self.is_part else self._own
+
+    @property
+    def _own(self) -> str:
         verdict = self.file.run.statistics.verdict
         return verdict.sentence if verdict else ""
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:
-        """What the run's own verdict says to try."""
+        """What the run's own verdict says to try; nothing for a window that was faithful."""
         verdict = self.file.run.statistics.verdict
-        return verdict.remedies if verdict else ()
+        return verdict.remedies if verdict and not (self.is_part and self.grade is not Grade.BAD) else ()
 
 
 @once
@@ -132,7 +143,7 @@ def doubt_of(study: Study) -> str:
 
 
 def _judged(study: Study, index: int, file: SourceFile) -> RunJudgement:
-    return RunJudgement(file, _fidelity(study, index, file), _zero_reads(study, index, file))
+    return RunJudgement(file, _fidelity(study, index, file), _zero_reads(study, index, file), study.is_part)
 
 
 def _fidelity(study: Study, index: int, file: SourceFile) -> Fidelity | None:
@@ -140,14 +151,28 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> Fidelity | None:
     if not file.kind.is_run:
         return None
     stated = stated_fidelity(file.run.statistics)
-    if stated is not None and file.run.statistics.verdict:
+    if stated is not None and file.run.statistics.verdict and not study.is_part:
         return stated
     table = study.requests.table
-    measured = fidelity(table.filter(table.source == index))
+    own = table.filter(table.source == index)
+    measured = fidelity(own)
+    if stated is not None and study.is_part:
+        return _of_window(measured, own, file)
     if stated is None and (why := _unknown(study, index, file)):
         return replace(measured, unknown=why)
     # Footers of earlier versions have the shares, but not the number of requests.
     return measured if stated is None else replace(stated, requests=measured.requests)
+
+
+def _of_window(measured: Fidelity, own: ir.Table, file: SourceFile) -> Fidelity:
+    """The fidelity of a window: by the rule of the run's own verdict if it has one."""
+    if not measured.requests:
+        # As in `stated_fidelity`.
+        measured = replace(measured, within_10_us=1.0, within_50_us=1.0, within_100_us=1.0)
+    if not file.run.statistics.verdict:
+        return measured
+    perturbed = own.filter(own.delay_reason == "perturbed").count().to_pyarrow().as_py()
+    return replace(measured, faithful=not perturbed and measured.within_50_us >= FAITHFUL)
 
 
 def _unknown(study: Study, index: int, file: SourceFile) -> str:
@@ -164,7 +189,7 @@ def _zero_reads(study: Study, index: int, file: SourceFile) -> tuple[int, int] |
     counted = file.run.statistics.zero_reads
     if counted is None or file.fake:
         return None
-    table = study.requests.table
+    table = study.requests.whole_table
     own = table.filter((table.source == index) & (table["op"] == "read"))
     reads = int(own.count().to_pyarrow().as_py())
     return (counted, reads) if reads else None

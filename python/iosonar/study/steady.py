@@ -38,10 +38,8 @@ def bands_over_time(study: Study, least: int = FEWEST_DRAWN) -> Bands:
     """The percentiles of latency in slices of the whole duration."""
     slices = min(max(study.span.completed // REQUESTS_IN_A_SLICE, least), MAX_SLICES)
     cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-9), slices)
-    table = study.table
-    return study.once(
-        ("bands", slices), lambda: bands(table, table.issued_ns / 1e9, table.latency_ns, cells, PERCENTILES)
-    )
+    table, shares = study.table, sorted({*PERCENTILES, *study.options.percentiles})
+    return study.once(("bands", slices), lambda: bands(table, table.issued_ns / 1e9, table.latency_ns, cells, shares))
 
 
 def steadiness(study: Study) -> Steadiness:

@@ -16,6 +16,7 @@ class Times:
     mean_s: float
     p50_s: float
     p90_s: float
+    p95_s: float
     p99_s: float
     p999_s: float
     max_s: float
@@ -23,9 +24,8 @@ class Times:
     @classmethod
     def of(cls, values: Distribution) -> Times:
         """From a distribution in nanoseconds."""
-        shares = (values.percentile(share) / 1e9 for share in (0.5, 0.9, 0.99, 0.999))
-        p50_s, p90_s, p99_s, p999_s = shares
-        return cls(values.count, values.mean / 1e9, p50_s, p90_s, p99_s, p999_s, values.maximum / 1e9)
+        p50_s, p90_s, p95_s, p99_s, p999_s = (values.percentile(share) / 1e9 for share in (0.5, 0.9, 0.95, 0.99, 0.999))
+        return cls(values.count, values.mean / 1e9, p50_s, p90_s, p95_s, p99_s, p999_s, values.maximum / 1e9)
 
 
 @dataclass(frozen=True)

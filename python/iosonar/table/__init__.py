@@ -13,6 +13,7 @@ from iosonar.table.streams import (
     programs_of,
     streams_of,
 )
+from iosonar.table.window import Window
 
 __all__ = [
     "Calls",
@@ -20,6 +21,7 @@ __all__ = [
     "Requests",
     "SourceFile",
     "Stream",
+    "Window",
     "asks_by_itself",
     "calls_of",
     "devices_of",

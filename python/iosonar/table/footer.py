@@ -189,7 +189,8 @@ class Own:
 class StatedVerdict:
     """A run's own verdict: whether it kept the times."""
 
-    faithful: bool
+    faithful: bool | None = None
+    """None if the result is fake: then it is no verdict on a storage."""
     own: Own | None = None
     sentence: str = ""
     remedies: tuple[Remedy, ...] = ()

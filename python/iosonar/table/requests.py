@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from iosonar.table.files import open_files, read, refuse_copies
 from iosonar.table.kinds.column import ROW_NUMBER
 from iosonar.table.kinds.requests import BACKLOG, KINDS, LOAD, OWN_REASONS, REPLAY, UNKNOWN_REASON
 from iosonar.table.source import SourceFile
+from iosonar.table.window import Window
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -35,6 +36,23 @@ class Requests:
     table: ir.Table
     files: tuple[SourceFile, ...]
     engine: Engine
+    window: Window | None = None
+    """The window of time that the requests are of; None if they are all."""
+    whole: ir.Table | None = None
+    """If there is a window: all requests."""
+
+    @property
+    def whole_table(self) -> ir.Table:
+        """All requests, also those outside of the window."""
+        return self.table if self.whole is None else self.whole
+
+    def within(self, window: Window | None) -> Requests:
+        """The requests that are due in a window; all without one."""
+        if window is None:
+            return self
+        whole = self.whole_table
+        rows = whole if window.is_all else whole.filter(window.holds(whole, self.files))
+        return replace(self, table=rows, window=window, whole=whole)
 
     @property
     def is_run(self) -> bool:

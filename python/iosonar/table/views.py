@@ -14,6 +14,7 @@ from iosonar.table.kinds import KINDS, Kind
 from iosonar.table.kinds.column import ROW_NUMBER
 from iosonar.table.source import SourceFile
 from iosonar.table.versions import stored_name, stored_sql
+from iosonar.table.window import Window
 
 if TYPE_CHECKING:
     import duckdb
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 TYPES = {"int32": "INTEGER", "int64": "BIGINT", "string": "VARCHAR", "boolean": "BOOLEAN", "float64": "DOUBLE"}
 
 
-def define_views(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile]) -> None:
-    """Defines the views of all kinds that the files have, and `files`."""
+def define_views(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], window: Window | None = None
+) -> None:
+    """Defines the views of all kinds that the files have, `files`, and `in_window` with the rows of the window."""
     kinds = {file.kind for file in files}
     definitions: dict[str, str] = {}
     for kind in (kind for kind in KINDS.values() if kind in kinds):
@@ -31,6 +34,8 @@ def define_views(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFi
         definitions[kind.view] = " UNION ALL BY NAME ".join(parts)
         for name, view in kind.views.items():
             definitions[name] = view if isinstance(view, str) else view(files)
+        if kind.due:
+            definitions["in_window"] = _view_of_window(kind.view, files, window)
     rows = ", ".join(
         f"({index}, {text(file.path)}, {text(file.name)}, {text(file.kind.name)}, {file.rows})"
         for index, file in enumerate(files)
@@ -67,6 +72,13 @@ def _select(file: SourceFile, index: int, beside: Iterable[Kind]) -> str:
         definition = kind.derived[name]
         outer.append(f"{definition if isinstance(definition, str) else definition(file)} AS {quoted(name)}")
     return f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(inner)} FROM {scan(file.parquet)})"
+
+
+def _view_of_window(view: str, files: Sequence[SourceFile], window: Window | None) -> str:
+    if window is None:
+        return f"SELECT * FROM {view}"
+    of = [f"source = {source} AND {window.sql(file)}" for source, file in enumerate(files) if file.kind.view == view]
+    return f"SELECT * FROM {view} WHERE {' OR '.join(of)}"
 
 
 _NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}

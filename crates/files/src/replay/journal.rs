@@ -92,7 +92,7 @@ impl Entry for Recorded {
     }
 
     fn id(&self) -> RowId {
-        RowId { pass: self.row.instance, number: self.row.call }
+        RowId { of_program: false, pass: self.row.instance, number: self.row.call }
     }
 
     fn into_row(self) -> CallResult {

@@ -315,7 +315,7 @@ impl Counter {
         let mut verdict = self.fidelity.verdict(complete)?;
         if engine.is_interrupted(self.last) {
             let lost = self.lost(engine);
-            verdict.sentence = if std::mem::replace(&mut verdict.faithful, false) {
+            verdict.sentence = if verdict.faithful.replace(false) == Some(true) {
                 format!("This replay was not faithful: {lost}, more than {:.0} %.", 100.0 - FAITHFUL_PCT)
             } else {
                 format!("{} In all, {lost}.", verdict.sentence)
@@ -369,6 +369,7 @@ impl Counter {
             .collect();
         mismatch_kinds.sort_by_key(|kind| (std::cmp::Reverse(kind.calls), kind.first_call));
         mismatch_kinds.truncate(KINDS);
+        let verdict = if self.keeps_times { self.verdict(complete, engine) } else { None };
         let elapsed_s = self.last.as_secs();
         let span = self.last_in_trace - self.first_in_trace.unwrap_or_default();
         let gaps = self.compute_time_error.count();
@@ -402,7 +403,7 @@ impl Counter {
             release_to_issue_us: self.release_to_issue.quantiles(),
             lost_s: engine.idle.as_secs(),
             instances: if self.instances.len() > 1 { instances.collect() } else { Vec::new() },
-            verdict: if self.keeps_times { self.verdict(complete, engine) } else { None },
+            verdict: verdict.map(|verdict| if fake.is_some() { verdict.of_fake() } else { verdict }),
             order: None,
             outdegree: None,
             complete,

@@ -28,7 +28,7 @@ pub struct Args {
     #[command(flatten)]
     reading: Reading,
 
-    /// The format of OUT [default: by its name]
+    /// The format of OUT; `iosonar formats` lists them [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = writable_format_named)]
     to: Option<&'static Format>,
 

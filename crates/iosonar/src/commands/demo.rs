@@ -232,7 +232,7 @@ fn closing(load: DemoLoad, directory: &Path, pictures: &Path, verdict: Option<&V
         }
     };
     let seen = seen.map(|line| format!("{:25}{line}", "")).join("\n");
-    let is_faithful = verdict.is_none_or(|verdict| verdict.faithful);
+    let is_faithful = verdict.is_none_or(Verdict::is_faithful);
     let delays = if is_faithful {
         "the delay of each request: issue - scheduled time. Low: the latencies are the storage's
                          own. A rising wall: the load asked for more than the queue depth."
@@ -263,7 +263,7 @@ The page {directory}/{name}.report.html has the numbers, and diagrams to zoom in
 /// Whether the run was faithful, and otherwise what to try.
 fn judgement(verdict: Option<&Verdict>) -> String {
     let Some(verdict) = verdict else { return String::new() };
-    if verdict.faithful {
+    if verdict.is_faithful() {
         return format!("{} The pictures show the storage.\n", verdict.sentence);
     }
     let mut text = format!(
@@ -286,7 +286,7 @@ mod tests {
         let none = Part { requests: 0, delay_us: None, within_pct: None };
         let remedy = Remedy { what: "--wait hybrid".into(), costs: "a little".into() };
         Verdict {
-            faithful,
+            faithful: Some(faithful),
             sentence: format!("This replay was {}faithful.", if faithful { "" } else { "not " }),
             own: none,
             device: none,

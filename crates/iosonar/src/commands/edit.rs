@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(value_name = "PIPELINE", required_unless_present = "help_transform", value_parser = tables::checked)]
     pipeline: Option<String>,
 
-    /// The format of OUT [default: by its name]
+    /// The format of OUT; `iosonar formats` lists them [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = writable_format_named)]
     to: Option<&'static Format>,
 

@@ -11,10 +11,10 @@ use iosonar_trace::params::{Key, Takes, did_you_mean};
 
 use crate::usage::{Usage, misuse};
 
-/// List the formats of traces, and say how to describe another one
+/// List the formats of traces, and how to describe another one
 ///
-/// `iosonar convert` and every command that takes a load recognise these formats by content; --from NAME names one. A format in
-/// TOML is a description: print it, change a copy, and read with `iosonar convert --description COPY.toml`.
+/// `iosonar convert` and every command that takes a load recognise these formats by content; --from NAME names one. Some are
+/// descriptions in TOML: print one, change it, and read your trace by `iosonar convert --description COPY.toml`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,7 @@ Examples:
   iosonar formats --keys                     # the keys of descriptions
   iosonar formats --columns 'at=1:us op=3 offset=4 size=5' > mine.toml")]
 pub struct Args {
-    /// A format by description, to print it
+    /// The format whose description to print
     #[arg(value_name = "NAME", conflicts_with_all = ["keys", "columns"])]
     name: Option<String>,
 

@@ -33,7 +33,7 @@ struct Common {
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
-    /// The format of OUT [default: by its name]
+    /// The format of OUT; `iosonar formats` lists them [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = tables::writable_format_named, help_heading = COMMON)]
     to: Option<&'static Format>,
 

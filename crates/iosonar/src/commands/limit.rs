@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use iosonar_trace::limit::{Limit, limit};
-use iosonar_trace::params::parse_positive_duration;
-use iosonar_trace::{DelayReason, Metadata, Nanos, Opened, path_text};
+use iosonar_trace::params::{format_time, parse_duration, parse_positive_duration};
+use iosonar_trace::{DelayReason, IoResult, Metadata, Nanos, Opened, Reader, path_text};
 use serde_json::json;
 
 use crate::console::{answer_json_line, out, status};
@@ -25,6 +25,7 @@ Examples:
   iosonar generate ramp ramp.load.parquet --growth 20 --duration 5m
   sudo iosonar replay ramp.load.parquet --target /dev/sdb --output sdb.replay.parquet
   iosonar limit sdb.replay.parquet
+  iosonar limit sdb.replay.parquet --from 2m --to 10m           # a window of the run
   iosonar limit --late 100ms --json before.replay.parquet after.replay.parquet")]
 pub struct Args {
     /// Results of replays
@@ -35,6 +36,14 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_positive_duration, allow_hyphen_values = true)]
     late: Nanos,
 
+    /// Only requests due at this time or later: 90, 2m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    from: Option<Nanos>,
+
+    /// Only requests due before this time: 600, 10m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    to: Option<Nanos>,
+
     /// Print a JSON object for each run
     #[arg(long)]
     json: bool,
@@ -42,12 +51,21 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
+        if let (Some(from), Some(to)) = (self.from, self.to)
+            && from >= to
+        {
+            bail!("--from {} is not before --to {}", format_time(from), format_time(to));
+        }
         for path in &self.runs {
-            let Opened::Run(mut run) = iosonar_trace::open(path)? else {
+            let Opened::Run(run) = iosonar_trace::open(path)? else {
                 bail!("{} is a load: replay it, and name the result", path.display());
             };
             refuse_without_deadlines(path, run.metadata())?;
-            let limit = limit(&mut *run, self.late)?;
+            let mut run = Windowed { run, from: self.from, to: self.to };
+            let limit = limit(&mut run, self.late)?;
+            if limit.requests == 0 && (self.from.is_some() || self.to.is_some()) {
+                bail!("{} has no request in this window", path.display());
+            }
             let metadata = run.metadata();
             let unreadable = metadata.counts.unreadable_rows;
             if unreadable > 0 {
@@ -64,6 +82,10 @@ impl Args {
             if self.json {
                 let mut object = serde_json::to_value(limit)?;
                 object["run"] = json!(path_text(path));
+                if self.from.is_some() || self.to.is_some() {
+                    let seconds = |at: Option<Nanos>| at.map(Nanos::as_secs);
+                    object["window"] = json!({"from_s": seconds(self.from), "to_s": seconds(self.to)});
+                }
                 object["unreadable_rows"] = json!(unreadable);
                 object["complete"] = json!(metadata.complete);
                 object["fake"] = json!(fake);
@@ -74,6 +96,29 @@ impl Args {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The requests of a run that are due in a window of time.
+struct Windowed {
+    run: Box<dyn Reader<IoResult>>,
+    from: Option<Nanos>,
+    to: Option<Nanos>,
+}
+
+impl Reader<IoResult> for Windowed {
+    fn next(&mut self) -> iosonar_trace::Result<Option<IoResult>> {
+        while let Some(row) = self.run.next()? {
+            let is_late_enough = self.from.is_none_or(|from| row.scheduled >= from);
+            if is_late_enough && self.to.is_none_or(|to| row.scheduled < to) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    fn metadata(&self) -> &Metadata {
+        self.run.metadata()
     }
 }
 

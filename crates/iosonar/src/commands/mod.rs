@@ -31,9 +31,9 @@ mod workload;
 pub const AFTER_HELP: &str = "\
 `iosonar NAME` runs any other program iosonar-NAME beside this binary or in PATH, as git does.
 
-Exit codes: 0 success, 1 failure, 2 wrong command line, 3 a check failed (check, report
---fail-on, compare --fail-if), 4 requests of a replay (or parts of a wipe or slurp) failed, or runs
-cannot decide --fail-if, 5 cut short.";
+Exit codes: 0 success, 1 failure, 2 wrong command line, 3 a check failed (check, --fail-if), 4
+requests of a replay (or parts of a wipe or slurp) failed, or --fail-if is undecided, 5 cut
+short.";
 
 /// In the order of the help.
 #[derive(Subcommand)]

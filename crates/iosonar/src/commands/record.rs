@@ -188,11 +188,6 @@ fn report(output: &Path, footer: &Metadata, notes: &[String]) {
     for note in footer.warnings.iter().chain(notes) {
         status!("  {note}");
     }
-    if counts.unmatched > 0 {
-        let why = if counts.lost_events > 0 { "events were lost" } else { "probably still in flight at the end" };
-        let requests = human::counted(counts.unmatched, "request");
-        status!("  {requests} without completion, so without latency: {why}");
-    }
     if counts.lost_events > 0 {
         status!("  use a larger --buffer to lose no events");
     }

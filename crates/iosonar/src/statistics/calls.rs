@@ -9,7 +9,6 @@ use iosonar_files::{DelayReason, list_of_lost};
 use iosonar_trace::run_info::{Quantiles, Within};
 
 use super::reason::reason;
-use super::verdict_line;
 use crate::console::one_line;
 use crate::human;
 
@@ -93,8 +92,7 @@ pub fn for_people(s: &Statistics) -> String {
             },
         );
     }
-    let verdict = s.verdict.as_ref().map(|verdict| verdict_line(&verdict.sentence, s.fake.is_some()));
-    line("verdict", verdict.unwrap_or_default());
+    line("verdict", s.verdict.as_ref().map(|verdict| verdict.sentence.clone()).unwrap_or_default());
     out
 }
 
@@ -117,7 +115,7 @@ fn holder(name: &str) -> &str {
     match name {
         "predecessor" => "by a predecessor in another thread",
         "thread" => "by the call before in their thread",
-        "depth" => "by a busy pool",
+        "depth" => "by --depth",
         "input" => "while it read the trace",
         "backlog" => "behind a call that it had delayed",
         name => name,

@@ -212,7 +212,8 @@ pub fn report<R: Described>(output: &Path, metadata: &R::Metadata, loss: &Conver
         0 => rows + &(R::MIX)(counts),
         left_out => format!("{} of {rows}", human::count(metadata.rows().saturating_sub(left_out))),
     };
-    status!("{}: {held} over {}{size}", output.display(), human::span(seconds(&about["span"])));
+    let name = if output.as_os_str() == "-" { "standard output".to_owned() } else { output.display().to_string() };
+    status!("{name}: {held} over {}{size}", human::span(seconds(&about["span"])));
 }
 
 #[cfg(test)]

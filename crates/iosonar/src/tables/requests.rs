@@ -45,7 +45,12 @@ const LOSSES: &[Loss] = &[
     Loss::new("bad_lines", "bad lines", "", "lines left out as bad"),
     Loss::new("time_jumps", "time jumps", "", ""),
     Loss::new("lost_events", "lost events", "", "events lost when the trace was recorded"),
-    Loss::new("unmatched", "unmatched", "", "requests without completion in the trace"),
+    Loss::new(
+        "unmatched",
+        "unmatched",
+        " requests without a completion, so without a latency",
+        "requests without completion in the trace",
+    ),
     Loss::new(
         "unmatched_completions",
         "orphans",

@@ -94,7 +94,9 @@ pub fn limits(
     if is_one && !directions.is_random && places.goes_on && !file.is_multiple_of(block) {
         limits.span = Some(file.next_multiple_of(block));
     }
-    if let Some(every) = every(job)?.filter(|_| is_one && !directions.is_mixed && counts.pass < u64::MAX) {
+    // A pass of no requests is refused later, by its span.
+    let is_counted = is_one && !directions.is_mixed && (1..u64::MAX).contains(&counts.pass);
+    if let Some(every) = every(job)?.filter(|_| is_counted) {
         // The last write of a pass brings two flushes; that of the job brings none, unless something of the file is left.
         let both = counts.pass / greatest_common_divisor(counts.pass, every) * every;
         let leaves_rest = cover == Some(counts.pass) && counts.pass < size.div_ceil(block);

@@ -31,7 +31,7 @@ impl PacingOption for Isolate {
         let needs_one_thread = self.isolate.iter().any(|part| part.is_for_one_thread());
         match rows {
             Rows::Calls if needs_one_thread => {
-                Err("--isolate has one processor for one thread, and many threads issue \
+                Err("--isolate reserves a processor for one thread, but many threads issue \
                                                     calls: use --isolate=priority,awake")
             }
             _ => Ok(()),

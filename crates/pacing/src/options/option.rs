@@ -6,7 +6,7 @@ use clap::{Arg, Command};
 use iosonar_trace::Nanos;
 use serde::Serialize;
 
-/// What a replay with the option has otherwise.
+/// What the option changes in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Changes {

@@ -27,7 +27,7 @@ impl PacingOption for PerturbOption {
 
     fn check(&self, _: Rows, has_times: bool) -> Result<(), &'static str> {
         match self.perturb {
-            Some(_) if !has_times => Err("--perturb changes issue times, and as fast as possible there are none to \
+            Some(_) if !has_times => Err("--perturb changes issue times; a replay as fast as possible has none to \
                                           change: omit one of them"),
             _ => Ok(()),
         }

@@ -167,6 +167,25 @@ fn reuse_of_an_address_means_that_a_completion_was_lost() {
 }
 
 #[test]
+fn a_request_without_completion_keeps_its_queueing_time() {
+    let mut pairing = pairing(Level::Queue, Layer::Requests);
+    let queued = Kind::Queued(IO, process());
+    let events = [(10, BIO, queued), (14, BIO, Kind::BioIssued), (20, BIO, queued), (23, BIO, Kind::BioIssued)];
+    assert_eq!(rows(&mut pairing, &events), [row(10, Some(4), None), row(20, Some(3), None)]);
+}
+
+#[test]
+fn only_the_last_second_may_be_in_flight_at_the_end() {
+    let mut pairing = pairing(Level::Driver, Layer::Requests);
+    pairing.end_at(5_000_000_000);
+    let issued = Kind::Issued(IO, Id(BIO));
+    // The completion of the first two was not seen; the recorder waited for the last.
+    let events = [(900_000_000, 101, issued), (3_900_000_000, 102, issued), (4_100_000_000, 103, issued)];
+    assert_eq!(rows(&mut pairing, &events).len(), 3);
+    assert_eq!((pairing.rows().abandoned(), pairing.rows().in_flight_at_end()), (3, 1));
+}
+
+#[test]
 fn after_a_loss_requests_in_flight_get_no_completion() {
     let queued = Kind::Queued(IO, process());
     let mut queue_level = pairing(Level::Queue, Layer::Requests);
@@ -175,7 +194,7 @@ fn after_a_loss_requests_in_flight_get_no_completion() {
     }
     // Lost: its completion, and the start of the next bio at that address.
     queue_level.push(&Event { losses: 3, ..event(40, BIO, Kind::Completed(0)) });
-    assert_eq!(rows(&mut queue_level, &[]), [row(10, None, None)]);
+    assert_eq!(rows(&mut queue_level, &[]), [row(10, Some(1), None)]);
     assert_eq!(queue_level.rows().abandoned(), 1);
 
     let mut driver_level = pairing(Level::Driver, Layer::Requests);

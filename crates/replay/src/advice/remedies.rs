@@ -42,7 +42,7 @@ pub struct Facts<'a> {
 /// Remedies, the most promising first; none for a run that was faithful or perturbed on purpose.
 pub fn remedies(verdict: &Verdict, facts: &Facts<'_>) -> Vec<Remedy> {
     let options = &facts.plan.options;
-    if verdict.faithful || options.pacing.fake().is_some() {
+    if verdict.is_faithful() || options.pacing.fake().is_some() {
         return Vec::new();
     }
     let mut causes: Vec<_> = verdict.late.iter().filter(|late| !late.cause.is_due_to_device()).collect();
@@ -279,7 +279,7 @@ mod tests {
     fn verdict(late: &[(Cause, u64)]) -> Verdict {
         let none = Share { requests: 0, delay_us: None, within_pct: None };
         Verdict {
-            faithful: false,
+            faithful: Some(false),
             sentence: String::new(),
             own: none,
             device: none,
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn a_faithful_run_needs_no_remedy() {
         let plan = plan();
-        let faithful = Verdict { faithful: true, ..verdict(&[(Cause::Descheduled, 9)]) };
+        let faithful = Verdict { faithful: Some(true), ..verdict(&[(Cause::Descheduled, 9)]) };
         assert_eq!(remedies(&faithful, &facts(&plan)), []);
     }
 

@@ -113,7 +113,6 @@ pub fn finalize(
         is_complete: metadata.complete,
         other_io: other_io.as_ref(),
     });
-    statistics.fake = options.fake();
     if !options.method.does_io() {
         // Nothing was read: read buffers hold what was in memory before.
         statistics.zero_reads = 0;
@@ -138,6 +137,7 @@ pub fn finalize(
             },
         );
     }
+    statistics.set_fake(options.fake());
     let mut findings = Vec::new();
     let final_progress = final_pass.as_ref().map(|pass| pass.progress);
     let (checker, final_warning) = match final_pass {
@@ -240,7 +240,7 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
         is_complete: false,
         other_io: None,
     });
-    statistics.fake = run.fake.text().map(str::to_owned);
+    statistics.set_fake(run.fake.text().map(str::to_owned));
     let mut warnings = vec![
         "recovered from the journal of a run that was killed. Requests in flight at its end have no row. Counts made only at \
          the end of a run are 0: reads of zeros, bad lines, ordered waits, slow submissions"

@@ -1,4 +1,4 @@
-//! The keys of a description: the parser accepts these, and the schema and `iosonar formats keys` list them.
+//! The keys of a description: the parser accepts these, and the schema and `iosonar formats --keys` list them.
 
 use super::field::Role;
 use crate::params::{Key, Takes};
@@ -15,10 +15,10 @@ pub const DESCRIPTION: &[Key] = &[
     Key::new(
         "skip",
         Takes::Number,
-        "Non-empty lines in front of the rows; a line that names the columns is found without it",
+        "Non-empty lines to skip before the rows; a heading that names the columns is found without it",
     ),
-    Key::new("ignore", Takes::Texts, "Beginnings of lines that are no rows, such as comments"),
-    Key::new("thousands", Takes::Text, "The character between groups of digits, as the comma of 1,234"),
+    Key::new("ignore", Takes::Texts, "Beginnings of lines that are not rows, such as comments"),
+    Key::new("thousands", Takes::Text, "The character between groups of digits, such as the comma in 1,234"),
     Key::new("decimal", Takes::Text, "The decimal sign, if it is not a point"),
     Key::new(
         "pattern",
@@ -27,8 +27,8 @@ pub const DESCRIPTION: &[Key] = &[
          beginning of a line, with groups that have names of fields: (?<offset>[0-9]+)",
     ),
     Key::new("others", Takes::Text, "Lines that the pattern does not match: bad (the default), or ignore"),
-    Key::new("record", Takes::Number, "For binary files: the bytes of a record"),
-    Key::new("byte_order", Takes::Text, "Of numbers in records: little (the default) or big"),
+    Key::new("record", Takes::Number, "For binary files: the size of a record in bytes"),
+    Key::new("byte_order", Takes::Text, "In records: the byte order of numbers, little (the default) or big"),
     Key::new(
         "recognise",
         Takes::Text,
@@ -56,11 +56,11 @@ pub const DESCRIPTION: &[Key] = &[
         Takes::Table(PLACE),
         "A second column of the device's name: 8 and 0 become 8,0; a and 1 become a.1",
     ),
-    Key::new("pid", Takes::Table(PLACE), "The process; what is no number is left out"),
+    Key::new("pid", Takes::Table(PLACE), "The process ID; left out if it is not a number"),
     Key::new("comm", Takes::Table(PLACE), "The name of the process"),
     Key::new("fua", Takes::Table(PLACE), "Forced unit access: true, yes or 1"),
     Key::new("preflush", Takes::Table(PLACE), "A flush before the data: true, yes or 1"),
-    Key::new("only", Takes::Table(ONLY), "Takes some of the rows, by the word in a column; others are counted"),
+    Key::new("only", Takes::Table(ONLY), "Takes only rows that have one of `words` in this column; others are counted"),
 ];
 
 macro_rules! place {
@@ -69,11 +69,11 @@ macro_rules! place {
             Key::new(
                 "column",
                 Takes::Texts,
-                "Its column: a number from 1, from the end if negative, or the name in the heading, or several of which one is \
-                 there; a unit in brackets behind the name is no part of it",
+                "Its column: a number from 1 (negative: from the end), a name in the heading, or a list of possible names; a \
+                 unit in brackets after a name is not part of it",
             ),
             Key::new("byte", Takes::Number, "In records: where it begins, from 0"),
-            Key::new("width", Takes::Number, "In records: its bytes, 1 to 8"),
+            Key::new("width", Takes::Number, "In records: its size, 1 to 8 bytes"),
             Key::new("signed", Takes::Flag, "In records: whether the number may be negative"),
             Key::new("optional", Takes::Flag, "Whether the heading may lack it"),
             $($more),*
@@ -96,10 +96,10 @@ const AT: &[Key] = place![
     Key::new(
         "unit",
         Takes::Text,
-        "As of other times; also date (2024-01-31 12:34:56.789, with Z or +01:00, else UTC), or clock (12:34:56.789)",
+        "As for other times; also date (2024-01-31 12:34:56.789, with Z or +01:00, else UTC), or clock (12:34:56.789)",
     ),
     FACTOR,
-    Key::new("date", Takes::Text, "The form of dates, as of strftime: %d/%b/%Y %H:%M:%S%.f"),
+    Key::new("date", Takes::Text, "The form of dates, as for strftime: %d/%b/%Y %H:%M:%S%.f"),
     Key::new(
         "origin",
         Takes::Text,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from iosonar.campaign.report.effects import Effect, MetricAnalysis, analyse
 from iosonar.campaign.report.factors import Factors, Place, factors_of
-from iosonar.campaign.report.results import Fidelity, LeafResult
+from iosonar.campaign.report.mixed import Group, groups_of, mixing
+from iosonar.campaign.report.results import LeafResult
+from iosonar.report.gates import Fidelity
 
 METRICS = ("p99", "p95", "p50", "delay.p99", "throughput")
 """The analysed metrics, in the order of interest."""
@@ -46,6 +48,10 @@ class Analysis:
     """Why there is no verdict on the storage at all; empty if there is one."""
     blocked: tuple[str, ...]
     """Titles of factors whose levels ran one after another."""
+    groups: tuple[Group, ...] = ()
+    """The analysed leaves by options that should not differ; empty if none differs."""
+    mixed: tuple[str, ...] = ()
+    """Titles of factors without a verdict, as these options may explain their effects."""
 
     @property
     def headline(self) -> MetricAnalysis | None:
@@ -80,7 +86,9 @@ def analyse_campaign(leaves: Sequence[LeafResult], by: Sequence[str] = ()) -> An
         for metric in METRICS
         if sum(metric in leaf.metrics for leaf in used) > 1
     }
-    metrics = analyse(values, factors.all, started, [factor.title for factor in factors.reported])
+    mixed = mixing(factors.reported, used)
+    found = analyse(values, factors.all, started, [factor.title for factor in factors.reported])
+    metrics = [_without_verdict(each, mixed) for each in found]
     return Analysis(
         tuple(leaves),
         tuple(used),
@@ -89,6 +97,17 @@ def analyse_campaign(leaves: Sequence[LeafResult], by: Sequence[str] = ()) -> An
         tuple(metrics),
         doubt,
         tuple(_blocked(factors, started)),
+        tuple(groups_of(used)),
+        tuple(mixed),
+    )
+
+
+def _without_verdict(found: MetricAnalysis, mixed: Sequence[str]) -> MetricAnalysis:
+    """The metric without a verdict about these factors."""
+    return replace(
+        found,
+        effects=tuple(replace(effect, mixed=effect.factor in mixed) for effect in found.effects),
+        interactions=tuple(each for each in found.interactions if not set(each.factors) & set(mixed)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What each device got when one, two … k devices were used at once: its latency and its requests per second."""
+"""Latency and rate of each device over the number of devices that were used at once."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from iosonar.text import plain
 
 FILE_NAME = Path(".campaign") / "measured.json"
 
-VERSION = 2
-"""To be raised when a metric changes its meaning."""
+VERSION = 3
+"""To be raised when a metric changes its meaning, or is new."""
 
 Entry = dict[str, Any]
 

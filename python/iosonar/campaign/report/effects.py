@@ -69,10 +69,13 @@ class Effect:
     time_explains_more: bool = False
     """Whether the order of the leaves in time explains the metric better than the factor does."""
 
+    mixed: bool = False
+    """Whether different options of the replays may explain the change."""
+
     @property
     def claimed(self) -> bool:
         """Whether a difference is claimed."""
-        return self.p_holm < LEVEL and abs(self.change) >= MIN_CHANGE
+        return not self.mixed and self.p_holm < LEVEL and abs(self.change) >= MIN_CHANGE
 
     @property
     def at_most(self) -> float:

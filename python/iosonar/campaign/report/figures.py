@@ -82,6 +82,8 @@ def finding(effect: Effect) -> str:
     """The conclusion about an effect, in a word or two."""
     if not math.isfinite(effect.p):
         return "cannot be separated"
+    if effect.mixed:
+        return "no verdict: options differ"
     return "differs" if effect.claimed else "no difference shown"
 
 

@@ -2,107 +2,17 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from iosonar import units
-from iosonar.campaign.report.results import SHARES, Fidelity, LeafResult, read_results
-from iosonar.errors import UsageError
-from iosonar.report.grammar import LimitUnit, Parsed, parse
-from iosonar.report.outputs import write_whole
-from iosonar.study.grades import Grade
+from iosonar.campaign.report.results import SHARES, LeafResult, read_results
+from iosonar.report.gate_files import OUTCOMES, Case, CaseOutcome
+from iosonar.report.gates import HOLDS, UNDECIDED, Condition, Judged, Of, Outcome, Subject
+from iosonar.report.gates import judge as judge_subject
 from iosonar.text import plain
-
-HOLDS = 3
-"""The exit code if a condition holds."""
-
-UNDECIDED = 4
-"""The exit code if no condition holds, but one is undecided."""
-
-TIMES = (*SHARES, "mean", "max")
-COUNTS = ("errors", "dropped", "requests", "iops")
-SHARE = "throughput"
-VERDICT, STATE = "verdict", "state"
-VERDICTS = (*(fidelity.value for fidelity in Fidelity), *(grade.value for grade in Grade))
-STATES = ("done", "failed", "interrupted", "running", "finishing", "to do")
-
-ON_STORAGE = (*TIMES, SHARE, "iops")
-"""Metrics that say nothing about the storage if the replay was not faithful."""
-
-EXAMPLES = "'p99 > 10ms', 'delay.p99 > 1ms', 'throughput < 95%', 'errors > 0', 'verdict = unfaithful', 'state != done'"
-
-
-@dataclass(frozen=True)
-class LeafCondition:
-    """A condition on a leaf, such as `p99 > 10ms`. `metric` is a key of `LeafResult.metrics`, `verdict` or `state`."""
-
-    parsed: Parsed
-    metric: str
-
-    @property
-    def text(self) -> str:
-        """The condition as typed."""
-        return self.parsed.text
-
-    @classmethod
-    def parse(cls, text: str) -> LeafCondition:
-        """Parses a condition. Raises UsageError if it is not one."""
-        found = parse(text)
-        if found is None:
-            raise UsageError(f"invalid condition {text!r}: write it like {EXAMPLES}")
-        metric = found.metric.removeprefix("latency.")
-        if metric in (VERDICT, STATE):
-            known = VERDICTS if metric == VERDICT else STATES
-            if found.unit is not LimitUnit.WORD or found.word not in known:
-                raise UsageError(f"invalid condition {text!r}: compare {metric} by = or != with {', '.join(known)}")
-        elif metric.removeprefix("delay.") in TIMES:
-            if found.unit is not LimitUnit.SECONDS:
-                raise UsageError(f"invalid condition {text!r}: {metric} needs a time with its unit, such as 10ms")
-        elif metric == SHARE:
-            if found.unit is not LimitUnit.PERCENT:
-                raise UsageError(f"invalid condition {text!r}: {metric} needs a percentage of the demand, such as 95%")
-        elif metric in COUNTS:
-            if found.unit is not LimitUnit.NONE:
-                raise UsageError(f"invalid condition {text!r}: {metric} needs a number without a unit")
-        else:
-            names = ", ".join((*TIMES, *(f"delay.{name}" for name in TIMES), SHARE, *COUNTS, VERDICT, STATE))
-            raise UsageError(f"invalid condition {text!r}: the metrics are {names}")
-        return cls(found, metric)
-
-    def outcome(self, leaf: LeafResult) -> tuple[bool | None, str]:
-        """Whether the condition holds for a leaf, None if that is undecided, and the reason."""
-        if self.metric == STATE:
-            return self.parsed.holds_word(leaf.state), f"the leaf is {leaf.state}"
-        if not leaf.done:
-            return None, f"the leaf is {leaf.state}{f': {leaf.reason}' if leaf.reason else ''}"
-        if self.metric == VERDICT:
-            is_grade = self.parsed.word in list(Grade)
-            word = str(leaf.grade) if is_grade else str(leaf.fidelity)
-            if not is_grade and leaf.fidelity is Fidelity.UNKNOWN and self.parsed.word != Fidelity.UNKNOWN:
-                return None, leaf.doubt
-            if self.parsed.word == Fidelity.UNFILLED and leaf.unfilled:
-                word = str(Fidelity.UNFILLED)
-            return self.parsed.holds_word(word), f"the run is {word}" + (f": {leaf.doubt}" if leaf.doubt else "")
-        if self.metric not in leaf.metrics:
-            return None, f"the result has no {self.metric}: too few requests, or no scheduled times"
-        if leaf.doubt and self.metric in ON_STORAGE:
-            return None, leaf.doubt
-        value = leaf.metrics[self.metric]
-        return self.parsed.holds(value), f"{self.metric} is {shown(self.metric, value, self.parsed.limit)}"
-
-
-class LeafOutcome(StrEnum):
-    """The outcome of all conditions for a leaf."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    """A condition holds."""
-    UNDECIDED = "undecided"
-    NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
@@ -110,8 +20,11 @@ class LeafJudgement:
     """A leaf and the conditions that hold for it or are undecided, with their reasons."""
 
     leaf: str
-    outcome: LeafOutcome
+    outcome: CaseOutcome
     reasons: tuple[str, ...]
+    """Sentences without the name of the leaf."""
+    sentences: tuple[str, ...]
+    """The same with it."""
     seconds: float
 
 
@@ -122,7 +35,7 @@ class Gate:
     conditions: tuple[str, ...]
     leaves: tuple[LeafJudgement, ...]
 
-    def number(self, outcome: LeafOutcome) -> int:
+    def number(self, outcome: CaseOutcome) -> int:
         """The number of leaves with this outcome."""
         return sum(leaf.outcome is outcome for leaf in self.leaves)
 
@@ -131,9 +44,9 @@ class Gate:
         """0: no condition holds; 3: one holds; 4: none holds, but one is undecided. 0 without conditions."""
         if not self.conditions:
             return 0
-        if self.number(LeafOutcome.FAILED):
+        if self.number(CaseOutcome.FAILED):
             return HOLDS
-        return UNDECIDED if self.number(LeafOutcome.PASSED) < len(self.leaves) or not self.leaves else 0
+        return UNDECIDED if self.number(CaseOutcome.PASSED) < len(self.leaves) or not self.leaves else 0
 
     def as_json(self) -> dict[str, Any]:
         """The gate for programs."""
@@ -148,25 +61,23 @@ class Gate:
     def lines(self) -> Iterator[str]:
         """A line for each leaf that does not pass."""
         for leaf in self.leaves:
-            if self.conditions and leaf.outcome is not LeafOutcome.PASSED:
-                yield f"{leaf.leaf} {leaf.outcome}: {'; '.join(leaf.reasons)}"
+            if self.conditions and leaf.outcome is not CaseOutcome.PASSED:
+                yield from leaf.sentences
+
+    @property
+    def cases(self) -> list[Case]:
+        """A test case for each leaf."""
+        return [_case(leaf) for leaf in self.leaves]
 
 
-def shown(metric: str, value: float, limit: float = units.FAITHFUL) -> str:
-    """A value of a metric for people; a share is not rounded across its limit."""
-    if metric.removeprefix("delay.") in TIMES:
-        return units.span(value)
-    return units.percent(value, limit) if metric == SHARE else units.count(value)
-
-
-def parse_conditions(texts: Sequence[str]) -> list[LeafCondition]:
+def parse_conditions(texts: Sequence[str]) -> list[Condition]:
     """Parses conditions. Raises UsageError for the first that is not one."""
-    return [LeafCondition.parse(text) for text in texts]
+    return [Condition.parse(text, Of.LEAVES, SHARES) for text in texts]
 
 
 def judge(
     top: Path,
-    conditions: Sequence[LeafCondition],
+    conditions: Sequence[Condition],
     results: Sequence[LeafResult] | None = None,
     *,
     left_out: Sequence[str] = (),
@@ -182,43 +93,40 @@ def judge(
     return Gate(tuple(each.text for each in conditions), tuple(_judged(leaf, conditions) for leaf in leaves))
 
 
-def _judged(leaf: LeafResult, conditions: Sequence[LeafCondition]) -> LeafJudgement:
-    found = [(condition.text, *condition.outcome(leaf)) for condition in conditions]
+def _judged(leaf: LeafResult, conditions: Sequence[Condition]) -> LeafJudgement:
+    subject = _subject(leaf)
+    found = [judge_subject(condition, subject) for condition in conditions]
     seconds = max(leaf.ended - leaf.started, 0.0) if leaf.ended > leaf.started else 0.0
-    if holding := tuple(f"{text} ({why})" for text, holds, why in found if holds):
-        return LeafJudgement(leaf.name, LeafOutcome.FAILED, holding, seconds)
-    if undecided := tuple(f"{text} ({why})" for text, holds, why in found if holds is None):
-        outcome = LeafOutcome.UNDECIDED if leaf.done or leaf.state in ("failed", "interrupted") else LeafOutcome.NOT_RUN
-        return LeafJudgement(leaf.name, outcome, undecided, seconds)
+
+    def judged(outcome: CaseOutcome, decisive: Sequence[Judged]) -> LeafJudgement:
+        reasons, sentences = zip(*((f"{each.text} ({each.why})", each.sentence) for each in decisive), strict=True)
+        return LeafJudgement(leaf.name, outcome, reasons, sentences, seconds)
+
+    not_run = CaseOutcome.UNDECIDED if leaf.done or leaf.state in ("failed", "interrupted") else CaseOutcome.NOT_RUN
+    if holding := [each for each in found if each.outcome is Outcome.HOLDS]:
+        return judged(OUTCOMES[Outcome.HOLDS], holding)
+    if undecided := [each for each in found if each.outcome is Outcome.UNDECIDED]:
+        return judged(not_run, undecided)
     if not leaf.done and not conditions:
-        outcome = LeafOutcome.UNDECIDED if leaf.state in ("failed", "interrupted") else LeafOutcome.NOT_RUN
-        return LeafJudgement(leaf.name, outcome, (f"the leaf is {leaf.state}: {leaf.reason}",), seconds)
-    return LeafJudgement(leaf.name, LeafOutcome.PASSED, (), seconds)
+        reason = f"the leaf is {leaf.state}: {leaf.reason}"
+        return LeafJudgement(leaf.name, not_run, (reason,), (reason,), seconds)
+    return LeafJudgement(leaf.name, CaseOutcome.PASSED, (), (), seconds)
 
 
-def write_junit(gate: Gate, path: Path) -> None:
-    """Writes JUnit XML: a test case for each leaf; undecided ones are errors, those not run are skipped."""
-    suite = ElementTree.Element(
-        "testsuite",
-        name="iosonar campaign",
-        tests=str(len(gate.leaves)),
-        failures=str(gate.number(LeafOutcome.FAILED)),
-        errors=str(gate.number(LeafOutcome.UNDECIDED)),
-        skipped=str(gate.number(LeafOutcome.NOT_RUN)),
-        time=f"{sum(leaf.seconds for leaf in gate.leaves):.3f}",
+def _subject(leaf: LeafResult) -> Subject:
+    return Subject(
+        leaf.name,
+        lambda metric: leaf.metrics.get(metric, math.nan),
+        leaf.doubt,
+        leaf.fidelity,
+        leaf.unfilled,
+        leaf.grade,
+        leaf.state,
+        leaf.reason,
     )
-    elements = {
-        LeafOutcome.FAILED: "failure",
-        LeafOutcome.UNDECIDED: "error",
-        LeafOutcome.NOT_RUN: "skipped",
-    }
-    for leaf in gate.leaves:
-        parent, _, name = plain(leaf.leaf).rpartition("/")
-        classname = ".".join(["campaign", *parent.split("/")]) if parent else "campaign"
-        case = ElementTree.SubElement(suite, "testcase", classname=classname, name=name, time=f"{leaf.seconds:.3f}")
-        if leaf.outcome is not LeafOutcome.PASSED:
-            text = plain("; ".join(leaf.reasons))
-            ElementTree.SubElement(case, elements[leaf.outcome], message=text).text = text
-    tree = ElementTree.ElementTree(suite)
-    ElementTree.indent(tree)
-    write_whole(path, lambda unfinished: tree.write(unfinished, encoding="utf-8", xml_declaration=True))
+
+
+def _case(leaf: LeafJudgement) -> Case:
+    parent, _, name = leaf.leaf.rpartition("/")
+    group = ".".join(["campaign", *parent.split("/")]) if parent else "campaign"
+    return Case(group, name, leaf.outcome, "; ".join(leaf.reasons), leaf.seconds, leaf.leaf)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,16 @@ from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.at_once import at_once_plots
 from iosonar.campaign.report.effects import Effect
 from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
-from iosonar.campaign.report.results import Fidelity, LeafResult, read_results
+from iosonar.campaign.report.results import LeafResult, read_results
 from iosonar.campaign.report.words import NAMES, about_dashes, banners, factor_names, headline, not_compared, short
+from iosonar.errors import UserError
 from iosonar.figures.model import Figure, Note, NoteKind, Severity
+from iosonar.report.gate_files import write_junit, write_markdown
+from iosonar.report.gates import HOLDS, Fidelity, shown
 from iosonar.report.outputs import write_whole
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
-from iosonar.text import lines, plain, shown
+from iosonar.text import lines, plain
+from iosonar.text import shown as path_shown
 
 PAGE_NAME = "campaign.report.html"
 
@@ -49,30 +53,64 @@ LEAVES = (
 
 
 def run_report(
-    top: Path, by: list[str], output: Path | None, json: bool, fail_on: list[str], junit: Path | None = None
+    top: Path,
+    by: list[str],
+    output: Path | None,
+    json: bool,
+    fail_if: list[str],
+    junit: Path | None = None,
+    markdown: Path | None = None,
 ) -> int:
-    """Writes the page of a campaign, and JUnit XML to `junit`; prints the findings, and returns the exit code.
+    """Writes the page of a campaign, JUnit XML and Markdown; prints the findings, and returns the exit code.
 
-    0: done; 3: a condition of `fail_on` holds; 4: none holds, but one is undecided.
+    0: done; 3: a condition of `fail_if` holds; 4: none holds, but one is undecided.
     """
-    conditions = gates.parse_conditions(fail_on)
+    conditions = gates.parse_conditions(fail_if)
     leaves = read_results(top)
+    if not conditions and junit is None and not any(leaf.done for leaf in leaves):
+        raise UserError(_nothing(top, leaves))
     analysis = analyse_campaign(leaves, by)
     judged = gates.judge(top, conditions, leaves)
     path = output or top / PAGE_NAME
     page = campaign_page(analysis, judged, path.resolve().parent, top.resolve().name)
     write_whole(path, lambda unfinished: write_page(page, unfinished, None))
-    if junit is not None:
-        gates.write_junit(judged, junit)
+    _write_gate_files(analysis, page.summary, judged, junit, markdown)
     if json:
         _print(as_json(analysis, judged))
     else:
         for banner in banners(analysis):
             _print(f"{banner.head} {banner.text}".strip())
-        _print(shown(path))
+        _print(path_shown(path))
     for line in judged.lines():
         print(lines(line), file=sys.stderr)
     return judged.exit_code
+
+
+def _nothing(top: Path, leaves: Sequence[LeafResult]) -> str:
+    """What to do if no leaf has a result."""
+    failed = next((leaf for leaf in leaves if leaf.reason), None)
+    why = f" ({failed.name} {failed.state}: {failed.reason})" if failed else ""
+    return plain(f"no leaf of {path_shown(top)} has a result{why}: run `iosonar campaign` there first")
+
+
+def write_gate_files(top: Path, judged: gates.Gate, junit: Path | None, markdown: Path | None) -> None:
+    """Writes JUnit XML and Markdown without a page."""
+    if markdown is None:
+        if junit is not None:
+            write_junit("campaign", judged.cases, junit)
+        return
+    analysis = analyse_campaign(read_results(top), [])
+    summary = campaign_page(analysis, judged, top, top.resolve().name).summary
+    _write_gate_files(analysis, summary, judged, junit, markdown)
+
+
+def _write_gate_files(
+    analysis: Analysis, summary: Summary, judged: gates.Gate, junit: Path | None, markdown: Path | None
+) -> None:
+    if junit is not None:
+        write_junit("campaign", judged.cases, junit)
+    if markdown is not None:
+        write_markdown(summary, judged.cases, markdown, [_leaves(analysis, markdown.resolve().parent)])
 
 
 def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name: str) -> Page:
@@ -119,6 +157,8 @@ def _tiles(analysis: Analysis) -> Iterator[Tile]:
         return
     for effect in main.effects[:6]:
         interval = f"{units.change(effect.low)} … {units.change(effect.high)}" if main.freedom else "too few leaves"
+        if effect.mixed:
+            interval = "no verdict: options differ"
         yield Tile(f"{plain(short(effect.factor))}: {NAMES[main.metric]}", units.change(effect.change), interval)
 
 
@@ -129,7 +169,7 @@ def _gate(judged: gates.Gate) -> Iterator[Banner]:
     if not found:
         yield Banner(Severity.GOOD, f"no leaf meets {' or '.join(judged.conditions)}.", "Gate passed:")
         return
-    failed = judged.exit_code == gates.HOLDS
+    failed = judged.exit_code == HOLDS
     text = "; ".join(found[:8]) + (f"; and {len(found) - 8} more" if len(found) > 8 else "")
     head = "Gate failed:" if failed else "Gate undecided:"
     yield Banner(Severity.BAD if failed else Severity.WARNING, f"{text}.", head)
@@ -180,7 +220,7 @@ def _stamped(analysis: Analysis, figure: Figure) -> Figure:
 
 
 def _cell(leaf: LeafResult, metric: str) -> str:
-    return gates.shown(metric, leaf.metrics[metric]) if metric in leaf.metrics else "–"
+    return shown(metric, leaf.metrics[metric]) if metric in leaf.metrics else "–"
 
 
 def _state(leaf: LeafResult) -> str:
@@ -224,6 +264,7 @@ def as_json(analysis: Analysis, judged: gates.Gate) -> str:
                         "p_holm": effect.p_holm,
                         "claimed": effect.claimed,
                         "time_explains_more": effect.time_explains_more,
+                        "mixed": effect.mixed,
                     }
                     for effect in each.effects
                 ],
@@ -234,6 +275,10 @@ def as_json(analysis: Analysis, judged: gates.Gate) -> str:
                 "trend": {"change": each.trend.change, "p_holm": each.trend.p_holm} if each.trend else None,
             }
             for each in analysis.metrics
+        ],
+        "different_options": [
+            {"options": list(group.options), "leaves": [leaf.name for leaf in group.leaves]}
+            for group in analysis.groups
         ],
         "leaves": [_leaf_json(leaf, analysis) for leaf in analysis.leaves],
         "gate": judged.as_json() if judged.conditions else None,
@@ -253,6 +298,7 @@ def _leaf_json(leaf: LeafResult, analysis: Analysis) -> dict[str, Any]:
         "metrics": dict(leaf.metrics),
         "devices": [vars(device) for device in leaf.devices],
         "slow_devices": list(leaf.slow),
+        "wrap_factor": leaf.wrap_factor,
     }
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from iosonar import units
-from iosonar.campaign import state, tree
+from iosonar.campaign import outcome, state, tree
 from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.errors import UserError
 from iosonar.quantities.distribution import enough_for
+from iosonar.report.gates import BANDWIDTH, IOPS, THROUGHPUT, Fidelity
+from iosonar.report.measured import fidelity_of
 from iosonar.study.grades import Grade
 from iosonar.study.of_requests import judgement_of, summary_of
 from iosonar.study.requests import DELAY, LATENCY
-from iosonar.study.runs import runs_of
 from iosonar.table import open_requests
 from iosonar.text import plain, shown
 from iosonar.thresholds import is_unfilled
@@ -37,18 +37,6 @@ PAGES = (".report.html", ".html")
 """The suffixes of a leaf's page, the preferred one first."""
 
 
-class Fidelity(StrEnum):
-    """Whether the times of a leaf say something about the storage."""
-
-    FAITHFUL = "faithful"
-    UNFAITHFUL = "unfaithful"
-    FAKE = "fake"
-    UNFILLED = "unfilled"
-    """Otherwise faithful, but reads returned only zeros, from areas of the target that were never written."""
-    UNKNOWN = "unknown"
-    """Without a result, or the result does not say it."""
-
-
 @dataclass(frozen=True)
 class DeviceResult:
     """The latencies of a device of a leaf, in seconds; NaN with too few requests."""
@@ -64,8 +52,8 @@ class LeafResult:
     """A leaf with its result.
 
     `metrics` has p50 … p99.9, mean and max of latency, the same of delay as delay.p50 …, both in seconds; throughput,
-    the share of the demanded rate that was achieved; iops; and the numbers errors, dropped and requests. Metrics that
-    the leaf does not have are missing.
+    the share of the demanded rate that was achieved; iops; bandwidth, in bytes per second; and the numbers errors,
+    dropped and requests. Metrics that the leaf does not have are missing.
     """
 
     name: str
@@ -91,6 +79,12 @@ class LeafResult:
     slow: tuple[str, ...] = ()
     """Sentences about devices that are much slower than the others."""
     notes: tuple[str, ...] = ()
+    wrap_factor: float = 0.0
+    """How often the part of the load was as large as its device; up to 1, nothing wrapped around."""
+    options: tuple[str, ...] | None = None
+    """Those of its replays; None if unknown."""
+    common_options: tuple[str, ...] | None = None
+    """What they would be without the confs of its path."""
 
     @property
     def done(self) -> bool:
@@ -149,6 +143,9 @@ def _read(name: str, path: tuple[str, ...], directory: Path, cache: Cache) -> Le
         math.nan if found.ended is None else found.ended,
         files,
         notes=tuple(found.notes),
+        wrap_factor=max((outcome.wrap_factor(each, found.options or ()) for each in found.instances), default=0.0),
+        options=_escaped(found.options),
+        common_options=_escaped(found.common_options),
     )
     if found.state != "done" or not files:
         reason = found.reason or ("" if found.state != "done" else "its results are gone")
@@ -165,13 +162,17 @@ def _read(name: str, path: tuple[str, ...], directory: Path, cache: Cache) -> Le
         return replace(known, state="failed", reason=str(error))
 
 
+def _escaped(words: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if words is None else tuple(map(plain, words))
+
+
 def _measured(files: Sequence[Path]) -> dict[str, Any]:
     """Everything that is measured on the results of a leaf, in types of JSON."""
     with open_requests(files) as requests:
         if not requests.is_run:
             raise UserError("its result is a load, not a run")
         study = Study(requests, Options())
-        fidelity, doubt = _fidelity(study)
+        fidelity, doubt = fidelity_of(study)
         unfilled = _unfilled(study)
         if unfilled and fidelity is Fidelity.FAITHFUL:
             fidelity = Fidelity.UNFILLED
@@ -223,25 +224,13 @@ def _metrics(study: Study) -> Iterator[tuple[str, float]]:
         yield f"{prefix}max", max(values.maximum / 1e9, least)
     found = summary_of(study)
     if found.seconds > 0:
-        yield "iops", found.rate_per_s
+        yield IOPS, found.rate_per_s
+        yield BANDWIDTH, found.bytes_per_s
         if math.isfinite(found.achieved):
-            yield "throughput", found.achieved
+            yield THROUGHPUT, found.achieved
     yield "errors", float(found.failed)
     yield "dropped", float(found.dropped)
     yield "requests", float(found.rows)
-
-
-def _fidelity(study: Study) -> tuple[Fidelity, str]:
-    """The worst fidelity of the files, with the reason."""
-    runs = runs_of(study)
-    if fake := next((run.file.fake for run in runs if run.file.fake), ""):
-        return Fidelity.FAKE, f"FAKE: {fake}"
-    for run in runs:
-        if run.grade is Grade.BAD:
-            of = f" of {run.file.name}" if len(runs) > 1 else ""
-            return Fidelity.UNFAITHFUL, f"the replay{of} was {run.words}: {run.decisive}"
-    unknown = next((run.not_known for run in runs if run.unknown), "")
-    return (Fidelity.UNKNOWN, unknown) if unknown else (Fidelity.FAITHFUL, "")
 
 
 def _unfilled(study: Study) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from iosonar import units
 from iosonar.campaign.report.analysis import Analysis
 from iosonar.campaign.report.effects import Effect, Interaction, MetricAnalysis
-from iosonar.campaign.report.results import Fidelity, LeafResult
+from iosonar.campaign.report.results import LeafResult
 from iosonar.figures.model import Severity
+from iosonar.report.gates import Fidelity
 from iosonar.report.page import Banner
 from iosonar.text import plain
 from iosonar.thresholds import MIN_BEYOND
@@ -80,7 +81,8 @@ def _again(leaves: Sequence[LeafResult]) -> str:
     if not how:
         return ""
     text = " and ".join(how)
-    return f"{text[0].upper()}{text[1:]}, delete their results, and run the campaign again."
+    results = "all results" if "replay_options" in text else "their results"
+    return f"{text[0].upper()}{text[1:]}, delete {results}, and run the campaign again."
 
 
 def factor_names(analysis: Analysis) -> list[str]:
@@ -135,7 +137,8 @@ def change_of(effect: Effect) -> str:
 
 def _unclaimed(effects: Sequence[Effect], main: MetricAnalysis, *, any_claimed: bool) -> Iterator[str]:
     """Factors without a claim: those that make no large difference, and those of which nothing can be said."""
-    known = [effect for effect in effects if math.isfinite(effect.p)]
+    known = [effect for effect in effects if math.isfinite(effect.p) and not effect.mixed]
+    mixed = [effect for effect in effects if math.isfinite(effect.p) and effect.mixed]
     none = [effect for effect in known if effect.at_most <= WIDE]
     wide = [effect for effect in known if effect.at_most > WIDE]
     unknown = [effect for effect in effects if not math.isfinite(effect.p)]
@@ -158,6 +161,9 @@ def _unclaimed(effects: Sequence[Effect], main: MetricAnalysis, *, any_claimed: 
             f"for {plain(effect.factor)} no difference is shown, but the interval is wide: "
             f"{units.change(effect.low)} … {units.change(effect.high)} of the {metric}"
         )
+    if mixed:
+        names = _listed([plain(effect.factor) for effect in mixed])
+        yield f"for {names} there is no verdict: the replays had different options"
     if unknown:
         yield f"{_listed([plain(effect.factor) for effect in unknown])} cannot be separated from the other factors"
 
@@ -172,10 +178,14 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
     else:
         suspects = bool(doubtful(analysis))
         known = main.effects if main is not None and main.freedom > 0 else ()
-        says = decided and bool(_claimed(analysis) or any(effect.at_most <= WIDE for effect in known))
+        says = decided and bool(
+            _claimed(analysis) or any(effect.at_most <= WIDE and not effect.mixed for effect in known)
+        )
         severity = Severity.WARNING if suspects else Severity.GOOD if says else Severity.NEUTRAL
         head = "Measured, but perhaps drift:" if suspects else "Result:" if decided else ""
         yield Banner(severity, headline(analysis), head)
+    if analysis.groups:
+        yield Banner(Severity.WARNING, different_options(analysis), "Different options:")
     for text in interactions(analysis):
         yield Banner(Severity.NEUTRAL, text, "Interaction:")
     for text in drift(analysis):
@@ -187,6 +197,11 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
     if analysis.left_out:
         text = "; ".join(f"{plain(leaf.name)} ({leaf.doubt})" for leaf in analysis.left_out[:MAX_LISTED])
         yield Banner(Severity.WARNING, f"{text}{_more(analysis.left_out)}.", "Left out:")
+    wrapped = [leaf for leaf in analysis.used if leaf.wrap_factor > 1]
+    if wrapped:
+        text = ", ".join(f"{leaf.name} (× {units.number(leaf.wrap_factor, 2)})" for leaf in wrapped[:MAX_LISTED])
+        how = "the load reaches beyond the device: the same sectors are accessed more often, and caches look better"
+        yield Banner(Severity.WARNING, f"{text}{_more(wrapped)}; {how}.", "Wrapped around:")
     missing = [leaf for leaf in analysis.leaves if not leaf.done]
     if missing:
         text = "; ".join(
@@ -199,6 +214,19 @@ def banners(analysis: Analysis) -> Iterator[Banner]:
         text = "; ".join(f"in {plain(leaf.name)}, {text}" for leaf, text in slow[:MAX_LISTED])
         more = f"; and {len(slow) - MAX_LISTED} more" if len(slow) > MAX_LISTED else ""
         yield Banner(Severity.WARNING, f"{text}{more}.", "Slow devices:")
+
+
+def different_options(analysis: Analysis) -> str:
+    """Which leaves had which options, and what to do."""
+    parts = []
+    for number, group in enumerate(analysis.groups):
+        leaves = units.counted(len(group.leaves), "leaf", "leaves")
+        listed = ", ".join(leaf.name for leaf in group.leaves[:MAX_LISTED]) + _more(group.leaves)
+        names = f" ({listed})" if number else ""
+        parts.append(f"{leaves}{names} with {' '.join(group.options) or 'none of these'}")
+    factors = [plain(short(title)) for title in analysis.mixed]
+    verdict = f" No verdict for {_listed(factors)}." if factors else ""
+    return f"{'; '.join(parts)}.{verdict} Delete all results, and run the campaign again with the same options."
 
 
 def not_compared(analysis: Analysis, each: MetricAnalysis) -> str:

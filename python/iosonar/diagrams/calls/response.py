@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -20,13 +20,14 @@ from iosonar.diagrams.calls.parts import (
     info,
     share_axis,
 )
-from iosonar.diagrams.parts import Mark, gap_notes, log_axis
+from iosonar.diagrams.parts import Mark, gap_notes, log_axis, shares_of
 from iosonar.figures.model import Axis, Cloud, CloudPart, Empty, Figure, Legend, LegendRow, Role, Steps, Stroke, Unit
 from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.calls.response import by_call, with_concurrency
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.density import Cells, density
 from iosonar.quantities.distribution import Distribution
+from iosonar.quantities.percentiles import name_of
 from iosonar.study.calls import CallSide, CallStudy
 from iosonar.thresholds import MIN_BEYOND
 
@@ -52,21 +53,22 @@ def response(study: CallStudy, series: CallSeries, name: str, rank: str) -> Figu
         x,
         share_axis(f"Share of the {series.title.lower()}"),
         lines,
-        Legend(("calls", "p50", "p90", "p99", "max"), rows),
+        Legend(("calls", *map(name_of, shares_of(study, tuple(SHARES))), "max"), rows),
     )
 
 
 def _curves(study: CallStudy, series: CallSeries) -> Iterator[Curve]:
     """Each side; and, without a trace among them, the original as the first run's file has it."""
+    shares = shares_of(study, tuple(SHARES))
     if study.first.is_run and (values := study.first.original_response.get(series)):
-        yield Curve(Role.ALL, ORIGINAL, values, _cells(values))
+        yield Curve(Role.ALL, ORIGINAL, values, _cells(values, shares))
     for side in study.sides:
         if values := side.response.get(series):
-            yield Curve(ROLES[series] if study.is_single else side.role, side.name, values, _cells(values))
+            yield Curve(ROLES[series] if study.is_single else side.role, side.name, values, _cells(values, shares))
 
 
-def _cells(values: Distribution) -> tuple[str, ...]:
-    quantiles = (values.percentile(share) for share in SHARES)
+def _cells(values: Distribution, shares: Sequence[float]) -> tuple[str, ...]:
+    quantiles = (values.percentile(share) for share in shares)
     return (
         units.count(values.count),
         *(units.span(each / 1e9) for each in quantiles),

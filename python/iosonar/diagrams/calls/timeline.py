@@ -9,13 +9,11 @@ import numpy as np
 from iosonar import units
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
 from iosonar.diagrams.calls.parts import LEAST_S, ONE_SIDE, ROLES, figure, info, time_axis
-from iosonar.diagrams.parts import VALUE_COLUMNS, cells_of, linear_axis, log_axis, measure_row
+from iosonar.diagrams.parts import cells_of, linear_axis, log_axis, measure_row, shares_of, value_columns
 from iosonar.figures.model import Cloud, CloudPart, Empty, Figure, Legend, LegendRow, Role, Steps, Stroke, Unit
 from iosonar.quantities.calls.series import CallSeries
 from iosonar.quantities.density import density
 from iosonar.study.calls import CallSide, CallStudy
-
-COLUMNS = ("calls", *VALUE_COLUMNS[1:])
 
 
 def response_over_time(study: CallStudy, name: str, rank: str) -> Figure | Empty:
@@ -41,7 +39,7 @@ def response_over_time(study: CallStudy, name: str, rank: str) -> Figure | Empty
         for series, found in sorted(cells.items(), reverse=True)
     )
     rows = tuple(
-        measure_row(ROLES[CallSeries(series)], CallSeries(series).title, found)
+        measure_row(ROLES[CallSeries(series)], CallSeries(series).title, found, shares_of(study))
         for series, found in sorted(side.response.items())
     )
     return figure(
@@ -52,7 +50,7 @@ def response_over_time(study: CallStudy, name: str, rank: str) -> Figure | Empty
         x,
         y,
         (Cloud(across, up, parts, noun="calls"),),
-        Legend(COLUMNS, rows),
+        Legend(value_columns(study, "calls"), rows),
     )
 
 

@@ -81,6 +81,8 @@ def fidelity(side: CallSide) -> Check:
     """Whether a run kept the times of the trace: its own verdict, else by its delays."""
     file = side.calls.file
     if verdict := file.run.statistics.verdict:
+        if verdict.faithful is None:  # of a fake result
+            return Check("fidelity", None, about=About.REPLAY)
         grade = Grade.GOOD if verdict.faithful else Grade.BAD
         return Check("fidelity", grade, {}, verdict.sentence, verdict.sentence, about=About.REPLAY)
     if not side.is_run or (file.option("timing") or "exact") != "exact" or not side.delays.not_held_back.count:

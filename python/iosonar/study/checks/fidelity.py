@@ -33,10 +33,11 @@ def fidelity(study: Study) -> Check:
     }
     least = "The least faithful run: " if len(runs) > 1 else ""
     reason = f"{worst.missed}{_remedies(worst)}"
-    return Check("fidelity", worst.grade, values, reason, f"{least}{_sentence(found)}", about=About.REPLAY)
+    when = " in this window" if worst.is_part else ""
+    return Check("fidelity", worst.grade, values, reason, f"{least}{_sentence(found, when)}", about=About.REPLAY)
 
 
-def _sentence(found: Fidelity) -> str:
+def _sentence(found: Fidelity, when: str) -> str:
     share = _rounded(found.within_50_us)
     needed = "" if share >= FAITHFUL else f"; {FAITHFUL * 100:g} % are needed"
     those, was, its = (
@@ -44,7 +45,7 @@ def _sentence(found: Fidelity) -> str:
         if found.requests == 1
         else (f"the {found.requests:,} requests that were not held back", "were", "their")
     )
-    text = f"{units.percent(share)} of {those} {was} issued within 50 µs of {its} scheduled time{needed}"
+    text = f"{units.percent(share)} of {those}{when} {was} issued within 50 µs of {its} scheduled time{needed}"
     return f"{text}. 99 % were issued within {units.span(found.p99_s)}" if found.p99_s > 0 else text
 
 

@@ -27,5 +27,6 @@ def zero_reads(study: Study) -> Check:
         else f"{units.percent(share, MAX_ZERO_READS)} of the reads returned only zeros: they may have hit blocks that "
         "were never written"
     )
-    sentence = f"{units.counted(zero, 'read')} returned only zeros" if zero else "No read returned only zeros"
+    whole = " of the whole run" if study.is_part else ""
+    sentence = f"{units.counted(zero, 'read') if zero else 'No read'}{whole} returned only zeros"
     return Check("zero_reads", grade, {"requests": zero}, reason, sentence)

@@ -1,4 +1,4 @@
-"""What is to be known of a kind of rows to read its tables and to query them. Its `library` knows the rest."""
+"""How to read and query the tables of a kind of rows. Its `library` does the rest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Kind:
     is_run: bool = False
     """Whether it has the results of a replay."""
     own_ending: str | None = None
-    """What names of outputs have behind the name of the file, if it is not the name of the kind."""
+    """The ending of output names, after the name of the file, if it is not the name of the kind."""
     known_by: tuple[str, ...] = ()
     """Columns by which a table without footer is recognised."""
     converted_to: str = ""
@@ -52,10 +52,14 @@ class Kind:
     """Further columns of the view, from those of the view; later ones may use earlier ones."""
     views: Mapping[str, Definition] = field(default_factory=dict)
     """Further views of `iosonar sql`."""
+    due: Callable[[Any], str] | None = None
+    """SQL of the time by which a row of a `SourceFile` belongs to a window of time; None if windows are not for them.
+
+    The rows of a window are in the view `in_window`."""
 
     @property
     def ending(self) -> str:
-        """What names of outputs have behind the name of the file, which tells kinds apart."""
+        """The ending of output names, after the name of the file; it tells kinds apart."""
         return f".{self.dashed}" if self.own_ending is None else self.own_ending
 
     @property

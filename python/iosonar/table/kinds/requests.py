@@ -98,6 +98,11 @@ def _streams(files: Sequence[Any]) -> str:
     return f"SELECT * FROM {values} WHERE source IS NOT NULL"
 
 
+def _due(file: Any) -> str:
+    """When a request was due; with --asap, when it was issued."""
+    return "coalesce(issued_ns, scheduled_ns)" if file.option("asap") else "scheduled_ns"
+
+
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
@@ -151,6 +156,7 @@ LOAD = Kind(
     },
     derived=_DERIVED,
     views=_VIEWS,
+    due=_due,
 )
 
 REPLAY = Kind(
@@ -172,6 +178,7 @@ REPLAY = Kind(
     view="requests",
     derived=_DERIVED,
     views=_VIEWS,
+    due=_due,
 )
 
 KINDS = (LOAD, REPLAY)

@@ -68,10 +68,18 @@ fn check_output(options: &Options) -> Result<()> {
         )));
     }
     if let Ok(meta) = options.output.metadata() {
-        if iosonar_device::node::is_same_file(&options.output, &options.trace) {
-            return Err(Error::Usage(format!(
-                "{shown} is the trace, which the result would replace; choose another --output"
-            )));
+        let Options { trace, map, ignore, tree_from, .. } = options;
+        for (input, role) in [
+            (Some(trace), "trace"),
+            (map.as_ref(), "map"),
+            (ignore.as_ref(), "list of ignored files"),
+            (tree_from.as_ref(), "snapshot"),
+        ] {
+            if input.is_some_and(|input| iosonar_device::node::is_same_file(&options.output, input)) {
+                return Err(Error::Usage(format!(
+                    "{shown} is the {role}, which the result would replace; choose another --output"
+                )));
+            }
         }
         if !meta.is_file() {
             return Err(Error::Options(format!("{shown} is not a regular file; choose another --output")));

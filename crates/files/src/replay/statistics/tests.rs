@@ -39,7 +39,7 @@ fn counted(keeps_times: bool, delay_reason: DelayReason, late_ns: i64) -> Counte
 fn verdict(counter: &Counter, idle: i64) -> (bool, String) {
     let engine = Engine { max_in_flight: Some(1), idle: Nanos(idle) };
     let verdict = counter.statistics(1.0, true, engine, None).verdict.unwrap();
-    (verdict.faithful, verdict.sentence)
+    (verdict.is_faithful(), verdict.sentence)
 }
 
 #[test]

@@ -19,6 +19,7 @@ use iosonar_trace::{Nanos, Reader};
 use crate::console::{out, status};
 use crate::human;
 use crate::usage::misuse;
+use crate::written;
 
 /// Print the calls of a trace with their predecessors
 #[derive(clap::Args)]
@@ -127,6 +128,11 @@ impl Args {
             && start >= end
         {
             misuse!("--start must be before --end");
+        }
+        if let Some(dot) = &self.dot {
+            let inputs =
+                [Some(self.trace.clone()), Some(tree::beside(&self.trace)), self.map.clone(), self.ignore.clone()];
+            inputs.iter().flatten().try_for_each(|input| written::refuse_same_file(input, dot))?;
         }
         let mut calls = iosonar_files::open(&self.trace, &OpenOptions { cwd: self.cwd.clone() })?;
         let mut state = State::new(calls.metadata(), self.state_options()?);

@@ -71,7 +71,7 @@ pub struct Args {
     factor: Option<f64>,
     #[command(flatten)]
     pacing: PacingOptions,
-    /// Issue each call this much later than it could be. Delays of calls that wait for each other add up, and the delay of
+    /// Issue each call this much later than possible. Delays of calls that wait for each other add up, and the delay of
     /// --perturb is added
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration, help_heading = "Order and time")]
     #[arg(allow_hyphen_values = true)]

@@ -1,24 +1,31 @@
 //! `iosonar files scale`: how long several concurrent instances take, of the replay and of the program itself.
 
+mod command;
+mod processes;
+
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::thread;
-use std::time::Instant;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, bail};
 use iosonar_files::Metadata;
+use iosonar_files::state::PathMap;
 use iosonar_files::table::scale::{Executed, JobTime};
 use iosonar_files::table::write_scale;
-use iosonar_files::tree::make_directory;
+use iosonar_files::tree::{RootPath, beside, make_directory};
 use iosonar_trace::params::whole_number;
 use iosonar_trace::system_text;
 use serde_json::Value;
 
+use self::command::of_instance;
+use self::processes::{Interrupted, Processes};
 use crate::console::{out, status};
+use crate::signals::Orders;
 use crate::usage::misuse;
 use crate::{exit, human, signals, written};
 
@@ -43,7 +50,7 @@ In COMMAND, {root} is the directory of the instance: the file /home/u/x of the t
 removed at the end.
 
 Exit codes: 0 success, 1 failure, 2 wrong command line, 4 the result of a call differs from the
-original's.")]
+original's, 5 cut short (the table has what was measured before).")]
 pub struct Args {
     /// The trace
     trace: PathBuf,
@@ -73,55 +80,151 @@ pub struct Args {
 
 /// Options of `files replay` that this command sets.
 const TAKEN: [&str; 6] = ["--root", "--output", "-o", "--instances", "--json", "--overwrite"];
+/// Options of `files replay` that a measurement has no use for, and why.
+const REFUSED: [(&str, &str); 8] = [
+    ("--repeat", "run files scale several times"),
+    ("--fake-io", "its times are fake"),
+    ("--perturb", "its times are fake"),
+    ("--progress", "files scale reads the messages"),
+    ("--help", "see `iosonar files replay --help`"),
+    ("-h", "see `iosonar files replay --help`"),
+    ("--version", "see `iosonar --version`"),
+    ("-V", "see `iosonar --version`"),
+];
+/// Options of `files replay` that say what the directories need: `files prepare` has them as well.
+const OF_NEEDS: [&str; 4] = ["--map", "--ignore", "--tree-from", "--cwd"];
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        self.replacing.allows(&self.output)?;
-        if let Some(word) = self.replay.iter().find(|word| TAKEN.contains(&word.split('=').next().unwrap_or(word))) {
-            misuse!("{word} is not an option of the replay here: files scale sets it");
+        self.check()?;
+        signals::enable_sigchld()?;
+        let orders = Orders::note()?;
+        let mut found = Found::default();
+        let ended = self.measure(&orders, &mut found);
+        if ended.is_ok() || !found.jobs.is_empty() {
+            let mut metadata = Metadata::new("scale", "scale");
+            metadata.source.path = Some(self.trace.display().to_string());
+            metadata.command = self.program.into_iter().collect();
+            metadata.complete = ended.is_ok();
+            write_scale(&self.output, &found.jobs, &metadata)?;
+            out!("result: {}", self.output.display());
         }
-        signals::remove_unfinished_files();
-        let mut jobs = Vec::new();
-        let mut mismatches = 0;
-        let mut shown = HashSet::new();
+        if found.mismatches > 0 {
+            status!(
+                "warning: {}: the result differs from the original's; `iosonar files replay` names them",
+                human::counted(found.mismatches, "call")
+            );
+        }
+        match &ended {
+            Err(_) if !found.jobs.is_empty() => {
+                status!("cut short: {} has what was measured before", self.output.display());
+            }
+            Err(error) if error.is::<Interrupted>() => {
+                status!("cut short: nothing was measured, and no table is written")
+            }
+            _ => {}
+        }
+        match ended {
+            Err(error) if error.is::<Interrupted>() => Ok(ExitCode::from(exit::CUT_SHORT)),
+            Err(error) => Err(error),
+            Ok(()) if found.mismatches > 0 => Ok(ExitCode::from(exit::REQUESTS_FAILED)),
+            Ok(()) => Ok(ExitCode::SUCCESS),
+        }
+    }
+
+    /// Refuses what would fail after the first measurement.
+    fn check(&self) -> Result<()> {
+        for word in &self.replay {
+            let name = word.split('=').next().unwrap_or(word);
+            let is_output = word.starts_with("-o");
+            if TAKEN.contains(&name) || is_output {
+                misuse!("{word} is refused: files scale sets it");
+            }
+            if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+                misuse!("{word} is refused: {why}");
+            }
+        }
+        let words = self.of_needs();
+        let inputs = [self.trace.clone(), beside(&self.trace)].into_iter().chain(words.iter().map(PathBuf::from));
+        inputs.into_iter().try_for_each(|input| written::refuse_same_file(&input, &self.output))?;
+        if let Some(map) = words.iter().position(|word| word == "--map").and_then(|at| words.get(at + 1))
+            && PathMap::read(Path::new(map))?.has_instances()
+        {
+            misuse!("{map}: a map with {{instance}} is not for files scale, which gives each instance a directory");
+        }
+        // Creates its hidden file, for a moment.
+        drop(self.replacing.begin(&self.output)?);
+        Ok(())
+    }
+
+    /// The options of the replay that `files prepare` needs, each value as a word of its own.
+    fn of_needs(&self) -> Vec<String> {
+        let mut words = self.replay.iter();
+        let mut found = Vec::new();
+        while let Some(word) = words.next() {
+            let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+            if OF_NEEDS.contains(&name) {
+                let value = value.map(str::to_owned).or_else(|| words.next().cloned());
+                found.extend([Some(name.to_owned()), value].into_iter().flatten());
+            } else if name == "--special-files" {
+                found.push(word.clone());
+            }
+        }
+        found
+    }
+
+    fn measure(&self, orders: &Orders, found: &mut Found) -> Result<()> {
+        let shown = Arc::default();
         out!("{:>9}  {:<7}  {:>9}  {:>9}  {:>9}", "instances", "what", "average", "shortest", "longest");
         for &instances in &self.instances {
             let directories = Directories::create(&self.root, instances)?;
-            directories.prepare(&self.trace)?;
-            let (replayed, differ) = self.replayed(&directories, &mut shown)?;
-            mismatches += differ;
+            self.prepare(&directories, orders)?;
+            let (replayed, differ) = self.replayed(&directories, orders, &shown)?;
+            found.mismatches += differ;
             print_row(instances, Executed::Replay, &replayed);
-            jobs.extend(rows(instances, Executed::Replay, &replayed));
+            found.jobs.extend(rows(instances, Executed::Replay, &replayed));
             drop(directories);
             if let Some(program) = &self.program {
                 let directories = Directories::create(&self.root, instances)?;
                 match &self.setup {
-                    Some(setup) => drop(programs(setup, &directories)?),
-                    None => directories.prepare(&self.trace)?,
+                    Some(setup) => drop(programs(setup, &directories, orders)?),
+                    None => self.prepare(&directories, orders)?,
                 }
-                let executed = programs(program, &directories)?;
+                let executed = programs(program, &directories, orders)?;
                 print_row(instances, Executed::Program, &executed);
-                jobs.extend(rows(instances, Executed::Program, &executed));
+                found.jobs.extend(rows(instances, Executed::Program, &executed));
             }
         }
-        let mut metadata = Metadata::new("scale", "scale");
-        metadata.source.path = Some(self.trace.display().to_string());
-        metadata.command = self.program.into_iter().collect();
-        write_scale(&self.output, &jobs, &metadata)?;
-        out!("result: {}", self.output.display());
-        if mismatches > 0 {
-            status!(
-                "warning: {}: the result differs from the original's; `iosonar files replay` names them",
-                human::counted(mismatches, "call")
-            );
-            return Ok(ExitCode::from(exit::REQUESTS_FAILED));
+        Ok(())
+    }
+
+    /// Creates what the trace needs, for each instance.
+    fn prepare(&self, directories: &Directories, orders: &Orders) -> Result<()> {
+        for instance in 0..directories.instances {
+            let mut command = own("prepare")?;
+            command.arg(&self.trace).arg("--root").arg(directories.of(instance)).args(self.of_needs());
+            let mut process = Processes::start(vec![piped(command)])?;
+            let (_, messages) = (collected(process.first().stdout.take()), collected(process.first().stderr.take()));
+            let mut fine = process.wait(orders, |_, status| (!status.success()).then(String::new));
+            if let Err(error) = &mut fine
+                && !error.is::<Interrupted>()
+            {
+                let why = messages.join().expect("reading does not panic");
+                bail!("files prepare of instance {instance} failed: {}", String::from_utf8_lossy(&why).trim());
+            }
+            fine?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     /// The seconds of each instance of a replay, and the number of calls with other results. Messages that are in `shown` are
     /// not repeated.
-    fn replayed(&self, directories: &Directories, shown: &mut HashSet<String>) -> Result<(Vec<f64>, u64)> {
+    fn replayed(
+        &self,
+        directories: &Directories,
+        orders: &Orders,
+        shown: &Arc<Mutex<HashSet<String>>>,
+    ) -> Result<(Vec<f64>, u64)> {
         let mut command = own("replay")?;
         // A single instance uses the root itself.
         let instances = directories.instances;
@@ -132,33 +235,60 @@ impl Args {
         }
         command.args(["--instances", &instances.to_string(), "--json", "--output"]);
         command.arg(directories.top.join("run.calls-run.parquet"));
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = child.context("cannot start the replay")?;
-        let (mut answer, messages) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
-        let answer = thread::spawn(move || {
-            let mut text = Vec::new();
-            answer.read_to_end(&mut text).map(|_| text)
-        });
-        for message in BufReader::new(messages).split(b'\n') {
-            let message = String::from_utf8_lossy(&message?).into_owned();
-            if !shown.contains(&message) {
-                status!("{message}");
-                shown.insert(message);
+        let mut process = Processes::start(vec![piped(command)])?;
+        let answer = collected(process.first().stdout.take());
+        let messages = process.first().stderr.take().expect("piped");
+        let shown = Arc::clone(shown);
+        let messages = thread::spawn(move || {
+            for message in BufReader::new(messages).split(b'\n').map_while(Result::ok) {
+                let message = String::from_utf8_lossy(&message).into_owned();
+                if shown.lock().unwrap_or_else(PoisonError::into_inner).insert(message.clone()) {
+                    status!("{message}");
+                }
             }
+        });
+        let ended = process.wait(orders, |_, status| match status.code() {
+            Some(code) if code == 0 || code == i32::from(exit::REQUESTS_FAILED) => None,
+            _ => Some(format!("the replay of {} failed: {status}", human::counted(instances.into(), "instance"))),
+        });
+        messages.join().expect("reading does not panic");
+        ended?;
+        let found: Value = serde_json::from_slice(&answer.join().expect("reading does not panic"))?;
+        if let Some(fake) = found["fake"].as_str() {
+            bail!("{fake}");
         }
-        let answer = answer.join().expect("reading does not panic")?;
-        let status = child.wait()?;
-        let found: Value = match status.code() {
-            Some(code) if code == 0 || code == i32::from(exit::REQUESTS_FAILED) => serde_json::from_slice(&answer)?,
-            _ => bail!("the replay of {} failed: {status}", human::counted(instances.into(), "instance")),
-        };
         let mismatches = found["mismatches"].as_u64().unwrap_or(0);
         let seconds: Vec<f64> = match found["instances"].as_array().filter(|each| !each.is_empty()) {
             Some(each) => each.iter().filter_map(|instance| instance["job_s"].as_f64()).collect(),
             None => found["elapsed_s"].as_f64().into_iter().collect(),
         };
+        if seconds.len() != instances as usize {
+            bail!("the replay of {} reports {} times", human::counted(instances.into(), "instance"), seconds.len());
+        }
         Ok((seconds, mismatches))
     }
+}
+
+/// What was measured so far.
+#[derive(Default)]
+struct Found {
+    jobs: Vec<JobTime>,
+    mismatches: u64,
+}
+
+fn piped(mut command: Command) -> Command {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Reads all that a process writes.
+fn collected(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    let mut pipe = pipe.expect("piped");
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = pipe.read_to_end(&mut text);
+        text
+    })
 }
 
 /// The directories of the instances; removed when dropped.
@@ -172,6 +302,9 @@ impl Directories {
     fn create(root: &Path, instances: u32) -> Result<Self> {
         let top = root.join("iosonar-scale");
         if !make_directory(&top)? {
+            if fs::symlink_metadata(&top).is_err() {
+                RootPath::of(root).open()?;
+            }
             bail!("cannot create {}; remove what an earlier experiment left", top.display());
         }
         let directories = Self { top, instances };
@@ -180,21 +313,6 @@ impl Directories {
             fs::create_dir(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
         }
         Ok(directories)
-    }
-
-    /// Creates what the trace needs, for each instance.
-    fn prepare(&self, trace: &Path) -> Result<()> {
-        for instance in 0..self.instances {
-            let directory = self.of(instance);
-            let mut command = own("prepare")?;
-            let output =
-                command.arg(trace).arg("--root").arg(&directory).output().context("cannot start files prepare")?;
-            if !output.status.success() {
-                let why = String::from_utf8_lossy(&output.stderr);
-                bail!("files prepare of instance {instance} failed: {}", why.trim());
-            }
-        }
-        Ok(())
     }
 
     fn of(&self, instance: u32) -> PathBuf {
@@ -213,37 +331,23 @@ impl Drop for Directories {
 /// `iosonar files NAME`, of this binary.
 fn own(name: &str) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find the program itself")?);
-    command.args([OsStr::new("files"), OsStr::new(name)]).stdin(Stdio::null());
+    command.args([OsStr::new("files"), OsStr::new(name)]);
     Ok(command)
 }
 
 /// Runs the command in all directories at once; the seconds of each.
-fn programs(command: &str, directories: &Directories) -> Result<Vec<f64>> {
-    let begin = Instant::now();
-    let waiting: Vec<_> = (0..directories.instances)
-        .map(|instance| -> Result<_> {
-            let root = directories.of(instance).canonicalize()?;
-            let Some(root) = root.to_str() else { bail!("{}: not UTF-8, sh needs it", root.display()) };
-            let text = command.replace("{root}", root).replace("{instance}", &instance.to_string());
-            let child = Command::new("sh").args(["-c", &text]).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-            let child = child.context("cannot start sh")?;
-            Ok(thread::spawn(move || wait(child, begin)))
-        })
-        .collect::<Result<_>>()?;
-    let mut seconds = Vec::new();
-    for (thread, instance) in waiting.into_iter().zip(0..) {
-        let (status, took) = thread.join().expect("waiting does not panic")?;
-        if !status.success() {
-            bail!("instance {instance}: {status}; the command was: {command}");
-        }
-        seconds.push(took);
-    }
-    Ok(seconds)
-}
-
-fn wait(mut child: Child, begin: Instant) -> Result<(ExitStatus, f64)> {
-    let status = child.wait()?;
-    Ok((status, begin.elapsed().as_secs_f64()))
+fn programs(command: &str, directories: &Directories, orders: &Orders) -> Result<Vec<f64>> {
+    let commands = (0..directories.instances).map(|instance| -> Result<_> {
+        let root = directories.of(instance).canonicalize()?;
+        let Some(root) = root.to_str() else { bail!("{}: not UTF-8, sh needs it", root.display()) };
+        let mut sh = Command::new("sh");
+        sh.args(["-c", &of_instance(command, root, instance)]).stdout(Stdio::null());
+        Ok(sh)
+    });
+    let processes = Processes::start(commands.collect::<Result<_>>()?)?;
+    processes.wait(orders, |instance, status| {
+        (!status.success()).then(|| format!("instance {instance}: {status}; the command was: {command}"))
+    })
 }
 
 fn rows(instances: u32, executed: Executed, seconds: &[f64]) -> impl Iterator<Item = JobTime> {

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use iosonar_replay::config::options::Options;
 use iosonar_replay::config::plan::WaitChoice;
 use iosonar_replay::config::validation as checks;
-use iosonar_trace::run_info::{Quantiles, Statistics};
+use iosonar_trace::run_info::{Quantiles, Statistics, Verdict};
 
 use crate::human;
 use crate::usage::misuse;
@@ -77,8 +77,8 @@ pub fn between(runs: &[Statistics]) -> String {
     line("  99 %", latency(|q| q.p99), span);
     line("  99.9 %", latency(|q| q.p999), span);
     line("  rate", runs.iter().map(|run| run.iops).collect(), |x| format!("{} requests/s", human::rate(x)));
-    let faithful = runs.iter().filter(|run| run.verdict.as_ref().is_some_and(|verdict| verdict.faithful)).count();
-    if runs.iter().any(|run| run.verdict.is_some()) {
+    let faithful = runs.iter().filter(|run| run.verdict.as_ref().is_some_and(Verdict::is_faithful)).count();
+    if runs.iter().any(|run| run.verdict.as_ref().is_some_and(|verdict| verdict.faithful.is_some())) {
         let least = least_faithful(runs).map_or(String::new(), |(number, _)| format!(", run {number} the least"));
         out += &format!("  faithful       {faithful} of {}{least}\n", runs.len());
     }
@@ -88,7 +88,7 @@ pub fn between(runs: &[Statistics]) -> String {
 /// The run that was the least faithful: the remedies of a series are its remedies.
 pub fn least_faithful(runs: &[Statistics]) -> Option<(usize, &Statistics)> {
     let within = |run: &Statistics| run.verdict.as_ref()?.own.within_pct.as_ref().map(|within| within.us50);
-    let is_unfaithful = |run: &Statistics| run.verdict.as_ref().is_some_and(|verdict| !verdict.faithful);
+    let is_unfaithful = |run: &Statistics| run.verdict.as_ref().is_some_and(Verdict::is_unfaithful);
     let unfaithful = runs.iter().zip(1..).filter(|(run, _)| is_unfaithful(run));
     let least = unfaithful.min_by(|(a, _), (b, _)| within(a).unwrap_or(0.0).total_cmp(&within(b).unwrap_or(0.0)));
     least.map(|(run, number)| (number, run))

@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
-    /// The format of OUT [default: by its name]
+    /// The format of OUT; `iosonar formats` lists them [default: by its name]
     #[arg(long, value_name = "FORMAT", value_parser = crate::tables::writable_format_named)]
     to: Option<&'static Format>,
 

@@ -26,16 +26,16 @@ pub struct FormatReading {
     #[arg(long, value_name = "Q|G|I|D", value_parser = action_named)]
     pub(super) action: Option<Action>,
 
-    /// For text in no known format: the columns of the fields of a request, by number or by name,
+    /// For text in an unknown format: the column of each field of a request, by number or name,
     /// `at=1:us op=3(R=read,W=write) offset=4:bytes size=5:bytes latency=7:us device=2` (`iosonar formats --keys`)
     #[arg(long, value_name = "FIELD=COLUMN…", conflicts_with_all = ["from", "action", "description"])]
     columns: Option<String>,
 
-    /// What separates these columns: a character, tab or blanks [default: the first of , ; tab | with which there are enough]
+    /// What separates these columns: a character, tab or blanks [default: the first of , ; tab | that gives enough columns]
     #[arg(long, value_name = "CHARACTER", requires = "columns", allow_hyphen_values = true)]
     separator: Option<String>,
 
-    /// Non-empty lines in front of the rows of these columns; a line of names needs none
+    /// Non-empty lines to skip before the rows; a heading is found without it
     #[arg(long, value_name = "LINES", requires = "columns", value_parser = whole_number::<u64>(0..=1_000_000_000),
           allow_hyphen_values = true)]
     skip: Option<u64>,
@@ -117,7 +117,7 @@ pub(super) fn refuse_empty(name: &str, from: Option<&Format>, format: &Format, m
         Some(format) if format.name == described::FORMAT.name => {
             let why = metadata.warnings.first().map_or("it is empty", String::as_str);
             let rows = if bad > 0 { format!(", only {}", human::counted(bad, "bad line")) } else { String::new() };
-            bail!("{name} has no request by this description{rows}: {why}")
+            bail!("{name}: the description finds no request{rows}: {why}")
         }
         Some(format) => {
             let wrong = metadata.warnings.first().map(|warning| format!(" ({warning})")).unwrap_or_default();

@@ -124,7 +124,7 @@ fn a_burst_beyond_the_loop_is_the_loads_demand() {
     // The loop takes 2.5 µs for each request, so that it is 1.9 ms late at the end.
     let world = World { times, ..World::every(0, 0, 20 * MS, 4096) };
     let Outcomes { verdict, .. } = world.run(Spin, 16_000);
-    assert!(!verdict.faithful && verdict.worst[0].cause == Cause::Burst, "{verdict:?}");
+    assert!(!verdict.is_faithful() && verdict.worst[0].cause == Cause::Burst, "{verdict:?}");
     let why = "late requests because the load asks for 1,503 requests within 1.9 ms, 790,000/s, at 1.409 s; this loop reaches";
     assert!(verdict.sentence.contains(why), "{}", verdict.sentence);
     // The same number at the pace of the loop, with a stall.
@@ -143,7 +143,7 @@ fn every_request_beyond_the_depth_has_delay_reason_depth() {
             let expected = if row.request % 15 < 8 { DelayReason::None } else { DelayReason::Depth };
             assert_eq!(row.delay_reason, expected, "{mode}: {row:?}");
         }
-        assert!(verdict.faithful, "{mode}: {}", verdict.sentence);
+        assert!(verdict.is_faithful(), "{mode}: {}", verdict.sentence);
         assert_eq!((verdict.own.requests, verdict.device.requests), (80, 70), "{mode}");
     }
 }
@@ -160,7 +160,7 @@ fn a_backlog_from_a_stall_is_the_replayers_at_each_depth() {
                 let of_device: Vec<_> = late.iter().filter(|(_, own)| !own).collect();
                 let first = of_device.first();
                 assert!(first.is_none(), "{mode}, depth {depth}, {latency} ns: {first:?} of {}", of_device.len());
-                assert!(!found.verdict.faithful, "{mode}, depth {depth}: {}", found.verdict.sentence);
+                assert!(!found.verdict.is_faithful(), "{mode}, depth {depth}: {}", found.verdict.sentence);
                 assert!(!found.verdict.sentence.contains("device"), "{}", found.verdict.sentence);
             }
         }
@@ -176,7 +176,7 @@ fn a_stall_is_the_replayers_wherever_in_the_loop_it_begins() {
             let world = World::every(1, 300, depth as i64 * MS * 9 / 10, depth).with_stall(from, from + 50 * MS);
             let found = world.run(Spin, 4000);
             assert!(found.late(LATE).all(|(_, own)| own), "{begin}, depth {depth}");
-            assert!(!found.verdict.faithful, "{begin}, depth {depth}: {}", found.verdict.sentence);
+            assert!(!found.verdict.is_faithful(), "{begin}, depth {depth}: {}", found.verdict.sentence);
         }
     }
 }
@@ -186,11 +186,11 @@ fn only_with_a_stall_does_the_replayer_add_to_slow_devices() {
     for depth in [1, 4, 64] {
         let world = || World::every(1, 1500, depth as i64 * 2 * MS, depth);
         for (mode, found) in world().in_each_mode() {
-            assert!(found.verdict.faithful, "{mode}, depth {depth}: {}", found.verdict.sentence);
+            assert!(found.verdict.is_faithful(), "{mode}, depth {depth}: {}", found.verdict.sentence);
             assert!(found.late(LATE).all(|(_, own)| !own), "{mode}, depth {depth}");
         }
         for (mode, found) in world().with_stall(500 * MS, 800 * MS).in_each_mode() {
-            assert!(!found.verdict.faithful, "{mode}, depth {depth}: {}", found.verdict.sentence);
+            assert!(!found.verdict.is_faithful(), "{mode}, depth {depth}: {}", found.verdict.sentence);
             // Those before the stall were delayed by the device.
             let before = found.late(LATE).filter(|(request, own)| *request < 100 && *own).count();
             assert_eq!(before, 0, "{mode}, depth {depth}");
@@ -202,7 +202,7 @@ fn only_with_a_stall_does_the_replayer_add_to_slow_devices() {
 fn after_a_short_stall_an_overload_is_still_the_devices() {
     let world = World::every(1, 3000, 2 * MS, 1).with_stall(1000 * MS, 1004 * MS);
     for (mode, found) in world.in_each_mode() {
-        assert!(found.verdict.faithful, "{mode}: {}", found.verdict.sentence);
+        assert!(found.verdict.is_faithful(), "{mode}: {}", found.verdict.sentence);
         let own = found.late(Nanos(20 * MS)).filter(|(_, own)| *own).count();
         assert_eq!(own, 0, "{mode}");
     }
@@ -216,12 +216,16 @@ fn overlaps_that_a_stall_of_the_replayer_made_are_the_replayers() {
         let late: Vec<_> = found.late(LATE).collect();
         assert!(late.len() >= 199 && late.iter().all(|(_, own)| *own), "{mode}: {late:?}");
         assert!(found.rows.iter().filter(|row| row.pushed_back).count() > 150, "{mode}: they did wait for each other");
-        assert!(!found.verdict.faithful, "{mode}: {}", found.verdict.sentence);
+        assert!(!found.verdict.is_faithful(), "{mode}: {}", found.verdict.sentence);
     }
     // A device that takes longer makes them overlap without a stall.
     let world = World { distance: 0, ..World::every(1, 300, 2 * MS, 64) };
     for (mode, found) in world.in_each_mode() {
-        assert!(found.late(LATE).all(|(_, own)| !own) && found.verdict.faithful, "{mode}: {}", found.verdict.sentence);
+        assert!(
+            found.late(LATE).all(|(_, own)| !own) && found.verdict.is_faithful(),
+            "{mode}: {}",
+            found.verdict.sentence
+        );
     }
 }
 
@@ -237,11 +241,11 @@ fn a_closed_loop_that_stalled_for_long_is_not_faithful() {
         ]
     };
     for found in closed(world()).into_iter().chain(closed(world().with_stall(500 * MS, 550 * MS))) {
-        assert!(found.verdict.faithful, "{}", found.verdict.sentence);
+        assert!(found.verdict.is_faithful(), "{}", found.verdict.sentence);
     }
     for found in closed(world().with_stall(500 * MS, 900 * MS)) {
         assert!(
-            !found.verdict.faithful && found.verdict.sentence.contains("did not run"),
+            !found.verdict.is_faithful() && found.verdict.sentence.contains("did not run"),
             "{}",
             found.verdict.sentence
         );

@@ -69,7 +69,7 @@ impl Columns {
         matches!(self.heading, Heading::Expected { .. })
     }
 
-    /// What is said about a file without its heading.
+    /// The error for a file without its heading.
     pub fn no_heading(&self) -> String {
         match &self.heading {
             Heading::Expected { lacks: Some(lacks), .. } => lacks.clone(),

@@ -1,4 +1,4 @@
-//! Formats by description: what the rows of a trace are is said in TOML (see [`keys`]), by a user or in `known/`.
+//! Formats by description: TOML describes the rows of a trace (see [`keys`]), written by a user or in `known/`.
 //!
 //! Text is split into columns, or matched by a pattern; binary files have records. A trace with a line for the issue of a
 //! request and another for its completion needs a reader of its own, as [`blkparse`](super::blkparse) has, which pairs them;

@@ -91,7 +91,7 @@ impl Requests {
     /// Adds warnings about rows that were left out on purpose.
     pub fn conclude(&mut self, about: &mut Metadata) {
         let (others, skipped) = (std::mem::take(&mut self.others), std::mem::take(&mut self.skipped));
-        for (count, why) in [(others, "have none of the words of `only`"), (skipped, "are no requests of a load")] {
+        for (count, why) in [(others, "match no word of `only`"), (skipped, "are not requests")] {
             if count > 0 {
                 about.warning(format!("rows left out that {why}: {}", human::count(count)));
             }

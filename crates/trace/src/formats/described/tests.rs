@@ -136,7 +136,7 @@ fn rows_of_other_kinds_are_counted() {
     assert_eq!((rows.len(), about.counts.bad_lines), (1, 0));
     assert_eq!(
         about.warnings,
-        ["rows left out that have none of the words of `only`: 2", "rows left out that are no requests of a load: 1"]
+        ["rows left out that match no word of `only`: 2", "rows left out that are not requests: 1"]
     );
 }
 

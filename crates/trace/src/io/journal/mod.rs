@@ -70,6 +70,8 @@ pub trait Entry: Sized {
 /// Identifies a row of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowId {
+    /// Whether a program made it, which numbers its requests apart from those of a load.
+    pub of_program: bool,
     /// The pass over the load or trace that made it: an iteration, or an instance.
     pub pass: u32,
     /// Its number in the load or trace.

@@ -101,7 +101,7 @@ impl Entry for IoResult {
     }
 
     fn id(&self) -> RowId {
-        RowId { pass: self.iteration, number: self.request }
+        RowId { of_program: self.stream.is_some(), pass: self.iteration, number: self.request }
     }
 
     fn into_row(self) -> Self {

@@ -9,7 +9,7 @@ const CHUNK: u64 = 4096;
 
 /// A set of rows. It takes a bit for each, and next to nothing once all of a chunk are in it.
 #[derive(Default)]
-pub struct Seen(HashMap<(u32, u64), Chunk>);
+pub struct Seen(HashMap<(bool, u32, u64), Chunk>);
 
 enum Chunk {
     Some { bits: Box<[u64; CHUNK as usize / 64]>, left: u64 },
@@ -19,9 +19,9 @@ enum Chunk {
 impl Seen {
     /// Adds a row. Returns whether it is new.
     pub fn insert(&mut self, id: RowId) -> bool {
-        let RowId { pass, number } = id;
+        let RowId { of_program, pass, number } = id;
         let empty = || Chunk::Some { bits: Box::new([0; _]), left: CHUNK };
-        let chunk = self.0.entry((pass, number / CHUNK)).or_insert_with(empty);
+        let chunk = self.0.entry((of_program, pass, number / CHUNK)).or_insert_with(empty);
         let Chunk::Some { bits, left } = chunk else { return false };
         let (word, bit) = (&mut bits[(number % CHUNK / 64) as usize], 1 << (number % 64));
         if *word & bit != 0 {
@@ -46,10 +46,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_row_is_new_once(numbers in prop::collection::vec((0_u32..2, 4000_u64..4200), 0..300)) {
+        fn a_row_is_new_once(rows in prop::collection::vec((any::<bool>(), 0_u32..2, 4000_u64..4200), 0..300)) {
             let (mut seen, mut model) = (Seen::default(), HashSet::new());
-            for (pass, number) in numbers {
-                prop_assert_eq!(seen.insert(RowId { pass, number }), model.insert((pass, number)));
+            for (of_program, pass, number) in rows {
+                let row = RowId { of_program, pass, number };
+                prop_assert_eq!(seen.insert(row), model.insert((of_program, pass, number)));
             }
         }
     }
@@ -57,9 +58,9 @@ mod tests {
     #[test]
     fn a_full_chunk_still_knows_its_rows() {
         let mut seen = Seen::default();
-        let rows = || (0..3 * CHUNK).map(|number| RowId { pass: 1, number });
+        let rows = || (0..3 * CHUNK).map(|number| RowId { of_program: false, pass: 1, number });
         assert!(rows().all(|row| seen.insert(row)));
         assert!(!rows().any(|row| seen.insert(row)));
-        assert!(seen.insert(RowId { pass: 1, number: u64::MAX }));
+        assert!(seen.insert(RowId { of_program: false, pass: 1, number: u64::MAX }));
     }
 }

@@ -25,7 +25,7 @@ impl Entry for Text {
     }
 
     fn id(&self) -> RowId {
-        RowId { pass: 0, number: self.0.len() as u64 }
+        RowId { of_program: false, pass: 0, number: self.0.len() as u64 }
     }
 
     fn into_row(self) -> IoResult {

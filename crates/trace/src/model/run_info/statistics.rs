@@ -159,6 +159,16 @@ pub enum RunStatistics {
     Part(OpenMap),
 }
 
+impl Statistics {
+    /// Why the result is fake, if it is: then its verdict is none.
+    pub fn set_fake(&mut self, fake: Option<String>) {
+        if fake.is_some() {
+            self.verdict = self.verdict.take().map(Verdict::of_fake);
+        }
+        self.fake = fake;
+    }
+}
+
 impl RunStatistics {
     /// Requests that have a row, or in partial statistics, requests that the other program counted.
     pub fn requests(&self) -> Option<u64> {
@@ -200,7 +210,7 @@ impl RunStatistics {
     /// The sentence of the verdict, if the run was not faithful.
     pub fn unfaithful(&self) -> Option<&str> {
         match self {
-            Self::Whole(all) => all.verdict.as_ref().filter(|verdict| !verdict.faithful).map(|v| v.sentence.as_str()),
+            Self::Whole(all) => all.verdict.as_ref().filter(|v| v.is_unfaithful()).map(|v| v.sentence.as_str()),
             Self::Part(some) => {
                 let OptionValue::Map(verdict) = some.get("verdict") else { return None };
                 let is_unfaithful = *verdict.get("faithful") == OptionValue::Flag(false);

@@ -29,7 +29,7 @@ fn every_key_of_a_replay_has_a_field() {
     assert_eq!(run.findings.list()[0].kind, FindingKind::Stale);
     let statistics = run.statistics.known().unwrap();
     assert!(matches!(statistics, RunStatistics::Whole(_)), "{statistics:?}");
-    assert_eq!((statistics.requests(), statistics.verdict().unwrap().faithful), (Some(200), false));
+    assert_eq!((statistics.requests(), statistics.verdict().unwrap().faithful), (Some(200), Some(false)));
     assert_eq!(statistics.unfaithful(), Some("This replay was not faithful."));
     assert_eq!((run.option("depth").integer(), run.is_asap()), (Some(512_u64), false));
     assert_eq!((run.overwrites(), run.option("force")), (false, &OptionValue::Flag(true)));

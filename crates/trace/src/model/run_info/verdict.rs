@@ -129,8 +129,9 @@ pub struct Part {
 /// Whether the replay was faithful, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether at least 95 % of the requests not held back went out within 50 µs of their scheduled time.
-    pub faithful: bool,
+    /// Whether at least 95 % of the requests not held back were issued within 50 µs of their scheduled time; null if the
+    /// result is fake.
+    pub faithful: Option<bool>,
     /// The same as a sentence, with the reason.
     pub sentence: String,
     /// Requests that were not held back: only the replayer could make them late. They decide on `faithful`.
@@ -144,6 +145,27 @@ pub struct Verdict {
     /// Remedies if the run was not faithful, the most promising first.
     #[serde(default)]
     pub remedies: Vec<Remedy>,
+}
+
+impl Verdict {
+    /// Whether the replay was faithful; not if that is unknown.
+    pub fn is_faithful(&self) -> bool {
+        self.faithful == Some(true)
+    }
+
+    /// Whether the replay was not faithful; not if that is unknown.
+    pub fn is_unfaithful(&self) -> bool {
+        self.faithful == Some(false)
+    }
+
+    /// The same of a fake result: how its times were kept is no verdict on a storage.
+    pub fn of_fake(mut self) -> Self {
+        self.faithful = None;
+        if let Some((_, times)) = self.sentence.split_once(": ") {
+            self.sentence = format!("none, as the result is fake: {times}");
+        }
+        self
+    }
 }
 
 /// A change that may make the next run faithful.
