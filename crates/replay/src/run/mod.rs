@@ -76,6 +76,8 @@ pub struct Prepared {
     journal: JournalWriter<IoResult>,
     pool: Pool,
     payload: Payload,
+    /// Of the data of writes.
+    seed: u64,
     metadata: Metadata,
     warnings: Vec<String>,
     /// Undone when dropped.
@@ -165,6 +167,7 @@ impl Prepared {
             journal,
             pool,
             payload,
+            seed,
             metadata,
             warnings,
             isolation,
@@ -256,10 +259,11 @@ impl Prepared {
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
-        let (mut program, refill, ahead) = match self.program.take().map(|placed| placed.start(options, &self.pool)) {
-            Some((program, refill, ahead)) => (Some(program), refill, ahead),
-            None => (None, None, None),
-        };
+        let (mut program, refill, ahead) =
+            match self.program.take().map(|placed| placed.start(options, &self.pool, self.seed)) {
+                Some((program, refill, ahead)) => (Some(program), refill, ahead),
+                None => (None, None, None),
+            };
         let mut threads = Vec::new();
         for ends in loop_ends {
             threads.push(IssuerThread {
