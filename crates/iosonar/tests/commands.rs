@@ -48,6 +48,7 @@ mod odd_footers;
 mod odd_paths;
 mod outputs;
 mod precious;
+mod probe;
 mod reasons;
 mod record;
 mod recording;
