@@ -64,7 +64,7 @@ const RULES: &[Rule] = &[
         "the job has no writes",
     ),
     (&["buffer_compress_chunk"], |f| !f.has_shares(), "the job has no buffer_compress_percentage or dedupe_percentage"),
-    (&["zero_buffers"], Facts::has_shares, "random data has the shares that are asked for"),
+    (&["zero_buffers"], |f| f.has_shares(), "random data has the shares that are asked for"),
     (&["zero_buffers"], |f| f.job.has("buffer_pattern") && !f.has_shares(), "buffer_pattern has the data"),
     (
         &["buffer_pattern"],
