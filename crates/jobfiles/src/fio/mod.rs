@@ -4,6 +4,7 @@
 //! what they mean: [`place`] where its requests go, [`requests`] which they are, [`pace`] when they come, [`ends`] when they
 //! end, [`streams`] the text.
 
+mod data;
 mod engine;
 mod job;
 mod job_end;

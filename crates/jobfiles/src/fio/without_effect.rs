@@ -51,9 +51,27 @@ const RULES: &[Rule] = &[
     (&["stonewall"], |f| f.is_first, "no job comes before"),
     (&["fsync", "fdatasync"], |f| f.is_trimwrite, "fio does not flush with rw=trimwrite"),
     (
-        &["fsync", "fdatasync", "sync", "writefua", "buffer_compress_percentage", "dedupe_percentage"],
+        &[
+            "fsync",
+            "fdatasync",
+            "sync",
+            "writefua",
+            "buffer_compress_percentage",
+            "buffer_compress_chunk",
+            "dedupe_percentage",
+            "buffer_pattern",
+            "zero_buffers",
+        ],
         |f| f.weights[WRITE] == 0.0,
         "the job has no writes",
+    ),
+    (&["buffer_compress_chunk"], |f| !f.has_shares(), "the job has no buffer_compress_percentage or dedupe_percentage"),
+    (&["zero_buffers"], |f| f.has_shares(), "random data has the shares that are asked for"),
+    (&["zero_buffers"], |f| f.job.has("buffer_pattern") && !f.has_shares(), "buffer_pattern has the data"),
+    (
+        &["buffer_pattern"],
+        |f| f.is_on("dedupe_percentage") && !f.is_on("buffer_compress_percentage"),
+        "random data has the shares that are asked for",
     ),
     (&["do_verify"], |f| !f.is_on("verify"), "the job has no verify"),
     (&["direct"], |f| f.is_before("direct", "buffered"), "buffered comes later"),
@@ -92,6 +110,10 @@ impl<'a> Facts<'a> {
 
     fn is_on(&self, option: &'static str) -> bool {
         self.job.setting(option).is_some_and(|setting| !super::job::is_off(setting))
+    }
+
+    fn has_shares(&self) -> bool {
+        self.is_on("buffer_compress_percentage") || self.is_on("dedupe_percentage")
     }
 
     fn is_before(&self, one: &'static str, other: &'static str) -> bool {

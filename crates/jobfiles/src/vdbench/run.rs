@@ -29,6 +29,8 @@ struct Work<'a> {
     skew: f64,
     /// Its own rate.
     rate: Option<f64>,
+    /// The data of its writes.
+    data: Option<String>,
 }
 
 impl Work<'_> {
@@ -89,29 +91,40 @@ pub fn convert(all: &Definitions) -> Result<Converted, String> {
         whole.streams.extend(streams);
         before = now;
     }
-    data(all, &mut whole.notes)?;
     whole.notes.push("vdbench never uses the first block of a device; the program does".into());
     whole.devices = devices.texts();
     Ok(whole)
 }
 
-/// The options of the run for the data of writes.
-fn data(all: &Definitions, notes: &mut Vec<String>) -> Result<(), String> {
-    let Some(general) = &all.general else { return Ok(()) };
-    let ratio = |name| {
-        general.parsed(name, |text| {
-            text.parse::<f64>()
-                .ok()
-                .filter(|ratio| *ratio >= 1.0)
-                .ok_or_else(|| format!("`{text}` is not a ratio of 1 or more"))
-        })
-    };
-    for (name, of_run) in [("compratio", "--compressible"), ("dedupratio", "--dedupe")] {
-        if let Some(ratio) = ratio(name)?.filter(|ratio| *ratio > 1.0) {
-            notes.push(format!("{name}={ratio}: run it with {of_run} {}", (100.0 - 100.0 / ratio).round()));
-        }
+/// The value of `data` of the streams on a storage, if the file says one.
+fn data(all: &Definitions, storage: &Definition) -> Result<Option<String>, String> {
+    let Some(general) = &all.general else { return of_ratios(1.0, ratio(storage, "dedupratio")?, 4096) };
+    let own = ratio(storage, "dedupratio")?;
+    let dedupe = if own > 1.0 { own } else { ratio(general, "dedupratio")? };
+    of_ratios(ratio(general, "compratio")?, dedupe, general.bytes("dedupunit")?.unwrap_or(4096))
+}
+
+fn ratio(definition: &Definition, name: &'static str) -> Result<f64, String> {
+    let ratio = definition.parsed(name, |text| {
+        let ratio = text.parse::<f64>().ok().filter(|ratio| *ratio >= 1.0);
+        ratio.ok_or_else(|| format!("`{text}` is not a ratio of 1 or more"))
+    });
+    Ok(ratio?.unwrap_or(1.0))
+}
+
+fn of_ratios(compression: f64, dedupe: f64, unit: u64) -> Result<Option<String>, String> {
+    let saved = |ratio: f64| (100.0 - 100.0 / ratio).round();
+    let mut words = Vec::new();
+    if compression > 1.0 {
+        words.push(format!("compressible={}", saved(compression)));
     }
-    Ok(())
+    if dedupe > 1.0 {
+        words.push(format!("dedupe={}", saved(dedupe).min(99.0)));
+    }
+    if !words.is_empty() && unit != 4096 {
+        words.push(format!("block={}", bytes_text((unit / 512 * 512).clamp(512, 1 << 20))));
+    }
+    Ok((!words.is_empty()).then(|| words.join(" ")))
 }
 
 /// The part of a device that a storage definition names.
@@ -198,7 +211,9 @@ fn works<'a>(all: &'a Definitions, run: &'a Definition, regions: &[Region]) -> R
             storage.is_used.set(true);
             let (group, is_once) = group(run, workload, storage, regions[number])?;
             let rate = rate.map(|rate| rate * share);
-            works.push(Work { workload, storage, group, is_once, skew: skew * share, rate });
+            let has_writes = group.operations.iter().any(|(operation, _)| matches!(*operation, "write" | "fua"));
+            let data = data(all, storage)?.filter(|_| has_writes);
+            works.push(Work { workload, storage, group, is_once, skew: skew * share, rate, data });
         }
     }
     Ok(works)
@@ -315,6 +330,9 @@ fn open(
         keys.text("name", &format!("{}-{}-{}", run.name, work.workload.name, work.storage.name));
         keys.text("arrivals", &format!("{kind} rate={}", (own * 1e9).round() / 1e9));
         work.group.write(&mut keys, devices);
+        if let Some(data) = &work.data {
+            keys.text("data", data);
+        }
         if work.is_once {
             keys.plain("passes", 1);
         }
@@ -385,6 +403,9 @@ fn closed(
         }
         if own.iter().any(|work| work.is_once) {
             keys.plain("passes", 1);
+        }
+        if let Some(data) = own.iter().find_map(|work| work.data.as_ref()) {
+            keys.text("data", data);
         }
         let what: Vec<String> = own.iter().map(|work| described(work)).collect();
         let requests = if threads == 1 { "request" } else { "requests" };

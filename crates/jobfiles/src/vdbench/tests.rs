@@ -195,17 +195,36 @@ fn ignored_parameters_are_listed() {
         "compratio=2\nhd=default,shell=ssh\nsd=s,lun=/tmp/f,size=1g\nwd=w,sd=s\nrd=r,wd=w,iorate=10,interval=5\n",
     );
     let warnings = conversion.left_out().join("\n");
-    for part in [
-        "compratio=2: run it with --compressible 50",
-        "p.vdb:2: hd=default: how vdbench",
-        "p.vdb:5: interval=5: what vdbench",
-    ] {
+    for part in ["p.vdb:2: hd=default: how vdbench", "p.vdb:5: interval=5: what vdbench"] {
         assert!(warnings.contains(part), "{warnings}");
     }
     assert_eq!(
         conversion.meanings,
         ["r: asks for 10 requests per second as a Poisson process: 10 random reads of 4k (w) on s of 1G, for 30s"]
     );
+}
+
+#[test]
+fn ratios_are_the_data_of_streams_that_write() {
+    let data = |general: &str, storage: &str, rdpct: u32, rate: &str| {
+        let text = streams(&format!(
+            "{general}sd=s,lun=/dev/sdb{storage}\nwd=w,sd=s,rdpct={rdpct}\nrd=r,wd=w,iorate={rate}\n"
+        ));
+        text.lines().find_map(|line| line.strip_prefix("data = ")).map(|value| value.trim_matches('"').to_owned())
+    };
+    for (general, storage, expected) in [
+        ("", "", None),
+        ("compratio=1\n", "", None),
+        ("compratio=2\n", "", Some("compressible=50")),
+        ("compratio=1.5\ndedupratio=4\ndedupunit=8k\n", "", Some("compressible=33 dedupe=75 block=8k")),
+        ("dedupratio=2\ndedupunit=4k\n", ",dedupratio=5", Some("dedupe=80")),
+        ("", ",dedupratio=1000", Some("dedupe=99")),
+    ] {
+        for rate in ["10", "max"] {
+            assert_eq!(data(general, storage, 50, rate).as_deref(), expected, "{general}{storage}");
+            assert_eq!(data(general, storage, 100, rate), None, "it only reads");
+        }
+    }
 }
 
 #[test]

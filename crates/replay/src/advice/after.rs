@@ -84,8 +84,13 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
             human::counted(s.skipped.too_large, "request")
         ),
     );
-    warnings.extend(options.data.warning().filter(|_| prepare_stats.written.bytes > 0));
-    warnings.extend(options.data.duplicate_shortfall(&prepare_stats.written));
+    let of_program = prepare_stats.written_by_program.iter().map(|(data, written)| (data, written));
+    for (data, written) in std::iter::once((&options.data, &prepare_stats.written)).chain(of_program) {
+        let all = [data.warning().filter(|_| written.bytes > 0), data.duplicate_shortfall(written)];
+        for warning in all.into_iter().flatten().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>() {
+            warnings.push(warning);
+        }
+    }
     warnings
 }
 

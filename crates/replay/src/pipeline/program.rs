@@ -6,7 +6,7 @@
 use std::fmt;
 
 use iosonar_pacing::buffers::{Buffer, Pool, UNIT_BYTES};
-use iosonar_pacing::payload::{Payload, build_time};
+use iosonar_pacing::payload::{DataSpec, Payload, Written, build_time};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, human};
 use iosonar_workload::filament::{Overrun, Runtime, SubmittedRequest, Ticket};
 use iosonar_workload::program::Demand;
@@ -167,7 +167,7 @@ impl ProgramInput {
         let moves_data = matches!(spec.op, Op::Read | Op::Write) && sectors.0 > 0 && skip.is_none();
         let mut buffer = None;
         if let Some(supply) = self.supply.as_mut().filter(|_| moves_data) {
-            match supply.take(spec.op, sectors.bytes()) {
+            match supply.take(spec.op, stream, sectors.bytes()) {
                 TakeResult::Buffer(taken) => buffer = Some(taken),
                 TakeResult::NotReady => {
                     self.held = Some(submitted);
@@ -203,11 +203,13 @@ impl ProgramInput {
     }
 }
 
-/// Buffers that are ready: of reads, and of writes with their data. For each size, 4 KiB times a power of two, there is a
-/// queue.
+/// Buffers that are ready: of reads, and of writes with each kind of data. For each size, 4 KiB times a power of two, there
+/// is a queue.
 pub struct ReadyBuffers {
     reads: Vec<Consumer<Buffer>>,
-    writes: Vec<Consumer<Buffer>>,
+    writes: Vec<Vec<Consumer<Buffer>>>,
+    /// For each stream, which of the kinds of data its writes have.
+    kinds: Vec<usize>,
 }
 
 /// An attempt to take a buffer.
@@ -220,8 +222,11 @@ enum TakeResult {
 
 impl ReadyBuffers {
     #[inline]
-    fn take(&mut self, op: Op, bytes: u64) -> TakeResult {
-        let queues = if op == Op::Write { &mut self.writes } else { &mut self.reads };
+    fn take(&mut self, op: Op, stream: u16, bytes: u64) -> TakeResult {
+        let queues = match op {
+            Op::Write => &mut self.writes[self.kinds[usize::from(stream)]],
+            _ => &mut self.reads,
+        };
         match queues.get_mut(order_of(bytes)) {
             Some(queue) => queue.pop().map_or(TakeResult::NotReady, TakeResult::Buffer),
             None => TakeResult::TooLarge,
@@ -232,51 +237,89 @@ impl ReadyBuffers {
 /// Keeps a [`ReadyBuffers`] full.
 pub struct Refill {
     reads: Vec<Producer<Buffer>>,
-    writes: Vec<Producer<Buffer>>,
+    writes: Vec<Writes>,
 }
 
-/// A supply of buffers for the requests of a program, from a pool of `bytes`. At most half of the pool is kept ready, so that
-/// small buffers never take the place of large ones.
-pub fn supply(demand: &Demand, bytes: u64) -> (Refill, ReadyBuffers) {
+/// Buffers of writes with a kind of data.
+struct Writes {
+    data: DataSpec,
+    payload: Payload,
+    queues: Vec<Producer<Buffer>>,
+}
+
+/// A supply of buffers for the requests of a program, from a pool of `bytes`; the writes of each stream have its `data`. At most
+/// half of the pool is kept ready, so that small buffers never take the place of large ones.
+pub fn supply(demand: &Demand, bytes: u64, data: &[DataSpec], seed: u64) -> (Refill, ReadyBuffers) {
+    let mut all = Vec::<&DataSpec>::new();
+    let kind = |spec| {
+        all.iter().position(|known| *known == spec).unwrap_or_else(|| {
+            all.push(spec);
+            all.len() - 1
+        })
+    };
+    let kinds = data.iter().map(kind).collect();
     // Widening adds at most a block at each end.
     let orders = order_of(demand.largest.bytes() + 2 * UNIT_BYTES) + 1;
-    let kinds = u64::from(demand.reads) + u64::from(demand.writes);
-    let share = bytes / 2 / (orders as u64 * kinds);
+    let sets = u64::from(demand.reads) + if demand.writes { all.len() as u64 } else { 0 };
+    let share = bytes / 2 / (orders as u64 * sets);
     let queue = |order: usize| RingBuffer::new((share / (UNIT_BYTES << order)).clamp(1, MAX_READY) as usize);
     let queues = |is_used: bool| (0..if is_used { orders } else { 0 }).map(queue).unzip();
-    let ((reads_to, reads), (writes_to, writes)) = (queues(demand.reads), queues(demand.writes));
-    (Refill { reads: reads_to, writes: writes_to }, ReadyBuffers { reads, writes })
+    let (reads_to, reads) = queues(demand.reads);
+    let of_kind = |(number, spec): (u64, &DataSpec)| {
+        let (to, from) = queues(demand.writes);
+        // Other data than that of a load beside the program.
+        let payload = Payload::new(spec, seed.wrapping_add(number << 32));
+        (Writes { data: spec.clone(), payload, queues: to }, from)
+    };
+    let (writes_to, writes) = (1..).zip(all).map(of_kind).unzip();
+    (Refill { reads: reads_to, writes: writes_to }, ReadyBuffers { reads, writes, kinds })
 }
 
 impl Refill {
     /// Adds a buffer to the emptiest queue. Returns false if all are full, or the pool has none. Data that takes longer than
     /// `allowed` is built only for an empty queue.
-    pub fn refill(&mut self, pool: &mut Pool, payload: &mut Payload, allowed: Nanos) -> bool {
-        let writes = self.writes.iter_mut().enumerate().map(|(order, queue)| (true, UNIT_BYTES << order, queue));
-        let reads = self.reads.iter_mut().enumerate().map(|(order, queue)| (false, UNIT_BYTES << order, queue));
+    pub fn refill(&mut self, pool: &mut Pool, allowed: Nanos) -> bool {
         let free = |queue: &Producer<Buffer>| queue.slots() as f64 / queue.buffer().capacity() as f64;
-        let fillable = writes.chain(reads).filter(|(has_data, bytes, queue)| {
-            let is_quick = !has_data || build_time(*bytes) <= allowed;
+        let writes = self.writes.iter().enumerate().flat_map(|(kind, writes)| {
+            writes.queues.iter().enumerate().map(move |(order, queue)| (Some(kind), order, queue))
+        });
+        let reads = self.reads.iter().enumerate().map(|(order, queue)| (None, order, queue));
+        let fillable = writes.chain(reads).filter(|(kind, order, queue)| {
+            let is_quick = kind.is_none() || build_time(UNIT_BYTES << order) <= allowed;
             !queue.is_full() && (is_quick || free(queue) == 1.0)
         });
         let emptiest = fillable.max_by(|(.., first), (.., second)| free(first).total_cmp(&free(second)));
-        let Some((has_data, bytes, queue)) = emptiest else { return false };
+        let Some((kind, order, _)) = emptiest else { return false };
+        let bytes = UNIT_BYTES << order;
         let Some(mut buffer) = pool.take(bytes) else { return false };
-        if has_data {
-            payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
-        }
-        queue.push(buffer).expect("it is not full");
+        let queues = match kind.map(|kind| &mut self.writes[kind]) {
+            Some(writes) => {
+                writes.payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
+                &mut writes.queues
+            }
+            None => &mut self.reads,
+        };
+        queues[order].push(buffer).expect("it is not full");
         true
+    }
+
+    fn queues(&self) -> impl Iterator<Item = &Producer<Buffer>> {
+        self.writes.iter().flat_map(|writes| &writes.queues).chain(&self.reads)
+    }
+
+    /// The data of writes that was made ready, of each kind.
+    pub fn written(&self) -> impl Iterator<Item = (DataSpec, Written)> {
+        self.writes.iter().map(|writes| (writes.data.clone(), writes.payload.written()))
     }
 
     /// Whether a queue is less than half full.
     pub fn is_low(&self) -> bool {
-        self.writes.iter().chain(&self.reads).any(|queue| queue.slots() * 2 > queue.buffer().capacity())
+        self.queues().any(|queue| queue.slots() * 2 > queue.buffer().capacity())
     }
 
     /// Whether the loop has ended.
     pub fn is_abandoned(&self) -> bool {
-        self.writes.iter().chain(&self.reads).all(Producer::is_abandoned)
+        self.queues().all(Producer::is_abandoned)
     }
 }
 
@@ -286,28 +329,28 @@ fn order_of(bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use iosonar_pacing::payload::DataSpec;
     use iosonar_trace::Sectors;
 
     use super::*;
 
     #[test]
-    fn buffers_are_supplied_by_size_and_those_of_writes_have_data() {
+    fn buffers_have_the_data_of_the_stream_that_writes_them() {
         let mut pool = Pool::new(1 << 20).unwrap();
-        let mut payload = Payload::new(&DataSpec::Pattern { hex: "a5".parse().unwrap() }, 1);
+        let data = ["pattern=a5", "pattern=3c", "pattern=a5"].map(|text| text.parse().unwrap());
         let demand = Demand { largest: Sectors(24), reads: true, writes: true, ..Demand::default() };
-        let (mut refill, mut supply) = supply(&demand, 1 << 20);
-        assert!(matches!(supply.take(Op::Read, 512), TakeResult::NotReady) && refill.is_low());
-        while refill.refill(&mut pool, &mut payload, Nanos::MAX) {}
-        assert!(!refill.is_low());
+        let (mut refill, mut supply) = supply(&demand, 1 << 20, &data, 1);
+        assert!(matches!(supply.take(Op::Read, 0, 512), TakeResult::NotReady) && refill.is_low());
+        while refill.refill(&mut pool, Nanos::MAX) {}
+        assert!(!refill.is_low() && refill.written().count() == 2);
         for (bytes, size) in [(512, 4096), (4096, 4096), (4608, 8192), (12_288, 16_384), (16_896, 32_768)] {
-            for op in [Op::Read, Op::Write] {
-                let TakeResult::Buffer(buffer) = supply.take(op, bytes) else { panic!("{bytes}") };
+            for (op, stream, byte) in [(Op::Read, 0, 0), (Op::Write, 0, 0xa5), (Op::Write, 1, 0x3c)] {
+                let TakeResult::Buffer(buffer) = supply.take(op, stream, bytes) else { panic!("{bytes}") };
                 assert_eq!(buffer.bytes(), size);
-                assert_eq!(pool.arena().bytes(&buffer, size)[0] == 0xa5, op == Op::Write);
+                assert_eq!(pool.arena().bytes(&buffer, size)[0], byte);
             }
         }
-        assert!(matches!(supply.take(Op::Read, 1 << 20), TakeResult::TooLarge));
+        assert!(matches!(supply.take(Op::Write, 2, 4096), TakeResult::Buffer(_)));
+        assert!(matches!(supply.take(Op::Read, 0, 1 << 20), TakeResult::TooLarge));
         assert!(pool.take(1 << 18).is_some(), "half of the pool is left");
         drop(supply);
         assert!(refill.is_abandoned());

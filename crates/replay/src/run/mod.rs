@@ -76,6 +76,8 @@ pub struct Prepared {
     journal: JournalWriter<IoResult>,
     pool: Pool,
     payload: Payload,
+    /// Of the data of writes.
+    seed: u64,
     metadata: Metadata,
     warnings: Vec<String>,
     /// Undone when dropped.
@@ -165,6 +167,7 @@ impl Prepared {
             journal,
             pool,
             payload,
+            seed,
             metadata,
             warnings,
             isolation,
@@ -257,7 +260,7 @@ impl Prepared {
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
         let first = program::first_number(options, self.prescan.as_ref());
-        let program = self.program.take().map(|placed| placed.start(options, &self.pool, first));
+        let program = self.program.take().map(|placed| placed.start(options, &self.pool, first, self.seed));
         let (mut program, refill, ahead) = match program {
             Some((program, refill, ahead)) => (Some(program), refill, ahead),
             None => (None, None, None),

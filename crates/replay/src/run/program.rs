@@ -2,6 +2,7 @@
 
 use iosonar_device::Device;
 use iosonar_pacing::buffers::Pool;
+use iosonar_pacing::payload::DataSpec;
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{RunProgram, RunStream};
 use iosonar_trace::{self as trace, DeviceId, Nanos, SECTOR_BYTES, Sectors};
@@ -42,23 +43,27 @@ pub struct Placed {
     pub routes: Routes,
     /// Its description, for the footer.
     pub info: RunProgram,
+    /// The data of the writes of each stream.
+    pub data: Vec<DataSpec>,
     /// What its conversion from a job file left out, a line each.
     pub left_out: Vec<String>,
 }
 
 impl Placed {
-    /// The program as the loop takes it, whose requests are numbered from `first` on, what refills its supply of buffers, if its requests have data, and what runs ahead.
+    /// The program as the loop takes it, whose requests are numbered from `first` on, what refills its supply of buffers,
+    /// if its requests have data, and what runs ahead.
     pub fn start(
         self,
         options: &Options,
         pool: &Pool,
         first: u64,
+        seed: u64,
     ) -> (Box<ProgramInput>, Option<Refill>, Option<AheadStage>) {
-        let Self { mut runtime, ahead, demand, routes, .. } = self;
+        let Self { mut runtime, ahead, demand, routes, data, .. } = self;
         runtime.number_from(first);
         let until = options.pacing.until().unwrap_or(Nanos::MAX);
         let has_data = options.method.has_device() && (demand.reads || demand.writes);
-        let (refill, supply) = has_data.then(|| supply(&demand, pool.largest())).unzip();
+        let (refill, supply) = has_data.then(|| supply(&demand, pool.largest(), &data, seed)).unzip();
         let (ahead, stage) = ahead.map(|runtime| Ahead::of(runtime, until)).unzip();
         (Box::new(ProgramInput::new(runtime, routes, supply, until).with_ahead(ahead)), refill, stage)
     }
@@ -97,6 +102,7 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
     let settings = Settings { seed, scale, set: options.program.parameters(), layout };
     let placement = program.place(&settings).map_err(Error::Usage)?;
     placement.check_length(options.pacing.until().unwrap_or(Nanos::MAX)).map_err(Error::Usage)?;
+    let data = placement.streams().iter().map(|stream| data_of(stream, options)).collect();
     let map = if has_names { map.clone() } else { DeviceMap::all_to_first() };
     let (demand, devices, info) = (placement.demand(), placement.devices(), info(program, placement.streams()));
     // In virtual time one thread does everything, so that all runs are the same.
@@ -106,7 +112,36 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
     };
     let (runtime, ahead) = runtimes.map_err(Error::Usage)?;
     let (routes, left_out) = (routes(options, targets, map), program.left_out().to_vec());
-    Ok(Placed { runtime, ahead, demand, devices, routes, info, left_out })
+    Ok(Placed { runtime, ahead, demand, devices, routes, info, data, left_out })
+}
+
+/// What the command line says, else the stream.
+fn data_of(stream: &StreamInfo, options: &Options) -> DataSpec {
+    let of_run = ["data", "compressible", "dedupe", "fill-random", "data-block"];
+    match &stream.data {
+        Some(data) if !of_run.into_iter().any(|name| options.typed.is_given(name)) => data.clone(),
+        _ => options.data.clone(),
+    }
+}
+
+impl Placed {
+    /// The data of its writes, for people.
+    pub fn data_text(&self, of_load: Option<&DataSpec>) -> String {
+        let names = self.info.streams.known().into_iter().flatten();
+        let mut all: Vec<(String, String)> =
+            of_load.map(|data| (data.to_string(), "load".into())).into_iter().collect();
+        for (stream, data) in names.zip(&self.data) {
+            let (data, name) = (data.to_string(), stream.name.known().cloned().unwrap_or_default());
+            match all.iter_mut().find(|(known, _)| *known == data) {
+                Some((_, streams)) => *streams += &format!(", {name}"),
+                None => all.push((data, name)),
+            }
+        }
+        match all.as_slice() {
+            [(data, _)] => data.clone(),
+            all => all.iter().map(|(data, names)| format!("{names}: {data}")).collect::<Vec<_>>().join("; "),
+        }
+    }
 }
 
 /// The size of a described device, if one is simulated.

@@ -90,6 +90,7 @@ impl Recipe {
             own: vec![(self.positions, space)],
             after: Vec::new(),
             kind: Source::Keys,
+            data: None,
         };
         refuse_many("load", stream.expected_requests(self.duration)?)?;
         let mut runtime = Runtime::default();

@@ -7,8 +7,8 @@ use iosonar_trace::params::{Section, Settings as Kind, did_you_mean, parse_count
 
 use super::parts::{Placed, above_zero};
 use super::plan::{Place, RegionPosition, Step};
-use super::region::Region;
 use crate::positions::{self, Space};
+use crate::region::Region;
 use crate::{Mix, Sizes};
 
 const MAX_REPEATS: u64 = 1_000_000;

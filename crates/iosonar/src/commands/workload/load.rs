@@ -78,6 +78,9 @@ impl Args {
         let opened = iosonar_jobfiles::open(&program).map_err(Usage)?;
         opened.left_out().iter().for_each(|line| status!("{line}"));
         opened.warnings().iter().for_each(|warning| status!("warning: {warning}"));
+        if opened.streams().iter().any(|stream| stream.data.is_some()) {
+            status!("note: a load has no data of writes; replay it with --compressible, --dedupe or --data");
+        }
         let mut settings = Settings { seed, scale, set, layout: Layout::Together(span) };
         if separate_devices {
             settings.layout = Layout::Separate(opened.place(&settings).map_err(Usage)?.sizes());

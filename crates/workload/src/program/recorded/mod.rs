@@ -18,8 +18,8 @@ use super::keys::STREAM;
 use super::parts::{above_zero, times};
 
 /// The keys that a load has. `instances` is only accepted as 1.
-const KEYS: [&str; 10] =
-    ["name", "load", "load_device", "start", "end", "speedup", "passes", "device", "region", "instances"];
+const KEYS: [&str; 11] =
+    ["data", "name", "load", "load_device", "start", "end", "speedup", "passes", "device", "region", "instances"];
 
 /// The keys that only a load has.
 pub(super) const OF_LOADS: [&str; 2] = ["load_device", "speedup"];

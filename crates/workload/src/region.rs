@@ -5,12 +5,18 @@ use iosonar_trace::params::{parse_sectors, parse_share};
 
 /// A length, or a share of a whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Extent {
+pub enum Extent {
+    /// A length.
     Fixed(Sectors),
+    /// From 0 to 1.
     Share(f64),
 }
 
 impl Extent {
+    /// `4G`, `10%`.
+    ///
+    /// # Errors
+    /// If it is neither a length nor a share.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.trim_end().ends_with('%') {
             return Ok(Self::Share(parse_share(text.trim())?));
@@ -20,6 +26,9 @@ impl Extent {
     }
 
     /// A size above zero.
+    ///
+    /// # Errors
+    /// If it is zero, or neither a length nor a share.
     pub fn parse_size(text: &str) -> Result<Self, String> {
         match Self::parse(text)? {
             Self::Fixed(Sectors(0)) => Err("the size is 0; set it to 1M or more".into()),
@@ -40,15 +49,19 @@ impl Extent {
 
 /// A part of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Region {
+pub struct Region {
     from: Extent,
     to: Extent,
 }
 
 impl Region {
+    /// All of it.
     pub const ALL: Self = Self { from: Extent::Fixed(Sectors(0)), to: Extent::Share(1.0) };
 
     /// `20%`, `10%..30%`, `4G..8G`, `4G..`.
+    ///
+    /// # Errors
+    /// If an end is neither a length nor a share.
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some((from, to)) = text.split_once("..") else {
             return Ok(Self { to: Extent::parse_size(text)?, ..Self::ALL });
@@ -58,6 +71,9 @@ impl Region {
     }
 
     /// The first sector, and the length.
+    ///
+    /// # Errors
+    /// If it is empty, or ends beyond the device.
     pub fn of(self, device: Sectors) -> Result<(u64, u64), String> {
         let (from, to) = (self.from.of(device), self.to.of(device));
         if to > device.0 {

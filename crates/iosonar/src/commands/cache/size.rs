@@ -1,0 +1,98 @@
+//! `iosonar cache size`: the smallest cache that serves a load, alone or below another one.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use iosonar_trace::params::{parse_sectors, parse_speed};
+use iosonar_trace::{Op, Sectors};
+
+use super::output::Output;
+use super::serving;
+use crate::usage::misuse;
+
+/// Show how large a cache must be to serve a load, alone or below another cache
+///
+/// A cache serves a load if all blocks touched within its fill time fit into it, at any time of the load. The fill time is
+/// its size divided by --fill-rate. An inclusive lower cache also holds what is in the upper one, and is useless unless it
+/// is larger; an exclusive one holds other blocks, so that both sizes add up.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  iosonar cache size oltp.load.parquet --fill-rate 500M/s     the smallest cache, and powers of two
+  iosonar cache size oltp.load.parquet --sizes 1G,4G          whether these serve it
+  iosonar cache size oltp.load.parquet --upper 16G            the smallest cache below one of 16 GiB
+  iosonar cache size oltp.load.parquet --op read --picture size.png")]
+pub struct Args {
+    /// A load: any format that `iosonar info` reads
+    #[arg(value_name = "LOAD")]
+    load: PathBuf,
+
+    /// Bytes per second at which the storage below fills the cache
+    #[arg(long, value_name = "SPEED", default_value = "200M/s", value_parser = parse_speed, allow_hyphen_values = true)]
+    fill_rate: u64,
+
+    /// Size of a cache above: the sizes are those of the lower one
+    #[arg(long, value_name = "LENGTH", value_parser = parse_sectors, allow_hyphen_values = true)]
+    upper: Option<Sectors>,
+
+    /// Operations that use the cache
+    #[arg(long, value_name = "OP", value_enum, default_value_t)]
+    op: Cached,
+
+    /// Sizes of caches that are judged [default: powers of two up to all blocks of the load]
+    #[arg(long, value_name = "LENGTH,…", value_delimiter = ',', value_parser = parse_sectors, allow_hyphen_values = true)]
+    sizes: Vec<Sectors>,
+
+    /// Size of a block of the cache; a request touches each block of its range
+    #[arg(long, value_name = "LENGTH", default_value = "4k", value_parser = parse_sectors, allow_hyphen_values = true)]
+    block: Sectors,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// The values of `--op`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Cached {
+    Read,
+    Write,
+    #[default]
+    Both,
+}
+
+impl Cached {
+    pub fn has(self, op: Op) -> bool {
+        match self {
+            Self::Read => op == Op::Read,
+            Self::Write => op == Op::Write,
+            Self::Both => matches!(op, Op::Read | Op::Write),
+        }
+    }
+}
+
+impl Args {
+    pub fn run(self) -> Result<ExitCode> {
+        self.output.check(std::iter::once(&self.load))?;
+        if self.load == Path::new("-") || self.load.metadata().is_ok_and(|status| !status.is_file() && !status.is_dir())
+        {
+            misuse!("cache size reads the load several times, and {} is not a regular file", self.load.display());
+        }
+        if self.block.0 == 0 {
+            misuse!("the size of a block is 0; set --block to 512B or more");
+        }
+        if self.sizes.iter().chain(&self.upper).any(|size| size.0 < self.block.0) {
+            misuse!("a cache of --sizes or --upper is smaller than a block (--block); use larger sizes");
+        }
+        let asked = serving::Asked {
+            block: self.block,
+            bytes_per_s: self.fill_rate,
+            op: self.op,
+            upper: self.upper,
+            sizes: &self.sizes,
+        };
+        self.output.put(&serving::size(&self.load, &asked)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
