@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use iosonar_trace::{Nanos, Sectors, path_text};
+use clap::ValueEnum;
+use iosonar_trace::{Nanos, Op, Sectors, path_text};
 use iosonar_workload::cache::{Filled, WorkingSets, pages};
 use serde_json::{Value, json};
 
 use super::found::Found;
 use super::load::MAX_BLOCKS;
-use super::size::Cached;
 use super::touches::Touches;
 use crate::console::status;
 use crate::human;
@@ -20,10 +20,29 @@ use crate::progress::Rows;
 /// Sizes of the curve: powers of the root of 2, up to this power of 2.
 const POWERS: u32 = 44;
 
+/// The values of `--op`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CachedOps {
+    Read,
+    Write,
+    #[default]
+    Both,
+}
+
+impl CachedOps {
+    pub fn has(self, op: Op) -> bool {
+        match self {
+            Self::Read => op == Op::Read,
+            Self::Write => op == Op::Write,
+            Self::Both => matches!(op, Op::Read | Op::Write),
+        }
+    }
+}
+
 pub struct Asked<'a> {
     pub block: Sectors,
     pub bytes_per_s: u64,
-    pub op: Cached,
+    pub op: CachedOps,
     /// The cache above.
     pub upper: Option<Sectors>,
     pub sizes: &'a [Sectors],
@@ -121,9 +140,9 @@ fn measure(path: &Path, asked: &Asked<'_>, filled: Filled, sizes: &[u64], upper:
         });
         if load.blocks == 0 {
             let what = match asked.op {
-                Cached::Read => "reads data",
-                Cached::Write => "writes data",
-                Cached::Both => "reads or writes data",
+                CachedOps::Read => "reads data",
+                CachedOps::Write => "writes data",
+                CachedOps::Both => "reads or writes data",
             };
             bail!("{}: no request of the load {what}", path.display());
         }

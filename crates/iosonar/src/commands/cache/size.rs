@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::ValueEnum;
+use iosonar_trace::Sectors;
 use iosonar_trace::params::{parse_sectors, parse_speed};
-use iosonar_trace::{Op, Sectors};
 
 use super::output::Output;
-use super::serving;
+use super::serving::{self, CachedOps};
 use crate::usage::misuse;
 
 /// Show how large a cache must be to serve a load, alone or below another cache
@@ -39,7 +38,7 @@ pub struct Args {
 
     /// Operations that use the cache
     #[arg(long, value_name = "OP", value_enum, default_value_t)]
-    op: Cached,
+    op: CachedOps,
 
     /// Sizes of caches that are judged [default: powers of two up to all blocks of the load]
     #[arg(long, value_name = "LENGTH,…", value_delimiter = ',', value_parser = parse_sectors, allow_hyphen_values = true)]
@@ -51,25 +50,6 @@ pub struct Args {
 
     #[command(flatten)]
     output: Output,
-}
-
-/// The values of `--op`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Cached {
-    Read,
-    Write,
-    #[default]
-    Both,
-}
-
-impl Cached {
-    pub fn has(self, op: Op) -> bool {
-        match self {
-            Self::Read => op == Op::Read,
-            Self::Write => op == Op::Write,
-            Self::Both => matches!(op, Op::Read | Op::Write),
-        }
-    }
 }
 
 impl Args {
