@@ -168,10 +168,9 @@ fn requests_of_a_program_continue_the_numbers_of_the_load() {
     let load = bench.load(&adjacent_requests(100, 8));
     let text = program(&bench, &stream("beside", "closed = true\ndepth = 2\nop = \"read\""));
     for (window, numbers) in [(&[][..], 100), (&["--start", "20ms", "--end", "50ms"][..], 50), (&["--loop"][..], 100)] {
-        let output = format!("{}.replay.parquet", window.concat());
-        let words = ["--simulate", "constant=3ms", "--virtual-time", "--program", &text, "--for", "250ms"];
-        let ran = bench.replay(&load, &bench.path(&output), &[&words[..], window].concat());
-        let rows = ran.with_code(0).rows();
+        let words =
+            ["--simulate", "constant=3ms", "--virtual-time", "--overwrite", "--program", &text, "--for", "250ms"];
+        let rows = bench.replay(&load, &bench.path("none"), &[&words[..], window].concat()).with_code(0).rows();
         let (of_program, of_load): (Vec<&IoResult>, Vec<&IoResult>) = rows.iter().partition(|row| row.stream.is_some());
         assert!(of_load.iter().all(|row| row.request < numbers) && of_load.len() >= 30, "{window:?}");
         let first = of_program.iter().map(|row| row.request).min();

@@ -146,6 +146,6 @@ fn pieces_fit_into_the_area() {
     assert_eq!((Plan::new(Plan::least(5) - 1, 5), Plan::least(5)), (None, 21 << 16));
     for (bytes, rounds) in [(Plan::least(5), 5), (100 << 20, 10), (256 << 20, 10), (1 << 40, 100)] {
         let plan = Plan::new(bytes, rounds).unwrap();
-        assert!(plan.bytes() <= bytes && plan.piece <= MOST && plan.piece % SMALL == 0, "{plan:?}");
+        assert!(plan.bytes() <= bytes && plan.piece <= MOST && plan.piece.is_multiple_of(SMALL), "{plan:?}");
     }
 }
