@@ -22,6 +22,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod walked;
 
 use std::sync::Arc;
 

@@ -1,74 +1,14 @@
 //! From a path to the object that it names, as the kernel walks it.
 
 use super::names::{Lookup, Names, Object, PATH_MAX, ROOT, UNKNOWN};
-use super::needs::{First, NeedId};
+use super::needs::NeedId;
+pub(super) use super::walked::{PathEvidence, Walk, WalkError, WalkOptions};
 use crate::ids::{found_object, name_id};
 use crate::snapshot::Kind;
 use crate::{NameId, ObjectId};
 
 /// As the kernel: more symbolic links on a path are a loop.
 const MAX_LINKS: u32 = 40;
-
-/// What the result of a call shows about its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PathEvidence {
-    /// All of it exists.
-    Exists,
-    /// The directories on the way exist; the last component is up to the call.
-    Directory,
-    /// The last component did not exist, or a directory on the way.
-    Missing,
-    /// Nothing.
-    Nothing,
-}
-
-/// How to walk.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WalkOptions {
-    /// Follow a symbolic link in the last component.
-    pub follow: bool,
-    /// The call makes or removes the entry: it follows no link even if a slash comes after it.
-    pub is_entry: bool,
-    pub shows: PathEvidence,
-    /// What the last component is, where the call shows it.
-    pub kind: Option<Kind>,
-}
-
-/// Where a path leads.
-#[derive(Debug)]
-pub(super) struct Walk {
-    /// Absolute, without `.` and `..`; symbolic links are kept.
-    pub path: Vec<u8>,
-    /// The directory that holds the last component. It may not exist.
-    pub parent: ObjectId,
-    /// The last component, after symbolic links that were followed; empty if the path is that of a directory that ends in
-    /// `..` or of the root.
-    pub component: Vec<u8>,
-    /// The name of the last component.
-    pub name: Option<NameId>,
-    /// What has the name, if the trace shows it.
-    pub object: Option<ObjectId>,
-    /// The trace shows that nothing has the name.
-    pub is_absent: bool,
-    /// The names on the way, without the last.
-    pub names: Vec<NameId>,
-    /// Symbolic links that were followed.
-    pub links: Vec<ObjectId>,
-    /// The path ends in a slash, or the target of its last link does.
-    pub ends_in_slash: bool,
-    need_parent: Option<NeedId>,
-}
-
-/// Why a path leads nowhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WalkError {
-    /// Too long for a system call.
-    TooLong,
-    /// The directory where it starts was removed; the object, if the path is that of the directory itself.
-    NoStart(Option<ObjectId>),
-    /// Nothing is known of the directory where it starts.
-    UnknownStart,
-}
 
 struct Walker<'a> {
     names: &'a mut Names,
@@ -99,22 +39,10 @@ impl Names {
         }
         let (start, path) = self.existing_start(if path.first() == Some(&b'/') { root } else { base }, path)?;
         let (text, names) = self.path_of(start).ok_or(WalkError::TooLong)?;
-        let walk = Walk {
-            path: text,
-            parent: start,
-            component: Vec::new(),
-            name: None,
-            object: None,
-            is_absent: false,
-            names,
-            links: Vec::new(),
-            ends_in_slash: false,
-            need_parent: None,
-        };
         let need = self.object(start).and_then(|object| object.need);
         let mut walker = Walker {
             names: self,
-            walk,
+            walk: Walk::start(start, text, names),
             at: start,
             root,
             need,
@@ -133,9 +61,7 @@ impl Names {
         }
         Ok(walk)
     }
-}
 
-impl Names {
     /// From a removed directory, only `..` leads on.
     fn existing_start<'a>(&self, mut start: ObjectId, mut path: &'a [u8]) -> Result<(ObjectId, &'a [u8]), WalkError> {
         if start == UNKNOWN {
@@ -153,24 +79,6 @@ impl Names {
             }
         }
         Ok((start, path))
-    }
-}
-
-impl Walk {
-    /// That of a directory without a path.
-    pub(super) fn of_removed(directory: ObjectId) -> Self {
-        Self {
-            path: b"/".to_vec(),
-            parent: directory,
-            component: Vec::new(),
-            name: None,
-            object: Some(directory),
-            is_absent: false,
-            names: Vec::new(),
-            links: Vec::new(),
-            ends_in_slash: false,
-            need_parent: None,
-        }
     }
 }
 
@@ -194,6 +102,10 @@ impl Walker<'_> {
                 self.walk.object = None;
             }
         }
+    }
+
+    fn need_of(&self, object: ObjectId) -> Option<NeedId> {
+        self.names.object(object).and_then(|object| object.need)
     }
 
     fn is_not_directory(&self, object: ObjectId) -> bool {
@@ -293,7 +205,7 @@ impl Walker<'_> {
                 self.names.learn_kind(object, Kind::Directory);
             }
             self.at = object;
-            self.need = self.names.object(object).and_then(|object| object.need);
+            self.need = self.need_of(object);
             return;
         };
         self.follow(object, name, &target, how, is_end, in_text);
@@ -334,7 +246,7 @@ impl Walker<'_> {
         self.links_left -= 1;
         if target.first() == Some(&b'/') {
             self.at = self.root;
-            self.need = self.names.object(self.root).and_then(|root| root.need);
+            self.need = self.need_of(self.root);
         }
         // Who follows one link at the end, because of a slash behind it, follows all.
         self.components(target, WalkOptions { follow: true, ..how }, is_end, false);
@@ -366,7 +278,7 @@ impl Walker<'_> {
                 && let Some(object) = walk.object
             {
                 self.at = object;
-                self.need = self.names.object(object).and_then(|object| object.need);
+                self.need = self.need_of(object);
             } else {
                 self.is_lost = true;
             }
@@ -376,7 +288,7 @@ impl Walker<'_> {
         if !is_at_root {
             self.at = self.names.parent_of(self.at);
         }
-        self.need = self.names.object(self.at).and_then(|object| object.need);
+        self.need = self.need_of(self.at);
         if is_end && how.is_entry && in_text {
             // The kernel refuses to make or remove it, and looks at the text for that.
             self.walk.path.extend_from_slice(b"/..");
@@ -423,27 +335,6 @@ impl Walker<'_> {
             Some(object) => object.kind == Some(Kind::Link) && object.target.is_none(),
             None => !self.walk.is_absent,
         }
-    }
-}
-
-impl Walk {
-    /// Notes whether the last component existed, if this is its first touch.
-    pub(super) fn note(&self, names: &mut Names, first: First) {
-        if let (Some(parent), Some(needs)) = (self.need_parent, &mut names.needs)
-            && !self.component.is_empty()
-        {
-            let need = needs.child(parent, &self.component);
-            match first {
-                First::Absent => needs.note_missing(need, false),
-                first => needs.note(need, first),
-            }
-        }
-    }
-
-    /// The need of the last component, as far as it is of the tree before the trace.
-    pub(super) fn need(&self, names: &mut Names) -> Option<NeedId> {
-        let (parent, needs) = (self.need_parent?, names.needs.as_mut()?);
-        (!self.component.is_empty()).then(|| needs.child(parent, &self.component))
     }
 }
 
