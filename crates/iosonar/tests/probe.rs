@@ -65,9 +65,9 @@ fn a_file_system_that_compresses_is_recognised() {
     // Zeros are stored, as compressed data.
     assert_eq!(cached["suppresses_zeros"], "no", "{cached}");
     assert!(stored(&cached, "duplicates") > 0.95 && cached["deduplicates"] != "yes", "{cached}");
-    // btrfs compresses no direct I/O.
+    // Whether direct I/O is compressed depends on the kernel; the answer follows what is stored.
     let direct = found(&file, &["--rounds", "5"]);
-    assert!(direct["compresses"] != "yes" && stored(&direct, "compressible") > 0.95, "{direct}");
+    assert_eq!(direct["compresses"] == "yes", stored(&direct, "compressible") < 0.95, "{direct}");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_probe_overwrites_only_what_it_may() {
     let target = bench.target(4 * MIB);
     for (words, why) in [
         (&["--rounds", "4"][..], "5"),
-        (&["--rounds", "100"], "100 rounds need 25.06 MiB; use a larger device, or fewer --rounds"),
+        (&["--rounds", "100"], "100 rounds need 25.1 MiB; use a larger device, or fewer --rounds"),
         (&["--size", "64k"], "use a larger --size"),
     ] {
         let ran = probe(&target, words).with_code(2);
