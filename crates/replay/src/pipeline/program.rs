@@ -243,7 +243,8 @@ pub struct Refill {
 /// Buffers of writes with a kind of data.
 struct Writes {
     data: DataSpec,
-    payload: Payload,
+    /// For each size its own data, so that the shares of copies hold in the buffers that are used.
+    payloads: Vec<Payload>,
     queues: Vec<Producer<Buffer>>,
 }
 
@@ -266,10 +267,11 @@ pub fn supply(demand: &Demand, bytes: u64, data: &[DataSpec], seed: u64) -> (Ref
     let queues = |is_used: bool| (0..if is_used { orders } else { 0 }).map(queue).unzip();
     let (reads_to, reads) = queues(demand.reads);
     let of_kind = |(number, spec): (u64, &DataSpec)| {
-        let (to, from) = queues(demand.writes);
+        let (to, from): (Vec<_>, _) = queues(demand.writes);
         // Other data than that of a load beside the program.
-        let payload = Payload::new(spec, seed.wrapping_add(number << 32));
-        (Writes { data: spec.clone(), payload, queues: to }, from)
+        let of_size = |order| Payload::new(spec, seed.wrapping_add((number << 8 | order as u64) << 32));
+        let payloads = (0..to.len()).map(of_size).collect();
+        (Writes { data: spec.clone(), payloads, queues: to }, from)
     };
     let (writes_to, writes) = (1..).zip(all).map(of_kind).unzip();
     (Refill { reads: reads_to, writes: writes_to }, ReadyBuffers { reads, writes, kinds })
@@ -294,7 +296,7 @@ impl Refill {
         let Some(mut buffer) = pool.take(bytes) else { return false };
         let queues = match kind.map(|kind| &mut self.writes[kind]) {
             Some(writes) => {
-                writes.payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
+                writes.payloads[order].fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
                 &mut writes.queues
             }
             None => &mut self.reads,
@@ -307,9 +309,15 @@ impl Refill {
         self.writes.iter().flat_map(|writes| &writes.queues).chain(&self.reads)
     }
 
-    /// The data of writes that was made ready, of each kind.
+    /// The data of writes that was made ready, of each kind and size of which more was used than is kept ready.
     pub fn written(&self) -> impl Iterator<Item = (DataSpec, Written)> {
-        self.writes.iter().map(|writes| (writes.data.clone(), writes.payload.written()))
+        self.writes.iter().flat_map(|Writes { data, payloads, queues }| {
+            let of_sizes = payloads.iter().zip(queues).enumerate().map(|(order, (payload, queue))| {
+                let ready = (queue.buffer().capacity() as u64) * (UNIT_BYTES << order);
+                (data.clone(), payload.written(), ready)
+            });
+            of_sizes.filter(|(_, written, ready)| written.bytes > *ready).map(|(data, written, _)| (data, written))
+        })
     }
 
     /// Whether a queue is less than half full.
@@ -341,7 +349,7 @@ mod tests {
         let (mut refill, mut supply) = supply(&demand, 1 << 20, &data, 1);
         assert!(matches!(supply.take(Op::Read, 0, 512), TakeResult::NotReady) && refill.is_low());
         while refill.refill(&mut pool, Nanos::MAX) {}
-        assert!(!refill.is_low() && refill.written().count() == 2);
+        assert!(!refill.is_low() && refill.writes.len() == 2 && refill.written().count() == 0);
         for (bytes, size) in [(512, 4096), (4096, 4096), (4608, 8192), (12_288, 16_384), (16_896, 32_768)] {
             for (op, stream, byte) in [(Op::Read, 0, 0), (Op::Write, 0, 0xa5), (Op::Write, 1, 0x3c)] {
                 let TakeResult::Buffer(buffer) = supply.take(op, stream, bytes) else { panic!("{bytes}") };
