@@ -65,6 +65,9 @@ fn a_file_system_that_compresses_is_recognised() {
     // Zeros are stored, as compressed data.
     assert_eq!(cached["suppresses_zeros"], "no", "{cached}");
     assert!(stored(&cached, "duplicates") > 0.95 && cached["deduplicates"] != "yes", "{cached}");
+    // Whether direct I/O is compressed depends on the kernel; the answer follows what is stored.
+    let direct = found(&file, &["--rounds", "5"]);
+    assert_eq!(direct["compresses"] == "yes", stored(&direct, "compressible") < 0.95, "{direct}");
 }
 
 #[test]
