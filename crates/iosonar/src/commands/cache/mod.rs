@@ -16,7 +16,7 @@ mod serving;
 mod size;
 mod touches;
 
-/// Compute how long a cache takes to fill, its hit ratio, and how large it must be
+/// Compute how a cache fills, its hit ratio, and the size it needs
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
