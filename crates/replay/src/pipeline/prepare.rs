@@ -68,8 +68,8 @@ pub struct PrepareStats {
     pub warnings: Vec<String>,
     /// Data written by requests of the load.
     pub written: Written,
-    /// Data made ready for those of a program, of each kind.
-    pub written_by_program: Vec<(DataSpec, Written)>,
+    /// Data of writes of a program, by kind and size, as far as it is known.
+    pub written_by_program: Vec<(DataSpec, Option<Written>)>,
 }
 
 /// Raises the extent of a device to the end of a request.

@@ -269,7 +269,7 @@ pub fn supply(demand: &Demand, bytes: u64, data: &[DataSpec], seed: u64) -> (Ref
     let of_kind = |(number, spec): (u64, &DataSpec)| {
         let (to, from): (Vec<_>, _) = queues(demand.writes);
         // Other data than that of a load beside the program.
-        let of_size = |order| Payload::new(spec, seed.wrapping_add((number << 8 | order as u64) << 32));
+        let of_size = |order| Payload::new(spec, seed.wrapping_add(((number << 8) | order as u64) << 32));
         let payloads = (0..to.len()).map(of_size).collect();
         (Writes { data: spec.clone(), payloads, queues: to }, from)
     };
@@ -309,14 +309,14 @@ impl Refill {
         self.writes.iter().flat_map(|writes| &writes.queues).chain(&self.reads)
     }
 
-    /// The data of writes that was made ready, of each kind and size of which more was used than is kept ready.
-    pub fn written(&self) -> impl Iterator<Item = (DataSpec, Written)> {
+    /// For each kind and size the data of writes, and how much was made ready, if most of that was used.
+    pub fn written(&self) -> impl Iterator<Item = (DataSpec, Option<Written>)> {
         self.writes.iter().flat_map(|Writes { data, payloads, queues }| {
             let of_sizes = payloads.iter().zip(queues).enumerate().map(|(order, (payload, queue))| {
                 let ready = (queue.buffer().capacity() as u64) * (UNIT_BYTES << order);
-                (data.clone(), payload.written(), ready)
+                (data.clone(), Some(payload.written()).filter(|written| written.bytes > 2 * ready))
             });
-            of_sizes.filter(|(_, written, ready)| written.bytes > *ready).map(|(data, written, _)| (data, written))
+            of_sizes
         })
     }
 
@@ -349,7 +349,7 @@ mod tests {
         let (mut refill, mut supply) = supply(&demand, 1 << 20, &data, 1);
         assert!(matches!(supply.take(Op::Read, 0, 512), TakeResult::NotReady) && refill.is_low());
         while refill.refill(&mut pool, Nanos::MAX) {}
-        assert!(!refill.is_low() && refill.writes.len() == 2 && refill.written().count() == 0);
+        assert!(!refill.is_low() && refill.writes.len() == 2 && refill.written().all(|(_, written)| written.is_none()));
         for (bytes, size) in [(512, 4096), (4096, 4096), (4608, 8192), (12_288, 16_384), (16_896, 32_768)] {
             for (op, stream, byte) in [(Op::Read, 0, 0), (Op::Write, 0, 0xa5), (Op::Write, 1, 0x3c)] {
                 let TakeResult::Buffer(buffer) = supply.take(op, stream, bytes) else { panic!("{bytes}") };
