@@ -93,7 +93,7 @@ mod tests {
             ("buffer_compress_percentage=60 bs=64k", Some("compressible=60 block=64k")),
             ("buffer_compress_percentage=60 bs=64k buffer_compress_chunk=8k", Some("compressible=60 block=8k")),
             ("buffer_compress_percentage=60 bs=4k buffer_compress_chunk=1m", Some("compressible=60")),
-            ("dedupe_percentage=25 bs=4k,512", Some("dedupe=25 block=512")),
+            ("dedupe_percentage=25 bs=4k,512", Some("dedupe=25 block=512B")),
             ("dedupe_percentage=25 bssplit=8k/50:16k/50", Some("dedupe=25 block=8k")),
             ("dedupe_percentage=100 buffer_compress_percentage=5 bs=4m", Some("compressible=5 dedupe=99 block=1M")),
             ("buffer_pattern=0xDEADbeef", Some("pattern=deadbeef")),

@@ -231,6 +231,7 @@ mod tests {
             "repeat",
             "compressible",
             "dedupe",
+            "data_block",
             "fill_random",
             "dry_run",
             "fake_io",
