@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::console::{answer_json_line, out, status};
 use crate::program::Program;
+use crate::usage::refuse_pipe;
 use crate::{external, human};
 
 /// Find the rate that the storage sustained
@@ -62,6 +63,9 @@ impl Args {
             && from >= to
         {
             bail!("--from {} is not before --to {}", format_time(from), format_time(to));
+        }
+        if self.skip_warm_up {
+            self.runs.iter().try_for_each(|run| refuse_pipe(run, "--skip-warm-up reads a run"))?;
         }
         for path in &self.runs {
             let Opened::Run(run) = iosonar_trace::open(path)? else {

@@ -1,6 +1,6 @@
 //! `iosonar cache size`: the smallest cache that serves a load, alone or below another one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -9,7 +9,7 @@ use iosonar_trace::params::{parse_sectors, parse_speed};
 
 use super::output::Output;
 use super::serving::{self, CachedOps};
-use crate::usage::misuse;
+use crate::usage::{misuse, refuse_pipe};
 
 /// Show how large a cache must be to serve a load, alone or below another cache
 ///
@@ -55,10 +55,7 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         self.output.check(std::iter::once(&self.load))?;
-        if self.load == Path::new("-") || self.load.metadata().is_ok_and(|status| !status.is_file() && !status.is_dir())
-        {
-            misuse!("cache size reads the load several times, and {} is not a regular file", self.load.display());
-        }
+        refuse_pipe(&self.load, "cache size reads the load")?;
         if self.block.0 == 0 {
             misuse!("the size of a block is 0; set --block to 512B or more");
         }
