@@ -21,12 +21,12 @@ use crate::run::prescan::Prescan;
 /// The size of the target where nothing says how large it is: 100 GiB.
 const SECTORS_WITHOUT_DEVICE: Sectors = Sectors(100 << 21);
 
-/// The first request of a program beside a load whose length is not known, a pipe.
-const BESIDE_PIPE: u64 = 1 << 40;
+/// The first request of a program beside a load whose number of requests is not known.
+const BESIDE_UNKNOWN: u64 = 1 << 40;
 
 /// The number of a program's first request: those beside a load continue its numbers, so that `cause` means one request.
 pub fn first_number(options: &Options, prescan: Option<&Prescan>) -> u64 {
-    if options.has_load() { prescan.map_or(BESIDE_PIPE, |prescan| prescan.numbers) } else { 0 }
+    if options.has_load() { prescan.and_then(|prescan| prescan.of_load).unwrap_or(BESIDE_UNKNOWN) } else { 0 }
 }
 
 /// A program that is ready to run.
