@@ -263,6 +263,17 @@ def test_files_for_ci_replace_no_file_of_another_program(good: Path, tmp_path: P
     assert empty.stat().st_size > 0
 
 
+@pytest.mark.parametrize("program", [report, compare])
+def test_junit_and_markdown_in_one_file_are_refused(good: Path, tmp_path: Path, program: Callable[..., int]) -> None:
+    one, out = tmp_path / "one", tmp_path / "out"
+    (tmp_path / "link").symlink_to("one")
+    for other in ("one", "../" + tmp_path.name + "/one", "link"):
+        words = ("--out", out, "--junit", one, "--markdown", tmp_path / other)
+        assert program(*(good,) * (1 if program is report else 2), *words) == 2
+        assert not one.exists()
+        assert not out.exists()
+
+
 def test_text_in_markdown_cannot_end_its_table(tmp_path: Path) -> None:
     summary = Summary("a|b", "", ("<b>x</b>",), (Banner(Severity.BAD, "one\ntwo", "*H*:"),))
     cases = [Case("g", "p99 > 1|2", CaseOutcome.FAILED, "a|b\nc")]

@@ -87,11 +87,13 @@ def compare(
     """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.library.comparison import compare as compare_sides
     from iosonar.report.gate import Condition, GateScope
+    from iosonar.report.gate_files import refuse_same_file
     from iosonar.report.output_options import OutputOptions
     from iosonar.report.outputs import output_directory
     from iosonar.report.percentiles import compared_percentiles
 
     def work() -> None:
+        refuse_same_file(junit, markdown)
         conditions = [Condition.parse(text, GateScope.SIDES) for text in fail_if or []]
         groups = sides_of(runs)
         with (

@@ -174,11 +174,13 @@ def report(
     from iosonar.figures.size import Size
     from iosonar.library.run import open_run
     from iosonar.report.gate import Condition, GateScope
+    from iosonar.report.gate_files import refuse_same_file
     from iosonar.report.outputs import output_directory
     from iosonar.report.percentiles import parse_percentiles
     from iosonar.report.selection import Selection
 
     def work() -> None:
+        refuse_same_file(junit, markdown)
         pictures = size_of_pictures()
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         output = OutputOptions(out, format_, theme, data, overwrite=overwrite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from iosonar.errors import UserError
+from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
 from iosonar.report.gate import Judged, Outcome
 from iosonar.report.outputs import write_whole
@@ -74,6 +75,16 @@ def may_be_replaced(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(4096)
     return not head or any(mark.encode() in head for mark in (JUNIT_MARK, MARKDOWN_MARK))
+
+
+def refuse_same_file(*outputs: Path | None) -> None:
+    """Refuses two outputs in one file, of which the later would replace the earlier."""
+    seen: dict[str, Path] = {}
+    for path in filter(None, outputs):
+        real = os.path.realpath(path)
+        if other := seen.get(real):
+            raise UsageError(f"{shown(other)} and {shown(path)} are one file; give each output a name of its own")
+        seen[real] = path
 
 
 def _refuse_other_file(path: Path) -> None:
