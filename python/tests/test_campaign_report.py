@@ -135,6 +135,28 @@ def test_the_page_has_effects_and_links_to_leaves(
     assert 'study/load0/016-threads/with-conflicts/repeat-1">load0/016-threads' in text
 
 
+def test_a_page_replaces_only_one_of_the_same_campaign(campaign: Path, tmp_path: Path) -> None:
+    page, other = tmp_path / "page.html", tmp_path / "other.html"
+    for _ in range(2):
+        assert run_report(campaign, [], page, False, []) == 0
+    other.write_text("precious")
+    with pytest.raises(UserError, match=r"other\.html exists, and is not known to be of this input: name another file"):
+        run_report(campaign, [], other, False, [])
+    assert other.read_text() == "precious"
+    assert run_report(campaign, [], other, False, [], overwrite=True) == 0
+    assert "precious" not in other.read_text()
+
+
+def test_outputs_of_a_campaign_report_are_different_files(campaign: Path, tmp_path: Path) -> None:
+    page, link = tmp_path / "page.html", tmp_path / "link"
+    link.symlink_to(page)
+    default = campaign / "campaign.report.html"
+    for output, *files in ((page, link, None), (page, None, link), (page, *[tmp_path / "x"] * 2), (None, default)):
+        with pytest.raises(UsageError, match="are one file"):
+            run_report(campaign, [], output, False, [], *files)
+    assert not page.exists()
+
+
 def test_json_has_the_same_and_no_nan(campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_report(campaign, ["cmode"], tmp_path / "p.html", True, ["p99 > 1h"]) == UNDECIDED
 

@@ -111,7 +111,9 @@ def campaign(
 
     def work() -> None:
         from iosonar.campaign import confs, loop, subset
+        from iosonar.report.gate_files import refuse_same_file
 
+        refuse_same_file(junit, markdown)
         conditions = _conditions(fail_if)
         top = _top(work_dir)
         if sample is not None and one_at_a_time:
@@ -195,13 +197,14 @@ def report(
     markdown: Markdown = None,
     json_: Json = False,
     fail_if: FailIf = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --output if it exists.")] = False,
 ) -> None:
     """Show which factor made a difference."""
 
     def work() -> None:
         from iosonar.campaign.report import run_report
 
-        code = run_report(_top(top), by or [], output, json_, fail_if or [], junit, markdown)
+        code = run_report(_top(top), by or [], output, json_, fail_if or [], junit, markdown, overwrite=overwrite)
         if code:
             sys.exit(code)
 

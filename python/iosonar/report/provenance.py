@@ -50,13 +50,17 @@ def refuse_others(stem: str, options: OutputOptions, page: str = "report") -> No
     except OSError:
         return
     for path in found:
-        inputs = _claimed(path)
-        if inputs == options.inputs:
-            continue
-        of = "not known to be of this input" if inputs is None else f"of {', '.join(map(shown, inputs))}"
-        raise UserError(
-            f"{shown(path)} exists, and is {of}: name another directory with --out, or replace it with --overwrite"
-        )
+        refuse_other(path, options, "--out", "directory")
+
+
+def refuse_other(path: Path, options: OutputOptions, option: str, what: str = "file") -> None:
+    """Refuses to replace this output of other inputs, unless the user asked for it."""
+    if options.overwrite or not path.is_file() or (inputs := _claimed(path)) == options.inputs:
+        return
+    of = "not known to be of this input" if inputs is None else f"of {', '.join(map(shown, inputs))}"
+    raise UserError(
+        f"{shown(path)} exists, and is {of}: name another {what} with {option}, or replace it with --overwrite"
+    )
 
 
 def _mark(path: Path, inputs: Sequence[str]) -> None:
@@ -64,8 +68,9 @@ def _mark(path: Path, inputs: Sequence[str]) -> None:
     names = json.dumps(list(inputs)).replace("-", r"\u002d")
     text = f"{KEY} [{names[1:-1].replace(']', chr(92) + 'u005d').replace('>', chr(92) + 'u003e')}]"
     with path.open("r+b") as file:
+        is_picture = file.read(4) == b"\x89PNG"
         file.seek(0, os.SEEK_END)
-        if path.suffix != ".png":
+        if not is_picture:
             file.write(f"<!-- {text} -->\n".encode())
             return
         file.seek(-len(_PNG_END), os.SEEK_END)

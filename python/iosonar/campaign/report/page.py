@@ -23,9 +23,10 @@ from iosonar.campaign.report.results import LeafResult, read_results
 from iosonar.errors import UserError
 from iosonar.figures.model import Figure, Note, NoteKind, Severity
 from iosonar.report.gate import HOLDS, Fidelity, shown
-from iosonar.report.gate_files import write_junit, write_markdown
-from iosonar.report.outputs import write_whole
+from iosonar.report.gate_files import refuse_same_file, write_junit, write_markdown
+from iosonar.report.output_options import OutputOptions
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
+from iosonar.report.provenance import refuse_other, write_claimed
 from iosonar.text import lines, listed, plain
 from iosonar.text import shown as path_shown
 
@@ -61,20 +62,27 @@ def run_report(
     fail_if: list[str],
     junit: Path | None = None,
     markdown: Path | None = None,
+    *,
+    overwrite: bool = False,
 ) -> int:
     """Writes the page of a campaign, JUnit XML and Markdown; prints the findings, and returns the exit code.
 
     0: done; 3: a condition of `fail_if` holds; 4: none holds, but one is undecided.
     """
+    path = output or top / PAGE_NAME
+    refuse_same_file(path, junit, markdown)
+    directory = path.resolve().parent
+    options = OutputOptions(directory, inputs=(os.path.relpath(top.resolve(), directory),), overwrite=overwrite)
+    if output:
+        refuse_other(path, options, "--output")
     conditions = gates.parse_conditions(fail_if)
     leaves = read_results(top, conditions)
     if not conditions and junit is None and not any(leaf.done for leaf in leaves):
         raise UserError(_nothing(top, leaves))
     analysis = analyse_campaign(leaves, by)
     judged = gates.judge(top, conditions, leaves)
-    path = output or top / PAGE_NAME
-    page = campaign_page(analysis, judged, path.resolve().parent, top.resolve().name)
-    write_whole(path, lambda unfinished: write_page(page, unfinished, None))
+    page = campaign_page(analysis, judged, directory, top.resolve().name)
+    write_claimed(path, options, lambda unfinished: write_page(page, unfinished, None))
     _write_gate_files(analysis, page.summary, judged, junit, markdown)
     if json:
         _print(as_json(analysis, judged))
