@@ -136,7 +136,7 @@ fn each_parameter_without_effect_is_named() {
         assert!(left_out.contains(&format!("p.vdb:{why}")), "{text}: {left_out}");
     }
     // General parameters behind those that are ignored.
-    let text = streams(&format!("data_errors=5,compratio=2\n{DEVICES}wd=w,sd=sd*\nrd=r,wd=w\n"));
+    let text = streams(&format!("data_errors=5,compratio=2\n{DEVICES}wd=w,sd=sd*,rdpct=50\nrd=r,wd=w\n"));
     assert!(text.contains("compressible=50"), "{text}");
 }
 
