@@ -133,16 +133,13 @@ fn a_storage_that_keeps_up_sustains_at_least_its_demand() {
 
 #[test]
 fn skip_warm_up_refuses_a_run_that_cannot_be_reread() {
-    for run in ["-", "/dev/stdin"] {
+    for (run, why) in [("-", "cannot take standard input"), ("/dev/stdin", "/dev/stdin is not a regular file")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
         command.args(["limit", "--skip-warm-up", "missing.replay.parquet", run]).stdin(Stdio::piped());
         let output = command.output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(
-            message.contains(&format!("--skip-warm-up reads a run several times, and {run} is not a regular file")),
-            "{message}"
-        );
+        assert!(message.contains("--skip-warm-up reads a run several times") && message.contains(why), "{message}");
     }
 }
 
