@@ -312,11 +312,10 @@ impl Refill {
     /// For each kind and size the data of writes, and how much was made ready, if most of that was used.
     pub fn written(&self) -> impl Iterator<Item = (DataSpec, Option<Written>)> {
         self.writes.iter().flat_map(|Writes { data, payloads, queues }| {
-            let of_sizes = payloads.iter().zip(queues).enumerate().map(|(order, (payload, queue))| {
+            payloads.iter().zip(queues).enumerate().map(|(order, (payload, queue))| {
                 let ready = (queue.buffer().capacity() as u64) * (UNIT_BYTES << order);
                 (data.clone(), Some(payload.written()).filter(|written| written.bytes > 2 * ready))
-            });
-            of_sizes
+            })
         })
     }
 
