@@ -5,7 +5,7 @@ use std::panic::{set_hook, take_hook};
 use std::path::Path;
 
 use iosonar_trace::input::Input;
-use iosonar_trace::{LoadReader, Result};
+use iosonar_trace::{Reader, Request, Result};
 
 /// Suppresses panics of libraries that readers catch and turn into errors. Only other panics are findings.
 pub fn ignore_guarded_panics() {
@@ -23,7 +23,7 @@ pub fn input(bytes: &[u8]) -> Result<Input> {
 }
 
 /// Reads a load to its end, or to its first error, and checks what every reader must keep.
-pub fn read_load(rows: &mut dyn LoadReader) {
+pub fn read_load(rows: &mut dyn Reader<Request>) {
     let mut last = None;
     while let Ok(Some(row)) = rows.next() {
         assert!(last.is_none_or(|last| last <= row.at), "a time decreases");
