@@ -12,6 +12,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from binary import iosonar
+from call_factory import replayed, write_calls_run
 from factory import MS, STATISTICS, S, run_row, write_run
 
 from iosonar.cli import compare as compare_program
@@ -125,6 +126,15 @@ def test_the_p99_of_a_condition_is_that_of_the_rows(tmp_path: Path) -> None:
     with open_run(real) as opened:
         assert opened.holds(f"p95 > {p95 * 0.998:.6f}ms") == "holds"
         assert opened.holds(f"p95 > {p95 * 1.002:.6f}ms") == "does not hold"
+
+
+def test_a_fake_run_of_calls_is_bad(tmp_path: Path) -> None:
+    rows = [replayed(number, "read", number * 1000) for number in range(9)]
+    for fake, holds in ((None, "does not hold"), ("no calls were made", "holds")):
+        path = write_calls_run(tmp_path / "x.calls-run.parquet", rows, run={"fake": fake})
+        with open_run(path) as opened:
+            found = opened.holds("bad")
+            assert found == holds, fake
 
 
 def test_report_ends_with_3_or_4_as_compare_does(

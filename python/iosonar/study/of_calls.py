@@ -16,6 +16,7 @@ from iosonar.table.call_kinds import FAMILIES
 
 CHECKS: tuple[Callable[[CallSide], Check], ...] = (
     calls.complete,
+    calls.real,
     calls.lost_events,
     calls.bad_lines,
     calls.mismatches,

@@ -17,6 +17,14 @@ def complete(side: CallSide) -> Check:
     return Check("complete", Grade.WARNING, {"complete": False}, "cut short", sentence, "Incomplete:")
 
 
+def real(side: CallSide) -> Check:
+    """Whether a run is not fake. The page says so without this check."""
+    fake = side.calls.file.fake
+    if not side.is_run:
+        return Check("real", None)
+    return Check("real", Grade.BAD if fake else Grade.GOOD, {"real": not fake}, f"fake result: {fake}")
+
+
 def lost_events(side: CallSide) -> Check:
     """Whether the recorder saw all calls."""
     lost = side.calls.file.footer.counts.lost_events
