@@ -252,7 +252,10 @@ impl RunReader {
     fn conclude_without_end(&mut self, begin: Option<Metadata>, is_ours: bool) {
         let (has_begin, seen) = (begin.is_some(), &self.seen);
         if is_ours {
-            let mut lost = "statistics, verdict and requests in comments are lost".to_owned();
+            let mut lost = String::from("statistics and verdict are lost");
+            if seen.in_comments == 0 {
+                lost.push_str(", and perhaps requests in comments, such as flushes");
+            }
             if !has_begin {
                 lost.push_str(", and options and machine");
                 if self.messages.fake().or(self.stated.fake().as_deref()).is_none() {
