@@ -60,7 +60,7 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
     let mut source = PipedRows { name, rows: None, child: Some(child), writer: Some(writer), metadata };
     let input =
         Input::from_reader(Path::new(&source.name), Box::new(Pipe::of_file(OwnedFd::from(stdout).into())), None)?;
-    source.rows = Some(crate::into_load((classic::FORMAT.open)(input, &crate::Options::default())?)?);
+    source.rows = Some(crate::into_load(classic::open_output(input)?)?);
     // The first device gets the requests of all, at any position.
     Ok(Counted::on_devices_of_any_size(source))
 }

@@ -1,17 +1,46 @@
 //! What a row of a run has beside the six columns of blkreplay, as words `name=value` by the names of `docs/schema.md`. They are
 //! a seventh column, or a comment line if the six columns cannot hold the row.
 
+use std::fmt;
 use std::io::Write as _;
 
 use crate::model::io_result::{DelayReason, IoResult, Outcome};
 use crate::model::request::{DeviceId, Flags, Op, Request};
 use crate::model::units::{MAX_END_SECTOR, Nanos, Sector, Sectors};
+use crate::rows::excerpt;
 
 /// The name of the seventh column.
 pub const COLUMN_NAME: &str = "details";
 
-/// The reason for a row whose words cannot be used.
-pub const UNREADABLE: &str = "the details are not words name=value as in docs/schema.md";
+/// Why the details of a row cannot be used: the row is damaged. A later version that has other names has another
+/// `schema_version`.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Damage {
+    NoWord(String),
+    Unknown(String),
+    Twice(&'static str),
+    Value(&'static str),
+    Missing(&'static str),
+    /// The name of a column.
+    InColumn(&'static str),
+    TooFar,
+    Contradiction(&'static str),
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoWord(word) => write!(f, "the detail \"{word}\" is not name=value"),
+            Self::Unknown(name) => write!(f, "there is no detail \"{name}\""),
+            Self::Twice(name) => write!(f, "the detail {name} is there twice"),
+            Self::Value(name) => write!(f, "the detail {name} has an impossible value"),
+            Self::Missing(name) => write!(f, "the detail {name} is missing"),
+            Self::InColumn(name) => write!(f, "the detail {name} is there beside its column"),
+            Self::TooFar => f.write_str("its sectors are beyond any device"),
+            Self::Contradiction(what) => f.write_str(what),
+        }
+    }
+}
 
 /// A value as a word.
 trait Word: Copy + PartialEq {
@@ -104,24 +133,41 @@ impl<T: Word> Word for Option<T> {
 
 macro_rules! details {
     ($($field:ident $name:literal,)*) => {
-        /// Appends the values that `record` does not share with `plain`.
-        fn put_differences(line: &mut Vec<u8>, record: &IoResult, plain: &IoResult) {
-            $(if record.$field != plain.$field {
+        /// A name, by the field that it sets.
+        #[derive(Clone, Copy)]
+        #[expect(non_camel_case_types, reason = "they are the names of fields")]
+        enum Name {
+            $($field,)*
+        }
+
+        impl Name {
+            fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($name => Some(Self::$field),)*
+                    _ => None,
+                }
+            }
+
+            fn text(self) -> &'static str {
+                match self {
+                    $(Self::$field => $name,)*
+                }
+            }
+        }
+
+        /// Appends the values of `names`, and those that `record` does not share with `plain`.
+        fn put_values(line: &mut Vec<u8>, record: &IoResult, plain: &IoResult, names: Names) {
+            $(if record.$field != plain.$field || names.has(Name::$field) {
                 line.extend_from_slice(concat!(" ", $name, "=").as_bytes());
                 record.$field.put(line);
             })*
         }
 
-        /// Sets the value of that name. False if it cannot be parsed; names of later versions are ignored.
-        fn set(record: &mut IoResult, name: &str, text: &str) -> bool {
+        /// Sets the value of that name. False if it cannot be parsed.
+        fn set(record: &mut IoResult, name: Name, text: &str) -> bool {
             match name {
-                $($name => match Word::parse(text) {
-                    Some(value) => record.$field = value,
-                    None => return false,
-                },)*
-                _ => {}
+                $(Name::$field => Word::parse(text).map(|value| record.$field = value).is_some(),)*
             }
-            true
         }
     };
 }
@@ -134,6 +180,66 @@ details! {
     delay_reason "delay_reason", outcome "outcome", errno "errno", stream "stream", cause "cause",
 }
 
+/// A set of names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Names(u32);
+
+impl Names {
+    const fn of(names: &[Name]) -> Self {
+        let (mut set, mut index) = (0, 0);
+        while index < names.len() {
+            set |= 1 << names[index] as u32;
+            index += 1;
+        }
+        Self(set)
+    }
+
+    const fn has(self, name: Name) -> bool {
+        self.0 & 1 << name as u32 != 0
+    }
+}
+
+/// What the six columns say.
+const COLUMNS: [Name; 7] =
+    [Name::scheduled, Name::sector, Name::sectors, Name::op, Name::issued, Name::completed, Name::pushed_back];
+/// What a row without columns begins with.
+const BEGINNING: [Name; 5] = [Name::request, Name::scheduled, Name::op, Name::sector, Name::sectors];
+
+/// What must be said of a request that ended like this, even if it is the default: a detail that damage removed is missed.
+fn required(outcome: Outcome, has_columns: bool) -> &'static [Name] {
+    match (outcome, has_columns) {
+        (Outcome::Error, true) => &[Name::errno],
+        (Outcome::Error, false) => &[Name::errno, Name::issued, Name::completed],
+        (Outcome::Ok | Outcome::Short | Outcome::Corrupt, false) => &[Name::issued, Name::completed],
+        _ => &[],
+    }
+}
+
+/// Why no request has these values together; see `docs/schema.md`.
+pub fn contradiction(record: &IoResult) -> Option<&'static str> {
+    let (is_issued, is_completed) = (record.issued.is_some(), record.completed.is_some());
+    if record.outcome.is_skipped() && (is_issued || is_completed) {
+        Some("a request that was never issued has times")
+    } else if record.outcome == Outcome::Unfinished && is_completed {
+        Some("a request that never completed has a completion")
+    } else if is_completed && !is_issued {
+        Some("a request completed that was never issued")
+    } else if record.outcome != Outcome::Error && record.errno != 0 {
+        Some("a request without an error has an error number")
+    } else {
+        None
+    }
+}
+
+/// Whether there is any known detail.
+pub fn has_names(text: &[u8]) -> bool {
+    let mut words = text.split(u8::is_ascii_whitespace);
+    words.any(|word| {
+        let name = word.split(|&byte| byte == b'=').next().filter(|name| name.len() < word.len());
+        name.and_then(|name| std::str::from_utf8(name).ok()).and_then(Name::parse).is_some()
+    })
+}
+
 /// Appends the seventh column for a row that reads as `plain` without it; nothing if they are equal.
 pub fn put_column(line: &mut Vec<u8>, record: &IoResult, plain: &IoResult) {
     if record == plain {
@@ -141,7 +247,8 @@ pub fn put_column(line: &mut Vec<u8>, record: &IoResult, plain: &IoResult) {
     }
     line.extend_from_slice(b" ; request=");
     record.request.put(line);
-    put_differences(line, record, &with_details(*plain, record.request));
+    let names = Names::of(required(record.outcome, true));
+    put_values(line, record, &with_details(*plain, record.request), names);
 }
 
 /// Appends all values of a row.
@@ -155,29 +262,31 @@ pub fn put_row(line: &mut Vec<u8>, record: &IoResult) {
         sector.0,
         sectors.0
     );
-    put_differences(line, record, &IoResult::of(&Request::new(scheduled, op, sector, sectors), request));
+    let names = Names::of(required(record.outcome, false));
+    put_values(line, record, &IoResult::of(&Request::new(scheduled, op, sector, sectors), request), names);
 }
 
-/// Adds the seventh column to a row without it. False if the column cannot be used.
-pub fn apply_column(record: &mut IoResult, text: &[u8]) -> bool {
+/// Adds the seventh column to a row without it.
+pub fn apply_column(record: &mut IoResult, text: &[u8]) -> Result<(), Damage> {
     let mut read = with_details(*record, record.request);
-    let is_valid = apply(&mut read, text) && fits(read.source_sector, read.sectors);
-    if is_valid {
-        *record = read;
+    let stated = apply(&mut read, text)?;
+    if let Some(name) = COLUMNS.into_iter().find(|&name| stated.has(name)) {
+        return Err(Damage::InColumn(name.text()));
     }
-    is_valid
+    check(&read, stated, &[Name::request], true)?;
+    *record = read;
+    Ok(())
 }
 
 /// The row that [`put_row`] wrote.
-pub fn parse_row(text: &[u8]) -> Option<IoResult> {
-    let mut stated = IoResult::of(&Request::new(Nanos::MAX, Op::Read, Sector(0), Sectors(0)), 0);
-    if !apply(&mut stated, text) || stated.scheduled == Nanos::MAX {
-        return None;
+pub fn parse_row(text: &[u8]) -> Result<IoResult, Damage> {
+    let mut row = IoResult::of(&Request::new(Nanos(0), Op::Read, Sector(0), Sectors(0)), 0);
+    let stated = apply(&mut row, text)?;
+    if !stated.has(Name::source_sector) {
+        row.source_sector = row.sector;
     }
-    // The other values are what they are without a word.
-    let IoResult { request, scheduled, op, sector, sectors, .. } = stated;
-    let mut row = IoResult::of(&Request::new(scheduled, op, sector, sectors), request);
-    (apply(&mut row, text) && fits(row.source_sector, row.sectors)).then_some(row)
+    check(&row, stated, &BEGINNING, false)?;
+    Ok(row)
 }
 
 /// A row that has details, before they are applied. Only they say that the reason for a delay is known.
@@ -185,11 +294,34 @@ fn with_details(plain: IoResult, request: u64) -> IoResult {
     IoResult { request, delay_reason: DelayReason::None, ..plain }
 }
 
-fn apply(record: &mut IoResult, text: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(text) else { return false };
-    let mut words = text.split_ascii_whitespace();
-    words.all(|word| word.split_once('=').is_some_and(|(name, value)| set(record, name, value)))
-        && fits(record.sector, record.sectors)
+/// Sets the values, and returns their names.
+fn apply(record: &mut IoResult, text: &[u8]) -> Result<Names, Damage> {
+    let mut stated = Names(0);
+    for word in text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        let parts = std::str::from_utf8(word).ok().and_then(|word| word.split_once('='));
+        let (name, value) = parts.ok_or_else(|| Damage::NoWord(excerpt(word)))?;
+        let name = Name::parse(name).ok_or_else(|| Damage::Unknown(excerpt(name.as_bytes())))?;
+        if stated.has(name) {
+            return Err(Damage::Twice(name.text()));
+        }
+        if !set(record, name, value) {
+            return Err(Damage::Value(name.text()));
+        }
+        stated.0 |= Names::of(&[name]).0;
+    }
+    Ok(stated)
+}
+
+/// Checks that everything was said, and that it can be true.
+fn check(row: &IoResult, stated: Names, first: &[Name], has_columns: bool) -> Result<(), Damage> {
+    let required = required(row.outcome, has_columns);
+    if let Some(name) = first.iter().chain(required).find(|&&name| !stated.has(name)) {
+        return Err(Damage::Missing(name.text()));
+    }
+    if !fits(row.sector, row.sectors) || !fits(row.source_sector, row.sectors) {
+        return Err(Damage::TooFar);
+    }
+    contradiction(row).map_or(Ok(()), |what| Err(Damage::Contradiction(what)))
 }
 
 fn fits(sector: Sector, sectors: Sectors) -> bool {

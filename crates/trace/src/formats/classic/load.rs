@@ -12,6 +12,7 @@ use crate::text::lines::{LineEnd, Lines};
 
 use super::load_comment;
 use super::preamble::{NAME, Preamble, is_replayer_message};
+use super::recognise::{self, Content, RESULT_LINE};
 use super::row::{self, Columns, Kind, Problem, Row};
 
 pub struct LoadReader {
@@ -23,6 +24,11 @@ pub struct LoadReader {
     /// Added to every time since the last backward jump.
     shift: i64,
     last: i64,
+    content: Content,
+    /// Whether a line of a result was reported.
+    has_result: bool,
+    /// Whether a row has a delay or a duration.
+    has_times: bool,
     /// Whether damage at the end of the file was reported.
     concluded: bool,
 }
@@ -36,8 +42,8 @@ struct PendingText {
 }
 
 impl LoadReader {
-    /// Reads up to the first row.
-    pub fn new(input: Input) -> Result<Self> {
+    /// Reads up to the first row. What its beginning shows of the file is `content`.
+    pub fn new(input: Input, content: Content) -> Result<Self> {
         let metadata = metadata_of(&input, NAME);
         let mut reader = Self {
             lines: Lines::new(input),
@@ -46,6 +52,9 @@ impl LoadReader {
             text: PendingText::default(),
             shift: 0,
             last: i64::MIN,
+            content,
+            has_result: false,
+            has_times: false,
             concluded: false,
         };
         let mut preamble = Preamble::default();
@@ -78,14 +87,36 @@ impl LoadReader {
                     break;
                 }
             }
+            let is_undecided = self.content == Content::Unknown;
+            let is_of_result = match &kind {
+                Kind::Row(_) if !is_undecided => false,
+                kind => {
+                    recognise::shown_by(kind, line.text) == Some(Content::Result)
+                        || is_undecided && recognise::is_message(kind, line.text)
+                }
+            };
+            if is_of_result {
+                if is_undecided {
+                    let number = line.number;
+                    return Err(result_after_rows(self.lines.source(), number));
+                }
+                if !std::mem::replace(&mut self.has_result, true) {
+                    self.metadata.warning(format!(
+                        "line {} is of a result, but the file begins as a load: what it says of a run is left out",
+                        line.number
+                    ));
+                }
+            }
             match kind {
                 Kind::Row(row) => {
+                    self.has_times |= row.delay != 0 || row.duration != 0;
                     let number = line.number;
                     self.text.count_as_bad(&mut self.metadata);
                     return Ok(Some((row, number)));
                 }
                 Kind::Bad(problem) => bad_line(&mut self.metadata, line.number, &excerpt(line.text), problem),
                 Kind::LoadColumns | Kind::ResultColumns => {
+                    self.content = Content::Load;
                     self.text = PendingText::default();
                     preamble = None;
                 }
@@ -104,6 +135,12 @@ impl LoadReader {
         self.text.count_as_bad(&mut self.metadata);
         if !std::mem::replace(&mut self.concluded, true) {
             note_damage(self.lines.source(), &mut self.metadata);
+            if self.content == Content::Unknown && self.has_times {
+                self.metadata.warning(format!(
+                    "without column names, rows with delay and duration are read as a load; if they are of a result, put a \
+                     line \"{RESULT_LINE}\" in front of them"
+                ));
+            }
         }
         Ok(None)
     }
@@ -163,6 +200,15 @@ impl Reader<Request> for LoadReader {
     fn progress(&self) -> Option<f64> {
         self.lines.source().progress()
     }
+}
+
+/// Rows were taken for those of a load, but a line shows that they are of a result.
+fn result_after_rows(input: &Input, number: u64) -> Error {
+    let problem = format!(
+        "line {number} shows that this is a result, but its rows begin before the line of column names: put a line \
+         \"{RESULT_LINE}\" in front of them"
+    );
+    Error::format(input.path(), problem)
 }
 
 /// Counts and reports a bad line.

@@ -13,7 +13,12 @@ pub struct Messages {
     machine: Machine,
     statistics: OpenMap,
     warnings: Vec<String>,
+    /// The mark of a fake result.
     fake: Option<String>,
+    /// An option by which the result is fake.
+    fake_option: Option<&'static str>,
+    /// Whether the last line of one of our results was read.
+    is_ours: bool,
     bad_input: u64,
     /// Whether the previous line was the first of a message about a bad line.
     in_bad_input: bool,
@@ -48,6 +53,29 @@ const MAX_WARNINGS: usize = 50;
 pub const OUR_END: &str = "iosonar on ";
 pub const CUT_SHORT: &str = " was cut short";
 
+/// What the line contains that marks a result as fake.
+pub const FAKE_MARK: &str = "FAKE RESULT";
+/// The beginning of the first and last line of results of blkreplay.
+const ITS_END: &str = "blkreplay on ";
+
+/// Whether a line is the first or last one of a result, or of its closing statistics.
+pub fn is_of_result(line: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let text = text.trim();
+    let is_end =
+        |text: &str| [" started at ", " ended at "].iter().any(|verb| text.contains(verb)) || text.ends_with(CUT_SHORT);
+    (text.starts_with(OUR_END) || text.starts_with(ITS_END)) && is_end(text)
+        || text.starts_with('#') && statistic(text).is_some()
+}
+
+/// The key and the value of a line of the closing statistics.
+fn statistic(text: &str) -> Option<(&'static str, &str)> {
+    let (name, value) = text.rsplit_once(':')?;
+    let name = name.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, key) = STATISTICS.iter().find(|(label, _)| *label == name)?;
+    Some((key, value.split_whitespace().next().unwrap_or_default()))
+}
+
 impl Messages {
     /// Parses a line that is not a row; false if it is not a message either.
     pub fn parse(&mut self, line: &[u8]) -> bool {
@@ -56,7 +84,7 @@ impl Messages {
         if std::mem::take(&mut self.in_bad_input) && text == "'" {
             return true;
         }
-        if text.contains("FAKE RESULT") {
+        if text.contains(FAKE_MARK) {
             self.fake = Some(text.to_owned());
             return true;
         }
@@ -75,8 +103,9 @@ impl Messages {
         } else if let Some((_, when)) = target_and_time(text, " ended at ") {
             self.machine.ended_local = when.to_owned().into();
             self.ended = true;
+            self.is_ours |= text.starts_with(OUR_END);
         } else if text.starts_with(OUR_END) && text.ends_with(CUT_SHORT) {
-            self.ended_early = true;
+            (self.ended_early, self.is_ours) = (true, true);
         } else {
             return self.parse_statistic(text);
         }
@@ -91,15 +120,17 @@ impl Messages {
                 self.target.sectors = Field::Known(sectors);
             }
         } else if self.options.len() < MAX_WARNINGS {
-            self.options.insert(name.trim(), number_or_text(value.trim()));
+            let (name, value) = (name.trim(), number_or_text(value.trim()));
+            let makes_fake = ["dry_run", "fake_io", "simulate_io"].into_iter().find(|option| *option == name);
+            if OptionValue::number(&value).is_some_and(|number| number != 0.0) {
+                self.fake_option = self.fake_option.or(makes_fake);
+            }
+            self.options.insert(name, value);
         }
     }
 
     fn parse_statistic(&mut self, text: &str) -> bool {
-        let Some((name, value)) = text.rsplit_once(':') else { return false };
-        let name = name.trim_start_matches('#').split_whitespace().collect::<Vec<_>>().join(" ");
-        let Some((_, key)) = STATISTICS.iter().find(|(label, _)| *label == name) else { return false };
-        let value = value.split_whitespace().next().unwrap_or_default();
+        let Some((key, value)) = statistic(text) else { return false };
         self.statistics.insert(key, number_or_text(value));
         true
     }
@@ -119,13 +150,12 @@ impl Messages {
     }
 
     fn fake_mark(&self) -> Option<String> {
-        let is_set = |name: &str| self.options.get(name).number().is_some_and(|x| x != 0.0);
-        self.fake.clone().or_else(|| {
-            ["dry_run", "fake_io", "simulate_io"]
-                .into_iter()
-                .find(|name| is_set(name))
-                .map(|name| format!("FAKE RESULT: replayed with {name}"))
-        })
+        self.fake.clone().or_else(|| self.fake_option.map(|name| format!("FAKE RESULT: replayed with {name}")))
+    }
+
+    /// The line that marks the result as fake.
+    pub fn fake(&self) -> Option<&str> {
+        self.fake.as_deref()
     }
 
     /// Whether the line was read that ends every result.
@@ -133,31 +163,50 @@ impl Messages {
         self.ended || self.ended_early
     }
 
-    /// At the end of the file, checks whether it is complete.
-    pub fn conclude(&self, metadata: &mut Metadata, mut cut_short: bool) {
-        let rows = metadata.counts.requests;
+    /// Whether the last line is that of one of our results.
+    pub fn is_ours(&self) -> bool {
+        self.is_ours
+    }
+
+    /// Whether anything was read of what precedes the rows.
+    pub fn has_beginning(&self) -> bool {
+        !self.options.is_empty() || self.machine.started_local.known().is_some() || self.fake.is_some()
+    }
+
+    /// At the end of the file, checks by the closing statistics whether it has all rows. So many of them were in comments,
+    /// which the number of completed requests leaves out.
+    pub fn conclude(&self, metadata: &mut Metadata, in_comments: u64) {
+        let rows = metadata.counts.requests.saturating_sub(in_comments);
         let count = |key: &str| self.statistics.get(key).integer::<u64>();
-        if !self.ended {
-            metadata.warning("the closing statistics are missing: the result was cut short");
+        let completed = count("completed");
+        let mut cut_short = self.ended_early;
+        if !self.has_last_line() {
+            let unknown =
+                if self.has_beginning() { "" } else { "; its options, and whether it is fake, are not known" };
+            metadata.warning(format!("the closing statistics are missing: the result was cut short{unknown}"));
             cut_short = true;
-        } else if let Some(completed) = count("completed").filter(|&completed| completed != rows) {
+        } else if let Some(completed) = completed.filter(|&completed| completed != rows) {
             metadata.warning(format!(
                 "{} requests were completed, but the result has {} rows",
                 human::count(completed),
                 human::count(rows)
             ));
             cut_short = true;
+        } else if completed.is_none() {
+            metadata.warning("the result does not say how many requests were completed: rows may be missing");
         }
         metadata.complete &= !cut_short;
-        if let (Some(requests), Some(completed)) = (count("requests"), count("completed"))
-            && requests > completed
+        let in_rows = completed.map(|completed| completed.saturating_add(in_comments));
+        if let Some((requests, in_rows)) = count("requests").zip(in_rows)
+            && requests > in_rows
         {
-            let lost = requests - completed;
+            let lost = requests - in_rows;
             metadata.counts.unmatched = lost;
             metadata.warning(format!(
-                "{} of {} requests never completed and have no row",
+                "{} of {} requests have no row: they never completed{}",
                 human::count(lost),
-                human::count(requests)
+                human::count(requests),
+                if self.is_ours { ", or their comments are missing" } else { "" }
             ));
         }
         if self.bad_input > 0 {
@@ -166,7 +215,6 @@ impl Messages {
         for warning in &self.warnings {
             metadata.warning(format!("message of the replayer: {warning}"));
         }
-        self.store(metadata);
     }
 }
 

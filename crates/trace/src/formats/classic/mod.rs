@@ -7,7 +7,7 @@
 //! - Later text is pending until the next such line: column names make it another preamble (files are often
 //!   concatenated), a row makes its lines bad.
 //! - A line that begins like a row but is not one is a bad line. Empty lines and comments (`#`) never are.
-//! - What a load lacks is in a comment; see `lost`.
+//! - What a load lacks is in a comment; see `load_comment`.
 //! - In a result, text is messages of the replayer; see `messages`. What the six columns do not hold is in a seventh and in
 //!   comments; see `details` and `comments`.
 
@@ -17,6 +17,7 @@ mod load;
 mod load_comment;
 mod messages;
 mod preamble;
+mod recognise;
 mod row;
 mod run;
 mod write;
@@ -26,7 +27,7 @@ use crate::error::Result;
 use crate::formats::format::{Format, Opened, TestedWith};
 use crate::io::input::Input;
 
-use row::{Columns, Kind};
+use recognise::Content;
 pub(crate) use write::create_load;
 
 /// The entry in [`FORMATS`](super::FORMATS).
@@ -42,23 +43,28 @@ pub const FORMAT: Format = Format {
 };
 
 fn recognise(head: &[u8]) -> bool {
-    first_decisive(head).is_some()
+    recognise::content(head).is_some()
 }
 
-/// A file is a result if it has the column names of one, or our comments, before its first row.
 fn open(input: Input) -> Result<Opened> {
-    Ok(match first_decisive(input.head()) {
-        Some(Kind::ResultColumns | Kind::Comment(_)) => Opened::Run(Box::new(run::RunReader::new(input)?)),
-        _ => Opened::Load(Box::new(load::LoadReader::new(input)?)),
+    open_as(recognise::content(input.head()).unwrap_or(Content::Unknown), input)
+}
+
+/// Opens what a command made of a load: rows without column names are a load, too.
+pub(crate) fn open_output(input: Input) -> Result<Opened> {
+    let content = recognise::content(input.head()).filter(|&content| content == Content::Result);
+    open_as(content.unwrap_or(Content::Load), input)
+}
+
+fn open_as(content: Content, input: Input) -> Result<Opened> {
+    Ok(match content {
+        Content::Result => Opened::Run(Box::new(run::RunReader::new(input)?)),
+        Content::Load | Content::Unknown => Opened::Load(Box::new(load::LoadReader::new(input, content)?)),
     })
 }
 
-/// The kind of the first line at the beginning of a file that shows what it is.
-fn first_decisive(head: &[u8]) -> Option<Kind<'_>> {
-    let mut kinds = head.split(|&b| b == b'\n').map(|line| row::classify(line, Columns::Four));
-    kinds.find(|k| matches!(k, Kind::Row(_) | Kind::LoadColumns | Kind::ResultColumns | Kind::Comment(_)))
-}
-
+#[cfg(test)]
+mod changed_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

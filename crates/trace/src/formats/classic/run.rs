@@ -15,11 +15,14 @@ use crate::text::human;
 use crate::text::lines::{Line, LineEnd, Lines};
 
 use super::comments::{CommentMetadata, ROW};
-use super::details::{self, UNREADABLE};
+use super::details;
 use super::load::bad_line;
-use super::messages::Messages;
+use super::messages::{FAKE_MARK, Messages};
 use super::preamble::{NAME, Preamble};
 use super::row::{self, Columns, Kind, Problem, Row};
+
+/// The beginning of a message about comments.
+const COMMENTS: &str = "the comments \"# iosonar-run";
 
 pub struct RunReader {
     lines: Lines<Input>,
@@ -28,10 +31,28 @@ pub struct RunReader {
     first: Option<IoResult>,
     messages: Messages,
     stated: CommentMetadata,
+    seen: Seen,
     /// Whether the file was found to be cut short.
     cut_short: bool,
     /// Whether the warnings of the end were added.
     concluded: bool,
+}
+
+/// What was seen of a file, which tells whether it was changed after it was written.
+#[derive(Default)]
+struct Seen {
+    /// Rows in comments.
+    in_comments: u64,
+    /// Rows with a seventh column.
+    with_details: u64,
+    /// Whether there was a line of column names of a result.
+    columns: bool,
+    /// Whether the first line is a row: it may lack its beginning.
+    begins_with_row: bool,
+    /// Whether there was a row before the column names and comments, or behind the end: they were sorted.
+    is_moved: bool,
+    /// Lines after the first row that have no meaning.
+    text: u64,
 }
 
 impl RunReader {
@@ -45,6 +66,7 @@ impl RunReader {
             first: None,
             messages: Messages::default(),
             stated: CommentMetadata::default(),
+            seen: Seen::default(),
             cut_short: false,
             concluded: false,
         };
@@ -74,29 +96,36 @@ impl RunReader {
                 break;
             }
             let number = self.metadata.counts.requests;
-            let mut found = None;
+            let (mut found, mut has_details, mut in_comment) = (None, false, false);
             match kind {
                 Kind::Row(row) => {
                     let mut record = plain_record(&row, number);
-                    if row::details(line.text).is_some_and(|text| !details::apply_column(&mut record, text)) {
-                        bad_row(&mut self.metadata, &line, UNREADABLE);
+                    let details = row::details(line.text);
+                    has_details = details.is_some();
+                    if let Some(damage) = details.and_then(|text| details::apply_column(&mut record, text).err()) {
+                        bad_row(&mut self.metadata, &line, damage);
                         continue;
                     }
                     found = Some(record);
                 }
                 Kind::Comment(text) => match text.strip_prefix(ROW) {
                     Some(text) => {
-                        found = details::parse_row(text);
-                        if found.is_none() {
-                            bad_row(&mut self.metadata, &line, UNREADABLE);
+                        in_comment = true;
+                        match details::parse_row(text) {
+                            Ok(record) => found = Some(record),
+                            Err(damage) => bad_row(&mut self.metadata, &line, damage),
                         }
                     }
-                    None => self.stated.take(text),
+                    None if self.stated.take(text) => {}
+                    None => {
+                        bad_line(&mut self.metadata, line.number, &excerpt(line.text), "a damaged comment of iosonar");
+                    }
                 },
                 // Of a load in front of the result.
                 Kind::Lost(_) => {}
                 Kind::Bad(problem) => bad_row(&mut self.metadata, &line, problem),
                 Kind::LoadColumns | Kind::ResultColumns => {
+                    self.seen.columns |= kind == Kind::ResultColumns;
                     self.end_preamble();
                     continue;
                 }
@@ -105,8 +134,12 @@ impl RunReader {
                     match &mut self.preamble {
                         Some(preamble) if !is_message => preamble.push(line.text),
                         // What is no row has no columns.
-                        None if !is_message && line.text.iter().filter(|&&byte| byte == b';').count() >= 3 => {
+                        None if !is_message && kind == Kind::Text && has_columns(line.text) => {
                             bad_row(&mut self.metadata, &line, Problem::Time);
+                        }
+                        None if !is_message => {
+                            let has_words = line.text.iter().any(u8::is_ascii_alphanumeric);
+                            self.seen.text += u64::from(kind == Kind::Text && has_words);
                         }
                         _ => {}
                     }
@@ -119,6 +152,12 @@ impl RunReader {
                 continue;
             }
             self.metadata.count_impossible(impossible);
+            let seen = &mut self.seen;
+            seen.begins_with_row |= line.number == 1;
+            seen.is_moved |=
+                !seen.columns && !self.stated.is_any() || self.stated.has_end() || self.messages.has_last_line();
+            seen.in_comments += u64::from(in_comment);
+            seen.with_details += u64::from(has_details);
             self.end_preamble();
             return Ok(Some(record));
         }
@@ -155,6 +194,9 @@ impl RunReader {
         metadata.counts.add_losses(&of_file.counts);
         metadata.span = of_file.span;
         of_file.warnings.into_iter().for_each(|warning| metadata.warning(warning));
+        // Their number never falls.
+        let known = metadata.devices.len();
+        metadata.devices.extend(of_file.devices.into_iter().skip(known));
         if metadata.devices.is_empty() {
             metadata.devices.push(Device::default());
         }
@@ -165,30 +207,37 @@ impl RunReader {
         self.metadata.complete = true;
         note_damage(self.lines.source(), &mut self.metadata);
         self.cut_short |= !self.metadata.complete;
-        let stated_end = self.usable(self.stated.end())?;
-        let Some(end) = stated_end else {
-            if !self.stated.is_any() {
-                self.messages.conclude(&mut self.metadata, self.cut_short);
-                return Ok(());
-            }
-            self.metadata.warning(
-                "the metadata after the last row is missing: the result was cut short, or its comments were changed",
-            );
-            self.metadata.complete = false;
-            if self.metadata.run.is_none() {
-                self.messages.store(&mut self.metadata);
-            }
-            return Ok(());
-        };
+        let begin = self.usable(self.stated.begin())?;
+        let end = self.usable(self.stated.end())?;
+        let is_ours =
+            self.stated.is_any() || self.seen.in_comments + self.seen.with_details > 0 || self.messages.is_ours();
+        let has_begin = begin.is_some();
+        match end {
+            Some(end) => self.conclude_by(end, has_begin),
+            None => self.conclude_without_end(begin, is_ours),
+        }
+        self.mark_fake();
+        Ok(())
+    }
+
+    /// Checks by the metadata of the end whether the file has all rows.
+    fn conclude_by(&mut self, end: Metadata, has_begin: bool) {
         let (stated, rows) = (end.counts.requests, self.metadata.counts.requests);
+        let mut is_whole = stated == rows && !self.cut_short;
         if !self.messages.has_last_line() {
             self.metadata.warning("the last line is missing: the result was cut short");
+            is_whole = false;
         }
         if stated != rows {
             let (stated, rows) = (human::count(stated), human::count(rows));
             self.metadata.warning(format!("the result has {rows} rows, but the run wrote {stated}"));
         }
-        let is_whole = stated == rows && self.messages.has_last_line() && !self.cut_short;
+        if !has_begin {
+            self.metadata
+                .warning(format!("{COMMENTS} begin\" are missing or damaged: the beginning was cut off or changed"));
+            is_whole &= !self.seen.begins_with_row;
+        }
+        is_whole &= self.check_details() & self.check_runs();
         let is_complete = end.complete && is_whole;
         // The warnings and losses of the beginning are among those of the end.
         self.replace_metadata(end);
@@ -197,7 +246,85 @@ impl RunReader {
             // They count other rows.
             run.statistics = Field::Missing;
         }
-        Ok(())
+    }
+
+    /// Checks by the closing statistics of blkreplay whether the file has all rows.
+    fn conclude_without_end(&mut self, begin: Option<Metadata>, is_ours: bool) {
+        let (has_begin, seen) = (begin.is_some(), &self.seen);
+        if is_ours {
+            let mut lost = String::from("statistics and verdict are lost");
+            if seen.in_comments == 0 {
+                lost.push_str(", and perhaps requests in comments, such as flushes");
+            }
+            if !has_begin {
+                lost.push_str(", and options and machine");
+                if self.messages.fake().or(self.stated.fake().as_deref()).is_none() {
+                    lost.push_str("; whether the result is fake is not known");
+                }
+            }
+            let places = if has_begin { "end" } else { "begin\" and \"end" };
+            self.metadata.warning(format!("{COMMENTS} {places}\" are missing or damaged: {lost}"));
+            self.metadata.complete = false;
+        } else if !seen.columns {
+            self.metadata.warning(
+                "the line of column names is missing: the beginning of the result was cut off; its options, and whether it \
+                 is fake, are not known",
+            );
+            self.metadata.complete = false;
+        }
+        if seen.is_moved && seen.text > 0 {
+            let lines = human::counted(seen.text, "line");
+            self.metadata.warning(format!("{lines} of text behind the first row left out: the file was sorted"));
+        }
+        self.check_details();
+        self.check_runs();
+        match begin {
+            Some(begin) => {
+                self.replace_metadata(begin);
+                self.metadata.complete = false;
+            }
+            None => self.messages.store(&mut self.metadata),
+        }
+        self.messages.conclude(&mut self.metadata, self.seen.in_comments);
+        self.metadata.complete &= !self.cut_short;
+    }
+
+    /// Whether as many rows have details as were written, and rows without them are still in their place.
+    fn check_details(&mut self) -> bool {
+        let (requests, seen) = (self.metadata.counts.requests, &self.seen);
+        let plain = requests.saturating_sub(seen.in_comments + seen.with_details);
+        if self.stated.is_any() && seen.is_moved && plain > 0 {
+            let rows = human::counted(plain, "row");
+            self.metadata
+                .warning(format!("{rows} without details got the number of another place: the file was sorted"));
+        }
+        let Some(written) = self.stated.details().filter(|&written| written != seen.with_details) else { return true };
+        let (rows, written) = (human::count(seen.with_details), human::count(written));
+        self.metadata.warning(format!("{rows} rows have details, the seventh column, but the run wrote {written}"));
+        false
+    }
+
+    /// Whether the file is the result of one run.
+    fn check_runs(&mut self) -> bool {
+        let is_one = !self.stated.are_several();
+        if !is_one {
+            self.metadata.warning(
+                "the file has results of several runs, or comments twice: options and machine are those of the last",
+            );
+            self.metadata.complete = false;
+        }
+        is_one
+    }
+
+    /// Keeps the mark of a fake result wherever it was.
+    fn mark_fake(&mut self) {
+        // A load that was made from a fake result may say so in its preamble.
+        let line = self.messages.fake().filter(|_| !self.metadata.source.preamble.contains(FAKE_MARK));
+        let Some(mark) = self.stated.fake().or(line.map(str::to_owned)) else { return };
+        let run = self.metadata.run.get_or_insert_default();
+        if run.fake.text().is_none() {
+            run.fake = mark.into();
+        }
     }
 }
 
@@ -219,6 +346,11 @@ impl Reader<IoResult> for RunReader {
     fn progress(&self) -> Option<f64> {
         self.lines.source().progress()
     }
+}
+
+/// Whether a line has the columns of a row.
+pub fn has_columns(line: &[u8]) -> bool {
+    line.iter().filter(|&&byte| byte == b';').count() >= 3
 }
 
 /// Counts and reports a line that should be a row of the result.

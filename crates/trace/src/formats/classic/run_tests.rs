@@ -1,6 +1,7 @@
 //! Results in text lose nothing of the run, and a text that is not whole has no verdict.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use proptest::prelude::*;
 
@@ -30,7 +31,7 @@ fn write(path: &Path, rows: &[IoResult], metadata: &Metadata) -> ConversionLoss 
 }
 
 /// The metadata of a replay with a verdict and findings.
-fn metadata() -> Metadata {
+pub fn metadata() -> Metadata {
     let mut metadata = Metadata::new(Kind::Replay, "classic");
     metadata.source.path = Some("a.load.gz".into());
     metadata.source.preamble = "free; for all\n1;2;3;R\n# iosonar-run end 1/1 {}".into();
@@ -41,7 +42,7 @@ fn metadata() -> Metadata {
     metadata
 }
 
-fn row(number: u64, at_ms: i64) -> IoResult {
+pub fn row(number: u64, at_ms: i64) -> IoResult {
     let request = Request::new(Nanos(at_ms * 1_000_000), Op::Read, Sector(8 * number), Sectors(8));
     IoResult {
         issued: Some(request.at + Nanos(5000)),
@@ -52,33 +53,47 @@ fn row(number: u64, at_ms: i64) -> IoResult {
     }
 }
 
-struct Directory(tempfile::TempDir);
+/// A row with values that its outcome allows.
+pub fn consistent(mut row: IoResult) -> IoResult {
+    if row.outcome.is_skipped() {
+        row.issued = None;
+    }
+    if row.outcome == Outcome::Unfinished || row.issued.is_none() {
+        row.completed = None;
+    }
+    if row.outcome != Outcome::Error {
+        row.errno = 0;
+    }
+    row
+}
+
+pub struct Directory(tempfile::TempDir);
 
 impl Directory {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// A result in text.
-    fn text(&self, rows: &[IoResult], metadata: &Metadata) -> String {
+    pub fn text(&self, rows: &[IoResult], metadata: &Metadata) -> String {
         let path = self.path("x.replay");
         _ = std::fs::remove_file(&path);
         write(&path, rows, metadata);
         std::fs::read_to_string(path).unwrap()
     }
 
-    fn read(&self, text: &str) -> (Vec<IoResult>, Metadata) {
+    pub fn read(&self, text: &str) -> (Vec<IoResult>, Metadata) {
         let path = self.path("y.replay");
         std::fs::write(&path, text).unwrap();
         read(&path)
     }
 }
 
-fn has_verdict(metadata: &Metadata) -> bool {
+pub fn has_verdict(metadata: &Metadata) -> bool {
     metadata.run.as_ref().and_then(|run| run.statistics.known()).is_some_and(|known| known.verdict().is_some())
 }
 
@@ -97,7 +112,7 @@ proptest! {
         let issued = issued.into_iter().map(|(number, at, pushed_back, reason)| IoResult {
             pushed_back, delay_reason: DelayReason::ALL[reason], ..row(number, at)
         });
-        let rows: Vec<IoResult> = rows.into_iter().chain(issued).collect();
+        let rows: Vec<IoResult> = rows.into_iter().map(consistent).chain(issued).collect();
         let metadata = Metadata { complete, ..metadata() };
         prop_assert_eq!(write(&table, &rows, &metadata), ConversionLoss::default());
         let (rows, metadata) = read(&table);
@@ -179,7 +194,7 @@ fn a_row_whose_time_is_not_a_number_is_counted_as_bad() {
 }
 
 impl Directory {
-    fn opened(&self, text: &str) -> crate::Result<Opened> {
+    pub fn opened(&self, text: &str) -> crate::Result<Opened> {
         let path = self.path("z.replay");
         std::fs::write(&path, text).unwrap();
         crate::open(&path)
@@ -207,14 +222,11 @@ fn a_text_with_rows_changed_by_others_has_no_verdict() {
 fn sorted_rows_keep_their_details_and_the_run_its_verdict() {
     let directory = Directory::new();
     let rows: Vec<_> =
-        (0..9).map(|number| IoResult { delay_reason: DelayReason::Depth, ..row(number, 9 - number as i64) }).collect();
-    let text = directory.text(&rows, &metadata());
-    let mut lines: Vec<&str> = text.lines().collect();
-    // As `sort -n` does.
-    let number =
-        |line: &str| line.trim().split([' ', '.']).next().and_then(|word| word.parse::<i64>().ok()).unwrap_or(-1);
-    lines.sort_by_key(|line| (number(line), *line));
-    let sorted: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        (0..9).map(|number| IoResult { delay_reason: DelayReason::Depth, ..row(number, 8 - number as i64) }).collect();
+    std::fs::write(directory.path("x"), directory.text(&rows, &metadata())).unwrap();
+    let sort = Command::new("sort").env("LC_ALL", "C").arg("-n").arg(directory.path("x")).output().unwrap();
+    let sorted = String::from_utf8(sort.stdout).unwrap();
+    assert!(sorted.trim_start().starts_with("0.000000000 ;"), "{sorted}");
     let (read, metadata) = directory.read(&sorted);
     assert_eq!(read, rows.iter().rev().copied().collect::<Vec<_>>());
     assert!(metadata.complete && has_verdict(&metadata), "{:?}", metadata.warnings);
@@ -255,22 +267,58 @@ fn the_reasons_in_results_of_blkreplay_stay_unknown() {
 }
 
 #[test]
-fn details_that_cannot_be_read_make_a_bad_line() {
+fn details_that_are_unknown_doubled_or_untrue_are_damage() {
     let directory = Directory::new();
     let plain = row(0, 1);
-    let text = directory.text(&[plain, IoResult { flags: Flags::FUA, device: DeviceId(1), ..row(1, 2) }], &metadata());
-    for (good, bad) in [
-        ("flags=1", "flags=x"),
-        ("device=1", "device=-1"),
-        ("request=1", "request"),
-        ("request=1 ", "request=1 outcome=odd "),
+    let failed = IoResult { flags: Flags::FUA, device: DeviceId(1), outcome: Outcome::Error, errno: 5, ..row(1, 2) };
+    let flush = IoResult { op: Op::Flush, sectors: Sectors(0), bytes_done: 0, ..row(2, 3) };
+    let dropped = IoResult { issued: None, completed: None, outcome: Outcome::Dropped, ..row(3, 4) };
+    let text = directory.text(&[plain, failed, flush, dropped], &metadata());
+    for (good, bad, why) in [
+        ("flags=1", "flags=x", "the detail flags has an impossible value"),
+        ("device=1", "device=-1", "the detail device has an impossible value"),
+        ("request=1 ", "request ", "the detail \"request\" is not name=value"),
+        ("request=1 ", "", "the detail request is missing"),
+        ("request=1 ", "request=1 request=2 ", "the detail request is there twice"),
+        ("request=1 ", "request=1 op=read ", "the detail op is there beside its column"),
+        ("flags=1", "flagz=1", "there is no detail \"flagz\""),
+        (" outcome=error", "", "a request without an error has an error number"),
+        (" errno=5", "", "the detail errno is missing"),
+        ("outcome=error errno=5", "outcome=dropped", "a request that was never issued has times"),
+        ("outcome=error errno=5", "outcome=unfinished", "a request that never completed has a completion"),
+        (" completed_ns=", " completed_nz=", "there is no detail \"completed_nz\""),
+        (" completed_ns=3090000", "", "the detail completed_ns is missing"),
+        (" issued_ns=3005000", "", "the detail issued_ns is missing"),
+        (" issued_ns=3005000", " issued_ns=-", "a request completed that was never issued"),
+        (" scheduled_ns=3000000", "", "the detail scheduled_ns is missing"),
+        ("run row request=2", "run row", "the detail request is missing"),
+        (" op=flush", "", "the detail op is missing"),
+        (" sectors=0", "", "the detail sectors is missing"),
+        (" outcome=dropped", " outcome=dropped issued_ns=7", "a request that was never issued has times"),
+        ("run row request=2", "run rov request=2", "a damaged comment of iosonar"),
     ] {
-        let (rows, metadata) = directory.read(&text.replace(good, bad));
-        assert_eq!((rows.len(), metadata.counts.bad_lines), (1, 3 + 1), "{bad}");
+        let body = text.find("orig_start").unwrap();
+        let damaged = format!("{}{}", &text[..body], text[body..].replacen(good, bad, 1));
+        assert_ne!(damaged, text, "{good}");
+        let line = damaged.lines().zip(text.lines()).position(|(new, old)| new != old).unwrap() + 1;
+        let (rows, metadata) = directory.read(&damaged);
+        assert_eq!((rows.len(), metadata.counts.bad_lines), (3, 3 + 1), "{bad}: {:?}", metadata.warnings);
         assert!(!metadata.complete && !has_verdict(&metadata));
+        let said = format!("line {line} left out: {why}");
+        assert!(metadata.warnings.iter().any(|warning| warning.starts_with(&said)), "{said}: {:?}", metadata.warnings);
     }
-    let (rows, metadata) = directory.read(&text.replace("flags=1", "flags=1 of_later_versions=7"));
-    assert_eq!((rows.len(), metadata.complete), (2, true), "{:?}", metadata.warnings);
+}
+
+#[test]
+fn values_that_contradict_each_other_are_left_out() {
+    let directory = Directory::new();
+    let impossible = IoResult { outcome: Outcome::Dropped, ..row(1, 2) };
+    let left_out = write(&directory.path("x.replay"), &[row(0, 1), impossible], &metadata());
+    assert_eq!(left_out.rows, 1);
+    assert!(left_out.warnings[0].contains("a request that was never issued has times"), "{left_out:?}");
+    // The completion of a request whose latency was impossible was left out before.
+    let known = IoResult { completed: None, ..row(0, 1) };
+    assert_eq!(directory.read(&directory.text(&[known], &metadata())).0, [known]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::model::request::{Op, Request};
 use crate::model::units::Nanos;
 
 use super::load_comment;
+use super::messages::FAKE_MARK;
 use super::row::{self, Columns, Kind, Row};
 
 const COLUMNS: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
@@ -42,7 +43,7 @@ pub fn preamble(known: &Metadata) -> String {
         text = format!("Converted by iosonar from '{from}' ({})\n\n", known.source.format);
     }
     let fake = known.run.as_ref().and_then(|run| run.fake.text());
-    if let Some(fake) = fake.filter(|_| !text.contains("FAKE RESULT")) {
+    if let Some(fake) = fake.filter(|_| !text.contains(FAKE_MARK)) {
         text.insert_str(0, &format!("{}\n", fake.replace('\n', " ")));
     }
     text

@@ -18,16 +18,22 @@ use crate::text::human;
 
 use super::comments::{self, PREFIX, ROW};
 use super::details::{self, COLUMN_NAME};
-use super::messages::{CUT_SHORT, OUR_END};
+use super::messages::{CUT_SHORT, FAKE_MARK, OUR_END};
 use super::preamble::NAME;
 use super::row::Row;
-use super::run::plain_record;
+use super::run::{has_columns, plain_record};
 use super::write::{letter, preamble, put_row};
 
 const COLUMNS: &str = "orig_start ; sector; length ; op ;  replay_delay; replay_duration";
 
 pub fn create_run(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer<IoResult>>> {
-    let mut text = preamble(known);
+    // A reader of sorted lines must not take them for damaged rows.
+    let lines = preamble(known);
+    let lines = lines
+        .split_inclusive('\n')
+        .map(|line| [if has_columns(line.as_bytes()) && !line.starts_with('#') { "# " } else { "" }, line]);
+    let mut text: String = lines.flatten().collect();
+    let has_fake_mark = text.contains(FAKE_MARK);
     if let Some(run) = &known.run {
         text.push_str(&options(run));
     }
@@ -42,6 +48,8 @@ pub fn create_run(mut output: Output, known: &Metadata) -> Result<Box<dyn Writer
         findings,
         written,
         comments: 0,
+        with_details: 0,
+        has_fake_mark,
         last: None,
         left_out: Impossible::default(),
     }))
@@ -57,6 +65,10 @@ struct RunWriter {
     written: Metadata,
     /// Rows in comments.
     comments: u64,
+    /// Rows with a seventh column.
+    with_details: u64,
+    /// Whether the mark of a fake result was written.
+    has_fake_mark: bool,
     /// The last completion.
     last: Option<Nanos>,
     left_out: Impossible,
@@ -81,7 +93,7 @@ impl RunWriter {
 
 impl Writer<IoResult> for RunWriter {
     fn write(&mut self, record: &IoResult) -> Result<()> {
-        if let Some(problem) = record.problem() {
+        if let Some(problem) = record.problem().or_else(|| details::contradiction(record)) {
             self.left_out.add(problem);
             return Ok(());
         }
@@ -94,6 +106,7 @@ impl Writer<IoResult> for RunWriter {
         match row.zip(plain) {
             Some((row, plain)) => {
                 put_row(&mut self.line, &row);
+                self.with_details += u64::from(*record != plain);
                 details::put_column(&mut self.line, record, &plain);
             }
             None => {
@@ -126,7 +139,12 @@ impl Writer<IoResult> for RunWriter {
         for warning in run.map_or(&[][..], |run| run.warnings.list()) {
             self.line.extend_from_slice(message("WARN", warning).as_bytes());
         }
+        // It is known only now if the source of a conversion is a sorted text.
+        if let Some(fake) = run.and_then(|run| run.fake.text()).filter(|_| !self.has_fake_mark) {
+            self.line.extend_from_slice(format!("{}\n", one_line(fake)).as_bytes());
+        }
         self.line.extend_from_slice(statistics(metadata, &self.written, self.comments).as_bytes());
+        self.line.extend_from_slice(comments::details(self.with_details).as_bytes());
         self.line.extend_from_slice(comments::end(metadata, &self.written).as_bytes());
         let target = run.and_then(|run| run.target.known()).and_then(|target| target.path.text()).unwrap_or("-");
         let end = if metadata.complete { format!(" ended at {}", ended(run, self.last)) } else { CUT_SHORT.to_owned() };
