@@ -86,7 +86,7 @@ def test_a_run_has_one_rate_everywhere(tmp_path: Path) -> None:
 
 def test_calls_have_one_rate_everywhere(tmp_path: Path) -> None:
     trace, root, run = tmp_path / "a.calls.parquet", tmp_path / "root", tmp_path / "a.calls-run.parquet"
-    iosonar("files", "generate", "cms-analysis", trace, "--scale", "0.0001", "--rate", "100k")
+    iosonar("files", "generate", "cms-analysis", trace, "--scale", "0.001", "--rate", "1k")
     iosonar("files", "prepare", trace, "--root", root)
     printed = json.loads(iosonar("files", "replay", trace, "--root", root, "--output", run, "--json"))
     assert printed["calls_per_s"] == pytest.approx(printed["issued"] / printed["elapsed_s"], rel=1e-9)
