@@ -18,7 +18,10 @@ from iosonar.diagrams import Options, Study
 from iosonar.quantities.blocks import rates
 from iosonar.quantities.work import work
 from iosonar.report.run_page import run_page
+from iosonar.study.calls import CallStudy
+from iosonar.study.of_calls import summary_of_calls
 from iosonar.table import open_requests
+from iosonar.table.calls import open_calls
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +82,22 @@ def test_a_run_has_one_rate_everywhere(tmp_path: Path) -> None:
     assert compare(run, replayed_again(load, tmp_path / "b.replay.parquet", words), "--out", tmp_path) == 0
     page = (tmp_path / "a.compare.html").read_text()
     assert f"{units.count(rate)} requests/s" in page.replace("\u00a0", " ")
+
+
+def test_calls_have_one_rate_everywhere(tmp_path: Path) -> None:
+    trace, root, run = tmp_path / "a.calls.parquet", tmp_path / "root", tmp_path / "a.calls-run.parquet"
+    iosonar("files", "generate", "cms-analysis", trace, "--scale", "0.001", "--rate", "1k")
+    iosonar("files", "prepare", trace, "--root", root)
+    printed = json.loads(iosonar("files", "replay", trace, "--root", root, "--output", run, "--json"))
+    assert printed["calls_per_s"] == pytest.approx(printed["issued"] / printed["elapsed_s"], rel=1e-9)
+    for file, rate in ((trace, None), (run, printed["calls_per_s"])):
+        info = json.loads(iosonar("info", "--json", file))
+        count = info.get("issued", info["counts"]["calls"])
+        assert count / info["duration_s"] == pytest.approx(info["load_per_s"]["mean"], rel=1e-9)
+        with open_calls(file) as calls:
+            summary = summary_of_calls(CallStudy([calls], Options()).first)
+        assert summary.seconds == pytest.approx(info["duration_s"], rel=1e-9)
+        assert summary.rate_per_s == pytest.approx(rate or info["load_per_s"]["mean"], rel=1e-9)
 
 
 def replayed_again(load: Path, run: Path, words: tuple[object, ...]) -> Path:

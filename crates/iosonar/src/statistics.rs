@@ -38,7 +38,10 @@ pub fn for_people(s: &Statistics) -> String {
             (s.verify_errors, "errors of verification"),
         ]),
     );
-    line("noticed", list(&[(s.zero_reads, "reads of zeros"), (s.bad_lines, "lines left out as bad")]));
+    line(
+        "noticed",
+        list(&[(s.zero_reads.unwrap_or(0), "reads of zeros"), (s.bad_lines.unwrap_or(0), "lines left out as bad")]),
+    );
     line(
         "left out",
         list(&[
@@ -54,12 +57,13 @@ pub fn for_people(s: &Statistics) -> String {
         "overlaps",
         list(&[
             (s.pushed_back, "pushed back"),
-            (s.ordered_waits, "waits for their order"),
+            (s.ordered_waits.unwrap_or(0), "waits for their order"),
             (s.widened, "widened to blocks"),
         ]),
     );
-    let (in_flight, pushed_back) = (u64::from(s.max_in_flight), u64::from(s.max_pushed_back));
-    line("peak", format!("{} in flight, {} pushed back", human::count(in_flight), human::count(pushed_back)));
+    let pushed_back = s.max_pushed_back.map(|most| format!(", {} pushed back", human::count(u64::from(most))));
+    let in_flight = human::count(u64::from(s.max_in_flight));
+    line("peak", format!("{in_flight} in flight{}", pushed_back.unwrap_or_default()));
     // Up to 1, all positions are on the target.
     let has_wrapped = s.wrap_factor > 1.0;
     line("wrap-around", if has_wrapped { format!("factor {}", human::factor(s.wrap_factor)) } else { String::new() });

@@ -160,7 +160,8 @@ fn a_killed_run_is_recovered() {
     assert_eq!(statistics["requests"], ran.rows().len());
     assert_eq!(statistics["complete"], false);
     assert!(statistics["latency_us"]["p50"].as_f64().unwrap() > 0.0);
-    assert!(statistics["max_in_flight"].as_u64().unwrap() >= 1);
+    assert!(statistics["max_in_flight"].as_u64().unwrap() >= 1 && statistics["max_pushed_back"].is_null());
+    assert!(ran.stdout.contains(" in flight\n") && !ran.stdout.contains("0 pushed back"), "{}", ran.stdout);
     assert!(ran.stderr.contains("recovered from the journal"), "{}", ran.stderr);
     assert!(ran.stdout.contains("cut short"), "{}", ran.stdout);
     assert!(statistics["verdict"]["sentence"].as_str().unwrap().starts_with("As far as it went"), "{statistics}");

@@ -66,8 +66,8 @@ pub struct Statistics {
     /// From the completion of the last predecessor to the issue of calls that it held.
     pub release_to_issue_us: Option<Quantiles>,
     /// How long calls were ready and a thread was free, but the replayer issued none, in pieces of more than 50 µs; of several
-    /// instances, the most.
-    pub lost_s: f64,
+    /// instances, the most. Null in a recovered run.
+    pub lost_s: Option<f64>,
     /// Each instance, if there are several.
     pub instances: Vec<Instance>,
     /// Whether the replayer kept the times; null without times to keep.
@@ -88,13 +88,13 @@ pub struct Engine {
     /// The most calls that were executed at the same time, known at the end.
     pub max_in_flight: Option<u32>,
     /// As [`Statistics::lost_s`].
-    pub idle: Nanos,
+    pub idle: Option<Nanos>,
 }
 
 impl Engine {
     /// Whether the replayer lost more than the share of the time that a faithful replay may be late.
     fn is_interrupted(self, elapsed: Nanos) -> bool {
-        self.idle.0 as f64 > (1.0 - FAITHFUL_PCT / 100.0) * elapsed.0 as f64
+        self.idle.unwrap_or_default().0 as f64 > (1.0 - FAITHFUL_PCT / 100.0) * elapsed.0 as f64
     }
 }
 
@@ -339,8 +339,9 @@ impl Counter {
 
     /// A clause about the time that the replayer itself lost.
     fn lost(&self, engine: Engine) -> String {
-        let (lost, elapsed) = (human::span(engine.idle.as_secs()), human::span(self.last.as_secs()));
-        let share = human::percent(engine.idle.0 as f64 / self.last.0.max(1) as f64);
+        let idle = engine.idle.unwrap_or_default();
+        let (lost, elapsed) = (human::span(idle.as_secs()), human::span(self.last.as_secs()));
+        let share = human::percent(idle.0 as f64 / self.last.0.max(1) as f64);
         format!(
             "for {lost} of {elapsed} ({share}), calls were due and the replayer issued none, because it was stopped or preempted"
         )
@@ -401,7 +402,7 @@ impl Counter {
             compute_time_error_below_10_pct: (gaps > 0).then(|| 100.0 * self.below_10_pct as f64 / gaps as f64),
             delay_reasons: self.held.clone(),
             release_to_issue_us: self.release_to_issue.quantiles(),
-            lost_s: engine.idle.as_secs(),
+            lost_s: engine.idle.map(Nanos::as_secs),
             instances: if self.instances.len() > 1 { instances.collect() } else { Vec::new() },
             verdict: verdict.map(|verdict| if fake.is_some() { verdict.of_fake() } else { verdict }),
             order: None,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use iosonar_trace::Footer;
 use serde_json::{Value, json};
 
-use super::described::{Described, Info, Lines, number, seconds, text};
+use super::described::{Described, Info, Lines, number, text};
 use super::opened::Opened;
 use crate::human;
 use crate::progress::Rows;
@@ -31,7 +31,6 @@ pub fn of<R: Described>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
     object["path"] = name.into();
     object["file_bytes"] = json!(paths.iter().map(bytes).sum::<Option<u64>>());
     object["format"] = format;
-    object["duration_s"] = seconds(&object["span"]).into();
     let warnings = object["warnings"].as_array().cloned().unwrap_or_default();
     let doubts = metadata.doubts().into_iter().map(|doubt| Value::from(format!("doubtful: {doubt}")));
     let doubts: Vec<Value> = doubts.filter(|doubt| !warnings.contains(doubt)).collect();

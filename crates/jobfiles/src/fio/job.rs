@@ -11,7 +11,7 @@ use crate::conversion::options::Treatment;
 use crate::conversion::{Ignored, Place};
 
 /// A job of the file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Job {
     pub name: String,
     pub place: Place,
@@ -151,6 +151,18 @@ impl Job {
             job.name = name.to_owned();
         }
         Ok(job)
+    }
+
+    /// The options that are set, by their first names.
+    pub fn options(&self) -> impl Iterator<Item = (&'static str, &Setting)> {
+        self.settings.iter().map(|(name, (_, setting))| (*name, setting))
+    }
+
+    /// The same job without some options.
+    pub fn without(&self, options: &[&str]) -> Self {
+        let mut job = self.clone();
+        job.settings.retain(|name, _| !options.contains(name));
+        job
     }
 
     pub fn has(&self, option: &'static str) -> bool {

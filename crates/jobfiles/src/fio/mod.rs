@@ -72,13 +72,18 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
     }
     ignored.extend(jobs.iter().filter_map(engine::engine));
     ignored.extend(without_effect::without_effect(&jobs));
+    let mut descriptions = jobs.iter().filter_map(|job| job.setting("description"));
+    let about = descriptions.next();
+    // One that several jobs share is kept by the first of them.
+    ignored.extend(descriptions.filter(|later| Some(*later) != about).map(|later| Ignored {
+        place: later.place.clone(),
+        option: job::shown(later),
+        reason: "a program has one description, the first".into(),
+    }));
     ignored.sort_by(|a: &Ignored, b| (&a.place, &a.option).cmp(&(&b.place, &b.option)));
     ignored.dedup();
     let stem = Path::new(file).file_stem().map_or_else(|| "fio".into(), |stem| stem.to_string_lossy().into_owned());
-    program.about = jobs
-        .iter()
-        .find_map(|job| job.text("description"))
-        .map_or_else(|| format!("The fio job file {file}"), str::to_owned);
+    program.about = about.and_then(|first| first.value.clone()).unwrap_or_else(|| format!("The fio job file {file}"));
     (program.name, program.devices) = (stem, devices.texts());
     let mut conversion = Conversion { meanings, notes, ignored, ..Conversion::default() };
     program.comments = vec![format!("From the fio job file {file}.")];

@@ -149,7 +149,7 @@ pub fn pace(job: &Job, directions: Directions, parts: &[Part], notes: &mut Vec<S
         _ => return Err(job.error("rate_process", "it is linear or poisson")),
     };
     notes.push(format!(
-        "{}: requests come at their times, whatever is outstanding; fio would delay those beyond {depth}",
+        "{}: requests come at their times, whatever is outstanding; fio would delay those beyond iodepth={depth}",
         job.name
     ));
     Ok(Pace::Open { rates, is_poisson })

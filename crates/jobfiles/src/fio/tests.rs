@@ -43,6 +43,8 @@ fn a_rate_becomes_an_open_stream() {
         text,
         "arrivals = \"uniform rate=500\"\nop = \"read\"\nsizes = \"4k\"\npositions = \"sequential\"\nregion = \"4M\"\nrequests = 1024"
     );
+    let notes = converted("[a]\nrate_iops=500\nsize=4m\nioengine=libaio\niodepth=16\n").notes;
+    assert!(notes.iter().any(|note| note.ends_with("fio would delay those beyond iodepth=16")), "{notes:?}");
 }
 
 /// Options of a job, and what its stream has of them.

@@ -2,11 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use super::engine::is_buffered;
 use super::job::{Job, shown};
+use super::options::find;
 use super::pace::end_of_time;
-use super::place::file_names;
+use super::phases::Phases;
+use super::place::{file_names, places};
 use super::requests::{DISCARD, READ, WRITE, directions};
-use crate::conversion::{Ignored, Place};
+use super::streams::streams;
+use super::syntax::Setting;
+use crate::conversion::options::Treatment;
+use crate::conversion::{Devices, Ignored, Origin, Place, StreamText};
+
+/// The reason of those that no rule explains.
+const SAME: &str = "the job makes the same requests without it";
 
 /// What rules ask of a job.
 struct Facts<'a> {
@@ -78,6 +87,65 @@ const RULES: &[Rule] = &[
     (&["buffered"], |f| f.is_before("buffered", "direct"), "direct comes later"),
 ];
 
+/// Options that are more than what one job asks for.
+const OF_THE_FILE: &[&str] = &["stonewall", "wait_for", "name", "description", "kb_base", "ioengine"];
+
+/// Off is not what fio does without these.
+const ON_WITHOUT: &[&str] = &["rwmixread", "rwmixwrite", "percentage_random", "buffered", "do_verify"];
+
+/// What fio does without an option: nobody asks why it has no effect.
+const DEFAULTS: &[(&str, &[&str])] = &[
+    ("rw", &["read"]),
+    ("bs", &["4k", "4096"]),
+    ("rwmixread", &["50"]),
+    ("rwmixwrite", &["50"]),
+    ("percentage_random", &["100"]),
+    ("random_distribution", &["random"]),
+    ("random_generator", &["tausworthe"]),
+    ("io_submit_mode", &["inline"]),
+    ("rate_process", &["linear"]),
+    ("file_service_type", &["roundrobin"]),
+    ("iodepth", &["1"]),
+    ("thinktime_blocks", &["1"]),
+    ("numjobs", &["1"]),
+    ("nrfiles", &["1"]),
+    ("loops", &["1"]),
+    ("do_verify", &["1"]),
+    ("buffered", &["1"]),
+];
+
+/// Whether fio does the same without the option, whatever the rest of the job.
+fn is_off(name: &str, setting: &Setting) -> bool {
+    super::job::is_off(setting) && !ON_WITHOUT.contains(&name)
+}
+
+fn is_default(name: &str, setting: &Setting) -> bool {
+    let value = setting.value.as_deref().unwrap_or("1");
+    is_off(name, setting) || DEFAULTS.iter().any(|(known, values)| *known == name && values.contains(&value))
+}
+
+type Meaning = (String, Vec<StreamText>, Vec<String>, Vec<(String, String)>, bool);
+
+/// All that a job alone is in a program, to compare it with the same job without an option.
+fn meaning(job: &Job) -> Result<Meaning, String> {
+    let (mut devices, mut notes) = (Devices::default(), Vec::new());
+    let places = places(job, &mut devices)?;
+    let (sentence, mut streams) = streams(job, &places, &devices, &mut Phases::default(), &mut notes)?;
+    streams.iter_mut().for_each(|stream| stream.origin = Origin::default());
+    Ok((sentence, streams, notes, devices.texts(), is_buffered(job)))
+}
+
+/// The options without which the job is the same.
+fn unchanged(job: &Job) -> Vec<(&'static str, &Setting)> {
+    let alone = job.without(&["stonewall", "wait_for"]);
+    let Ok(whole) = meaning(&alone) else { return Vec::new() };
+    let may_have_none = job.options().filter(|(name, setting)| {
+        let is_converted = find(name).is_some_and(|option| option.treatment == Treatment::Converted);
+        is_converted && !OF_THE_FILE.contains(name) && !is_default(name, setting)
+    });
+    may_have_none.filter(|(name, _)| meaning(&alone.without(&[name])).is_ok_and(|other| other == whole)).collect()
+}
+
 impl<'a> Facts<'a> {
     fn new(job: &'a Job, is_first: bool) -> Result<Self, String> {
         let (directions, _) = directions(job)?;
@@ -146,12 +214,19 @@ pub fn without_effect(jobs: &[Job]) -> Vec<Ignored> {
     let mut found = BTreeMap::<(Place, String, &'static str), Vec<&str>>::new();
     for (number, job) in jobs.iter().enumerate() {
         let Ok(facts) = Facts::new(job, number == 0) else { continue };
-        for (options, has_none, why) in RULES {
-            let set = options.iter().filter_map(|option| job.setting(option)).filter(|set| !super::job::is_off(set));
-            for setting in set.filter(|_| has_none(&facts)) {
-                let key = (setting.place.clone(), shown(setting), *why);
-                found.entry(key).or_default().push(&job.name);
+        let rules = RULES.iter().flat_map(|(options, has_none, why)| {
+            let set = options.iter().filter_map(|option| Some((*option, job.setting(option)?)));
+            set.filter(|(option, set)| !is_off(option, set) && has_none(&facts))
+                .map(|(option, set)| (option, set, *why))
+        });
+        let mut reasons: Vec<_> = rules.collect();
+        for (option, set) in unchanged(job) {
+            if !reasons.iter().any(|(known, ..)| *known == option) {
+                reasons.push((option, set, SAME));
             }
+        }
+        for (_, set, why) in reasons {
+            found.entry((set.place.clone(), shown(set), why)).or_default().push(&job.name);
         }
     }
     let ignored = found.into_iter().map(|((place, option, why), names)| {
@@ -166,7 +241,7 @@ mod tests {
     use super::super::options::OPTIONS;
     use super::super::tests::converted;
     use super::*;
-    use crate::conversion::options::Treatment;
+    use crate::conversion::Outside;
 
     /// Options of a job, and the reason that the first of them has.
     #[test]
@@ -206,6 +281,11 @@ mod tests {
             ("dedupe_percentage=20 rw=read", "the job has no writes"),
             ("buffer_compress_percentage=20 rw=read", "the job has no writes"),
             ("do_verify=1 rw=write", "the job has no verify"),
+            ("do_verify=0 rw=write", "the job has no verify"),
+            ("rwmixread=0 rw=read", "only rw=rw and rw=randrw mix"),
+            ("percentage_random=0 rw=read", "positions are sequential"),
+            ("io_submit_mode=offload rw=read", "the job makes the same requests without it"),
+            ("io_submit_mode=offload rw=randread ioengine=libaio iodepth=4", "the same requests without it"),
             ("direct=1 buffered=1", "buffered comes later"),
             ("flow=0", "it is off"),
         ] {
@@ -243,6 +323,36 @@ mod tests {
                 "job.fio:6: bs=16k: no effect: no job below it has it"
             ]
         );
+    }
+
+    /// Without an option, the program or what is said of it is another.
+    #[test]
+    fn no_option_vanishes_without_a_word() {
+        let mut vanished = Vec::new();
+        let corpus = [
+            "[a]\nrw=randrw\nsize=1m\nverify=md5\nrwmixread=20\nba=8k\nbssplit=4k/50:8k/50\nfsync=4\ndo_verify=0\n\
+             io_submit_mode=offload\nruntime=5\nramp_time=2\nstartdelay=1\n[b]\nstonewall\nrw=randwrite\nsize=2m\nnumjobs=2\n\
+             filename=/dev/sdb\noffset_increment=4m\nio_size=64k\nbuffer_compress_percentage=30\nbuffer_compress_chunk=1k\nsync=1\ndescription=x y\n",
+            "[global]\ndo_verify=0\nio_submit_mode=offload\nioengine=libaio\nbuffered=0\nloops=3\ndescription=first\n[a]\n\
+             rw=read\nsize=1m\nverify_fatal=1\nrwmixwrite=0\npercentage_random=0\niodepth=8\nrate=1m\nrate_process=poisson\n\
+             thinktime_blocks=7\n[b]\nrw=randread\nrandom_distribution=zipf:1.1\nnorandommap\nfilesize=2m\nsize=1m\n\
+             number_ios=20\nnrfiles=3\nfile_service_type=random\nfilename_format=x.$filenum\ndirectory=/tmp\noffset=8k\n\
+             writefua=1\nzero_buffers\nruntime=9\ntime_based\ndescription=second\n[c]\nsize=1m\ndescription=third\n\
+             filename=/dev/sdb\nwait_for=a\niodepth=2\nthinktime=4ms\nrandom_generator=lfsr\n",
+        ];
+        for source in corpus {
+            let (whole, lines) = (converted(source), source.lines().collect::<Vec<_>>());
+            for number in (0..lines.len()).filter(|number| !lines[*number].starts_with('[')) {
+                let rest: Vec<&str> = (0..lines.len()).map(|n| if n == number { ";" } else { lines[n] }).collect();
+                let is_default = ["rw=read"].contains(&lines[number]);
+                let other = super::super::convert("job.fio", &(rest.join("\n") + "\n"), &Outside::NOTHING);
+                let is_same = other.is_ok_and(|other| (&other.text, &other.meanings) == (&whole.text, &whole.meanings));
+                if is_same && !is_default {
+                    vanished.push(format!("{}: {}", number + 1, lines[number]));
+                }
+            }
+        }
+        assert!(vanished.is_empty(), "{vanished:?}");
     }
 
     /// Every option that rules name is converted: the others are named anyway.

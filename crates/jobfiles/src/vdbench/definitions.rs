@@ -10,6 +10,8 @@ use super::syntax::Setting;
 use crate::conversion::options::{JobOption, Treatment};
 use crate::conversion::{Extent, Ignored, Place};
 
+const KINDS: [&str; 3] = ["sd", "wd", "rd"];
+
 /// A definition: its name, and its parameters with those of the default.
 #[derive(Clone, Debug)]
 pub struct Definition {
@@ -30,6 +32,8 @@ pub struct Definitions {
     pub runs: Vec<Definition>,
     /// The workload of runs that name none.
     pub default_workload: Option<Definition>,
+    /// The parameters of each default, with those of the defaults above it.
+    pub defaults: Vec<(&'static str, BTreeMap<&'static str, Setting>)>,
     /// Parameters outside of definitions.
     pub general: Option<Definition>,
     pub ignored: Vec<Ignored>,
@@ -43,7 +47,7 @@ impl Definitions {
         let mut defaults: [BTreeMap<&'static str, Setting>; 3] = Default::default();
         for settings in all {
             let first = &settings[0];
-            let kind = ["sd", "wd", "rd"].iter().position(|kind| *kind == first.name);
+            let kind = KINDS.iter().position(|kind| *kind == first.name);
             let known = [SD, WD, RD].get(kind.unwrap_or(3)).copied().unwrap_or(GENERAL);
             let mut own = kind.map(|kind| defaults[kind].clone()).unwrap_or_default();
             let mut has_own = false;
@@ -75,13 +79,9 @@ impl Definitions {
                     Treatment::Converted => {}
                 }
                 let before = own.insert(option.names[0], setting.clone());
-                // Those of the default are replaced on purpose.
-                if let Some(other) = before.filter(|other| kind.is_some() && settings.contains(other)) {
-                    whole.ignored.push(Ignored {
-                        place: other.place.clone(),
-                        option: other.shown(),
-                        reason: "no effect: a later one replaces it".into(),
-                    });
+                let is_counted = kind.is_some() || option.treatment == Treatment::Converted;
+                if let Some(other) = before.filter(|other| is_counted && settings.contains(other)) {
+                    whole.ignored.push(replaced(&other, "a later one replaces it"));
                 }
                 // What follows belongs to that parameter, such as the shell of a host.
                 if kind.is_none() && option.treatment != Treatment::Converted {
@@ -104,14 +104,22 @@ impl Definitions {
             }
             let definition = Definition::new(name, first.place.clone(), own.clone());
             match kind {
-                Some(kind) if is_default => defaults[kind] = own,
+                Some(kind) if is_default => {
+                    whole.defaults.push((KINDS[kind], own.clone()));
+                    defaults[kind] = own;
+                }
                 Some(0) => whole.storages.push(definition),
                 Some(1) => whole.workloads.push(definition),
                 Some(_) => whole.runs.push(definition),
                 None => {
                     let Definition { name, place, .. } = definition;
                     let general = whole.general.get_or_insert(Definition::new(name, place, BTreeMap::new()));
-                    general.settings.extend(own);
+                    for (name, setting) in own {
+                        let before = general.settings.insert(name, setting);
+                        // Of hosts and the like each line counts.
+                        let before = before.filter(|_| is_converted(GENERAL, name) && name != "include");
+                        whole.ignored.extend(before.map(|other| replaced(&other, "a later one replaces it")));
+                    }
                 }
             }
         }
@@ -121,6 +129,15 @@ impl Definitions {
         }
         if problems.is_empty() { Ok(whole) } else { Err(problems.join("\n")) }
     }
+}
+
+/// Whether a program says the parameter of this name.
+pub(super) fn is_converted(known: &[JobOption], name: &str) -> bool {
+    known.iter().any(|option| option.names[0] == name && option.treatment == Treatment::Converted)
+}
+
+pub(super) fn replaced(setting: &Setting, why: &str) -> Ignored {
+    Ignored { place: setting.place.clone(), option: setting.shown(), reason: format!("no effect: {why}") }
 }
 
 /// The parameter of this name, which may be abbreviated.
@@ -149,6 +166,11 @@ impl Definition {
 
     pub fn values(&self, name: &'static str) -> Option<&[String]> {
         self.read.borrow_mut().insert(name);
+        self.unread(name)
+    }
+
+    /// The values, without effect on the program so far.
+    pub fn unread(&self, name: &'static str) -> Option<&[String]> {
         self.settings.get(name).map(|setting| &setting.values[..])
     }
 

@@ -8,13 +8,24 @@ const SYNCHRONOUS: &[&str] = &["o_sync", "o_dsync", "o_rsync"];
 const WITHOUT_EFFECT: &[&str] =
     &["o_direct", "directio", "directio_off", "f_nocache", "clear_cache", "clearcache", "fsync"];
 
-/// Whether each write reaches the medium before it completes.
-pub fn is_synchronous(storage: &Definition) -> Result<bool, String> {
-    let flags = storage.values("openflags").unwrap_or_default();
-    let is_in = |flag: &String, names: &[&str]| names.iter().any(|name| flag.eq_ignore_ascii_case(name));
+/// Whether each write reaches the medium before it completes. Without writes the flags have no effect.
+pub fn is_synchronous(storage: &Definition, has_writes: bool) -> Result<bool, String> {
+    let flags = storage.unread("openflags").unwrap_or_default();
     if let Some(flag) = flags.iter().find(|flag| !is_in(flag, SYNCHRONOUS) && !is_in(flag, WITHOUT_EFFECT)) {
         let known = [SYNCHRONOUS, WITHOUT_EFFECT].concat().join(", ");
         return Err(storage.error("openflags", &format!("{flag} is not known; known are {known}")));
     }
-    Ok(flags.iter().any(|flag| is_in(flag, SYNCHRONOUS)))
+    let is_synchronous = has_writes && any_synchronous(flags);
+    if is_synchronous {
+        let _ = storage.values("openflags");
+    }
+    Ok(is_synchronous)
+}
+
+pub fn any_synchronous(flags: &[String]) -> bool {
+    flags.iter().any(|flag| is_in(flag, SYNCHRONOUS))
+}
+
+fn is_in(flag: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| flag.eq_ignore_ascii_case(name))
 }

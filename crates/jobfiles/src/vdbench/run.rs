@@ -1,5 +1,7 @@
 //! What the runs of a parameter file mean.
 
+use std::collections::BTreeSet;
+
 use super::definitions::{Definition, Definitions};
 use super::names::named;
 use super::open_flags;
@@ -51,19 +53,20 @@ pub fn convert(all: &Definitions) -> Result<Converted, String> {
         regions.push(region(storage, &mut devices)?);
     }
     let mut before: Vec<String> = Vec::new();
-    let mut names = std::collections::BTreeSet::new();
+    let mut names = BTreeSet::new();
     for (run, earlier) in all.runs.iter().zip(std::iter::once(None).chain(all.runs.iter().map(Some))) {
         let works = works(all, run, &regions)?;
         let (start, end) = times(run, earlier, &mut whole.notes)?;
         let has_rates = works.iter().all(|work| work.rate.is_some());
         let (meaning, mut streams) = match rate(run)? {
-            Some(_) if has_rates => {
-                let why = "no effect: its workloads have rates of their own";
-                whole.notes.push(format!("{}: {why}", run.located("iorate")));
+            _ if has_rates => {
+                if run.has("iorate") {
+                    let why = "no effect: its workloads have rates of their own";
+                    whole.notes.push(format!("{}: {why}", run.located("iorate")));
+                }
                 open(run, &works, 0.0, &devices, &mut whole.notes)?
             }
             Some(rate) => open(run, &works, rate, &devices, &mut whole.notes)?,
-            None if has_rates => open(run, &works, 0.0, &devices, &mut whole.notes)?,
             None => closed(run, &works, &devices, &mut whole.notes)?,
         };
         let mut now = Vec::new();
@@ -98,21 +101,10 @@ pub fn convert(all: &Definitions) -> Result<Converted, String> {
 
 /// The value of `data` of the streams on a storage, if the file says one.
 fn data(all: &Definitions, storage: &Definition) -> Result<Option<String>, String> {
-    let Some(general) = &all.general else { return of_ratios(1.0, ratio(storage, "dedupratio")?, 4096) };
+    let of_general = |name| all.general.as_ref().map_or(Ok(1.0), |general| ratio(general, name));
     let own = ratio(storage, "dedupratio")?;
-    let dedupe = if own > 1.0 { own } else { ratio(general, "dedupratio")? };
-    of_ratios(ratio(general, "compratio")?, dedupe, general.bytes("dedupunit")?.unwrap_or(4096))
-}
-
-fn ratio(definition: &Definition, name: &'static str) -> Result<f64, String> {
-    let ratio = definition.parsed(name, |text| {
-        let ratio = text.parse::<f64>().ok().filter(|ratio| *ratio >= 1.0);
-        ratio.ok_or_else(|| format!("`{text}` is not a ratio of 1 or more"))
-    });
-    Ok(ratio?.unwrap_or(1.0))
-}
-
-fn of_ratios(compression: f64, dedupe: f64, unit: u64) -> Result<Option<String>, String> {
+    let dedupe = if own > 1.0 { own } else { of_general("dedupratio")? };
+    let compression = of_general("compratio")?;
     let saved = |ratio: f64| (100.0 - 100.0 / ratio).round();
     let mut words = Vec::new();
     if compression > 1.0 {
@@ -121,10 +113,22 @@ fn of_ratios(compression: f64, dedupe: f64, unit: u64) -> Result<Option<String>,
     if dedupe > 1.0 {
         words.push(format!("dedupe={}", saved(dedupe).min(99.0)));
     }
-    if !words.is_empty() && unit != 4096 {
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let unit = all.general.as_ref().map_or(Ok(None), |general| general.bytes("dedupunit"))?.unwrap_or(4096);
+    if unit != 4096 {
         words.push(format!("block={}", bytes_text((unit / 512 * 512).clamp(512, 1 << 20))));
     }
-    Ok((!words.is_empty()).then(|| words.join(" ")))
+    Ok(Some(words.join(" ")))
+}
+
+fn ratio(definition: &Definition, name: &'static str) -> Result<f64, String> {
+    let ratio = definition.parsed(name, |text| {
+        let ratio = text.parse::<f64>().ok().filter(|ratio| *ratio >= 1.0);
+        ratio.ok_or_else(|| format!("`{text}` is not a ratio of 1 or more"))
+    });
+    Ok(ratio?.unwrap_or(1.0))
 }
 
 /// The part of a device that a storage definition names.
@@ -212,7 +216,7 @@ fn works<'a>(all: &'a Definitions, run: &'a Definition, regions: &[Region]) -> R
             let (group, is_once) = group(run, workload, storage, regions[number])?;
             let rate = rate.map(|rate| rate * share);
             let has_writes = group.operations.iter().any(|(operation, _)| matches!(*operation, "write" | "fua"));
-            let data = data(all, storage)?.filter(|_| has_writes);
+            let data = if has_writes { data(all, storage)? } else { None };
             works.push(Work { workload, storage, group, is_once, skew: skew * share, rate, data });
         }
     }
@@ -238,7 +242,7 @@ fn group(
         Some(values) => sizes(values).map_err(|why| of_sizes.error("xfersize", &why))?,
     };
     let reads = of(run, workload, "rdpct").percent("rdpct")?.unwrap_or(100.0);
-    let write = if open_flags::is_synchronous(storage)? { "fua" } else { "write" };
+    let write = if open_flags::is_synchronous(storage, reads < 100.0)? { "fua" } else { "write" };
     let operations = [("read", reads), (write, 100.0 - reads)].into_iter().filter(|(_, share)| *share > 0.0);
     let of_seeks = of(run, workload, "seekpct");
     let (positions, is_once) = match of_seeks.parsed("seekpct", |text| Ok(text.to_ascii_lowercase()))?.as_deref() {
@@ -320,10 +324,7 @@ fn open(
         Some(_) => return Err(run.error("distribution", "cannot be converted: it is exponential or deterministic")),
     };
     let (mut streams, mut parts, mut total) = (Vec::new(), Vec::new(), 0.0);
-    // The note below tells of them.
-    let _ = run.values("threads");
     for work in works {
-        let _ = work.storage.values("threads");
         let own = work.rate.unwrap_or(rate * work.skew);
         total += own;
         let mut keys = Table::default();
@@ -340,8 +341,14 @@ fn open(
         let comment = work.workload.place.to_string();
         streams.push(StreamText { comment, origin: origin(run, work), keys, steps: Vec::new() });
     }
+    let of_threads = |of: &Definition| of.values("threads").map(|values| format!("threads={}", values.join(",")));
+    let threads: BTreeSet<String> = match of_threads(run) {
+        Some(own) => [own].into(),
+        None => works.iter().filter_map(|work| of_threads(work.storage)).collect(),
+    };
+    let threads = if threads.is_empty() { "its threads".into() } else { Vec::from_iter(threads).join(", ") };
     notes.push(format!(
-        "{}: requests come at their times, whatever is outstanding; vdbench would delay those beyond its threads",
+        "{}: requests come at their times, whatever is outstanding; vdbench would delay those beyond {threads}",
         run.name
     ));
     Ok((format!("asks for {} requests per second {how}: {}", rounded(total), parts.join(", ")), streams))

@@ -127,9 +127,22 @@ fn each_parameter_without_effect_is_named() {
         ("wd=w,sd=sd1,rhpct=0\nrd=r,wd=w,rhpct=0\n", "3: rhpct=0: no effect: the run has its own"),
         ("wd=w,sd=sd1\nrd=r,wd=w,sd=sd2\n", "3: sd=sd1: no effect: the run has its own"),
         ("wd=w,sd=sd1\nrd=r,wd=w,iorate=max,threads=2\n", "1: threads=16: no effect: the run has its own"),
+        ("wd=w,sd=sd1\nrd=r,wd=w,iorate=9,threads=2\n", "1: threads=16: no effect: the run has its own"),
         ("wd=w,sd=sd1\nrd=r,wd=w\n", "2: sd=sd2: no effect: no run uses it"),
         ("wd=w,sd=sd1\nwd=x,sd=sd1\nrd=r,wd=w\n", "4: wd=x: no effect: no run uses it"),
         ("wd=w,sd=sd1,streams=0\nrd=r,wd=w\n", "3: streams=0: it is off"),
+        ("wd=w,sd=sd1,iorate=9\nrd=r,wd=w,iorate=max\n", "4: iorate=max: no effect: its workloads have rates"),
+        ("wd=w,sd=sd2\nrd=r,wd=w\n", "2: openflags=o_sync: no effect: no run writes to the device"),
+        (
+            "sd=s,lun=/dev/x,openflags=o_direct\nwd=w,sd=s,rdpct=0\nrd=r,wd=w\n",
+            "3: openflags=o_direct: no effect: requests of a program go to the device",
+        ),
+        ("wd=default,rdpct=9\nwd=w,sd=sd1,rdpct=8\nrd=r,wd=w\n", "3: rdpct=9: no effect: no definition that a run"),
+        ("wd=w,sd=sd1\nrd=default,iorate=9\nrd=r,wd=w,iorate=8\n", "4: iorate=9: no effect: no definition that"),
+        ("sd=default,align=8k\nwd=w,sd=sd1\nrd=r,wd=w\n", "3: align=8k: no effect: no definition that a run uses"),
+        ("dedupratio=2\ncompratio=3\nwd=w,sd=sd1\nrd=r,wd=w\n", "4: compratio=3: no effect: no run writes"),
+        ("compratio=2\ncompratio=3\nwd=w,sd=sd1\nrd=r,wd=w\n", "3: compratio=2: no effect: a later one replaces it"),
+        ("dedupunit=8k\nwd=w,sd=sd1,rdpct=0\nrd=r,wd=w\n", "3: dedupunit=8k: no effect: no data of writes"),
         ("sd=s,lun=/dev/x,range=(0,5)\nwd=w,sd=s,range=(0,8)\nrd=r,wd=w\n", "3: range=(0,5): no effect: the run or"),
     ] {
         let left_out = converted(&format!("{DEVICES}{text}")).left_out().join("\n");
@@ -138,6 +151,8 @@ fn each_parameter_without_effect_is_named() {
     // General parameters behind those that are ignored.
     let text = streams(&format!("data_errors=5,compratio=2\n{DEVICES}wd=w,sd=sd*,rdpct=50\nrd=r,wd=w\n"));
     assert!(text.contains("compressible=50"), "{text}");
+    let left_out = converted(&format!("data_errors=5,compratio=2\n{DEVICES}wd=w,sd=sd*\nrd=r,wd=w\n")).left_out();
+    assert!(left_out.join("\n").contains("compratio=2: no effect: no run writes"), "{left_out:?}");
 }
 
 /// A default counts where one of its definitions uses it.
@@ -275,16 +290,12 @@ fn errors_of_the_program_name_the_parameter() {
 fn what_does_not_count_is_said() {
     for (text, why) in [
         ("wd=a,sd=sd1,skew=75\nwd=b,sd=sd2,skew=25\nrd=r,wd=*,iorate=max\n", "each device keeps its threads busy"),
-        ("wd=a,sd=sd1\nrd=r,wd=a,iorate=100,threads=2\n", "vdbench would delay those beyond its threads"),
+        ("wd=a,sd=sd1\nrd=r,wd=a,iorate=100,threads=2\n", "vdbench would delay those beyond threads=2"),
         ("wd=a,sd=sd1,xfersize=4k,xfersize=8k\nrd=r,wd=a,iorate=max\n", "xfersize=4k: no effect: a later one"),
     ] {
         let left_out = converted(&format!("{DEVICES}{text}")).left_out().join("\n");
         assert!(left_out.contains(why), "{text}: {left_out}");
     }
-    assert_eq!(
-        converted(&format!("wd=default,xfersize=4k\n{DEVICES}wd=a,sd=sd*,xfersize=8k\nrd=r,wd=a\n")).ignored,
-        []
-    );
 }
 
 #[test]
@@ -294,4 +305,47 @@ fn unknown_openflags_are_refused_with_the_known_ones() {
     assert!(why.contains("p.vdb:1") && why.contains("o_snyc is not known; known are o_sync, o_dsync,"), "{why}");
     assert!(refused(&source("0x4000")).contains("0x4000 is not known"));
     assert!(streams(&source("o_rsync")).contains("fua") && !streams(&source("(directio,fsync)")).contains("fua"));
+}
+
+/// Without a parameter, the program or what is said of it is another.
+#[test]
+fn no_parameter_vanishes_without_a_word() {
+    let corpus = [
+        "compratio=2,dedupratio=3,dedupunit=8k\nsd=default,threads=4,openflags=o_sync\nsd=a,lun=/dev/a,size=1g,offset=1m,align=16k\n\
+         sd=b,lun=/dev/b,threads=8,range=(0,50),dedupratio=2\nwd=default,xfersize=8k,rdpct=40\nwd=v,sd=a,skew=70,seekpct=0\n\
+         wd=w,sd=b,xfersize=4k,range=(10,20),seekpct=eof\nrd=default,elapsed=9,pause=2,iorate=50\n\
+         rd=r,wd=(v,w),iorate=max,warmup=3,interval=1\nrd=s,wd=(v,w),iorate=90,distribution=d,threads=3,rdpct=20\n",
+        "compratio=2,dedupratio=3,dedupunit=8k\nsd=default,threads=4,openflags=o_direct\nsd=a,lun=/dev/a,openflags=o_sync,threads=2\n\
+         wd=default,xfersize=8k,skew=9\nwd=v,sd=a,iorate=5,xfersize=16k\nwd=x,sd=a\n\
+         rd=default,iorate=7,elapsed=9\nrd=r,wd=v,iorate=max,distribution=d,threads=3,elapsed=8,xfersize=2k,range=(0,10)\n",
+        "sd=default,threads=4\nsd=a,lun=/dev/a,hitarea=1m,openflags=fsync\nwd=default,rdpct=0\nrd=r,sd=a,elapsed=9,threads=2,seekpct=9\n",
+    ];
+    let mut vanished = Vec::new();
+    for source in corpus {
+        let whole = converted(source);
+        let said = whole.left_out().join("\n");
+        for (number, line) in source.lines().enumerate() {
+            // A list in parentheses has commas too.
+            let words: Vec<&str> = line.split(',').collect();
+            for (at, word) in words.iter().enumerate().filter(|(_, word)| !word.ends_with(')')) {
+                let is_definition = at == 0 && ["sd=", "wd=", "rd="].iter().any(|kind| line.starts_with(kind));
+                if is_definition || words.len() == 1 || word.starts_with("lun=") || word.starts_with("sd=") {
+                    continue;
+                }
+                let has_list = word.contains('(');
+                let end = at + 1 + usize::from(has_list);
+                let name = words[at..end].join(",");
+                let without = [&words[..at], &words[end..]].concat().join(",");
+                let rest: Vec<&str> =
+                    source.lines().enumerate().map(|(n, l)| if n == number { &without } else { l }).collect();
+                let other = convert("p.vdb", &rest.join("\n"), &Outside::NOTHING);
+                let is_same = other
+                    .is_ok_and(|other| (other.text, other.meanings) == (whole.text.clone(), whole.meanings.clone()));
+                if is_same {
+                    vanished.push(format!("{}: {name}: {said}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(vanished.is_empty(), "{}", vanished.join("\n\n"));
 }

@@ -55,7 +55,8 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
         options.target.rules.reads_only && writes > 0,
         format!("skipped {} that are not reads (--reads-only)", human::counted(writes, "request")),
     );
-    warn_if(s.bad_lines > 0, format!("{} of the load could not be parsed", human::counted(s.bad_lines, "line")));
+    let (bad_lines, zero_reads) = (s.bad_lines.unwrap_or(0), s.zero_reads.unwrap_or(0));
+    warn_if(bad_lines > 0, format!("{} of the load could not be parsed", human::counted(bad_lines, "line")));
     warn_if(
         !prepare_stats.load_complete,
         "the load itself is incomplete: its recording or conversion was cut short".into(),
@@ -68,11 +69,11 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
         "more than 5 % of the requests were dropped; use --conflicts partial or ordering to keep them".into(),
     );
     warn_if(
-        s.zero_reads as f64 > 0.01 * reads,
+        zero_reads as f64 > 0.01 * reads,
         format!(
             "{} of {} returned only zeros: reads of never-written areas are too fast; fill the target with data first: \
              `iosonar device wipe {}`",
-            human::count(s.zero_reads),
+            human::count(zero_reads),
             human::counted(s.reads, "read"),
             targets_read(s)
         ),
@@ -183,7 +184,7 @@ mod tests {
         }
         counter.statistics(&StatisticsInputs {
             prepare_stats: &PrepareStats::default(),
-            loop_counters: &LoopCounters::default(),
+            loop_counters: Some(&LoopCounters::default()),
             map: &DeviceMap::all_to_first(),
             targets: &[("x".into(), Geometry::new(1 << 30, 512))],
             is_timed: false,

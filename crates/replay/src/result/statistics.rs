@@ -25,6 +25,8 @@ pub struct Counter {
     outcomes: [u64; Outcome::ALL.len()],
     pushed_back: u64,
     widened: u64,
+    /// The most requests in flight at an issue, that one included.
+    max_in_flight: u32,
     bytes: u64,
     /// The earliest scheduled time.
     first: Option<Nanos>,
@@ -54,6 +56,7 @@ impl Counter {
             outcomes: [0; Outcome::ALL.len()],
             pushed_back: 0,
             widened: 0,
+            max_in_flight: 0,
             bytes: 0,
             first: None,
             last: Nanos::ZERO,
@@ -79,6 +82,7 @@ impl Counter {
         self.outcomes[record.outcome as usize] += 1;
         self.pushed_back += u64::from(record.pushed_back);
         self.widened += u64::from(record.widened);
+        self.max_in_flight = self.max_in_flight.max(record.in_flight);
         self.bytes = self.bytes.saturating_add(record.bytes_moved());
         let Issue { issuer, is_late_by_load } = issue.into();
         if let Some(delay) = delay_of(record, is_late_by_load) {
@@ -118,12 +122,14 @@ impl Counter {
     fn verdict(&self, inputs: &StatisticsInputs<'_>) -> Option<Verdict> {
         let verdict = self.fidelity.verdict_of(
             inputs.is_complete,
-            &UncountedCauses { burst: inputs.loop_counters.burst, other_io: inputs.other_io.map(OtherIo::clause) },
+            &UncountedCauses {
+                burst: inputs.loop_counters.and_then(|counters| counters.burst),
+                other_io: inputs.other_io.map(OtherIo::clause),
+            },
         )?;
-        Some(if inputs.waits_for_completions {
-            of_closed_loop(verdict, inputs.loop_counters.blind_time, self.last)
-        } else {
-            verdict
+        Some(match inputs.loop_counters {
+            Some(counters) if inputs.waits_for_completions => of_closed_loop(verdict, counters.blind_time, self.last),
+            _ => verdict,
         })
     }
 
@@ -150,21 +156,21 @@ impl Counter {
                 excluded: outcome(Outcome::Excluded),
             },
             widened: self.widened,
-            ordered_waits: loop_counters.ordered_waits,
+            ordered_waits: loop_counters.map(|counters| counters.ordered_waits),
             errors: outcome(Outcome::Error),
             short: outcome(Outcome::Short),
             unfinished: outcome(Outcome::Unfinished),
             verify_errors: outcome(Outcome::Corrupt),
-            zero_reads: self.zero_reads,
-            bad_lines: prepare_stats.bad_lines,
+            zero_reads: loop_counters.map(|_| self.zero_reads),
+            bad_lines: loop_counters.map(|_| prepare_stats.bad_lines),
             elapsed_s,
             iops: per_second(self.completed),
             bytes_per_s: per_second(self.bytes),
             wrap_factor: (0..prepare_stats.device_extents.len())
                 .filter_map(|device| inputs.wrap_factor(device as u16))
                 .fold(0.0, f64::max),
-            max_in_flight: loop_counters.max_in_flight,
-            max_pushed_back: loop_counters.max_pushed_back,
+            max_in_flight: loop_counters.map_or(self.max_in_flight, |counters| counters.max_in_flight),
+            max_pushed_back: loop_counters.map(|counters| counters.max_pushed_back),
             delay_us: self.delay.quantiles().filter(|_| is_timed),
             delay_not_held_back_us: self.delay_not_held_back.quantiles().filter(|_| is_timed),
             within_pct: self.delay.within().filter(|_| is_timed),
@@ -177,9 +183,9 @@ impl Counter {
                 .collect(),
             latency_from_scheduled_us: self.latency_from_scheduled.quantiles().filter(|_| is_timed),
             verdict: self.verdict(inputs).filter(|_| is_timed),
-            slow_submissions: loop_counters.slow_submissions,
-            completion_log_stalls: loop_counters.completion_log_stalls,
-            unrecorded: self.unrecorded,
+            slow_submissions: loop_counters.map(|counters| counters.slow_submissions),
+            completion_log_stalls: loop_counters.map(|counters| counters.completion_log_stalls),
+            unrecorded: loop_counters.map(|_| self.unrecorded),
             verify: None,
             complete: is_complete,
             fake: None,

@@ -17,7 +17,7 @@ use crate::advice;
 use crate::advice::remedies::{Facts, remedies};
 use crate::config::plan::Plan;
 use crate::config::validation::check_format;
-use crate::issuer::{LoopCounters, Pace};
+use crate::issuer::Pace;
 use crate::pipeline::prepare::{PrepareStats, raise_extent};
 use crate::result::completion_log::CompletionLogOutput;
 use crate::result::statistics::{Counter, StatisticsInputs};
@@ -105,7 +105,7 @@ pub fn finalize(
     let other_io = advice::other_io(log.counter.completed(), &device_counters);
     let mut statistics = log.counter.statistics(&StatisticsInputs {
         prepare_stats: &prepare_stats,
-        loop_counters: &loop_result.counters,
+        loop_counters: Some(&loop_result.counters),
         map,
         targets: &targets,
         is_timed: options.pace() != Pace::AsFastAsPossible,
@@ -115,7 +115,7 @@ pub fn finalize(
     });
     if !options.method.does_io() {
         // Nothing was read: read buffers hold what was in memory before.
-        statistics.zero_reads = 0;
+        statistics.zero_reads = Some(0);
     }
     if let Some(verdict) = &mut statistics.verdict {
         let of_file = devices.iter().enumerate().find(|(_, device)| device.kind == iosonar_device::Kind::File);
@@ -222,17 +222,15 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     let mut metadata = rows.header().clone();
     let mut counter = Counter::new();
     let mut prepare_stats = PrepareStats { devices: metadata.devices.clone(), ..PrepareStats::default() };
-    let mut loop_counters = LoopCounters::default();
     while let Some(record) = rows.next_entry()? {
         raise_extent(&mut prepare_stats.device_extents, record.device, record.source_sector + record.sectors);
-        loop_counters.max_in_flight = loop_counters.max_in_flight.max(record.in_flight);
         counter.add(&record, 0);
     }
     let run = metadata.run.get_or_insert_default();
     let (targets, map) = targets::from_footer(run);
     let mut statistics = counter.statistics(&StatisticsInputs {
         prepare_stats: &prepare_stats,
-        loop_counters: &loop_counters,
+        loop_counters: None,
         map: &map,
         targets: &targets,
         is_timed: !run.is_asap(),
@@ -242,8 +240,9 @@ pub fn recover(journal: &Path, output: &Path) -> Result<Finished> {
     });
     statistics.set_fake(run.fake.text().map(str::to_owned));
     let mut warnings = vec![
-        "recovered from the journal of a run that was killed. Requests in flight at its end have no row. Counts made only at \
-         the end of a run are 0: reads of zeros, bad lines, ordered waits, slow submissions"
+        "recovered from the journal of a run that was killed. Requests in flight at its end have no row. Not known \
+         is what is counted at the end of a run: reads of zeros, bad lines, ordered waits, the most requests pushed back, \
+         slow submissions, stalls of the completion log"
             .to_owned(),
     ];
     run.warnings = warnings.clone().into();

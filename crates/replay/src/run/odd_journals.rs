@@ -148,6 +148,26 @@ fn recovering_odd_entries_never_panics() {
     }
 }
 
+#[test]
+fn a_recovered_run_has_null_for_what_only_its_end_knows() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, output) = (directory.path().join("r.replay.parquet.journal"), directory.path().join("r.replay.parquet"));
+    let entries = [IoResult { pushed_back: true, in_flight: 3, ..entry() }, entry()];
+    journal(&path, &serde_json::to_string(&header()).unwrap(), &entries);
+    let finished = recover(&path, &output).unwrap();
+    let found = serde_json::to_value(&finished.statistics).unwrap();
+    let of_end = ["ordered_waits", "zero_reads", "bad_lines", "max_pushed_back", "slow_submissions"];
+    for key in of_end.into_iter().chain(["completion_log_stalls", "unrecorded", "verify"]) {
+        assert_eq!(found[key], json!(null), "{key}");
+    }
+    // Those of the rows.
+    assert_eq!(
+        [&found["pushed_back"], &found["max_in_flight"], &found["wrap_factor"]],
+        [&json!(1), &json!(3), &json!(0.25)]
+    );
+    assert!(finished.warnings[0].contains("the most requests pushed back"), "{:?}", finished.warnings);
+}
+
 /// An entry written by a program with version 1 of the tables, in version 2 of the layout.
 const OLD_ENTRY: &str = "0700000000000000e803000000000000d0070000000000002823000000000000080000000000000010000000000000000010\
                          00000000000008000000000001000300000002000000010000000500000006000000fcffffff0000020001000403eb09b5a3";

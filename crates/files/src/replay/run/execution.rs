@@ -187,7 +187,7 @@ impl Prepared {
             )));
         }
         let complete = !was_stopped && failed.is_none();
-        let engine = Engine { max_in_flight: Some(max_in_flight), idle };
+        let engine = Engine { max_in_flight: Some(max_in_flight), idle: Some(idle) };
         let mut statistics = counter.statistics(self.options.factor, complete, engine, fake);
         warnings.extend(counter.interruption(engine));
         if heartbeat.sum() > WORTH_A_WARNING {

@@ -13,7 +13,8 @@ use crate::replay::statistics::{Counter, Engine};
 
 /// The warning in the result of a replay that was killed.
 const RECOVERED: &str = "the replay was killed: calls in progress, and those of its last quarter of a second, have no row; \
-                         files are as it left them";
+                         files are as it left them. Not known are the most calls in flight, the time that the replayer lost, and whether \
+                         the order was kept";
 
 /// Whether the file is the journal of a replay of calls.
 pub fn is_journal(path: &Path) -> bool {
@@ -84,6 +85,24 @@ mod tests {
             outcome: CallOutcome::More,
         };
         Recorded { row, begin_in_trace: time.unwrap_or_default() }
+    }
+
+    #[test]
+    fn a_recovered_replay_has_null_for_what_only_its_end_knows() {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("r.calls-run.parquet");
+        let path = journal::path_for(&output);
+        let header = Metadata { kind: "calls_run".into(), ..Metadata::default() };
+        let mut writer = JournalWriter::create(&path, &header, 3).unwrap();
+        assert!(writer.write(&entry(1)));
+        writer.close();
+        let Finished { statistics, warnings, .. } = recover(&path, &output).unwrap();
+        let found = serde_json::to_value(&statistics).unwrap();
+        for key in ["max_in_flight", "lost_s", "order", "outdegree"] {
+            assert_eq!(found[key], json!(null), "{key}");
+        }
+        assert_eq!(found["calls"], 1);
+        assert!(warnings[0].contains("the time that the replayer lost"), "{warnings:?}");
     }
 
     /// A checksum may be right although the numbers are not.

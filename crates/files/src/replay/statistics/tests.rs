@@ -37,7 +37,7 @@ fn counted(keeps_times: bool, delay_reason: DelayReason, late_ns: i64) -> Counte
 }
 
 fn verdict(counter: &Counter, idle: i64) -> (bool, String) {
-    let engine = Engine { max_in_flight: Some(1), idle: Nanos(idle) };
+    let engine = Engine { max_in_flight: Some(1), idle: Some(Nanos(idle)) };
     let verdict = counter.statistics(1.0, true, engine, None).verdict.unwrap();
     (verdict.is_faithful(), verdict.sentence)
 }
@@ -55,7 +55,7 @@ fn a_replay_that_lost_much_of_its_time_is_not_faithful() {
     assert!(verdict(&on_time, 49 * MS).0);
     let (is_faithful, sentence) = verdict(&on_time, 200 * MS);
     assert!(!is_faithful && sentence.contains("for 200 ms of 1 s (20.0 %), calls were due"), "{sentence}");
-    let lost = Engine { max_in_flight: Some(1), idle: Nanos(200 * MS) };
+    let lost = Engine { max_in_flight: Some(1), idle: Some(Nanos(200 * MS)) };
     assert_eq!(on_time.interruption(lost), None, "the verdict says it");
     assert!(counted(false, DelayReason::None, 1000).interruption(lost).is_some());
 }

@@ -147,6 +147,7 @@ impl Summary {
         let errors: Map<String, Value> =
             self.errors.iter().map(|(errno, &calls)| (errno.to_string(), calls.into())).collect();
         map.insert("errors".into(), errors.into());
+        map.insert("duration_s".into(), self.windows.whole_s(self.end).into());
         map.insert("load_per_s".into(), self.windows.json(self.end));
         map
     }
@@ -219,5 +220,57 @@ impl RunSummary {
         .sum();
         map.insert("mismatches".into(), mismatches.into());
         map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(json: &Map<String, Value>) -> (f64, f64) {
+        let number = |value: &Value| value.as_f64().unwrap();
+        (number(&json["duration_s"]), number(&json["load_per_s"]["mean"]))
+    }
+
+    /// Ten calls, the first of which is issued late.
+    #[test]
+    fn the_rate_of_a_run_is_its_calls_by_its_duration() {
+        let mut run = RunSummary::new();
+        for call in 0..10 {
+            let scheduled = Nanos::from_secs(call as f64 * 0.1);
+            let issued = scheduled.max(Nanos::from_secs(0.35));
+            run.result(&CallResult {
+                call,
+                instance: 0,
+                thread: 1,
+                kind: CallKind::Fsync,
+                path: None,
+                position: None,
+                length: None,
+                scheduled,
+                issued: Some(issued),
+                completed: Some(issued + Nanos::from_secs(0.1)),
+                predecessors_end: None,
+                gap: None,
+                delay_reason: DelayReason::None,
+                result: Some(0),
+                errno: 0,
+                expected_result: Some(0),
+                expected_errno: 0,
+                expected_duration: None,
+                outcome: CallOutcome::Same,
+            });
+        }
+        assert_eq!(whole(&run.json()), (1.0, 10.0));
+    }
+
+    #[test]
+    fn the_rate_of_a_trace_is_its_calls_by_its_duration() {
+        let mut trace = Summary::default();
+        for begin in [3.0, 3.5, 4.0] {
+            let duration = Some(Nanos::from_secs(1.0));
+            trace.call(&Call { duration, ..Call::new(Nanos::from_secs(begin), 1, CallKind::Fsync) }, None);
+        }
+        assert_eq!(whole(&trace.json()), (2.0, 1.5));
     }
 }

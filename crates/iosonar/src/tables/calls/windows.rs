@@ -43,13 +43,19 @@ impl Windows {
         self.add(begin);
     }
 
+    /// The whole time, in seconds: from the first call of a trace, or from zero of a run, to `end`.
+    pub fn whole_s(&self, end: Option<Nanos>) -> f64 {
+        let whole = end.map_or(self.last, |end| end.0.saturating_sub(self.first.unwrap_or(0)));
+        whole.max(self.last) as f64 / 1e9
+    }
+
     fn join(&mut self) {
         self.counts = self.counts.chunks(10).map(|ten| ten.iter().sum()).collect();
         self.width_ns *= 10;
     }
 
     /// Calls per second: median, mean, maximum and coefficient of variation over whole windows of at least a second, or of
-    /// less if the trace has few seconds; the mean is over the whole time, from the first call to `end`.
+    /// less if the trace has few seconds; the mean is over the whole time.
     pub fn json(&self, end: Option<Nanos>) -> Value {
         let mut all = Self { first: self.first, last: self.last, width_ns: self.width_ns, counts: self.counts.clone() };
         while all.width_ns < 1000 * MS && all.last / (all.width_ns * 10) >= 10 {
@@ -68,8 +74,7 @@ impl Windows {
         let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / n as f64;
         let median = (rates[(n - 1) / 2] + rates[n / 2]) / 2.0;
         let cv = if mean > 0.0 { variance.sqrt() / mean } else { 0.0 };
-        let whole_s = end.map_or(all.last, |end| end.0 - all.first.unwrap_or(0)).max(all.last) as f64 / 1e9;
-        let overall = all.counts.iter().sum::<u64>() as f64 / whole_s;
+        let overall = all.counts.iter().sum::<u64>() as f64 / all.whole_s(end);
         json!({"window_s": seconds, "median": median, "mean": overall, "max": rates[n - 1], "cv": cv})
     }
 }

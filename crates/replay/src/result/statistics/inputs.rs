@@ -15,8 +15,8 @@ use crate::pipeline::prepare::PrepareStats;
 pub struct StatisticsInputs<'a> {
     /// Counts of the load's requests and lines.
     pub prepare_stats: &'a PrepareStats,
-    /// Counts of the loop.
-    pub loop_counters: &'a LoopCounters,
+    /// Counts of the loop at its end; `None` if the run was killed before, so that counts made at the end are not known.
+    pub loop_counters: Option<&'a LoopCounters>,
     /// Maps the load's devices to targets.
     pub map: &'a DeviceMap,
     /// The targets, by index.

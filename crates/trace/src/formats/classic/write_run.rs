@@ -303,16 +303,18 @@ fn statistics(metadata: &Metadata, written: &Metadata, comments: u64) -> String 
     let sectors = target.and_then(|target| target.sectors.value());
     let rows = &written.counts;
     let mut text = String::from("--------------------------------------\n");
+    // A recovered run does not know its waits.
+    let waits = statistics.map_or(Some(0), RunStatistics::ordered_waits);
     for (name, value) in [
-        ("# total     requests          ", number(RunStatistics::requests).max(rows.requests)),
-        ("# completed requests          ", rows.requests - comments),
-        ("# write     requests          ", rows.writes),
-        ("# dropped   requests          ", number(RunStatistics::dropped)),
-        ("# pushback  requests          ", number(RunStatistics::pushed_back)),
-        ("# ordered   requests (waits)  ", number(RunStatistics::ordered_waits)),
-        ("# verify errors during replay ", number(RunStatistics::verify_errors)),
+        ("# total     requests          ", Some(number(RunStatistics::requests).max(rows.requests))),
+        ("# completed requests          ", Some(rows.requests - comments)),
+        ("# write     requests          ", Some(rows.writes)),
+        ("# dropped   requests          ", Some(number(RunStatistics::dropped))),
+        ("# pushback  requests          ", Some(number(RunStatistics::pushed_back))),
+        ("# ordered   requests (waits)  ", waits),
+        ("# verify errors during replay ", Some(number(RunStatistics::verify_errors))),
     ] {
-        text.push_str(&format!("{name}: {value:>6}\n"));
+        value.into_iter().for_each(|value| text.push_str(&format!("{name}: {value:>6}\n")));
     }
     let highest = metadata.span.max_end_sector;
     if let Some(sectors) = sectors.filter(|&s| s > 0) {

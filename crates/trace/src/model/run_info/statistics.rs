@@ -30,8 +30,8 @@ pub struct Statistics {
     pub skipped: Skipped,
     /// Requests widened to the target's logical blocks.
     pub widened: u64,
-    /// How often all requests waited for an overlap.
-    pub ordered_waits: u64,
+    /// How often all requests waited for an overlap; null in a recovered run, like all that is counted at the end of a run.
+    pub ordered_waits: Option<u64>,
     /// Requests that ended with an error number.
     pub errors: u64,
     /// Requests that moved fewer bytes than their length, without an error.
@@ -41,10 +41,10 @@ pub struct Statistics {
     /// Reads whose data differed from the data written.
     pub verify_errors: u64,
     /// Reads that returned only zeros, without those of areas that the run discarded or zeroed itself: a sign of areas that
-    /// were never written.
-    pub zero_reads: u64,
-    /// Lines of the load that could not be parsed.
-    pub bad_lines: u64,
+    /// were never written. Null in a recovered run.
+    pub zero_reads: Option<u64>,
+    /// Lines of the load that could not be parsed; null in a recovered run.
+    pub bad_lines: Option<u64>,
     /// From the first scheduled time to the last completion, in seconds.
     pub elapsed_s: f64,
     /// Completed requests per second of `elapsed_s`.
@@ -56,8 +56,8 @@ pub struct Statistics {
     pub wrap_factor: f64,
     /// The most requests in flight.
     pub max_in_flight: u32,
-    /// The most requests that waited for an overlap at once.
-    pub max_pushed_back: u32,
+    /// The most requests that waited for an overlap at once; null in a recovered run.
+    pub max_pushed_back: Option<u32>,
     /// Issue − scheduled time, over all issued requests; null with `--asap`, which has no scheduled times.
     pub delay_us: Option<Quantiles>,
     /// The same over the requests that were not held back.
@@ -78,13 +78,14 @@ pub struct Statistics {
     pub latency_from_scheduled_us: Option<Quantiles>,
     /// Whether the replay was faithful, and why not; null with `--asap`, or if nothing was issued.
     pub verdict: Option<Verdict>,
-    /// Submission calls in which the kernel or the device blocked the loop for more than 50 µs.
-    pub slow_submissions: u64,
-    /// How often the loop waited because the completion log could not write fast enough.
-    pub completion_log_stalls: u64,
-    /// Rows lost because the disk of the result was full.
-    pub unrecorded: u64,
-    /// The extent and result of verification; null without `--verify`.
+    /// Submission calls in which the kernel or the device blocked the loop for more than 50 µs; null in a recovered
+    /// run.
+    pub slow_submissions: Option<u64>,
+    /// How often the loop waited because the completion log could not write fast enough; null in a recovered run.
+    pub completion_log_stalls: Option<u64>,
+    /// Rows lost because the disk of the result was full; null in a recovered run.
+    pub unrecorded: Option<u64>,
+    /// The extent and result of verification; null without `--verify`, and in a recovered run.
     pub verify: Option<Verification>,
     /// Whether the run reached the end of its window and all rows were written.
     pub complete: bool,
@@ -172,17 +173,17 @@ impl Statistics {
 impl RunStatistics {
     /// Requests that have a row, or in partial statistics, requests that the other program counted.
     pub fn requests(&self) -> Option<u64> {
-        self.count("requests", |all| all.requests)
+        self.count("requests", |all| Some(all.requests))
     }
 
     /// Requests left out because they overlapped one in flight.
     pub fn dropped(&self) -> Option<u64> {
-        self.count("dropped", |all| all.dropped)
+        self.count("dropped", |all| Some(all.dropped))
     }
 
     /// Requests that waited for a request they overlap.
     pub fn pushed_back(&self) -> Option<u64> {
-        self.count("pushed_back", |all| all.pushed_back)
+        self.count("pushed_back", |all| Some(all.pushed_back))
     }
 
     /// How often all requests waited for an overlap.
@@ -192,12 +193,12 @@ impl RunStatistics {
 
     /// Reads whose data differed from the data written.
     pub fn verify_errors(&self) -> Option<u64> {
-        self.count("verify_errors", |all| all.verify_errors)
+        self.count("verify_errors", |all| Some(all.verify_errors))
     }
 
-    fn count(&self, name: &str, of: impl Fn(&Statistics) -> u64) -> Option<u64> {
+    fn count(&self, name: &str, of: impl Fn(&Statistics) -> Option<u64>) -> Option<u64> {
         match self {
-            Self::Whole(all) => Some(of(all)),
+            Self::Whole(all) => of(all),
             Self::Part(some) => some.get(name).integer(),
         }
     }
