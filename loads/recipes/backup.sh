@@ -31,12 +31,13 @@ run() {
     while [ $SECONDS -lt $((seconds - 60)) ]; do
         next=$((SECONDS + 120))
         for change in $(seq 300); do write_file $((RANDOM % 6000)); done
-        borg_of create "repository::at-$SECONDS" home
+        newest=at-$SECONDS
+        borg_of create "repository::$newest" home
         borg_of prune --keep-last 3 repository
         borg_of compact repository
         while [ $SECONDS -lt $next ]; do sleep 1; done
     done
     mkdir restored
     cd restored
-    borg_of extract ../repository::first
+    borg_of extract "../repository::$newest"
 }
