@@ -125,9 +125,18 @@ pub fn tracer_of(process: u32) -> Option<u32> {
 
 /// Asks a tracer to let go of its processes and to end.
 pub fn terminate(tracer: u32) {
+    send(tracer, Signal::TERM);
+}
+
+/// Kills a tracer that does not end. Its processes continue; calls that it has not written yet are lost.
+pub fn kill(tracer: u32) {
+    send(tracer, Signal::KILL);
+}
+
+fn send(tracer: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(tracer).ok().and_then(Pid::from_raw) {
         // It may have ended already.
-        let _ = rustix::process::kill_process(pid, Signal::TERM);
+        let _ = rustix::process::kill_process(pid, signal);
     }
 }
 

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use iosonar_files::record::strace::{Target, Tracer, copy, terminate, tracer_of};
+use iosonar_files::record::strace::{Target, Tracer, copy, kill, terminate, tracer_of};
 use iosonar_files::record::{inherited_by_children, process_with_threads};
 use iosonar_files::tree::Tree;
 use iosonar_files::{InitialProcess, Metadata, Recorder};
@@ -20,6 +20,10 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// How long strace may continue after the command has ended. It follows processes that the command left behind.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How long strace may take to let go of its processes. It waits for a process in `vfork` until the child goes on, and may have
+/// stopped that child itself. If strace is killed, the kernel lets go of both.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Records by the plan; returns the metadata, and the command.
 pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, EndConditions)> {
@@ -62,14 +66,22 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, EndConditions)> 
         metadata.processes = vec![InitialProcess { process: traced, threads: vec![traced], ..inherited }];
     }
     let ended = Instant::now();
-    let mut is_asked = false;
+    let mut asked: Option<Instant> = None;
     while !reading.is_finished() {
-        if !is_asked && (ended.elapsed() >= GRACE || end.command_runs()) {
-            is_asked = true;
-            match tracer.or_else(|| tracer_of(traced)) {
-                Some(tracer) => terminate(tracer),
-                None => end.terminate_command(),
+        let tracer = || tracer.or_else(|| tracer_of(traced));
+        match asked {
+            None if ended.elapsed() >= GRACE || end.command_runs() => {
+                asked = Some(Instant::now());
+                match tracer() {
+                    Some(tracer) => terminate(tracer),
+                    None => end.terminate_command(),
+                }
             }
+            Some(at) if at.elapsed() >= PATIENCE => {
+                asked = Some(Instant::now());
+                tracer().into_iter().for_each(kill);
+            }
+            _ => {}
         }
         thread::sleep(TICK);
     }
