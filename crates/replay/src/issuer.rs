@@ -137,7 +137,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         let IssueRules { pace, policy, strong, limits } = rules;
         let slots = limits.slots();
         let clients = match pace {
-            Pace::Closed(think) => Some(Clients::new(think, limits.depth * limits.queues, slots)),
+            Pace::Closed(think) => Some(Clients::new(think, limits.clients, slots)),
             Pace::Timed | Pace::AsFastAsPossible => None,
         };
         Self {

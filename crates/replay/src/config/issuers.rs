@@ -16,15 +16,6 @@ pub fn check(options: &Options) -> Result<()> {
     }
     let needs_one = [
         (
-            options.program.program.is_some(),
-            "a program wakes its parts in one issuing loop: omit --issuers, or make a load of it (iosonar workload load)",
-        ),
-        (
-            options.modes.closed.is_some(),
-            "the clients of --closed share one issuing loop, as each takes the next request of the load: omit --issuers, or \
-             use --asap with the same --depth",
-        ),
-        (
             options.method.simulate.is_some(),
             "a simulated device must see all requests, in one issuing loop: omit --issuers",
         ),
@@ -46,7 +37,7 @@ pub fn check(options: &Options) -> Result<()> {
         return Err(Error::Usage(why.into()));
     }
     let (depth, issuers) = (*options.pacing.depth, issuing.issuers);
-    if depth.requests < issuers && depth.scope == DepthScope::All {
+    if depth.requests < issuers && (depth.scope == DepthScope::All || options.is_closed()) {
         return Err(Error::Usage(format!(
             "each of {issuers} issuing loops needs a request in flight: use --depth {issuers} or more, or at most --issuers {}",
             depth.requests
@@ -69,6 +60,55 @@ pub fn limit(options: &Options, processors: usize, has_deadlines: bool) -> (usiz
         human::counted(processors as u64, "processor")
     );
     (most, Some(warning))
+}
+
+/// Refuses several loops for clients or a program whose requests of different loops may overlap, unless that is allowed or,
+/// for clients, each target has a loop. `options` were checked.
+pub fn check_overlaps(options: &Options, targets: usize, only_reads: bool) -> Result<()> {
+    let (issuers, has_program) = (options.issuing.issuers, options.program.program.is_some());
+    if issuers == 1 || !options.is_closed() || only_reads || options.overlaps.conflicts == Policy::Allow {
+        return Ok(());
+    }
+    let (who, remedy) = match has_program {
+        true => ("the streams of a program", "omit --issuers"),
+        false if targets >= issuers => return Ok(()),
+        false if targets > 1 => ("the clients of --closed", "use at most a loop for each target"),
+        false => ("the clients of --closed", "omit --issuers"),
+    };
+    Err(Error::Usage(format!(
+        "{who} are divided among {issuers} issuing loops, which do not keep their overlapping requests apart: add --conflicts \
+         allow, as fio does, or {remedy}"
+    )))
+}
+
+/// Why a program has fewer loops than --issuers.
+pub fn unused(wanted: usize, issuers: usize) -> String {
+    format!(
+        "--issuers {wanted} was reduced to {issuers}: each instance of a stream, all scripts together, and streams that come \
+         one after another need one loop; use more instances (in fio numjobs)"
+    )
+}
+
+/// The depth of a loop: its even share, or with a program what its closed streams need and an even share of the rest. At least
+/// 1.
+pub fn share_of(depth: usize, issuer: usize, issuers: usize, at_once: &[u64]) -> usize {
+    let even = |whole: usize| whole / issuers + usize::from(issuer < whole % issuers);
+    let needed = at_once.iter().fold(0, |sum: u64, &each| sum.saturating_add(each));
+    if at_once.len() != issuers || needed == 0 {
+        return even(depth).max(1);
+    }
+    match (depth as u64).checked_sub(needed) {
+        Some(rest) => at_once[issuer] as usize + even(rest as usize),
+        // In proportion, rounded so that the sum is the depth.
+        None => {
+            let upto = |end: usize| {
+                let before: u128 = at_once[..end].iter().map(|&each| u128::from(each)).sum();
+                (before * depth as u128 / u128::from(needed)) as usize
+            };
+            upto(issuer + 1) - upto(issuer)
+        }
+    }
+    .max(1)
 }
 
 #[cfg(test)]

@@ -229,41 +229,57 @@ impl Supply {
     }
 }
 
-/// Keeps a [`Supply`] full.
-pub struct Refill {
-    reads: Vec<Producer<Buffer>>,
-    writes: Vec<Producer<Buffer>>,
+/// Keeps the supplies of all loops full.
+#[derive(Default)]
+pub struct Refill(Vec<Shelf>);
+
+/// Buffers of one kind for one loop.
+struct Shelf {
+    has_data: bool,
+    bytes: u64,
+    queue: Producer<Buffer>,
 }
 
-/// A supply of buffers for the requests of a program, from a pool of `bytes`. At most half of the pool is kept ready, so that
-/// small buffers never take the place of large ones.
-pub fn supply(demand: &Demand, bytes: u64) -> (Refill, Supply) {
+/// A supply of buffers for the requests of a program in each of `loops`, from a pool of `bytes`. At most half of the pool is
+/// kept ready, so that small buffers never take the place of large ones.
+pub fn supplies(demand: &Demand, bytes: u64, loops: usize) -> (Refill, Vec<Supply>) {
+    let mut refill = Refill::default();
+    let supplies = (0..loops).map(|_| supply(demand, bytes / loops as u64, &mut refill)).collect();
+    (refill, supplies)
+}
+
+fn supply(demand: &Demand, bytes: u64, refill: &mut Refill) -> Supply {
     // Widening adds at most a block at each end.
     let orders = order_of(demand.largest.bytes() + 2 * UNIT_BYTES) + 1;
     let kinds = u64::from(demand.reads) + u64::from(demand.writes);
     let share = bytes / 2 / (orders as u64 * kinds);
-    let queue = |order: usize| RingBuffer::new((share / (UNIT_BYTES << order)).clamp(1, MAX_READY) as usize);
-    let queues = |is_used: bool| (0..if is_used { orders } else { 0 }).map(queue).unzip();
-    let ((reads_to, reads), (writes_to, writes)) = (queues(demand.reads), queues(demand.writes));
-    (Refill { reads: reads_to, writes: writes_to }, Supply { reads, writes })
+    let mut queues = |is_used: bool, has_data: bool| {
+        let add = |order: usize| {
+            let bytes = UNIT_BYTES << order;
+            let (queue, taken) = RingBuffer::new((share / bytes).clamp(1, MAX_READY) as usize);
+            refill.0.push(Shelf { has_data, bytes, queue });
+            taken
+        };
+        (0..if is_used { orders } else { 0 }).map(add).collect()
+    };
+    Supply { reads: queues(demand.reads, false), writes: queues(demand.writes, true) }
 }
 
 impl Refill {
     /// Adds a buffer to the emptiest queue. Returns false if all are full, or the pool has none. Data that takes longer than
     /// `allowed` is built only for an empty queue.
     pub fn refill(&mut self, pool: &mut Pool, payload: &mut Payload, allowed: Nanos) -> bool {
-        let writes = self.writes.iter_mut().enumerate().map(|(order, queue)| (true, UNIT_BYTES << order, queue));
-        let reads = self.reads.iter_mut().enumerate().map(|(order, queue)| (false, UNIT_BYTES << order, queue));
-        let free = |queue: &Producer<Buffer>| queue.slots() as f64 / queue.buffer().capacity() as f64;
-        let fillable = writes.chain(reads).filter(|(has_data, bytes, queue)| {
-            let is_quick = !has_data || build_time(*bytes) <= allowed;
-            !queue.is_full() && (is_quick || free(queue) == 1.0)
+        let free = |shelf: &Shelf| shelf.queue.slots() as f64 / shelf.queue.buffer().capacity() as f64;
+        let fillable = self.0.iter_mut().filter(|shelf| {
+            let is_quick = !shelf.has_data || build_time(shelf.bytes) <= allowed;
+            // A loop may end before others.
+            !shelf.queue.is_full() && !shelf.queue.is_abandoned() && (is_quick || free(shelf) == 1.0)
         });
-        let emptiest = fillable.max_by(|(.., first), (.., second)| free(first).total_cmp(&free(second)));
-        let Some((has_data, bytes, queue)) = emptiest else { return false };
-        let Some(mut buffer) = pool.take(bytes) else { return false };
-        if has_data {
-            payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
+        let emptiest = fillable.max_by(|first, second| free(first).total_cmp(&free(second)));
+        let Some(Shelf { has_data, bytes, queue }) = emptiest else { return false };
+        let Some(mut buffer) = pool.take(*bytes) else { return false };
+        if *has_data {
+            payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, *bytes));
         }
         queue.push(buffer).expect("it is not full");
         true
@@ -271,12 +287,12 @@ impl Refill {
 
     /// Whether a queue is less than half full.
     pub fn is_low(&self) -> bool {
-        self.writes.iter().chain(&self.reads).any(|queue| queue.slots() * 2 > queue.buffer().capacity())
+        self.0.iter().any(|shelf| shelf.queue.slots() * 2 > shelf.queue.buffer().capacity())
     }
 
-    /// Whether the loop has ended.
+    /// Whether all loops have ended.
     pub fn is_abandoned(&self) -> bool {
-        self.writes.iter().chain(&self.reads).all(Producer::is_abandoned)
+        self.0.iter().all(|shelf| shelf.queue.is_abandoned())
     }
 }
 
@@ -296,7 +312,8 @@ mod tests {
         let mut pool = Pool::new(1 << 20).unwrap();
         let mut payload = Payload::new(&DataSpec::Pattern { hex: "a5".parse().unwrap() }, 1);
         let demand = Demand { largest: Sectors(24), reads: true, writes: true, ..Demand::default() };
-        let (mut refill, mut supply) = supply(&demand, 1 << 20);
+        let (mut refill, mut supplies) = supplies(&demand, 1 << 20, 1);
+        let mut supply = supplies.remove(0);
         assert!(matches!(supply.take(Op::Read, 512), Taken::NotReady) && refill.is_low());
         while refill.refill(&mut pool, &mut payload, Nanos::MAX) {}
         assert!(!refill.is_low());
@@ -310,6 +327,23 @@ mod tests {
         assert!(matches!(supply.take(Op::Read, 1 << 20), Taken::TooLarge));
         assert!(pool.take(1 << 18).is_some(), "half of the pool is left");
         drop(supply);
+        assert!(refill.is_abandoned());
+    }
+
+    #[test]
+    fn each_loop_has_a_supply_and_one_that_ended_gets_no_more() {
+        let mut pool = Pool::new(1 << 20).unwrap();
+        let mut payload = Payload::new(&DataSpec::Pattern { hex: "a5".parse().unwrap() }, 1);
+        let demand = Demand { largest: Sectors(8), reads: true, ..Demand::default() };
+        let (mut refill, mut loops) = supplies(&demand, 1 << 20, 2);
+        while refill.refill(&mut pool, &mut payload, Nanos::MAX) {}
+        for supply in &mut loops {
+            assert!(matches!(supply.take(Op::Read, 4096), Taken::Buffer(_)));
+        }
+        loops.remove(0);
+        assert!(!refill.is_abandoned() && refill.refill(&mut pool, &mut payload, Nanos::MAX));
+        assert!(!refill.refill(&mut pool, &mut payload, Nanos::MAX), "the other one is full again");
+        drop(loops);
         assert!(refill.is_abandoned());
     }
 }

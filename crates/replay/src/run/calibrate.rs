@@ -108,7 +108,7 @@ pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64
 /// `plan`. Journals to an unnamed temporary file.
 pub fn measure(rate: f64, seconds: f64, plan: &Plan, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
     let (options, wait) = (&plan.options, plan.waiting.wait);
-    let limits = plan.limits(1);
+    let limits = plan.limits(0, 1);
     let pool = Pool::new(options.issuing.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
     let (prepared_sender, prepared_receiver) = RingBuffer::new(plan.queue_capacity());

@@ -48,6 +48,11 @@ pub enum Shards {
         /// Number of loops.
         issuers: usize,
     },
+    /// The next request goes to the loop that has the fewest: nothing is kept apart between loops.
+    ByTurn {
+        /// Number of loops.
+        issuers: usize,
+    },
 }
 
 impl Shards {
@@ -59,7 +64,7 @@ impl Shards {
 
     /// Number of loops.
     pub fn issuers(&self) -> usize {
-        let (Self::ByTarget { issuers } | Self::ByExtent { issuers }) = *self;
+        let (Self::ByTarget { issuers } | Self::ByExtent { issuers } | Self::ByTurn { issuers }) = *self;
         issuers
     }
 
@@ -68,19 +73,20 @@ impl Shards {
         matches!(self, Self::ByExtent { issuers } if *issuers > 1)
     }
 
-    /// The loop that issues a request: that of its first sector.
+    /// The loop that issues a request: that of its first sector, or the one with the most `room` for it.
     #[inline]
-    pub fn owner(&self, io: &PreparedIo) -> usize {
+    pub fn owner(&self, io: &PreparedIo, room: impl Fn(usize) -> usize) -> usize {
         match *self {
             Self::ByTarget { issuers } => usize::from(io.target) % issuers,
             Self::ByExtent { issuers } => loop_of(issuers, io.target, io.sector.0 >> EXTENT_BITS),
+            Self::ByTurn { issuers } => (0..issuers).rev().max_by_key(|&number| room(number)).unwrap_or(0),
         }
     }
 
-    /// All loops whose parts of the target a request touches.
+    /// All loops whose parts of the target a request of this owner touches.
     #[inline]
-    pub fn loops(&self, io: &PreparedIo) -> LoopSet {
-        let Self::ByExtent { issuers } = *self else { return LoopSet(1 << self.owner(io)) };
+    pub fn loops(&self, io: &PreparedIo, owner: usize) -> LoopSet {
+        let Self::ByExtent { issuers } = *self else { return LoopSet(1 << owner) };
         let (first, last) = (io.sector.0 >> EXTENT_BITS, (io.sector.0 + io.sectors.0.max(1) - 1) >> EXTENT_BITS);
         // Each group of as many extents as there are loops has an extent of every loop.
         if last - first >= 2 * issuers as u64 {
@@ -117,8 +123,8 @@ mod tests {
     fn targets_are_divided_among_loops_unless_there_are_too_few() {
         let shards = Shards::new(2, 3);
         assert!(!shards.has_shared_requests());
-        assert_eq!([0, 1, 2].map(|target| shards.owner(&at(target, 0, 8))), [0, 1, 0]);
-        assert_eq!(shards.loops(&at(1, 0, 1 << 30)).iter().collect::<Vec<_>>(), [1]);
+        assert_eq!([0, 1, 2].map(|target| shards.owner(&at(target, 0, 8), |_| 0)), [0, 1, 0]);
+        assert_eq!(shards.loops(&at(1, 0, 1 << 30), 1).iter().collect::<Vec<_>>(), [1]);
         assert!(Shards::new(2, 1).has_shared_requests() && !Shards::new(1, 1).has_shared_requests());
     }
 
