@@ -6,6 +6,7 @@ use iosonar_pacing::{Error, Result};
 use iosonar_trace::human;
 
 use crate::config::options::Options;
+use crate::issuer::Think;
 use crate::issuer::conflicts::Policy;
 
 /// Refuses several issuing loops where the run needs one. The error says what to do instead.
@@ -15,6 +16,10 @@ pub fn check(options: &Options) -> Result<()> {
         return Ok(());
     }
     let needs_one = [
+        (
+            options.modes.closed == Some(Think::Inferred),
+            "with --closed=dependencies requests wait for others of any address, in one issuing loop: omit --issuers",
+        ),
         (
             options.method.simulate.is_some(),
             "a simulated device must see all requests, in one issuing loop: omit --issuers",

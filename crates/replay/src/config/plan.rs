@@ -12,7 +12,7 @@ use crate::config::issuers;
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
 use crate::issuer::conflicts::Policy;
-use crate::issuer::{IssueRules, Limits};
+use crate::issuer::{IssueRules, Limits, Think};
 use crate::pipeline::sharding::{Shards, SharedRequests};
 
 /// The options, and what they leave open, decided.
@@ -132,7 +132,12 @@ impl Plan {
             DepthScope::Each => targets,
         };
         let until = self.options.pacing.until().filter(|_| !self.options.keeps_times()).unwrap_or(Nanos::MAX);
-        Limits { depth, clients: depth * of_loop, pushed_back: depth.max(64), batch: BATCH, queues, shared, until }
+        let clients = match self.options.modes.closed {
+            // Requests that wait for others, not for a client.
+            Some(Think::Inferred) => self.options.issuing.ahead,
+            _ => depth * of_loop,
+        };
+        Limits { depth, clients, pushed_back: depth.max(64), batch: BATCH, queues, shared, until }
     }
 }
 

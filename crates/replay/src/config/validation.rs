@@ -78,12 +78,19 @@ fn check_modes(options: &Options) -> Result<()> {
         );
     }
     options.pacing.check(Rows::Requests, options.has_deadlines())?;
-    if options.modes.closed == Some(Think::Never)
+    if let Some(think @ (Think::Never | Think::Inferred)) = options.modes.closed
         && let Some(option) = options.pacing.changed(Changes::Load).first()
     {
         return refuse(format!(
-            "--{option} changes the times of the load, but --closed=no-think ignores them: omit one of them"
+            "--{option} changes the times of the load, but --closed={} ignores them: omit one of them",
+            think.name()
         ));
+    }
+    if options.modes.closed == Some(Think::Inferred) && (options.modes.loops || options.is_piped()) {
+        return refuse(
+            "--closed=dependencies reads the load twice, and each request once in the run: give a file as the load, without --loop"
+                .into(),
+        );
     }
     check_program(options)?;
     if options.verification.verify != Verify::Off && !options.method.does_io() {

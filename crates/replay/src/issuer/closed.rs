@@ -14,6 +14,7 @@ use iosonar_trace::Nanos;
 use rtrb::Consumer;
 use serde::Serialize;
 
+use super::dependents::Dependents;
 use crate::io::PreparedIo;
 
 /// Whether clients pause between their requests.
@@ -26,10 +27,24 @@ pub enum Think {
     /// No think time: always --depth requests in flight
     #[value(name = "no-think")]
     Never,
+    /// Each request waits for the one that it seems to have waited for in the load, and as long after it
+    #[value(name = "dependencies")]
+    Inferred,
+}
+
+impl Think {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AsLoad => "think",
+            Self::Never => "no-think",
+            Self::Inferred => "dependencies",
+        }
+    }
 }
 
 /// A request whose client is thinking, ordered by deadline, then by position in the load.
-struct Thinking(Nanos, u64, PreparedIo);
+pub(super) struct Thinking(pub Nanos, pub u64, pub PreparedIo);
 
 impl PartialEq for Thinking {
     fn eq(&self, other: &Self) -> bool {
@@ -48,6 +63,75 @@ impl PartialOrd for Thinking {
 impl Ord for Thinking {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.0, self.1).cmp(&(other.0, other.1))
+    }
+}
+
+/// Who takes requests of the load.
+pub enum Takers {
+    /// Clients, each the next one.
+    Clients(Clients),
+    /// Requests wait for others.
+    Dependents(Box<Dependents>),
+}
+
+impl Takers {
+    /// For a loop with this many slots.
+    pub fn new(think: Think, clients: usize, slots: usize) -> Self {
+        match think {
+            Think::Inferred => Self::Dependents(Box::new(Dependents::new(clients))),
+            _ => Self::Clients(Clients::new(think, clients, slots)),
+        }
+    }
+
+    /// Returns the next request that is due, after taking requests of the load.
+    #[inline]
+    pub fn next_due(&mut self, input: &mut Consumer<PreparedIo>, now: Nanos) -> Option<PreparedIo> {
+        match self {
+            Self::Clients(clients) => clients.next_due(input, now),
+            Self::Dependents(dependents) => dependents.next_due(input, now),
+        }
+    }
+
+    /// Records the time in the load of the request in a slot.
+    #[inline]
+    pub fn assign(&mut self, slot: u32, scheduled: Nanos) {
+        if let Self::Clients(clients) = self {
+            clients.assign(slot, scheduled);
+        }
+    }
+
+    /// The request of this number in a slot has completed.
+    #[inline]
+    pub fn completed(&mut self, slot: u32, number: u64, now: Nanos) {
+        match self {
+            Self::Clients(clients) => clients.completed(slot, now),
+            Self::Dependents(dependents) => dependents.ended(number, now),
+        }
+    }
+
+    /// The request of this number was left out.
+    #[inline]
+    pub fn skipped(&mut self, scheduled: Nanos, number: u64, now: Nanos) {
+        match self {
+            Self::Clients(clients) => clients.skipped(scheduled, now),
+            Self::Dependents(dependents) => dependents.ended(number, now),
+        }
+    }
+
+    /// When the next think time ends.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        match self {
+            Self::Clients(clients) => clients.next_deadline(),
+            Self::Dependents(dependents) => dependents.next_deadline(),
+        }
+    }
+
+    /// Whether a request of the load can be taken.
+    pub fn has_free(&self) -> bool {
+        match self {
+            Self::Clients(clients) => clients.has_free(),
+            Self::Dependents(dependents) => dependents.has_free(),
+        }
     }
 }
 
@@ -85,9 +169,9 @@ impl Clients {
             let is_first = self.unused > 0;
             next.deadline = match (self.think, if is_first { None } else { self.free.pop_front() }) {
                 (Think::AsLoad, None) => next.scheduled,
-                (Think::Never, None) => Nanos::ZERO,
                 (Think::AsLoad, Some((since, last))) => since + (next.scheduled - last).max(Nanos::ZERO),
-                (Think::Never, Some((since, _))) => since,
+                (_, None) => Nanos::ZERO,
+                (_, Some((since, _))) => since,
             };
             self.unused -= usize::from(is_first);
             self.thinking.push(Reverse(Thinking(next.deadline, self.taken, next)));

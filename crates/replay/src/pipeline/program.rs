@@ -197,7 +197,7 @@ impl ProgramInput {
             widened,
             skip,
             buffer,
-            origin: Some(Origin { stream, cause, ticket }),
+            origin: Some(Origin { stream: Some(stream), cause, ticket }),
             share: None,
         })
     }

@@ -36,7 +36,7 @@ use iosonar_pacing::start;
 use iosonar_pacing::wait::Wait;
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::journal::{self, JournalWriter};
-use iosonar_trace::run_info::RunProgram;
+use iosonar_trace::run_info::{RunDependencies, RunProgram};
 use iosonar_trace::{IoResult, Metadata, Nanos, Reader, Request, RunInfo};
 use iosonar_workload::program::{Demand, Program};
 
@@ -45,6 +45,7 @@ use crate::config::issuers;
 use crate::config::options::Options;
 use crate::config::plan::{Expected, Plan, WaitChoice};
 use crate::config::validation as checks;
+use crate::dependencies::Dependencies;
 use crate::pipeline::prepare::{PrepareInputs, PrepareOutcome, Preparer};
 use crate::result::completion_log::CompletionLog;
 use crate::run::describe::Described;
@@ -74,6 +75,7 @@ pub struct Prepared {
     load: Box<dyn Reader<Request>>,
     program: Option<Placed>,
     prescan: Option<Prescan>,
+    dependencies: Option<Dependencies>,
     journal: JournalWriter<IoResult>,
     pool: Pool,
     payload: Payload,
@@ -103,6 +105,7 @@ impl Prepared {
         let only_completions = !options.has_load() && program.as_ref().is_some_and(|program| !program.has_timers());
         let contention =
             options.needs_contention(!only_completions).then(Contention::sample_unless_preferred).flatten();
+        let dependencies = prescan::dependencies(&options, stop)?;
         let load = prescan::open(&options, stop)?;
         let mut load_devices = prescan.as_ref().map_or(&load.metadata().devices, |prescan| &prescan.devices).clone();
         if let Some(program) = program.as_ref().filter(|_| !options.has_load()) {
@@ -141,6 +144,7 @@ impl Prepared {
             load: load.metadata(),
             load_devices,
             program: program.as_ref(),
+            dependencies: dependencies.as_ref(),
             targets: &devices,
             map: &map,
             seed,
@@ -168,6 +172,7 @@ impl Prepared {
             load,
             program,
             prescan,
+            dependencies,
             journal,
             pool,
             payload,
@@ -214,6 +219,11 @@ impl Prepared {
     /// The opened targets, by index.
     pub fn devices(&self) -> &[Device] {
         &self.devices
+    }
+
+    /// What the requests of the load wait for, with `--closed=dependencies`.
+    pub fn dependencies(&self) -> Option<RunDependencies> {
+        self.dependencies.as_ref().map(Dependencies::summary)
     }
 
     /// What the conversion of a job file to the program left out, a line each.
@@ -315,7 +325,8 @@ impl Prepared {
                 .loops
                 .then(|| Box::new(|| prescan::read_ahead(plan, prescan::open(options, shared_stop)?)) as _);
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, reopen));
-            let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill };
+            let dependencies = self.dependencies.take();
+            let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill, dependencies };
             let threads = if let Some(clock) = virtual_clock {
                 let preparer = Preparer::new(clock, inputs, stop, ends.outputs, ends.returned);
                 loops.start_virtual(InlineStages::new(preparer, completion_log));
