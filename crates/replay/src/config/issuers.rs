@@ -141,9 +141,8 @@ mod tests {
     #[test]
     fn what_needs_one_loop_is_refused_with_several_and_not_with_one() {
         for (words, remedy) in [
-            ("--program tpcb", "iosonar workload load"),
-            ("--closed", "--asap"),
-            ("--closed=no-think", "--asap"),
+            ("--closed=dependencies", "omit --issuers"),
+            ("--closed --depth each=2", "--depth 3 or more, or at most --issuers 2"),
             ("--simulate constant=1ms", "omit --issuers"),
             ("--simulate constant=1ms --virtual-time", "omit --issuers"),
             ("--conflicts ordering", "--conflicts partial"),
@@ -157,11 +156,58 @@ mod tests {
             check_words(words).unwrap();
             check_words(&format!("{words} --issuers 1")).unwrap();
         }
-        for words in ["", "--asap", "--isolate=priority,awake", "--depth each=1", "--depth 3", "--verify paranoia"] {
+        for words in [
+            "",
+            "--closed",
+            "--closed=no-think",
+            "--program tpcb",
+            "--asap",
+            "--isolate=priority,awake",
+            "--depth each=1",
+            "--depth 3",
+            "--verify paranoia",
+        ] {
             check_words(&format!("{words} --issuers 3")).unwrap();
         }
         for wrong in ["0", "65", "-1", "two"] {
             assert!(Options::parse(["a", "-t", "b", "-o", "c", "--issuers", wrong]).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn overlaps_of_clients_and_programs_must_be_allowed_or_impossible() {
+        let check = |words: &str, targets, only_reads| {
+            check_overlaps(&Options::of(&format!("a -t b -o c --issuers 2 {words}")), targets, only_reads)
+        };
+        for (words, targets, only_reads, remedy) in [
+            ("--closed", 1, false, Some("--conflicts allow, as fio does, or omit --issuers")),
+            ("--closed=no-think", 1, false, Some("--conflicts allow")),
+            ("--program tpcb", 1, false, Some("--conflicts allow")),
+            ("--program tpcb", 2, false, Some("--conflicts allow")),
+            ("--closed", 2, false, None),
+            ("--closed", 1, true, None),
+            ("--program tpcb", 1, true, None),
+            ("--closed --conflicts allow", 1, false, None),
+            ("--asap", 1, false, None),
+        ] {
+            match (check(words, targets, only_reads), remedy) {
+                (Ok(()), None) => {}
+                (Err(why), Some(remedy)) => assert!(why.to_string().contains(remedy), "{words}: {why}"),
+                (outcome, _) => panic!("{words}: {outcome:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_shares_of_a_depth_add_up_to_it() {
+        let shares = |depth, issuers, at_once: &[u64]| -> Vec<usize> {
+            (0..issuers).map(|issuer| share_of(depth, issuer, issuers, at_once)).collect()
+        };
+        assert_eq!(shares(8, 3, &[]), [3, 3, 2]);
+        assert_eq!(shares(512, 2, &[300, 10]), [401, 111]);
+        assert_eq!(shares(700, 2, &[600, 100]), [600, 100]);
+        assert_eq!(shares(70, 2, &[600, 100]), [60, 10]);
+        assert_eq!(shares(7, 3, &[10, 10, 10]), [2, 2, 3]);
+        assert_eq!(shares(4, 2, &[0, 0]), [2, 2]);
     }
 }

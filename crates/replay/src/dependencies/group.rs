@@ -164,12 +164,16 @@ impl Group {
             self.count.none += 1.0;
             return self.completed.map(|(since, number)| (since, number, SHARED));
         };
-        let confidence = weight(since) / total;
+        // A thread that has nothing outstanding has waited for all of its requests, and so for the last of them.
+        let waited_for_all = self.is_process && self.outstanding.is_empty();
+        let (place, since, number, confidence) = match self.free.back() {
+            Some(&(since, number)) if waited_for_all => (self.free.len() - 1, since, number, 1.0),
+            _ => (place, since, number, weight(since) / total),
+        };
         self.count.some += 1.0;
         self.gaps[bin(at - since)] += 1.0;
         self.free.remove(place);
-        // A thread that has nothing outstanding has waited for all of its requests.
-        if self.is_process && self.outstanding.is_empty() {
+        if waited_for_all {
             self.free.clear();
         }
         Some((since, number, confidence))

@@ -102,7 +102,6 @@ impl Dependencies {
         let Request { at, pid, latency, queued, .. } = next.request;
         let queued = queued.filter(|_| self.is_queued).unwrap_or(Nanos::ZERO);
         let end = latency.map(|latency| at + queued + latency);
-        // A recording from the device's side begins when the request was issued.
         self.groups.entry(pid).or_insert_with(|| Group::new(pid.is_some())).arrive(next.number, at, end)
     }
 

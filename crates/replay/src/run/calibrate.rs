@@ -126,7 +126,14 @@ pub fn measure(rate: f64, seconds: f64, plan: &Plan, isolation: Option<&Isolatio
     let geometry = Geometry { sectors: BLOCKS * 8, block_sectors: 1 };
     let routes = Routes::new(vec![geometry], DeviceMap::all_to_first(), Rules::default(), Vec::new());
     let config = PrepareConfig { routes, has_data: true, write_header: None, ahead: options.issuing.ahead_time };
-    let inputs = PrepareInputs { schedule, config, pool, payload: Payload::new(&options.data, 1), refill: None, dependencies: None };
+    let inputs = PrepareInputs {
+        schedule,
+        config,
+        pool,
+        payload: Payload::new(&options.data, 1),
+        refill: None,
+        dependencies: None,
+    };
     let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
     let completion_log =
         CompletionLog::new(completed_receiver, vec![stall_receiver], buffer_sender, arena, journal, stop, &progress);

@@ -44,7 +44,7 @@ impl Described<'_> {
         let mut run = RunInfo {
             load: metadata.source.path.clone().map(Into::into).unwrap_or_default(),
             program: program.map(|program| program.info.clone().into()).unwrap_or_default(),
-            dependencies: self.dependencies.map(Dependencies::summary).into(),
+            dependencies: self.dependencies.map(|known| known.summary().into()).unwrap_or_default(),
             options: plan.resolved_options().into(),
             typed: options.typed.options().clone().into(),
             target: targets[0].describe().into(),

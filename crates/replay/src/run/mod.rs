@@ -326,7 +326,8 @@ impl Prepared {
                 .then(|| Box::new(|| prescan::read_ahead(plan, prescan::open(options, shared_stop)?)) as _);
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, reopen));
             let dependencies = self.dependencies.take();
-            let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill, dependencies };
+            let inputs =
+                PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill, dependencies };
             let threads = if let Some(clock) = virtual_clock {
                 let preparer = Preparer::new(clock, inputs, stop, ends.outputs, ends.returned);
                 loops.start_virtual(InlineStages::new(preparer, completion_log));

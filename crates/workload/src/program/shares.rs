@@ -77,7 +77,13 @@ impl Shares {
     /// How many instances of a stream a part has.
     pub fn count(&self, stream: usize, part: usize) -> u64 {
         match self.places[stream] {
-            (Place::In(only), instances) => if only == part { instances } else { 0 },
+            (Place::In(only), instances) => {
+                if only == part {
+                    instances
+                } else {
+                    0
+                }
+            }
             (Place::From(first), instances) => dealt(first, instances, part, self.parts),
         }
     }
@@ -180,7 +186,10 @@ mod tests {
                 let next = open.first().map(|&(at, _)| at);
                 if let Some(at) = runtime.next_at().filter(|&at| next.is_none_or(|next| at <= next)) {
                     let Some(asked) = runtime.next_due(at) else { continue };
-                    open.insert((asked.at + Nanos(1000 + number as i64 * 77 + asked.ask.sector.0 as i64 % 91), tickets.len()));
+                    open.insert((
+                        asked.at + Nanos(1000 + number as i64 * 77 + asked.ask.sector.0 as i64 % 91),
+                        tickets.len(),
+                    ));
                     tickets.push(asked.ticket);
                     all.push(asked);
                 } else if let Some((at, index)) = open.pop_first() {
@@ -201,7 +210,8 @@ mod tests {
         assert_eq!(sizes(&parts(&text, 1).0), [(8, 23)]);
         assert_eq!(sizes(&parts(&text, 2).0), [(3, 12), (5, 11)]);
         assert_eq!(parts(&text, 64).0.len(), 8, "no more than there are instances");
-        let text = stream("a", "instances = 3") + &stream("b", "after = \"a\"\ninstances = 2") + &stream("c", "instances = 6");
+        let text =
+            stream("a", "instances = 3") + &stream("b", "after = \"a\"\ninstances = 2") + &stream("c", "instances = 6");
         assert_eq!(sizes(&parts(&text, 2).0), [(5, 5), (6, 6)].map(|each| each));
         assert_eq!(parts(&(stream("a", "") + &stream("b", "after = \"a\"")), 8).0.len(), 1);
     }
