@@ -113,7 +113,8 @@ impl Group {
     pub fn arrive(&mut self, number: u64, at: Nanos, end: Option<Nanos>) -> Option<After> {
         let has_completed = self.advance(at);
         self.count.requests += 1;
-        let together = self.last.filter(|last| !has_completed && at - last.at <= TOGETHER);
+        let is_none_free = !has_completed && self.free.is_empty();
+        let together = self.last.filter(|last| is_none_free && at - last.at <= TOGETHER);
         let after = match (together, self.last) {
             (Some(together), _) => together.after,
             (None, None) => None,
