@@ -206,7 +206,14 @@ fn most_in_flight(rows: &[IoResult]) -> usize {
     // An end before a beginning at the same time.
     changes.sort_unstable();
     let mut now = 0;
-    changes.iter().map(|(_, change)| { now += change; now }).max().unwrap_or(0) as usize
+    changes
+        .iter()
+        .map(|(_, change)| {
+            now += change;
+            now
+        })
+        .max()
+        .unwrap_or(0) as usize
 }
 
 #[test]

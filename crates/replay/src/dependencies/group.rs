@@ -1,8 +1,9 @@
 //! The requests of a process, or of all whose process is unknown.
 //!
-//! A request that waits for a completion comes when there is one that no other request has waited for. One that does not wait
-//! comes at any time, and so also while all completions are taken. Both times are measured; how often requests came in the
-//! second one, compared with its length, says how likely they wait at all.
+//! A request may have come because a completion that no other one waited for is so long ago, or by itself. Each of these has
+//! a rate: of completions by their age, of others by the time since the request before. A request is attributed to each in
+//! proportion to the rates when it came, and these shares are what the rates are estimated from. If the rates foretell the
+//! times of requests better than the times since the request before alone do, as in bursts, requests wait.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,54 +12,62 @@ use iosonar_trace::Nanos;
 
 use super::After;
 
-/// Requests this soon after another one, without a completion between them, were made together with it.
+/// Requests this soon after another one may have been made together with it.
 const TOGETHER: Nanos = Nanos(10_000);
 /// The most completions that are free to be waited for; the oldest are forgotten.
 const MAX_FREE: usize = 64;
-/// So many requests of independent ones would have come while all completions were taken: with fewer, chance decides.
-const MIN_EXPECTED: f64 = 20.0;
-/// A request in a group whose requests wait, without a free completion.
-const SHARED: f64 = 0.5;
+/// Fewer requests say too little.
+const MIN_REQUESTS: f64 = 50.0;
+/// How much more likely, in nats, the times are with waiting than without before it is believed.
+const MIN_GAIN: f64 = 10.0;
+/// Where fewer requests than this come by themselves, one without a free completion waits for the last completion, too.
+const FEW_BY_THEMSELVES: f64 = 0.1;
+
+/// Events, and the time in which they could occur.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    events: f64,
+    ns: f64,
+}
+
+impl Rate {
+    /// Half an event in this time, before anything is known.
+    fn expected(ns: f64) -> Self {
+        Self { events: 0.5, ns }
+    }
+
+    fn per_ns(self) -> f64 {
+        self.events / self.ns
+    }
+}
 
 /// What a pass counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
     pub requests: u64,
-    /// Requests after a free completion, or together with such a one, and the sum of their likelihoods.
+    /// Requests that wait for another one, and the sum of their likelihoods.
     pub waiting: u64,
     pub share: f64,
-    /// Requests while no completion was free, and while one was.
-    none: f64,
-    some: f64,
-    /// How many would have come while none was, if they came at any time.
-    expected: f64,
-    none_ns: f64,
-    some_ns: f64,
+    /// Requests whose times were foretold, and how much more likely they were with waiting than without.
+    foretold: f64,
+    gain: f64,
 }
 
 impl Count {
     /// Whether it says too little.
     pub fn is_few(&self) -> bool {
-        self.expected() < MIN_EXPECTED
+        self.foretold < MIN_REQUESTS
     }
 
     /// Adds those of another group.
     pub fn add(&mut self, other: &Self) {
-        self.expected += other.expected();
-        self.none += other.none;
+        self.foretold += other.foretold;
+        self.gain += other.gain;
     }
 
-    /// How likely the requests wait for completions; 0 if that is less than even, or not known.
-    pub fn confidence(&self) -> f64 {
-        let expected = self.expected();
-        let confidence = if expected < MIN_EXPECTED { 0.0 } else { 1.0 - self.none / expected };
-        if confidence < 0.5 { 0.0 } else { confidence }
-    }
-
-    fn expected(&self) -> f64 {
-        let time = self.none_ns + self.some_ns;
-        let own = if time > 0.0 { (self.none + self.some) * self.none_ns / time } else { 0.0 };
-        self.expected + own
+    /// Whether requests wait, as far as that is known.
+    pub fn waits(&self) -> bool {
+        self.gain > MIN_GAIN
     }
 }
 
@@ -76,8 +85,13 @@ pub struct Group {
     /// The last completion.
     completed: Option<(Nanos, u64)>,
     last: Option<Last>,
-    /// How often requests came so long after what they waited for, by log2 of nanoseconds.
-    gaps: [f32; 64],
+    /// By log2 of the age of a free completion in nanoseconds.
+    by_age: [Rate; 64],
+    /// By log2 of the time since the request before: of requests that wait for none, and of all as if all were such ones.
+    by_itself: [Rate; 64],
+    by_gap: [Rate; 64],
+    /// Requests that wait for none.
+    none: f64,
 }
 
 /// The request before.
@@ -97,13 +111,17 @@ impl Group {
             free: VecDeque::new(),
             completed: None,
             last: None,
-            gaps: [0.0; 64],
+            by_age: std::array::from_fn(|bin| Rate::expected((1_u64 << bin) as f64)),
+            by_itself: std::array::from_fn(|bin| Rate::expected((1_u64 << bin) as f64)),
+            by_gap: std::array::from_fn(|bin| Rate::expected((1_u64 << bin) as f64)),
+            none: 0.0,
         }
     }
 
     /// Ends the first pass. What was learned remains.
     pub fn begin_again(&mut self) {
-        self.learned = self.count;
+        self.learned = std::mem::take(&mut self.count);
+        self.none = 0.0;
         self.outstanding.clear();
         self.free.clear();
         (self.completed, self.last) = (None, None);
@@ -111,15 +129,9 @@ impl Group {
 
     /// The next request, in the order of times, and when it completes, if that is known. Returns what it waits for.
     pub fn arrive(&mut self, number: u64, at: Nanos, end: Option<Nanos>) -> Option<After> {
-        let has_completed = self.advance(at);
         self.count.requests += 1;
-        let is_none_free = !has_completed && self.free.is_empty();
-        let together = self.last.filter(|last| is_none_free && at - last.at <= TOGETHER);
-        let after = match (together, self.last) {
-            (Some(together), _) => together.after,
-            (None, None) => None,
-            (None, Some(_)) => self.claim(at),
-        };
+        let foretold = self.advance(at);
+        let after = self.last.and_then(|last| self.attribute(at, last, foretold));
         self.last = Some(Last { at, after });
         if let Some(end) = end {
             self.outstanding.push(Reverse((end, number)));
@@ -130,58 +142,85 @@ impl Group {
         Some(After { request, think: at - since, confidence })
     }
 
-    /// Lets time pass. Returns whether a request has completed.
-    fn advance(&mut self, at: Nanos) -> bool {
-        let mut now = self.last.map_or(at, |last| last.at);
-        let mut has_completed = false;
+    /// Lets time pass. Returns how many requests were foretold meanwhile, beyond the mean.
+    fn advance(&mut self, at: Nanos) -> f64 {
+        let Some(last) = self.last else { return 0.0 };
+        let (mut now, mut foretold) = (last.at, 0.0);
         while let Some(&Reverse((end, number))) = self.outstanding.peek()
             && end <= at
         {
             self.outstanding.pop();
-            self.pass(now, end);
+            foretold += self.pass(now, end.max(now));
             now = now.max(end);
             self.free.push_back((end, number));
             self.completed = Some((end, number));
-            has_completed = true;
             if self.free.len() > MAX_FREE {
                 self.free.pop_front();
             }
         }
-        self.pass(now, at);
-        has_completed
+        foretold += self.pass(now, at);
+        foretold += pass(&mut self.by_itself, last.at, last.at, at);
+        foretold - pass(&mut self.by_gap, last.at, last.at, at)
     }
 
-    fn pass(&mut self, from: Nanos, to: Nanos) {
-        let time = if self.free.is_empty() { &mut self.count.none_ns } else { &mut self.count.some_ns };
-        *time += (to - from).0.max(0) as f64;
+    /// Lets time pass without a completion.
+    fn pass(&mut self, from: Nanos, to: Nanos) -> f64 {
+        self.free.iter().map(|&(since, _)| pass(&mut self.by_age, since, from, to)).sum()
     }
 
-    /// Takes the free completion after which requests come most often so late; the oldest of several.
-    fn claim(&mut self, at: Nanos) -> Option<(Nanos, u64, f64)> {
-        let weight = |since: Nanos| f64::from(self.gaps[bin(at - since)]) + 0.01;
-        let total: f64 = self.free.iter().map(|&(since, _)| weight(since)).sum();
-        let heaviest = self.free.iter().enumerate().rev().max_by(|(_, a), (_, b)| weight(a.0).total_cmp(&weight(b.0)));
-        let Some((place, &(since, number))) = heaviest else {
-            self.count.none += 1.0;
-            return self.completed.map(|(since, number)| (since, number, SHARED));
-        };
+    /// Why a request came, by the rates at this time; and what it waits for.
+    fn attribute(&mut self, at: Nanos, last: Last, foretold: f64) -> Option<(Nanos, u64, f64)> {
         // A thread that has nothing outstanding has waited for all of its requests, and so for the last of them.
         let waited_for_all = self.is_process && self.outstanding.is_empty();
-        let (place, since, number, confidence) = match self.free.back() {
-            Some(&(since, number)) if waited_for_all => (self.free.len() - 1, since, number, 1.0),
-            _ => (place, since, number, weight(since) / total),
-        };
-        self.count.some += 1.0;
-        self.gaps[bin(at - since)] += 1.0;
-        self.free.remove(place);
-        if waited_for_all {
-            self.free.clear();
+        if waited_for_all && self.free.len() > 1 {
+            self.free.drain(..self.free.len() - 1);
         }
-        Some((since, number, confidence))
+        let gap = bin((at - last.at).0);
+        let by_itself = self.by_itself[gap].per_ns();
+        let rate = |since: Nanos| self.by_age[bin((at - since).0)].per_ns();
+        let after_any: f64 = self.free.iter().map(|&(since, _)| rate(since)).sum();
+        let total = by_itself + after_any;
+        let of_free = self.free.iter().map(|&(since, _)| rate(since)).enumerate();
+        // The oldest of several.
+        let first = of_free.rev().max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let waits = after_any > by_itself || waited_for_all;
+        self.count.foretold += 1.0;
+        self.count.gain += (total / self.by_gap[gap].per_ns()).ln() - foretold;
+        for &(since, _) in &self.free {
+            let rate = &mut self.by_age[bin((at - since).0)];
+            rate.events += rate.per_ns() / total;
+        }
+        self.by_itself[gap].events += by_itself / total;
+        self.by_gap[gap].events += 1.0;
+        if let Some((place, rate)) = first.filter(|_| waits) {
+            return self.free.remove(place).map(|(since, number)| (since, number, rate / total));
+        }
+        let share = by_itself / total;
+        if at - last.at <= TOGETHER {
+            return last.after.map(|(since, number, of_last)| (since, number, of_last * share));
+        }
+        self.none += 1.0;
+        let is_rare = self.none < FEW_BY_THEMSELVES * self.count.foretold;
+        self.completed.filter(|_| is_rare).map(|(since, number)| (since, number, 1.0 - share))
     }
 }
 
-/// Log2 of a gap.
-fn bin(gap: Nanos) -> usize {
-    (64 - (gap.0.max(0) as u64).leading_zeros() as usize).min(63)
+/// Lets time pass for rates by the time since this. Returns how many events were expected meanwhile.
+fn pass(rates: &mut [Rate; 64], since: Nanos, from: Nanos, to: Nanos) -> f64 {
+    let (mut age, end) = ((from - since).0, (to - since).0);
+    let mut expected = 0.0;
+    while age < end {
+        let bin = bin(age);
+        let until = if bin < 63 { end.min(1 << bin) } else { end };
+        let rate = &mut rates[bin];
+        expected += (until - age) as f64 * rate.per_ns();
+        rate.ns += (until - age) as f64;
+        age = until;
+    }
+    expected
+}
+
+/// Log2 of an age, rounded up.
+fn bin(age: i64) -> usize {
+    (64 - (age.max(0) as u64).leading_zeros() as usize).min(63)
 }

@@ -37,8 +37,8 @@ pub struct After {
 #[derive(Debug, Default)]
 pub struct Dependencies {
     groups: HashMap<Option<u32>, Group>,
-    /// That the requests of a process wait, where the process has too few to tell.
-    of_few: f64,
+    /// Whether the requests of a process wait, where the process has too few to tell.
+    few_wait: bool,
     is_queued: bool,
 }
 
@@ -68,24 +68,20 @@ impl Dependencies {
 
     /// What the next request of the load waits for, in a second pass.
     pub fn after(&mut self, next: &NumberedRequest) -> Option<After> {
-        let confidence = self.confidence(next.request.pid);
-        self.arrive(next).filter(|after| confidence > 0.0 && next.number - after.request < MAX_DISTANCE).map(|after| {
-            let confidence = after.confidence * confidence;
-            After { confidence, ..after }
-        })
+        let waits = self.waits(next.request.pid);
+        self.arrive(next).filter(|after| waits && next.number - after.request < MAX_DISTANCE)
     }
 
     /// How many requests wait, and how likely that is.
     pub fn summary(&self) -> RunDependencies {
         let (mut all, mut by_process, mut by_time, mut sum) = (0, 0, 0, 0.0);
         for (pid, group) in &self.groups {
-            let Count { requests, waiting, share, .. } = group.count;
+            let Count { requests, waiting, share, .. } = group.learned;
             all += requests;
-            let confidence = self.confidence(*pid);
-            if confidence > 0.0 {
+            if self.waits(*pid) {
                 let waiting_of = if pid.is_some() { &mut by_process } else { &mut by_time };
                 *waiting_of += waiting;
-                sum += share * confidence;
+                sum += share;
             }
         }
         let waiting: u64 = by_process + by_time;
@@ -110,15 +106,15 @@ impl Dependencies {
         let mut few = Count::default();
         for group in self.groups.values_mut() {
             group.begin_again();
-            if group.count.is_few() {
-                few.add(&group.count);
+            if group.learned.is_few() {
+                few.add(&group.learned);
             }
         }
-        self.of_few = few.confidence();
+        self.few_wait = few.waits();
     }
 
-    fn confidence(&self, pid: Option<u32>) -> f64 {
-        let Some(group) = self.groups.get(&pid) else { return 0.0 };
-        if group.learned.is_few() && pid.is_some() { self.of_few } else { group.learned.confidence() }
+    fn waits(&self, pid: Option<u32>) -> bool {
+        let few = |group: &Group| pid.is_some() && group.learned.is_few();
+        self.groups.get(&pid).is_some_and(|group| if few(group) { self.few_wait } else { group.learned.waits() })
     }
 }

@@ -55,7 +55,7 @@ fn requests_of_a_thread_wait_for_the_one_before() {
     assert_eq!(found.iter().filter(|after| after.is_none()).count(), 2, "the first of each thread");
     let thinks: Vec<_> = found.iter().flatten().map(|after| after.think.0 / US).collect();
     assert!(thinks.iter().all(|think| [300, 2000].contains(think)), "{thinks:?}");
-    assert!(found.iter().flatten().all(|after| after.confidence > 0.99));
+    assert!(found.iter().flatten().all(|after| after.confidence > 0.5));
     assert_eq!((summary.by_process, summary.by_time), (698.into(), 0.into()));
 }
 
