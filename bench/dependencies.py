@@ -100,7 +100,16 @@ class Bench:
         }
         if has_process:
             made["pid"] = pa.array([1000 + (stream or 0) for stream in column("stream")], pa.int32())
-        footer = {"schema_version": 3, "kind": "load", "devices": [{"name": "sda", "sectors": 1 << 30}], "complete": True}
+        counts = {"requests": len(order), "reads": 0, "writes": 0, "others": 0, "bad_lines": 0, "time_jumps": 0}
+        footer = {
+            "schema_version": 3,
+            "kind": "load",
+            "source": {"format": "bench"},
+            "devices": [{"name": "sda", "sectors": 1 << 30}],
+            "counts": counts | {"lost_events": 0, "unmatched": 0},
+            "span": {"first_ns": 0, "last_ns": 0, "max_end_sector": 0, "max_sectors": 0},
+            "complete": True,
+        }
         path = self.place / f"{name}.load.parquet"
         pq.write_table(pa.table(made).replace_schema_metadata({"iosonar": json.dumps(footer)}), path)
         return path, column("request")

@@ -51,6 +51,28 @@ pub struct Count {
     /// Requests whose times were foretold, and how much more likely they were with waiting than without.
     foretold: f64,
     gain: f64,
+    /// Where one request comes at a time: times from one to the next, and those without the response times.
+    gaps: Spread,
+    thinks: Spread,
+    /// The same as `gain`, of others by these times.
+    gain_of_times: f64,
+}
+
+/// Mean and variance of times (Welford).
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    count: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Spread {
+    fn add(&mut self, time: Nanos) {
+        let off = time.0 as f64 - self.mean;
+        self.count += 1.0;
+        self.mean += off / self.count;
+        self.squares += off * (time.0 as f64 - self.mean);
+    }
 }
 
 impl Count {
@@ -62,12 +84,33 @@ impl Count {
     /// Adds those of another group.
     pub fn add(&mut self, other: &Self) {
         self.foretold += other.foretold;
-        self.gain += other.gain;
+        if other.is_serial() {
+            self.gain_of_times += other.gain_of_times();
+        } else {
+            self.gain += other.gain;
+        }
     }
 
     /// Whether requests wait, as far as that is known.
     pub fn waits(&self) -> bool {
-        self.gain > MIN_GAIN
+        match self.is_serial() {
+            true => self.gain_of_times() > MIN_GAIN,
+            false => self.gain + self.gain_of_times > MIN_GAIN,
+        }
+    }
+
+    /// Whether there is one request at a time, and independent ones would have overlapped four times as often.
+    fn is_serial(&self) -> bool {
+        let overlapping = self.foretold - self.gaps.count;
+        let busy = 1.0 - self.thinks.mean / self.gaps.mean.max(1.0);
+        self.gaps.count > 0.0 && 4.0 * overlapping <= self.foretold * busy
+    }
+
+    /// A thread that waits pauses as long whatever the response took; one that does not makes requests as often. The times
+    /// that vary less are the more likely ones, as if they were normally distributed.
+    fn gain_of_times(&self) -> f64 {
+        let variance = |times: &Spread| times.squares / times.count.max(1.0) + 1e6;
+        self.gaps.count / 2.0 * (variance(&self.gaps) / variance(&self.thinks)).ln()
     }
 }
 
@@ -174,6 +217,10 @@ impl Group {
         let waited_for_all = self.is_process && self.outstanding.is_empty();
         if waited_for_all && self.free.len() > 1 {
             self.free.drain(..self.free.len() - 1);
+        }
+        if let Some((since, _)) = self.completed.filter(|_| self.outstanding.is_empty()) {
+            self.count.gaps.add(at - last.at);
+            self.count.thinks.add(at - since);
         }
         let gap = bin((at - last.at).0);
         let by_itself = self.by_itself[gap].per_ns();
