@@ -1,7 +1,7 @@
 use iosonar_trace::{InMemory, Kind, Metadata, Op, Sector, Sectors};
 
 use super::*;
-use crate::schedule::window::Window;
+use crate::schedule::Window;
 
 const US: i64 = 1000;
 
