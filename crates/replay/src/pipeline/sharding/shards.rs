@@ -135,12 +135,20 @@ mod tests {
             for stride in [1, 2, 7, issuers as u64, 64, 4096] {
                 let mut counts = vec![0_u64; issuers];
                 for extent in 0..issuers as u64 * 100 {
-                    counts[shards.owner(&at(0, extent * stride * EXTENT, 8))] += 1;
+                    counts[shards.owner(&at(0, extent * stride * EXTENT, 8), |_| 0)] += 1;
                 }
                 let (least, most) = (*counts.iter().min().unwrap(), *counts.iter().max().unwrap());
                 assert!(least > 50 && most < 150, "{issuers} loops, stride {stride}: {counts:?}");
             }
         }
+    }
+
+    #[test]
+    fn by_turn_a_request_goes_where_there_is_most_room() {
+        let shards = Shards::ByTurn { issuers: 3 };
+        let owner = |room: [usize; 3]| shards.owner(&at(0, 0, 8), |number| room[number]);
+        assert_eq!([[5, 5, 5], [4, 5, 5], [4, 4, 5], [4, 4, 4]].map(owner), [0, 1, 2, 0]);
+        assert!(!shards.has_shared_requests());
     }
 
     proptest! {
@@ -151,13 +159,13 @@ mod tests {
             let shards = Shards::ByExtent { issuers };
             let io = at(target, sector, sectors);
             let ends = (sector..sector + sectors.max(1)).step_by(EXTENT as usize).chain([sector + sectors.max(1) - 1]);
-            let mut expected: Vec<_> = ends.map(|sector| shards.owner(&at(target, sector, 1))).collect();
+            let mut expected: Vec<_> = ends.map(|sector| shards.owner(&at(target, sector, 1), |_| 0)).collect();
             expected.sort_unstable();
             expected.dedup();
-            let loops = shards.loops(&io);
+            let loops = shards.loops(&io, shards.owner(&io, |_| 0));
             prop_assert_eq!(loops.iter().collect::<Vec<_>>(), expected);
             prop_assert_eq!(loops.len() as usize, loops.iter().count());
-            prop_assert!(loops.iter().any(|number| number == shards.owner(&io)));
+            prop_assert!(loops.iter().any(|number| number == shards.owner(&io, |_| 0)));
         }
     }
 }
