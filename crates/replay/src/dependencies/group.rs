@@ -50,6 +50,8 @@ pub struct Count {
     pub share: f64,
     /// Requests whose times were foretold, and how much more likely they were with waiting than without.
     foretold: f64,
+    /// Those of them that were made together with the one before.
+    together: f64,
     gain: f64,
     /// Where one request comes at a time: times from one to the next, and those without the response times.
     gaps: Spread,
@@ -93,17 +95,27 @@ impl Count {
 
     /// Whether requests wait, as far as that is known.
     pub fn waits(&self) -> bool {
+        let by_times = self.gain_of_times() > MIN_GAIN;
         match self.is_serial() {
-            true => self.gain_of_times() > MIN_GAIN,
-            false => self.gain + self.gain_of_times > MIN_GAIN,
+            true => by_times,
+            false => self.gain + self.gain_of_times > MIN_GAIN || by_times && self.are_rounds(),
         }
     }
 
-    /// Whether there is one request at a time, and independent ones would have overlapped four times as often.
+    /// Whether there is one request at a time.
     fn is_serial(&self) -> bool {
-        let overlapping = self.foretold - self.gaps.count;
+        self.are_few(self.foretold - self.gaps.count)
+    }
+
+    /// Whether there are several at a time only where they were made together.
+    fn are_rounds(&self) -> bool {
+        self.are_few(self.foretold - self.together - self.gaps.count)
+    }
+
+    /// Whether independent requests would have overlapped four times as often.
+    fn are_few(&self, overlapping: f64) -> bool {
         let busy = 1.0 - self.thinks.mean / self.gaps.mean.max(1.0);
-        self.gaps.count > 0.0 && 4.0 * overlapping <= self.foretold * busy
+        self.gaps.count > 0.0 && 4.0 * overlapping <= (self.foretold - self.together) * busy
     }
 
     /// A thread that waits pauses as long whatever the response took; one that does not makes requests as often. The times
@@ -244,6 +256,7 @@ impl Group {
         }
         let share = by_itself / total;
         if at - last.at <= TOGETHER {
+            self.count.together += 1.0;
             return last.after.map(|(since, number, of_last)| (since, number, of_last * share));
         }
         self.none += 1.0;

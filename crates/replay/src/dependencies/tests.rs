@@ -99,7 +99,7 @@ fn requests_made_together_wait_for_the_same() {
         let ends = [0, 1, 2].map(|n| at + n + 300 + random(800));
         load.extend((0..).zip(ends).map(|(n, end)| request(at + n, Some(1), end - at - n)));
         let end = *ends.iter().max().unwrap();
-        last.push(round * 3 + ends.iter().position(|&each| each == end).unwrap() as u64);
+        last.push(round * 3 + ends.iter().rposition(|&each| each == end).unwrap() as u64);
         at = end + 200;
     }
     let (found, _) = inferred(&load);

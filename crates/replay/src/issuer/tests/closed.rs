@@ -121,11 +121,11 @@ proptest! {
             let number = row.request as usize;
             let expected = match (number.checked_sub(depth).map(|index| &rows[index]), think) {
                 (None, Think::AsLoad) => times[number],
-                (None, Think::Never) => Nanos::ZERO,
-                (Some(before), Think::Never) => before.completed.unwrap(),
-                (Some(before), Think::AsLoad) => {
+                (None, _) => Nanos::ZERO,
+                                (Some(before), Think::AsLoad) => {
                     before.completed.unwrap() + (times[number] - times[before.request as usize]).max(Nanos::ZERO)
                 }
+                (Some(before), _) => before.completed.unwrap(),
             };
             prop_assert_eq!(row.scheduled, expected, "{:?}", row);
             let delay = row.delay().unwrap();
