@@ -14,13 +14,13 @@ import argparse
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from common import keep, options, sh
 
-Rows = dict[str, list[int | None]]
+Rows = dict[str, list[Any]]
 DEVICES = {"recorded": "500us", "slower": "2ms", "faster": "125us"}
 
 
@@ -78,7 +78,7 @@ class Bench:
     def __init__(self, iosonar: Path, place: Path) -> None:
         self.iosonar, self.place, self.output = iosonar, place, place / "r.replay.parquet"
 
-    def on(self, device: str, *words: object) -> tuple[Rows, dict]:
+    def on(self, device: str, *words: object) -> tuple[Rows, dict[str, Any]]:
         law = f"lognormal={DEVICES[device]}:0.5 servers=8"
         sh(self.iosonar, *words, "--output", self.output, "--overwrite", "--simulate", law, "--virtual-time")
         run = json.loads(pq.read_schema(self.output).metadata[b"iosonar"])["run"]
@@ -115,27 +115,39 @@ class Bench:
         return path, column("request")
 
 
-def judge(name: str, text: str, at_once: int, bench: Bench) -> dict:
+def judge(name: str, text: str, at_once: int, bench: Bench) -> dict[str, Any]:
     program = bench.place / "p.toml"
     program.write_text(f'name = "p"\nabout = "A program whose dependencies are known."\n{text}')
     recorded, run = bench.on("recorded", "workload", "run", program)
     is_open = {n for n, stream in enumerate(run["program"]["streams"]) if stream["open"]}
     true = dict(zip(recorded["request"], causes(recorded, is_open), strict=True))
     own = {device: duration(bench.on(device, "workload", "run", program)[0]) for device in DEVICES}
-    found: dict = {"program": name, "requests": len(true), "waiting": sum(cause is not None for cause in true.values())}
+    found: dict[str, Any] = {
+        "program": name,
+        "requests": len(true),
+        "waiting": sum(cause is not None for cause in true.values()),
+    }
     for kind, has_process in [("process", True), ("time", False)]:
         load, numbers = bench.load(recorded, kind, has_process)
         replay = ["replay", load]
         inferred, run = bench.on("recorded", *replay, "--closed=dependencies")
-        pairs = [(numbers[n], numbers[c]) for n, c in zip(inferred["request"], inferred["cause"], strict=True) if c is not None]
+        pairs = [
+            (numbers[n], numbers[c])
+            for n, c in zip(inferred["request"], inferred["cause"], strict=True)
+            if c is not None
+        ]
         right = sum(true[request] == cause for request, cause in pairs)
-        each: dict = {
+        each: dict[str, Any] = {
             "found": len(pairs),
             "precision": right / len(pairs) if pairs else None,
             "recall": right / found["waiting"] if found["waiting"] else None,
             "confidence": run["dependencies"]["confidence"],
         }
-        ways = {"open": [], "think": ["--closed", "--depth", at_once], "no-think": ["--closed=no-think", "--depth", at_once]}
+        ways = {
+            "open": [],
+            "think": ["--closed", "--depth", at_once],
+            "no-think": ["--closed=no-think", "--depth", at_once],
+        }
         ways["dependencies"] = ["--closed=dependencies"]
         for device in ["slower", "faster"]:
             times = {way: duration(bench.on(device, *replay, *words)[0]) / own[device] for way, words in ways.items()}

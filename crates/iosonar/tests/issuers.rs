@@ -236,7 +236,7 @@ fn closed_clients_of_all_loops_are_as_many_as_the_depth() {
 }
 
 #[test]
-fn closed_writes_of_several_loops_are_verified_where_they_may_overlap() {
+fn closed_writes_of_several_loops_are_verified() {
     if left_out(Need::Loop) {
         return;
     }

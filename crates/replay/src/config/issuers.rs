@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn overlaps_of_clients_and_programs_must_be_allowed_or_impossible() {
+    fn overlaps_of_closed_loads_are_allowed_or_refused() {
         let check = |words: &str, targets, only_reads| {
             check_overlaps(&Options::of(&format!("a -t b -o c --issuers 2 {words}")), targets, only_reads)
         };

@@ -5,29 +5,21 @@
 //! so that it asks for the same requests in whichever loop it is.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::stream::{Source, Stream};
-
-/// Where the instances of a stream are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// All in this part.
-    In(usize),
-    /// The first one in this part, the next one in the next part, and so on.
-    From(usize),
-}
 
 /// Which part has which instances.
 pub(super) struct Shares {
     parts: usize,
-    /// The place of each stream, and its instances.
-    places: Vec<(Place, u64)>,
+    /// How many instances of each stream each part has, in the order of their numbers.
+    counts: Vec<Vec<u64>>,
 }
 
 impl Shares {
     /// Everything in one part.
     pub fn one(streams: &[Stream]) -> Self {
-        Self { parts: 1, places: streams.iter().map(|stream| (Place::In(0), stream.instances)).collect() }
+        Self { parts: 1, counts: streams.iter().map(|stream| vec![stream.instances]).collect() }
     }
 
     /// As many parts as are wanted and can have something to do, about even in requests at a time. What runs ahead goes to the
@@ -56,18 +48,14 @@ impl Shares {
             of_group.insert(group, part);
         }
         let place = |number: usize| {
-            let stream = &streams[number];
-            let Some(&part) = of_group.get(&groups[number]) else {
-                let first = lightest(&loads);
-                for (part, load) in loads.iter_mut().enumerate() {
-                    let here = dealt(first, stream.instances, part, parts);
-                    *load = load.saturating_add(weight_of(stream).saturating_mul(here));
-                }
-                return (Place::From(first), stream.instances);
-            };
-            (Place::In(part), stream.instances)
+            let (stream, mut counts) = (&streams[number], vec![0; parts]);
+            match of_group.get(&groups[number]) {
+                Some(&part) => counts[part] = stream.instances,
+                None => deal(stream.instances, weight_of(stream), &mut loads, &mut counts),
+            }
+            counts
         };
-        Self { parts, places: (0..streams.len()).map(place).collect() }
+        Self { parts, counts: (0..streams.len()).map(place).collect() }
     }
 
     pub fn parts(&self) -> usize {
@@ -76,25 +64,13 @@ impl Shares {
 
     /// How many instances of a stream a part has.
     pub fn count(&self, stream: usize, part: usize) -> u64 {
-        match self.places[stream] {
-            (Place::In(only), instances) => {
-                if only == part {
-                    instances
-                } else {
-                    0
-                }
-            }
-            (Place::From(first), instances) => dealt(first, instances, part, self.parts),
-        }
+        self.counts[stream][part]
     }
 
     /// The numbers of the instances of a stream that a part has.
-    pub fn instances(&self, stream: usize, part: usize) -> impl Iterator<Item = u32> + use<> {
-        let (first, step) = match self.places[stream] {
-            (Place::In(_), _) => (0, 1),
-            (Place::From(first), _) => ((part + self.parts - first) % self.parts, self.parts),
-        };
-        (0..self.count(stream, part)).map(move |n| (first as u64 + n * step as u64) as u32)
+    pub fn instances(&self, stream: usize, part: usize) -> Range<u32> {
+        let first: u64 = self.counts[stream][..part].iter().sum();
+        first as u32..(first + self.count(stream, part)) as u32
     }
 }
 
@@ -148,10 +124,18 @@ fn lightest(loads: &[u64]) -> usize {
     (0..loads.len()).min_by_key(|&part| loads[part]).unwrap_or(0)
 }
 
-/// Of instances that are dealt from the part `first` on, how many this part gets.
-fn dealt(first: usize, instances: u64, part: usize, parts: usize) -> u64 {
-    let turn = ((part + parts - first) % parts) as u64;
-    instances.saturating_sub(turn).div_ceil(parts as u64)
+/// Deals instances of this weight to the lightest parts.
+fn deal(mut instances: u64, weight: u64, loads: &mut [u64], counts: &mut [u64]) {
+    while instances > 0 {
+        let part = lightest(loads);
+        let heavier = loads.iter().filter(|&&load| load > loads[part]).min();
+        // Up to the next heavier part, as many as there are lightest ones; at the end one each.
+        let room = heavier.map_or(instances / loads.len() as u64, |load| (load - loads[part]).div_ceil(weight));
+        let here = room.clamp(1, instances);
+        counts[part] += here;
+        loads[part] = loads[part].saturating_add(here.saturating_mul(weight));
+        instances -= here;
+    }
 }
 
 #[cfg(test)]
@@ -205,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_dealt_evenly_and_linked_streams_stay_together() {
+    fn instances_are_dealt_evenly_and_linked_ones_stay_together() {
         let text = stream("a", "instances = 5\ndepth = 4") + &stream("b", "") + &stream("c", "") + &stream("d", "");
         assert_eq!(sizes(&parts(&text, 1).0), [(8, 23)]);
         assert_eq!(sizes(&parts(&text, 2).0), [(3, 12), (5, 11)]);
         assert_eq!(parts(&text, 64).0.len(), 8, "no more than there are instances");
         let text =
             stream("a", "instances = 3") + &stream("b", "after = \"a\"\ninstances = 2") + &stream("c", "instances = 6");
-        assert_eq!(sizes(&parts(&text, 2).0), [(5, 5), (6, 6)].map(|each| each));
+        assert_eq!(sizes(&parts(&text, 2).0), [(5, 5), (6, 6)]);
         assert_eq!(parts(&(stream("a", "") + &stream("b", "after = \"a\"")), 8).0.len(), 1);
     }
 
