@@ -58,7 +58,7 @@ def rows(path: Path) -> Rows:
 
 def duration(run: Rows) -> float:
     begin, end = min(t for t in run["issued_ns"] if t is not None), max(t for t in run["completed_ns"] if t is not None)
-    return (end - begin) / 1e9
+    return float(end - begin) / 1e9
 
 
 def causes(run: Rows, is_open: set[int]) -> list[int | None]:
@@ -87,7 +87,10 @@ class Bench:
     def load(self, run: Rows, name: str, has_process: bool) -> tuple[Path, list[int]]:
         """A recording of the run, and the number in the run of each of its requests."""
         order = sorted(range(len(run["request"])), key=lambda n: (run["issued_ns"][n], run["request"][n]))
-        column = lambda name: [run[name][n] for n in order]  # noqa: E731
+
+        def column(name: str) -> list[Any]:
+            return [run[name][n] for n in order]
+
         latency = [run["completed_ns"][n] - run["issued_ns"][n] for n in order]
         made = {
             "at_ns": pa.array(column("issued_ns"), pa.int64()),

@@ -26,11 +26,11 @@ use iosonar_pacing::stalls::{Activity, StallMonitor};
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
-use self::closed::Takers;
 use self::input::Input;
 use self::output::Output;
 use self::sharing::Sharing;
 use self::slot::Slots;
+use self::takers::Takers;
 use crate::engine::Target;
 use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::conflicts::{Policy, Tracker};
@@ -50,6 +50,7 @@ mod output;
 mod shared_admission;
 mod sharing;
 mod slot;
+mod takers;
 
 pub use self::closed::Think;
 pub use self::limits::{IssueRules, Limits, Pace};

@@ -10,8 +10,6 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use iosonar_trace::Nanos;
 
-use super::After;
-
 /// Requests this soon after another one may have been made together with it.
 const TOGETHER: Nanos = Nanos(10_000);
 /// The most completions that are free to be waited for; the oldest are forgotten.
@@ -22,6 +20,17 @@ const MIN_REQUESTS: f64 = 50.0;
 const MIN_GAIN: f64 = 10.0;
 /// Where fewer requests than this come by themselves, one without a free completion waits for the last completion, too.
 const FEW_BY_THEMSELVES: f64 = 0.1;
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct After {
+    /// The number of the request whose completion it waits for.
+    pub request: u64,
+    /// The time from that completion to this request.
+    pub think: Nanos,
+    /// How likely it waits for this one.
+    pub confidence: f64,
+}
 
 /// Events, and the time in which they could occur.
 #[derive(Clone, Copy, Debug)]

@@ -16,22 +16,12 @@ use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::RunDependencies;
 use iosonar_trace::{Nanos, Request, RequestTime};
 
+pub use self::group::After;
 use self::group::{Count, Group};
 use crate::schedule::iterations::{Iterations, NumberedRequest};
 
 /// The farthest request that another one waits for, as a number of requests before it.
 pub const MAX_DISTANCE: u64 = 1 << 16;
-
-/// What a request waits for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct After {
-    /// The number of the request whose completion it waits for.
-    pub request: u64,
-    /// The time from that completion to this request.
-    pub think: Nanos,
-    /// How likely it waits for this one.
-    pub confidence: f64,
-}
 
 /// What was learned of a load, and where a second pass through it is.
 #[derive(Debug, Default)]

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(parts(&text, 64).0.len(), 8, "no more than there are instances");
         let text =
             stream("a", "instances = 3") + &stream("b", "after = \"a\"\ninstances = 2") + &stream("c", "instances = 6");
-        assert_eq!(sizes(&parts(&text, 2).0), [(5, 5), (6, 6)]);
+        assert_eq!(sizes(&parts(&text, 2).0), [(6, 6), (5, 5)]);
         assert_eq!(parts(&(stream("a", "") + &stream("b", "after = \"a\"")), 8).0.len(), 1);
     }
 
