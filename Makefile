@@ -17,7 +17,8 @@ BUILT = $(or $(CARGO_TARGET_DIR),target)/release/iosonar
 SHARE = $(DESTDIR)$(PREFIX)/share
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+# Python compiles the modules that it imports; pip would compile all.
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 SOURCES := $(shell find crates packaging -type f) Cargo.toml Cargo.lock pyproject.toml
 
 .PHONY: help

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -58,6 +58,29 @@ def bench(mib: int, gib: int = 0) -> Iterator[tuple[Path, LoopDevice]]:
 
 
 HERE = Path(__file__).resolve().parent
+
+LOAD = HERE.parent / "loads" / "pgbench.load.parquet"
+LOAD_REQUESTS = 45494
+
+
+def repeated(iosonar: Path, requests: int, load: Path) -> None:
+    """Writes the natural load of PostgreSQL, repeated until it has this many requests."""
+    sh(iosonar, "edit", LOAD, load, f"repeat times={max(1, round(requests / LOAD_REQUESTS))}")
+
+
+def compare_rounds(
+    about: str | None, requests: int, rounds: int, compare: Callable[[Path, Path, int, int], None]
+) -> None:
+    """Reads the command line of a benchmark that compares ways of reading, in rounds, and runs it."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--iosonar", type=Path, required=True)
+    parser.add_argument("--requests", type=int, default=requests)
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--directory", type=Path)
+    arguments = parser.parse_args()
+    with directory() as temporary:
+        place = arguments.directory or temporary
+        compare(arguments.iosonar.resolve(), place, arguments.requests, arguments.rounds)
 
 
 def poisson(args: argparse.Namespace, rate: float, place: Path) -> Path:

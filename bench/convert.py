@@ -12,19 +12,16 @@ is the cost. The directory needs some 400 bytes for each request; traces that ex
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-LOAD = Path(__file__).parent.parent / "loads" / "pgbench.load.parquet"
-LOAD_REQUESTS = 45494
+from common import compare_rounds, repeated, sh
 
 # The columns of action, time, sector, sectors and operation.
 FIELDS = "-v A=1 -v T=2 -v S=3 -v N=4 -v O=5"
@@ -72,14 +69,11 @@ def make(iosonar: Path, directory: Path, requests: int) -> tuple[Path, Path]:
     load = directory / f"trace-{requests}.load.parquet"
     binary = directory / f"trace-{requests}.blktrace.0"
     text = directory / f"trace-{requests}.blkparse"
-    rounds = max(1, round(requests / LOAD_REQUESTS))
-    for output, command in (
-        (load, [iosonar, "edit", LOAD, load, f"repeat times={rounds}"]),
-        (binary, [iosonar, "convert", load, binary]),
-        (text, [iosonar, "convert", load, text]),
-    ):
+    if not load.exists():
+        repeated(iosonar, requests, load)
+    for output in (binary, text):
         if not output.exists():
-            subprocess.run([str(word) for word in command], check=True, stderr=subprocess.DEVNULL)
+            sh(iosonar, "convert", load, output)
     return binary, text
 
 
@@ -120,18 +114,5 @@ def compare(iosonar: Path, directory: Path, requests: int, rounds: int) -> None:
         left.unlink()
 
 
-def main() -> None:
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--iosonar", type=Path, required=True)
-    parser.add_argument("--requests", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--directory", type=Path)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as temporary:
-        directory = arguments.directory or Path(temporary)
-        compare(arguments.iosonar.resolve(), directory, arguments.requests, arguments.rounds)
-
-
 if __name__ == "__main__":
-    main()
+    compare_rounds(__doc__, 1_000_000, 3, compare)

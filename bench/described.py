@@ -11,18 +11,15 @@ alternate between all of them.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-LOAD = Path(__file__).parent.parent / "loads" / "pgbench.load.parquet"
-LOAD_REQUESTS = 45494
+from common import compare_rounds, repeated, sh
 
 COLUMNS = "at=1:us op=2(R=read,W=write) offset=3 size=4 latency=5:us device=6"
 PATTERN = r"""
@@ -44,10 +41,9 @@ device = { byte = 28, width = 4 }
 def requests(iosonar: Path, directory: Path, count: int) -> list[tuple[int, bool, int, int]]:
     """Time in microseconds, whether it writes, position and length in bytes."""
     spc = directory / "load.spc"
-    rounds = max(1, round(count / LOAD_REQUESTS))
     edited = directory / "load.load.parquet"
-    for command in (["edit", LOAD, edited, f"repeat times={rounds}"], ["convert", edited, spc]):
-        subprocess.run([str(iosonar), *map(str, command)], check=True, stderr=subprocess.DEVNULL)
+    repeated(iosonar, count, edited)
+    sh(iosonar, "convert", edited, spc)
     rows = []
     with spc.open() as lines:
         for line in lines:
@@ -105,18 +101,5 @@ def compare(iosonar: Path, directory: Path, count: int, rounds: int) -> None:
         print(f"| {name} | {mb:.0f} MB | {speeds[0]:.0f} MB/s | {speeds[1]:.0f} MB/s |")
 
 
-def main() -> None:
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--iosonar", type=Path, required=True)
-    parser.add_argument("--requests", type=int, default=2_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--directory", type=Path)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as temporary:
-        directory = arguments.directory or Path(temporary)
-        compare(arguments.iosonar.resolve(), directory, arguments.requests, arguments.rounds)
-
-
 if __name__ == "__main__":
-    main()
+    compare_rounds(__doc__, 2_000_000, 5, compare)

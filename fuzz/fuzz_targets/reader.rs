@@ -5,12 +5,10 @@
 
 #![no_main]
 
-use std::io::Cursor;
-use std::path::Path;
 use std::sync::LazyLock;
 
+use iosonar_fuzz::input;
 use iosonar_trace::formats::{Action, Format, Opened, by_name};
-use iosonar_trace::input::Input;
 use iosonar_trace::{Options, Result};
 use libfuzzer_sys::fuzz_target;
 
@@ -34,21 +32,10 @@ fuzz_target!(init: iosonar_fuzz::ignore_guarded_panics(), |bytes: &[u8]| {
     };
     match opened {
         Ok(Opened::Load(mut rows)) => {
-            let mut last = None;
-            while let Ok(Some(row)) = rows.next() {
-                // Invariants of every reader: times never decrease, and offsets of requests fit into 63 bits.
-                assert!(last.is_none_or(|last| last <= row.at), "a time decreases");
-                assert!(row.end().0 <= iosonar_trace::MAX_END_SECTOR, "a request ends beyond the limit");
-                assert!(usize::from(row.device.0) < rows.metadata().devices.len(), "a device is not in the metadata");
-                last = Some(row.at);
-            }
+            iosonar_fuzz::read_load(rows.as_mut());
             iosonar_trace::plausibility_warnings(rows.metadata());
         }
         Ok(Opened::Run(mut rows)) => while let Ok(Some(_)) = rows.next() {},
         Err(_) => {}
     }
 });
-
-fn input(bytes: &[u8]) -> Result<Input> {
-    Input::from_reader(Path::new("x"), Box::new(Cursor::new(bytes.to_vec())), Some(bytes.len() as u64))
-}

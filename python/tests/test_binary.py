@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 from binary import iosonar, replay
+from factory import STATISTICS, run_row, write_run
+from test_compare import compare
 
 from iosonar import units
 from iosonar.diagrams import Options, Study
@@ -45,7 +47,7 @@ def test_an_asap_run_has_no_delay(replayed: tuple[Path, dict[str, Any]], tmp_pat
 
 
 def test_report_reads_a_result_of_replay(replayed: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    iosonar("report", replayed[0], "--format", "png", "--out", tmp_path)
+    iosonar("report", replayed[0], "--format", "png", "--only", "latency.realtime", "--out", tmp_path)
     assert (tmp_path / "a.g01.latency.realtime.png").exists()
 
 
@@ -74,7 +76,7 @@ def test_a_run_has_one_rate_everywhere(tmp_path: Path) -> None:
     assert done.requests / done.seconds == pytest.approx(rate, rel=1e-9)
     assert blocks.mean() == pytest.approx(rate, rel=1e-6)
     assert tiles["Throughput"] == f"{units.count(rate)} requests/s"
-    iosonar("compare", run, replayed_again(load, tmp_path / "b.replay.parquet", words), "--out", tmp_path)
+    assert compare(run, replayed_again(load, tmp_path / "b.replay.parquet", words), "--out", tmp_path) == 0
     page = (tmp_path / "a.compare.html").read_text()
     assert f"{units.count(rate)} requests/s" in page.replace("\u00a0", " ")
 
@@ -93,3 +95,12 @@ def test_percentiles_of_too_few_requests_are_null(tmp_path: Path) -> None:
         assert found["latency_us"]["p50"] is not None and found["latency_us"]["p98"] is not None
         assert found["latency_us"]["p99"] is None and found["latency_us"]["p999"] is None
     assert "99 % –, max" in iosonar("info", run)
+
+
+def test_info_on_a_run_says_target_and_verdict(tmp_path: Path) -> None:
+    verdict = {"faithful": True, "sentence": "This replay was faithful: all was well."}
+    targets = [{"path": f"/dev/loop{number}", "kind": "block"} for number in range(5)]
+    run = {"targets": targets, "statistics": STATISTICS | {"verdict": verdict}}
+    lines = iosonar("info", write_run(tmp_path / "a.replay.parquet", [run_row()], run=run)).splitlines()
+    assert "target      /dev/loop0, /dev/loop1, /dev/loop2 and 2 more" in lines
+    assert "verdict     This replay was faithful: all was well." in lines

@@ -1,4 +1,4 @@
-"""The picture of `iosonar cache fill`."""
+"""The pictures of `iosonar cache`."""
 
 import io
 import json
@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from iosonar.cli.cache_picture import main
+from iosonar.diagrams.cache_size import cache_size
 from iosonar.diagrams.filling import filling
+from iosonar.figures.model import Line, Rule
 
 READS: dict[str, Any] = {
     "kind": "random",
@@ -30,6 +32,34 @@ LOAD: dict[str, Any] = {
     "caches": [{"hit_ratio": 0.9, "bytes": 1048576.0}],
     "curve": [{"seconds": 1.0, "bytes": 4096.0}, {"seconds": 2.0, "bytes": 1048576.0}],
 }
+SIZE: dict[str, Any] = {
+    "kind": "size",
+    "load": "a.load.parquet",
+    "op": "both",
+    "block_bytes": 4096,
+    "fill_bytes_per_s": 4096,
+    "smallest": {"bytes": 12288.0, "fill_s": 3.0},
+    "upper": None,
+    "curve": [
+        {"bytes": 4096.0, "fill_s": 1.0, "touched_bytes": 8192.0},
+        {"bytes": 16384.0, "fill_s": 4.0, "touched_bytes": 12288.0},
+    ],
+}
+
+
+def test_the_smallest_cache_is_where_the_lines_meet() -> None:
+    figure = cache_size(SIZE)
+    touched, filled = (layer for layer in figure.layers if isinstance(layer, Line))
+    assert touched.x.tolist() == filled.x.tolist() == [1, 3, 4]
+    assert (touched.y - filled.y).tolist() == [4096, 0, -4096]
+    assert [layer.at for layer in figure.layers if isinstance(layer, Rule)] == [12288]
+
+
+def test_the_smallest_lower_caches_are_in_a_note() -> None:
+    upper = {"bytes": 8192.0, "serves": False, "inclusive_bytes": 12288.0, "exclusive_bytes": 4096.0}
+    figure = cache_size({**SIZE, "upper": upper})
+    assert figure.notes[1].text == "Below 8 KiB: 12 KiB if inclusive, 4 KiB if exclusive"
+    assert "serves it alone" in cache_size({**SIZE, "upper": {**upper, "serves": True}}).notes[1].text
 
 
 def test_the_curve_of_random_reads_has_formula_and_simulation() -> None:
@@ -52,7 +82,7 @@ def test_the_curve_of_random_reads_has_formula_and_simulation() -> None:
     assert line.label == "Measured" and line.y.tolist()[:2] == [0, 41]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("found", [READS, LOAD])
+@pytest.mark.parametrize("found", [READS, LOAD, SIZE])
 def test_a_picture_is_drawn_from_standard_input(
     found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

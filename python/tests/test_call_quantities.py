@@ -130,8 +130,7 @@ def test_files_are_listed_by_their_bytes(trace: OpenTable) -> None:
     assert first.speed == pytest.approx(150 / 2e-6)
     assert (second.path, second.bytes_written, second.writes) == ("/b", 30, 1)
     assert (third.path, third.calls, third.bytes, third.speed) == ("/c", 1, 0, 0)
-    assert (totals.files, totals.bytes_read, totals.bytes_written) == (3, 150, 30)
-    assert totals.read_by_rank.tolist() == [150]
+    assert (totals.files, totals.read_by_rank.tolist(), totals.written_by_rank.tolist()) == (3, [150], [30])
 
 
 def patterns(trace: OpenTable, rows: Rows) -> list[Access]:

@@ -35,11 +35,11 @@ def test_options_read_as_on_the_command_line() -> None:
         "threads": {"pool": 8},
         "cache": "none",
         "verify_order": False,
-        "data": {"dedupe_pct": 10, "filler": "deadbeef", "kind": "random", "random_pct": 75},
+        "data": {"dedupe_pct": 10, "filler": "deadbeef", "kind": "random", "random_pct": 75, "block_bytes": 8192},
     }
     assert replay_options(DEFAULTS | changed) == (
         "--order fs-dispatched --timing exact --speedup 2 --start 60 --instances 4 --depth 8 --no-cache "
-        "--no-verify-order --compressible 25 --dedupe 10"
+        "--no-verify-order --compressible 25 --dedupe 10 --data-block 8192"
     )
     assert "--threads trace" in replay_options(DEFAULTS | {"threads": "trace"})
     assert replay_options({"data": {"kind": "zero"}}) == "--data zero"

@@ -72,6 +72,16 @@ def test_siblings_differ_in_one_variable() -> None:
     assert before(replace(changed(strong="1"), earlier=[cousin])) == []
 
 
+def test_the_variables_of_one_module_are_one_thing() -> None:
+    def siblings(name: str, **variables: str) -> PlannedLeaf:
+        return replace(changed(**variables), path=("short", name))
+
+    near = siblings("near", enable_pipe_spread="0", pipe_spread_factor="2.0", input_pipe_list="")
+    far = siblings("far", enable_pipe_spread="1", pipe_spread_factor="4.0", input_pipe_list="| iosonar edit")
+    earlier = EarlierLeaf("short/near", near.path, near.variables, ())
+    assert before(replace(far, earlier=[earlier])) == []
+
+
 def test_a_full_temporary_directory_is_named() -> None:
     (warning,) = before(replace(GOOD, free_bytes={"a": 1 << 30, "b": 9 << 30}))
     assert warning.startswith("a: only 1.0 GiB are free")

@@ -170,7 +170,24 @@ def test_levels_are_named_by_the_variable_that_varies_with_them() -> None:
 
 def test_a_level_of_several_variables_is_named_by_its_number() -> None:
     of = [Place((a, b), {"x": a, "y": a}) for a in ("p", "q") for b in ("r", "s")]
-    assert [factor.name for factor in factors_of(of).all] == ["level 1 (p, q)", "level 2 (r, s)"]
+    assert [factor.name for factor in factors_of(of).all] == ["directory level 1 (p, q)", "directory level 2 (r, s)"]
+
+
+def test_a_level_of_one_module_is_named_by_the_module() -> None:
+    def place(name: str, enable: str, factor: str) -> Place:
+        pipe = f"| iosonar edit --spread {factor}" if enable == "1" else ""
+        return Place((name,), {"enable_pipe_spread": enable, "pipe_spread_factor": factor, "input_pipe_list": pipe})
+
+    of = [place("near", "0", "2.0"), place("far", "1", "2.0"), place("farther", "1", "8.0")]
+    assert [(factor.name, factor.levels) for factor in factors_of(of).all] == [
+        ("pipe_spread", ("far", "farther", "near"))
+    ]
+    assert [factor.name for factor in factors_of(of[:2]).all] == ["enable_pipe_spread"]
+
+
+def test_a_variable_that_only_one_level_sets_names_it() -> None:
+    of = [Place(("as-is",), {"x": "1"}), Place(("dense",), {"x": "1", "replay_options": "--edit dense"})]
+    assert [(factor.name, factor.levels) for factor in factors_of(of).all] == [("replay_options", ("as-is", "dense"))]
 
 
 def test_of_several_variables_the_one_in_the_name_counts() -> None:
@@ -198,7 +215,7 @@ def test_repeats_are_no_factor() -> None:
 def test_factors_that_vary_together_are_one() -> None:
     of = [Place((a, b), {}) for a, b in (("short", "016"), ("long", "032")) for _ in range(2)]
     (factor,) = factors_of(of).all
-    assert factor.together_with == ("level 2 (016, 032)",)
+    assert factor.together_with == ("directory level 2 (016, 032)",)
 
 
 def test_by_chooses_factors_and_the_others_are_adjusted_for() -> None:

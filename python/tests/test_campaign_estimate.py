@@ -88,6 +88,27 @@ def test_what_a_users_module_takes_is_not_known() -> None:
     assert (found.seconds, found.unknown) == (100.0, ("quiet",))
 
 
+@pytest.mark.parametrize(
+    ("replay", "unknown", "words"),
+    [
+        (estimate.Replay(60.0), (), "1 min; started now, the campaign ends at "),
+        (estimate.Replay(60.0), ("graph",), "at least 1 min; started now, the campaign ends after "),
+        (estimate.Replay(60.0, at_most=True), (), "at most 1 min; started now, the campaign ends by "),
+        (
+            estimate.Replay(60.0, at_most=True),
+            ("graph",),
+            "about 1 min; started now, the campaign ends at about ",
+        ),
+        (estimate.Replay(None, at_most=True), ("x",), "at least 0 s; started now, the campaign ends after "),
+    ],
+)
+def test_the_sum_says_in_which_direction_it_is_wrong(
+    replay: estimate.Replay, unknown: tuple[str, ...], words: str
+) -> None:
+    *_, last = estimate.table([estimate.Estimate("a", replay, 0.0, unknown)], now=0.0)
+    assert last.startswith(f"1 leaf: {words}")
+
+
 def test_an_earlier_run_of_the_leaf_or_a_like_one_counts() -> None:
     took = {"wipe_setup": 30.0, "main_run": 90.0, "graph_finish": 3.0}
     variables = {"enable_wipe": "1"}

@@ -150,6 +150,7 @@ def test_an_interrupt_in_cleanup_skips_no_other_function(tmp_path: Path) -> None
     assert (campaign.top / "a/next").exists()
     assert not (campaign.top / "a/mark").exists()
     assert len(campaign.results("a")) == 1, "the result was complete"
+    assert campaign.state("a").state == "done", "its finish phase ended"
     assert campaign.left() == []
 
 

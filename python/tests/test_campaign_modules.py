@@ -42,6 +42,15 @@ def test_each_variable_of_a_default_conf_is_read_by_its_module() -> None:
             assert re.search(rf"\b{variable}\b", code), f"{name}: {variable}"
 
 
+def test_each_module_sources_the_functions_that_it_calls() -> None:
+    for library in ("functions", "iscsi_functions", "megaraid_functions"):
+        names = re.findall(r"(?m)^([a-z_]+)\(\)", (confs.MODULES / f"{library}.sh").read_text())
+        for module, path in confs.modules_of(confs.MODULES):
+            text = re.sub(r"(?m)#.*$", "", path.read_text())
+            called = [name for name in names if re.search(rf"(?<!\w){name}(?![\w(])", text)]
+            assert not called or f"modules/{library}.sh" in text, (module, called)
+
+
 def test_filters_are_in_the_order_of_their_numbers() -> None:
     filters = [name for name in MODULES if name.startswith("pipe_")]
     assert filters == [

@@ -20,14 +20,14 @@ from iosonar.campaign.report import gate, run_report
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
 from iosonar.campaign.report.factors import Place
 from iosonar.campaign.report.figures import effect_plots
+from iosonar.campaign.report.findings import banners, drift, headline
 from iosonar.campaign.report.page import campaign_page
-from iosonar.campaign.report.results import LeafResult, read_results
-from iosonar.campaign.report.words import banners, drift, headline
+from iosonar.campaign.report.results import read_results
 from iosonar.campaign.state import LeafState
 from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
+from iosonar.report.gate import HOLDS, UNDECIDED
 from iosonar.report.gate_files import Case, CaseOutcome, write_junit
-from iosonar.report.gates import HOLDS, UNDECIDED, Fidelity, Outcome
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/campaign-report.json").read_text())
 
@@ -40,6 +40,7 @@ def leaf(
     requests: int = 1100,
     common: list[str] | None = None,
     own: list[str] | None = None,
+    delay_ns: int = US,
     **run: Any,
 ) -> None:
     """A leaf with a run on each of two hosts."""
@@ -49,7 +50,7 @@ def leaf(
     for host in range(2):
         latency = random.lognormal(math.log(latency_us), 0.4, requests)
         rows = [
-            run_row(n, scheduled=n * 1000 * US, latency=int(value * US), delay=US, sector=n * 8)
+            run_row(n, scheduled=n * 1000 * US, latency=int(value * US), delay=delay_ns, sector=n * 8)
             for n, value in enumerate(latency)
         ]
         machine = {"hostname": f"host{host}"}
@@ -131,6 +132,28 @@ def test_the_page_has_effects_and_links_to_leaves(
     text = page.read_text()
     assert "P99 latency at each level" in text
     assert 'study/load0/016-threads/with-conflicts/repeat-1">load0/016-threads' in text
+
+
+def test_a_page_replaces_only_one_of_the_same_campaign(campaign: Path, tmp_path: Path) -> None:
+    page, other = tmp_path / "page.html", tmp_path / "other.html"
+    for _ in range(2):
+        assert run_report(campaign, [], page, False, []) == 0
+    other.write_text("precious")
+    with pytest.raises(UserError, match=r"other\.html exists, and is not known to be of this input: name another file"):
+        run_report(campaign, [], other, False, [])
+    assert other.read_text() == "precious"
+    assert run_report(campaign, [], other, False, [], overwrite=True) == 0
+    assert "precious" not in other.read_text()
+
+
+def test_outputs_of_a_campaign_report_are_different_files(campaign: Path, tmp_path: Path) -> None:
+    page, link = tmp_path / "page.html", tmp_path / "link"
+    link.symlink_to(page)
+    default = campaign / "campaign.report.html"
+    for output, *files in ((page, link, None), (page, None, link), (page, *[tmp_path / "x"] * 2), (None, default)):
+        with pytest.raises(UsageError, match="are one file"):
+            run_report(campaign, [], output, False, [], *files)
+    assert not page.exists()
 
 
 def test_json_has_the_same_and_no_nan(campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -306,63 +329,6 @@ def test_a_load_larger_than_its_device_is_named(tmp_path: Path, capsys: pytest.C
     state.write(tmp_path / "a", found)
     assert run_report(tmp_path, [], None, False, []) == 0
     assert "Wrapped around: a (× 2.5); the load reaches beyond the device" in capsys.readouterr().out
-
-
-def result(**more: Any) -> LeafResult:
-    known = {"p99": 0.02, "delay.p99": 1e-5, "throughput": 0.97, "errors": 0.0}
-    return LeafResult("a/b", ("a", "b"), Path("a/b"), "done", metrics=known, fidelity=Fidelity.FAITHFUL, **more)
-
-
-def outcome_of(text: str, leaf: LeafResult) -> Outcome:
-    judged = gate.judge(Path(), gate.parse_conditions([text]), [leaf])
-    of = {CaseOutcome.FAILED: Outcome.HOLDS, CaseOutcome.PASSED: Outcome.FAILS}
-    return of.get(judged.leaves[0].outcome, Outcome.UNDECIDED)
-
-
-@pytest.mark.parametrize(
-    ("text", "holds"),
-    [
-        ("p99 > 10ms", True),
-        ("latency.p99 > 30ms", False),
-        ("p99>=20ms", True),
-        ("delay.p99 > 1ms", False),
-        ("throughput < 98%", True),
-        ("errors > 0", False),
-        ("errors == 0", True),
-        ("verdict = unfaithful", False),
-        ("verdict != faithful", False),
-        ("state != done", False),
-        ("p50 > 1ms", None),
-    ],
-)
-def test_conditions_hold_for_metrics_of_a_leaf(text: str, holds: bool | None) -> None:
-    assert outcome_of(text, result()) is (
-        Outcome.UNDECIDED if holds is None else Outcome.HOLDS if holds else Outcome.FAILS
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "p99",
-        "p99 > 10",
-        "p99 > 10%",
-        "p99 > 10parsec",
-        "throughput < 95",
-        "errors > 1ms",
-        "p98 > 1ms",
-        "verdict = great",
-    ],
-)
-def test_wrong_conditions_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="invalid condition"):
-        gate.parse_conditions([text])
-
-
-def test_of_an_unfaithful_run_only_latencies_are_undecided() -> None:
-    each = result(doubt="the replay was NOT faithful")
-    assert outcome_of("p99 > 10ms", each) is Outcome.UNDECIDED
-    assert outcome_of("delay.p99 > 1us", each) is Outcome.HOLDS
 
 
 def test_the_gate_fails_decides_nothing_or_passes(campaign: Path) -> None:

@@ -230,7 +230,7 @@ def test_a_leaf_without_its_own_phases_fails(campaign: Campaign) -> None:
     assert "leaf b: failed: main_run did not run: it is missing in run_list" in done.stderr
 
 
-def test_a_leaf_that_was_finishing_needs_no_new_run(campaign: Campaign) -> None:
+def test_a_leaf_that_was_finishing_is_only_finished(campaign: Campaign) -> None:
     campaign.leaf("a", "dry_run=1")
     campaign.run()
     (name,) = campaign.results("a")
@@ -238,9 +238,10 @@ def test_a_leaf_that_was_finishing_needs_no_new_run(campaign: Campaign) -> None:
     (leaf / name).rename(leaf / f".{name}.part")
     record = json.loads((leaf / "campaign.json").read_text())
     (leaf / "campaign.json").write_text(json.dumps({**record, "state": "finishing"}))
-    assert "nothing to do" in campaign.run().stderr
+    assert "leaf a: was replayed, and is finished now" in campaign.run().stderr
     assert campaign.results("a") == [name]
     assert (campaign.state("a").state, campaign.state("a").attempt) == ("done", 1)
+    assert "nothing to do" in campaign.run().stderr
 
 
 def test_two_campaigns_at_once_in_one_directory_are_refused(campaign: Campaign) -> None:

@@ -327,12 +327,12 @@ def test_different_settings_within_a_side_are_reported(
     assert "not repetitions" in message
 
 
-def test_a_load_among_runs_is_refused(
+def test_a_load_without_latencies_is_no_side(
     runs: dict[str, list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     load = write_load(tmp_path / "a.load.parquet", [load_row(5)])
     assert compare(runs["a"][0], load, "--out", tmp_path) == 1
-    assert "a.load.parquet is a load, not a run" in capsys.readouterr().err
+    assert "a.load.parquet has no latencies: an original is a load with latencies" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.html"))
 
 

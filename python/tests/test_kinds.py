@@ -24,7 +24,7 @@ from iosonar.diagrams import Diagram
 from iosonar.diagrams.catalogue import Group
 from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Empty
-from iosonar.library.family import Family, Opening
+from iosonar.library.family import Family, OpenOptions
 from iosonar.report.page import Page, Summary, Tile
 from iosonar.report.sections import page_of
 from iosonar.study.base import BaseStudy
@@ -39,9 +39,15 @@ SHARED = (
     *("table/columns.py", "table/files.py", "table/footer.py", "table/source.py", "table/structure.py"),
     *("table/validation.py", "table/values.py", "table/versions.py", "table/views.py"),
     *("study/base.py", "study/check.py", "study/grades.py", "study/judgement.py", "study/summary.py"),
-    *("report/claims.py", "report/compared.py", "report/condition.py", "report/formats.py", "report/gate_files.py"),
     *(
-        "report/gates.py",
+        "report/provenance.py",
+        "report/compared.py",
+        "report/gate_changes.py",
+        "report/formats.py",
+        "report/gate_files.py",
+    ),
+    *(
+        "report/gate.py",
         "report/output_options.py",
         "report/outputs.py",
         "report/page.py",
@@ -66,7 +72,7 @@ KINDS_ALONE = (
 
 
 class MessageStudy(BaseStudy):
-    def __init__(self, table: Any, files: Sequence[SourceFile], opening: Opening) -> None:
+    def __init__(self, table: Any, files: Sequence[SourceFile], opening: OpenOptions) -> None:
         super().__init__(opening.options)
         self.table, self._files = table, tuple(files)
 
@@ -79,7 +85,7 @@ class MessageStudy(BaseStudy):
         return self.files[0].output_stem
 
 
-def study(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> MessageStudy:
+def study(files: Sequence[SourceFile], opening: OpenOptions, stack: ExitStack) -> MessageStudy:
     engine = start(opening.spill, opening.resources)
     stack.callback(engine.close)
     return MessageStudy(read(files[0], engine), files, opening)

@@ -106,13 +106,14 @@ def test_requests_of_two_runs_are_paired_by_their_number(tmp_path: Path) -> None
         ]
         return write_run(tmp_path / f"{name}.replay.parquet", rows)
 
-    # By number and iteration. Request 0 took 1 and 4 ms in a: 2 ms, by the geometric mean.
+    # By number and iteration. Request 0 took 1, 2 and 900 ms in a: 2 ms, the median.
     a1 = run("a1", {(0, 0): 1, (1, 0): 10, (2, 0): 1, (2, 1): 7, (3, 0): 5, (4, 0): None})
-    a2 = run("a2", {(0, 0): 4})
+    a2 = run("a2", {(0, 0): 2})
+    a3 = run("a3", {(0, 0): 900})
     b = run("b", {(0, 0): 4, (1, 0): 5, (2, 0): 3, (2, 1): 7, (3, 1): 5, (4, 0): 9, (5, 0): 9})
-    with open_requests([a1, a2, b]) as requests:
+    with open_requests([a1, a2, a3, b]) as requests:
         table = requests.table
-        found = pairs(table.filter(table.source < 2), table.filter(table.source == 2))
+        found = pairs(table.filter(table.source < 3), table.filter(table.source == 3))
         assert pairs(table.filter(table.source == 1), table.filter(table.request == 5)) is None
     # The ratios are 2, 0.5, 3 and 1; requests 3 to 5 are on one side only.
     assert found is not None and found.requests == 4

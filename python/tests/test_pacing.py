@@ -1,7 +1,7 @@
 """What the options of both replays change decides how runs are compared."""
 
 from iosonar.pacing import PACING_OPTIONS, Changes, options_that_change
-from iosonar.report.compare import LOAD_OPTIONS
+from iosonar.report.compare_sides import LOAD_OPTIONS
 
 
 def test_every_option_has_its_key_once() -> None:

@@ -12,12 +12,12 @@ import pytest
 from binary import iosonar
 
 from iosonar.errors import UsageError, UserError
-from iosonar.series import sensitivity_words as words
+from iosonar.series import sensitivity_findings as words
 from iosonar.series.notes import unfilled_notes
 from iosonar.series.plan import opened
 from iosonar.series.result import Result, read
 from iosonar.series.run import run
-from iosonar.series.sensitivity import How, Row, Sensitivity, parsed, plan, rows, text_of
+from iosonar.series.sensitivity import Degradation, Row, Sensitivity, parsed, plan, rows, text_of
 
 PROGRAM = "from iosonar.cli.sensitivity import main; raise SystemExit(main())"
 
@@ -52,7 +52,7 @@ def test_quantised_requests_queue_as_they_arrive_at_once(load: Path, tmp_path: P
 def test_a_device_without_a_queue_does_not_feel_a_delay(load: Path, tmp_path: Path) -> None:
     directory = tmp_path / "b.sensitivity"
     exact, _, delayed = found(load, directory, "20ms", model="constant=1ms")
-    assert delayed.how is How.DELAY and exact.ratio_in_flight == 1
+    assert delayed.how is Degradation.DELAY and exact.ratio_in_flight == 1
     assert delayed.ratio_mean == pytest.approx(1, rel=1e-3)
     words = json.loads((directory / "series.json").read_text())["points"][2]["words"]
     assert words == ["--perturb", "delay=10ms", "--seed", "1"]

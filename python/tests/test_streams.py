@@ -128,7 +128,7 @@ def test_only_programs_have_diagrams_with_a_line_per_stream(run: Path, tmp_path:
     assert [row.label for row in latency.legend.rows] == ["client"]
     assert "No line for report: p50 needs at least 20 requests" in [note.text for note in latency.notes]
     assert [row.label for row in rate.legend.rows] == ["client", "report"]
-    assert [section.id for section in page.sections] == ["streams"]
+    assert [section.id for section in page.sections] == ["slowest", "streams"]
     with open_requests([write_run(tmp_path / "load.replay.parquet", [run_row()])]) as requests:
         assert names.isdisjoint(diagram.name for diagram in Selection().choose(CATALOGUE, requests))
         assert isinstance(diagrams[0].build(Study(requests, Options())), Empty)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,14 @@ import pyarrow.parquet
 import pytest
 from factory import STATISTICS, run_row, write_run
 
+from iosonar.cli.sweep import app
 from iosonar.errors import UsageError, UserError
 from iosonar.series import values
 from iosonar.series.plan import Point, opened
 from iosonar.series.result import Result, read
 from iosonar.series.run import run
-from iosonar.series.sweep import Sweep, Vary, plan
-from iosonar.series.sweep_words import as_json, findings, table
+from iosonar.series.sweep import Sweep, SweepVariable, plan
+from iosonar.series.sweep_findings import as_json, findings, table
 
 PROGRAM = "from iosonar.cli.sweep import main; raise SystemExit(main())"
 MODEL = "constant=1ms servers=4"
@@ -61,7 +64,7 @@ def command(*words: object) -> list[str]:
 
 
 def swept(
-    program: Path, vary: Vary, asked: Sequence[int], directory: Path, simulate: str, duration: str = "1s"
+    program: Path, vary: SweepVariable, asked: Sequence[int], directory: Path, simulate: str, duration: str = "1s"
 ) -> dict[str, Any]:
     """The points of a sweep in virtual time, without pictures."""
     asked_for = Sweep(str(program), vary, asked, None, (), simulate, True, duration, ())
@@ -69,18 +72,26 @@ def swept(
         return as_json(vary, sorted(run(series, lambda _: None), key=lambda each: each.value))
 
 
+def ended(*words: object) -> tuple[int, str, str]:
+    """Runs `iosonar sweep` in this process: its exit code, standard output and error."""
+    out, error = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(error), pytest.raises(SystemExit) as end:
+        app([str(word) for word in words], prog_name="iosonar sweep")
+    return int(end.value.code or 0), out.getvalue(), error.getvalue()
+
+
 def printed(*words: object) -> dict[str, Any]:
     """The JSON of a sweep that must succeed."""
-    done = subprocess.run(command(*words, "--json"), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    code, out, error = ended(*words, "--json")
+    assert code == 0, error
+    found: dict[str, Any] = json.loads(out)
     return found
 
 
 def refused(*words: object) -> str:
-    done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
-    assert done.returncode in (1, 2), done.stdout
-    return done.stderr
+    code, out, error = ended(*words)
+    assert code in (1, 2), out
+    return error
 
 
 @pytest.fixture
@@ -88,6 +99,22 @@ def closed(tmp_path: Path) -> Path:
     path = tmp_path / "closed.toml"
     path.write_text(CLOSED)
     return path
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_fake_closed_loop_counts_by_whether_it_kept_its_times(kept: bool, tmp_path: Path) -> None:
+    # No request of a closed loop has a time of its own, so `own` says nothing.
+    own = {"requests": 0, "delay_us": None, "within_pct": None}
+    verdict = {"faithful": None, "kept_times": kept, "sentence": "none", "own": own}
+    run = {"fake": "FAKE RESULT: simulated", "statistics": STATISTICS | {"verdict": verdict}}
+    path = write_run(tmp_path / "a.replay.parquet", [run_row(n) for n in range(9)], run=run)
+    found = read(path, Point("a", 1.0, ()))
+    assert (
+        found
+        and found.fake == "simulated"
+        and found.faithful is kept
+        and found.marks == ("" if kept else "not faithful")
+    )
 
 
 def test_closed_throughput_grows_with_depth_up_to_the_servers(closed: Path, tmp_path: Path) -> None:
@@ -116,7 +143,7 @@ def test_closed_throughput_grows_with_depth_up_to_the_servers(closed: Path, tmp_
 
 def test_each_depth_of_a_sweep_reaches_the_device(closed: Path, tmp_path: Path) -> None:
     directory = tmp_path / "deep.sweep"
-    found = swept(closed, Vary.DEPTH, [256, 2048], directory, "constant=10ms servers=4096", "200ms")
+    found = swept(closed, SweepVariable.DEPTH, [256, 2048], directory, "constant=10ms servers=4096", "200ms")
     assert [round(point["requests_per_s"], -2) for point in found["points"]] == [25_600, 204_800]
     assert found["best"] == "depth-2048"
 
@@ -131,7 +158,7 @@ def test_options_that_limit_what_a_sweep_varies_are_refused(closed: Path, tmp_pa
 
 
 def test_in_a_sweep_of_spans_option_depth_is_not_the_programs(closed: Path, tmp_path: Path) -> None:
-    asked = Sweep(str(closed), Vary.SPAN, [4096], None, (), MODEL, True, "1s", ("--depth=8",))
+    asked = Sweep(str(closed), SweepVariable.SPAN, [4096], None, (), MODEL, True, "1s", ("--depth=8",))
     assert plan(asked).command[-2:] == ("--set", "depth=1")
 
 
@@ -140,12 +167,10 @@ def test_a_sweep_of_rates_says_where_depth_limits_throughput(tmp_path: Path) -> 
     program.write_text(OPEN)
     of = ("--simulate", "constant=10ms servers=4096", "--virtual-time", "--for", "500ms", "--output")
     words = (program, "--rate", "1000,3000", *of)
-    assert (
-        "waited for room"
-        not in subprocess.run(command(*words, tmp_path / "a.sweep"), capture_output=True, text=True, check=True).stdout
-    )
-    limited = command(*words, tmp_path / "b.sweep", "--", "--depth", "16")
-    said = subprocess.run(limited, capture_output=True, text=True, check=True).stdout
+    code, said, _ = ended(*words, tmp_path / "a.sweep")
+    assert code == 0 and "waited for room" not in said
+    code, said, _ = ended(*words, tmp_path / "b.sweep", "--", "--depth", "16")
+    assert code == 0
     assert "Requests waited for room in --depth at rate-1000 (" in said and "rate-3000 (" in said
     assert "limited by --depth" in said
 
@@ -157,16 +182,16 @@ def test_a_burst_beyond_depth_limits_a_point_of_a_sweep(tmp_path: Path) -> None:
     path = write_run(tmp_path / "a.replay.parquet", rows, run=footer | {"statistics": STATISTICS | {"requests": 100}})
     found = read(path, Point("rate-200", 200, ()))
     assert found is not None and found.delayed_by_depth == 30
-    assert "Requests waited for room in --depth at rate-200 (30.0 %)" in "".join(findings(Vary.RATE, [found]))
-    assert "limited by --depth" in table(Vary.RATE, [found]).rows[0][-1]
-    assert "limited" not in table(Vary.DEPTH, [found]).rows[0][-1]
+    assert "Requests waited for room in --depth at rate-200 (30.0 %)" in "".join(findings(SweepVariable.RATE, [found]))
+    assert "limited by --depth" in table(SweepVariable.RATE, [found]).rows[0][-1]
+    assert "limited" not in table(SweepVariable.DEPTH, [found]).rows[0][-1]
 
 
 def test_an_open_program_has_the_response_times_of_m_m_1(tmp_path: Path) -> None:
     program = tmp_path / "open.toml"
     program.write_text(OPEN)
     rates = values.rates("100..700/7")
-    found = swept(program, Vary.RATE, rates, tmp_path / "mm1.sweep", "exponential=1ms servers=1", "60s")
+    found = swept(program, SweepVariable.RATE, rates, tmp_path / "mm1.sweep", "exponential=1ms servers=1", "60s")
     for point in found["points"]:
         assert point["response_mean_s"] == pytest.approx(1 / (1000 - point["rate"]), rel=0.1)
         assert point["requests_per_s"] == pytest.approx(point["rate"], rel=0.03)
@@ -178,7 +203,7 @@ def test_an_open_program_has_the_response_times_of_m_m_1(tmp_path: Path) -> None
 def test_a_working_set_is_read_one_request_at_a_time(closed: Path, tmp_path: Path) -> None:
     device = tmp_path / "cached.toml"
     device.write_text('service.constant.time = "1ms"\n[read_cache]\nsize = "1M"\ntime = "10us"\n')
-    found = swept(closed, Vary.SPAN, values.spans("512k,2M,8M"), tmp_path / "cache.sweep", str(device), "2s")
+    found = swept(closed, SweepVariable.SPAN, values.spans("512k,2M,8M"), tmp_path / "cache.sweep", str(device), "2s")
     means = [point["response_mean_s"] for point in found["points"]]
     # Uniform reads of a working set w hit with the share size / w.
     for mean, misses in zip(means, (0.0, 0.5, 0.875), strict=True):
@@ -189,11 +214,11 @@ def test_a_working_set_is_read_one_request_at_a_time(closed: Path, tmp_path: Pat
 
 def test_finished_points_are_kept_and_values_add_points(closed: Path, tmp_path: Path) -> None:
     directory = tmp_path / "a.sweep"
-    swept(closed, Vary.DEPTH, [1, 4], directory, MODEL)
+    swept(closed, SweepVariable.DEPTH, [1, 4], directory, MODEL)
     run = tmp_path / "a.sweep" / "depth-4.replay.parquet"
     before = run.stat().st_mtime_ns, run.read_bytes()
     (tmp_path / "a.sweep" / "depth-1.replay.parquet").write_bytes(run.read_bytes()[:1000])
-    found = swept(closed, Vary.DEPTH, [2], directory, MODEL)
+    found = swept(closed, SweepVariable.DEPTH, [2], directory, MODEL)
     assert [point["requests_per_s"] for point in found["points"]] == pytest.approx([1000, 2000, 4000], rel=0.01)
     assert (run.stat().st_mtime_ns, run.read_bytes()) == before
 
@@ -231,16 +256,16 @@ def test_a_terminated_sweep_stops_its_run(closed: Path, tmp_path: Path) -> None:
 
 def test_other_settings_are_refused(closed: Path, tmp_path: Path) -> None:
     directory = tmp_path / "a.sweep"
-    swept(closed, Vary.DEPTH, [1], directory, MODEL)
+    swept(closed, SweepVariable.DEPTH, [1], directory, MODEL)
     with pytest.raises(UserError, match="for was 1s, is 2s"):
-        swept(closed, Vary.DEPTH, [1], directory, MODEL, "2s")
+        swept(closed, SweepVariable.DEPTH, [1], directory, MODEL, "2s")
     with pytest.raises(UserError, match=r"device was .*servers=4 --virtual-time, is .*servers=8"):
-        swept(closed, Vary.DEPTH, [1], directory, "constant=1ms servers=8")
+        swept(closed, SweepVariable.DEPTH, [1], directory, "constant=1ms servers=8")
     with pytest.raises(UserError, match="parameter was depth, is span"):
-        swept(closed, Vary.SPAN, [4096], directory, MODEL)
+        swept(closed, SweepVariable.SPAN, [4096], directory, MODEL)
     closed.write_text(CLOSED.replace("Uniform reads", "Reads"))
     with pytest.raises(UserError, match="content of the program was"):
-        swept(closed, Vary.DEPTH, [1], directory, MODEL)
+        swept(closed, SweepVariable.DEPTH, [1], directory, MODEL)
 
 
 def test_wrong_command_lines_say_what_is_wrong(closed: Path, tmp_path: Path) -> None:
@@ -272,7 +297,7 @@ def test_a_refused_first_run_leaves_nothing_behind(closed: Path, tmp_path: Path)
     assert not output.parent.parent.exists()
     assert not list(empty.iterdir())
     # Finished points stay.
-    swept(closed, Vary.DEPTH, [1], empty, MODEL)
+    swept(closed, SweepVariable.DEPTH, [1], empty, MODEL)
     kept = sorted(empty.iterdir())
     refused(closed, "--depth", "1,2", "--output", empty, "--simulate", "no-such-model")
     assert sorted(empty.iterdir()) == kept
@@ -282,9 +307,9 @@ def test_points_too_short_for_a_p99_say_so(closed: Path, tmp_path: Path) -> None
     directory = tmp_path / "short.sweep"
     device = ("--simulate", "hdd", "--virtual-time", "--for", "100ms")
     words = (closed, "--span", "1M..1T/2", *device, "--output", directory)
-    done = subprocess.run(command(*words), capture_output=True, text=True, check=True)
+    code, out, _ = ended(*words)
     text = "No p99 at 2 of 2 points: it needs 1,000 requests."
-    assert text in done.stdout and text in (directory / "short.report.html").read_text()
+    assert code == 0 and text in out and text in (directory / "short.report.html").read_text()
     assert (directory / "span-1T.replay.parquet").exists()
 
 
@@ -314,7 +339,7 @@ def test_all_points_wait_as_the_first_run_chose(closed: Path, tmp_path: Path, mo
 
     def waits(directory: str, depths: Sequence[int], *options: str) -> list[list[str]]:
         calls.clear()
-        asked = Sweep(str(closed), Vary.DEPTH, depths, None, ("x.img",), None, False, "1s", options)
+        asked = Sweep(str(closed), SweepVariable.DEPTH, depths, None, ("x.img",), None, False, "1s", options)
         with opened(tmp_path / directory, plan(asked)) as series, monkeypatch.context() as patched:
             patched.setattr("iosonar.series.binary.call", call)
             run(series, lambda _: None)
@@ -339,8 +364,8 @@ def test_points_of_an_unfilled_target_are_named_and_no_knee(tmp_path: Path) -> N
         return found
 
     results = [point(1, 5), point(2, 5), point(4, 900)]
-    found = as_json(Vary.DEPTH, results)
+    found = as_json(SweepVariable.DEPTH, results)
     assert [each["unfilled"] for each in found["points"]] == [False, False, True]
     assert found["best"] == "depth-2"
-    assert findings(Vary.DEPTH, results)[0].startswith("1 point of 3 read a target that was never filled")
-    assert table(Vary.DEPTH, results).rows[-1][-1] == "target not filled"
+    assert findings(SweepVariable.DEPTH, results)[0].startswith("1 point of 3 read a target that was never filled")
+    assert table(SweepVariable.DEPTH, results).rows[-1][-1] == "target not filled"

@@ -206,7 +206,7 @@ ARRAYS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from([*RUN_SCHEMA.names, "ready_ns", "extra"]), array=ARRAYS)
 def test_any_run_is_read_or_refused(tmp_path: Path, name: str, array: Any) -> None:
     path = write_run(tmp_path / "a.parquet", table_with(RUN_SCHEMA, ROWS, name, array))
@@ -218,7 +218,7 @@ def test_any_run_is_read_or_refused(tmp_path: Path, name: str, array: Any) -> No
         assert 0 < len(rows) <= 6
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from([*LOAD_SCHEMA.names, "latency_ns", "queued_ns", "pid"]), array=ARRAYS)
 def test_any_load_is_read_or_refused(tmp_path: Path, name: str, array: Any) -> None:
     path = write_load(tmp_path / "a.parquet", table_with(LOAD_SCHEMA, LOAD, name, array))

@@ -17,7 +17,7 @@ from iosonar.cli import compare, sql
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.notes import common_notes
 from iosonar.figures.model import NoteKind
-from iosonar.report.typed import command_line
+from iosonar.report.typed_options import command_line
 from iosonar.table import open_requests
 from iosonar.table.calls import open_calls
 from iosonar.table.footer import Statistics

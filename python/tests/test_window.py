@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from binary import TOP, iosonar
 from conftest import OpenRun
-from factory import MS, STATISTICS, US, S, load_row, run_row, write_load
+from factory import MS, STATISTICS, US, S, load_row, run_row, write_load, write_run
 
 from iosonar.cli.report import app
 from iosonar.diagrams import CATALOGUE, Options, Study
@@ -192,6 +192,17 @@ def test_only_a_warm_up_whose_end_is_known_is_left_out(
     assert page.banners[0].head == ("Window:" if since else "All requests:")
     assert about in page.banners[0].text
     assert summary_of(study).latency.max_s == pytest.approx(0.05 if since is None and slow else 0.001, rel=0.01)
+
+
+@pytest.mark.parametrize("window", [(), ("--from", "1s", "--to", "30")])
+def test_limit_leaves_out_the_warm_up_that_sql_finds(window: tuple[str, ...], tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a.replay.parquet", warm(40, range(4)))
+    first = "SELECT min(scheduled_ns), count(*) FROM in_window"
+    start, count = iosonar("sql", run, first, "--format", "csv", "--skip-warm-up", *window).split()[1].split(",")
+    assert 4 * S <= int(start) < 6 * S
+    whole, found = (json.loads(iosonar("limit", "--json", *window, *more, run)) for more in ((), ("--skip-warm-up",)))
+    assert found["window"] == {"from_s": int(start) / 1e9, "to_s": 30.0 if window else None}
+    assert found["requests"] == int(count) < whole["requests"]
 
 
 def test_a_warm_up_is_sought_within_the_window(open_run: OpenRun) -> None:

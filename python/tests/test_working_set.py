@@ -122,7 +122,7 @@ SCALES = (1, 7, 1000, 10**6, 10**9 + 7, 3600 * S, 86400 * S, 10**17)
 """Nanoseconds: requests are up to 19 units apart."""
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     requests=REQUESTS,
     scale=st.sampled_from(SCALES),

@@ -13,7 +13,7 @@ use super::mounts::{self, Mount};
 use super::node::Handle;
 use super::queue::queue_of;
 use super::readable::{self, ReadFrom, Readable};
-use super::sample::{self, Bounds, Sampled};
+use super::sample::{self, Bounds, ZeroSample};
 use super::{Kind, safety, sysfs};
 
 /// Properties of a device or file.
@@ -49,7 +49,7 @@ pub struct Inspection {
     /// Why its content cannot be read, if so.
     pub unreadable: Option<String>,
     /// The result of sampling; null without samples.
-    pub sample: Option<Sampled>,
+    pub sample: Option<ZeroSample>,
 }
 
 /// A disk.

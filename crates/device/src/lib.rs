@@ -13,6 +13,7 @@ mod missing;
 pub mod mounts;
 pub mod node;
 pub mod passes;
+pub mod probe;
 pub mod processes;
 pub mod queue;
 pub mod readable;

@@ -15,7 +15,7 @@ use super::node::Node;
 
 /// Access that a program has to open storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum How {
+pub enum AccessKind {
     /// Reading.
     Reads,
     /// Writing through a shared mapping.
@@ -32,7 +32,7 @@ pub struct Opener {
     /// Name, as in `ps -o comm`.
     pub name: String,
     /// Its strongest access: writing before mapping before reading.
-    pub how: How,
+    pub how: AccessKind,
     /// The storage that it has open.
     pub node: Node,
 }
@@ -41,9 +41,9 @@ impl Opener {
     /// `open for writing by fio (process 4711)`.
     pub fn description(&self) -> String {
         let how = match self.how {
-            How::Reads => "open for reading",
-            How::Maps => "mapped for writing",
-            How::Writes => "open for writing",
+            AccessKind::Reads => "open for reading",
+            AccessKind::Maps => "mapped for writing",
+            AccessKind::Writes => "open for writing",
         };
         format!("{how} by {} (process {})", self.name, self.pid)
     }
@@ -94,7 +94,7 @@ pub fn openers(nodes: &[Node]) -> Vec<Opener> {
     openers
 }
 
-fn descriptors(pid: u32, nodes: &[Node]) -> impl Iterator<Item = (Node, How)> {
+fn descriptors(pid: u32, nodes: &[Node]) -> impl Iterator<Item = (Node, AccessKind)> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     entries.filter_map(move |entry| {
         let node = node_behind(&entry.path()).filter(|node| nodes.contains(node))?;
@@ -105,24 +105,24 @@ fn descriptors(pid: u32, nodes: &[Node]) -> impl Iterator<Item = (Node, How)> {
 }
 
 /// The access by the flags in `/proc/PID/fdinfo/N`.
-fn access(info: &str) -> Option<How> {
+fn access(info: &str) -> Option<AccessKind> {
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
     let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
     match flags & libc::O_ACCMODE {
         // No access to the content.
         _ if flags & libc::O_PATH != 0 => None,
-        libc::O_RDONLY => Some(How::Reads),
-        libc::O_WRONLY | libc::O_RDWR => Some(How::Writes),
+        libc::O_RDONLY => Some(AccessKind::Reads),
+        libc::O_WRONLY | libc::O_RDWR => Some(AccessKind::Writes),
         // Mode 3: for ioctls only.
         _ => None,
     }
 }
 
 /// Writable shared mappings. Their descriptors may be closed already.
-fn mappings(pid: u32, nodes: &[Node]) -> impl Iterator<Item = (Node, How)> {
+fn mappings(pid: u32, nodes: &[Node]) -> impl Iterator<Item = (Node, AccessKind)> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let found: Vec<_> = maps.lines().filter_map(|line| mapped(pid, line)).filter(|node| nodes.contains(node)).collect();
-    found.into_iter().map(|node| (node, How::Maps))
+    found.into_iter().map(|node| (node, AccessKind::Maps))
 }
 
 /// `7f0000000000-7f0000001000 rw-s 00000000 00:1b 4711   /dev/shm/x`
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn flags_determine_the_access() {
         for (flags, how) in [
-            ("0100000", Some(How::Reads)),
-            ("0100001", Some(How::Writes)),
-            ("02100002", Some(How::Writes)),
+            ("0100000", Some(AccessKind::Reads)),
+            ("0100001", Some(AccessKind::Writes)),
+            ("02100002", Some(AccessKind::Writes)),
             ("010000000", None),
             ("03", None),
         ] {

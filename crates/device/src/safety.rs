@@ -26,7 +26,7 @@ use iosonar_pacing::{Error, Result};
 use super::loops::Loop;
 use super::mounts::Mount;
 use super::node::{Handle, Node};
-use super::processes::{How, Opener};
+use super::processes::{AccessKind, Opener};
 use super::stack::{Layer, Part, below, overlap};
 use super::tree::Tree;
 use super::{Kind, content, locks, loops, mounts, processes};
@@ -45,10 +45,10 @@ pub fn refuse_used(handle: &Handle) -> Result<Option<String>> {
         let openers = openers(handle.node);
         let strongest = openers.iter().max_by_key(|(_, opener)| opener.how);
         let Some((whose, opener)) = strongest else { return Ok(None) };
-        let timeout = if opener.how == How::Reads { READER_TIMEOUT } else { WRITER_TIMEOUT };
+        let timeout = if opener.how == AccessKind::Reads { READER_TIMEOUT } else { WRITER_TIMEOUT };
         if begun.elapsed() >= timeout {
             let user = format!("{whose}{}", opener.description());
-            return if opener.how == How::Reads { Ok(Some(user)) } else { Err(in_use(handle, &user)) };
+            return if opener.how == AccessKind::Reads { Ok(Some(user)) } else { Err(in_use(handle, &user)) };
         }
         thread::sleep(PAUSE);
     }
@@ -142,7 +142,7 @@ fn own(handle: &Handle) -> Option<(String, String)> {
 
 /// The users of storage, a sentence for each.
 pub fn users(handle: &Handle) -> Vec<String> {
-    let opened = openers(handle.node).into_iter().filter(|(_, opener)| opener.how != How::Reads);
+    let opened = openers(handle.node).into_iter().filter(|(_, opener)| opener.how != AccessKind::Reads);
     let opened: Vec<_> = opened.map(|(whose, opener)| format!("{whose}{}", opener.description())).collect();
     occupants(handle.node).into_iter().chain(opened).collect()
 }
@@ -225,7 +225,7 @@ fn openers(target: Node) -> Vec<(String, Opener)> {
     let of = |opener: Opener| {
         let (_, whose) = whose.iter().find(|(node, _)| *node == opener.node)?;
         // Reading a lower layer is harmless.
-        (opener.how != How::Reads || opener.node == target).then(|| (whose.clone(), opener))
+        (opener.how != AccessKind::Reads || opener.node == target).then(|| (whose.clone(), opener))
     };
     processes::openers(&nodes).into_iter().filter_map(of).collect()
 }

@@ -36,7 +36,7 @@ pub struct Bounds {
 
 /// How much of a device is all zero, from samples of its blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Sampled {
+pub struct ZeroSample {
     /// Bytes of each sample.
     pub block_bytes: u64,
     /// Samples read.
@@ -60,14 +60,14 @@ pub struct Sampled {
 }
 
 /// One sample.
-struct Seen {
+struct Sample {
     part: usize,
     zero: io::Result<bool>,
     took: Duration,
 }
 
 /// Samples the first `bytes` of a file at multiples of `block_bytes`. The seed determines the positions.
-pub fn sample(file: &File, bytes: u64, block_bytes: u64, bounds: Bounds, seed: u64) -> Sampled {
+pub fn sample(file: &File, bytes: u64, block_bytes: u64, bounds: Bounds, seed: u64) -> ZeroSample {
     let block = SAMPLE_BYTES.max(block_bytes);
     sample_blocks(bytes / block, block, bounds, seed, |at, buffer| file.read_exact_at(buffer, at))
 }
@@ -78,7 +78,7 @@ fn sample_blocks(
     bounds: Bounds,
     seed: u64,
     read: impl Fn(u64, &mut [u8]) -> io::Result<()> + Sync,
-) -> Sampled {
+) -> ZeroSample {
     let places = places(blocks, bounds.samples.min(blocks), seed);
     let (next, seen) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(places.len())));
     let begun = Instant::now();
@@ -93,7 +93,7 @@ fn sample_blocks(
             let took = start.elapsed();
             let part = (u128::from(place) * MAP_PARTS as u128 / u128::from(blocks)) as usize;
             let zero = outcome.map(|()| all_zero(buffer));
-            seen.lock().expect("no reader panics").push(Seen { part, zero, took });
+            seen.lock().expect("no reader panics").push(Sample { part, zero, took });
         }
     };
     thread::scope(|readers| {
@@ -118,13 +118,13 @@ fn places(blocks: u64, samples: u64, seed: u64) -> Vec<u64> {
     places
 }
 
-fn summarize(seen: &[Seen], blocks: u64, block_bytes: u64) -> Sampled {
+fn summarize(seen: &[Sample], blocks: u64, block_bytes: u64) -> ZeroSample {
     let is = |wanted: bool| seen.iter().filter(move |s| matches!(s.zero, Ok(zero) if zero == wanted));
     let (zero, data) = (is(true).count() as u64, is(false).count() as u64);
     let samples = zero + data;
     let zero_share = if samples > 0 { zero as f64 / samples as f64 } else { 0.0 };
     let exact = samples == blocks;
-    Sampled {
+    ZeroSample {
         block_bytes,
         samples,
         zero,

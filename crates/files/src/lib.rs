@@ -29,9 +29,9 @@ pub mod verify;
 
 pub use model::call::{AT_FDCWD, Call, Name};
 pub use model::kind::{CallKind, Family};
-pub use model::lost::{Lost, list as list_of_lost};
 pub use model::metadata::{CallCounts, InitialDescriptor, InitialProcess, Metadata, Recorder};
 pub use model::resolved::{Access, DescriptionId, NameId, ObjectId, Resolved, Resource, Skip, Touch};
 pub use model::result_row::{CallOutcome, CallResult, DelayReason};
 pub use model::run::{CallsRun, RunRoot};
+pub use model::unreplayable::{Unreplayable, list as list_unreplayable};
 pub use open::{FileKind, OpenOptions, Opened, open, open_input, open_several, recognise};

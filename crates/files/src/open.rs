@@ -60,7 +60,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn Reader<Call>>>
 pub fn open_several(paths: &[PathBuf], options: &OpenOptions) -> Result<Box<dyn Reader<Call>>> {
     match paths {
         [one] => open(one, options),
-        _ => started(Box::new(strace::Several::open(paths)?), options),
+        _ => started(Box::new(strace::ThreadFiles::open(paths)?), options),
     }
 }
 

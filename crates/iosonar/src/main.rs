@@ -5,11 +5,13 @@
 mod commands;
 mod console;
 mod duration;
+mod end_conditions;
 mod external;
 mod fio;
 mod hang;
 mod help;
 mod human;
+mod output_files;
 mod program;
 mod programs;
 mod progress;
@@ -18,10 +20,8 @@ mod signals;
 mod statistics;
 mod supervised;
 mod tables;
-mod until;
 mod usage;
 mod watch;
-mod written;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

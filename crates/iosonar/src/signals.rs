@@ -131,12 +131,12 @@ pub fn enable_sigchld() -> io::Result<()> {
 
 /// Signals that arrived and were not taken yet.
 pub struct Orders {
-    pending: Arc<Noted>,
+    pending: Arc<PendingOrders>,
     _handler: SignalHandler,
 }
 
 #[derive(Default)]
-struct Noted {
+struct PendingOrders {
     interrupt: AtomicUsize,
     termination: AtomicUsize,
 }
@@ -144,7 +144,7 @@ struct Noted {
 impl Orders {
     /// Starts to collect signals, which have no other effect.
     pub fn note() -> io::Result<Self> {
-        let pending = Arc::new(Noted::default());
+        let pending = Arc::new(PendingOrders::default());
         let to = Arc::clone(&pending);
         let _handler = on_signal(move |signal, _| {
             let slot = if signal == SIGINT { &to.interrupt } else { &to.termination };

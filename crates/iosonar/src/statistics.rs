@@ -1,7 +1,7 @@
 //! Prints the closing statistics of a replay.
 
 pub mod calls;
-pub mod reason;
+pub mod skip_reasons;
 
 use std::fmt::Write;
 use std::process::ExitCode;

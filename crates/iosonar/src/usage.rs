@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -25,6 +26,18 @@ macro_rules! misuse {
 }
 
 pub(crate) use misuse;
+
+/// Refuses a pipe where a file is read more than once: its second reader waits forever, or finds nothing more. `what`
+/// begins the sentence.
+pub fn refuse_pipe(path: &Path, what: &str) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        misuse!("{what} several times and cannot take standard input: name a file");
+    }
+    if path.metadata().is_ok_and(|status| !status.is_file() && !status.is_dir()) {
+        misuse!("{what} several times, and {} is not a regular file: name a file", path.display());
+    }
+    Ok(())
+}
 
 /// Whether the command line was wrong.
 pub fn is_usage(error: &anyhow::Error) -> bool {

@@ -2,6 +2,7 @@
 
 mod advice;
 mod cache;
+mod cache_size;
 mod calls;
 mod check;
 mod convert;
@@ -47,6 +48,7 @@ mod odd_footers;
 mod odd_paths;
 mod outputs;
 mod precious;
+mod probe;
 mod reasons;
 mod record;
 mod recording;

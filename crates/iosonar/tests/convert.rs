@@ -7,6 +7,8 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::replaying::directory_with as directory;
+
 const LOAD: &str = "\
 Some preamble
 
@@ -43,14 +45,6 @@ fn info(directory: &TempDir, file: &str) -> Value {
     let output = iosonar(directory, &["info", file, "--json"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn directory(files: &[(&str, &str)]) -> TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    for (name, content) in files {
-        fs::write(directory.path().join(name), content).unwrap();
-    }
-    directory
 }
 
 #[test]

@@ -104,6 +104,56 @@ fn duplicates_that_the_load_makes_impossible_are_reported() {
     assert!(ran.stderr.contains("0 % of the written data is duplicates, not 50 %"), "{}", ran.stderr);
 }
 
+/// The target after `iosonar workload run PROGRAM MORE`, and what the run says of its data.
+fn written_by(program: &str, text: &str, bytes: u64, more: &[&str]) -> (Vec<u8>, String) {
+    let bench = Bench::new();
+    let (program, target) = (bench.text(program, text), bench.target(bytes));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    command.args(["workload", "run"]).arg(program).arg("--target").arg(&target).args(more);
+    let output = command.arg("--output").arg(bench.path("r.replay.parquet")).output().expect("it runs");
+    let ran = Finished::of(output, bench.path("r.replay.parquet")).with_code(0);
+    let what = ran.run()["data"]["what"].as_str().expect("a text").to_owned();
+    (fs::read(&target).expect("the target"), what)
+}
+
+#[test]
+fn a_job_file_writes_the_data_that_it_asks_for() {
+    let fio = "[a]\nrw=write\nbs=64k\nsize=32m\ndirect=1\nbuffer_compress_percentage=60\ndedupe_percentage=25\n";
+    let vdbench = "compratio=2.5\ndedupratio=1.3333\ndedupunit=64k\nsd=s,lun=/tmp/x,size=32m\n\
+                   wd=w,sd=s,rdpct=0,xfersize=64k,seekpct=eof\nrd=r,wd=w,iorate=max,elapsed=60\n";
+    for (name, text) in [("job.fio", fio), ("job.vdb", vdbench)] {
+        let (data, what) = written_by(name, text, 32 * MIB, &[]);
+        assert_near(saved(&data, 16 * BLOCK, 3), 60.0, name);
+        let distinct: HashSet<&[u8]> = data.chunks(16 * BLOCK).collect();
+        assert_near(100.0 - distinct.len() as f64 * 100.0 / 512.0, 25.0, name);
+        assert_eq!(what, "data that compresses by 60 %, 25 % of the blocks duplicates, in blocks of 64 KiB", "{name}");
+    }
+    let (data, what) = written_by("job.fio", fio, 32 * MIB, &["--data", "random"]);
+    assert_near(saved(&data, 16 * BLOCK, 3), 0.0, "an option overrides the job file");
+    assert_eq!((duplicates(&data), what.as_str()), (0.0, "random data"));
+}
+
+#[test]
+fn each_stream_of_a_program_writes_its_own_data() {
+    let stream = |name: &str, keys: &str| {
+        format!(
+            "[[stream]]\nname = \"{name}\"\nclosed = true\nop = \"write\"\nsizes = \"16k\"\npositions = \"sequential\"\n\
+             passes = 1\n{keys}\n"
+        )
+    };
+    let text = format!(
+        "name = \"p\"\nabout = \"A program.\"\n{}{}{}",
+        stream("a", "region = \"0%..25%\"\ndata = \"pattern=a5\""),
+        stream("b", "region = \"25%..50%\"\ndata = \"compressible=90\""),
+        stream("c", "region = \"50%..100%\"")
+    );
+    let (data, what) = written_by("p.toml", &text, 8 * MIB, &[]);
+    assert!(data[..2 << 20].iter().all(|byte| *byte == 0xa5));
+    assert_near(saved(&data[2 << 20..4 << 20], BLOCK, 3), 90.0, "b");
+    assert_near(saved(&data[4 << 20..], BLOCK, 3), 0.0, "c");
+    assert_eq!(what, "a: the pattern a5; b: data that compresses by 90 %; c: random data");
+}
+
 #[test]
 fn contradictory_options_are_refused() {
     let bench = Bench::new();
@@ -124,10 +174,10 @@ fn contradictory_options_are_refused() {
 }
 
 /// A zram device; removed when dropped.
-struct Zram(String);
+pub struct Zram(String);
 
 impl Zram {
-    fn new(bytes: u64) -> Self {
+    pub fn new(bytes: u64) -> Self {
         let number = fs::read_to_string("/sys/class/zram-control/hot_add").expect("a new device");
         let device = Self(number.trim().to_owned());
         fs::write(device.attribute("comp_algorithm"), "lz4").expect("lz4");
@@ -135,7 +185,7 @@ impl Zram {
         device
     }
 
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/dev/zram{}", self.0))
     }
 
@@ -144,7 +194,7 @@ impl Zram {
     }
 
     /// Bytes stored, their compressed size, and pages not stored because they repeat a single word.
-    fn stored(&self) -> [u64; 3] {
+    pub fn stored(&self) -> [u64; 3] {
         let text = fs::read_to_string(self.attribute("mm_stat")).expect("its statistics");
         let all: Vec<u64> = text.split_whitespace().map(|n| n.parse().expect("a number")).collect();
         [all[0], all[1], all[5]]

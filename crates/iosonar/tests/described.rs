@@ -5,6 +5,8 @@ use std::fs;
 use assert_cmd::Command;
 use tempfile::TempDir;
 
+use super::replaying::directory_with as directory;
+
 const CSV: &str = "start;vol;kind;pos;len;x;took\n1000;sda;R;4096;8192;x;250\n1500;sdb;W;512;512;x;\noops\n";
 const COLUMNS: &str = "at=1:us op=3(R=read,W=write) offset=4:bytes size=5:bytes latency=7:us device=2";
 
@@ -13,14 +15,6 @@ fn iosonar(directory: &TempDir, arguments: &[&str]) -> (bool, String, String) {
     let output = command.current_dir(directory).args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.success(), text(output.stdout), text(output.stderr))
-}
-
-fn directory(files: &[(&str, &str)]) -> TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    for (name, content) in files {
-        fs::write(directory.path().join(name), content).unwrap();
-    }
-    directory
 }
 
 #[test]

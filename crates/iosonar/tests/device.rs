@@ -179,6 +179,61 @@ fn wipe_fills_a_file_to_its_last_byte_and_keeps_its_size() {
     assert_eq!((read["read_bytes"].as_u64(), &read["complete"]), (Some(3 * MIB + 12_345), &true.into()));
 }
 
+#[test]
+fn wipe_fills_the_part_that_is_asked_for_and_no_other() {
+    let bench = Bench::new();
+    let bytes = 40 * MIB + 777;
+    for (words, from, to, said) in [
+        (&["--share", "40%"][..], 0, 16 * MIB, "its first 16 MiB"),
+        (&["--range", "3M..5M"], 3 * MIB, 5 * MIB, "2 MiB from sector 6144 on"),
+        (&["--range", "25%..50%"], 10 * MIB, 20 * MIB, "10 MiB from sector 20480 on"),
+        (&["--range", "..1M"], 0, MIB, "its first 1 MiB"),
+        (&["--range", "39M.."], 39 * MIB, bytes, "from sector 79872 on"),
+        (&["--share", "100%"], 0, bytes, "all of it"),
+    ] {
+        let target = bench.path(&words.join(""));
+        File::create(&target).and_then(|file| file.set_len(bytes)).unwrap();
+        let ran = device("wipe", &target, words).with_code(0);
+        assert!(ran.stderr.contains(said), "{words:?}: {}", ran.stderr);
+        let data = fs::read(&target).unwrap();
+        assert_eq!(data.len() as u64, bytes);
+        for (number, piece) in data.chunks(512).enumerate() {
+            let at = number as u64 * 512;
+            assert_eq!(piece.iter().any(|byte| *byte != 0), (from..to).contains(&at), "{words:?}: byte {at}");
+        }
+    }
+    let target = bench.target(MIB);
+    for (words, why) in [
+        (&["--share", "2G"][..], "is not a share"),
+        (&["--share", "0%"], "set it above zero"),
+        (&["--share", "101%"], "is not a share"),
+        (&["--share", "5%", "--range", "0..1M"], "cannot be used with"),
+        (&["--range", "4k"], "is not a range"),
+        (&["--range", "4k..4k"], "--range: it is empty"),
+        (&["--range", "0..2M"], "it ends at sector 4096, but the device has 2048"),
+        (&["--range", "100.."], "not a whole number of sectors"),
+    ] {
+        let ran = device("wipe", &target, words).with_code(2);
+        assert!(ran.stderr.contains(why), "{words:?}: {}", ran.stderr);
+    }
+    assert!(fs::read(&target).unwrap().iter().all(|byte| *byte == 0), "nothing was written");
+}
+
+#[test]
+fn a_wiped_range_begins_and_ends_at_blocks() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let loop_device = LoopDevice::with_block_size(16 * MIB, 4096);
+    let ran = device("wipe", loop_device.path(), &["--range", "512..1M"]).with_code(2);
+    assert!(ran.stderr.contains("byte 512 is not the border of a block of 4 KiB"), "{}", ran.stderr);
+    device("wipe", loop_device.path(), &["--range", "4k..1M"]).with_code(0);
+    let data = fs::read(loop_device.backing_file()).unwrap();
+    let written: Vec<bool> = data.chunks(4096).map(|block| block.iter().any(|byte| *byte != 0)).collect();
+    let expected: Vec<bool> = (0..4096).map(|block| (1..256).contains(&block)).collect();
+    assert_eq!(written, expected);
+}
+
 /// Opened with O_EXCL. After `umount` a copy of the mount in another process's mount namespace may still hold the device.
 fn claimed(device: &Path) -> File {
     use std::os::unix::fs::OpenOptionsExt;

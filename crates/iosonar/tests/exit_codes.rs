@@ -47,7 +47,7 @@ fn a_wrong_command_line_exits_with_2_and_a_remedy() {
         ("generate poisson b.load.gz --rate 50 --size 4G --span 1G", "span"),
         ("limit --late 0 a.replay.gz", "1ms"),
         ("limit --late soon a.replay.gz", "20ms 10m"),
-        ("check - a.load.gz", "name files"),
+        ("check - a.load.gz", "name a file"),
         ("recover a.load.gz", ".journal"),
         ("recover a.replay.gz.journal --output b", ".replay.parquet"),
         ("record --device /dev/nope --duration soon", "20ms 10m"),

@@ -68,3 +68,26 @@ fn the_graph_does_not_replace_the_trace() {
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(fs::read_to_string(&trace).unwrap(), TRACE);
 }
+
+#[test]
+fn the_graph_replaces_an_existing_file_only_with_overwrite() {
+    let directory = tempfile::tempdir().unwrap();
+    let [trace, dot] = ["t.strace", "t.dot"].map(|name| directory.path().join(name));
+    fs::write(&trace, TRACE).unwrap();
+    fs::write(&dot, "precious").unwrap();
+    let order = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        command.args(["files", "order"]).arg(&trace).arg("--dot").arg(&dot).args(more).output().expect("it runs")
+    };
+    let refused = order(&[]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(1) && said.contains("exists; name another output"), "{said}");
+    assert_eq!(fs::read_to_string(&dot).unwrap(), "precious");
+    assert!(order(&["--overwrite"]).status.success());
+    assert!(fs::read_to_string(&dot).unwrap().starts_with("digraph"));
+    // A trace that cannot be read leaves the file as it was.
+    fs::write(&trace, "no trace\n").unwrap();
+    assert!(!order(&["--overwrite"]).status.success());
+    assert!(fs::read_to_string(&dot).unwrap().starts_with("digraph"));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+}

@@ -146,7 +146,9 @@ fn children_are_followed_from_their_first_call() {
 #[test]
 fn a_call_that_is_killed_has_no_result() {
     for method in methods() {
-        let script = "mkfifo f; cat f & sleep 0.2; kill $!; wait; cat < /dev/null";
+        // Killed when it sleeps in the open.
+        let script = "mkfifo f; cat f & until read -r _ name state _ < /proc/$!/stat && [ \"$name $state\" = '(cat) S' ]; \
+                      do sleep 0.05; done; sleep 0.1; kill $!; wait; cat < /dev/null";
         let (_, calls, metadata) = record(method, script);
         let blocked = find(&calls, CallKind::Openat, "f");
         assert_eq!((blocked.result, blocked.errno), (None, 0), "{method}");

@@ -80,6 +80,28 @@ fn a_failing_instance_ends_the_others() {
 }
 
 #[test]
+fn what_a_failing_instance_started_ends_with_it() {
+    let bench = Bench::new();
+    for (instances, fails) in [
+        ("1", "sleep 600 2> /dev/null & echo $! > process; exit 3"),
+        // An instance that ended well before another one failed.
+        (
+            "2",
+            "if test {instance} = 0; then sleep 600 2> /dev/null & echo $! > process; exit 0; fi
+             until test -s process; do sleep 0.01; done; kill -KILL $$",
+        ),
+    ] {
+        let _ = fs::remove_file(bench.0.path().join("process"));
+        let words = ["--instances", instances, "--program", fails, "--overwrite"];
+        let output = command(&bench, &words).output().unwrap();
+        let said = said(&output);
+        let how = if instances == "1" { "instance 0: exit status: 3" } else { "instance 1: signal: 9 (SIGKILL)" };
+        assert!(output.status.code() == Some(1) && said.contains(how), "{said}");
+        check_that_nothing_is_left(&bench, &process(&bench));
+    }
+}
+
+#[test]
 fn options_without_a_use_are_refused_before_anything_runs() {
     for (words, why) in [
         (&["--", "--repeat", "2"][..], "run files scale several times"),

@@ -1,6 +1,6 @@
 //! `iosonar limit` on runs with known content.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use iosonar_trace::{DelayReason, IoResult, Kind, Metadata, Nanos, Op, Outcome, Request, Sector, Sectors};
 use serde_json::{Value, json};
@@ -129,6 +129,18 @@ fn a_storage_that_keeps_up_sustains_at_least_its_demand() {
     iosonar(&[&["replay", "x.load.parquet"], &on[..]].concat());
     let message = iosonar(&["limit", "x.replay.parquet"]);
     assert!(message.contains("kept up to the end, with up to 4"), "{message}");
+}
+
+#[test]
+fn skip_warm_up_refuses_a_run_that_cannot_be_reread() {
+    for (run, why) in [("-", "cannot take standard input"), ("/dev/stdin", "/dev/stdin is not a regular file")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        command.args(["limit", "--skip-warm-up", "missing.replay.parquet", run]).stdin(Stdio::piped());
+        let output = command.output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("--skip-warm-up reads a run several times") && message.contains(why), "{message}");
+    }
 }
 
 #[test]

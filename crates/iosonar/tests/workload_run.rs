@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use iosonar_trace::{IoResult, Nanos, Op, Outcome};
+use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, Sector, Sectors};
 
 use crate::replaying::{Bench, Finished, MIB, adjacent_requests};
 
@@ -160,6 +160,47 @@ fn a_load_and_a_program_run_on_one_clock() {
     assert_eq!(of_load.len(), 100);
     assert!(of_load.iter().all(|row| row.scheduled == Nanos(row.request as i64 * 1_000_000) && row.cause.is_none()));
     assert!((48..=50).contains(&of_program.len()), "{}", of_program.len());
+}
+
+#[test]
+fn requests_of_a_program_follow_the_last_of_the_whole_load() {
+    let bench = Bench::new();
+    let text_load = bench.load(&adjacent_requests(100, 8));
+    let requests = (0..100).map(|number| Request::new(Nanos(number * 1_000_000), Op::Read, Sector(0), Sectors(8)));
+    let table = bench.parquet(&requests.collect::<Vec<_>>());
+    let text = program(&bench, &stream("beside", "closed = true\ndepth = 2\nop = \"read\""));
+    let (pipe, unknown) = (PathBuf::from("/dev/stdin"), 1 << 40);
+    for (load, window, numbers) in [
+        (&text_load, "--for 250ms", 100),
+        (&text_load, "--for 250ms --start 20ms", 100),
+        (&text_load, "--for 250ms --loop", 100),
+        (&text_load, "--for 250ms --start 20ms --end 70ms", unknown),
+        (&text_load, "--for 50ms", unknown),
+        (&table, "--for 50ms", 100),
+        (&table, "--for 50ms --start 20ms", 100),
+        (&table, "--for 250ms --start 20ms --end 70ms", 100),
+        (&table, "--for 50ms --edit reverse", unknown),
+        (&pipe, "--for 50ms", unknown),
+    ] {
+        let words = ["--simulate", "constant=3ms", "--virtual-time", "--overwrite", "--program", &text];
+        let window: Vec<_> = window.split(' ').collect();
+        let mut command = bench.command(load, &bench.path("none"), &[&words[..], &window[..]].concat());
+        let mut source = Command::new("cat").arg(&text_load).stdout(Stdio::piped()).spawn().unwrap();
+        let output = command.stdin(source.stdout.take().unwrap()).output().unwrap();
+        source.wait().unwrap();
+        let rows = Finished::of(output, bench.path("r.replay.parquet")).with_code(0).rows();
+        let (of_program, of_load): (Vec<&IoResult>, Vec<&IoResult>) = rows.iter().partition(|row| row.stream.is_some());
+        assert!(of_load.iter().all(|row| row.request < 100) && of_load.len() >= 30, "{window:?}");
+        let first = of_program.iter().map(|row| row.request).min();
+        assert_eq!(first, Some(numbers), "{window:?}");
+        let caused: Vec<_> = rows.iter().filter_map(|row| Some((row, row.cause?))).collect();
+        assert!(caused.len() > 10, "{window:?}: {}", caused.len());
+        for (row, cause) in caused {
+            let causes: Vec<&IoResult> = rows.iter().filter(|other| other.request == cause).collect();
+            let [one] = &causes[..] else { panic!("{window:?}: {cause} is {causes:?}") };
+            assert!(one.stream.is_some() && one.completed.unwrap() <= row.scheduled, "{window:?}: {row:?} {one:?}");
+        }
+    }
 }
 
 #[test]

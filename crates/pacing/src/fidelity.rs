@@ -44,7 +44,7 @@ impl Words {
 
 /// Causes of delays that are not in the rows.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct UncountedCauses {
     /// The burst of the load that is the farthest beyond the loop.
     pub burst: Option<Burst>,
     /// A clause about what other programs did to the disk.
@@ -173,11 +173,11 @@ impl Fidelity {
 
     /// The verdict; `None` if no request was issued.
     pub fn verdict(&self, is_complete: bool) -> Option<Verdict> {
-        self.verdict_of(is_complete, &Beside::default())
+        self.verdict_of(is_complete, &UncountedCauses::default())
     }
 
     /// The same with causes that are not in the rows.
-    pub fn verdict_of(&self, is_complete: bool, beside: &Beside) -> Option<Verdict> {
+    pub fn verdict_of(&self, is_complete: bool, beside: &UncountedCauses) -> Option<Verdict> {
         if self.own.count() + self.device.count() + self.perturbed == 0 {
             return None;
         }
@@ -192,10 +192,17 @@ impl Fidelity {
             .collect();
         let sentence = self.sentence(is_complete, &own, &device, &late, beside);
         let (worst, remedies) = (self.worst.clone(), Vec::new());
-        Some(Verdict { faithful: Some(faithful), sentence, own, device, late, worst, remedies })
+        Some(Verdict { faithful: Some(faithful), kept_times: None, sentence, own, device, late, worst, remedies })
     }
 
-    fn sentence(&self, is_complete: bool, own: &Part, device: &Part, late: &[Late], beside: &Beside) -> String {
+    fn sentence(
+        &self,
+        is_complete: bool,
+        own: &Part,
+        device: &Part,
+        late: &[Late],
+        beside: &UncountedCauses,
+    ) -> String {
         let Words { plural, other } = self.words;
         let subject = if is_complete { "This replay" } else { "As far as it went, this replay" };
         let mut text = match &own.within_pct {
@@ -325,6 +332,18 @@ mod tests {
         assert_eq!(found.late, [Late { cause: Cause::Depth, requests: 50 }]);
         assert!(found.sentence.contains("The device itself delayed 50.0 %"), "{}", found.sentence);
         assert_eq!(verdict([late(0, 900, Some(Cause::Overlap))]).worst[0].cause, Cause::Overlap);
+    }
+
+    #[test]
+    fn a_fake_closed_loop_keeps_its_times_by_the_same_rule() {
+        for (blind, kept) in [(4, true), (6, false)] {
+            let found = of_closed_loop(verdict([late(0, 0, Some(Cause::Depth))]), Nanos(blind), Nanos(100)).of_fake();
+            assert_eq!((found.faithful, found.kept_times), (None, Some(kept)));
+            assert_eq!(found.unfaithful().is_none(), kept);
+            let why = "for 6.0 % of its time the replayer did not run while requests were in flight";
+            assert!(found.unfaithful().is_none_or(|text| text.starts_with(why)), "{found:?}");
+            assert!(found.sentence.starts_with("none, as the result is fake"), "{found:?}");
+        }
     }
 
     #[test]

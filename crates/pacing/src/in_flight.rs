@@ -8,15 +8,15 @@ pub const MAX_LOOPS: usize = 64;
 /// The number of one loop, in cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct OfLoop(AtomicU32);
+struct LoopCount(AtomicU32);
 
 /// For each loop, how many of its requests are in flight.
 #[derive(Debug)]
-pub struct InFlight(Box<[OfLoop; MAX_LOOPS]>);
+pub struct InFlight(Box<[LoopCount; MAX_LOOPS]>);
 
 impl Default for InFlight {
     fn default() -> Self {
-        Self(Box::new([(); MAX_LOOPS].map(|()| OfLoop::default())))
+        Self(Box::new([(); MAX_LOOPS].map(|()| LoopCount::default())))
     }
 }
 

@@ -83,7 +83,7 @@ pub fn open_inputs(mut inputs: Vec<Input>, from: Option<&'static Format>, option
     }
     let Some(first) = inputs.first() else { return Err(Error::format("", "no file to read")) };
     for input in &inputs {
-        if let Some(problem) = formats::wrapped(input.head()) {
+        if let Some(problem) = formats::unreadable(input.head()) {
             return Err(Error::format(input.path(), problem));
         }
     }

@@ -11,12 +11,12 @@ use crate::text::lines::{LineEnd, Lines, Unit};
 
 mod devices;
 mod in_order;
-mod lost;
+mod lost_events;
 mod text;
 
 pub use devices::Devices;
 pub use in_order::{InOrder, Source, Zero};
-pub use lost::lost_events;
+pub use lost_events::lost_events;
 pub use text::{Words, excerpt, excerpt_up_to, separated, whole_lines, words};
 
 /// The metadata of a trace before its first row is read.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use iosonar_trace::{Nanos, Outcome, Sectors};
-use iosonar_workload::filament::{Asked, Runtime};
+use iosonar_workload::filament::{Runtime, SubmittedRequest};
 use iosonar_workload::program::{Layout, Placement, Program, Settings};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -77,10 +77,10 @@ end
 '''";
 
 /// The next request of a device that serves each in 0.1 ms.
-fn next(runtime: &mut Runtime, now: &mut Nanos) -> Option<Asked> {
+fn next(runtime: &mut Runtime, now: &mut Nanos) -> Option<SubmittedRequest> {
     loop {
-        if let Some(asked) = runtime.next_due(*now) {
-            return Some(asked);
+        if let Some(submitted) = runtime.next_due(*now) {
+            return Some(submitted);
         }
         *now = runtime.next_at()?;
     }
@@ -100,10 +100,10 @@ fn measured(keys: &str, instances: u32, requests: u32) -> (f64, f64) {
         if n == requests / 10 {
             (from, before) = (Instant::now(), ALLOCATIONS.load(Ordering::Relaxed));
         }
-        let asked = next(&mut runtime, &mut now).unwrap_or_else(|| panic!("{:?}", runtime.overrun()));
-        if let Some(ticket) = asked.ticket {
+        let submitted = next(&mut runtime, &mut now).unwrap_or_else(|| panic!("{:?}", runtime.overrun()));
+        if let Some(ticket) = submitted.ticket {
             now = now + Nanos(100_000);
-            runtime.completed(ticket, Outcome::Ok, asked.ask.sectors.bytes(), now);
+            runtime.completed(ticket, Outcome::Ok, submitted.spec.sectors.bytes(), now);
         }
     }
     let (took, allocated) = (from.elapsed(), ALLOCATIONS.load(Ordering::Relaxed) - before);

@@ -19,6 +19,7 @@ mod mix;
 pub mod origin;
 pub mod positions;
 pub mod program;
+pub mod region;
 pub mod script;
 pub mod sizes;
 

@@ -22,9 +22,14 @@ fn bytes_of_an_instance(keys: &str) -> u64 {
     let mut runtime = program.place(&settings).and_then(Placement::runtime).expect("filaments");
     let mut requests = 0;
     while let Some(now) = runtime.next_at().filter(|at| *at < Nanos::from_secs(10.0)) {
-        while let Some(asked) = runtime.next_due(now) {
+        while let Some(submitted) = runtime.next_due(now) {
             requests += 1;
-            runtime.completed(asked.ticket.expect("a closed stream"), Outcome::Ok, asked.ask.sectors.bytes(), now);
+            runtime.completed(
+                submitted.ticket.expect("a closed stream"),
+                Outcome::Ok,
+                submitted.spec.sectors.bytes(),
+                now,
+            );
         }
     }
     assert_eq!(runtime.overrun(), None);

@@ -87,10 +87,10 @@ fn filaments_ask_without_allocating() {
         .expect("filaments");
     let (before, mut requests) = (ALLOCATIONS.get(), 0_u64);
     while let Some(now) = runtime.next_at().filter(|at| *at < Nanos::from_secs(0.3)) {
-        while let Some(asked) = runtime.next_due(now) {
+        while let Some(submitted) = runtime.next_due(now) {
             requests += 1;
-            if let Some(ticket) = asked.ticket {
-                runtime.completed(ticket, Outcome::Ok, asked.ask.sectors.bytes(), now);
+            if let Some(ticket) = submitted.ticket {
+                runtime.completed(ticket, Outcome::Ok, submitted.spec.sectors.bytes(), now);
             }
         }
     }

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from iosonar.campaign.varied import DERIVED, module_of
 from iosonar.text import plain
 
 SHORT_S = 60.0
@@ -22,8 +23,6 @@ MAX_LISTED = 4
 
 RECREATING = ("create_lv", "recreate_lvm")
 FILLING = ("wipe",)
-DERIVED = ("output", "sub_prefix", "replay_out", "base_dir", "verbose")
-"""Prefixes of variables that say where results go, not what is measured."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ def _common_mode(leaf: PlannedLeaf) -> Iterator[str]:
 
 
 def _one_thing_at_a_time(leaf: PlannedLeaf) -> Iterator[str]:
-    """Siblings that differ in one directory must differ in one variable."""
+    """Siblings that differ in one directory must differ in one variable, or in those of one module."""
     for other in leaf.earlier:
         if len(other.path) != len(leaf.path) or not other.variables:
             continue
@@ -176,7 +175,7 @@ def _one_thing_at_a_time(leaf: PlannedLeaf) -> Iterator[str]:
             for name in leaf.variables.keys() & other.variables.keys()
             if leaf.variables[name] != other.variables[name] and not name.startswith(DERIVED)
         )
-        if len(names) > 1:
+        if len(names) > 1 and not module_of(names):
             here, there = leaf.path[differing[0]], other.path[differing[0]]
             more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
             yield (

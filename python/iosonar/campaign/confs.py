@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from iosonar.campaign import unknown
+from iosonar.campaign import unread_variables
 from iosonar.campaign.shell import Shell, ShellEndedError
 from iosonar.campaign.tree import Leaf
 from iosonar.errors import UsageError, UserError
@@ -80,7 +80,7 @@ def load(
                 f"no {name}.conf in {leaf.directory} or its parents: each directory needs a conf, which may be empty"
             )
         _source(shell, conf)
-    for text in unknown.warnings(shell.names(), _texts(leaf, own.values())):
+    for text in unread_variables.warnings(shell.names(), _texts(leaf, own.values())):
         note(text)
     for module in absent:
         if shell.scalar(f"enable_{module}").strip() not in ("", "0") and module not in own:

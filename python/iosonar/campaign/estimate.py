@@ -32,6 +32,14 @@ _UNTIMED = ("--asap", "--closed", "--edit", "--program")
 _TIME = re.compile(r"(\d+\.?\d*|\.\d+)([a-zµμ]*)")
 _SIZES = {unit: 1024.0**power for power, unit in enumerate("BKMGTPE")}
 
+_BOUNDS = {
+    (False, False): ("", "at"),
+    (True, False): ("at least ", "after"),
+    (False, True): ("at most ", "by"),
+    (True, True): ("about ", "at about"),
+}
+"""How long all leaves take and when they end: whether something is unknown, and whether a replay has only a limit."""
+
 Find = Callable[[Path], LoadInfo | None]
 """What is known of a load."""
 
@@ -151,11 +159,11 @@ def table(found: Sequence[Estimate], now: float | None = None) -> Iterator[str]:
         )
     yield from aligned(rows)
     total, ends = sum_of(found, time.time() if now is None else now)
-    least = any(each.unknown for each in found)
     at = time.strftime("%Y-%m-%d %H:%M", time.localtime(ends))
     leaves = units.counted(len(found), "leaf", "leaves")
-    ends_at = "does not end before" if least else "ends at"
-    yield f"{leaves}: {'at least ' if least else ''}{units.span(total)}; started now, the campaign {ends_at} {at}"
+    is_limit = any(each.replay.at_most and each.replay.seconds is not None for each in found)
+    how_long, ends_at = _BOUNDS[any(each.unknown for each in found), is_limit]
+    yield f"{leaves}: {how_long}{units.span(total)}; started now, the campaign ends {ends_at} {at}"
 
 
 def sum_of(found: Sequence[Estimate], now: float) -> tuple[float, float]:

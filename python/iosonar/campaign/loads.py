@@ -21,9 +21,8 @@ class Loads:
         self._directory = directory
         self._filtered: dict[Path, Path] = {}
 
-    def filtered(self, shell: Shell | None, source: Path) -> Path:
+    def filtered(self, shell: Shell, source: Path) -> Path:
         """The load after it went through `input_pipe_list`."""
-        assert shell
         if source not in self._filtered:
             self._directory.mkdir(parents=True, exist_ok=True)
             target = self._directory / f"{len(self._filtered)}.load.parquet"

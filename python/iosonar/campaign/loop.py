@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 
 from iosonar import units
 from iosonar.campaign import confs, outcome, results, state, tree
+from iosonar.campaign.context import Surroundings
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.leaf import LeafRun
 from iosonar.campaign.program import own_program
 from iosonar.campaign.shell import end_leftover
 from iosonar.campaign.subset import Subset
-from iosonar.campaign.surroundings import Surroundings
 from iosonar.campaign.tree import Leaf
 from iosonar.campaign.undo import Undo
 from iosonar.campaign.watch import Events
@@ -70,13 +70,13 @@ def run(top: Path, options: Options) -> Ended:
         _recover(top, around, ended)
         ended.left_out = _say_left_out(top, options, events)
         while leaf := _next(top, options, ended, events):
-            events.emit("leaf", leaf=leaf.name, state="running")
-            events.say(f"leaf {plain(leaf.name)}")
             run_ = LeafRun(leaf, around)
+            events.emit("leaf", leaf=leaf.name, state=run_.state.state)
+            events.say(f"leaf {plain(leaf.name)}{': was replayed, and is finished now' if run_.is_replayed else ''}")
             try:
                 found = run_.run()
             except KeyboardInterrupt:
-                events.say(f"leaf {plain(leaf.name)}: interrupted; it runs again when the campaign is started again")
+                events.say(f"leaf {plain(leaf.name)}: {_after_interrupt(run_)}")
                 raise
             ended.not_undone += run_.not_undone
             words = outcome.line(found.instances) if found.state == "done" else ""
@@ -88,10 +88,20 @@ def run(top: Path, options: Options) -> Ended:
                 events.say(f"leaf {plain(leaf.name)}: done, {words}")
                 continue
             ended.failed.append((leaf.name, found.reason))
-            events.say(f"leaf {plain(leaf.name)}: failed: {found.reason}")
+            how = "failed" if found.state == "failed" else "was replayed, but cannot be finished"
+            events.say(f"leaf {plain(leaf.name)}: {how}: {found.reason}")
             if options.stop_on_failure:
                 break
     return ended
+
+
+def _after_interrupt(run_: LeafRun) -> str:
+    """What an interrupt left to do for a leaf."""
+    if run_.state.state == "done":
+        return f"done, {outcome.line(run_.state.instances)}"
+    if run_.state.state == "finishing":
+        return "interrupted after its replay; it is finished when the campaign is started again"
+    return "interrupted; it runs again when the campaign is started again"
 
 
 def dry_run(top: Path, options: Options, show: Callable[[Leaf, LeafRun], None]) -> None:
@@ -179,7 +189,7 @@ def _surroundings(directory: Path, options: Options, events: Events) -> Iterator
 
 
 def _recover(top: Path, around: Surroundings, ended: Ended) -> None:
-    """Completes or marks as interrupted the leaves of a campaign that was killed, after undoing its changes."""
+    """Completes the results or marks as interrupted the leaves of a killed campaign, after undoing its changes."""
     ended.not_undone += _undo_all(around, around.events.say)
     for leaf in tree.leaves(top):
         known = _known(leaf)
@@ -188,9 +198,7 @@ def _recover(top: Path, around: Surroundings, ended: Ended) -> None:
                 results.finish(leaf.directory, known)
             except UserError as error:
                 known.state, known.reason = "interrupted", str(error)
-            else:
-                known.state, known.ended = "done", time.time()
-            state.write(leaf.directory, known)
+                state.write(leaf.directory, known)
     _mark_interrupted(top)
 
 
@@ -206,7 +214,7 @@ def _mark_interrupted(top: Path) -> None:
     for leaf in tree.leaves(top):
         known = _known(leaf)
         if known and known.state == "running":
-            known.state, known.reason = "interrupted", "the campaign was killed"
+            known.state, known.reason = "interrupted", state.KILLED
             state.write(leaf.directory, known)
             results.keep_partial_results(leaf.directory, known.attempt)
 

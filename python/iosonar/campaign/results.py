@@ -10,13 +10,14 @@ from iosonar.errors import UserError
 
 
 def finish(directory: Path, known: state.LeafState) -> None:
-    """Gives collected results their final names."""
-    for instance in known.instances:
-        collected = part(directory, instance.output)
-        if collected.exists():
-            collected.replace(directory / instance.output)
-        elif not (directory / instance.output).exists():
-            raise UserError(f"the result {instance.output} is missing")
+    """Gives collected results their final names, all or none."""
+    names = [instance.output for instance in known.instances]
+    for name in names:
+        if not part(directory, name).exists() and not (directory / name).exists():
+            raise UserError(f"the result {name} is missing")
+    for name in names:
+        if (collected := part(directory, name)).exists():
+            collected.replace(directory / name)
 
 
 def keep_partial_results(directory: Path, attempt: int) -> None:

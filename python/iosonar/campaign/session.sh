@@ -260,12 +260,16 @@ devices_prepare() {
 # campaign_filter SOURCE TARGET: sends a load through the filters, as blkreplay's text.
 campaign_filter() {
     (
-        eval "iosonar convert \"\$1\" - --to classic $input_pipe_list | iosonar convert - \"\$2\"
+        # What `convert` says about the format is of interest only if it fails.
+        eval "iosonar convert \"\$1\" - --to classic 2>\"\$2.said\" $input_pipe_list |
+            iosonar convert - \"\$2\" 2>>\"\$2.said\"
             statuses=(\"\${PIPESTATUS[@]}\")"
         last=$((${#statuses[@]} - 1))
         for i in "${!statuses[@]}"; do
             # 141: the next filter needed no more of the load, as that of pipe_select.
-            ((statuses[i] == 0 || statuses[i] == 141 && i < last)) || exit 1
+            ((statuses[i] == 0 || statuses[i] == 141 && i < last)) && continue
+            cat "$2.said" >&2
+            exit 1
         done
     )
 }

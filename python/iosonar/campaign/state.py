@@ -20,7 +20,15 @@ RESULT_SUFFIXES = (".replay.gz", ".replay.parquet")
 """The suffixes of finished results."""
 
 STATES = ("running", "finishing", "done", "failed", "interrupted")
-"""The states of a leaf."""
+"""The states of a leaf. One that is finishing has its results; functions of its finish phase are still to be called."""
+
+UNFINISHED = ("finishing", "interrupted")
+"""States in which a leaf that has its results is not done: it is not replayed again, but the next start finishes it."""
+
+KILLED = "the campaign was killed"
+
+REPLAYED = "replayed"
+"""What people see of a leaf in such a state while nothing works on it."""
 
 T = TypeVar("T")
 
@@ -85,6 +93,8 @@ class LeafState:
     notes: list[str] = field(default_factory=list)
     took_s: dict[str, float] = field(default_factory=dict)
     """How long each function of its phases took."""
+    finished: list[str] = field(default_factory=list)
+    """The functions of the finish phase that have ended."""
     recorded: bool = True
     """False for results without `campaign.json`, as another program leaves them: their variables are unknown."""
 
@@ -160,7 +170,7 @@ def finished_results(leaf: Path) -> list[Path]:
 
 
 def is_done(leaf: Path) -> bool:
-    """Whether a leaf has its results, all of them: a leaf that was interrupted among its last steps is not done."""
+    """Whether a leaf has its results, and nothing is left to do for it."""
     if not finished_results(leaf):
         return False
     try:
@@ -168,7 +178,22 @@ def is_done(leaf: Path) -> bool:
     except UserError:
         # A damaged file says nothing against the results.
         return True
-    return known is None or known.state != "finishing"
+    return known is None or known.state not in UNFINISHED
+
+
+def seen(known: LeafState, *, has_results: bool, is_running: bool) -> tuple[str, str]:
+    """The state of a leaf as people see it, and the reason. `is_running`: whether a campaign runs in its tree."""
+    if has_results and known.state in UNFINISHED:
+        if known.state == "finishing" and is_running:
+            return known.state, ""
+        return REPLAYED, f"{known.reason or KILLED}; the next start finishes it without another replay"
+    if has_results:
+        return "done", known.reason
+    if known.state == "done":
+        return "to do", "its results were removed"
+    if known.state in ("running", "finishing") and not is_running:
+        return "interrupted", KILLED
+    return known.state, known.reason
 
 
 def _without_record(leaf: Path, results: list[Path]) -> LeafState:
@@ -201,6 +226,7 @@ def _parse(found: Any) -> LeafState:
         hosts=_value(found, "hosts", _values(_list(_sample)), {}),
         notes=_value(found, "notes", _list(_text), []),
         took_s=_value(found, "took_s", _values(_number), {}),
+        finished=_value(found, "finished", _list(_text), []),
     )
 
 

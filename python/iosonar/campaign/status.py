@@ -22,7 +22,7 @@ class Row:
 
     leaf: str
     state: str
-    """done, failed, running, interrupted or to do."""
+    """done, replayed, failed, running, finishing, interrupted or to do."""
     results: int
     attempt: int
     seconds: float | None
@@ -37,7 +37,7 @@ class Row:
 
 def rows(top: Path) -> list[Row]:
     """The leaves, in the order in which they run."""
-    running = _is_running(top)
+    running = is_running(top)
     return [_row(leaf, running) for leaf in tree.leaves(top)]
 
 
@@ -60,13 +60,7 @@ def _row(leaf: tree.Leaf, running: bool) -> Row:
         return Row(leaf.name, "unknown", 0, 0, None, str(error))
     if known is None:
         return Row(leaf.name, "to do", results, 0, None, "")
-    shown, reason = known.state, known.reason
-    if leaf.done:
-        shown = "done"
-    elif shown == "done":
-        shown, reason = "to do", "its results were removed"
-    elif shown in ("running", "finishing") and not running:
-        shown, reason = "interrupted", "the campaign was killed"
+    shown, reason = state.seen(known, has_results=results > 0, is_running=running)
     if shown == "running":
         reason = _progress(leaf)
     end = known.ended or (time.time() if shown == "running" else None)
@@ -82,7 +76,7 @@ def _progress(leaf: tree.Leaf) -> str:
     return str(found["progress"]) if found.get("leaf") == leaf.name else ""
 
 
-def _is_running(top: Path) -> bool:
+def is_running(top: Path) -> bool:
     """Whether a campaign holds the lock."""
     import fcntl
 

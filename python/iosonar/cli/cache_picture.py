@@ -1,4 +1,4 @@
-"""`iosonar-cache-picture`: draws the curve of `iosonar cache fill --picture`, which starts it."""
+"""`iosonar-cache-picture`: draws the curve of `iosonar cache fill` and `cache size --picture`, which start it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 def cache_picture(
     picture: Annotated[Path, typer.Argument(metavar="FILE", help="FILE.png, FILE.svg or FILE.pdf.")],
 ) -> None:
-    """Draw the JSON of `iosonar cache fill`, from standard input."""
+    """Draw the JSON of `iosonar cache`, from standard input."""
 
     def work() -> None:
+        from iosonar.diagrams.cache_size import cache_size
         from iosonar.diagrams.filling import filling
         from iosonar.figures import with_matplotlib
         from iosonar.figures.palette import Theme
@@ -35,9 +36,10 @@ def cache_picture(
         if picture.suffix not in SUFFIXES:
             raise UsageError(f"{picture} is no picture; name it FILE.png, FILE.svg or FILE.pdf")
         try:
-            figure = filling(json.load(sys.stdin))
+            found = json.load(sys.stdin)
+            figure = cache_size(found) if found["kind"] == "size" else filling(found)
         except (ValueError, KeyError, TypeError) as error:
-            raise UserError("standard input is not the JSON of `iosonar cache fill`") from error
+            raise UserError("standard input is not the JSON of `iosonar cache`") from error
         write_whole(picture, lambda path: with_matplotlib.draw(figure, path, Size(), Theme.LIGHT))
 
     guarded(NAME, work)

@@ -13,7 +13,7 @@ import typer.core
 
 from iosonar import units
 from iosonar.cli.counts import whole_number
-from iosonar.cli.gates import FailIf, Junit, Markdown
+from iosonar.cli.gate_options import FailIf, Junit, Markdown
 from iosonar.cli.parser import Command, Group
 from iosonar.cli.run import FAILED, guarded, print_error, print_lines, start
 from iosonar.errors import UsageError, UserError
@@ -111,7 +111,9 @@ def campaign(
 
     def work() -> None:
         from iosonar.campaign import confs, loop, subset
+        from iosonar.report.gate_files import refuse_same_file
 
+        refuse_same_file(junit, markdown)
         conditions = _conditions(fail_if)
         top = _top(work_dir)
         if sample is not None and one_at_a_time:
@@ -195,13 +197,14 @@ def report(
     markdown: Markdown = None,
     json_: Json = False,
     fail_if: FailIf = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --output if it exists.")] = False,
 ) -> None:
     """Show which factor made a difference."""
 
     def work() -> None:
         from iosonar.campaign.report import run_report
 
-        code = run_report(_top(top), by or [], output, json_, fail_if or [], junit, markdown)
+        code = run_report(_top(top), by or [], output, json_, fail_if or [], junit, markdown, overwrite=overwrite)
         if code:
             sys.exit(code)
 
@@ -260,8 +263,15 @@ def _judge(
 
 def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> Estimate | None:
     """Prints what a leaf would replay; returns how long that takes, None if its confs are wrong."""
-    from iosonar.campaign import inputs
+    from iosonar.campaign import estimate as estimates
+    from iosonar.campaign import inputs, state
 
+    if run.is_replayed:
+        if as_json:
+            print_lines(json.dumps({"leaf": leaf.name, "state": state.REPLAYED}))
+        else:
+            print_lines(f"{plain(leaf.name)}: was replayed; only its finish phase runs")
+        return estimates.Estimate(leaf.name, estimates.Replay(0.0), 0.0, ("its finish phase",))
     try:
         planned = run.planned()
     except UserError as error:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
+from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
 from iosonar.cli.run import (
     guarded,
@@ -36,6 +36,8 @@ Examples:
   iosonar compare old-*.parquet vs new-*.parquet --fail-if 'p99 > +10%'
       for CI
   iosonar compare old-*.parquet vs new-*.parquet --skip-warm-up --percentiles 50,95,99.9
+  iosonar compare production.load.parquet first.replay.parquet
+      a load with latencies is the original of its replays
   iosonar compare tar.calls.parquet tar.calls-run.parquet
       calls to files: the original and its replays side by side
   iosonar compare old-*.calls-run.parquet vs new-*.calls-run.parquet --fail-if 'p99 > +10%' --json
@@ -58,7 +60,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 @app.command(cls=Command, epilog=EXAMPLES)
 def compare(
-    runs: Annotated[list[str], typer.Argument(metavar="A... [vs B...]...", help="Runs; `vs` starts the next side.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="A... [vs B...]...", help="Runs, and their original; `vs` starts the next side."),
+    ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")] = Path(),
     fail_if: FailIf = None,
     junit: Junit = None,
@@ -81,27 +86,31 @@ def compare(
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
     from iosonar.library.comparison import compare as compare_sides
-    from iosonar.report.gates import Condition, Of
+    from iosonar.report.gate import Condition, GateScope
+    from iosonar.report.gate_files import refuse_same_file
     from iosonar.report.output_options import OutputOptions
-    from iosonar.report.outputs import make_directory
+    from iosonar.report.outputs import output_directory
     from iosonar.report.percentiles import compared_percentiles
 
     def work() -> None:
-        conditions = [Condition.parse(text, Of.SIDES) for text in fail_if or []]
+        refuse_same_file(junit, markdown)
+        conditions = [Condition.parse(text, GateScope.SIDES) for text in fail_if or []]
         groups = sides_of(runs)
-        make_directory(out)
-        with compare_sides(
-            *groups,
-            from_s=from_,
-            to_s=to,
-            skip_warm_up=skip_warm_up,
-            percentiles=compared_percentiles(percentiles, conditions),
-            memory=memory,
-        ) as compared:
+        with (
+            output_directory(out),
+            compare_sides(
+                *groups,
+                from_s=from_,
+                to_s=to,
+                skip_warm_up=skip_warm_up,
+                percentiles=compared_percentiles(percentiles, conditions),
+                memory=memory,
+            ) as compared,
+        ):
             for run in compared.runs:
                 print_skipped_rows(run.files)
-            written = list(compared.write(OutputOptions(out, theme=theme, overwrite=overwrite)))
-            judged = [one for condition in conditions for one in compared.judge(condition)]
+            judged = tuple(one for condition in conditions for one in compared.judge(condition))
+            written = list(compared.write(OutputOptions(out, theme=theme, overwrite=overwrite, judged=judged)))
             if json_:
                 outcomes = [
                     {"condition": one.text, "side": one.of, "outcome": one.outcome.value, "why": one.why}

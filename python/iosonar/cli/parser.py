@@ -37,7 +37,7 @@ else:
     Parser = object
 
 
-class Look(Parser):
+class StyledParser(Parser):
     """The look of the Rust half's help and errors."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -50,15 +50,15 @@ class Look(Parser):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses arguments; ends the program if they are wrong."""
-        rest: list[str] = _or_refused(ctx, lambda: super(Look, self).parse_args(ctx, args))
+        rest: list[str] = _or_refused(ctx, lambda: super(StyledParser, self).parse_args(ctx, args))
         return rest
 
 
-class Command(Look, typer.core.TyperCommand):
+class Command(StyledParser, typer.core.TyperCommand):
     """A command."""
 
 
-class Group(Look, typer.core.TyperGroup):
+class Group(StyledParser, typer.core.TyperGroup):
     """A command with subcommands; its own options come before them."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iosonar.cli.counts import whole_number
-from iosonar.cli.gates import FailIf, Junit, Markdown, Percentiles, end_by
+from iosonar.cli.gate_options import FailIf, Junit, Markdown, Percentiles, end_by
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_lines, print_not_drawn, print_skipped_rows, start
 from iosonar.cli.times import From, SkipWarmUp, To, seconds, windows
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.report.output_options import OutputOptions, ReportFormat
+from iosonar.text import aligned
+
+if TYPE_CHECKING:
+    from iosonar.library.run import Run
+
+TOP = 5
+"""How many of the slowest requests a terminal shows unasked."""
 
 EXAMPLES = """
 \b
@@ -33,6 +42,8 @@ Examples:
   iosonar report run.replay.parquet --only latency.realtime --data csv
   iosonar report run.replay.parquet --from 2m --to 10m
       a window of the run, as if it were a run of its own
+  iosonar report run.replay.parquet --original production.load.parquet
+      with the latencies of the load that it replayed beside those of the run
   iosonar report tar.calls.parquet
       calls to files: a trace, or a run of it
   iosonar report tar.calls.parquet --blocks tar.load.parquet
@@ -117,6 +128,22 @@ def report(
     fail_if: FailIf = None,
     junit: Junit = None,
     markdown: Markdown = None,
+    original: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOAD",
+            help="With a run: the load that it replayed, with latencies, to draw beside it; default: the one that the "
+            "run names, if it is still there; none: without it.",
+        ),
+    ] = None,
+    slowest: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole_number(0),
+            help="List this many of the slowest requests; default: 10 on the page, 5 on a terminal.",
+        ),
+    ] = None,
     blocks: Annotated[
         Path | None,
         typer.Option(
@@ -146,47 +173,60 @@ def report(
     from iosonar.errors import UsageError, UserError
     from iosonar.figures.size import Size
     from iosonar.library.run import open_run
-    from iosonar.report.gates import Condition, Of
-    from iosonar.report.outputs import make_directory
+    from iosonar.report.gate import Condition, GateScope
+    from iosonar.report.gate_files import refuse_same_file
+    from iosonar.report.outputs import output_directory
     from iosonar.report.percentiles import parse_percentiles
     from iosonar.report.selection import Selection
 
     def work() -> None:
+        refuse_same_file(junit, markdown)
         pictures = size_of_pictures()
         selection = Selection(static, dynamic, verbose, tuple(name for name in only.split(",") if name))
         output = OutputOptions(out, format_, theme, data, overwrite=overwrite)
         sets = windows(working_sets, "--working-sets")
         chosen = parse_percentiles(percentiles)
-        conditions = [Condition.parse(text, Of.RUN) for text in fail_if or []]
-        make_directory(out)
-        with open_run(
-            *files,
-            device=device,
-            each_device=each_device,
-            bad_latency_s=bad_latency,
-            bad_delay_s=bad_delay,
-            bad_count=bad_count,
-            window_s=window,
-            windows_s=sets,
-            from_s=from_,
-            to_s=to,
-            skip_warm_up=skip_warm_up,
-            percentiles=chosen,
-            blocks=blocks,
-            graphs=graph or (),
-            memory=memory,
-            engine=engine,
-        ) as run:
+        conditions = [Condition.parse(text, GateScope.RUN) for text in fail_if or []]
+        with (
+            output_directory(out),
+            open_run(
+                *files,
+                device=device,
+                each_device=each_device,
+                bad_latency_s=bad_latency,
+                bad_delay_s=bad_delay,
+                bad_count=bad_count,
+                window_s=window,
+                windows_s=sets,
+                from_s=from_,
+                to_s=to,
+                skip_warm_up=skip_warm_up,
+                percentiles=chosen,
+                original=original,
+                slowest=slowest,
+                blocks=blocks,
+                graphs=graph or (),
+                memory=memory,
+                engine=engine,
+            ) as run,
+        ):
             print_skipped_rows(run.files)
             refuse_options(run.family.refused, run.family.title)
+            judged = tuple(run.judge(condition) for condition in conditions)
             written = []
-            for done in run.write(selection, output, pictures):
+            for done in run.write(selection, replace(output, judged=judged), pictures):
                 print_lines(*done.paths)
                 written.append(done)
+            print_slowest(run)
             print_not_drawn(written)
-            judged = [run.judge(condition) for condition in conditions]
             run.write_gate_files(judged, junit, markdown)
             end_by(judged)
+
+    def print_slowest(run: Run) -> None:
+        """Prints as many as the user asked for, or a few on a terminal: without, standard output has only paths."""
+        count = slowest if slowest is not None else TOP if sys.stdout and sys.stdout.isatty() else 0
+        if table := run.family.slowest(run.study, count):
+            print_lines("", f"{table.title}:", *aligned([table.columns, *table.rows]))
 
     def refuse_options(refused: Sequence[str], title: str) -> None:
         typed = {
@@ -196,6 +236,8 @@ def report(
             "--device": device,
             "--each-device": each_device,
             "--fail-if": fail_if,
+            "--original": original,
+            "--slowest": slowest is not None,
             "--engine spark": engine != "duckdb",
         }
         if found := [name for name, value in typed.items() if value and name[2:].partition(" ")[0] in refused]:

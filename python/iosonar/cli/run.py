@@ -18,7 +18,7 @@ from iosonar.gc_tuning import collect_rarely
 from iosonar.text import lines, plain, shown
 
 if TYPE_CHECKING:
-    from iosonar.report.output_options import Written
+    from iosonar.report.output_options import DiagramFiles
     from iosonar.table import SourceFile
 
 VERSION_VARIABLE = "IOSONAR_SCHEMA_VERSION"
@@ -63,13 +63,13 @@ def print_lines(*each: str | Path) -> None:
         write(f"{shown(text) if isinstance(text, Path) else lines(text)}\n")
 
 
-def print_not_drawn(written: Iterable[Written]) -> None:
+def print_not_drawn(written: Iterable[DiagramFiles]) -> None:
     """Prints which diagrams were not drawn, those of the same reason together."""
     for reason, names in _not_drawn(written).items():
         print_error(f"{', '.join(names)} not drawn: {reason}")
 
 
-def print_not_drawn_in_one_line(written: Iterable[Written]) -> None:
+def print_not_drawn_in_one_line(written: Iterable[DiagramFiles]) -> None:
     """The same in one line; of many diagrams, only how many."""
     from iosonar.units import counted
 
@@ -82,7 +82,7 @@ def print_not_drawn_in_one_line(written: Iterable[Written]) -> None:
         print_error(f"not drawn: {'; '.join(parts)}")
 
 
-def _not_drawn(written: Iterable[Written]) -> dict[str, list[str]]:
+def _not_drawn(written: Iterable[DiagramFiles]) -> dict[str, list[str]]:
     """The names of diagrams that were not drawn, by reason."""
     missing: dict[str, list[str]] = {}
     for done in written:
@@ -186,7 +186,7 @@ def _message(error: Exception) -> str | None:
     import duckdb
 
     from iosonar.table.damage import damage_among
-    from iosonar.table.opened import given_paths, with_given_names
+    from iosonar.table.open_files import given_paths, with_given_names
 
     first = plain(with_given_names(str(error).strip().split("\n")[0])).rstrip(".")
     if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):

@@ -11,8 +11,7 @@ import typer
 from iosonar.cli.counts import whole_number
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_error, print_lines, start
-from iosonar.errors import UsageError
-from iosonar.figures.palette import Theme
+from iosonar.cli.series import Json, PageTheme, Simulate, Target, VirtualTime, device_of
 from iosonar.text import aligned
 
 EXAMPLES = """
@@ -48,40 +47,37 @@ def sensitivity(
     options: Annotated[
         list[str] | None, typer.Argument(metavar="[-- OPTIONS]", help="Options of `replay` for each point.")
     ] = None,
-    target: Annotated[
-        list[str] | None, typer.Option("--target", "-t", metavar="DEV", help="Device or file. May be repeated.")
-    ] = None,
-    simulate: Annotated[str | None, typer.Option(metavar="MODEL", help="Simulate the device.")] = None,
-    virtual_time: Annotated[bool, typer.Option("--virtual-time", help="Run the simulation in virtual time.")] = False,
+    target: Target = None,
+    simulate: Simulate = None,
+    virtual_time: VirtualTime = False,
     times: Annotated[
         str, typer.Option(metavar="LIST", help="How far to quantise and delay.")
     ] = "10us,100us,1ms,10ms,100ms",
     repeat: Annotated[
         int, typer.Option(parser=whole_number(1, 1000), metavar="N", help="Replay each point this many times.")
     ] = 1,
-    json_: Annotated[bool, typer.Option("--json", help="Print the points as JSON.")] = False,
-    theme: Annotated[Theme | None, typer.Option(help="Light or dark background.")] = None,
+    json_: Json = False,
+    theme: PageTheme = None,
 ) -> None:
     """Measure what degraded issue times change in a replay."""
 
     def work() -> None:
         from iosonar.series import output as outputs
-        from iosonar.series import sensitivity_words as words
+        from iosonar.series import sensitivity_findings as words
         from iosonar.series.notes import fake_notes, fakes_of, fidelity_notes, too_few_notes, unfilled_notes
         from iosonar.series.plan import opened
         from iosonar.series.run import run
         from iosonar.series.sensitivity import EXACT, Sensitivity, plan, rows
         from iosonar.series.sensitivity_figures import figures
 
-        if bool(target) == bool(simulate):
-            raise UsageError("sensitivity needs a device: either --target DEV or --simulate MODEL")
-        asked = Sensitivity(load, times, repeat, target or [], simulate, virtual_time, options or [])
-        with opened(output, plan(asked)) as directory:
+        device = device_of("sensitivity", target, simulate)
+        series = Sensitivity(load, times, repeat, target or [], simulate, virtual_time, options or [])
+        with opened(output, plan(series)) as directory:
             results = run(directory, print_error)
             found = rows(results)
             # Degraded times are fake by definition, so only the exact replays decide.
             exact = [each for each in results if each.name.startswith(EXACT)]
-            of = f"{load.name} · {' '.join(target or [simulate or ''])}"
+            of = f"{load.name} · {device}"
             doubts = (*fidelity_notes(exact), *unfilled_notes(results), *too_few_notes(results))
             drawn = figures(of, found, (*doubts, *fake_notes(exact)))
             written = [

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from iosonar.table import SourceFile
 
 EXAMPLES = """
-The table `requests` has all rows and columns of all files, and seven more columns: `source` (the number of the file),
-`place` (the row in its file), `bytes` (its length), `delay_ns` (issue time - scheduled time), `latency_ns`
+The table `requests` has all rows and columns of all files, and eight more columns: `source` (the number of the file),
+`place` (the row in its file), `bytes` (its length), `bytes_moved`, `delay_ns` (issue - scheduled time), `latency_ns`
 (completion - issue time), `not_held_back` (neither the device nor --perturb held the request back) and `stream_name`
 (the name of its `stream` of a program). A load has its own columns, such as `at_ns`, and those of a run that are known.
 Views: `reads`, `writes`, `per_second` (totals for each second), `streams` (of programs) and `files`; and `in_window`,
@@ -92,7 +92,7 @@ def sql(
     from iosonar.table.damage import damage_among
     from iosonar.table.embedded import connect
     from iosonar.table.engine import EngineOptions
-    from iosonar.table.opened import with_given_names
+    from iosonar.table.open_files import with_given_names
     from iosonar.table.views import check_query, define_views, lock
 
     def work() -> None:
@@ -140,10 +140,10 @@ def sql(
             )
         if not skip_warm_up:
             return given
-        from iosonar.library.family import Opening, family_of
+        from iosonar.library.family import OpenOptions, family_of
         from iosonar.study.base import Options
 
-        opening = Opening(spill, EngineOptions(memory), Options(window=given))
+        opening = OpenOptions(spill, EngineOptions(memory), Options(window=given))
         with ExitStack() as stack:
             found = family_of(timed).window(timed, opening, stack)
         print_error(found.about)

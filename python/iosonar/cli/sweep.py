@@ -11,13 +11,13 @@ import typer
 from iosonar import units
 from iosonar.cli.parser import Command
 from iosonar.cli.run import guarded, print_error, print_lines, start
+from iosonar.cli.series import Json, PageTheme, Simulate, Target, VirtualTime, device_of
 from iosonar.cli.times import seconds
 from iosonar.errors import UsageError
-from iosonar.figures.palette import Theme
 from iosonar.text import aligned
 
 if TYPE_CHECKING:
-    from iosonar.series.sweep import Vary
+    from iosonar.series.sweep import SweepVariable
 
 EXAMPLES = """
 \b
@@ -59,37 +59,33 @@ def sweep(
     span: Annotated[
         str | None, typer.Option(metavar="LIST", help="Sizes of the working set: 1G,100G or 1G..1T.")
     ] = None,
-    target: Annotated[
-        list[str] | None, typer.Option("--target", "-t", metavar="DEV", help="Device or file. May be repeated.")
-    ] = None,
-    simulate: Annotated[str | None, typer.Option(metavar="MODEL", help="Simulate the device.")] = None,
-    virtual_time: Annotated[bool, typer.Option("--virtual-time", help="Run the simulation in virtual time.")] = False,
+    target: Target = None,
+    simulate: Simulate = None,
+    virtual_time: VirtualTime = False,
     duration: Annotated[str, typer.Option("--for", metavar="TIME", help="Time for each point.")] = "10s",
     parameter: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Parameter of the program to vary; default: depth, rate or span."),
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print the points as JSON.")] = False,
-    theme: Annotated[Theme | None, typer.Option(help="Light or dark background.")] = None,
+    json_: Json = False,
+    theme: PageTheme = None,
 ) -> None:
     """Run a program at several depths, rates or working sets."""
 
     def work() -> None:
         from iosonar.series import output as outputs
-        from iosonar.series import sweep_words as words
+        from iosonar.series import sweep_findings as words
         from iosonar.series.plan import opened
         from iosonar.series.run import run
         from iosonar.series.sweep import Sweep, plan
         from iosonar.series.sweep_figures import figures
 
         vary, values = _values(depth, rate, span)
-        if bool(target) == bool(simulate):
-            raise UsageError("sweep needs a device: either --target DEV or --simulate MODEL")
-        asked = Sweep(program, vary, values, parameter, target or [], simulate, virtual_time, duration, options or [])
-        with opened(output, plan(asked)) as directory:
+        device = device_of("sweep", target, simulate)
+        series = Sweep(program, vary, values, parameter, target or [], simulate, virtual_time, duration, options or [])
+        with opened(output, plan(series)) as directory:
             results = sorted(run(directory, print_error), key=lambda each: each.value)
             rows = words.rows(vary, results)
-            device = " ".join(target or [simulate or ""])
             what = " · ".join((" ".join((program, *(options or []))), device, f"{_shown(duration)} for each point"))
             drawn = figures(what, vary, results)
             written = [*outputs.write_tables(directory, rows), *outputs.write_figures(directory, drawn, theme)]
@@ -112,16 +108,16 @@ def _shown(duration: str) -> str:
         return duration
 
 
-def _values(depth: str | None, rate: str | None, span: str | None) -> tuple[Vary, list[int]]:
+def _values(depth: str | None, rate: str | None, span: str | None) -> tuple[SweepVariable, list[int]]:
     from iosonar.series import values
-    from iosonar.series.sweep import Vary
+    from iosonar.series.sweep import SweepVariable
 
     given = [
         (vary, parse, text)
         for vary, parse, text in (
-            (Vary.DEPTH, values.depths, depth),
-            (Vary.RATE, values.rates, rate),
-            (Vary.SPAN, values.spans, span),
+            (SweepVariable.DEPTH, values.depths, depth),
+            (SweepVariable.RATE, values.rates, rate),
+            (SweepVariable.SPAN, values.spans, span),
         )
         if text is not None
     ]

@@ -96,7 +96,7 @@ def answer(found: Reuse) -> str:
 
 
 def _reuse(study: Study) -> Reuse | None:
-    return study.once("reuse", lambda: reuse(study.table))
+    return study.cached("reuse", lambda: reuse(study.table))
 
 
 def _sampled(study: Study, found: Reuse) -> str:

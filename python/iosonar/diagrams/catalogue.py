@@ -27,6 +27,8 @@ class Group(Enum):
     """Shows several devices of a run beside each other."""
     STREAMS = "streams"
     """Shows the streams of a program beside each other."""
+    ORIGINAL = "original"
+    """Shows a run beside its original."""
     VERBOSE = "verbose"
     """Describes the replayer itself."""
 

@@ -66,6 +66,11 @@ class Side:
         return side_name(self.letter, self.study.requests.files)
 
     @property
+    def is_original(self) -> bool:
+        """Whether it is the load that the other sides replayed."""
+        return not self.study.requests.is_run
+
+    @property
     def runs(self) -> int:
         """The number of runs."""
         return len(self.study.requests.files)
@@ -91,7 +96,7 @@ def curves(sides: Sequence[Side]) -> Figure:
         "compare.latency",
         "c01",
         "Latency distribution",
-        _of(sides),
+        of_sides(sides),
         Axis("Share of requests that are faster", Unit.ODDS, 1.0, max(float(line.x[-1]) for line in layers), Scale.LOG),
         log_axis("Latency", Unit.SECONDS, max(float(y_all.min()), 1e-7), max(float(y_all.max()), 1e-6)),
         tuple(layers),
@@ -135,7 +140,7 @@ def changes(of: dict[str, list[Difference]], sides: Sequence[Side]) -> Figure | 
         "compare.change",
         "c02",
         "Change in latency: above 0 is slower",
-        _of(sides),
+        of_sides(sides),
         Axis("Quantile of latency", Unit.ODDS, *ends, Scale.LOG),
         Axis("Change", Unit.PERCENT, low_y - room, high_y + room),
         tuple(layers),
@@ -194,8 +199,8 @@ def over_time(sides: Sequence[Side], share: float) -> Figure | None:
         f"compare.{label}",
         "c03",
         f"Latency over time: {label}",
-        _of(sides),
-        _time(sides),
+        of_sides(sides),
+        time_of_sides(sides),
         log_axis("Latency", Unit.SECONDS, max(least, 1e-7), max(most, 1e-6)),
         tuple(layers),
         Legend((), tuple(rows)),
@@ -221,8 +226,8 @@ def delivered(sides: Sequence[Side]) -> Figure:
         "compare.throughput",
         "c05",
         "Throughput delivered",
-        _of(sides),
-        _time(sides),
+        of_sides(sides),
+        time_of_sides(sides),
         linear_axis("Throughput", Unit.REQUESTS_PER_S, most),
         tuple(layers),
         Legend(("avg",), tuple(rows)),
@@ -243,10 +248,12 @@ def _rate(side: Side) -> float:
     return float(np.mean([run.mean() for run in found if len(run)] or [0.0]))
 
 
-def _of(sides: Sequence[Side]) -> str:
+def of_sides(sides: Sequence[Side]) -> str:
+    """The sides and their numbers of requests."""
     return " · ".join(f"{side.name}, {side.study.span.requests:,} requests" for side in sides)
 
 
-def _time(sides: Sequence[Side]) -> Axis:
+def time_of_sides(sides: Sequence[Side]) -> Axis:
+    """An axis of the time of all sides."""
     low, high = min(side.study.first_s for side in sides), max(side.study.last_s for side in sides)
     return Axis("Time", Unit.TIMELINE, low, low + max((high - low) * 1.01, MIN_AXIS_S))

@@ -26,7 +26,7 @@ def over_depth(study: Study, measure: Measure, name: str, rank: str) -> Figure |
     found = study.distribution(measure)
     if not found:
         return Empty(name, f"no {measure.plural} in the file")
-    table = study.once("depth", lambda: with_depth(study.table))
+    table = study.cached("depth", lambda: with_depth(study.table))
     deepest = max_depth_of(study, table)
     across, up = study.options.size.cells(study.pooled(measure).count)
     # A cell for each depth as long as there is room, so that no depth is between two cells.

@@ -86,7 +86,7 @@ def slow_devices(study: Study) -> list[str]:
 def _same_demand(study: Study, place: int) -> list[int]:
     """The other devices with the same demand as one of `study.devices`."""
     low, high = study.span.first_scheduled_ns or 0, study.span.last_scheduled_ns or 0
-    found = study.once("demands", lambda: demands(study.by_each_device, low, high))
+    found = study.cached("demands", lambda: demands(study.by_each_device, low, high))
     own = found.get(place)
     return [other for other, each in found.items() if other != place and own is not None and own.is_same(each)]
 

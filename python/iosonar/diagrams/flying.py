@@ -103,7 +103,7 @@ def _events(study: Study, column: str, begin: str, end: str) -> Events:
     # Each smooth slice consists of the same number of fine ones.
     cells = Slices.of(study.first_ns, study.last_ns, slices, max(slices // SMOOTH_SLICES, 1))
     table = _present(study, begin, end)
-    return study.once(("events", column, begin, slices), lambda: events(table, table[column], cells))
+    return study.cached(("events", column, begin, slices), lambda: events(table, table[column], cells))
 
 
 def _present(study: Study, begin: str, end: str) -> ir.Table:

@@ -6,14 +6,14 @@ import math
 
 from iosonar import units
 from iosonar.figures.model import Note, NoteKind, Severity
-from iosonar.study.base import once
+from iosonar.study.base import cached
 from iosonar.study.grades import Grade
 from iosonar.study.requests import Study
 from iosonar.study.runs import RunJudgement, is_extreme, runs_of, wrap_factor
 from iosonar.table import SourceFile
 
 
-@once
+@cached
 def common_notes(study: Study) -> tuple[Note, ...]:
     """The notes of all files of a study, the most important kinds first."""
     runs = runs_of(study)

@@ -99,7 +99,7 @@ def time_axis(study: Study, label: str) -> Axis:
 
 def max_depth_of(study: Study, table: ir.Table) -> int:
     """The largest `depth` in a table, at least 1."""
-    found = study.once("max_depth", lambda: table.aggregate(most=table.depth.max()).to_pyarrow()["most"][0].as_py())
+    found = study.cached("max_depth", lambda: table.aggregate(most=table.depth.max()).to_pyarrow()["most"][0].as_py())
     return max(found or 0, 1)
 
 

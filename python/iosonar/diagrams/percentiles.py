@@ -118,7 +118,7 @@ def by_depth(study: Study, name: str, rank: str) -> Figure | Empty:
     """Percentiles of latency by the number of requests in flight at issue."""
     if not study.distribution(LATENCY):
         return Empty(name, "no latencies in the file")
-    table: ir.Table = study.once("depth", lambda: with_depth(study.table))
+    table: ir.Table = study.cached("depth", lambda: with_depth(study.table))
     deepest = max_depth_of(study, table)
     count = min(deepest, REGIONS)
     cells = Cells(0.5, deepest + 0.5, count)

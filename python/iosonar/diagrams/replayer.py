@@ -101,7 +101,7 @@ def over_requests(study: Study, inner: Inner, name: str, rank: str) -> Figure | 
     at = place_of_all(study, table)
     cells = Cells(low, high, min(study.options.size.slices, high - low))
     # For the value and its sum.
-    found = study.once(("progress", inner.name, cells.count), lambda: progress(table, at, inner.value(table), cells))
+    found = study.cached(("progress", inner.name, cells.count), lambda: progress(table, at, inner.value(table), cells))
     if found is None:
         why = "the run has no such column; replay with --verbose" if study.requests.is_run else "a load has no replayer"
         return Empty(name, why)

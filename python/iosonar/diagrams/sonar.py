@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -56,20 +57,25 @@ def cloud(study: Study, measure: Measure, order: str, name: str, rank: str) -> F
     across, up = study.options.size.cells(study.pooled(measure).count)
     value_s: ir.NumericColumn = study.table[measure.column] / 1e9
     cells = density(study.table, at, value_s, cells_of(x, across), cells_of(y, up))
-    verdict = study.verdict(measure)
+    verdict, run = study.verdict(measure), study.requests.is_run
+    title = f"{measure.name.capitalize()} over {words}"
+    if not run and order == "realtime":
+        title, x = f"Recorded {measure.name} over time", replace(x, label="Time")
+    # Limits are for runs.
+    rules = verdict_rules(verdict, measure, x, y, at_times=order in ("realtime", "setpoint")) if run else []
     return Figure(
         name,
         rank,
-        f"{measure.name.capitalize()} over {words}",
+        title,
         study.of,
         x,
         y,
         (
             Cloud(across, up, cloud_parts(study, cells)),
-            *verdict_rules(verdict, measure, x, y, at_times=order in ("realtime", "setpoint")),
+            *rules,
         ),
         Legend(value_columns(study), measure_legend(study, found)),
-        (*common_notes(study), *floor_notes(y), verdict_note(study, measure)),
+        (*common_notes(study), *floor_notes(y), *([verdict_note(study, measure)] if run else [])),
     )
 
 

@@ -140,7 +140,7 @@ def _working_sets(study: Study) -> WorkingSets:
     """The working sets of all windows that fit into the duration."""
     first, last = _scheduled_ns(study)
     windows = [window for window in study.options.windows_s if math.isinf(window) or window * 1e9 < last - first]
-    return study.once("working sets", lambda: working_sets(study.table, grid_for(first, last, windows), windows))
+    return study.cached("working sets", lambda: working_sets(study.table, grid_for(first, last, windows), windows))
 
 
 def _scheduled_ns(study: Study) -> tuple[int, int]:
@@ -149,11 +149,11 @@ def _scheduled_ns(study: Study) -> tuple[int, int]:
 
 def _distance(study: Study, grid: Grid, window_s: float) -> NDArray[np.float64]:
     window = nanoseconds(window_s)
-    found = study.once("reaches", lambda: reaches(study.table, grid))
+    found = study.cached("reaches", lambda: reaches(study.table, grid))
     rest = window % grid.step_ns if window else 0
     # The remaining part of a cell is computed separately.
-    partial = study.once(("reaches", rest), lambda: reaches(study.table, grid, rest)) if rest else None
-    return study.once(("distance", window), lambda: distances(found, grid, window, partial))
+    partial = study.cached(("reaches", rest), lambda: reaches(study.table, grid, rest)) if rest else None
+    return study.cached(("distance", window), lambda: distances(found, grid, window, partial))
 
 
 def _of(study: Study, grid: Grid, windows: Iterable[float]) -> str:

@@ -14,12 +14,13 @@ from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE
 from iosonar.library.family import family_of
 from iosonar.library.frames import Frames
+from iosonar.library.originals import NONE
 from iosonar.library.run import AnyPath, Run, open_run
 from iosonar.report.compared import Compared, metric_of, numbers
 from iosonar.report.compared import Comparison as Found
-from iosonar.report.condition import judge_change
-from iosonar.report.gates import Condition, Judged, Of, judge
-from iosonar.report.output_options import OutputOptions, Written
+from iosonar.report.gate import Condition, GateScope, Judged, judge
+from iosonar.report.gate_changes import judge_change
+from iosonar.report.output_options import DiagramFiles, OutputOptions
 from iosonar.study.base import Options
 from iosonar.table import Window
 from iosonar.table.engine import EngineOptions
@@ -80,7 +81,7 @@ def _opened(side: AnySide, memory: str, stack: ExitStack) -> Run:
     if isinstance(side, Run):
         return side
     paths = [side] if isinstance(side, str | PathLike) else side
-    return stack.enter_context(open_run(*paths, memory=memory))
+    return stack.enter_context(open_run(*paths, original=NONE, memory=memory))
 
 
 class Comparison(Frames):
@@ -121,7 +122,7 @@ class Comparison(Frames):
 
         Returns `holds`, `does not hold`, or why that is undecided. Raises UsageError if it is no condition.
         """
-        parsed = Condition.parse(condition, Of.SIDES)
+        parsed = Condition.parse(condition, GateScope.SIDES)
         return {one.of: one.words for one in self.judge(parsed)}
 
     def judge(self, condition: Condition) -> list[Judged]:
@@ -177,7 +178,7 @@ class Comparison(Frames):
         options = OutputOptions(Path(directory), theme=Theme(theme) if theme else None, overwrite=overwrite)
         return [path for done in self.write(options) for path in done.paths]
 
-    def write(self, options: OutputOptions) -> Iterator[Written]:
+    def write(self, options: OutputOptions) -> Iterator[DiagramFiles]:
         """Writes the page. Yields its files, and diagrams that are not drawn with the reason."""
         return self.found.write(options)
 

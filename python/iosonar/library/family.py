@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from iosonar.diagrams import Diagram
 from iosonar.errors import UsageError, UserError
 from iosonar.report.compared import Comparison
-from iosonar.report.gates import Subject
-from iosonar.report.page import Page
+from iosonar.report.gate import Subject
+from iosonar.report.page import Page, Table
 from iosonar.report.selection import Selection, named
 from iosonar.study.base import BaseStudy, Options
 from iosonar.study.judgement import Judgement
@@ -28,18 +28,22 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=BaseStudy)
 
-REFUSED = ("static", "dynamic", "verbose", "device", "each-device", "fail-if", "engine")
+REFUSED = ("static", "dynamic", "verbose", "device", "each-device", "fail-if", "engine", "original", "slowest")
 """Options of `iosonar report` that are for requests, and for kinds that say so."""
 
 
 @dataclass(frozen=True)
-class Opening:
-    """How files are opened: where to spill to, the engine, options, and a recording of block devices beside them."""
+class OpenOptions:
+    """How files are opened: where to spill to, the engine, options, and files beside them.
+
+    `blocks` is a recording of block devices, `original` the load of a run, None if the run may name it.
+    """
 
     spill: Path
     resources: EngineOptions
     options: Options
     blocks: SourceFile | None = None
+    original: Path | None = None
 
 
 class Side(Protocol):
@@ -53,7 +57,7 @@ class Side(Protocol):
         """What diagrams are drawn of."""
 
 
-def check(files: Sequence[SourceFile], opening: Opening) -> None:
+def check(files: Sequence[SourceFile], opening: OpenOptions) -> None:
     """Refuses files that cannot be studied together. Raises UsageError, or UserError for copies."""
     if opening.blocks or opening.options.graphs:
         raise UsageError("--blocks and --graph need a trace of calls")
@@ -74,14 +78,14 @@ class Family(Generic[S]):
     """The rows, in messages."""
     title: str
     """The same, for people who do not know them."""
-    study: Callable[[Sequence[SourceFile], Opening, ExitStack], S]
+    study: Callable[[Sequence[SourceFile], OpenOptions, ExitStack], S]
     """The study of files that `check` accepts, open until the stack unwinds."""
     table: Callable[[S], ir.Table]
     """All rows. Raises UserError if there is no common table."""
     diagrams: Sequence[Diagram[S]]
     page: Callable[[S, Sequence[Diagram[S]]], Page]
     """The page of a report with these diagrams."""
-    check: Callable[[Sequence[SourceFile], Opening], None] = check
+    check: Callable[[Sequence[SourceFile], OpenOptions], None] = check
     """Refuses files that cannot be studied together."""
     summary: Callable[[S], Summary | None] = lambda study: None
     """The key numbers, if there are any."""
@@ -89,6 +93,8 @@ class Family(Generic[S]):
     """Whether the run was good; None without a run."""
     subject: Callable[[S], Subject | None] = lambda study: None
     """What conditions of --fail-if are checked for; None if there are none."""
+    slowest: Callable[[S, int], Table | None] = lambda study, count: None
+    """The table of the slowest rows; None without any."""
     writes_verdict: Callable[[S], bool] = lambda study: False
     """Whether a report has the verdict as a file of its own."""
     by_default: Callable[[S, Selection], Sequence[Diagram[S]]] | None = None
@@ -97,7 +103,7 @@ class Family(Generic[S]):
     """Options of `iosonar report` that are not for them."""
     compare: Callable[[Sequence[Side], Options, EngineOptions, ExitStack], Comparison] = compare
     """Compares each side with the first. The page can be written until the stack unwinds."""
-    window_of: Callable[[Sequence[SourceFile], Opening, ExitStack], Window] | None = None
+    window_of: Callable[[Sequence[SourceFile], OpenOptions, ExitStack], Window] | None = None
     """The window of time of the options, without the longest warm-up of the runs; None if windows are not for them."""
 
     def check_window(self, options: Options) -> None:
@@ -105,7 +111,7 @@ class Family(Generic[S]):
         if (options.window or options.skip_warm_up) and not self.window_of:
             raise UsageError(f"--from, --to and --skip-warm-up: not for {self.title}")
 
-    def window(self, files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> Window:
+    def window(self, files: Sequence[SourceFile], opening: OpenOptions, stack: ExitStack) -> Window:
         """The window of time without the warm-up. Raises UsageError if windows are not for these rows."""
         if self.window_of is None:
             raise UsageError(f"--skip-warm-up: not for {self.title}")

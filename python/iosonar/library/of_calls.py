@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from iosonar.diagrams.calls import CATALOGUE
 from iosonar.errors import UsageError, UserError
-from iosonar.library.family import REFUSED, Family, Opening, Side
+from iosonar.library.family import REFUSED, Family, OpenOptions, Side
 from iosonar.report.calls_page import calls_page
 from iosonar.report.compare_calls import ComparisonOfCalls, compare_calls
-from iosonar.report.measured import subject_of_calls
+from iosonar.report.gate_subjects import subject_of_calls
 from iosonar.study.base import Options
 from iosonar.study.calls import MAX_SIDES, CallStudy
 from iosonar.study.of_calls import judgement_of_calls, summary_of_calls
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
-def _check(files: Sequence[SourceFile], opening: Opening) -> None:
+def _check(files: Sequence[SourceFile], opening: OpenOptions) -> None:
     refuse_copies(files)
     if opening.blocks is not None and (len(files) > 1 or files[0].kind.is_run):
         raise UsageError("--blocks needs one trace of calls")
 
 
-def _study(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> CallStudy:
+def _study(files: Sequence[SourceFile], opening: OpenOptions, stack: ExitStack) -> CallStudy:
     """The original, if there is one, and its runs, side by side. Raises UsageError if there are too many."""
     if len([file for file in files if not file.kind.is_run]) > 1:
         raise UsageError("several traces of calls: name one trace, and runs of it")

@@ -7,19 +7,19 @@ from contextlib import ExitStack
 
 from iosonar.diagrams.calls.scaling import DIAGRAMS
 from iosonar.errors import UsageError
-from iosonar.library.family import Family, Opening
+from iosonar.library.family import Family, OpenOptions
 from iosonar.report.scaling_page import scaling_page
 from iosonar.study.scaling import ScaleStudy
 from iosonar.table import SourceFile
 from iosonar.table.engines import start
 
 
-def _check(files: Sequence[SourceFile], opening: Opening) -> None:
+def _check(files: Sequence[SourceFile], opening: OpenOptions) -> None:
     if len(files) > 1:
         raise UsageError(f"{files[0].path} is {files[0].kind.words}: make a report of it alone")
 
 
-def _study(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> ScaleStudy:
+def _study(files: Sequence[SourceFile], opening: OpenOptions, stack: ExitStack) -> ScaleStudy:
     engine = start(opening.spill, opening.resources)
     stack.callback(engine.close)
     return ScaleStudy(engine.read(files[0].parquet, list(files[0].kind.columns)), files[0], opening.options)

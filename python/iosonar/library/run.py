@@ -16,10 +16,10 @@ from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE, Size
-from iosonar.library.family import Family, Opening, family_of
+from iosonar.library.family import Family, OpenOptions, family_of
 from iosonar.library.frames import Frames
-from iosonar.report.gates import Condition, Judged, Of, judge
-from iosonar.report.output_options import OutputOptions, ReportFormat, Written
+from iosonar.report.gate import Condition, GateScope, Judged, judge
+from iosonar.report.output_options import DiagramFiles, OutputOptions, ReportFormat
 from iosonar.report.selection import Selection
 from iosonar.study.base import BaseStudy, Options
 from iosonar.study.judgement import Judgement
@@ -48,6 +48,8 @@ def open_run(
     to_s: float | None = None,
     skip_warm_up: bool = False,
     percentiles: Sequence[float] = (),
+    slowest: int | None = None,
+    original: AnyPath | None = None,
     blocks: AnyPath | None = None,
     graphs: Sequence[AnyPath] = (),
     memory: str = "2GiB",
@@ -70,6 +72,9 @@ def open_run(
         to_s: Only requests that are due before this time.
         skip_warm_up: Leave out the warm-up of a run, if its end is known.
         percentiles: The percentiles to show, such as `(50, 95, 99.9)`.
+        slowest: How many of the slowest requests a page lists; by default 10.
+        original: The load that a run replayed, with latencies, to draw beside it; `none` for none. By default, the load
+            that the run names, if it is still there and has the run's requests.
         blocks: With a trace of calls: a recording of block devices made at the same time.
         graphs: With calls: graphs of orders, as `iosonar files order --format tsv` writes them.
         memory: The limit of memory, such as `2GiB`; what exceeds it spills to TMPDIR.
@@ -94,6 +99,7 @@ def open_run(
         window=Window.of(from_s, to_s),
         percentiles=tuple(round(share / 100, 10) for share in percentiles),
         skip_warm_up=skip_warm_up,
+        slowest=Options.slowest if slowest is None else slowest,
     )
     kind, url = parse_engine(engine)
     resources = EngineOptions(memory, kind=kind, url=url)
@@ -101,7 +107,10 @@ def open_run(
         named = [*map(Path, paths), *([Path(blocks)] if blocks else [])]
         files, spill = stack.enter_context(open_files(named))
         load = files[-1] if blocks else None
-        opened, opening = files[:-1] if blocks else files, Opening(spill, resources, options, load)
+        opened, opening = (
+            files[:-1] if blocks else files,
+            OpenOptions(*(spill, resources, options, load), None if original is None else Path(original)),
+        )
         family = family_of(opened)
         family.check_window(options)
         family.check(opened, opening)
@@ -114,7 +123,9 @@ class Run(Frames):
     Nothing is computed before it is asked for, and everything once.
     """
 
-    def __init__(self, files: tuple[SourceFile, ...], family: Family[Any], opening: Opening, stack: ExitStack) -> None:
+    def __init__(
+        self, files: tuple[SourceFile, ...], family: Family[Any], opening: OpenOptions, stack: ExitStack
+    ) -> None:
         self.files, self.family, self.spill = files, family, opening.spill
         self._opening, self._stack = opening, stack
         super().__init__(stack)
@@ -256,7 +267,7 @@ class Run(Frames):
         selection = Selection(static, dynamic, verbose, tuple(only))
         return [path for done in self.write(selection, output, Size.parse(size)) for path in done.paths]
 
-    def write(self, selection: Selection, output: OutputOptions, size: Size) -> Iterator[Written]:
+    def write(self, selection: Selection, output: OutputOptions, size: Size) -> Iterator[DiagramFiles]:
         """Writes a report. Yields the files of each diagram as they are written, or why it is not drawn."""
         from iosonar.report.formats import write_report
         from iosonar.report.verdict import write_verdict
@@ -266,7 +277,7 @@ class Run(Frames):
         if self.writes_verdict:
             path = output.directory / f"{study.stem}.verdict.json"
             write_verdict(self.verdict, path)
-            yield Written("verdict", (path,))
+            yield DiagramFiles("verdict", (path,))
 
     @property
     def writes_verdict(self) -> bool:
@@ -285,7 +296,7 @@ class Run(Frames):
 
         Returns `holds`, `does not hold`, or why that is undecided. Raises UsageError if it is no condition.
         """
-        return self.judge(Condition.parse(condition, Of.RUN)).words
+        return self.judge(Condition.parse(condition, GateScope.RUN)).words
 
     def write_gate_files(self, judged: Sequence[Judged], junit: Path | None, markdown: Path | None) -> None:
         """Writes the outcome of conditions as JUnit XML, and a summary in Markdown."""
@@ -296,6 +307,11 @@ class Run(Frames):
             write_junit("report", cases, junit)
         if markdown is not None:
             write_markdown(self.family.page(self.study, ()).summary, cases, markdown)
+
+    def slowest(self, count: int = Options.slowest) -> list[dict[str, str]]:
+        """The slowest requests as texts: number, time, operation, size, sector, latency, and more, if known."""
+        table = self.family.slowest(self.study, count)
+        return [dict(zip(table.columns, row, strict=True)) for row in table.rows] if table else []
 
     def __repr__(self) -> str:
         return f"<{self.files[0].kind.words} {', '.join(file.path for file in self.files)}>"

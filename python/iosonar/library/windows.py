@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from iosonar import units
 from iosonar.errors import UsageError, UserError
-from iosonar.library.family import Opening
+from iosonar.library.family import OpenOptions
 from iosonar.study.base import Options
 from iosonar.study.requests import LATENCY, Study
 from iosonar.study.steady import steadiness
@@ -41,7 +41,7 @@ def part_of(study: Study, window: Window | None, origin_ns: int | None = None) -
     return found
 
 
-def window_of(files: Sequence[SourceFile], opening: Opening, stack: ExitStack) -> Window:
+def window_of(files: Sequence[SourceFile], opening: OpenOptions, stack: ExitStack) -> Window:
     """The window of the options, without the longest warm-up of any of these runs."""
     options, studies = opening.options, []
     for number, file in enumerate(file for file in files if file.kind.is_run):

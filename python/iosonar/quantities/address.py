@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.whole import cuts
+from iosonar.quantities.integers import cuts
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

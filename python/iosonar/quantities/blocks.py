@@ -31,17 +31,21 @@ class Blocks:
     total_ns: NDArray[np.float64]
 
 
-def blocks(table: ir.Table, low_ns: int, high_ns: int) -> Blocks:
-    """Counts the latencies of requests by the block of [low_ns, high_ns] in which they were scheduled."""
+def blocks(table: ir.Table, low_ns: int, high_ns: int, column: str = "latency_ns") -> Blocks:
+    """Counts the latencies of requests by the block of [low_ns, high_ns] in which they were scheduled.
+
+    Also the values of another column, for which 1 is small.
+    """
     import ibis
 
     width = max((high_ns - low_ns) / BLOCKS, 1.0)
-    counted = table.filter(table.latency_ns.notnull())
+    counted = table.filter(table[column].notnull())
     block = ((counted.scheduled_ns - low_ns) / width).floor().cast("int32").clip(0, BLOCKS - 1)
-    bin_ = (ibis.greatest(counted.latency_ns, 1).cast("float64").log10() * BINS_PER_DECADE).floor().cast("int32")
+    value = counted[column]
+    bin_ = (ibis.greatest(value, 1).cast("float64").log10() * BINS_PER_DECADE).floor().cast("int32")
     found = (
         counted.group_by(block=block, bin=bin_)
-        .aggregate(n=counted.count(), total=counted.latency_ns.cast("float64").sum())
+        .aggregate(n=counted.count(), total=value.cast("float64").sum())
         .to_pyarrow()
     )
     return of_cells(*(found[name].to_numpy() for name in ("block", "bin", "n", "total")))

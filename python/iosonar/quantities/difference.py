@@ -114,7 +114,7 @@ def differences(
     counts = aligned([*a, *b])
     first_bin = min(run.first for run in (*a, *b)) / 1000
     sides = [(counts[: len(a)], a), (counts[len(a) :], b)]
-    draws = [_draw(generator) for _ in range(2)]
+    draws = [resampled(generator) for _ in range(2)]
     if pairing is Pairing.PAIRED:
         draws[1] = draws[0]
     ones = np.ones((1, BLOCKS))
@@ -130,7 +130,7 @@ def differences(
         if round(fewest * (1 - share), 6) < MIN_BEYOND:
             continue
         at = float(found[1][0, index] - found[0][0, index])
-        low, high = _spread(drawn[1][:, index] - drawn[0][:, index], at)
+        low, high = interval(drawn[1][:, index] - drawn[0][:, index], at)
         if min(len(a), len(b)) >= MIN_RUNS:
             near, far = welch(single[0][:, index], single[1][:, index])
             low, high = min(low, near), max(high, far)
@@ -153,7 +153,7 @@ def rate_difference(
     if not all(side.any() for side in rates):
         return None
     generator = np.random.default_rng(seed)
-    draws = [_draw(generator) for _ in range(2)]
+    draws = [resampled(generator) for _ in range(2)]
     if pairing is Pairing.PAIRED:
         draws[1] = draws[0]
     drawn = [
@@ -162,7 +162,7 @@ def rate_difference(
     ]
     a_per_s, b_per_s = (float(side.mean()) for side in rates)
     at = math.log10(b_per_s / a_per_s)
-    low, high = _spread(drawn[1] - drawn[0], at)
+    low, high = interval(drawn[1] - drawn[0], at)
     runs = min(len(a), len(b))
     if runs >= MIN_RUNS:
         single = [np.log10([max(float(run.mean()), 1e-9) for run in side]) for side in (a, b)]
@@ -190,7 +190,7 @@ def runs_to_decide(one: Difference | RateDifference, limit: float = 0.0) -> int 
     return next(needed, None)
 
 
-def _draw(generator: np.random.Generator) -> NDArray[np.float64]:
+def resampled(generator: np.random.Generator) -> NDArray[np.float64]:
     """How often each block is drawn: sequences begin at any block, and wrap around after the last one."""
     begins = generator.multinomial(BLOCKS // SEQUENCE, np.full(BLOCKS, 1 / BLOCKS), DRAWS)
     drawn: NDArray[np.float64] = np.sum([np.roll(begins, shift, axis=1) for shift in range(SEQUENCE)], axis=0) * 1.0
@@ -208,7 +208,7 @@ def _side(
     return np.column_stack([quantiles(together, list(shares)), mean])
 
 
-def _spread(drawn: NDArray[np.float64], at: float) -> tuple[float, float]:
+def interval(drawn: NDArray[np.float64], at: float) -> tuple[float, float]:
     """The interval between the quantiles of the resampled values, widened because there are few blocks."""
     low, high = (float(value) for value in np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]))
     from scipy.special import ndtri, stdtrit

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.integers import cuts, divided, remainder
 from iosonar.quantities.series import series_of
 from iosonar.quantities.threads import in_threads
-from iosonar.quantities.whole import cuts, divided, remainder
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Pairs:
     """Requests completed on both sides, the median of b ÷ a of their latencies, and the share slower in b.
 
-    A side's latency of a request is the geometric mean over its runs.
+    A side's latency of a request is the median over its runs.
     """
 
     requests: int
@@ -41,4 +41,10 @@ def _by_request(table: ir.Table) -> ir.Table:
 
     completed = table.filter(table.latency_ns.notnull())
     log = ibis.greatest(completed.latency_ns, 1).cast("float64").log10()
-    return completed.group_by("request", "iteration").aggregate(log=log.mean())
+    return completed.group_by("request", "iteration").aggregate(log=log.median())
+
+
+def latencies_of_both(original: ir.Table, run: ir.Table) -> ir.Table:
+    """The requests of a run that completed, also in the original: with `original_ns`, the latency there."""
+    known = original.filter(original.latency_ns.notnull()).select("request", original_ns=original.latency_ns)
+    return run.filter(run.latency_ns.notnull()).join(known, "request")

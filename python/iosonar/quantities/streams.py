@@ -15,7 +15,7 @@ WITHIN_US = (10, 50)
 
 @dataclass(frozen=True)
 class StreamValues:
-    """The requests of a stream, whatever their outcome; `data` are the bytes that completed ones moved.
+    """The requests of a stream, whatever their outcome; `data` are the bytes that they moved.
 
     `latency` and `delay` are in ns.
     """
@@ -52,7 +52,7 @@ def stream_values(table: ir.Table) -> dict[int, StreamValues]:
             reads=(op == "read").sum(),
             writes=(op == "write").sum(),
             # As float64: no overflow beyond 9 EB.
-            data=table.bytes_done.fill_null(0).cast("float64").sum(),
+            data=table.bytes_moved.cast("float64").sum(),
         )
         .order_by("series")
         .to_pyarrow()

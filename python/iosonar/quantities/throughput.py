@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.integers import divided
 from iosonar.quantities.series import series_of
-from iosonar.quantities.whole import divided
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

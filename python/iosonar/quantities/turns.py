@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import transfers
+from iosonar.quantities.integers import cuts
 from iosonar.quantities.series import MAX_SERIES, operation_of
 from iosonar.quantities.threads import in_threads
-from iosonar.quantities.whole import cuts
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-SECTOR_BYTES = 512
-
 
 @dataclass(frozen=True)
 class Work:
-    """Requests, bytes of data, and seconds; 0 seconds if nothing took time."""
+    """Requests, bytes moved, and seconds; 0 seconds if nothing took time."""
 
     requests: int
     data: int
@@ -22,18 +20,23 @@ class Work:
 
 def work(table: ir.Table) -> Work:
     """The completed requests, with or without error, from the first request's time to the last completion."""
-    return _work(table, table.completed_ns, table.bytes_done)
+    return _work(table, table.completed_ns)
 
 
 def demand(table: ir.Table) -> Work:
     """The requests of a load, from its first request to its last."""
-    return _work(table, table.scheduled_ns, table.sectors.cast("float64") * SECTOR_BYTES)
+    return _work(table, table.scheduled_ns)
 
 
-def _work(table: ir.Table, end: ir.IntegerColumn, data: ir.NumericColumn) -> Work:
+def _work(table: ir.Table, end: ir.IntegerColumn) -> Work:
     # As float64: exact up to 9 PB, and no overflow beyond 9 EB.
     row = (
-        table.aggregate(n=end.count(), data=data.cast("float64").sum(), first=table.scheduled_ns.min(), last=end.max())
+        table.aggregate(
+            n=end.count(),
+            data=table.bytes_moved.cast("float64").sum(),
+            first=table.scheduled_ns.min(),
+            last=end.max(),
+        )
         .to_pyarrow()
         .to_pylist()[0]
     )

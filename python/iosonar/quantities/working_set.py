@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import Part, parts, transfers
+from iosonar.quantities.integers import divided, remainder
 from iosonar.quantities.pieces import NEVER, Pieces, pieces
 from iosonar.quantities.threads import in_threads
-from iosonar.quantities.whole import divided, remainder
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

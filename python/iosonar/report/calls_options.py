@@ -58,6 +58,8 @@ def _words(options: Mapping[str, Any]) -> Iterator[str]:
         yield share
     if dedupe := data.get("dedupe_pct"):
         yield f"--dedupe {dedupe:g}"
+    if block := data.get("block_bytes"):
+        yield f"--data-block {block}"
 
 
 def other_traces(files: Sequence[SourceFile]) -> list[str]:

@@ -79,7 +79,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownComparison:
     """What the page of a comparison shows beside its diagrams: its sides by letter and names, and what was found."""
 
     names: tuple[str, ...]
@@ -89,13 +89,13 @@ class Shown:
     tables: tuple[Table, ...]
 
 
-def calls_page(study: CallStudy, diagrams: Sequence[CallDiagram], compared: Shown | None = None) -> Page:
+def calls_page(study: CallStudy, diagrams: Sequence[CallDiagram], compared: ShownComparison | None = None) -> Page:
     """Builds the diagrams and the summary."""
     header = _header(study, compared)
     return page_of(study, diagrams, header, SECTIONS, lambda diagram: str(diagram.group.value), _tables(study))
 
 
-def _header(study: CallStudy, compared: Shown | None) -> Summary:
+def _header(study: CallStudy, compared: ShownComparison | None) -> Summary:
     first = study.first
     single = study.is_single
     files = [side.calls.file for side in study.sides]
@@ -130,7 +130,7 @@ def _slowed(study: CallStudy) -> Iterator[Banner]:
         yield Banner(Severity.WARNING, text, "Generated:" if is_generated else "Times of strace:")
 
 
-def _lead(study: CallStudy, compared: Shown | None) -> Iterator[str]:
+def _lead(study: CallStudy, compared: ShownComparison | None) -> Iterator[str]:
     for place, (side, *more) in enumerate(study.groups):
         if compared and more:
             yield f"{compared.described[place]}."
@@ -141,8 +141,8 @@ def _lead(study: CallStudy, compared: Shown | None) -> Iterator[str]:
         verb = "replayed" if side.is_run else "generated" if side.calls.file.is_generated else "recorded"
         yield (
             f"{side.name}: {calls} of {threads} on {units.counted(files.files, 'file')}, {verb} over "
-            f"{units.span(side.seconds)}; {units.transferred(files.bytes_read)} read, "
-            f"{units.transferred(files.bytes_written)} written."
+            f"{units.span(side.seconds)}; {units.transferred(side.bytes_read)} read, "
+            f"{units.transferred(side.bytes_written)} written."
         )
     if compared and any(more for _, *more in study.groups):
         yield f"Numbers are of all runs, diagrams of the first of each side: {listed([*map(_name, study.sides)])}."
@@ -185,8 +185,8 @@ def _tiles(side: CallSide, shares: Sequence[float]) -> Iterator[Tile]:
         f"{files.files:,}",
         f"{units.count(len(files.read_by_rank))} read, {units.count(len(files.written_by_rank))} written",
     )
-    yield Tile("Read", units.transferred(files.bytes_read), _speed(files.bytes_read, side.seconds))
-    yield Tile("Written", units.transferred(files.bytes_written), _speed(files.bytes_written, side.seconds))
+    yield Tile("Read", units.transferred(side.bytes_read), _speed(side.bytes_read, side.seconds))
+    yield Tile("Written", units.transferred(side.bytes_written), _speed(side.bytes_written, side.seconds))
     if values.count and (side.is_run or not side.calls.file.is_generated):
         for share in shares or (0.5, 0.99):
             more = slower(share) if enough_for(share, values.count) else "too few calls"
@@ -327,7 +327,7 @@ def _titled(title: str, all_: int, shown: int) -> str:
     return title if shown == all_ else f"{title}: {shown} of {all_:,}"
 
 
-def _facts(study: CallStudy, compared: Shown | None) -> Iterator[tuple[str, str]]:
+def _facts(study: CallStudy, compared: ShownComparison | None) -> Iterator[tuple[str, str]]:
     letters = [name.partition(" ")[0] for name in compared.names] if compared else [""] * len(study.groups)
     for letter, side in ((letter, side) for letter, group in zip(letters, study.groups, strict=True) for side in group):
         file = side.calls.file

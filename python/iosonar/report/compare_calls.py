@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.calls import CATALOGUE
@@ -20,17 +19,16 @@ from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
 from iosonar.figures.size import PAGE
 from iosonar.pacing import Changes, options_that_change
-from iosonar.quantities.blocks import Blocks, blocks, rates
-from iosonar.quantities.difference import SHARES, Finding, Pairing, differences, rate_difference
+from iosonar.quantities.difference import SHARES, Finding, Pairing
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.percentiles import share_of
 from iosonar.report.calls_options import other_traces
-from iosonar.report.calls_page import Shown, calls_page
-from iosonar.report.compared import CLAIMS, Compared, Comparison
+from iosonar.report.calls_page import ShownComparison, calls_page
+from iosonar.report.compared import CLAIMS, Compared, Comparison, SideTimes, compare_times
 from iosonar.report.formats import write_report
-from iosonar.report.gates import IOPS, MAX, MEAN, Fidelity, Subject
-from iosonar.report.measured import time_of
-from iosonar.report.output_options import OutputOptions, Written
+from iosonar.report.gate import IOPS, MAX, MEAN, Fidelity, Subject
+from iosonar.report.gate_subjects import time_of
+from iosonar.report.output_options import DiagramFiles, OutputOptions
 from iosonar.report.page import Banner, Summary
 from iosonar.study.base import Options
 from iosonar.study.calls import PLACEHOLDERS, RUN_ROLES, CallStudy, lost_changes, zero_of
@@ -59,20 +57,13 @@ class CallsSide:
     files: tuple[SourceFile, ...]
     calls: int
     mismatches: int
-    rates: list[NDArray[np.float64]]
-    tables: tuple[ir.Table, ...]
+    times: SideTimes
 
     @property
     def names(self) -> str:
         """Its files, for people."""
         names = [file.name for file in self.files]
         return ", ".join(names if len(names) <= LISTED else [*names[: LISTED - 1], f"{len(names) - LISTED + 1} more"])
-
-    @cached_property
-    def response(self) -> Distribution:
-        """The response times of all its files."""
-        series = (table.mutate(series=0) for table in self.tables)
-        return pooled([found for table in series for found in distributions(table, table.latency_ns).values()])
 
     @property
     def unfaithful(self) -> tuple[str, ...]:
@@ -184,13 +175,13 @@ class ComparisonOfCalls(Comparison):
         """What its page begins with."""
         return calls_page(self.study, (), compared=self._shown).summary
 
-    def write(self, options: OutputOptions) -> Iterator[Written]:
+    def write(self, options: OutputOptions) -> Iterator[DiagramFiles]:
         """Writes the page."""
         return write_report(self.study, CATALOGUE, options, partial(calls_page, compared=self._shown))
 
     @property
-    def _shown(self) -> Shown:
-        return Shown(
+    def _shown(self) -> ShownComparison:
+        return ShownComparison(
             tuple(f"{side.letter} ({side.names})" for side in self.sides),
             tuple(describe_side(side) for side in self.sides),
             tuple(self.sentences),
@@ -204,10 +195,10 @@ def _subject(side: CallsSide) -> Subject:
 
     def value(metric: str) -> float:
         if metric in (MEAN, MAX) or share_of(metric):
-            return math.nan if side.is_trace and file.is_generated else time_of(side.response, metric)
+            return math.nan if side.is_trace and file.is_generated else time_of(side.times.latency, metric)
         numbers = {"requests": float(side.calls), "mismatches": float(side.mismatches)}
         if metric == IOPS:
-            return float(np.mean([run.mean() for run in side.rates]))
+            return float(np.mean([run.mean() for run in side.times.rates]))
         return numbers.get(metric, math.nan)
 
     fidelity = Fidelity.FAKE if side.fakes else Fidelity.UNFAITHFUL if side.unfaithful else Fidelity.FAITHFUL
@@ -258,16 +249,16 @@ def compare_calls(
 
 
 def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls], zero_ns: int | None = None) -> CallsSide:
-    tables = tuple(_as_results(calls.table) for calls in opened)
     mismatches = sum(int(calls.table.is_mismatch.sum().to_pyarrow().as_py() or 0) for calls in opened)
     # All calls of a trace, those that a run issued.
     counts = [int(calls.table.begin_ns.count().to_pyarrow().as_py()) for calls in opened]
     # A run's time counts from its start, as in its own statistics; a trace's beside runs from their window's.
     origins = [0 if calls.is_run else zero_ns for calls in opened]
-    found = [run for table, at in zip(tables, origins, strict=True) if len(run := rates(table, at))]
-    if not found:
+    results = [_as_results(calls.table) for calls in opened]
+    times = SideTimes(results, lambda: pooled([_response(table) for table in results]), origins)
+    if not times.rates:
         raise UserError(f"{group[0].path}: no response times to compare")
-    return CallsSide(letter, tuple(group), sum(counts), mismatches, found, tables)
+    return CallsSide(letter, tuple(group), sum(counts), mismatches, times)
 
 
 def _beside(first: CallsSide, side: CallsSide, originals: Sequence[Calls]) -> CallsSide:
@@ -283,22 +274,9 @@ def _against(first: CallsSide, side: CallsSide, calls: int, shares: Sequence[flo
     # Without times to keep, the same time is not the same call.
     paired = same_load and first.keeps_times and side.keeps_times
     pairing = Pairing.PAIRED if paired else Pairing.UNPAIRED
-    spans = {each.letter: [_span(table) for table in each.tables] for each in (first, side)}
-    if paired:
-        every = [span for each in spans.values() for span in each]
-        whole = (min(low for low, _ in every), max(high for _, high in every))
-        spans = {letter: [whole] * len(each) for letter, each in spans.items()}
-    cut: list[list[Blocks]] = [
-        [
-            run
-            for table, span in zip(each.tables, spans[each.letter], strict=True)
-            if (run := blocks(table, *span)).counts.any()
-        ]
-        for each in (first, side)
-    ]
-    changed = differences(cut[0], cut[1], pairing, shares=shares)
-    found = [one.with_values(first.response, side.response) for one in changed]
-    throughput = rate_difference(first.rates, side.rates, pairing)
+    spans = [*first.times.spans, *side.times.spans] if paired else []
+    whole = (min(low for low, _ in spans), max(high for _, high in spans)) if paired else None
+    found, throughput = compare_times(first.times, side.times, pairing, shares, whole)
     compared = CallsComparison(
         first.letter,
         side.letter,
@@ -328,9 +306,9 @@ def _as_results(table: ir.Table) -> ir.Table:
     return made.select(scheduled_ns=made.scheduled_ns, completed_ns=made.end_ns, latency_ns=made.duration_ns)
 
 
-def _span(table: ir.Table) -> tuple[int, int]:
-    found = table.aggregate(low=table.scheduled_ns.min(), high=table.scheduled_ns.max()).to_pyarrow().to_pylist()[0]
-    return int(found["low"] or 0), int(found["high"] or 0)
+def _response(results: ir.Table) -> Distribution:
+    series = results.mutate(series=0)
+    return pooled(list(distributions(series, series.latency_ns).values()))
 
 
 def describe_side(side: CallsSide) -> str:

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.figures.model import Figure, Severity
+from iosonar.quantities.blocks import Blocks, blocks, rates
 from iosonar.quantities.difference import (
     THROUGHPUT,
     Difference,
     Finding,
     Pairing,
     RateDifference,
+    differences,
+    rate_difference,
     runs_to_decide,
 )
-from iosonar.report.gates import Subject
-from iosonar.report.output_options import OutputOptions, Written
+from iosonar.quantities.distribution import Distribution
+from iosonar.report.gate import Subject
+from iosonar.report.output_options import DiagramFiles, OutputOptions
 from iosonar.report.page import Banner, Summary, Table
+from iosonar.study.base import Cached
 from iosonar.text import listed
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 TAIL = "p99"
 """The percentile for which the number of runs is named that would show a difference."""
@@ -29,6 +40,71 @@ PAIRINGS = {Pairing.PAIRED: "at the same times of the same load", Pairing.UNPAIR
 
 CLAIMS = (Finding.SLOWER, Finding.FASTER)
 """Findings that say something about the storage, if nothing casts doubt on them."""
+
+
+class SideTimes(Cached):
+    """The times of a side's runs, from which the comparison resamples."""
+
+    def __init__(
+        self,
+        runs: Sequence[ir.Table],
+        latency: Callable[[], Distribution],
+        origins_ns: Sequence[int | None] | None = None,
+    ) -> None:
+        """`runs` are the results of each run, and `latency` is of all; the rates count from the origins of the runs."""
+        super().__init__()
+        self.runs = runs
+        self._latency = latency
+        self._origins_ns = origins_ns or [None] * len(runs)
+
+    @property
+    def latency(self) -> Distribution:
+        """The latencies of all runs."""
+        return self.cached("latency", self._latency)
+
+    @property
+    def rates(self) -> list[NDArray[np.float64]]:
+        """The rates of each run in which something completed."""
+
+        def compute() -> list[NDArray[np.float64]]:
+            each = (rates(run, origin) for run, origin in zip(self.runs, self._origins_ns, strict=True))
+            return [found for found in each if len(found)]
+
+        return self.cached("rates", compute)
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """The first and the last scheduled time of each run."""
+
+        def span(run: ir.Table) -> tuple[int, int]:
+            ends = run.aggregate(low=run.scheduled_ns.min(), high=run.scheduled_ns.max()).to_pyarrow().to_pylist()[0]
+            return int(ends["low"] or 0), int(ends["high"] or 0)
+
+        return self.cached("spans", lambda: [span(run) for run in self.runs])
+
+    def blocks(self, span: tuple[int, int] | None) -> list[Blocks]:
+        """The blocks of each run, of this span or of its own."""
+
+        def compute() -> list[Blocks]:
+            spans = [span] * len(self.runs) if span else self.spans
+            each = (blocks(run, low, high) for run, (low, high) in zip(self.runs, spans, strict=True))
+            return [found for found in each if found.counts.any()]
+
+        return self.cached(("blocks", span), compute)
+
+
+def compare_times(
+    first: SideTimes, side: SideTimes, pairing: Pairing, shares: Sequence[float], span: tuple[int, int] | None
+) -> tuple[list[Difference], RateDifference | None]:
+    """The changes of latency, in the blocks of this span or of each run's own, and of the throughput."""
+    found = differences(first.blocks(span), side.blocks(span), pairing, shares=shares)
+    latency = [one.with_values(first.latency, side.latency) for one in found]
+    return latency, compare_rates(first, side, pairing)
+
+
+def compare_rates(first: SideTimes, side: SideTimes, pairing: Pairing) -> RateDifference | None:
+    """The change of the throughput."""
+    return rate_difference(first.rates, side.rates, pairing)
 
 
 @dataclass(frozen=True)
@@ -182,7 +258,7 @@ class Comparison(ABC):
         """What its page begins with."""
 
     @abstractmethod
-    def write(self, options: OutputOptions) -> Iterator[Written]:
+    def write(self, options: OutputOptions) -> Iterator[DiagramFiles]:
         """Writes the page."""
 
 

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from iosonar.diagrams import Diagram
-from iosonar.report.claims import inputs_of, refuse_others, write_claimed
-from iosonar.report.output_options import OutputOptions, ReportFormat, Written
-from iosonar.report.pictures import Set, write_data, write_figures
+from iosonar.report.output_options import DiagramFiles, OutputOptions, ReportFormat
+from iosonar.report.pictures import PictureSet, write_data, write_figures
+from iosonar.report.provenance import inputs_of, refuse_others, write_claimed
 from iosonar.study.base import BaseStudy
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def write_report(
     study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions, build: PageBuilder
-) -> Iterator[Written]:
+) -> Iterator[DiagramFiles]:
     """Yields the files of each diagram as they are written; `build` makes the page."""
     stem = study.stem
     options = replace(options, inputs=inputs_of(study.inputs, options.directory))
@@ -29,21 +29,21 @@ def write_report(
     if options.format is ReportFormat.HTML:
         return _write_page(study, diagrams, options, build)
     builds = {diagram.name: partial(diagram.build, study) for diagram in diagrams}
-    return write_figures(Set(stem, study.options.size), builds, options)
+    return write_figures(PictureSet(stem, study.options.size), builds, options)
 
 
 def _write_page(
     study: BaseStudy, diagrams: Sequence[Diagram[Any]], options: OutputOptions, build: PageBuilder
-) -> Iterator[Written]:
-    from iosonar.report.page import write_page
+) -> Iterator[DiagramFiles]:
+    from iosonar.report.page import with_conditions, write_page
 
-    page = build(study, diagrams)
+    page = with_conditions(build(study, diagrams), options.judged)
     path = options.directory / f"{study.stem}.{study.page}.html"
     write_claimed(path, options, lambda unfinished: write_page(page, unfinished, options.theme))
-    yield Written("page", (path,))
+    yield DiagramFiles("page", (path,))
     for section in page.sections:
         for figure in section.figures:
             if paths := tuple(write_data(study.stem, figure, options)):
-                yield Written(figure.name, paths)
+                yield DiagramFiles(figure.name, paths)
     for empty in page.empty:
-        yield Written(empty.name, (), empty.reason)
+        yield DiagramFiles(empty.name, (), empty.reason)

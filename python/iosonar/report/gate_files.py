@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
@@ -9,11 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
-from iosonar.report.gates import Judged, Outcome
+from iosonar.report.gate import Judged, Outcome
 from iosonar.report.outputs import write_whole
 from iosonar.report.page import Summary, Table
-from iosonar.text import plain
+from iosonar.text import plain, shown
 
 
 class CaseOutcome(StrEnum):
@@ -33,6 +35,9 @@ OUTCOMES = {
     Outcome.UNDECIDED: CaseOutcome.UNDECIDED,
 }
 MARKS = {Severity.BAD: "✗", Severity.WARNING: "⚠", Severity.GOOD: "✓", Severity.NEUTRAL: "–"}
+
+JUNIT_MARK, MARKDOWN_MARK = '<testsuite name="iosonar ', "<!-- iosonar -->"
+"""What tells that iosonar wrote a file."""
 
 _SPECIAL = re.compile(r"([\\*_<>|\[\]#])")
 """Characters with a meaning in Markdown. Backticks stay: sentences have them around commands."""
@@ -63,8 +68,33 @@ def cases_of(group: str, judged: Sequence[Judged], subjects: Sequence[str]) -> l
     ]
 
 
+def may_be_replaced(path: Path) -> bool:
+    """Whether no file would be lost: there is none, it is empty, or iosonar wrote it for CI."""
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        head = file.read(4096)
+    return not head or any(mark.encode() in head for mark in (JUNIT_MARK, MARKDOWN_MARK))
+
+
+def refuse_same_file(*outputs: Path | None) -> None:
+    """Refuses two outputs in one file, of which the later would replace the earlier."""
+    seen: dict[str, Path] = {}
+    for path in filter(None, outputs):
+        real = os.path.realpath(path)
+        if other := seen.get(real):
+            raise UsageError(f"{shown(other)} and {shown(path)} are one file; give each output a name of its own")
+        seen[real] = path
+
+
+def _refuse_other_file(path: Path) -> None:
+    if not may_be_replaced(path):
+        raise UserError(f"{shown(path)} exists, and iosonar did not write it; name another file, or remove it")
+
+
 def write_junit(suite: str, cases: Sequence[Case], path: Path) -> None:
-    """Writes JUnit XML: undecided cases are errors, those not run are skipped."""
+    """Writes JUnit XML: undecided cases are errors, those not run are skipped. Replaces no file but its own."""
+    _refuse_other_file(path)
 
     def number(outcome: CaseOutcome) -> str:
         return str(sum(case.outcome is outcome for case in cases))
@@ -90,7 +120,8 @@ def write_junit(suite: str, cases: Sequence[Case], path: Path) -> None:
 
 
 def write_markdown(summary: Summary, cases: Sequence[Case], path: Path, tables: Sequence[Table] = ()) -> None:
-    """Writes what a page begins with, its tables, and the cases, as Markdown."""
+    """Writes what a page begins with, its tables, and the cases, as Markdown. Replaces no file but its own."""
+    _refuse_other_file(path)
     content = "\n".join(_markdown(summary, cases, (*summary.tables, *tables))) + "\n"
     write_whole(path, lambda unfinished: _write(content, unfinished))
 
@@ -101,6 +132,7 @@ def _write(content: str, path: Path) -> None:
 
 def _markdown(summary: Summary, cases: Sequence[Case], tables: Sequence[Table]) -> Iterator[str]:
     yield f"## {_text(summary.title)}"
+    yield MARKDOWN_MARK
     for sentence in summary.lead:
         yield from ("", _text(sentence))
     if summary.banners:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
+from iosonar.report.gate import Judged
 
 
 class ReportFormat(StrEnum):
@@ -28,13 +29,15 @@ class OutputOptions:
     data: DataFormat | None = None
     """Also write the data of each diagram, in this format."""
     inputs: tuple[str, ...] = ()
-    """What it shows: see `report/claims.py`."""
+    """What it shows: see `report/provenance.py`."""
     overwrite: bool = False
     """Whether pages and pictures of other inputs may be replaced."""
+    judged: tuple[Judged, ...] = ()
+    """The outcomes of conditions, which a page shows."""
 
 
 @dataclass(frozen=True)
-class Written:
+class DiagramFiles:
     """The files of a diagram, or the reason why it has none."""
 
     name: str

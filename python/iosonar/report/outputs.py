@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from iosonar.cleanup import cleanup
 from iosonar.errors import UserError
-from iosonar.table.opened import is_input
+from iosonar.table.open_files import is_input
 from iosonar.text import shown
 
 
-def make_directory(directory: Path) -> None:
-    """Creates the directory if it is missing."""
+def make_directory(directory: Path) -> list[Path]:
+    """Creates the directory if it is missing; returns those that were created, the innermost first."""
     try:
+        made = [each for each in (directory, *directory.parents) if not each.exists()]
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise UserError(f"{shown(directory)} is not a directory; name another one") from error
     except (OSError, ValueError) as error:
         raise _write_error(directory, error) from error
+    return made
+
+
+@contextmanager
+def output_directory(directory: Path) -> Iterator[None]:
+    """The directory, created if it is missing; if nothing was written, it is removed again."""
+    made = make_directory(directory)
+    remove = cleanup.add(lambda: remove_empty(made))
+    try:
+        yield
+    finally:
+        remove()
+
+
+def remove_empty(made: Iterable[Path]) -> None:
+    """Removes directories, the innermost first, up to one that is not empty."""
+    with suppress(OSError):
+        for each in made:
+            each.rmdir()
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:

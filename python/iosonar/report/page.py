@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from iosonar.figures.model import (
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.with_bokeh import Plots
+from iosonar.report.gate import Judged, Outcome
 from iosonar.units import UNITS
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Summary:
     banners: tuple[Banner, ...] = ()
     tiles: tuple[Tile, ...] = ()
     tables: tuple[Table, ...] = ()
+    conditions: tuple[Banner, ...] = ()
+    """The outcomes of conditions."""
     checks: tuple[Banner, ...] = ()
     inconclusive: tuple[Banner, ...] = ()
     """Checks that say nothing about the device if the replay was not faithful; `doubt` is the reason."""
@@ -128,6 +131,15 @@ class _FigureView:
     stamps: tuple[Note, ...]
     timeline: bool
     lines: bool
+
+
+OUTCOMES = {Outcome.HOLDS: Severity.BAD, Outcome.UNDECIDED: Severity.WARNING, Outcome.FAILS: Severity.GOOD}
+
+
+def with_conditions(page: Page, judged: Sequence[Judged]) -> Page:
+    """A page that shows the outcomes of conditions."""
+    conditions = tuple(Banner(OUTCOMES[each.outcome], each.sentence) for each in judged)
+    return replace(page, summary=replace(page.summary, conditions=conditions))
 
 
 def write_page(page: Page, path: Path, theme: Theme | None) -> None:

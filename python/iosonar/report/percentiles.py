@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from iosonar.errors import UsageError
 from iosonar.quantities.difference import SHARES
 from iosonar.quantities.percentiles import share_of
-from iosonar.report.gates import Condition
+from iosonar.report.gate import Condition
 
 MAX_PERCENTILES = 5
 """More lines of a diagram could not be distinguished."""

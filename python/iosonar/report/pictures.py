@@ -13,9 +13,9 @@ from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
 from iosonar.figures.size import Size
-from iosonar.report.claims import write_claimed
-from iosonar.report.output_options import OutputOptions, Written
+from iosonar.report.output_options import DiagramFiles, OutputOptions
 from iosonar.report.outputs import write_whole
+from iosonar.report.provenance import write_claimed
 from iosonar.report.render_pool import Draw, RenderPool
 
 MAX_PENDING = 8
@@ -26,17 +26,17 @@ Build = Callable[[], Figure | Empty]
 
 
 @dataclass(frozen=True)
-class Set:
+class PictureSet:
     """A set of pictures: the common start of their names, and their size in pixels."""
 
     stem: str
     size: Size
 
 
-def write_figures(pictures: Set, builds: Mapping[str, Build], options: OutputOptions) -> Iterator[Written]:
+def write_figures(pictures: PictureSet, builds: Mapping[str, Build], options: OutputOptions) -> Iterator[DiagramFiles]:
     """Builds one figure while earlier ones are drawn. Yields the result of each."""
     with RenderPool(len(builds)) as pool:
-        pending: deque[tuple[Future[None] | None, Written]] = deque()
+        pending: deque[tuple[Future[None] | None, DiagramFiles]] = deque()
         for name, build in builds.items():
             pending.append(_submit(pictures, name, build, options, pool))
             while pending and (len(pending) > MAX_PENDING or _is_done(pending[0][0])):
@@ -46,11 +46,11 @@ def write_figures(pictures: Set, builds: Mapping[str, Build], options: OutputOpt
 
 
 def _submit(
-    pictures: Set, name: str, build: Build, options: OutputOptions, pool: RenderPool
-) -> tuple[Future[None] | None, Written]:
+    pictures: PictureSet, name: str, build: Build, options: OutputOptions, pool: RenderPool
+) -> tuple[Future[None] | None, DiagramFiles]:
     figure = build()
     if isinstance(figure, Empty):
-        return None, Written(name, (), figure.reason)
+        return None, DiagramFiles(name, (), figure.reason)
     path = options.directory / f"{pictures.stem}.{figure.rank}.{figure.name}.{options.format}"
     theme = options.theme or Theme.LIGHT
 
@@ -58,14 +58,14 @@ def _submit(
         write_claimed(path, options, lambda unfinished: draw(figure, unfinished, pictures.size, theme))
 
     future = pool.submit(work)
-    return future, Written(name, (path, *write_data(pictures.stem, figure, options)))
+    return future, DiagramFiles(name, (path, *write_data(pictures.stem, figure, options)))
 
 
 def _is_done(future: Future[None] | None) -> bool:
     return future is None or future.done()
 
 
-def _wait(future: Future[None] | None, done: Written) -> Written:
+def _wait(future: Future[None] | None, done: DiagramFiles) -> DiagramFiles:
     if future is not None:
         future.result()
     return done

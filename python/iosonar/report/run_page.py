@@ -15,9 +15,12 @@ from iosonar.figures.model import NoteKind, Severity
 from iosonar.quantities.distribution import enough_for, pooled
 from iosonar.quantities.percentiles import name_of
 from iosonar.quantities.series import Series
+from iosonar.report.original import distance_table
 from iosonar.report.page import Banner, Page, Summary, Tile
 from iosonar.report.run_tables import devices, facts, kinds_of, streams, values
 from iosonar.report.sections import page_of, slower
+from iosonar.report.selection import SONAR
+from iosonar.report.slowest import slowest_table
 from iosonar.study.check import Check
 from iosonar.study.grades import Grade
 from iosonar.study.judgement import Judgement
@@ -64,6 +67,16 @@ SECTIONS = {
         "What happened over time",
         "All diagrams over time are linked: zoom one and the others follow; the cursor marks the same moment in all.",
     ),
+    "slowest": (
+        "Slowest requests",
+        "`iosonar report --slowest N` lists more of them.",
+    ),
+    "original": (
+        "The original",
+        "The requests of the load that the replay issued, as they were recorded: latency is from a request's time to "
+        "its completion, and what requests saw at their issue is computed in the same way on both sides. Intervals "
+        "cover variation over time, not between runs. An original has no verdict and no delays.",
+    ),
     "streams": (
         "Streams",
         "Each stream of the program by itself. Requests of open streams come at times of their own; those of closed "
@@ -97,9 +110,16 @@ def run_page(study: Study, diagrams: Sequence[Diagram[Study]]) -> Page:
     """Builds the diagrams and the summary."""
     names = {diagram.name for diagram in diagrams}
     run = study.requests.is_run
-    story = STORY if run else (*STORY, SAME_FOR_LOADS["overview.thrp"])
+    story = STORY if run else tuple(dict.fromkeys((SONAR, *STORY, SAME_FOR_LOADS["overview.thrp"])))
     drawn = [diagram for diagram in diagrams if run or SAME_FOR_LOADS.get(diagram.name) not in names]
-    words, tables = SECTIONS if run else SECTIONS | LOAD_SECTIONS, {"streams": tuple(streams(study))}
+    words = SECTIONS if run else SECTIONS | LOAD_SECTIONS
+    beside = any(diagram.group is Group.ORIGINAL for diagram in diagrams)
+    slowest = slowest_table(study, study.options.slowest)
+    tables = {
+        "streams": tuple(streams(study)),
+        "original": tuple(distance_table(study)) if beside else (),
+        "slowest": (slowest,) if slowest else (),
+    }
     return page_of(study, drawn, _header(study), words, lambda diagram: _part_of(diagram, story), tables, story)
 
 
@@ -110,6 +130,8 @@ def _part_of(diagram: Diagram[Study], story: Sequence[str]) -> str:
         return "devices"
     if diagram.group is Group.STREAMS:
         return "streams"
+    if diagram.group is Group.ORIGINAL:
+        return "original"
     if diagram.group is Group.VERBOSE:
         return "replayer"
     stem = diagram.name.removeprefix("smooth.").split(".")[0]
@@ -344,7 +366,9 @@ def _tiles(study: Study) -> Iterator[Tile]:
     if found.delay and found.delay.count:
         share = max(study.options.percentiles, default=0.99)
         value = study.pooled(DELAY).percentile(share) / 1e9
-        yield Tile(f"Delay {name_of(share)}", units.span(value), f"max {units.span(found.delay.max_s)}")
+        # The verdict counts only those that were not held back.
+        more = f"of all requests; max {units.span(found.delay.max_s)}"
+        yield Tile(f"Delay {name_of(share)}", units.span(value), more)
 
 
 def _mostly(study: Study, share: float) -> str:

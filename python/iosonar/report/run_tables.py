@@ -12,7 +12,7 @@ from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.percentiles import name_of
 from iosonar.report.page import Table
 from iosonar.report.sections import times_table
-from iosonar.report.typed import command_line
+from iosonar.report.typed_options import command_line
 from iosonar.study.of_requests import summary_of
 from iosonar.study.requests import Measure
 from iosonar.table import SourceFile, Stream

@@ -14,6 +14,9 @@ from iosonar.table import Requests, devices_of, streams_of
 
 S = TypeVar("S", bound=BaseStudy)
 
+SONAR = "latency.realtime"
+"""The diagram of a run that is also part of the report of a load with latencies."""
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -24,7 +27,9 @@ class Selection:
     verbose: bool = False
     only: tuple[str, ...] = ()
 
-    def choose(self, catalogue: Sequence[Diagram[Study]], requests: Requests) -> list[Diagram[Study]]:
+    def choose(
+        self, catalogue: Sequence[Diagram[Study]], requests: Requests, *, has_original: bool = False
+    ) -> list[Diagram[Study]]:
         """The selected diagrams of the catalogue, for these requests."""
         if self.only:
             return named(catalogue, self.only)
@@ -37,9 +42,12 @@ class Selection:
                 groups.add(Group.DEVICES)
             if len(streams_of(requests.files)) > 1:
                 groups.add(Group.STREAMS)
+        if has_original:
+            groups.add(Group.ORIGINAL)
         if self.verbose:
             groups.add(Group.VERBOSE)
-        return [diagram for diagram in catalogue if diagram.group in groups]
+        recorded = any("latency_ns" in file.known_columns for file in requests.files)
+        return [diagram for diagram in catalogue if diagram.group in groups or (recorded and diagram.name == SONAR)]
 
 
 def named(catalogue: Sequence[Diagram[S]], only: Sequence[str]) -> list[Diagram[S]]:

@@ -12,7 +12,7 @@ from typing import Any
 from iosonar import units
 from iosonar.diagrams.comparison import Side
 from iosonar.pacing import Changes, options_that_change
-from iosonar.report.typed import typed_options
+from iosonar.report.typed_options import typed_options
 from iosonar.table import SourceFile, has_closed_stream
 from iosonar.table.footer import Queue, Target
 from iosonar.text import plain

@@ -7,13 +7,13 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from iosonar.errors import UsageError, UserError
-from iosonar.report.outputs import make_directory, write_whole
+from iosonar.report.outputs import make_directory, remove_empty, write_whole
 from iosonar.text import plain, shown, why_wrong
 
 PLAN = "series.json"
@@ -70,8 +70,7 @@ def opened(path: Path, plan: Plan) -> Iterator[Directory]:
     An error before the first run leaves nothing behind.
     """
     path = checked(path, plan.kind)
-    made = [each for each in (path, *path.parents) if not each.exists()]
-    make_directory(path)
+    made = make_directory(path)
     lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:
@@ -95,9 +94,7 @@ def _remove_if_empty(path: Path, made: Sequence[Path]) -> None:
         return
     for file in (path / PLAN, path / LOCK):
         file.unlink(missing_ok=True)
-    with suppress(OSError):
-        for each in made:
-            each.rmdir()
+    remove_empty(made)
 
 
 def checked(path: Path, kind: str) -> Path:

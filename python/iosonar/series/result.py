@@ -135,9 +135,13 @@ def _result(run: RunInfo, point: Point, delayed_by_depth: int) -> Result:
 
 
 def _is_faithful(verdict: StatedVerdict | None) -> bool:
-    """Whether a run kept its times. Fake runs, which have no verdict, kept them too if their requests were on time."""
-    if verdict is None or verdict.faithful is not None:
-        return bool(verdict and verdict.faithful)
+    """Whether a run kept its times: of a fake one, which has no verdict, by the same rule."""
+    if verdict is None:
+        return False
+    kept = verdict.kept_times if verdict.faithful is None else verdict.faithful
+    if kept is not None:
+        return kept
+    # A fake result of an earlier version.
     return verdict.own is not None and verdict.own.within_pct.get("50", 100) >= FAITHFUL * 100
 
 

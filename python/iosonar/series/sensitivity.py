@@ -41,7 +41,7 @@ OWN = (
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµμ]+)", re.IGNORECASE)
 
 
-class How(StrEnum):
+class Degradation(StrEnum):
     """How the times of issue are degraded."""
 
     QUANTIZE = "quantize"
@@ -65,7 +65,7 @@ class Sensitivity:
 class Row:
     """The means of a point's repeats, and their ratios to the exact runs, which have no `how`, and a time of 0."""
 
-    how: How | None
+    how: Degradation | None
     time_s: float
     runs: int
     response_mean_s: float
@@ -91,20 +91,20 @@ class Row:
         return f"{self.how}-{text_of(self.time_s)}" if self.how else EXACT
 
 
-def plan(asked: Sensitivity) -> Plan:
+def plan(wanted: Sensitivity) -> Plan:
     """The plan of a series. The repeats follow each other, so that drift does not look like an effect."""
-    refuse_own_options(asked.options, OWN)
-    target = target_words(asked.targets, asked.simulate, asked.virtual_time)
+    refuse_own_options(wanted.options, OWN)
+    target = target_words(wanted.targets, wanted.simulate, wanted.virtual_time)
     settings = {
-        "load": str(asked.load),
-        "content of the load": fingerprint_of_file(asked.load),
+        "load": str(wanted.load),
+        "content of the load": fingerprint_of_file(wanted.load),
         "device": list(target),
-        "description of the device": fingerprint_of_model(asked.simulate),
-        "options": list(asked.options),
+        "description of the device": fingerprint_of_model(wanted.simulate),
+        "options": list(wanted.options),
     }
-    times = parsed(asked.times)
-    points = tuple(point for repeat in range(1, asked.repeats + 1) for point in _points(times, repeat))
-    return Plan(KIND, settings, ("replay", str(asked.load), *target, *asked.options), points)
+    times = parsed(wanted.times)
+    points = tuple(point for repeat in range(1, wanted.repeats + 1) for point in _points(times, repeat))
+    return Plan(KIND, settings, ("replay", str(wanted.load), *target, *wanted.options), points)
 
 
 def parsed(text: str) -> list[float]:
@@ -132,10 +132,10 @@ def _points(times: Sequence[float], repeat: int) -> list[Point]:
     """The exact run and all others of a repeat: they have the same seed."""
     seed = ("--seed", str(repeat))
     found = [Point(f"{EXACT}.{repeat}", 0.0, seed)]
-    for how in How:
+    for how in Degradation:
         for seconds in times:
             # `--perturb delay` takes the mean, which is half of the greatest delay.
-            by = seconds if how is How.QUANTIZE else seconds / 2
+            by = seconds if how is Degradation.QUANTIZE else seconds / 2
             words = ("--perturb", f"{how}={text_of(by)}", *seed)
             found.append(Point(f"{how}-{text_of(seconds)}.{repeat}", seconds, words))
     return found
@@ -148,11 +148,14 @@ def rows(results: Sequence[Result]) -> list[Row]:
         name = each.name.rsplit(".", 1)[0]
         groups.setdefault((name.split("-")[0], each.value), []).append(each)
     exact = groups.pop((EXACT, 0.0))
-    order = sorted(groups, key=lambda key: (list(How).index(How(key[0])), key[1]))
-    return [_row(None, 0.0, exact, exact), *(_row(How(how), time, groups[how, time], exact) for how, time in order)]
+    order = sorted(groups, key=lambda key: (list(Degradation).index(Degradation(key[0])), key[1]))
+    return [
+        _row(None, 0.0, exact, exact),
+        *(_row(Degradation(how), time, groups[how, time], exact) for how, time in order),
+    ]
 
 
-def _row(how: How | None, time_s: float, found: Sequence[Result], exact: Sequence[Result]) -> Row:
+def _row(how: Degradation | None, time_s: float, found: Sequence[Result], exact: Sequence[Result]) -> Row:
     response, p99, in_flight = _means(found)
     base_response, base_p99, base_in_flight = _means(exact)
     return Row(

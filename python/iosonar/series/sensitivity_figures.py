@@ -20,10 +20,10 @@ from iosonar.figures.model import (
     Stroke,
     Unit,
 )
-from iosonar.series.sensitivity import EXACT, How, Row
+from iosonar.series.sensitivity import EXACT, Degradation, Row
 
-LABELS = {How.QUANTIZE: "quantised to X", How.DELAY: "delayed by up to X"}
-ROLES = {How.QUANTIZE: Role.DEVICE_2, How.DELAY: Role.DEVICE_1}
+LABELS = {Degradation.QUANTIZE: "quantised to X", Degradation.DELAY: "delayed by up to X"}
+ROLES = {Degradation.QUANTIZE: Role.DEVICE_2, Degradation.DELAY: Role.DEVICE_1}
 
 LOG_FROM = 10.0
 """Ratios that differ by more than this factor have a logarithmic axis."""
@@ -56,7 +56,7 @@ def _figure(
     notes: Sequence[Note],
 ) -> Figure:
     layers, legend = [], []
-    for how in How:
+    for how in Degradation:
         used = [row for row in rows if row.how is how]
         for word, stroke, value in values:
             x = np.array([row.time_s for row in used])

@@ -30,7 +30,7 @@ LIMITS = ("--depth", "--threads", "--bottleneck")
 MAX_IN_FLIGHT = 65_536
 
 
-class Vary(StrEnum):
+class SweepVariable(StrEnum):
     """What differs between the points; the name is also that of the program's parameter."""
 
     DEPTH = "depth"
@@ -43,7 +43,7 @@ class Sweep:
     """What the user asked for."""
 
     program: str
-    vary: Vary
+    vary: SweepVariable
     values: Sequence[int]
     parameter: str | None
     targets: Sequence[str]
@@ -55,8 +55,8 @@ class Sweep:
 
 def plan(sweep: Sweep) -> Plan:
     """The plan of a sweep. Reads the program, which must have the parameter."""
-    refuse_own_options(sweep.options, (*OWN, *(LIMITS if sweep.vary is Vary.DEPTH else ())))
-    if sweep.vary is Vary.DEPTH and (most := max(sweep.values)) > MAX_IN_FLIGHT:
+    refuse_own_options(sweep.options, (*OWN, *(LIMITS if sweep.vary is SweepVariable.DEPTH else ())))
+    if sweep.vary is SweepVariable.DEPTH and (most := max(sweep.values)) > MAX_IN_FLIGHT:
         raise UsageError(f"--depth {most}: at most {MAX_IN_FLIGHT} requests can be in flight")
     text = binary.text_of(["workload", "show", sweep.program])
     known = _parameters(text)
@@ -100,9 +100,9 @@ def _set_parameters(options: Sequence[str]) -> set[str]:
 
 def _depth_of_one(sweep: Sweep, known: Sequence[str], set_: set[str]) -> list[str]:
     """One request at a time for spans, unless the depth is set."""
-    return ["--set", "depth=1"] if sweep.vary is Vary.SPAN and "depth" in known and "depth" not in set_ else []
+    return ["--set", "depth=1"] if sweep.vary is SweepVariable.SPAN and "depth" in known and "depth" not in set_ else []
 
 
-def _point(vary: Vary, parameter: str, value: int) -> Point:
-    text = size_text(value) if vary is Vary.SPAN else str(value)
+def _point(vary: SweepVariable, parameter: str, value: int) -> Point:
+    text = size_text(value) if vary is SweepVariable.SPAN else str(value)
     return Point(f"{vary}-{text}", value, ("--set", f"{parameter}={text}"))

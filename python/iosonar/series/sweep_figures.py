@@ -29,7 +29,7 @@ from iosonar.figures.model import (
 from iosonar.series.knee import ENOUGH, Depths, depths, is_at_end, knee
 from iosonar.series.notes import fake_notes, fidelity_notes, too_few_notes, unfilled_notes
 from iosonar.series.result import Result
-from iosonar.series.sweep import Vary
+from iosonar.series.sweep import SweepVariable
 
 Value = Callable[[Result], float]
 
@@ -42,30 +42,30 @@ ROOM_FOR_NAMES = 1.06
 """Above the highest point, so that a flat curve does not cross the names of rules."""
 
 UNFAITHFUL = "replay not faithful"
-NAMES = {Vary.DEPTH: "Queue depth", Vary.RATE: "Demanded rate", Vary.SPAN: "Working set"}
-UNITS = {Vary.DEPTH: Unit.REQUESTS, Vary.RATE: Unit.REQUESTS_PER_S, Vary.SPAN: Unit.BYTES}
+NAMES = {SweepVariable.DEPTH: "Queue depth", SweepVariable.RATE: "Demanded rate", SweepVariable.SPAN: "Working set"}
+UNITS = {SweepVariable.DEPTH: Unit.REQUESTS, SweepVariable.RATE: Unit.REQUESTS_PER_S, SweepVariable.SPAN: Unit.BYTES}
 
 NAMED_APART = 0.04
 """Values are the ticks of their axis, if they are at least this share of it apart."""
 
 
-def figures(of: str, vary: Vary, results: Sequence[Result]) -> tuple[Figure, ...]:
+def figures(of: str, vary: SweepVariable, results: Sequence[Result]) -> tuple[Figure, ...]:
     """All figures of a sweep, the most interesting first."""
-    if vary is Vary.SPAN:
+    if vary is SweepVariable.SPAN:
         return (_over_value(of, vary, results, "g01"),)
     return (_curve(of, vary, results), _throughput(of, vary, results), _over_value(of, vary, results, "g03"))
 
 
-def text_of(vary: Vary, value: float) -> str:
+def text_of(vary: SweepVariable, value: float) -> str:
     """A value of what was varied, for people."""
-    if vary is Vary.SPAN:
+    if vary is SweepVariable.SPAN:
         return units.binary_bytes(value)
     return units.count(value)
 
 
-def knee_text(vary: Vary, results: Sequence[Result]) -> str | None:
+def knee_text(vary: SweepVariable, results: Sequence[Result]) -> str | None:
     """A sentence about the knee, for sweeps that can have one."""
-    found = knee(results) if vary is not Vary.SPAN else None
+    found = knee(results) if vary is not SweepVariable.SPAN else None
     if found is None:
         return None
     text = (
@@ -94,7 +94,7 @@ def _end(point: Result, results: Sequence[Result]) -> str:
     return "first" if point.value <= min(each.value for each in results if each.counts) else "last"
 
 
-def _curve(of: str, vary: Vary, results: Sequence[Result]) -> Figure:
+def _curve(of: str, vary: SweepVariable, results: Sequence[Result]) -> Figure:
     rates = np.array([each.rate for each in results])
     layers, rows = _times(results, rates)
     best = knee(results)
@@ -115,25 +115,25 @@ def _curve(of: str, vary: Vary, results: Sequence[Result]) -> Figure:
     )
 
 
-def _throughput(of: str, vary: Vary, results: Sequence[Result]) -> Figure:
+def _throughput(of: str, vary: SweepVariable, results: Sequence[Result]) -> Figure:
     values = np.array([each.value for each in results])
     rates = np.array([each.rate for each in results])
     layers: list[Layer] = [Line(Role.ACTUAL, "completed", values, rates, marks=True)]
     rows = [LegendRow(Role.ACTUAL, "completed", (units.count(float(rates.max())),), Stroke.SOLID)]
-    if vary is Vary.RATE:
+    if vary is SweepVariable.RATE:
         layers.insert(0, Line(Role.DEMAND, "demanded", values, values, Stroke.DASHED))
         rows.insert(0, LegendRow(Role.DEMAND, "demanded", (units.count(float(values.max())),), Stroke.DASHED))
     rules: tuple[Rule, ...] = ()
     text = knee_text(vary, results)
-    if vary is Vary.DEPTH:
+    if vary is SweepVariable.DEPTH:
         found = depths(results)
         rules, text = _depth_rules(found), depth_text(results)
     _add_unfaithful(layers, rows, results, values, lambda each: each.rate)
-    most = float(max(rates.max(), values.max() if vary is Vary.RATE else 0))
+    most = float(max(rates.max(), values.max() if vary is SweepVariable.RATE else 0))
     return Figure(
         "sweep.throughput",
         "g02",
-        "Throughput over queue depth" if vary is Vary.DEPTH else "Completed over demanded requests",
+        "Throughput over queue depth" if vary is SweepVariable.DEPTH else "Completed over demanded requests",
         of,
         _value_axis(vary, results),
         linear_axis("Completed requests", Unit.REQUESTS_PER_S, ROOM_FOR_NAMES * most),
@@ -154,7 +154,7 @@ def _depth_rules(found: Depths | None) -> tuple[Rule, ...]:
     )
 
 
-def _over_value(of: str, vary: Vary, results: Sequence[Result], rank: str) -> Figure:
+def _over_value(of: str, vary: SweepVariable, results: Sequence[Result], rank: str) -> Figure:
     values = np.array([each.value for each in results])
     layers, rows = _times(results, values)
     return Figure(
@@ -200,9 +200,9 @@ def _time_axis(results: Sequence[Result]) -> Axis:
     return log_axis("Response time", Unit.SECONDS, max(0.9 * min(known), 1e-7), max(known))
 
 
-def _value_axis(vary: Vary, results: Sequence[Result]) -> Axis:
+def _value_axis(vary: SweepVariable, results: Sequence[Result]) -> Axis:
     values = [each.value for each in results]
-    if vary is Vary.RATE:
+    if vary is SweepVariable.RATE:
         return linear_axis(NAMES[vary], UNITS[vary], max(values))
     room = 1.15 * (max(values) / min(values)) ** 0.02
     axis = Axis(NAMES[vary], UNITS[vary], min(values) / room, max(values) * room, Scale.LOG)

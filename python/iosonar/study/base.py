@@ -43,15 +43,17 @@ class Options:
     """The percentiles to show, as shares; empty for those that each table and diagram has by itself."""
     skip_warm_up: bool = False
     """Whether the window begins where the warm-up ends."""
+    slowest: int = 10
+    """How many of the slowest requests a page lists."""
 
 
-class Once:
+class Cached:
     """Keeps what was computed."""
 
     def __init__(self) -> None:
         self._cache: dict[Hashable, Any] = {}
 
-    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The result of `compute`, computed once for each `key`, which names everything that it depends on."""
         if key not in self._cache:
             self._cache[key] = compute()
@@ -59,20 +61,20 @@ class Once:
         return found
 
 
-N = TypeVar("N", bound=Once)
+N = TypeVar("N", bound=Cached)
 
 
-def once(compute: Callable[[N], T]) -> Callable[[N], T]:
+def cached(compute: Callable[[N], T]) -> Callable[[N], T]:
     """Makes a function of a study keep what it computes."""
 
     @wraps(compute)
     def kept(of: N) -> T:
-        return of.once(compute, lambda: compute(of))
+        return of.cached(compute, lambda: compute(of))
 
     return kept
 
 
-class BaseStudy(Once, ABC):
+class BaseStudy(Cached, ABC):
     """Files opened together."""
 
     page = "report"

@@ -19,8 +19,9 @@ from iosonar.quantities.calls.fidelity import Delays, delays
 from iosonar.quantities.calls.series import with_series
 from iosonar.quantities.calls.shares import Share, mix, shares_of_threads
 from iosonar.quantities.distribution import Distribution, distributions, pooled
-from iosonar.study.base import BaseStudy, Once, Options
+from iosonar.study.base import BaseStudy, Cached, Options
 from iosonar.table.blocks import Blocks
+from iosonar.table.call_kinds import FAMILIES
 from iosonar.table.calls import Calls
 from iosonar.table.source import SourceFile
 from iosonar.text import short_name
@@ -83,7 +84,7 @@ def zero_of(runs: Sequence[SourceFile]) -> int | None:
     return min(zeros) if zeros and len(zeros) == len(runs) else None
 
 
-class CallSide(Once):
+class CallSide(Cached):
     """A trace, or a run: its calls, with all quantities computed on them, each once."""
 
     def __init__(self, calls: Calls, role: Role, number: int = 1, zero_ns: int | None = None) -> None:
@@ -156,6 +157,19 @@ class CallSide(Once):
         """The mix of calls."""
         return mix(self.table)
 
+    @property
+    def bytes_read(self) -> int:
+        """The bytes that reads moved, also those of unknown files."""
+        return self._moved("read")
+
+    @property
+    def bytes_written(self) -> int:
+        """The bytes that writes and copies moved, also those of unknown files."""
+        return self._moved("write", "copy")
+
+    def _moved(self, *families: str) -> int:
+        return sum(each.bytes for family in families for each in self.mix if each.of in FAMILIES[family])
+
     @cached_property
     def threads(self) -> list[Share[int]]:
         """The shares of the threads."""
@@ -205,7 +219,7 @@ class CallSide(Once):
 
     def load(self, window_s: float) -> CallLoad:
         """Calls per second in windows."""
-        return self.once(
+        return self.cached(
             ("load", window_s), lambda: call_load(self.table, window_s, self.origin_ns, self.extent.last_ns)
         )
 

@@ -9,7 +9,7 @@ from enum import Enum
 from iosonar.study.grades import Grade
 
 
-class About(Enum):
+class Topic(Enum):
     """What a check is about, which determines when it says something."""
 
     RESULT = "result"
@@ -34,6 +34,6 @@ class Check:
     """What was found, whatever the grade; empty if that is not worth a line."""
     head: str = ""
     """A heading for the sentence, with its colon."""
-    about: About = About.RESULT
+    about: Topic = Topic.RESULT
     is_graded: bool = True
     """Whether it affects the grade of the whole."""

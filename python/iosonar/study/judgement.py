@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from iosonar.study.check import About, Check
+from iosonar.study.check import Check, Topic
 from iosonar.study.grades import Grade, worst
 
 
@@ -41,7 +41,7 @@ class Judgement:
     @property
     def unknown(self) -> Check | None:
         """The check of the replay, if it is not known whether it was faithful."""
-        of_replay = (check for check in self.checks if check.about is About.REPLAY)
+        of_replay = (check for check in self.checks if check.about is Topic.REPLAY)
         return next((check for check in of_replay if check.grade is None and check.reason), None)
 
     @property
@@ -63,10 +63,10 @@ class Judgement:
     def _told(self) -> list[Check]:
         """The checks with a sentence: what the replayer did comes first, or last if it is no verdict."""
         told = [check for check in self.checks if check.sentence]
-        return sorted(told, key=lambda check: (not check.is_graded, self.is_fake and check.about is About.REPLAY))
+        return sorted(told, key=lambda check: (not check.is_graded, self.is_fake and check.about is Topic.REPLAY))
 
     def _is_doubtful(self, check: Check) -> bool:
-        about = (About.TIMES, About.REPLAY) if self.is_fake else (About.TIMES,)
+        about = (Topic.TIMES, Topic.REPLAY) if self.is_fake else (Topic.TIMES,)
         return bool(self.doubt) and check.about in about
 
     def __getitem__(self, name: str) -> Check:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from iosonar.study.base import once
+from iosonar.study.base import cached
 from iosonar.study.calls import CallSide
-from iosonar.study.check import About, Check
+from iosonar.study.check import Check, Topic
 from iosonar.study.checks import calls
 from iosonar.study.grades import Grade
 from iosonar.study.judgement import Judgement
@@ -26,14 +26,14 @@ CHECKS: tuple[Callable[[CallSide], Check], ...] = (
 """All checks, in the order of the page."""
 
 
-@once
+@cached
 def summary_of_calls(side: CallSide) -> Summary:
     """The summary, computed once."""
-    extent, files = side.extent, side.files
+    extent = side.extent
     reads, writes = (
         sum(each.calls for each in side.mix if each.of in FAMILIES[family]) for family in ("read", "write")
     )
-    moved = files.bytes_read + files.bytes_written
+    moved = side.bytes_read + side.bytes_written
     return Summary(
         noun="calls",
         rows=extent.calls,
@@ -53,10 +53,10 @@ def summary_of_calls(side: CallSide) -> Summary:
     )
 
 
-@once
+@cached
 def judgement_of_calls(side: CallSide) -> Judgement:
     """The judgement, computed once."""
     file, checks = side.calls.file, tuple(check(side) for check in CHECKS)
-    missed = any(check.about is About.REPLAY and check.grade is Grade.BAD for check in checks)
+    missed = any(check.about is Topic.REPLAY and check.grade is Grade.BAD for check in checks)
     doubt = "the result is fake" if file.fake else "the replay was not faithful" if missed else ""
     return Judgement((file.path,), "calls", side.extent.calls, checks, doubt, bool(file.fake))

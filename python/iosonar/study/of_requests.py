@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable
 
 from iosonar.quantities.outcomes import FAILED
-from iosonar.study.base import once
+from iosonar.study.base import cached
 from iosonar.study.check import Check
+from iosonar.study.checks.completeness import complete, real
 from iosonar.study.checks.fidelity import fidelity
 from iosonar.study.checks.limits import bad_delay, bad_latency
 from iosonar.study.checks.outcomes import dropped, errors, skipped
 from iosonar.study.checks.steady import steady
-from iosonar.study.checks.whole import complete, real
 from iosonar.study.checks.wrap_around import wrap_around
 from iosonar.study.checks.zero_reads import zero_reads
 from iosonar.study.judgement import Judgement
@@ -39,7 +39,7 @@ CHECKS: tuple[Callable[[Study], Check], ...] = (
 """All checks, in the order of the verdict."""
 
 
-@once
+@cached
 def summary_of(study: Study) -> Summary:
     """The summary, computed once."""
     span, work, outcomes = study.span, study.work, study.outcomes
@@ -66,7 +66,7 @@ def summary_of(study: Study) -> Summary:
     )
 
 
-@once
+@cached
 def judgement_of(study: Study) -> Judgement:
     """The judgement, computed once."""
     files = study.requests.files

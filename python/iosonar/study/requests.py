@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from iosonar import units
 from iosonar.quantities.distribution import Distribution, distributions, pooled
@@ -93,6 +93,8 @@ class Study(BaseStudy):
     def __init__(self, requests: Requests, options: Options, origin_ns: int | None = None) -> None:
         super().__init__(options)
         self.requests = requests
+        self.find_original: Callable[[Study], Any] = lambda study: None
+        """Finds the load that the run replayed: see `study/original.py`."""
         self._given_origin_ns = origin_ns
 
     @property
@@ -234,6 +236,10 @@ class Study(BaseStudy):
             *((device.rows(table), number) for device, number in zip(devices, known, strict=True)), else_=known[-1]
         ).cast("int32")
 
+    def with_series(self, table: ir.Table) -> ir.Table:
+        """A table of requests with all columns, with the series that diagrams show."""
+        return table.mutate(series=self._group_of(table)) if self.options.each_device else table
+
     @property
     def by_device(self) -> ir.Table:
         """All requests, with the index of their group of devices as their series."""
@@ -347,15 +353,15 @@ class Study(BaseStudy):
 
     def distribution(self, measure: Measure) -> dict[int, Distribution]:
         """The distribution of latency or delay, in ns, for each series."""
-        return self.once(("distribution", measure), lambda: distributions(self.table, self.table[measure.column]))
+        return self.cached(("distribution", measure), lambda: distributions(self.table, self.table[measure.column]))
 
     def pooled(self, measure: Measure) -> Distribution:
         """The same for all requests."""
-        return self.once(("pooled", measure), lambda: pooled(list(self.distribution(measure).values())))
+        return self.cached(("pooled", measure), lambda: pooled(list(self.distribution(measure).values())))
 
     def throughput(self, column: str) -> Throughput:
         """Throughput by one of the times of a request, such as `scheduled_ns`."""
-        return self.once(("throughput", column), lambda: throughput(self.table, self.table[column], self.window_s))
+        return self.cached(("throughput", column), lambda: throughput(self.table, self.table[column], self.window_s))
 
     def verdict(self, measure: Measure) -> Verdict:
         """Whether latencies or delays stayed within their limit."""
@@ -364,7 +370,7 @@ class Study(BaseStudy):
             if measure is LATENCY
             else (self.options.bad_delay_s, self.table.scheduled_ns)
         )
-        return self.once(
+        return self.cached(
             ("verdict", measure),
             lambda: verdict(self.table, self.table[measure.column], at, limit, self.options.bad_count),
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from iosonar import units
 from iosonar.quantities.fidelity import WITHIN_US, Fidelity, fidelity
-from iosonar.study.base import once
+from iosonar.study.base import cached
 from iosonar.study.grades import Grade
 from iosonar.study.requests import Study
 from iosonar.table import SourceFile, is_of_program_alone, is_unexplained
@@ -124,7 +124,7 @@ class RunJudgement:
         return verdict.remedies if verdict and not (self.is_part and self.grade is not Grade.BAD) else ()
 
 
-@once
+@cached
 def runs_of(study: Study) -> tuple[RunJudgement, ...]:
     """Each file of a study, judged once."""
     return tuple(_judged(study, index, file) for index, file in enumerate(study.requests.files))

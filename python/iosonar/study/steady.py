@@ -39,7 +39,7 @@ def bands_over_time(study: Study, least: int = FEWEST_DRAWN) -> Bands:
     slices = min(max(study.span.completed // REQUESTS_IN_A_SLICE, least), MAX_SLICES)
     cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-9), slices)
     table, shares = study.table, sorted({*PERCENTILES, *study.options.percentiles})
-    return study.once(("bands", slices), lambda: bands(table, table.issued_ns / 1e9, table.latency_ns, cells, shares))
+    return study.cached(("bands", slices), lambda: bands(table, table.issued_ns / 1e9, table.latency_ns, cells, shares))
 
 
 def steadiness(study: Study) -> Steadiness:

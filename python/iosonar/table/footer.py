@@ -191,6 +191,8 @@ class StatedVerdict:
 
     faithful: bool | None = None
     """None if the result is fake: then it is no verdict on a storage."""
+    kept_times: bool | None = None
+    """Of a fake result: whether it kept its times, by the same rule; None in those of earlier versions."""
     own: Own | None = None
     sentence: str = ""
     remedies: tuple[Remedy, ...] = ()
@@ -282,6 +284,8 @@ class Footer:
     counts: Counts = field(default_factory=Counts)
     span: Extent = field(default_factory=Extent)
     complete: bool = True
+    request_time: str = "queued"
+    """What the times of a load are: when requests were queued, or `issued` to the device."""
     epoch_unix_ns: Time | None = None
     clocks: Clocks | None = None
     warnings: tuple[str, ...] = ()
@@ -307,8 +311,8 @@ def parse_footer(text: bytes, reads_version: int) -> Footer:
                 rename_footer(found, version)
             # Any JSON value may stand here.
             kind = KINDS.get(str(found.get("kind")))
-            if kind and kind.kept:
-                found = {name: value for name, value in found.items() if name in kind.kept}
+            if kind and kind.footer_keys:
+                found = {name: value for name, value in found.items() if name in kind.footer_keys}
         footer = structured(Footer, found)
         for name in KINDS[footer.kind].lacking(found):
             raise WrongError(f"{name} is missing")

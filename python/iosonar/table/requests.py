@@ -20,17 +20,27 @@ from iosonar.table.window import Window
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-COLUMNS = {"source": "int32", "place": "int64", **{name: column.type for name, column in REPLAY.columns.items()}}
-"""The columns of the table: those of a run in docs/schema.md, `source`, the index of the file, and `place`, the row's
-position in it (in a run: the order of completion)."""
+SECTOR_BYTES = 512
+
+OF_LOADS = ("queued_ns", "pid", "process")
+"""Columns of loads that runs lack."""
+
+COLUMNS = {
+    "source": "int32",
+    "place": "int64",
+    **{name: column.type for name, column in REPLAY.columns.items()},
+    **{name: LOAD.columns[name].type for name in OF_LOADS},
+}
+"""The columns of the table: those of a run in docs/schema.md, OF_LOADS, `source`, the index of the file, and `place`,
+the row's position in it (in a run: the order of completion)."""
 
 
 @dataclass(frozen=True)
 class Requests:
     """The table of all requests, the files it came from, and the engine that computes on it.
 
-    Three columns are derived: `delay_ns` = issued − scheduled, `latency_ns` = completed − issued (null where unknown),
-    and `not_held_back`.
+    Four columns are derived: `delay_ns` = issued − scheduled, `latency_ns` = completed − issued (null where unknown),
+    `bytes_moved`, and `not_held_back`.
     """
 
     table: ir.Table
@@ -83,6 +93,16 @@ def requests_of(files: tuple[SourceFile, ...], spill: Path, options: EngineOptio
         yield Requests(_derive(table), files, engine)
     finally:
         engine.close()
+
+
+def beside(requests: Requests, file: SourceFile) -> Requests:
+    """Another file on the same engine, so that its rows can be joined."""
+    return Requests(_derive(_columns_of(file, 0, requests.engine)), (file,), requests.engine)
+
+
+def with_times(table: ir.Table, **times: ir.Value) -> ir.Table:
+    """A table with other times of its requests."""
+    return _derive(table.mutate(**times))
 
 
 def refuse_mixture(files: Sequence[SourceFile]) -> None:
@@ -141,6 +161,16 @@ def not_held_back(table: ir.Table) -> ir.BooleanValue:
     return table.issued_ns.notnull() & is_own
 
 
+def bytes_moved(table: ir.Table) -> ir.NumericValue:
+    """The data that a request moved, in bytes, of a load its length; flushes, discards and write-zeroes move none."""
+    import ibis
+
+    whole = table.outcome.fill_null("ok").isin(("ok", "corrupt"))
+    done = ibis.coalesce(table.bytes_done, whole.ifelse(table.sectors.cast("int64") * SECTOR_BYTES, 0))
+    moved: ir.NumericValue = table["op"].isin(("read", "write")).ifelse(done, 0)
+    return moved
+
+
 def is_unexplained(table: ir.Table) -> ir.BooleanValue:
     """Whether a request was issued, and nothing says what delayed it: the device or the replayer."""
     return table.issued_ns.notnull() & ~table.pushed_back.fill_null(False) & (_reason(table) == UNKNOWN_REASON)
@@ -152,9 +182,11 @@ def _reason(table: ir.Table) -> ir.StringValue:
 
 
 def _derive(table: ir.Table) -> ir.Table:
-    """Adds the derived columns; `not_held_back` only if the table has `delay_reason`, which narrowed tables lack."""
+    """Adds the derived columns; those of columns that narrowed tables lack, such as `delay_reason`, only to others."""
     if "delay_reason" in table.columns:
         table = table.mutate(not_held_back=not_held_back(table))
+    if "bytes_done" in table.columns:
+        table = table.mutate(bytes_moved=bytes_moved(table))
     return table.mutate(
         delay_ns=table.issued_ns - table.scheduled_ns,
         latency_ns=table.completed_ns - table.issued_ns,

@@ -22,7 +22,7 @@ from iosonar.table.damage import COPY_AGAIN, damaged
 from iosonar.table.footer import Footer, parse_footer
 from iosonar.table.kinds import KINDS, Kind
 from iosonar.table.kinds.column import Column
-from iosonar.table.opened import copy_of_pipe, open_file, set_display_name
+from iosonar.table.open_files import copy_of_pipe, open_file, set_display_name
 from iosonar.table.source import SourceFile
 from iosonar.table.values import invalid_values
 from iosonar.text import shown

@@ -3,9 +3,9 @@
 pub mod call;
 pub mod ioctl;
 pub mod kind;
-pub mod lost;
 pub mod metadata;
 pub mod resolved;
 pub mod result_row;
 pub mod run;
 pub mod times;
+pub mod unreplayable;

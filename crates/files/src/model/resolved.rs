@@ -1,7 +1,7 @@
 //! What a call uses and changes, as `state` finds it.
 
 use super::call::Name;
-use super::lost::Lost;
+use super::unreplayable::Unreplayable;
 
 /// An open file description, as in open(2): what a successful open makes and dup, fork and SCM_RIGHTS share. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,7 +74,7 @@ pub enum Skip {
     Unfinished,
     /// It has no effect that the replay could repeat: wrong arguments (EFAULT, EBADF), or no replay of it exists.
     NotReplayable,
-    /// It changes files, or what later calls see of them, and no replay of it exists: [`Resolved::lost`] says what it is.
+    /// It changes files, or what later calls see of them, and no replay of it exists: [`Resolved::unreplayable`] says what it is.
     ChangesFiles,
 }
 
@@ -101,7 +101,7 @@ pub struct Resolved {
     /// Where in the file a read or write began, and a listing: stated by the call, or the position of the description.
     pub position: Option<u64>,
     /// Which change of files is not replayed.
-    pub lost: Option<Lost>,
+    pub unreplayable: Option<Unreplayable>,
     /// The permissions that the process's mask takes from what the call makes; `None` if the trace does not show the mask.
     pub umask: Option<u32>,
     /// What it touches. The descriptor that a call uses is always among it.

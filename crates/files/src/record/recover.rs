@@ -19,7 +19,7 @@ use crate::{Call, OpenOptions, Recorder, table};
 /// If a file cannot be read or written; then nothing is removed.
 pub fn recover(table: &Path, output: &Path) -> Result<Option<u64>> {
     let held_path = held_path(table);
-    let mut held = match Held::open(&held_path) {
+    let mut held = match WaitingCalls::open(&held_path) {
         Ok(held) => held,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::io(held_path, e)),
@@ -69,13 +69,13 @@ pub fn recover(table: &Path, output: &Path) -> Result<Option<u64>> {
 }
 
 /// The calls of a file of [`table::held`], in the order of their start.
-struct Held {
+struct WaitingCalls {
     input: BufReader<File>,
     next: Option<(u64, Call)>,
     late: std::iter::Peekable<btree_map::IntoIter<u64, Call>>,
 }
 
-impl Held {
+impl WaitingCalls {
     fn open(path: &Path) -> io::Result<Self> {
         let open = || -> io::Result<_> { Ok(BufReader::with_capacity(1 << 18, File::open(path)?)) };
         // Calls that were late are few: they were in progress at the time of a checkpoint.

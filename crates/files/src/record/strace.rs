@@ -137,7 +137,7 @@ pub fn terminate(tracer: u32) {
 /// # Errors
 /// If the text cannot be read, or the calls cannot be written.
 pub fn copy(text: File, writer: &mut LocatedWriter, known: &Metadata) -> Result<Metadata> {
-    let input = Input::live(Path::new("strace"), Box::new(Live(text)));
+    let input = Input::live(Path::new("strace"), Box::new(TracePipe(text)));
     let mut reader = Reader::open(input, &Options::default())?;
     writer.learn(known);
     if let Some(held) = writer.create_held()? {
@@ -166,9 +166,9 @@ pub fn copy(text: File, writer: &mut LocatedWriter, known: &Metadata) -> Result<
 }
 
 /// The pipe from strace. A read that finds no text for a while is an error of the kind `TimedOut`.
-struct Live(File);
+struct TracePipe(File);
 
-impl io::Read for Live {
+impl io::Read for TracePipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let timeout = Timespec::try_from(IDLE).expect("a second");
         match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout))? {

@@ -20,7 +20,7 @@ use super::engine::descriptors::DescriptorTable;
 use super::engine::lead::{WorkerOptions, Workers};
 use super::engine::stalls::Heartbeat;
 use super::error::{Error, Result};
-use super::prepared_call::{Done, PreparedCall};
+use super::prepared_call::{FinishedCall, PreparedCall};
 use super::preparer::{Preparer, Source};
 use super::root::Root;
 use super::share::Share;
@@ -105,7 +105,7 @@ impl Reading {
 
 /// What the engine of an instance gives to the recorder.
 pub struct Results {
-    pub done: Consumer<Done>,
+    pub done: Consumer<FinishedCall>,
     /// Takes them back, for other calls.
     pub recorded: Producer<Box<PreparedCall>>,
 }

@@ -50,7 +50,7 @@ pub struct Record {
 
 /// A finished call, on its way to the result.
 #[derive(Debug)]
-pub struct Done {
+pub struct FinishedCall {
     /// The call, with its action. The recorder gives its memory back to the plan: to free it would delay calls.
     pub call: Box<PreparedCall>,
     /// When it should have begun.
@@ -67,7 +67,7 @@ pub struct Done {
     pub outcome: CallOutcome,
 }
 
-impl Done {
+impl FinishedCall {
     /// Its row in the result, which gets the path.
     pub fn row(&mut self, instance: u32) -> CallResult {
         let Self { call, issued, .. } = self;

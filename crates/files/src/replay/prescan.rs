@@ -8,7 +8,7 @@ use iosonar_trace::Nanos;
 use super::error::{Error, Result};
 use super::source::{Trace, Window};
 use crate::state::{Counts, OpenDescription};
-use crate::{Lost, Skip};
+use crate::{Skip, Unreplayable};
 
 /// What a prescan found.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ pub struct Prescan {
     /// See `uring`.
     pub mapped: u64,
     /// Changes of files that are not replayed, by what they do.
-    pub lost: BTreeMap<String, u64>,
+    pub unreplayable: BTreeMap<String, u64>,
     /// Whether the trace itself is complete.
     pub is_complete: bool,
 }
@@ -69,9 +69,10 @@ pub fn scan(trace: &mut Trace, window: Window, stop: &Stop) -> Result<Prescan> {
             found.calls += 1;
             found.last = call.begin;
             found.uring += u64::from(call.is_uring);
-            found.mapped += u64::from(resolved.skip == Some(Skip::Mapped) || resolved.lost == Some(Lost::Mapping));
-            if let Some(lost) = resolved.lost {
-                *found.lost.entry(lost.to_string()).or_default() += 1;
+            found.mapped +=
+                u64::from(resolved.skip == Some(Skip::Mapped) || resolved.unreplayable == Some(Unreplayable::Mapping));
+            if let Some(change) = resolved.unreplayable {
+                *found.unreplayable.entry(change.to_string()).or_default() += 1;
             }
             let next = found.threads.len() as u32;
             found.threads.entry(call.thread).or_insert(next);
@@ -96,7 +97,7 @@ pub fn scan(trace: &mut Trace, window: Window, stop: &Stop) -> Result<Prescan> {
     found.open.sort_by_key(|open| open.id);
     found.open.dedup_by_key(|open| open.id);
     // Of the calls before the window, changes that are not replayed do not matter.
-    found.warnings = Counts { lost: found.lost.clone(), ..trace.state().counts() }.warnings();
+    found.warnings = Counts { unreplayable: found.unreplayable.clone(), ..trace.state().counts() }.warnings();
     found.is_complete = trace.reader().metadata().complete;
     Ok(found)
 }

@@ -11,7 +11,7 @@ use iosonar_trace::{Nanos, human};
 use serde::Serialize;
 
 use super::outcome::is_other_listing;
-use crate::state::warning_of_lost;
+use crate::state::warning_of_unreplayable;
 use crate::{CallKind, CallOutcome, CallResult, DelayReason, Family, verify};
 
 /// The most kinds of mismatches in the statistics; the table has all.
@@ -142,7 +142,7 @@ struct Kind {
 pub struct Counter {
     keeps_times: bool,
     is_perturbed: bool,
-    lost: BTreeMap<String, u64>,
+    unreplayable: BTreeMap<String, u64>,
     calls: u64,
     issued: u64,
     left_out: BTreeMap<&'static str, u64>,
@@ -169,7 +169,7 @@ impl Counter {
         Self {
             keeps_times,
             is_perturbed,
-            lost: BTreeMap::new(),
+            unreplayable: BTreeMap::new(),
             calls: 0,
             issued: 0,
             left_out: BTreeMap::new(),
@@ -200,15 +200,15 @@ impl Counter {
         let mut counter = Self::new(keeps_times, has("extra_delay") || is_perturbed, instances);
         if let Some(OptionValue::Map(lost)) = statistics.map(|statistics| statistics.get("changes_not_replayed")) {
             let count = |(name, count): (&String, &OptionValue)| Some((name.clone(), count.integer()?));
-            counter.lost = lost.iter().filter_map(count).collect();
+            counter.unreplayable = lost.iter().filter_map(count).collect();
         }
         counter
     }
 
     /// These changes of files are not replayed by an instance.
-    pub fn without(mut self, lost: &BTreeMap<String, u64>) -> Self {
+    pub fn without(mut self, unreplayable: &BTreeMap<String, u64>) -> Self {
         let instances = self.instances.len() as u64;
-        self.lost = lost.iter().map(|(name, count)| (name.clone(), count * instances)).collect();
+        self.unreplayable = unreplayable.iter().map(|(name, count)| (name.clone(), count * instances)).collect();
         self
     }
 
@@ -331,7 +331,7 @@ impl Counter {
             );
             verdict.sentence.push_str(&sentence);
         }
-        if let Some(warning) = warning_of_lost(&self.lost) {
+        if let Some(warning) = warning_of_unreplayable(&self.unreplayable) {
             verdict.sentence.push_str(&format!(" But {warning}."));
         }
         Some(verdict)
@@ -383,7 +383,7 @@ impl Counter {
             calls: self.calls,
             issued: self.issued,
             left_out: self.left_out.clone(),
-            changes_not_replayed: self.lost.clone(),
+            changes_not_replayed: self.unreplayable.clone(),
             mismatches: self.mismatches(),
             mismatch_kinds,
             listings_differ: self.listings_differ,

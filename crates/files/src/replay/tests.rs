@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use super::action::Action;
 use super::engine::pace::Pace;
-use super::engine::schedule::{Next, Schedule};
+use super::engine::schedule::{NextCall, Schedule};
 use super::execute::{Descriptors, Executor};
 use super::locks::Locks;
 use super::options::Timing;
@@ -185,7 +185,7 @@ fn times_follow_the_timing() {
         schedule.add(planned(0, 0, 10, &[]), Nanos::ZERO);
         schedule.add(planned(1, 100, 110, &after_ends(&[0])), Nanos::ZERO);
         let first = schedule.take();
-        assert_eq!(schedule.next(Nanos::MAX), Next::Nothing, "the second waits for the first");
+        assert_eq!(schedule.next(Nanos::MAX), NextCall::Nothing, "the second waits for the first");
         schedule.complete(first, [Nanos::ZERO, Nanos(50)], Nanos::ZERO, Nanos(50));
         let second = schedule.take();
         assert_eq!(schedule.slot(second).scheduled, Nanos(expected), "{timing:?} × {factor}");
@@ -204,14 +204,14 @@ fn a_call_that_follows_an_issue_does_not_wait_for_the_end() {
         schedule.add(planned(1, 100, 110, &after_issue), Nanos::ZERO);
         schedule.add(planned(2, 100, 110, &after_ends(&[0])), Nanos::ZERO);
         let first = schedule.take();
-        assert_eq!(schedule.next(Nanos::MAX), Next::Nothing, "a call that was taken is not issued yet");
+        assert_eq!(schedule.next(Nanos::MAX), NextCall::Nothing, "a call that was taken is not issued yet");
         schedule.issued(first, Nanos(30), Nanos(30));
         let second = schedule.take();
         assert_eq!(schedule.slot(second).call.number, 1);
         assert_eq!(schedule.slot(second).scheduled, Nanos(expected), "{timing:?}");
         let slot = schedule.slot(second);
         assert_eq!((slot.predecessors_end(), slot.gap()), (Some(Nanos(30)), Some(Nanos(100))));
-        assert_eq!(schedule.next(Nanos::MAX), Next::Nothing, "the third waits for the end");
+        assert_eq!(schedule.next(Nanos::MAX), NextCall::Nothing, "the third waits for the end");
         // The fourth is read while the first is in progress, the fifth after its end.
         schedule.add(planned(3, 100, 110, &after_issue), Nanos(40));
         let fourth = schedule.take();
@@ -259,7 +259,7 @@ proptest! {
                 schedule.add(planned(next as u64, next as i64, next as i64, &after_ends(&all[next])), Nanos(next as i64));
                 next += 1;
             }
-            while let Next::Due(_) = schedule.next(Nanos::MAX) {
+            while let NextCall::Due(_) = schedule.next(Nanos::MAX) {
                 let slot = schedule.take();
                 let number = schedule.slot(slot).call.number as usize;
                 prop_assert!(all[number].iter().all(|&before| completed[before as usize]));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iosonar_trace::human;
 
-use crate::{CallKind, list_of_lost};
+use crate::{CallKind, list_unreplayable};
 
 /// Numbers of calls and files that could not be followed completely.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Counts {
     /// Calls that contradict what the trace showed before.
     pub contradictions: u64,
     /// Calls that change files, and are not replayed, by what they do.
-    pub lost: BTreeMap<String, u64>,
+    pub unreplayable: BTreeMap<String, u64>,
     /// Mapped files, with the number of mappings; no more than [`Self::MAPPED`].
     pub mapped: BTreeMap<String, u64>,
     /// All mappings of files.
@@ -44,11 +44,12 @@ pub struct Counts {
 }
 
 /// A sentence about changes of files that are not replayed, by what they do.
-pub fn warning_of_lost(lost: &BTreeMap<String, u64>) -> Option<String> {
-    let calls = lost.values().sum::<u64>();
+pub fn warning_of_unreplayable(unreplayable: &BTreeMap<String, u64>) -> Option<String> {
+    let calls = unreplayable.values().sum::<u64>();
     let (they, change) = if calls == 1 { ("call changes", "is") } else { ("calls change", "are") };
-    (calls > 0)
-        .then(|| format!("{} {they} files, and {change} not replayed: {}", human::count(calls), list_of_lost(lost)))
+    (calls > 0).then(|| {
+        format!("{} {they} files, and {change} not replayed: {}", human::count(calls), list_unreplayable(unreplayable))
+    })
 }
 
 impl Counts {
@@ -110,7 +111,7 @@ impl Counts {
 
     /// A sentence about changes of files that are not replayed.
     fn lost_warning(&self) -> Option<String> {
-        warning_of_lost(&self.lost)
+        warning_of_unreplayable(&self.unreplayable)
     }
 
     /// A sentence about mapped files; a replay has one of its own, about its window.

@@ -8,7 +8,7 @@ use super::paths::is_of_kernel;
 use super::pending::Binding;
 use super::processes::{Slot, TableId, Thread, TooMany};
 use super::step::Step;
-use super::walk::{How, Shows};
+use super::walk::{PathEvidence, WalkOptions};
 use crate::ids::IdMap;
 use crate::snapshot::Kind;
 use crate::{Call, DescriptionId, InitialProcess, Name, Resource, Skip};
@@ -196,7 +196,7 @@ impl State {
         if bytes.ends_with(b" (deleted)") {
             return Description { path: Some(path.clone()), ..unknown(Skip::NotReplayable) };
         }
-        let how = How { follow: true, is_entry: false, shows: Shows::Exists, kind };
+        let how = WalkOptions { follow: true, is_entry: false, shows: PathEvidence::Exists, kind };
         let Ok(walk) = self.names.walk(ROOT, ROOT, bytes, how) else { return unknown(Skip::NotReplayable) };
         let (mapped, skip) = self.place(&walk.path);
         let object = walk.object;

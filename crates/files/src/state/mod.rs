@@ -9,6 +9,7 @@ mod calls;
 mod counts;
 mod descriptions;
 mod descriptors;
+mod evidence;
 mod ignore;
 mod map;
 mod names;
@@ -17,16 +18,16 @@ mod objects;
 mod paths;
 mod pending;
 mod processes;
-mod shown;
 mod step;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod walked;
 
 use std::sync::Arc;
 
 pub(crate) use calls::own_descriptor;
-pub use counts::{Counts, warning_of_lost};
+pub use counts::{Counts, warning_of_unreplayable};
 pub use ignore::Ignore;
 pub use map::PathMap;
 pub use needs::{First, Link, Need, NeedId, Needs};
@@ -127,8 +128,8 @@ impl State {
         let mut step = Step::new(call, thread, Resolved { umask, ..Resolved::default() });
         self.call(&mut step);
         self.end_orphans(&mut step);
-        if let Some(lost) = step.resolved.lost {
-            *self.counts.lost.entry(lost.to_string()).or_default() += 1;
+        if let Some(change) = step.resolved.unreplayable {
+            *self.counts.unreplayable.entry(change.to_string()).or_default() += 1;
         }
         let mut resolved = step.resolved;
         if resolved.skip.is_some_and(|skip| skip != Skip::Bookkeeping) {

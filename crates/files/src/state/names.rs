@@ -1,6 +1,6 @@
 //! The objects that calls name, and their names: the tree as far as the trace shows it.
 
-mod found;
+mod observations;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

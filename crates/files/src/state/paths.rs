@@ -3,14 +3,15 @@
 use super::State;
 use super::names::{Names, ROOT, UNKNOWN};
 use super::step::Step;
-use super::walk::{How, Lost, Shows, Walk};
+use super::walk::{PathEvidence, Walk, WalkError, WalkOptions};
 use crate::snapshot::Kind;
 use crate::{AT_FDCWD, Call, CallKind, Name, ObjectId, Resource, Skip};
 
 impl Names {
     /// The directory of an absolute path, which exists; [`UNKNOWN`] if the path is too long.
     pub(super) fn directory(&mut self, path: &Name) -> ObjectId {
-        let how = How { follow: true, is_entry: false, shows: Shows::Exists, kind: Some(Kind::Directory) };
+        let how =
+            WalkOptions { follow: true, is_entry: false, shows: PathEvidence::Exists, kind: Some(Kind::Directory) };
         self.walk(ROOT, ROOT, path.as_bytes(), how).ok().and_then(|walk| walk.object).unwrap_or(UNKNOWN)
     }
 }
@@ -26,7 +27,13 @@ const RESOLVE_IN_ROOT: u64 = 0x10;
 impl State {
     /// Walks a path of the call and touches the names on its way. `None` if it leads nowhere that is known; then the call is
     /// skipped.
-    pub(super) fn walk(&mut self, step: &mut Step, fd: Option<i32>, path: Option<&Name>, how: How) -> Option<Walk> {
+    pub(super) fn walk(
+        &mut self,
+        step: &mut Step,
+        fd: Option<i32>,
+        path: Option<&Name>,
+        how: WalkOptions,
+    ) -> Option<Walk> {
         let Some(path) = path.filter(|path| !path.as_bytes().is_empty()) else {
             step.skip(Skip::NotReplayable);
             return None;
@@ -72,15 +79,15 @@ impl State {
                 }
                 Some(walk)
             }
-            Err(lost) => {
-                match lost {
-                    Lost::TooLong => self.counts.long_paths += 1,
-                    Lost::NoStart(_) => self.counts.removed_starts += 1,
-                    Lost::UnknownStart => self.counts.unknown_starts += 1,
+            Err(error) => {
+                match error {
+                    WalkError::TooLong => self.counts.long_paths += 1,
+                    WalkError::NoStart(_) => self.counts.removed_starts += 1,
+                    WalkError::UnknownStart => self.counts.unknown_starts += 1,
                 }
                 step.skip(Skip::NotReplayable);
-                match lost {
-                    Lost::NoStart(Some(directory)) => Some(Walk::of_removed(directory)),
+                match error {
+                    WalkError::NoStart(Some(directory)) => Some(Walk::of_removed(directory)),
                     _ => None,
                 }
             }

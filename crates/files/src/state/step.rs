@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::processes::Thread;
-use crate::{Access, Call, Lost, Resolved, Resource, Skip, Touch};
+use crate::{Access, Call, Resolved, Resource, Skip, Touch, Unreplayable};
 
 /// More touches are found by hash: the end of a process may close a million descriptors.
 const SEARCHED: usize = 32;
@@ -60,9 +60,9 @@ impl<'a> Step<'a> {
     }
 
     /// The call changes files, and no replay of it exists. What is left out for another reason is not lost.
-    pub fn loses(&mut self, lost: Lost) {
+    pub fn mark_unreplayable(&mut self, change: Unreplayable) {
         if self.resolved.skip.is_none_or(|skip| skip == Skip::NotReplayable) {
-            (self.resolved.skip, self.resolved.lost) = (Some(Skip::ChangesFiles), Some(lost));
+            (self.resolved.skip, self.resolved.unreplayable) = (Some(Skip::ChangesFiles), Some(change));
         }
     }
 

@@ -1,74 +1,14 @@
 //! From a path to the object that it names, as the kernel walks it.
 
 use super::names::{Lookup, Names, Object, PATH_MAX, ROOT, UNKNOWN};
-use super::needs::{First, NeedId};
+use super::needs::NeedId;
+pub(super) use super::walked::{PathEvidence, Walk, WalkError, WalkOptions};
 use crate::ids::{found_object, name_id};
 use crate::snapshot::Kind;
 use crate::{NameId, ObjectId};
 
 /// As the kernel: more symbolic links on a path are a loop.
 const MAX_LINKS: u32 = 40;
-
-/// What the result of a call shows about its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shows {
-    /// All of it exists.
-    Exists,
-    /// The directories on the way exist; the last component is up to the call.
-    Directory,
-    /// The last component did not exist, or a directory on the way.
-    Missing,
-    /// Nothing.
-    Nothing,
-}
-
-/// How to walk.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct How {
-    /// Follow a symbolic link in the last component.
-    pub follow: bool,
-    /// The call makes or removes the entry: it follows no link even if a slash comes after it.
-    pub is_entry: bool,
-    pub shows: Shows,
-    /// What the last component is, where the call shows it.
-    pub kind: Option<Kind>,
-}
-
-/// Where a path leads.
-#[derive(Debug)]
-pub(super) struct Walk {
-    /// Absolute, without `.` and `..`; symbolic links are kept.
-    pub path: Vec<u8>,
-    /// The directory that holds the last component. It may not exist.
-    pub parent: ObjectId,
-    /// The last component, after symbolic links that were followed; empty if the path is that of a directory that ends in
-    /// `..` or of the root.
-    pub component: Vec<u8>,
-    /// The name of the last component.
-    pub name: Option<NameId>,
-    /// What has the name, if the trace shows it.
-    pub object: Option<ObjectId>,
-    /// The trace shows that nothing has the name.
-    pub is_absent: bool,
-    /// The names on the way, without the last.
-    pub names: Vec<NameId>,
-    /// Symbolic links that were followed.
-    pub links: Vec<ObjectId>,
-    /// The path ends in a slash, or the target of its last link does.
-    pub ends_in_slash: bool,
-    need_parent: Option<NeedId>,
-}
-
-/// Why a path leads nowhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lost {
-    /// Too long for a system call.
-    TooLong,
-    /// The directory where it starts was removed; the object, if the path is that of the directory itself.
-    NoStart(Option<ObjectId>),
-    /// Nothing is known of the directory where it starts.
-    UnknownStart,
-}
 
 struct Walker<'a> {
     names: &'a mut Names,
@@ -87,28 +27,22 @@ struct Walker<'a> {
 
 impl Names {
     /// Walks `path` from the directory `base`, or from `root` if it is absolute.
-    pub(super) fn walk(&mut self, root: ObjectId, base: ObjectId, path: &[u8], how: How) -> Result<Walk, Lost> {
+    pub(super) fn walk(
+        &mut self,
+        root: ObjectId,
+        base: ObjectId,
+        path: &[u8],
+        how: WalkOptions,
+    ) -> Result<Walk, WalkError> {
         if path.len() >= PATH_MAX {
-            return Err(Lost::TooLong);
+            return Err(WalkError::TooLong);
         }
         let (start, path) = self.existing_start(if path.first() == Some(&b'/') { root } else { base }, path)?;
-        let (text, names) = self.path_of(start).ok_or(Lost::TooLong)?;
-        let walk = Walk {
-            path: text,
-            parent: start,
-            component: Vec::new(),
-            name: None,
-            object: None,
-            is_absent: false,
-            names,
-            links: Vec::new(),
-            ends_in_slash: false,
-            need_parent: None,
-        };
+        let (text, names) = self.path_of(start).ok_or(WalkError::TooLong)?;
         let need = self.object(start).and_then(|object| object.need);
         let mut walker = Walker {
             names: self,
-            walk,
+            walk: Walk::start(start, text, names),
             at: start,
             root,
             need,
@@ -120,20 +54,18 @@ impl Names {
         walker.components(path, how, true, true);
         let mut walk = walker.finish(how);
         if walk.path.len() >= PATH_MAX {
-            return Err(Lost::TooLong);
+            return Err(WalkError::TooLong);
         }
         if walk.path.is_empty() {
             walk.path.push(b'/');
         }
         Ok(walk)
     }
-}
 
-impl Names {
     /// From a removed directory, only `..` leads on.
-    fn existing_start<'a>(&self, mut start: ObjectId, mut path: &'a [u8]) -> Result<(ObjectId, &'a [u8]), Lost> {
+    fn existing_start<'a>(&self, mut start: ObjectId, mut path: &'a [u8]) -> Result<(ObjectId, &'a [u8]), WalkError> {
         if start == UNKNOWN {
-            return Err(Lost::UnknownStart);
+            return Err(WalkError::UnknownStart);
         }
         while start != ROOT && self.object(start).is_none_or(|object| object.links == 0 && object.is_directory()) {
             match next_component(path) {
@@ -142,36 +74,18 @@ impl Names {
                     start = self.parent_of(start);
                     path = rest;
                 }
-                Some(_) => return Err(Lost::NoStart(None)),
-                None => return Err(Lost::NoStart(Some(start))),
+                Some(_) => return Err(WalkError::NoStart(None)),
+                None => return Err(WalkError::NoStart(Some(start))),
             }
         }
         Ok((start, path))
     }
 }
 
-impl Walk {
-    /// That of a directory without a path.
-    pub(super) fn of_removed(directory: ObjectId) -> Self {
-        Self {
-            path: b"/".to_vec(),
-            parent: directory,
-            component: Vec::new(),
-            name: None,
-            object: Some(directory),
-            is_absent: false,
-            names: Vec::new(),
-            links: Vec::new(),
-            ends_in_slash: false,
-            need_parent: None,
-        }
-    }
-}
-
 impl Walker<'_> {
     /// Walks components. `is_last`: the end of this path is the end of the whole; `in_text`: it is part of the text, not of
     /// the target of a link.
-    fn components(&mut self, path: &[u8], how: How, is_last: bool, in_text: bool) {
+    fn components(&mut self, path: &[u8], how: WalkOptions, is_last: bool, in_text: bool) {
         let has_slash = path.last() == Some(&b'/');
         let mut rest = path;
         while let Some((component, after)) = next_component(rest) {
@@ -183,10 +97,15 @@ impl Walker<'_> {
             self.text_slash(in_text);
             self.walk.ends_in_slash = true;
             self.follows_end = true;
-            if how.shows != Shows::Exists && self.walk.object.is_some_and(|object| self.is_not_directory(object)) {
+            if how.shows != PathEvidence::Exists && self.walk.object.is_some_and(|object| self.is_not_directory(object))
+            {
                 self.walk.object = None;
             }
         }
+    }
+
+    fn need_of(&self, object: ObjectId) -> Option<NeedId> {
+        self.names.object(object).and_then(|object| object.need)
     }
 
     fn is_not_directory(&self, object: ObjectId) -> bool {
@@ -201,13 +120,13 @@ impl Walker<'_> {
     }
 
     /// One component. `is_end`: nothing comes after it. `may_keep`: nor does a slash, so that a link may be kept.
-    fn component(&mut self, component: &[u8], how: How, is_end: bool, may_keep: bool, in_text: bool) {
-        let succeeds = matches!(how.shows, Shows::Exists | Shows::Directory);
+    fn component(&mut self, component: &[u8], how: WalkOptions, is_end: bool, may_keep: bool, in_text: bool) {
+        let succeeds = matches!(how.shows, PathEvidence::Exists | PathEvidence::Directory);
         let is_link = self.names.object(self.at).is_some_and(|object| object.kind == Some(Kind::Link));
         self.is_lost |= self.is_not_directory(self.at) && !(succeeds && is_link);
         match component {
             b"." => {
-                let may_fail = !matches!(how.shows, Shows::Exists | Shows::Directory);
+                let may_fail = !matches!(how.shows, PathEvidence::Exists | PathEvidence::Directory);
                 let is_directory = self.names.object(self.at).is_some_and(Object::is_directory) && !self.is_lost;
                 let keeps_link = !how.follow && self.text_has_link;
                 if in_text && ((is_end && (how.is_entry || keeps_link)) || (may_fail && !is_directory)) {
@@ -247,20 +166,22 @@ impl Walker<'_> {
         }
         let object = match (found, how.shows) {
             (Lookup::Object(object), _) => object,
-            (_, Shows::Exists | Shows::Directory) if !is_end => {
+            (_, PathEvidence::Exists | PathEvidence::Directory) if !is_end => {
                 self.names.find(directory, component, Some(Kind::Directory))
             }
-            (_, Shows::Exists | Shows::Directory) if self.is_lost && (!is_end || how.shows == Shows::Exists) => {
+            (_, PathEvidence::Exists | PathEvidence::Directory)
+                if self.is_lost && (!is_end || how.shows == PathEvidence::Exists) =>
+            {
                 self.names.appears(directory, component, if is_end { how.kind } else { Some(Kind::Directory) })
             }
-            (Lookup::Absent, Shows::Exists)
+            (Lookup::Absent, PathEvidence::Exists)
                 if !how.follow
                     && may_keep
                     && let Some(link) = self.names.find_link(directory, component) =>
             {
                 link
             }
-            (_, Shows::Exists) => self.names.find(directory, component, how.kind),
+            (_, PathEvidence::Exists) => self.names.find(directory, component, how.kind),
             _ => {
                 self.pass_unknown(name, component, found, is_end);
                 return;
@@ -268,7 +189,7 @@ impl Walker<'_> {
         };
         let Some(target) = self.link_target(object).filter(|_| !is_end || how.follow || (!may_keep && !how.is_entry))
         else {
-            let is_found = how.shows == Shows::Exists || (how.shows == Shows::Directory && !is_end);
+            let is_found = how.shows == PathEvidence::Exists || (how.shows == PathEvidence::Directory && !is_end);
             if is_found && (!is_end || how.follow || !may_keep) {
                 self.names.note_used(object, if is_end { how.kind } else { Some(Kind::Directory) });
             }
@@ -277,14 +198,14 @@ impl Walker<'_> {
                 if is_found {
                     self.names.note_found(object);
                 }
-                if let Some(kind) = how.kind.filter(|_| how.shows == Shows::Exists) {
+                if let Some(kind) = how.kind.filter(|_| how.shows == PathEvidence::Exists) {
                     self.names.learn_kind(object, kind);
                 }
-            } else if how.shows != Shows::Nothing && how.shows != Shows::Missing {
+            } else if how.shows != PathEvidence::Nothing && how.shows != PathEvidence::Missing {
                 self.names.learn_kind(object, Kind::Directory);
             }
             self.at = object;
-            self.need = self.names.object(object).and_then(|object| object.need);
+            self.need = self.need_of(object);
             return;
         };
         self.follow(object, name, &target, how, is_end, in_text);
@@ -311,7 +232,7 @@ impl Walker<'_> {
         object.target.as_ref().map(|target| target.as_bytes().to_vec())
     }
 
-    fn follow(&mut self, link: ObjectId, name: NameId, target: &[u8], how: How, is_end: bool, in_text: bool) {
+    fn follow(&mut self, link: ObjectId, name: NameId, target: &[u8], how: WalkOptions, is_end: bool, in_text: bool) {
         if is_end {
             self.walk.names.push(name);
             self.walk.name = None;
@@ -325,20 +246,20 @@ impl Walker<'_> {
         self.links_left -= 1;
         if target.first() == Some(&b'/') {
             self.at = self.root;
-            self.need = self.names.object(self.root).and_then(|root| root.need);
+            self.need = self.need_of(self.root);
         }
         // Who follows one link at the end, because of a slash behind it, follows all.
-        self.components(target, How { follow: true, ..how }, is_end, false);
+        self.components(target, WalkOptions { follow: true, ..how }, is_end, false);
         if is_end && self.walk.name.is_none() {
             self.arrive_at_directory();
         }
     }
 
-    fn up(&mut self, how: How, is_end: bool, in_text: bool) {
+    fn up(&mut self, how: WalkOptions, is_end: bool, in_text: bool) {
         let leads_nowhere = match self.names.object(self.at).map(|object| object.kind) {
             Some(kind) => kind.is_some_and(|kind| kind != Kind::Directory),
             // A call that failed may have failed because of this name: it stays in the text, and the call fails again.
-            None => !matches!(how.shows, Shows::Exists | Shows::Directory),
+            None => !matches!(how.shows, PathEvidence::Exists | PathEvidence::Directory),
         };
         if self.is_lost || leads_nowhere {
             self.is_lost = true;
@@ -352,12 +273,12 @@ impl Walker<'_> {
             self.walk.path.truncate(self.walk.path.iter().rposition(|&byte| byte == b'/').unwrap_or(0));
             self.need = None;
             let path = self.walk.path.clone();
-            let how = How { follow: true, is_entry: false, shows: Shows::Nothing, kind: None };
+            let how = WalkOptions { follow: true, is_entry: false, shows: PathEvidence::Nothing, kind: None };
             if let Ok(walk) = self.names.walk(ROOT, ROOT, &path, how)
                 && let Some(object) = walk.object
             {
                 self.at = object;
-                self.need = self.names.object(object).and_then(|object| object.need);
+                self.need = self.need_of(object);
             } else {
                 self.is_lost = true;
             }
@@ -367,7 +288,7 @@ impl Walker<'_> {
         if !is_at_root {
             self.at = self.names.parent_of(self.at);
         }
-        self.need = self.names.object(self.at).and_then(|object| object.need);
+        self.need = self.need_of(self.at);
         if is_end && how.is_entry && in_text {
             // The kernel refuses to make or remove it, and looks at the text for that.
             self.walk.path.extend_from_slice(b"/..");
@@ -395,11 +316,11 @@ impl Walker<'_> {
         self.walk.parent = self.names.parent_of(self.at);
     }
 
-    fn finish(mut self, how: How) -> Walk {
+    fn finish(mut self, how: WalkOptions) -> Walk {
         if self.walk.name.is_none() && self.walk.object.is_none() && !self.is_lost && self.walk.links.is_empty() {
             self.arrive_at_directory();
         }
-        if how.shows == Shows::Missing && self.may_be_missing() {
+        if how.shows == PathEvidence::Missing && self.may_be_missing() {
             let need = self.walk.need(self.names);
             if let (Some(need), Some(needs)) = (need, &mut self.names.needs) {
                 needs.note_missing(need, how.follow || self.follows_end);
@@ -414,27 +335,6 @@ impl Walker<'_> {
             Some(object) => object.kind == Some(Kind::Link) && object.target.is_none(),
             None => !self.walk.is_absent,
         }
-    }
-}
-
-impl Walk {
-    /// Notes whether the last component existed, if this is its first touch.
-    pub(super) fn note(&self, names: &mut Names, first: First) {
-        if let (Some(parent), Some(needs)) = (self.need_parent, &mut names.needs)
-            && !self.component.is_empty()
-        {
-            let need = needs.child(parent, &self.component);
-            match first {
-                First::Absent => needs.note_missing(need, false),
-                first => needs.note(need, first),
-            }
-        }
-    }
-
-    /// The need of the last component, as far as it is of the tree before the trace.
-    pub(super) fn need(&self, names: &mut Names) -> Option<NeedId> {
-        let (parent, needs) = (self.need_parent?, names.needs.as_mut()?);
-        (!self.component.is_empty()).then(|| needs.child(parent, &self.component))
     }
 }
 

@@ -8,13 +8,13 @@ use std::path::Path;
 use iosonar_trace::text::lines::MAX_LINE_BYTES;
 use iosonar_trace::{Nanos, Source};
 
-use super::beside::{Beside, Besides, without_colours};
 use super::clock::{Clock, Kind};
 use super::line::{self, Body, Line};
 use super::line_counts::LineCounts;
 use super::names::{Names, excerpt, kind};
 use super::order::Order;
-use super::parse::{Returned, parse};
+use super::other_lines::{OtherLine, OtherLines, without_colours};
+use super::parse::{ReturnValue, parse};
 use super::pending::{Pending, Started};
 use super::processes::Processes;
 use super::split::Problem;
@@ -41,7 +41,7 @@ pub struct Assembler {
     /// The part of a call that precedes a message in the same line.
     held: Vec<u8>,
     line_counts: LineCounts,
-    besides: Besides,
+    other_lines: OtherLines,
     is_concluded: bool,
 }
 
@@ -59,7 +59,7 @@ impl Assembler {
             names: Names::default(),
             held: Vec::new(),
             line_counts: LineCounts::default(),
-            besides: Besides::default(),
+            other_lines: OtherLines::default(),
             is_concluded: false,
         }
     }
@@ -82,12 +82,12 @@ impl Assembler {
         let plain = without_colours(text);
         self.line_counts.coloured += u64::from(matches!(plain, Cow::Owned(_)));
         let text = &*plain;
-        match self.besides.of(text) {
-            Some(Beside::Frame) => {
+        match self.other_lines.of(text) {
+            Some(OtherLine::Frame) => {
                 self.line_counts.frames += 1;
                 return Ok(None);
             }
-            Some(Beside::Totals) => {
+            Some(OtherLine::Totals) => {
                 self.line_counts.totals += 1;
                 return Ok(None);
             }
@@ -257,7 +257,7 @@ impl Assembler {
     }
 
     /// Sets the duration of a call, and takes note of what is missing. `resumed`: when it was resumed, if it was interrupted.
-    fn finish(&mut self, call: &mut Call, returned: Returned, resumed: Option<Nanos>) {
+    fn finish(&mut self, call: &mut Call, returned: ReturnValue, resumed: Option<Nanos>) {
         if call.result.is_none() {
             self.line_counts.interrupted += u64::from(!matches!(call.kind, CallKind::Exit | CallKind::ExitGroup));
             return;

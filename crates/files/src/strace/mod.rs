@@ -8,7 +8,6 @@
 
 mod arguments;
 mod assembler;
-mod beside;
 mod clock;
 mod constants;
 mod errno;
@@ -17,14 +16,15 @@ mod line_counts;
 mod lookup;
 mod names;
 pub(crate) mod order;
+mod other_lines;
 pub(crate) mod packed;
 mod parse;
 mod pending;
 pub(crate) mod processes;
 mod reader;
 mod recognise;
-mod several;
 mod split;
+mod thread_files;
 mod threads;
 mod values;
 mod warnings;
@@ -33,7 +33,7 @@ mod write;
 pub use errno::name as errno_name;
 pub use reader::{Options, Reader, Step};
 pub use recognise::recognise;
-pub use several::{Several, files_of};
+pub use thread_files::{ThreadFiles, files_of};
 pub use write::Writer;
 #[cfg(test)]
 pub(crate) use write::print;

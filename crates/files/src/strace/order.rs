@@ -52,19 +52,19 @@ enum Slot {
 struct Spill {
     file: File,
     /// Reads from a position of its own.
-    input: BufReader<At>,
+    input: BufReader<FileAt>,
     written: u64,
     /// The next call in the file.
     head: Option<(u64, Call)>,
 }
 
 /// A file, and a position in it.
-struct At {
+struct FileAt {
     file: File,
     position: u64,
 }
 
-impl Read for At {
+impl Read for FileAt {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.file.read_at(buffer, self.position)?;
         self.position += length as u64;
@@ -230,7 +230,7 @@ impl Order {
 
 impl Spill {
     fn at_end(file: &File, written: u64) -> io::Result<Self> {
-        let input = BufReader::with_capacity(1 << 16, At { file: file.try_clone()?, position: written });
+        let input = BufReader::with_capacity(1 << 16, FileAt { file: file.try_clone()?, position: written });
         Ok(Self { file: file.try_clone()?, input, written, head: None })
     }
 

@@ -12,7 +12,7 @@ use crate::{Call, CallKind};
 
 /// What strace writes behind the arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Returned {
+pub struct ReturnValue {
     /// `None` for `?`.
     pub result: Option<i64>,
     /// 0 without an error.
@@ -25,14 +25,14 @@ pub struct Returned {
 /// text behind the arguments.
 ///
 /// Returns what strace wrote behind the arguments; `None` if there is nothing.
-pub fn parse(call: &mut Call, text: &[u8], names: &mut Names) -> Result<Option<Returned>, Problem> {
+pub fn parse(call: &mut Call, text: &[u8], names: &mut Names) -> Result<Option<ReturnValue>, Problem> {
     let (arguments, rest) = split(text)?;
     let returned = match rest {
         Some(rest) => Some(self::returned(rest, call.kind)?),
         None => None,
     };
     match returned {
-        Some(Returned { result, errno, .. }) => (call.result, call.errno) = (result, errno),
+        Some(ReturnValue { result, errno, .. }) => (call.result, call.errno) = (result, errno),
         None => call.result = None,
     }
     fill(call, &arguments, names)?;
@@ -40,14 +40,14 @@ pub fn parse(call: &mut Call, text: &[u8], names: &mut Names) -> Result<Option<R
 }
 
 /// Parses ` = -1 ENOENT (No such file or directory) <0.000012>`.
-fn returned(text: &[u8], kind: CallKind) -> Result<Returned, Problem> {
+fn returned(text: &[u8], kind: CallKind) -> Result<ReturnValue, Problem> {
     let text = text.trim_ascii();
     let Some(text) = text.strip_prefix(b"=") else { return Err("no result follows the arguments") };
     let (text, duration) = split_duration(text.trim_ascii())?;
     if let Some(rest) = text.strip_prefix(b"?") {
         // `?`, or `? ERESTARTSYS (To be restarted if SA_RESTART is set)`: a signal interrupted it.
         return if matches!(rest.first(), None | Some(b' ')) {
-            Ok(Returned { result: None, errno: 0, duration })
+            Ok(ReturnValue { result: None, errno: 0, duration })
         } else {
             Err("the result is not a number")
         };
@@ -69,7 +69,7 @@ fn returned(text: &[u8], kind: CallKind) -> Result<Returned, Problem> {
         // The other number is that within the container; lines begin with this one.
         result = i64::try_from(pid).map_err(|_| "the result is not a number")?;
     }
-    Ok(Returned { result: Some(result), errno, duration })
+    Ok(ReturnValue { result: Some(result), errno, duration })
 }
 
 /// Splits ` <0.000012>` from the end.
@@ -98,13 +98,14 @@ fn split_duration(text: &[u8]) -> Result<(&[u8], Option<Nanos>), Problem> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Result<Returned, Problem> {
+    fn of(text: &str) -> Result<ReturnValue, Problem> {
         returned(text.as_bytes(), CallKind::Clone)
     }
 
     #[test]
     fn a_result_has_its_errno_and_duration() {
-        let some = |result, errno, duration: Option<i64>| Ok(Returned { result, errno, duration: duration.map(Nanos) });
+        let some =
+            |result, errno, duration: Option<i64>| Ok(ReturnValue { result, errno, duration: duration.map(Nanos) });
         for (text, expected) in [
             (" = 0", some(Some(0), 0, None)),
             ("        = 3 <0.000012>", some(Some(3), 0, Some(12_000))),

@@ -1,7 +1,7 @@
 //! Recognises the strace text.
 
-use super::beside::{Besides, without_colours};
 use super::line::{self, Body};
+use super::other_lines::{OtherLines, without_colours};
 
 /// Lines that are looked at.
 const LINES: usize = 64;
@@ -12,8 +12,8 @@ pub fn recognise(head: &[u8]) -> bool {
     let end = memchr::memrchr(b'\n', head).map_or(head.len(), |end| end + 1);
     let (mut understood, mut others) = (0_u32, 0_u32);
     let lines = head[..end].split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let mut besides = Besides::default();
-    let plain = lines.map(without_colours).filter(|line| besides.of(line).is_none());
+    let mut other_lines = OtherLines::default();
+    let plain = lines.map(without_colours).filter(|line| other_lines.of(line).is_none());
     for line in plain.take(LINES) {
         match line::parse(&line).map(|line| line.body) {
             Ok(Body::Call { name, text }) if is_name(name) && has_result(text) => understood += 1,

@@ -2,7 +2,7 @@
 
 mod forms;
 mod interrupted;
-mod several;
+mod thread_files;
 mod written;
 
 use std::io::Cursor;

@@ -27,7 +27,7 @@ impl Locator {
 
     /// Calls so far that change files, and that no replay repeats, by what they do.
     pub fn lost(&self) -> BTreeMap<String, u64> {
-        self.0.counts().lost
+        self.0.counts().unreplayable
     }
 
     /// The path of the file that a call uses, and where in it the call begins. The path is absolute, or relative to a working

@@ -6,7 +6,7 @@ use std::io;
 use iosonar_trace::{human, system_text};
 
 use super::confined::{Confined, Status};
-use super::plan::{Item, Must, Plan};
+use super::plan::{Plan, PlannedPath, Requirement};
 use crate::snapshot::Kind;
 
 /// What is wrong with a path.
@@ -131,7 +131,7 @@ pub fn differences(root: &Confined, plan: &Plan, special_files: bool, mut each: 
     for (item, planned) in plan.items.iter().enumerate() {
         each();
         let is_special = planned.kind.is_some_and(Kind::is_special);
-        if is_special && !special_files && planned.must == Must::Exist {
+        if is_special && !special_files && planned.must == Requirement::Exist {
             continue;
         }
         if let Some(problem) = problem(root, planned) {
@@ -142,16 +142,16 @@ pub fn differences(root: &Confined, plan: &Plan, special_files: bool, mut each: 
 }
 
 /// What is wrong with a path.
-pub(super) fn problem(root: &Confined, item: &Item) -> Option<Problem> {
+pub(super) fn problem(root: &Confined, item: &PlannedPath) -> Option<Problem> {
     compare(root, item).unwrap_or_else(|error| Some(Problem::Unreadable(error.raw_os_error().unwrap_or(libc::EIO))))
 }
 
-fn compare(root: &Confined, item: &Item) -> io::Result<Option<Problem>> {
+fn compare(root: &Confined, item: &PlannedPath) -> io::Result<Option<Problem>> {
     let status = root.status(&item.path)?;
     let Some(mut status) = status else {
-        return Ok((item.must == Must::Exist).then_some(Problem::Missing));
+        return Ok((item.must == Requirement::Exist).then_some(Problem::Missing));
     };
-    if item.must == Must::NotExist {
+    if item.must == Requirement::NotExist {
         return Ok(Some(Problem::InTheWay { has: status.kind }));
     }
     let Some(kind) = item.kind else {
@@ -189,7 +189,7 @@ fn compare(root: &Confined, item: &Item) -> io::Result<Option<Problem>> {
     })
 }
 
-fn file_problem(item: &Item, status: &Status) -> Option<Problem> {
+fn file_problem(item: &PlannedPath, status: &Status) -> Option<Problem> {
     let (has, needs) = (status.bytes, item.bytes);
     if has < needs {
         Some(Problem::TooShort { has, needs })

@@ -10,10 +10,10 @@
 mod capture;
 mod check;
 mod confined;
-mod elsewhere;
 mod links;
 mod mounts;
 mod outcome;
+mod outside_snapshot;
 mod place;
 mod plan;
 mod prepare;
@@ -29,9 +29,9 @@ use std::path::{Path, PathBuf};
 pub use crate::snapshot::{Entry, EntryId, Kind, Tree};
 pub use check::{Difference, Problem, differences};
 pub use confined::{Confined, Status};
-pub use outcome::{Done, Error as PrepareError, Settings};
+pub use outcome::{Error as PrepareError, PreparedCounts, Settings};
 pub use place::{RootPath, make_directory};
-pub use plan::{Attributes, Item, Must, Plan};
+pub use plan::{Attributes, Plan, PlannedPath, Requirement};
 pub use prepare::prepare;
 pub use prescan::{Prescan, prescan};
 

@@ -26,7 +26,7 @@ pub struct Settings {
 
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Done {
+pub struct PreparedCounts {
     /// Directories that were made.
     pub directories: u64,
     /// Files that were made.
@@ -53,7 +53,7 @@ pub struct Done {
     pub bytes: u64,
 }
 
-impl std::ops::AddAssign for Done {
+impl std::ops::AddAssign for PreparedCounts {
     fn add_assign(&mut self, other: Self) {
         let Self { directories, files, extended, shortened, symlinks, hard_links, special, .. } = other;
         let Self { special_left_out, removed, attributes, owners_refused, bytes, .. } = other;
@@ -72,7 +72,7 @@ impl std::ops::AddAssign for Done {
     }
 }
 
-impl Done {
+impl PreparedCounts {
     /// Whether everything was there already.
     pub fn is_nothing(&self) -> bool {
         let left =

@@ -10,7 +10,7 @@ use crate::state::{First, Ignore, Need, Needs, PathMap, is_of_kernel};
 
 /// Whether a path must exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Must {
+pub enum Requirement {
     /// It must exist.
     Exist,
     /// It must not exist.
@@ -19,11 +19,11 @@ pub enum Must {
 
 /// A path below the root.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct PlannedPath {
     /// Absolute below the root.
     pub path: Box<[u8]>,
     /// Whether it must exist.
-    pub must: Must,
+    pub must: Requirement,
     /// What it is. `None`: any kind will do; a file is made.
     pub kind: Option<Kind>,
     /// It is no directory, whatever else it is.
@@ -63,8 +63,8 @@ pub struct Attributes {
     pub modified_ns: i64,
 }
 
-impl Item {
-    fn new(path: &[u8], must: Must, kind: Option<Kind>) -> Self {
+impl PlannedPath {
+    fn new(path: &[u8], must: Requirement, kind: Option<Kind>) -> Self {
         Self {
             path: path.into(),
             must,
@@ -105,7 +105,7 @@ impl Item {
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// In ascending order of their paths.
-    pub items: Vec<Item>,
+    pub items: Vec<PlannedPath>,
     /// Files that `--ignore` leaves out.
     pub ignored: u64,
     /// Files below `/proc`, `/sys` and `/dev`.
@@ -141,7 +141,7 @@ impl Plan {
             if is_missed && !is_of_kernel(&path) && !ignore.matches(&path) {
                 plan.unknown_links.push(path.as_slice().into());
             }
-            let mut item = Item::new(&path, Must::Exist, Some(Kind::Link));
+            let mut item = PlannedPath::new(&path, Requirement::Exist, Some(Kind::Link));
             item.is_target_invented = link.target.is_none();
             item.target = Some(links.target(&path).map_or_else(|| invented_target(need), Into::into));
             plan.place(&mut items, item, map, ignore);
@@ -152,7 +152,7 @@ impl Plan {
             let name = map.apply(&path).unwrap_or_else(|| path.clone());
             if !items.contains_key(name.as_slice()) {
                 plan.need(&mut items, item_of(&path, leads, need), (map, ignore));
-            } else if let Some(item) = items.get_mut(name.as_slice()).filter(|item| item.must == Must::Exist) {
+            } else if let Some(item) = items.get_mut(name.as_slice()).filter(|item| item.must == Requirement::Exist) {
                 item.add(need);
             }
         }
@@ -163,13 +163,24 @@ impl Plan {
         plan
     }
 
-    fn need(&mut self, items: &mut BTreeMap<Box<[u8]>, Item>, item: Option<Item>, (map, ignore): (&PathMap, &Ignore)) {
+    fn need(
+        &mut self,
+        items: &mut BTreeMap<Box<[u8]>, PlannedPath>,
+        item: Option<PlannedPath>,
+        (map, ignore): (&PathMap, &Ignore),
+    ) {
         if let Some(item) = item {
             self.place(items, item, map, ignore);
         }
     }
 
-    fn place(&mut self, items: &mut BTreeMap<Box<[u8]>, Item>, mut item: Item, map: &PathMap, ignore: &Ignore) {
+    fn place(
+        &mut self,
+        items: &mut BTreeMap<Box<[u8]>, PlannedPath>,
+        mut item: PlannedPath,
+        map: &PathMap,
+        ignore: &Ignore,
+    ) {
         if is_of_kernel(&item.path) {
             self.of_kernel += 1;
             return;
@@ -195,29 +206,29 @@ impl Plan {
             MapEntry::Occupied(mut entry) => {
                 // The snapshot came first; of two files of the trace that are mapped to one the larger counts.
                 let old = entry.get_mut();
-                if old.attributes.is_none() && item.must == Must::Exist {
+                if old.attributes.is_none() && item.must == Requirement::Exist {
                     let is_exact = old.is_exact && item.is_exact && old.bytes == item.bytes;
                     let bytes = old.bytes.max(item.bytes);
-                    *old = Item { bytes, is_exact, ..item };
+                    *old = PlannedPath { bytes, is_exact, ..item };
                 }
             }
         }
     }
 
     /// The directories of all that exists, and of what is made: a map may have put it anywhere.
-    fn add_parents(&self, items: &mut BTreeMap<Box<[u8]>, Item>) {
+    fn add_parents(&self, items: &mut BTreeMap<Box<[u8]>, PlannedPath>) {
         let paths: Vec<Box<[u8]>> =
-            items.values().filter(|item| item.must == Must::Exist).map(|item| item.path.clone()).collect();
+            items.values().filter(|item| item.must == Requirement::Exist).map(|item| item.path.clone()).collect();
         for path in paths {
             let mut end = path.len();
             while let Some(at) = path[..end].iter().rposition(|&byte| byte == b'/').filter(|at| *at > 0) {
                 end = at;
-                let directory = || Item::new(&path[..end], Must::Exist, Some(Kind::Directory));
+                let directory = || PlannedPath::new(&path[..end], Requirement::Exist, Some(Kind::Directory));
                 let item = items.entry(path[..end].into()).or_insert_with(directory);
-                if item.must == Must::Exist && item.kind == Some(Kind::Directory) && item.attributes.is_some() {
+                if item.must == Requirement::Exist && item.kind == Some(Kind::Directory) && item.attributes.is_some() {
                     break;
                 }
-                if item.must == Must::NotExist || item.kind.is_none() {
+                if item.must == Requirement::NotExist || item.kind.is_none() {
                     *item = directory();
                 }
             }
@@ -250,7 +261,7 @@ impl Plan {
 
     /// Bytes of data of all files that must exist, without holes.
     pub fn data_bytes(&self) -> u64 {
-        let files = self.items.iter().filter(|item| item.must == Must::Exist && item.linked_to.is_none());
+        let files = self.items.iter().filter(|item| item.must == Requirement::Exist && item.linked_to.is_none());
         files
             .map(|item| item.bytes - item.holes.iter().map(|(_, length)| length).sum::<u64>().min(item.bytes))
             .fold(0, u64::saturating_add)
@@ -258,36 +269,38 @@ impl Plan {
 }
 
 /// What the trace needs of a name, if it must exist or must not.
-fn item_of(path: &[u8], first: First, need: &Need) -> Option<Item> {
+fn item_of(path: &[u8], first: First, need: &Need) -> Option<PlannedPath> {
     let must = match first {
-        First::Exists => Must::Exist,
-        First::Absent => Must::NotExist,
+        First::Exists => Requirement::Exist,
+        First::Absent => Requirement::NotExist,
         First::Unknown | First::Either => return None,
     };
-    let mut item = Item::new(path, must, need.shown_kind());
+    let mut item = PlannedPath::new(path, must, need.shown_kind());
     item.add(need);
     Some(item)
 }
 
 /// Directories that could not be removed get an entry, unless something is made in them.
-fn fill(items: &mut BTreeMap<Box<[u8]>, Item>, full: &[Vec<u8>], map: &PathMap) {
+fn fill(items: &mut BTreeMap<Box<[u8]>, PlannedPath>, full: &[Vec<u8>], map: &PathMap) {
     for path in full {
         let path = map.apply(path).unwrap_or_else(|| path.clone());
         let below = [&path[..], b"/"].concat();
         let mut inside = items.range::<[u8], _>((Bound::Excluded(&below[..]), Bound::Unbounded));
-        let is_filled =
-            inside.by_ref().take_while(|(path, _)| path.starts_with(&below)).any(|(_, item)| item.must == Must::Exist);
+        let is_filled = inside
+            .by_ref()
+            .take_while(|(path, _)| path.starts_with(&below))
+            .any(|(_, item)| item.must == Requirement::Exist);
         if !is_filled && items.get(&path[..]).is_some_and(|item| item.kind == Some(Kind::Directory)) {
             let entry = [&below[..], b".unknown-entry"].concat();
-            let item = Item::new(&entry, Must::Exist, Some(Kind::File));
+            let item = PlannedPath::new(&entry, Requirement::Exist, Some(Kind::File));
             items.insert(entry.into(), item);
         }
     }
 }
 
-fn of_tree(tree: &Tree) -> impl Iterator<Item = Item> {
+fn of_tree(tree: &Tree) -> impl Iterator<Item = PlannedPath> {
     tree.entries().map(|(id, entry)| {
-        let mut item = Item::new(&tree.path(id), Must::Exist, Some(entry.kind));
+        let mut item = PlannedPath::new(&tree.path(id), Requirement::Exist, Some(entry.kind));
         if entry.is_captured {
             item.bytes = entry.bytes;
             item.is_exact = entry.kind == Kind::File;

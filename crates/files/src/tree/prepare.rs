@@ -8,18 +8,23 @@ use iosonar_trace::human;
 
 use super::check::{Difference, Problem, differences};
 use super::confined::Confined;
-use super::outcome::{Conflicts, Done, Error, Settings, system};
+use super::outcome::{Conflicts, Error, PreparedCounts, Settings, system};
 use super::place::RootPath;
-use super::plan::{Must, Plan};
+use super::plan::{Plan, Requirement};
 
 /// Makes what is missing below the directory, which is created if it does not exist. `each` is called with the number of
 /// bytes written so far, for each path and each MiB.
 ///
 /// # Errors
 /// If something differs and must not be changed (then nothing was changed), or the system refuses.
-pub fn prepare(dir: &RootPath, plan: &Plan, settings: &Settings, mut each: impl FnMut(u64)) -> Result<Done, Error> {
+pub fn prepare(
+    dir: &RootPath,
+    plan: &Plan,
+    settings: &Settings,
+    mut each: impl FnMut(u64),
+) -> Result<PreparedCounts, Error> {
     let root = mark::open(dir, settings.reset)?;
-    let mut done = Done::default();
+    let mut done = PreparedCounts::default();
     if settings.reset {
         reset::remove_others(&root, plan, settings, &mut done)?;
     }
@@ -42,7 +47,7 @@ fn refuse_full_disk(root: &Confined, plan: &Plan, settings: &Settings, found: &[
     if settings.is_sparse {
         return Ok(());
     }
-    let missing = found.iter().filter(|found| plan.items[found.item].must == Must::Exist);
+    let missing = found.iter().filter(|found| plan.items[found.item].must == Requirement::Exist);
     let needed: u64 = missing
         .map(|found| {
             let item = &plan.items[found.item];

@@ -9,7 +9,7 @@ use iosonar_trace::Nanos;
 
 use super::report::{NAMED, Rule, Violation};
 use super::sweep::Sweep;
-use super::times::{Done, Times};
+use super::times::{Completion, Times};
 use crate::order::Policy;
 use crate::{Access, Call, Resolved, Resource};
 
@@ -21,14 +21,14 @@ pub(super) struct Checker {
     instance: u32,
     all: Sweep,
     threads: Map<u32, Thread>,
-    resources: Map<Resource, Touched>,
+    resources: Map<Resource, LastUses>,
     previous: Option<Previous>,
-    pub(super) found: Found,
+    pub(super) found: Counts,
 }
 
 /// What was found so far.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Counts {
     pub calls: u64,
     pub pairs: u64,
     pub violations: u64,
@@ -49,28 +49,28 @@ struct Previous {
 #[derive(Default)]
 struct Thread {
     /// The last call, with its end in the trace; none of io_uring.
-    last: Option<(Done, Option<Nanos>)>,
+    last: Option<(Completion, Option<Nanos>)>,
     /// Of the calls before `last`: the latest completion, and the end of the last in the trace.
-    earlier: Option<(Done, Option<Nanos>)>,
+    earlier: Option<(Completion, Option<Nanos>)>,
     /// Of all its calls, once it has calls of io_uring, which overlap with others.
     overlapping: Option<Box<Sweep>>,
 }
 
 /// The last completions on a resource.
 #[derive(Clone, Copy, Default)]
-struct Touched {
-    modified: Option<Done>,
+struct LastUses {
+    modified: Option<Completion>,
     /// Of the uses since the modification, without the last one: the latest completion, and how many were issued.
-    used: Option<Done>,
+    used: Option<Completion>,
     uses: u64,
     /// The last use, apart: it may be of the very call that goes on to modify.
-    last_use: Option<(u64, Option<Done>)>,
+    last_use: Option<(u64, Option<Completion>)>,
     /// The last calls in the order of the trace, issued or not.
     last_modifier: Option<u64>,
     earlier_user: Option<u64>,
 }
 
-impl Touched {
+impl LastUses {
     /// Adds the last use to the others, unless the call `number` made it.
     fn settle(&mut self, number: u64) {
         let Some((user, done)) = self.last_use.filter(|&(user, _)| user != number) else { return };
@@ -85,7 +85,7 @@ impl Touched {
 
 /// A call under examination.
 #[derive(Clone, Copy)]
-struct This<'a> {
+struct CheckedCall<'a> {
     number: u64,
     call: &'a Call,
     resolved: &'a Resolved,
@@ -101,14 +101,14 @@ impl Checker {
             threads: Map::default(),
             resources: Map::default(),
             previous: None,
-            found: Found::default(),
+            found: Counts::default(),
         }
     }
 
     /// Checks the next call of the trace; `times` is `None` if it was not issued.
     pub(super) fn check(&mut self, number: u64, call: &Call, resolved: &Resolved, times: Option<Times>) {
         let takes_part = resolved.skip.is_none() || matches!(self.policy, Policy::Conservative | Policy::Thread);
-        let this = This { number, call, resolved, times };
+        let this = CheckedCall { number, call, resolved, times };
         let mut follows_previous = false;
         if takes_part {
             follows_previous |= self.sequence(this);
@@ -138,7 +138,7 @@ impl Checker {
     }
 
     /// Descriptions that the call ends and makes.
-    fn descriptions(&mut self, this: This<'_>) -> bool {
+    fn descriptions(&mut self, this: CheckedCall<'_>) -> bool {
         let mut follows_previous = false;
         for &ended in &this.resolved.ends {
             let resource = Resource::Description(ended);
@@ -154,7 +154,7 @@ impl Checker {
     }
 
     /// Checks what time and thread demand. Returns whether they place the call after the previous one.
-    fn sequence(&mut self, this: This<'_>) -> bool {
+    fn sequence(&mut self, this: CheckedCall<'_>) -> bool {
         let call = this.call;
         let previous = self.previous;
         let after_previous = previous.is_some_and(|previous| previous.end.is_some_and(|end| end <= call.begin));
@@ -167,14 +167,14 @@ impl Checker {
                 let (latest, ended) = self.all.until(call.begin);
                 self.demand(this, latest, Rule::Ended, ended);
                 if let Some(times) = this.times {
-                    self.all.add(call.end(), Done { number: this.number, at: times.completed });
+                    self.all.add(call.end(), Completion { number: this.number, at: times.completed });
                 }
             }
             Policy::Thread | Policy::Resource => {}
         }
         let is_conservative = self.policy == Policy::Conservative;
         let thread = self.threads.entry(call.thread).or_default();
-        let done = this.times.map(|times| Done { number: this.number, at: times.completed });
+        let done = this.times.map(|times| Completion { number: this.number, at: times.completed });
         let mut demands = [(None, 0), (None, 0)];
         if !call.is_uring {
             demands[0] = (thread.last.map(|(last, _)| last), u64::from(!is_conservative));
@@ -208,21 +208,21 @@ impl Checker {
     }
 
     /// Checks the calls that touched a resource before. Returns whether this places the call after the previous one.
-    fn touch(&mut self, this: This<'_>, resource: Resource, access: Access) -> bool {
+    fn touch(&mut self, this: CheckedCall<'_>, resource: Resource, access: Access) -> bool {
         let touched = self.resources.entry(resource).or_default();
         touched.settle(this.number);
         let before = *touched;
         let rule = rule(resource);
         let suffices_issue = rule == Rule::Object && self.policy == Policy::FsDispatched;
         let at = |times: Times| if suffices_issue { times.issued } else { times.completed };
-        let done = this.times.map(|times| Done { number: this.number, at: at(times) });
+        let done = this.times.map(|times| Completion { number: this.number, at: at(times) });
         match access {
             Access::Use => touched.last_use = Some((this.number, done)),
             Access::Modify => {
-                *touched = Touched {
+                *touched = LastUses {
                     modified: done.or(before.modified),
                     last_modifier: Some(this.number),
-                    ..Touched::default()
+                    ..LastUses::default()
                 };
             }
         }
@@ -241,7 +241,7 @@ impl Checker {
     }
 
     /// The call had to follow `before` and others that completed no later, together `pairs`.
-    fn demand(&mut self, this: This<'_>, before: Option<Done>, rule: Rule, pairs: u64) {
+    fn demand(&mut self, this: CheckedCall<'_>, before: Option<Completion>, rule: Rule, pairs: u64) {
         let (Some(times), Some(before)) = (this.times, before) else { return };
         if before.number == this.number {
             return;

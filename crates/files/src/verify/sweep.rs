@@ -5,19 +5,19 @@ use std::collections::BinaryHeap;
 
 use iosonar_trace::Nanos;
 
-use super::times::Done;
+use super::times::Completion;
 
 /// Sweeps over the time of the trace. Memory is bounded by the calls in flight in the trace.
 #[derive(Default)]
 pub(super) struct Sweep {
     in_flight: BinaryHeap<Reverse<(Nanos, u64, Nanos)>>,
-    latest: Option<Done>,
+    latest: Option<Completion>,
     ended: u64,
 }
 
 impl Sweep {
     /// Moves to a moment. Returns the last completion of the calls that had ended by then, and the number of these calls.
-    pub(super) fn until(&mut self, moment: Nanos) -> (Option<Done>, u64) {
+    pub(super) fn until(&mut self, moment: Nanos) -> (Option<Completion>, u64) {
         while let Some(&Reverse((end, number, at))) = self.in_flight.peek() {
             if end > moment {
                 break;
@@ -25,14 +25,14 @@ impl Sweep {
             self.in_flight.pop();
             self.ended += 1;
             if self.latest.is_none_or(|latest| at > latest.at) {
-                self.latest = Some(Done { number, at });
+                self.latest = Some(Completion { number, at });
             }
         }
         (self.latest, self.ended)
     }
 
     /// Adds a call that ended at `end` in the trace. One that did not return precedes nothing.
-    pub(super) fn add(&mut self, end: Option<Nanos>, done: Done) {
+    pub(super) fn add(&mut self, end: Option<Nanos>, done: Completion) {
         if let Some(end) = end {
             self.in_flight.push(Reverse((end, done.number, done.at)));
         }

@@ -4,7 +4,7 @@ use iosonar_trace::Nanos;
 
 /// A call and the moment from which calls may follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Done {
+pub(super) struct Completion {
     pub number: u64,
     pub at: Nanos,
 }

@@ -11,7 +11,7 @@ use iosonar_trace::params::whole_number;
 use iosonar_trace::run_info::{TargetKind, is_enough};
 use iosonar_trace::{IoResult, Metadata, Opened, Reader, Request, RequestTime};
 
-use crate::usage::misuse;
+use crate::usage::refuse_pipe;
 use crate::{console, exit, human};
 
 /// The replayer and the kernel time the same issue some microseconds apart; a median above this is no noise.
@@ -67,13 +67,7 @@ impl Args {
 
     fn refuse_other_kinds(&self) -> Result<()> {
         for path in [&self.run, &self.recorded] {
-            if path == Path::new("-") {
-                misuse!("check reads both files several times and cannot take standard input: name files");
-            }
-            // Opening a pipe a second time waits forever for another writer, or finds nothing more.
-            if path.metadata().is_ok_and(|status| !status.is_file() && !status.is_dir()) {
-                misuse!("check reads both files several times, and {} is not a regular file", path.display());
-            }
+            refuse_pipe(path, "check reads both files")?;
         }
         if !matches!(open(&self.run)?, Opened::Run(_)) {
             bail!("{} is a load; name the run first, the result of `iosonar replay`", self.run.display());

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use iosonar_trace::formats::Format;
 
+use crate::output_files;
 use crate::tables::{self, Job, Reading, writable_format_named};
-use crate::written;
 
 /// Convert a load, a run or a trace of calls to another format
 ///
@@ -33,7 +33,7 @@ pub struct Args {
     to: Option<&'static Format>,
 
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
 }
 
 const AFTER_HELP: &str = "\
@@ -53,7 +53,7 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let Self { inputs, output, .. } = self;
         for input in &inputs {
-            written::refuse_same_file(input, &output)?;
+            output_files::refuse_same_file(input, &output)?;
         }
         self.replacing.allows(&output)?;
         let file = tables::open(&inputs, Some(&output), &self.reading)?;

@@ -14,7 +14,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use iosonar_device::content;
 use iosonar_pacing::host::isolation as isolate;
-use iosonar_pacing::payload::{DataSpec, Filler, Payload, Percent};
+use iosonar_pacing::payload::{DataSpec, Payload};
 use iosonar_trace::params::{parse_duration, parse_memory};
 use iosonar_trace::run_info::Verdict;
 use iosonar_trace::{Nanos, Opened};
@@ -194,8 +194,7 @@ fn fill(path: &Path, bytes: u64) -> Result<bool> {
     // Renamed when complete, because a later demo reuses a file of that name.
     let partial = path.with_extension("being-filled");
     let mut file = File::create(&partial).with_context(trouble)?;
-    let spec = DataSpec::Random { random_pct: Percent::ALL, filler: Filler::Zero, dedupe_pct: Percent::NONE };
-    let mut data = Payload::new(&spec, bytes);
+    let mut data = Payload::new(&DataSpec::RANDOM, bytes);
     let mut piece = vec![0; MIB as usize];
     let style = ProgressStyle::with_template("[{bar:40}] {bytes} of {total_bytes} · {bytes_per_sec} · {eta} left");
     let bar = ProgressBar::new(bytes).with_style(style.expect("a valid template").progress_chars("=> "));
@@ -286,6 +285,7 @@ mod tests {
         let none = Part { requests: 0, delay_us: None, within_pct: None };
         let remedy = Remedy { what: "--wait hybrid".into(), costs: "a little".into() };
         Verdict {
+            kept_times: None,
             faithful: Some(faithful),
             sentence: format!("This replay was {}faithful.", if faithful { "" } else { "not " }),
             own: none,

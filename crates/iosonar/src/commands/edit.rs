@@ -8,9 +8,9 @@ use iosonar_trace::formats::Format;
 use iosonar_trace::params::{Definition, did_you_mean};
 
 use crate::console::out;
+use crate::output_files;
 use crate::tables::{self, Job, Reading, edits, writable_format_named};
 use crate::usage::misuse;
-use crate::written;
 
 /// Change a load or a trace: select, shift, spread, merge, …
 ///
@@ -36,7 +36,7 @@ pub struct Args {
     to: Option<&'static Format>,
 
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
 
     /// Explain a transform, or `all` of them
     #[arg(long, value_name = "NAME", exclusive = true)]
@@ -75,7 +75,7 @@ impl Args {
         let (Some(input), Some(output), Some(pipeline)) = (self.input, self.output, self.pipeline) else {
             misuse!("name IN, OUT and PIPELINE; `iosonar edit --help` has examples");
         };
-        written::refuse_same_file(&input, &output)?;
+        output_files::refuse_same_file(&input, &output)?;
         self.replacing.allows(&output)?;
         let inputs = [input];
         let file = tables::open(&inputs, Some(&output), &Reading::default())?;

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use iosonar_trace::formats::described::{self, Short, keys, known};
+use iosonar_trace::formats::described::{self, ColumnOptions, bundled, keys};
 use iosonar_trace::formats::{FORMATS, Format, TestedWith};
 use iosonar_trace::params::{Key, Takes, did_you_mean};
 
@@ -40,7 +40,9 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let text = match (self.name, self.columns) {
             (Some(name), _) => description(&name)?.to_owned(),
-            (None, Some(columns)) => described::toml_of(&Short { columns, ..Short::default() }).map_err(Usage)?,
+            (None, Some(columns)) => {
+                described::toml_of(&ColumnOptions { columns, ..ColumnOptions::default() }).map_err(Usage)?
+            }
             (None, None) if self.keys => keys_text(),
             (None, None) => list(),
         };
@@ -50,7 +52,7 @@ impl Args {
 }
 
 fn description(name: &str) -> Result<&'static str> {
-    if let Some((_, text)) = known::TEXTS.iter().find(|(known, _)| *known == name) {
+    if let Some((_, text)) = bundled::TEXTS.iter().find(|(bundled, _)| *bundled == name) {
         return Ok(text);
     }
     if FORMATS.iter().any(|format| format.name == name) {
@@ -60,7 +62,7 @@ fn description(name: &str) -> Result<&'static str> {
 }
 
 fn names() -> impl Iterator<Item = &'static str> + Clone {
-    known::TEXTS.iter().map(|(name, _)| *name)
+    bundled::TEXTS.iter().map(|(name, _)| *name)
 }
 
 fn list() -> String {
@@ -78,7 +80,7 @@ fn qualities(format: &Format) -> String {
     if format.create_load.is_some() {
         qualities.push(format!("also written: {}", format.extensions.join(" ")));
     }
-    if known::TEXTS.iter().any(|(name, _)| *name == format.name) {
+    if bundled::TEXTS.iter().any(|(name, _)| *name == format.name) {
         qualities.push("by description".to_owned());
     }
     if format.tested_with != TestedWith::RealFiles {

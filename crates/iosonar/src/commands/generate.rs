@@ -18,7 +18,7 @@ use iosonar_workload::{Mix, Recipe, Sizes, positions, sizes};
 
 use crate::console::status;
 use crate::usage::Usage;
-use crate::{tables, written};
+use crate::{output_files, tables};
 
 /// Generate a load of bursts, ramps, random arrivals and more
 pub struct Args {
@@ -38,7 +38,7 @@ struct Common {
     to: Option<&'static Format>,
 
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
 
     /// Duration of the load
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_positive_duration, help_heading = COMMON, allow_hyphen_values = true)]
@@ -190,7 +190,7 @@ impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let Common { output, to, replacing, duration, requests, size, reads, mix, positions, span, align, seed } =
             self.common;
-        written::refuse_name_of_run(&output)?;
+        output_files::refuse_name_of_run(&output)?;
         replacing.allows(&output)?;
         let mix = mix.unwrap_or_else(|| Mix::of_reads(reads));
         let recipe =
@@ -205,7 +205,7 @@ pub fn write(
     load: OpenLoad,
     output: &Path,
     to: Option<&'static Format>,
-    replacing: &written::Replacing,
+    replacing: &output_files::Replacing,
     remedy: &str,
 ) -> Result<ExitCode> {
     let load: Box<dyn Reader<_>> = Box::new(load);

@@ -1,16 +1,19 @@
 //! `iosonar limit`: up to which rate a storage kept up with a growing demand.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use iosonar_trace::limit::{Limit, limit};
 use iosonar_trace::params::{format_time, parse_duration, parse_positive_duration};
 use iosonar_trace::{DelayReason, IoResult, Metadata, Nanos, Opened, Reader, path_text};
 use serde_json::json;
 
 use crate::console::{answer_json_line, out, status};
-use crate::human;
+use crate::program::Program;
+use crate::usage::refuse_pipe;
+use crate::{external, human};
 
 /// Find the rate that the storage sustained
 ///
@@ -26,6 +29,7 @@ Examples:
   sudo iosonar replay ramp.load.parquet --target /dev/sdb --output sdb.replay.parquet
   iosonar limit sdb.replay.parquet
   iosonar limit sdb.replay.parquet --from 2m --to 10m           # a window of the run
+  iosonar limit sdb.replay.parquet --skip-warm-up               # needs the Python half
   iosonar limit --late 100ms --json before.replay.parquet after.replay.parquet")]
 pub struct Args {
     /// Results of replays
@@ -44,26 +48,34 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     to: Option<Nanos>,
 
+    /// Leave out the warm-up, if it is known when latency became steady (MSER); needs the Python half
+    #[arg(long)]
+    skip_warm_up: bool,
+
     /// Print a JSON object for each run
     #[arg(long)]
     json: bool,
 }
 
 impl Args {
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self, program: &Program) -> Result<ExitCode> {
         if let (Some(from), Some(to)) = (self.from, self.to)
             && from >= to
         {
             bail!("--from {} is not before --to {}", format_time(from), format_time(to));
+        }
+        if self.skip_warm_up {
+            self.runs.iter().try_for_each(|run| refuse_pipe(run, "--skip-warm-up reads a run"))?;
         }
         for path in &self.runs {
             let Opened::Run(run) = iosonar_trace::open(path)? else {
                 bail!("{} is a load: replay it, and name the result", path.display());
             };
             refuse_without_deadlines(path, run.metadata())?;
-            let mut run = Windowed { run, from: self.from, to: self.to };
+            let from = if self.skip_warm_up { self.end_of_warm_up(path, program)? } else { self.from };
+            let mut run = Windowed { run, from, to: self.to };
             let limit = limit(&mut run, self.late)?;
-            if limit.requests == 0 && (self.from.is_some() || self.to.is_some()) {
+            if limit.requests == 0 && (from.is_some() || self.to.is_some()) {
                 bail!("{} has no request in this window", path.display());
             }
             let metadata = run.metadata();
@@ -82,9 +94,9 @@ impl Args {
             if self.json {
                 let mut object = serde_json::to_value(limit)?;
                 object["run"] = json!(path_text(path));
-                if self.from.is_some() || self.to.is_some() {
+                if from.is_some() || self.to.is_some() {
                     let seconds = |at: Option<Nanos>| at.map(Nanos::as_secs);
-                    object["window"] = json!({"from_s": seconds(self.from), "to_s": seconds(self.to)});
+                    object["window"] = json!({"from_s": seconds(from), "to_s": seconds(self.to)});
                 }
                 object["unreadable_rows"] = json!(unreadable);
                 object["complete"] = json!(metadata.complete);
@@ -96,6 +108,23 @@ impl Args {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The scheduled time of the first request after the warm-up of a run, as `iosonar sql` finds it and says.
+    fn end_of_warm_up(&self, path: &Path, program: &Program) -> Result<Option<Nanos>> {
+        let mut sql = external::command(OsStr::new("sql"), program).context("--skip-warm-up is not possible here")?;
+        sql.args(["--skip-warm-up", "--format", "csv"]);
+        for (name, at) in [("--from", self.from), ("--to", self.to)] {
+            sql.args(at.into_iter().flat_map(|at| [name.to_owned(), format!("{}ns", at.0)]));
+        }
+        sql.arg("--").arg(path).arg("SELECT min(scheduled_ns) FROM in_window");
+        let found = sql.stderr(Stdio::inherit()).output().context("cannot run iosonar-sql")?;
+        let text = String::from_utf8_lossy(&found.stdout);
+        if !found.status.success() {
+            bail!("cannot find the warm-up of {}", path.display());
+        }
+        // Without a request, the limit says so.
+        Ok(text.lines().nth(1).and_then(|at| at.parse().ok()).map(Nanos).or(self.from))
     }
 }
 

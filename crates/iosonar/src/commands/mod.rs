@@ -84,7 +84,7 @@ impl Command {
             Self::Device(args) => args.run(),
             Self::Replay(args) => args.run(),
             Self::Recover(args) => args.run(),
-            Self::Limit(args) => args.run(),
+            Self::Limit(args) => args.run(program),
             Self::Check(args) => args.run(),
             Self::Completions(args) => args.run(program),
             Self::Man(args) => args.run(program),

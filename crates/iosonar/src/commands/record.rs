@@ -15,10 +15,10 @@ use iosonar_trace::params::parse_memory;
 use iosonar_trace::{Metadata, Request, Writer};
 
 use crate::console::{one_line, status};
+use crate::end_conditions::EndConditions;
+use crate::output_files::refuse_existing;
 use crate::signals::Orders;
-use crate::until::Until;
 use crate::usage::misuse;
-use crate::written::refuse_existing;
 use crate::{duration, fio, human};
 
 /// Record the I/O of block devices as a load
@@ -110,18 +110,18 @@ impl Args {
             status!("a signal arrived before the recording began; nothing was recorded");
             return Ok(ExitCode::from(128 + signal));
         }
-        let mut until = Until::start(&self.command, self.duration, orders)?;
+        let mut end = EndConditions::start(&self.command, self.duration, orders)?;
         let bar = progress_bar(&self.device, !self.command.is_empty());
         let recorded = recorder.run(writer, |progress| {
             show(&bar, progress);
-            until.continues(progress.elapsed)
+            end.continues(progress.elapsed)
         });
         bar.finish_and_clear();
         match recorded {
             Ok((footer, notes)) => report(&output, &footer, &notes),
-            Err(error) => return Err(until.stopped(error)),
+            Err(error) => return Err(end.stopped(error)),
         }
-        until.exit_code()
+        end.exit_code()
     }
 }
 

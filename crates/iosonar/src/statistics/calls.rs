@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use iosonar_files::replay::{Mismatch, Statistics};
 use iosonar_files::strace::errno_name;
-use iosonar_files::{DelayReason, list_of_lost};
+use iosonar_files::{DelayReason, list_unreplayable};
 use iosonar_trace::run_info::{Quantiles, Within};
 
-use super::reason::reason;
+use super::skip_reasons::skip_reason;
 use crate::console::one_line;
 use crate::human;
 
@@ -29,7 +29,7 @@ pub fn for_people(s: &Statistics) -> String {
     };
     line("FAKE RESULT", s.fake.as_deref().map_or("", |why| why.trim_start_matches("FAKE RESULT: ")).to_owned());
     line("calls", format!("{}, {} issued", human::count(s.calls), human::count(s.issued)));
-    line("left out", list(&s.left_out, reason));
+    line("left out", list(&s.left_out, skip_reason));
     line("rate", format!("{} calls/s", human::rate(s.calls_per_s)));
     let share = s.elapsed_s / s.original_s;
     let share = if share.is_finite() { format!("{} of ", human::percent(share)) } else { String::new() };
@@ -59,7 +59,7 @@ pub fn for_people(s: &Statistics) -> String {
     let listings = || format!("{} in length, which is not a mismatch", human::count(s.listings_differ));
     line("listings differ", if s.listings_differ > 0 { listings() } else { String::new() });
     let lost = &s.changes_not_replayed;
-    let changes = || format!("{}, which change files: {}", human::count(lost.values().sum()), list_of_lost(lost));
+    let changes = || format!("{}, which change files: {}", human::count(lost.values().sum()), list_unreplayable(lost));
     line("not replayed", if lost.is_empty() { String::new() } else { changes() });
     let differ = |calls| format!("{}: the result differs from the original's", human::counted(calls, "call"));
     line(

@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use anyhow::Result;
-use iosonar_trace::transforms::{Pipeline, Rows as Input, Transformed};
+use iosonar_trace::transforms::{Pipeline, Rows as Input, Transformed, read_by};
 use iosonar_trace::{ConversionLoss, Footer, Reader, Row, Writer};
 use serde_json::json;
 
@@ -37,7 +37,14 @@ pub fn write<R: Described + Transformed>(
         Some(pipeline) => {
             let Opened { rows, accept, .. } = file;
             let has_rows = Arc::new(AtomicBool::new(false));
-            let rows = pipeline.apply(Box::new(Watched { rows, has_rows: Arc::clone(&has_rows) }))?;
+            let seen = Arc::clone(&has_rows);
+            let rows = pipeline.apply(read_by(rows, move |rows| {
+                let row = rows.next()?;
+                if row.is_some() {
+                    seen.store(true, Ordering::Relaxed);
+                }
+                Ok(row)
+            }))?;
             // Transforms may leave nothing of an input that has rows.
             let accept = Box::new(
                 move |metadata: &R::Metadata| {
@@ -46,38 +53,6 @@ pub fn write<R: Described + Transformed>(
             );
             copied(job, "editing", Opened { rows, accept, ..file }, create)
         }
-    }
-}
-
-/// A reader, and whether it had any row.
-struct Watched<R: Row> {
-    rows: Input<R>,
-    has_rows: Arc<AtomicBool>,
-}
-
-impl<R: Row> Reader<R> for Watched<R> {
-    fn next(&mut self) -> iosonar_trace::Result<Option<R>> {
-        let row = self.rows.next()?;
-        if row.is_some() {
-            self.has_rows.store(true, Ordering::Relaxed);
-        }
-        Ok(row)
-    }
-
-    fn metadata(&self) -> &R::Metadata {
-        self.rows.metadata()
-    }
-
-    fn has_totals(&self) -> bool {
-        self.rows.has_totals()
-    }
-
-    fn has_all_devices(&self) -> bool {
-        self.rows.has_all_devices()
-    }
-
-    fn progress(&self) -> Option<f64> {
-        self.rows.progress()
     }
 }
 

@@ -43,6 +43,15 @@ pub fn of<R: Described>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
     Ok(Info { object, text })
 }
 
+/// The targets of a run; empty if it had none.
+fn targets(run: &Value) -> String {
+    const SHOWN: usize = 3;
+    let targets = run["targets"].as_array().into_iter().flatten().filter(|target| target["kind"] != "none");
+    let paths: Vec<String> = targets.map(|target| text(&target["path"])).collect();
+    let more = if paths.len() > SHOWN { format!(" and {} more", paths.len() - SHOWN) } else { String::new() };
+    paths.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ") + &more
+}
+
 /// Formats the object as text.
 fn for_people<R: Described>(object: &Value, described: &str) -> String {
     let mut lines = Lines::default();
@@ -55,7 +64,11 @@ fn for_people<R: Described>(object: &Value, described: &str) -> String {
         (unreadable, _) => format!("NO: damaged, {} unreadable", human::counted(unreadable, "row")),
     };
     lines.add("complete", complete);
-    lines.add("FAKE", text(&object["run"]["fake"]));
+    let run = &object["run"];
+    lines.add("FAKE", text(&run["fake"]));
+    lines.add("target", targets(run));
+    lines.add("root", text(&run["root"]["path"]));
+    lines.add("verdict", text(&run["statistics"]["verdict"]["sentence"]));
     let source = &object["source"];
     if source["path"] != object["path"] && source["path"].is_string() {
         lines.add("made from", format!("{} ({})", text(&source["path"]), text(&source["format"])));

@@ -33,18 +33,18 @@ use family::Family;
 static FAMILIES: &[&Family] = &[&calls::FAMILY, &requests::FAMILY];
 
 /// The answer of the first family that has one.
-fn asked<T>(ask: impl Fn(&Family) -> Result<Option<T>>) -> Result<T> {
+fn first_answer<T>(ask: impl Fn(&Family) -> Result<Option<T>>) -> Result<T> {
     FAMILIES.iter().find_map(|family| ask(family).transpose()).expect("the last family takes every file")
 }
 
 /// Opens the files of one trace. The name of the output says what standard input or a pipe brings.
 pub fn open(inputs: &[PathBuf], output: Option<&Path>, reading: &Reading) -> Result<Box<dyn AnyFile>> {
-    asked(|family| (family.open)(inputs, output, reading))
+    first_answer(|family| (family.open)(inputs, output, reading))
 }
 
 /// Makes the result of a killed replay from its journal.
 pub fn recover_journal(journal: &Path, output: &Path) -> Result<Recovered> {
-    asked(|family| (family.recover)(journal, output))
+    first_answer(|family| (family.recover)(journal, output))
 }
 
 /// Opens files by their content, also those that can be opened only once, such as pipes.

@@ -6,8 +6,8 @@ use anyhow::Result;
 use iosonar_trace::transforms::{Pipeline, Transformed};
 use iosonar_trace::{Format, Reader, Row};
 
+use crate::output_files::{Replacing, refuse_same_file};
 use crate::usage::misuse;
-use crate::written::{Replacing, refuse_same_file};
 
 /// An open file.
 pub struct Opened<R: Row> {

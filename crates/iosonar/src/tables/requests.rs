@@ -22,8 +22,8 @@ use super::recover::Recovered;
 use crate::console::status;
 use crate::fio;
 use crate::human;
+use crate::output_files::{kind_by_name, refuse_name_of_run};
 use crate::statistics::for_people;
-use crate::written::{kind_by_name, refuse_name_of_run};
 use formats::{FormatReading, about, described, refuse_empty};
 use summary::{LoadSummary, RunSummary};
 

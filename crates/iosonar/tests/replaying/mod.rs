@@ -13,6 +13,15 @@ use tempfile::TempDir;
 
 pub const MIB: u64 = 1 << 20;
 
+/// A directory with these files.
+pub fn directory_with(files: &[(&str, &str)]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        fs::write(directory.path().join(name), content).unwrap();
+    }
+    directory
+}
+
 /// Runs a system program, which must succeed.
 pub fn run(program: &str, arguments: &[&OsStr]) {
     let output = Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));

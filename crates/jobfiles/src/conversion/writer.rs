@@ -27,6 +27,11 @@ impl Table {
             .map_or("", |(_, name)| name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name))
     }
 
+    /// Whether a key has this text as its value.
+    fn has(&self, key: &str, value: &str) -> bool {
+        self.0.iter().any(|(name, text)| *name == key && *text == quoted(value))
+    }
+
     /// Replaces the value of `name`.
     pub fn rename(&mut self, name: &str) {
         if let Some(old) = self.0.iter_mut().find(|(key, _)| *key == "name") {
@@ -49,6 +54,13 @@ pub struct StreamText {
     pub origin: Origin,
     pub keys: Table,
     pub steps: Vec<Table>,
+}
+
+impl StreamText {
+    /// Whether its only operation is to read.
+    pub fn only_reads(&self) -> bool {
+        self.steps.is_empty() && self.keys.has("op", "read")
+    }
 }
 
 /// A program.

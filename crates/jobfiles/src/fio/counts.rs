@@ -12,7 +12,7 @@ fn made(program: &Program, seed: u64) -> (f64, f64) {
     let size = Sectors(size.iter().map(|size| size.0).sum());
     let settings = Settings { seed, ..Settings::new(Layout::Together(size)) };
     let all = on_a_device(program, &settings, Nanos::MAX);
-    let bytes: u64 = all.iter().map(|(asked, _)| asked.ask.sectors.bytes()).sum();
+    let bytes: u64 = all.iter().map(|(submitted, _)| submitted.spec.sectors.bytes()).sum();
     (all.len() as f64, bytes as f64)
 }
 
@@ -63,7 +63,7 @@ fn requests_go_where_fio_sends_them() {
         let program = Program::parse("job.toml", &conversion.text).unwrap();
         let settings = Settings::new(Layout::Together(Sectors(1 << 20)));
         let all = on_a_device(&program, &settings, Nanos::MAX);
-        let found: Vec<_> = all.iter().map(|(asked, _)| asked.ask.sector.0.to_string()).collect();
+        let found: Vec<_> = all.iter().map(|(submitted, _)| submitted.spec.sector.0.to_string()).collect();
         assert_eq!(found.join(" "), sectors, "{options}: {}", conversion.text);
     }
 }

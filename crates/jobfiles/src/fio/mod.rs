@@ -1,12 +1,13 @@
 //! fio's job files as programs.
 //!
 //! [`syntax`] reads sections and options, [`options`] says what becomes of each, [`job`] has those of one job, and the others
-//! what they mean: [`place`] where its requests go, [`requests`] which they are, [`pace`] when they come, [`ends`] when they
+//! what they mean: [`place`] where its requests go, [`requests`] which they are, [`pace`] when they come, [`job_end`] when they
 //! end, [`streams`] the text.
 
-mod ends;
+mod data;
 mod engine;
 mod job;
+mod job_end;
 mod laws;
 mod options;
 mod pace;

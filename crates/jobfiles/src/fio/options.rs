@@ -15,7 +15,7 @@ const REPLAYS: &str = "goes with read_iolog; convert the log with iosonar conver
 const PRIORITY: &str = "a request of a program has no priority";
 const NETWORK: &str = "requests to a network, not to storage";
 const OTHER_WORK: &str = "other work than requests to storage";
-const CONTENT: &str = "data of writes; see docs/data.md for the options of the run";
+const COPIES: &str = "copies are of earlier blocks, at most 1024 of them (docs/data.md)";
 const STREAMS: &str = "placement hints of writes";
 const STEADY: &str = "ends a job by what fio measures; set runtime";
 const LATENCY: &str = "changes the depth by what fio measures; set iodepth";
@@ -73,17 +73,17 @@ pub static OPTIONS: &[JobOption] = &[
     converted(&["do_verify"]),
     converted(&["buffer_compress_percentage"]),
     converted(&["dedupe_percentage"]),
+    converted(&["buffer_compress_chunk"]),
+    converted(&["buffer_pattern"]),
+    converted(&["zero_buffers"]),
     converted(&["buffered"]),
     converted(&["direct"]),
     // Data of writes.
     ignored(&["refill_buffers"], "each write has new data unless the run says otherwise (docs/data.md)"),
-    ignored(&["zero_buffers"], "data of writes; the run has --data zero"),
-    ignored(&["scramble_buffers"], CONTENT),
-    ignored(&["buffer_pattern"], "data of writes; the run has --data pattern=HEX"),
-    ignored(&["buffer_compress_chunk"], CONTENT),
-    ignored(&["dedupe_mode"], CONTENT),
-    ignored(&["dedupe_working_set_percentage"], CONTENT),
-    ignored(&["dedupe_global"], CONTENT),
+    ignored(&["scramble_buffers"], "each write has new data unless the run says otherwise (docs/data.md)"),
+    ignored(&["dedupe_mode"], COPIES),
+    ignored(&["dedupe_working_set_percentage"], COPIES),
+    ignored(&["dedupe_global"], COPIES),
     // Checks of data.
     ignored(&["verify_interval"], CHECKS),
     ignored(&["verify_offset"], CHECKS),

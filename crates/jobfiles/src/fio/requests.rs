@@ -3,7 +3,7 @@
 use super::job::Job;
 use super::laws::{Zones, law, zones};
 use super::place::Places;
-use super::sizes::{OfDirection, sizes};
+use super::sizes::{DirectionSizes, sizes};
 use crate::conversion::{Extent, Region, Sizes, greatest_common_divisor};
 
 /// Reads, writes, discards.
@@ -187,7 +187,7 @@ pub fn parts(
             continue;
         }
         let least_of_all = sizes.iter().map(|of| of.least).min().unwrap_or(512);
-        let OfDirection { sizes, least } = sizes[if directions.is_trimwrite { DISCARD } else { direction }].clone();
+        let DirectionSizes { sizes, least } = sizes[if directions.is_trimwrite { DISCARD } else { direction }].clone();
         let align = match directions.is_random {
             true => aligns[direction].unwrap_or(least),
             false => greatest_common_divisor(sizes.unit(), skip.unwrap_or(0)),

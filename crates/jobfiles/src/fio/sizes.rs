@@ -5,12 +5,12 @@ use crate::conversion::Sizes;
 
 /// The sizes of a direction, and the least one, fio's unit of positions.
 #[derive(Clone, Debug)]
-pub(super) struct OfDirection {
+pub(super) struct DirectionSizes {
     pub sizes: Sizes,
     pub least: u64,
 }
 
-impl OfDirection {
+impl DirectionSizes {
     fn of(sizes: Sizes) -> Self {
         Self { least: sizes.smallest(), sizes }
     }
@@ -18,7 +18,7 @@ impl OfDirection {
 
 /// The sizes for reads, writes and discards. fio takes bs if there is no other option; bssplit also sets the least and the
 /// largest size, and a later bsrange sets these again.
-pub(super) fn sizes(job: &Job) -> Result<[OfDirection; 3], String> {
+pub(super) fn sizes(job: &Job) -> Result<[DirectionSizes; 3], String> {
     let one = |text: &str| Sizes::new(vec![(job.number_of(text)?, 1.0)]);
     let ends = match job.has("bsrange") {
         true => {
@@ -43,15 +43,17 @@ pub(super) fn sizes(job: &Job) -> Result<[OfDirection; 3], String> {
             [bounded(read, ends[0]), bounded(write, ends[1]), bounded(discard, ends[2])]
                 .map(|sizes| sizes.map_err(|why| job.error("bssplit", &why)))
         }
-        (false, true) => ranges.map(|sizes| Ok(sizes.map_err(|why| job.error("bsrange", &why))?.map(OfDirection::of))),
-        (false, false) => job.triple("bs", one)?.map(|sizes| Ok(sizes.map(OfDirection::of))),
+        (false, true) => {
+            ranges.map(|sizes| Ok(sizes.map_err(|why| job.error("bsrange", &why))?.map(DirectionSizes::of)))
+        }
+        (false, false) => job.triple("bs", one)?.map(|sizes| Ok(sizes.map(DirectionSizes::of))),
     };
-    let or_default = |sizes: Option<OfDirection>| sizes.unwrap_or_else(|| OfDirection::of(Sizes::one(4096)));
+    let or_default = |sizes: Option<DirectionSizes>| sizes.unwrap_or_else(|| DirectionSizes::of(Sizes::one(4096)));
     Ok([or_default(read?), or_default(write?), or_default(discard?)])
 }
 
 /// Sizes as fio issues them: multiples of the least one, up to the largest one.
-fn bounded(mut split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<OfDirection, String> {
+fn bounded(mut split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<DirectionSizes, String> {
     // In fio's order, in the place of a size that does not fit comes the next one that does.
     split.sort_by(|(_, one), (_, other)| one.total_cmp(other));
     let drawn = || split.iter().filter(|(_, weight)| *weight > 0.0).map(|(size, _)| *size);
@@ -60,7 +62,7 @@ fn bounded(mut split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<OfDir
     let of_split = (all().min().unwrap_or(4096), all().max().unwrap_or(4096));
     let (least, largest) = ends.unwrap_or(of_split);
     if least == largest {
-        return Ok(OfDirection::of(Sizes::new(vec![(least, 1.0)])?));
+        return Ok(DirectionSizes::of(Sizes::new(vec![(least, 1.0)])?));
     }
     if least == 0 {
         return Err("a size is 0".into());
@@ -70,7 +72,7 @@ fn bounded(mut split: Vec<(u64, f64)>, ends: Option<(u64, u64)>) -> Result<OfDir
     }
     let as_issued = |size: u64| (size / least * least).min(largest);
     let sizes = Sizes::new(split.into_iter().map(|(size, weight)| (as_issued(size), weight)).collect())?;
-    Ok(OfDirection { sizes, least })
+    Ok(DirectionSizes { sizes, least })
 }
 
 /// fio's largest size of all directions, in bytes.

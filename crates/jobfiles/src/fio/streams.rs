@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::ends::{Limits, limits};
+use super::data::data;
 use super::job::Job;
+use super::job_end::{Limits, limits};
 use super::pace::{Pace, pace};
 use super::phases::Phases;
 use super::place::Places;
@@ -36,6 +37,7 @@ pub fn streams(
         }
         let flushes = flushes(job, directions, &mut own)?;
         let names = if places.regions.len() > 1 { format!("{}.{clone}", job.name) } else { job.name.clone() };
+        let data = data(job, directions, &parts, &mut own)?;
         let described = Described { job, places, devices, directions, limits, flushes };
         let (sentence, mut streams) = match &pace {
             Pace::Closed { depth, think } => described.closed(&names, parts, *depth, *think)?,
@@ -44,8 +46,8 @@ pub fn streams(
         if clone == 0 {
             dedupe(&mut own);
             notes.extend(own);
+            notes.extend(unverified(job, directions));
             meaning = sentence;
-            data(job, directions, notes)?;
         }
         ends &= limits.end.is_some() || limits.requests.is_some() || limits.bytes.is_some() || limits.passes.is_some();
         for stream in &mut streams {
@@ -55,6 +57,9 @@ pub fn streams(
             names_of_streams.push(name);
             if !after.is_empty() {
                 stream.keys.text("after", &after.join(", "));
+            }
+            if let Some(data) = data.as_ref().filter(|_| !stream.only_reads()) {
+                stream.keys.text("data", data);
             }
         }
         if let Some(first) = streams.first_mut() {
@@ -84,6 +89,7 @@ const OPTIONS_OF_KEYS: &[(&str, &[&str])] = &[
     ("repeat", &["thinktime_blocks"]),
     ("arrivals", &["rate", "rate_iops"]),
     ("flush_every", &["fsync", "fdatasync"]),
+    ("data", &["buffer_compress_percentage", "dedupe_percentage", "buffer_pattern", "zero_buffers"]),
     ("requests", &["number_ios", "io_size", "size"]),
     ("bytes", &["io_size", "size"]),
     ("passes", &["loops"]),
@@ -115,20 +121,10 @@ fn refuse_read_back(job: &Job) -> Result<(), String> {
     Ok(())
 }
 
-/// What the run needs for the data of writes.
-fn data(job: &Job, directions: Directions, notes: &mut Vec<String>) -> Result<(), String> {
-    if directions.weights[WRITE] == 0.0 {
-        return Ok(());
-    }
-    for (option, of_run) in [("buffer_compress_percentage", "--compressible"), ("dedupe_percentage", "--dedupe")] {
-        if let Some(percent) = job.number(option)?.filter(|percent| *percent > 0) {
-            notes.push(format!("{}: {option}={percent}: run it with {of_run} {percent}", job.name));
-        }
-    }
-    if job.text("verify").is_some_and(|text| !matches!(text, "0" | "none")) {
-        notes.push(format!("{}: verify: nothing is verified; iosonar replay --verify does it for a load", job.name));
-    }
-    Ok(())
+fn unverified(job: &Job, directions: Directions) -> Option<String> {
+    let verifies = job.text("verify").is_some_and(|text| !matches!(text, "0" | "none"));
+    (verifies && directions.weights[WRITE] > 0.0)
+        .then(|| format!("{}: verify: nothing is verified; iosonar replay --verify does it for a load", job.name))
 }
 
 /// The writes after which a flush follows.

@@ -182,7 +182,7 @@ fn a_map_of_blocks_splits_requests_as_in_fio() {
         let settings = crate::program::Settings::new(crate::program::Layout::Together(iosonar_trace::Sectors(1 << 25)));
         let all = crate::device::on_a_device(&program, &settings, iosonar_trace::Nanos::MAX);
         assert!((all.len() as f64 / requests - 1.0).abs() < 0.04, "{map}: {}", all.len());
-        let bytes: u64 = all.iter().map(|(asked, _)| asked.ask.sectors.bytes()).sum();
+        let bytes: u64 = all.iter().map(|(submitted, _)| submitted.spec.sectors.bytes()).sum();
         assert!((64 << 20..=(64 << 20) + 65536).contains(&bytes) && (!map.is_empty() || bytes == 64 << 20), "{bytes}");
     }
 }

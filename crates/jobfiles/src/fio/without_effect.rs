@@ -40,7 +40,9 @@ const RULES: &[Rule] = &[
     (&["rate_process"], |f| !f.has_rate, "the job has no rate"),
     (&["thinktime_blocks"], |f| !f.is_on("thinktime"), "the job has no thinktime"),
     (&["time_based"], |f| !f.is_timed, "it has no runtime; fio says so, and goes on without it"),
-    (&["loops", "io_size"], |f| f.is_timed, "time_based: the runtime ends the job"),
+    (&["loops", "io_size", "number_ios"], |f| f.is_timed, "time_based: the runtime ends the job"),
+    (&["random_generator"], |f| !f.is_random, "positions are sequential"),
+    (&["random_generator"], |f| f.is_random && !f.is_lfsr(), "the random numbers of the run are set by --seed"),
     (&["offset_increment"], |f| !f.has_clones(), "numjobs is 1"),
     (&["nrfiles"], |f| f.has_names, "the files have names"),
     (&["filename_format"], |f| f.job.has("filename"), "filename has the names"),
@@ -49,9 +51,27 @@ const RULES: &[Rule] = &[
     (&["stonewall"], |f| f.is_first, "no job comes before"),
     (&["fsync", "fdatasync"], |f| f.is_trimwrite, "fio does not flush with rw=trimwrite"),
     (
-        &["fsync", "fdatasync", "sync", "writefua", "buffer_compress_percentage", "dedupe_percentage"],
+        &[
+            "fsync",
+            "fdatasync",
+            "sync",
+            "writefua",
+            "buffer_compress_percentage",
+            "buffer_compress_chunk",
+            "dedupe_percentage",
+            "buffer_pattern",
+            "zero_buffers",
+        ],
         |f| f.weights[WRITE] == 0.0,
         "the job has no writes",
+    ),
+    (&["buffer_compress_chunk"], |f| !f.has_shares(), "the job has no buffer_compress_percentage or dedupe_percentage"),
+    (&["zero_buffers"], |f| f.has_shares(), "random data has the shares that are asked for"),
+    (&["zero_buffers"], |f| f.job.has("buffer_pattern") && !f.has_shares(), "buffer_pattern has the data"),
+    (
+        &["buffer_pattern"],
+        |f| f.is_on("dedupe_percentage") && !f.is_on("buffer_compress_percentage"),
+        "random data has the shares that are asked for",
     ),
     (&["do_verify"], |f| !f.is_on("verify"), "the job has no verify"),
     (&["direct"], |f| f.is_before("direct", "buffered"), "buffered comes later"),
@@ -92,12 +112,20 @@ impl<'a> Facts<'a> {
         self.job.setting(option).is_some_and(|setting| !super::job::is_off(setting))
     }
 
+    fn has_shares(&self) -> bool {
+        self.is_on("buffer_compress_percentage") || self.is_on("dedupe_percentage")
+    }
+
     fn is_before(&self, one: &'static str, other: &'static str) -> bool {
         self.job.has(one) && self.job.has(other) && !self.job.is_later(one, other)
     }
 
     fn has_law(&self) -> bool {
         self.job.text("random_distribution").is_some_and(|text| !text.starts_with("random"))
+    }
+
+    fn is_lfsr(&self) -> bool {
+        self.job.text("random_generator") == Some("lfsr")
     }
 
     fn is_sequential_by_percentage(&self) -> bool {
@@ -163,6 +191,9 @@ mod tests {
             ("time_based", "it has no runtime"),
             ("loops=3 time_based runtime=10", "the runtime ends the job"),
             ("io_size=2m time_based runtime=10", "the runtime ends the job"),
+            ("number_ios=7 time_based runtime=10", "the runtime ends the job"),
+            ("random_generator=lfsr rw=read", "positions are sequential"),
+            ("random_generator=tausworthe64 rw=randread", "the random numbers of the run are set by --seed"),
             ("offset_increment=1m", "numjobs is 1"),
             ("nrfiles=4 filename=/dev/sdb", "the files have names"),
             ("filename_format=x filename=/dev/sdb", "filename has the names"),

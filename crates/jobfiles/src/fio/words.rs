@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ends::Limits;
+use super::job_end::Limits;
 use super::requests::{DISCARD, Part, READ, WRITE};
 use super::streams::Described;
 use super::values::time_text;

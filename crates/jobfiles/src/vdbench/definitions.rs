@@ -1,6 +1,7 @@
 //! Storage, workload and run definitions with their defaults.
 
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 
 use iosonar_trace::params::did_you_mean;
 
@@ -14,7 +15,11 @@ use crate::conversion::{Extent, Ignored, Place};
 pub struct Definition {
     pub name: String,
     pub place: Place,
+    /// Whether a run uses it.
+    pub is_used: Cell<bool>,
     settings: BTreeMap<&'static str, Setting>,
+    /// The parameters whose values were asked for.
+    read: RefCell<BTreeSet<&'static str>>,
 }
 
 /// All definitions of a file.
@@ -41,8 +46,12 @@ impl Definitions {
             let kind = ["sd", "wd", "rd"].iter().position(|kind| *kind == first.name);
             let known = [SD, WD, RD].get(kind.unwrap_or(3)).copied().unwrap_or(GENERAL);
             let mut own = kind.map(|kind| defaults[kind].clone()).unwrap_or_default();
+            let mut has_own = false;
             for setting in settings {
                 let Some(option) = find(known, &setting.name) else {
+                    if has_own {
+                        continue;
+                    }
                     let names = known.iter().flat_map(|option| option.names).copied();
                     let near = did_you_mean(&setting.name, names);
                     problems.push(format!("{}: {}: unknown parameter; {near}", setting.place, setting.shown()));
@@ -50,7 +59,11 @@ impl Definitions {
                 };
                 let is_off = matches!(&setting.values[..], [value] if ["0", "no", "none"].iter().any(|off| value.eq_ignore_ascii_case(off)));
                 match option.treatment {
-                    Treatment::Refused(_) if is_off => {}
+                    Treatment::Refused(_) if is_off => whole.ignored.push(Ignored {
+                        place: setting.place.clone(),
+                        option: setting.shown(),
+                        reason: "it is off".into(),
+                    }),
                     Treatment::Refused(why) => {
                         problems.push(format!("{}: {}: cannot be converted: {why}", setting.place, setting.shown()));
                     }
@@ -70,9 +83,9 @@ impl Definitions {
                         reason: "no effect: a later one replaces it".into(),
                     });
                 }
-                // The parameters of another line belong to that.
+                // What follows belongs to that parameter, such as the shell of a host.
                 if kind.is_none() && option.treatment != Treatment::Converted {
-                    break;
+                    has_own = true;
                 }
             }
             let name = first.values[0].clone();
@@ -89,21 +102,22 @@ impl Definitions {
             if let Some(other) = same.iter().find(|other| other.name == name) {
                 problems.push(format!("{}: {}: {} has this name already", first.place, first.shown(), other.place));
             }
-            let definition = Definition { name, place: first.place.clone(), settings: own.clone() };
+            let definition = Definition::new(name, first.place.clone(), own.clone());
             match kind {
                 Some(kind) if is_default => defaults[kind] = own,
                 Some(0) => whole.storages.push(definition),
                 Some(1) => whole.workloads.push(definition),
                 Some(_) => whole.runs.push(definition),
                 None => {
-                    let general = whole.general.get_or_insert(Definition { settings: BTreeMap::new(), ..definition });
+                    let Definition { name, place, .. } = definition;
+                    let general = whole.general.get_or_insert(Definition::new(name, place, BTreeMap::new()));
                     general.settings.extend(own);
                 }
             }
         }
         if let Some(run) = whole.runs.first() {
             let [_, settings, _] = defaults;
-            whole.default_workload = Some(Definition { name: "default".into(), place: run.place.clone(), settings });
+            whole.default_workload = Some(Definition::new("default".into(), run.place.clone(), settings));
         }
         if problems.is_empty() { Ok(whole) } else { Err(problems.join("\n")) }
     }
@@ -120,11 +134,21 @@ fn find(known: &'static [JobOption], name: &str) -> Option<&'static JobOption> {
 }
 
 impl Definition {
+    fn new(name: String, place: Place, settings: BTreeMap<&'static str, Setting>) -> Self {
+        Self { name, place, settings, is_used: Cell::default(), read: RefCell::default() }
+    }
+
+    /// Its parameters, and whether their values were asked for.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static str, &Setting, bool)> {
+        self.settings.iter().map(|(name, setting)| (*name, setting, self.read.borrow().contains(name)))
+    }
+
     pub fn has(&self, name: &'static str) -> bool {
         self.settings.contains_key(name)
     }
 
     pub fn values(&self, name: &'static str) -> Option<&[String]> {
+        self.read.borrow_mut().insert(name);
         self.settings.get(name).map(|setting| &setting.values[..])
     }
 

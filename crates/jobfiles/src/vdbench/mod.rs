@@ -1,14 +1,17 @@
 //! vdbench's parameter files for raw devices as programs.
 //!
 //! [`syntax`] reads definitions, [`options`] says what becomes of each parameter, [`definitions`] has them with their
-//! defaults, [`names`] finds those that others name, and [`run`] says what the runs mean. After the user's guide of vdbench 5.04.
+//! defaults, [`names`] finds those that others name, [`run`] says what the runs mean, and [`without_effect`] which parameters
+//! they do not ask for. After the user's guide of vdbench 5.04.
 
 mod definitions;
 mod names;
 mod open_flags;
 mod options;
 mod run;
+mod sizes;
 mod syntax;
+mod without_effect;
 
 pub use options::{GENERAL, RD, SD, WD};
 
@@ -28,6 +31,7 @@ pub fn convert(file: &str, source: &str, outside: &Outside<'_>) -> Result<Conver
     }
     let run::Converted { streams, devices, meanings, notes } = run::convert(&all)?;
     let mut ignored = std::mem::take(&mut all.ignored);
+    ignored.extend(without_effect::without_effect(&all));
     ignored.sort_by(|a, b| (&a.place, &a.option).cmp(&(&b.place, &b.option)));
     ignored.dedup();
     let name = Path::new(file).file_stem().map_or_else(|| "vdbench".into(), |stem| stem.to_string_lossy().into_owned());

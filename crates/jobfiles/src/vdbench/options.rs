@@ -7,6 +7,7 @@ const RESULT: &str = "what vdbench reports; iosonar records every request";
 const SWEEP: &str = "a series of runs; use iosonar sweep";
 const FILES: &str = "calls to files; see iosonar files";
 const COMMAND: &str = "a command beside the run; run it yourself";
+const COPIES: &str = "copies are of earlier blocks, at most 1024 of them (docs/data.md)";
 const DATA: &str = "data of writes; see docs/data.md for the options of the run";
 const CHECKS: &str = "how vdbench checks data; iosonar replay has --verify";
 
@@ -15,17 +16,17 @@ pub static GENERAL: &[JobOption] = &[
     converted(&["include"]),
     converted(&["compratio", "compression"]),
     converted(&["dedupratio"]),
+    converted(&["dedupunit"]),
     refused(&["fsd"], FILES),
     refused(&["fwd"], FILES),
     refused(&["rg"], "a replay group; convert the trace with iosonar convert, and replay it"),
     refused(&["replay"], "a trace; convert it with iosonar convert, and replay it"),
     ignored(&["hd"], HOSTS),
     ignored(&["port"], HOSTS),
-    ignored(&["dedupunit"], DATA),
-    ignored(&["dedupsets"], DATA),
-    ignored(&["deduphotsets"], DATA),
-    ignored(&["dedupflipflop"], DATA),
-    ignored(&["dedupacross"], DATA),
+    ignored(&["dedupsets"], COPIES),
+    ignored(&["deduphotsets"], COPIES),
+    ignored(&["dedupflipflop"], COPIES),
+    ignored(&["dedupacross"], COPIES),
     ignored(&["pattern", "patterns"], DATA),
     ignored(&["validate"], CHECKS),
     ignored(&["data_errors"], CHECKS),
@@ -54,6 +55,7 @@ pub static SD: &[JobOption] = &[
     converted(&["offset"]),
     converted(&["align"]),
     converted(&["range"]),
+    converted(&["dedupratio"]),
     refused(&["count"], "several devices at once; write an sd for each"),
     ignored(&["hitarea"], "where hits of a cache go: without rhpct and whpct it has no effect"),
     refused(&["replay"], "a trace; convert it with iosonar convert, and replay it"),
@@ -62,8 +64,7 @@ pub static SD: &[JobOption] = &[
     ignored(&["resetbus"], CHECKS),
     ignored(&["resetlun"], CHECKS),
     ignored(&["journal"], CHECKS),
-    ignored(&["dedupratio"], DATA),
-    ignored(&["dedupsets"], DATA),
+    ignored(&["dedupsets"], COPIES),
 ];
 
 /// Parameters of workload definitions.

@@ -1,8 +1,9 @@
 //! What the runs of a parameter file mean.
 
-use super::definitions::{Definition, Definitions, bytes};
+use super::definitions::{Definition, Definitions};
 use super::names::named;
 use super::open_flags;
+use super::sizes::sizes;
 use crate::conversion::{
     Devices, Extent, Group, Origin, Region, Sizes, StreamText, Table, bytes_text, is_raw_device, weighted,
 };
@@ -28,6 +29,8 @@ struct Work<'a> {
     skew: f64,
     /// Its own rate.
     rate: Option<f64>,
+    /// The data of its writes.
+    data: Option<String>,
 }
 
 impl Work<'_> {
@@ -49,12 +52,18 @@ pub fn convert(all: &Definitions) -> Result<Converted, String> {
     }
     let mut before: Vec<String> = Vec::new();
     let mut names = std::collections::BTreeSet::new();
-    for run in &all.runs {
+    for (run, earlier) in all.runs.iter().zip(std::iter::once(None).chain(all.runs.iter().map(Some))) {
         let works = works(all, run, &regions)?;
-        let (start, end) = times(run, whole.streams.is_empty(), &mut whole.notes)?;
+        let (start, end) = times(run, earlier, &mut whole.notes)?;
+        let has_rates = works.iter().all(|work| work.rate.is_some());
         let (meaning, mut streams) = match rate(run)? {
+            Some(_) if has_rates => {
+                let why = "no effect: its workloads have rates of their own";
+                whole.notes.push(format!("{}: {why}", run.located("iorate")));
+                open(run, &works, 0.0, &devices, &mut whole.notes)?
+            }
             Some(rate) => open(run, &works, rate, &devices, &mut whole.notes)?,
-            None if works.iter().all(|work| work.rate.is_some()) => open(run, &works, 0.0, &devices, &mut whole.notes)?,
+            None if has_rates => open(run, &works, 0.0, &devices, &mut whole.notes)?,
             None => closed(run, &works, &devices, &mut whole.notes)?,
         };
         let mut now = Vec::new();
@@ -65,6 +74,9 @@ pub fn convert(all: &Definitions) -> Result<Converted, String> {
                 unique.push_str("-2");
             }
             stream.keys.rename(&unique);
+            if let Some(earlier) = earlier.filter(|earlier| earlier.has("pause")) {
+                stream.origin.options.push(("start", earlier.located("pause")));
+            }
             if !before.is_empty() {
                 stream.keys.text("after", &before.join(", "));
             }
@@ -79,29 +91,40 @@ pub fn convert(all: &Definitions) -> Result<Converted, String> {
         whole.streams.extend(streams);
         before = now;
     }
-    data(all, &mut whole.notes)?;
     whole.notes.push("vdbench never uses the first block of a device; the program does".into());
     whole.devices = devices.texts();
     Ok(whole)
 }
 
-/// The options of the run for the data of writes.
-fn data(all: &Definitions, notes: &mut Vec<String>) -> Result<(), String> {
-    let Some(general) = &all.general else { return Ok(()) };
-    let ratio = |name| {
-        general.parsed(name, |text| {
-            text.parse::<f64>()
-                .ok()
-                .filter(|ratio| *ratio >= 1.0)
-                .ok_or_else(|| format!("`{text}` is not a ratio of 1 or more"))
-        })
-    };
-    for (name, of_run) in [("compratio", "--compressible"), ("dedupratio", "--dedupe")] {
-        if let Some(ratio) = ratio(name)?.filter(|ratio| *ratio > 1.0) {
-            notes.push(format!("{name}={ratio}: run it with {of_run} {}", (100.0 - 100.0 / ratio).round()));
-        }
+/// The value of `data` of the streams on a storage, if the file says one.
+fn data(all: &Definitions, storage: &Definition) -> Result<Option<String>, String> {
+    let Some(general) = &all.general else { return of_ratios(1.0, ratio(storage, "dedupratio")?, 4096) };
+    let own = ratio(storage, "dedupratio")?;
+    let dedupe = if own > 1.0 { own } else { ratio(general, "dedupratio")? };
+    of_ratios(ratio(general, "compratio")?, dedupe, general.bytes("dedupunit")?.unwrap_or(4096))
+}
+
+fn ratio(definition: &Definition, name: &'static str) -> Result<f64, String> {
+    let ratio = definition.parsed(name, |text| {
+        let ratio = text.parse::<f64>().ok().filter(|ratio| *ratio >= 1.0);
+        ratio.ok_or_else(|| format!("`{text}` is not a ratio of 1 or more"))
+    });
+    Ok(ratio?.unwrap_or(1.0))
+}
+
+fn of_ratios(compression: f64, dedupe: f64, unit: u64) -> Result<Option<String>, String> {
+    let saved = |ratio: f64| (100.0 - 100.0 / ratio).round();
+    let mut words = Vec::new();
+    if compression > 1.0 {
+        words.push(format!("compressible={}", saved(compression)));
     }
-    Ok(())
+    if dedupe > 1.0 {
+        words.push(format!("dedupe={}", saved(dedupe).min(99.0)));
+    }
+    if !words.is_empty() && unit != 4096 {
+        words.push(format!("block={}", bytes_text((unit / 512 * 512).clamp(512, 1 << 20))));
+    }
+    Ok((!words.is_empty()).then(|| words.join(" ")))
 }
 
 /// The part of a device that a storage definition names.
@@ -137,7 +160,6 @@ fn origin(run: &Definition, work: &Work<'_>) -> Origin {
         ("region", "size"),
         ("depth", "threads"),
         ("arrivals", "iorate"),
-        ("start", "pause"),
         ("end", "elapsed"),
         ("device", "lun"),
     ];
@@ -183,11 +205,15 @@ fn works<'a>(all: &'a Definitions, run: &'a Definition, regions: &[Region]) -> R
                 .ok_or_else(|| format!("`{text}` is not a rate"))
         })?;
         let share = 1.0 / storages.len() as f64;
+        workload.is_used.set(true);
         for &number in &storages {
             let storage = &all.storages[number];
+            storage.is_used.set(true);
             let (group, is_once) = group(run, workload, storage, regions[number])?;
             let rate = rate.map(|rate| rate * share);
-            works.push(Work { workload, storage, group, is_once, skew: skew * share, rate });
+            let has_writes = group.operations.iter().any(|(operation, _)| matches!(*operation, "write" | "fua"));
+            let data = data(all, storage)?.filter(|_| has_writes);
+            works.push(Work { workload, storage, group, is_once, skew: skew * share, rate, data });
         }
     }
     Ok(works)
@@ -245,39 +271,8 @@ fn group(
     Ok((Group { operations: operations.collect(), sizes, positions, align, region, redraws: false }, is_once))
 }
 
-/// One size, sizes with percentages, or `(smallest,largest,multiple)`.
-fn sizes(values: &[String]) -> Result<Sizes, String> {
-    match values {
-        [one] => Sizes::new(vec![(bytes(one)?, 1.0)]),
-        [smallest, largest, multiple] => {
-            let (smallest, largest, multiple) = (bytes(smallest)?, bytes(largest)?, bytes(multiple)?);
-            let count = largest.saturating_sub(smallest).checked_div(multiple).unwrap_or(u64::MAX).saturating_add(1);
-            if smallest > largest || count > 4096 {
-                return Err("(smallest, largest, multiple) with at most 4096 sizes".into());
-            }
-            Sizes::new((0..count).map(|n| (smallest + n * multiple, 1.0)).collect())
-        }
-        pairs if pairs.len().is_multiple_of(2) => {
-            let pair = |pair: &[String]| {
-                let percent = pair[1]
-                    .trim_end_matches('%')
-                    .parse::<f64>()
-                    .map_err(|_| format!("`{}` is not a percentage", pair[1]))?;
-                Ok((bytes(&pair[0])?, percent))
-            };
-            let all = pairs.chunks(2).map(pair).collect::<Result<Vec<_>, String>>()?;
-            let total: f64 = all.iter().map(|(_, percent)| percent).sum();
-            if (total - 100.0).abs() > 1e-6 {
-                return Err(format!("the percentages add up to {total}, not 100"));
-            }
-            Sizes::new(all)
-        }
-        _ => Err("a size, (size,percent,size,percent ...), or (smallest,largest,multiple)".into()),
-    }
-}
-
-/// Start and end of a run in microseconds.
-fn times(run: &Definition, is_first: bool, notes: &mut Vec<String>) -> Result<(u64, u64), String> {
+/// Start and end of a run in microseconds. vdbench pauses after a run, if another one comes.
+fn times(run: &Definition, earlier: Option<&Definition>, notes: &mut Vec<String>) -> Result<(u64, u64), String> {
     let elapsed = run.micros("elapsed")?.unwrap_or(30_000_000);
     if elapsed == 0 {
         return Err(run.error("elapsed", "it is 0; set it to 1 or more"));
@@ -290,7 +285,8 @@ fn times(run: &Definition, is_first: bool, notes: &mut Vec<String>) -> Result<(u
             time_text(warmup)
         ));
     }
-    let start = if is_first { 0 } else { run.micros("pause")?.unwrap_or(0) };
+    let pause = earlier.map(|earlier| earlier.micros("pause")).transpose()?.flatten();
+    let start = pause.unwrap_or(0);
     Ok((start, start + warmup + elapsed))
 }
 
@@ -324,13 +320,19 @@ fn open(
         Some(_) => return Err(run.error("distribution", "cannot be converted: it is exponential or deterministic")),
     };
     let (mut streams, mut parts, mut total) = (Vec::new(), Vec::new(), 0.0);
+    // The note below tells of them.
+    let _ = run.values("threads");
     for work in works {
+        let _ = work.storage.values("threads");
         let own = work.rate.unwrap_or(rate * work.skew);
         total += own;
         let mut keys = Table::default();
         keys.text("name", &format!("{}-{}-{}", run.name, work.workload.name, work.storage.name));
         keys.text("arrivals", &format!("{kind} rate={}", (own * 1e9).round() / 1e9));
         work.group.write(&mut keys, devices);
+        if let Some(data) = &work.data {
+            keys.text("data", data);
+        }
         if work.is_once {
             keys.plain("passes", 1);
         }
@@ -401,6 +403,9 @@ fn closed(
         }
         if own.iter().any(|work| work.is_once) {
             keys.plain("passes", 1);
+        }
+        if let Some(data) = own.iter().find_map(|work| work.data.as_ref()) {
+            keys.text("data", data);
         }
         let what: Vec<String> = own.iter().map(|work| described(work)).collect();
         let requests = if threads == 1 { "request" } else { "requests" };

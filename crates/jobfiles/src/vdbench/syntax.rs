@@ -66,9 +66,13 @@ fn add(
             continue;
         }
         let settings = std::mem::take(&mut continued);
-        if let [included] = &settings[..]
-            && included.name == "include"
+        if let [included, rest @ ..] = &settings[..]
+            && included.name.len() > 1
+            && "include".starts_with(&included.name)
         {
+            if let Some(other) = rest.first() {
+                return Err(wrong(format!("{}: include has a line of its own; write this on the next", other.shown())));
+            }
             if depth == MAX_DEEP {
                 return Err(wrong("too many files include each other".into()));
             }
@@ -176,7 +180,9 @@ mod tests {
             vec!["wd=w", "sd=(sd1,sd2)", "xfersize=(4k,50,8k,50)", "rdpct=70"],
         ];
         assert_eq!(parsed(source).unwrap(), expected);
-        assert_eq!(parsed("include=other\n").unwrap(), [["sd=s", "lun=/dev/x"]]);
+        for line in ["include=other\n", "incl=other\n"] {
+            assert_eq!(parsed(line).unwrap(), [["sd=s", "lun=/dev/x"]]);
+        }
         assert_eq!(parsed("sd=\"a, b\",lun=x").unwrap(), [["sd=a, b", "lun=x"]]);
     }
 
@@ -187,6 +193,7 @@ mod tests {
             ("sd=(a", "p.vdb:1: `sd=(a`: a parenthesis"),
             ("\nsd=a,", "p.vdb:2: sd=a: the line ends with a comma"),
             ("sd=()", "p.vdb:1: `sd=()` is not"),
+            ("include=other,compratio=2", "p.vdb:1: compratio=2: include has a line of its own"),
         ] {
             assert!(parsed(source).unwrap_err().starts_with(why), "{source}: {:?}", parsed(source));
         }

@@ -88,11 +88,65 @@ fn workloads_share_the_threads_of_a_device() {
 #[test]
 fn runs_follow_each_other() {
     let text = streams(&format!(
-        "{DEVICES}wd=default,sd=sd2,rdpct=0\nwd=w,seekpct=eof\nrd=default,elapsed=10,th=4\nrd=r1,wd=w,iorate=max\nrd=r2,wd=w,iorate=50,pause=3\n"
+        "{DEVICES}wd=default,sd=sd2,rdpct=0\nwd=w,seekpct=eof\nrd=default,elapsed=10,th=4\nrd=r1,wd=w,iorate=max,pause=3\nrd=r2,wd=w,iorate=50\n"
     ));
     assert!(text.contains("name = \"r1-sd2\"\nclosed = true\ndepth = 4\nop = \"fua\""), "{text}");
     assert!(text.contains("passes = 1"), "{text}");
     assert!(text.contains("after = \"r1-sd2\"\nstart = \"3s\"\nend = \"13s\""), "{text}");
+}
+
+/// vdbench sleeps after a run, before the next (`prepareNextRun`).
+#[test]
+fn a_pause_is_between_a_run_and_the_next() {
+    let source = format!(
+        "{DEVICES}wd=w,sd=sd1\nrd=default,wd=w,iorate=10,elapsed=10\nrd=a,pause=3\nrd=b,pause=4\nrd=c,pause=5\n"
+    );
+    let text = streams(&source);
+    assert!(!text.split("[[stream]]").nth(1).unwrap().contains("start"), "{text}");
+    for times in
+        ["after = \"a-w-sd1\"\nstart = \"3s\"\nend = \"13s\"", "after = \"b-w-sd1\"\nstart = \"4s\"\nend = \"14s\""]
+    {
+        assert!(text.contains(times), "{times}: {text}");
+    }
+    let left_out = converted(&source).left_out().join("\n");
+    assert!(left_out.contains("p.vdb:7: pause=5: no effect: no run comes after it"), "{left_out}");
+    assert!(!left_out.contains("pause=3") && !left_out.contains("pause=4"), "{left_out}");
+}
+
+/// Each converted parameter, where it has no effect.
+#[test]
+fn each_parameter_without_effect_is_named() {
+    for (text, why) in [
+        ("wd=w,sd=sd1\nrd=r,wd=w,iorate=max,distribution=d\n", "4: distribution=d: no effect: with iorate=max"),
+        ("wd=w,sd=sd1,iorate=9,skew=50\nrd=r,wd=w\n", "3: skew=50: no effect: the workload has a rate"),
+        ("wd=w,sd=sd1,iorate=9\nrd=r,wd=w,iorate=50\n", "4: iorate=50: no effect: its workloads have rates"),
+        ("wd=w,sd=sd1,xfersize=8k\nrd=r,wd=w,xfersize=4k\n", "3: xfersize=8k: no effect: the run has its own"),
+        ("wd=w,sd=sd1,rdpct=8\nrd=r,wd=w,rdpct=4\n", "3: rdpct=8: no effect: the run has its own"),
+        ("wd=w,sd=sd1,seekpct=8\nrd=r,wd=w,seekpct=4\n", "3: seekpct=8: no effect: the run has its own"),
+        ("wd=w,sd=sd1,range=(0,8)\nrd=r,wd=w,range=(0,9)\n", "3: range=(0,8): no effect: the run has its own"),
+        ("wd=w,sd=sd1,rhpct=0\nrd=r,wd=w,rhpct=0\n", "3: rhpct=0: no effect: the run has its own"),
+        ("wd=w,sd=sd1\nrd=r,wd=w,sd=sd2\n", "3: sd=sd1: no effect: the run has its own"),
+        ("wd=w,sd=sd1\nrd=r,wd=w,iorate=max,threads=2\n", "1: threads=16: no effect: the run has its own"),
+        ("wd=w,sd=sd1\nrd=r,wd=w\n", "2: sd=sd2: no effect: no run uses it"),
+        ("wd=w,sd=sd1\nwd=x,sd=sd1\nrd=r,wd=w\n", "4: wd=x: no effect: no run uses it"),
+        ("wd=w,sd=sd1,streams=0\nrd=r,wd=w\n", "3: streams=0: it is off"),
+        ("sd=s,lun=/dev/x,range=(0,5)\nwd=w,sd=s,range=(0,8)\nrd=r,wd=w\n", "3: range=(0,5): no effect: the run or"),
+    ] {
+        let left_out = converted(&format!("{DEVICES}{text}")).left_out().join("\n");
+        assert!(left_out.contains(&format!("p.vdb:{why}")), "{text}: {left_out}");
+    }
+    // General parameters behind those that are ignored.
+    let text = streams(&format!("data_errors=5,compratio=2\n{DEVICES}wd=w,sd=sd*,rdpct=50\nrd=r,wd=w\n"));
+    assert!(text.contains("compressible=50"), "{text}");
+}
+
+/// A default counts where one of its definitions uses it.
+#[test]
+fn parameters_with_effect_are_not_named() {
+    let source = "sd=default,threads=4\nsd=a,lun=/dev/a\nsd=b,lun=/dev/b,threads=8\nwd=default,xfersize=8k,rdpct=50\n\
+                  wd=w,sd=a\nwd=v,sd=b,xfersize=4k\nrd=default,elapsed=9,distribution=d,pause=1\n\
+                  rd=r,wd=w,iorate=max\nrd=s,wd=v,iorate=9\n";
+    assert_eq!(converted(source).ignored, []);
 }
 
 #[test]
@@ -141,17 +195,36 @@ fn ignored_parameters_are_listed() {
         "compratio=2\nhd=default,shell=ssh\nsd=s,lun=/tmp/f,size=1g\nwd=w,sd=s\nrd=r,wd=w,iorate=10,interval=5\n",
     );
     let warnings = conversion.left_out().join("\n");
-    for part in [
-        "compratio=2: run it with --compressible 50",
-        "p.vdb:2: hd=default: how vdbench",
-        "p.vdb:5: interval=5: what vdbench",
-    ] {
+    for part in ["p.vdb:2: hd=default: how vdbench", "p.vdb:5: interval=5: what vdbench"] {
         assert!(warnings.contains(part), "{warnings}");
     }
     assert_eq!(
         conversion.meanings,
         ["r: asks for 10 requests per second as a Poisson process: 10 random reads of 4k (w) on s of 1G, for 30s"]
     );
+}
+
+#[test]
+fn ratios_are_the_data_of_streams_that_write() {
+    let data = |general: &str, storage: &str, rdpct: u32, rate: &str| {
+        let text = streams(&format!(
+            "{general}sd=s,lun=/dev/sdb{storage}\nwd=w,sd=s,rdpct={rdpct}\nrd=r,wd=w,iorate={rate}\n"
+        ));
+        text.lines().find_map(|line| line.strip_prefix("data = ")).map(|value| value.trim_matches('"').to_owned())
+    };
+    for (general, storage, expected) in [
+        ("", "", None),
+        ("compratio=1\n", "", None),
+        ("compratio=2\n", "", Some("compressible=50")),
+        ("compratio=1.5\ndedupratio=4\ndedupunit=8k\n", "", Some("compressible=33 dedupe=75 block=8k")),
+        ("dedupratio=2\ndedupunit=4k\n", ",dedupratio=5", Some("dedupe=80")),
+        ("", ",dedupratio=1000", Some("dedupe=99")),
+    ] {
+        for rate in ["10", "max"] {
+            assert_eq!(data(general, storage, 50, rate).as_deref(), expected, "{general}{storage}");
+            assert_eq!(data(general, storage, 100, rate), None, "it only reads");
+        }
+    }
 }
 
 #[test]
@@ -209,7 +282,7 @@ fn what_does_not_count_is_said() {
         assert!(left_out.contains(why), "{text}: {left_out}");
     }
     assert_eq!(
-        converted(&format!("wd=default,xfersize=4k\n{DEVICES}wd=a,sd=sd1,xfersize=8k\nrd=r,wd=a\n")).ignored,
+        converted(&format!("wd=default,xfersize=4k\n{DEVICES}wd=a,sd=sd*,xfersize=8k\nrd=r,wd=a\n")).ignored,
         []
     );
 }

@@ -28,7 +28,7 @@ use crate::perturb::Perturb;
 use crate::start::{Start, UnixTime};
 use crate::wait::Wait;
 
-pub use option::{About, Changes, PacingOption, Rows};
+pub use option::{Changes, OptionInfo, PacingOption, Rows};
 
 /// Defines the options, of which each dereferences to its value, and what they do together.
 macro_rules! pacing_options {
@@ -56,8 +56,8 @@ macro_rules! pacing_options {
 
         impl PacingOptions {
             /// What is known of each option.
-            pub fn all() -> Vec<About> {
-                vec![$(About::of::<$option>()),*]
+            pub fn all() -> Vec<OptionInfo> {
+                vec![$(OptionInfo::of::<$option>()),*]
             }
 
             /// The definition of an option in the words of calls.
@@ -129,7 +129,7 @@ impl PacingOptions {
     }
 
     /// The options that change this.
-    pub fn that_change(changes: Changes) -> impl Iterator<Item = About> {
+    pub fn that_change(changes: Changes) -> impl Iterator<Item = OptionInfo> {
         Self::all().into_iter().filter(move |option| option.changes == changes)
     }
 
@@ -137,7 +137,7 @@ impl PacingOptions {
     pub fn changed(&self, changes: Changes) -> Vec<String> {
         let defaults = Self::parse([""; 0]).expect("no option is required");
         let [own, defaults] = [self, &defaults].map(OpenMap::of);
-        let is_changed = |option: &About| own.get(&option.key) != defaults.get(&option.key);
+        let is_changed = |option: &OptionInfo| own.get(&option.key) != defaults.get(&option.key);
         Self::that_change(changes).filter(is_changed).map(|option| option.name).collect()
     }
 

@@ -75,7 +75,7 @@ pub trait PacingOption: clap::Args {
 
 /// What is known of an option by its definition.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct OptionInfo {
     /// Its name in clap.
     pub id: String,
     /// Its name on the command line.
@@ -88,7 +88,7 @@ pub struct About {
     pub is_time: bool,
 }
 
-impl About {
+impl OptionInfo {
     /// What is known of this option.
     pub(super) fn of<T: PacingOption>() -> Self {
         let command = T::augment_args(Command::new("option"));

@@ -47,7 +47,7 @@ fn options_at_their_default_change_nothing() {
 fn the_python_half_has_the_options() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/iosonar/pacing_options.json");
     let defaults = json!(parsed(""));
-    let line = |About { key, changes, is_time, .. }: About| {
+    let line = |OptionInfo { key, changes, is_time, .. }: OptionInfo| {
         format!("  {key:?}: {}", json!({"changes": changes, "default": defaults[&key], "is_time": is_time}))
     };
     let lines: Vec<_> = PacingOptions::all().into_iter().map(line).collect();

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::duplicates::{Duplicates, Origin};
 use super::percent::Percent;
 
-/// The unit in which storage systems compress and deduplicate, and for which the requested shares hold.
+/// The usual unit in which storage systems compress and deduplicate, and for which the requested shares hold.
 pub const BLOCK_BYTES: usize = 4096;
 
 /// The content of a block after its random bytes.

@@ -2,7 +2,7 @@
 //!
 //! The share is exact in every hundred blocks, whose order is random.
 //!
-//! Repeated blocks are taken in turn from the older half of the blocks written so far, at most 4 MiB of them. A copy is
+//! Repeated blocks are taken in turn from the older half of the blocks written so far, at most 1024 of them (4 MiB, at the usual size). A copy is
 //! therefore far from its original in the order of writing, so that a compressor with a window of a few MiB does not find
 //! it: only deduplication does. Because few blocks are repeated often, the share stays the same when blocks are
 //! overwritten.
@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::percent::Percent;
 
-/// Maximum number of different blocks that are repeated: 4 MiB, more than zstd's window at common levels.
+/// Maximum number of different blocks that are repeated: of 4 KiB, more than zstd's window at common levels.
 const MAX_REPEATED: u64 = 1024;
 
 /// The origin of a block's content.

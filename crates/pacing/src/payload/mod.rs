@@ -1,7 +1,7 @@
 //! Data of writes: new for each request, so that no device can avoid storing it, except for the share that it is meant to
 //! compress or deduplicate.
 //!
-//! Data is laid out in 4 KiB blocks by position on the target, the unit in which storage systems compress and
+//! Data is laid out in blocks by position on the target, usually of 4 KiB, the unit in which storage systems compress and
 //! deduplicate. A request covers whole blocks and, at its ends, parts of blocks. Each is generated separately:
 //!
 //! ```text
@@ -32,6 +32,7 @@ use pattern::Tile;
 #[derive(Debug)]
 pub struct Payload {
     source: Source,
+    block_bytes: u64,
     written: Written,
 }
 
@@ -48,11 +49,15 @@ impl Payload {
         let source = match spec {
             DataSpec::Zero => Source::Zero,
             DataSpec::Pattern { hex } => Source::Pattern(Tile::new(hex)),
-            &DataSpec::Random { random_pct, filler, dedupe_pct } => {
+            &DataSpec::Random { random_pct, filler, dedupe_pct, .. } => {
                 Source::Blocks(Box::new(Blocks::new(random_pct, filler, dedupe_pct, seed)))
             }
         };
-        Self { source, written: Written::default() }
+        let block_bytes = match spec {
+            DataSpec::Random { block_bytes, .. } => *block_bytes,
+            _ => BLOCK_BYTES as u64,
+        };
+        Self { source, block_bytes, written: Written::default() }
     }
 
     /// Fills the data of a write that begins at this sector of the target.
@@ -63,8 +68,8 @@ impl Payload {
     /// Fills the data of a write that begins at this byte of a file.
     pub fn fill_at(&mut self, at: u64, bytes: &mut [u8]) {
         self.written.bytes += bytes.len() as u64;
-        for (offset, piece) in pieces(at, bytes) {
-            let is_whole = piece.len() == BLOCK_BYTES;
+        for (offset, piece) in pieces(at, bytes, self.block_bytes) {
+            let is_whole = piece.len() as u64 == self.block_bytes;
             *(if is_whole { &mut self.written.blocks } else { &mut self.written.partial_blocks }) += 1;
             match &mut self.source {
                 Source::Zero => piece.fill(0),
@@ -87,10 +92,10 @@ pub fn build_time(bytes: u64) -> Nanos {
 }
 
 /// The blocks and partial blocks that a request covers, with their positions in bytes.
-fn pieces(at: u64, mut bytes: &mut [u8]) -> impl Iterator<Item = (u64, &mut [u8])> {
+fn pieces(at: u64, mut bytes: &mut [u8], block_bytes: u64) -> impl Iterator<Item = (u64, &mut [u8])> {
     let mut offset = at;
     std::iter::from_fn(move || {
-        let to_border = BLOCK_BYTES - (offset % BLOCK_BYTES as u64) as usize;
+        let to_border = (block_bytes - offset % block_bytes) as usize;
         let all = std::mem::take(&mut bytes);
         let (piece, rest) = all.split_at_mut(to_border.min(all.len()));
         bytes = rest;

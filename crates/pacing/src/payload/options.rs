@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DataSpec, Filler, Pattern, Percent};
+use iosonar_trace::params::parse_sectors;
+
+use super::{BLOCK_BYTES, DataSpec, Filler, Pattern, Percent};
 use crate::Error;
 use crate::args_as;
 
@@ -23,6 +25,20 @@ pub struct DataArgs {
     /// Make this share of each 4 KiB random, the rest zeros, as blkreplay does
     #[arg(long, value_name = "PERCENT")]
     pub fill_random: Option<Percent>,
+    /// Let these shares hold in blocks of this size instead of 4 KiB [default: 4k]
+    #[arg(long, value_name = "LENGTH", value_parser = parse_block, allow_hyphen_values = true)]
+    pub data_block: Option<u64>,
+}
+
+/// The largest block.
+const MAX_BLOCK: u64 = 1 << 20;
+
+fn parse_block(text: &str) -> Result<u64, String> {
+    let bytes = parse_sectors(text)?.bytes();
+    match (1..=MAX_BLOCK).contains(&bytes) {
+        true => Ok(bytes),
+        false => Err("give a size from 512 to 1M".into()),
+    }
 }
 
 /// The value of `--data`.
@@ -64,8 +80,13 @@ args_as!(DataArgs => DataSpec);
 impl TryFrom<DataArgs> for DataSpec {
     type Error = Error;
 
-    fn try_from(DataArgs { data, compressible, dedupe, fill_random }: DataArgs) -> Result<Self, Error> {
+    fn try_from(DataArgs { data, compressible, dedupe, fill_random, data_block }: DataArgs) -> Result<Self, Error> {
         let shares = [("--compressible", compressible), ("--dedupe", dedupe), ("--fill-random", fill_random)];
+        if data_block.is_some() && shares.iter().all(|(_, share)| share.is_none()) {
+            return refuse(
+                "--data-block is the block of --compressible, --dedupe or --fill-random; give one of them".into(),
+            );
+        }
         if let Some((name, _)) = shares.iter().find(|(_, share)| share.is_some())
             && data != DataKind::Random
         {
@@ -88,8 +109,36 @@ impl TryFrom<DataArgs> for DataSpec {
                 Some(_) => refuse("--fill-random 0 writes only zeros, so all blocks are equal; omit --dedupe".into()),
                 None => Ok(Self::Zero),
             },
-            DataKind::Random => Ok(Self::Random { random_pct, filler, dedupe_pct }),
+            DataKind::Random => {
+                let block_bytes = data_block.unwrap_or(BLOCK_BYTES as u64);
+                Ok(Self::Random { random_pct, filler, dedupe_pct, block_bytes })
+            }
         }
+    }
+}
+
+/// As in the text of a program: `compressible=60 dedupe=20 block=64k`, `zero`, `pattern=deadbeef`.
+impl FromStr for DataSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut args =
+            DataArgs { data: DataKind::Random, compressible: None, dedupe: None, fill_random: None, data_block: None };
+        for word in text.split_whitespace() {
+            let located = |why: String| format!("`{word}`: {why}");
+            match word.split_once('=') {
+                Some(("compressible", share)) => args.compressible = Some(share.parse().map_err(located)?),
+                Some(("dedupe", share)) => args.dedupe = Some(share.parse().map_err(located)?),
+                Some(("block", bytes)) => args.data_block = Some(parse_block(bytes).map_err(located)?),
+                _ => {
+                    let words = "random, zero, pattern=HEX, compressible=PERCENT, dedupe=PERCENT or block=LENGTH";
+                    args.data = word.parse().map_err(|_| format!("`{word}` is unknown; say {words}"))?;
+                }
+            }
+        }
+        // The words of a text are those of the options.
+        Self::try_from(args)
+            .map_err(|error| error.to_string().replace("--data-", "").replace("--data ", "").replace("--", ""))
     }
 }
 
@@ -140,7 +189,35 @@ mod tests {
         assert_eq!(json("--compressible 30 --dedupe 20"), random(70, "deadbeef", 20));
         assert_eq!(json("--fill-random 30"), random(30, "zero", 0));
         assert_eq!(json("--fill-random 0"), r#"{"kind":"zero"}"#);
+        assert_eq!(
+            json("--dedupe 20 --data-block 64k"),
+            random(100, "deadbeef", 20).replace('}', r#","block_bytes":65536}"#)
+        );
         assert_eq!(json("--data pattern=0xCAFE"), r#"{"kind":"pattern","hex":"cafe"}"#);
+    }
+
+    #[test]
+    fn a_text_says_what_the_options_say() {
+        for (text, words) in [
+            ("", ""),
+            ("random", ""),
+            ("zero", "--data zero"),
+            ("pattern=0xCAFE", "--data pattern=cafe"),
+            ("compressible=60 dedupe=20%", "--compressible 60 --dedupe 20"),
+            ("random dedupe=5 block=64k", "--dedupe 5 --data-block 64k"),
+        ] {
+            assert_eq!(text.parse::<DataSpec>().unwrap(), spec(words), "{text}");
+        }
+        for (text, why) in [
+            ("zeros", "`zeros` is unknown; say random, zero,"),
+            ("compressible=101", "`compressible=101`: give a whole percentage"),
+            ("block=2M dedupe=1", "from 512 to 1M"),
+            ("block=4k", "block is the block of compressible"),
+            ("zero dedupe=5", "dedupe is a share of random data, but zero has none"),
+        ] {
+            let error = text.parse::<DataSpec>().unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     #[test]
@@ -157,6 +234,10 @@ mod tests {
         assert_eq!(
             spec("--compressible 30 --dedupe 20").to_string(),
             "data that compresses by 30 %, 20 % of the blocks duplicates"
+        );
+        assert_eq!(
+            spec("--dedupe 20 --data-block 64k").to_string(),
+            "random data, 20 % of the blocks duplicates, in blocks of 64 KiB"
         );
         assert_eq!(spec("--fill-random 30").to_string(), "blocks that are random by 30 %, the rest zeros");
         assert_eq!(spec("--data pattern=cafe").to_string(), "the pattern cafe");

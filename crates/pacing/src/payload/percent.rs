@@ -27,7 +27,7 @@ impl Percent {
     }
 
     /// The difference to 100 %.
-    pub fn rest(self) -> Self {
+    pub const fn rest(self) -> Self {
         Self(100 - self.0)
     }
 

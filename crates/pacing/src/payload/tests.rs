@@ -13,7 +13,16 @@ fn percent(of: u8) -> Percent {
 }
 
 fn compressible(share: u8, dedupe: u8) -> DataSpec {
-    DataSpec::Random { random_pct: percent(share).rest(), filler: Filler::Deadbeef, dedupe_pct: percent(dedupe) }
+    in_blocks(share, dedupe, BLOCK_BYTES)
+}
+
+fn in_blocks(share: u8, dedupe: u8, bytes: usize) -> DataSpec {
+    DataSpec::Random {
+        random_pct: percent(share).rest(),
+        filler: Filler::Deadbeef,
+        dedupe_pct: percent(dedupe),
+        block_bytes: bytes as u64,
+    }
 }
 
 /// The content of a target that was written from its beginning by requests of this size.
@@ -84,6 +93,18 @@ fn deduplication_finds_the_requested_share() {
 }
 
 #[test]
+fn the_shares_hold_in_blocks_of_any_size() {
+    for (bytes, blocks) in [(512, 2000), (12_288, 1000), (64 << 10, 200), (256 << 10, 100)] {
+        let data = written_data(&in_blocks(60, 40, bytes), blocks * bytes, 8 * bytes);
+        let mut distinct = HashSet::new();
+        let run = |block: &[u8]| block.iter().rev().zip(block.iter().rev().skip(4)).take_while(|(a, b)| a == b).count();
+        let filler: usize = data.chunks(bytes).filter(|block| distinct.insert(*block)).map(run).sum();
+        assert_near(filler as f64 / (distinct.len() * bytes) as f64 * 100.0, 60.0, "filler");
+        assert_near(100.0 - distinct.len() as f64 * 100.0 / blocks as f64, 40.0, "duplicates");
+    }
+}
+
+#[test]
 fn compressors_do_not_find_duplicates() {
     for (share, dedupe) in [(0, 50), (50, 50), (25, 80)] {
         let all = written_data(&compressible(share, dedupe), 128 * MIB, MIB);
@@ -122,7 +143,12 @@ fn overwriting_keeps_the_share_of_duplicates() {
 #[test]
 fn zero_filled_blocks_have_the_requested_share_of_random_bytes() {
     for share in [1, 25, 50, 99] {
-        let spec = DataSpec::Random { random_pct: percent(share), filler: Filler::Zero, dedupe_pct: Percent::NONE };
+        let spec = DataSpec::Random {
+            random_pct: percent(share),
+            filler: Filler::Zero,
+            dedupe_pct: Percent::NONE,
+            block_bytes: BLOCK_BYTES as u64,
+        };
         let data = written_data(&spec, MIB, 64 << 10);
         for block in data.chunks(BLOCK_BYTES) {
             let random = BLOCK_BYTES - block.iter().rev().take_while(|byte| **byte == 0).count();

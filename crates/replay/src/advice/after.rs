@@ -84,8 +84,15 @@ pub fn after(options: &Options, prepare_stats: &PrepareStats, s: &Statistics) ->
             human::counted(s.skipped.too_large, "request")
         ),
     );
-    warnings.extend(options.data.warning().filter(|_| prepare_stats.written.bytes > 0));
-    warnings.extend(options.data.duplicate_shortfall(&prepare_stats.written));
+    let written = Some(prepare_stats.written).filter(|written| written.bytes > 0);
+    let of_program = prepare_stats.written_by_program.iter().map(|(data, written)| (data, *written, s.writes > 0));
+    for (data, written, is_written) in std::iter::once((&options.data, written, written.is_some())).chain(of_program) {
+        let odd = data.warning().filter(|_| is_written);
+        let few = written.and_then(|written| data.duplicate_shortfall(&written));
+        let is_new = |warning: &String| !warnings.contains(warning);
+        let new: Vec<String> = odd.into_iter().chain(few).filter(is_new).collect();
+        warnings.extend(new);
+    }
     warnings
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iosonar_device::sample::Sampled;
+use iosonar_device::sample::ZeroSample;
 use iosonar_trace::SECTOR_BYTES;
 use iosonar_trace::human::{block, percent};
 use iosonar_trace::run_info::Queue;
@@ -32,7 +32,7 @@ pub fn schedulers<'a>(queues: impl IntoIterator<Item = (&'a str, &'a Queue)>) ->
 }
 
 /// Devices can answer reads of never-written areas without accessing the medium.
-pub fn never_written(target: &Path, sampled: &Sampled) -> Option<String> {
+pub fn never_written(target: &Path, sampled: &ZeroSample) -> Option<String> {
     let [low, high] = sampled.zero_share_95;
     if sampled.samples == 0 || low < NOTABLE_ZERO_SHARE {
         return None;
@@ -146,8 +146,8 @@ mod tests {
         }
     }
 
-    fn sampled(zero: u64, samples: u64, zero_share_95: [f64; 2], exact: bool) -> Sampled {
-        Sampled {
+    fn sampled(zero: u64, samples: u64, zero_share_95: [f64; 2], exact: bool) -> ZeroSample {
+        ZeroSample {
             block_bytes: 4096,
             samples,
             zero,

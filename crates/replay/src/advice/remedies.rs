@@ -279,6 +279,7 @@ mod tests {
     fn verdict(late: &[(Cause, u64)]) -> Verdict {
         let none = Share { requests: 0, delay_us: None, within_pct: None };
         Verdict {
+            kept_times: None,
             faithful: Some(false),
             sentence: String::new(),
             own: none,

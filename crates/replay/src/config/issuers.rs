@@ -52,8 +52,8 @@ pub fn check(options: &Options) -> Result<()> {
 }
 
 /// The number of issuing loops: at most one less than there are processors, if requests have deadlines and --wait does not
-/// say how the loops wait. With a warning if that is fewer than --issuers. More loops would have to take turns with each other and with the
-/// kernel's work for the device: see bench/results/issuers.md.
+/// say how the loops wait. With a warning if that is fewer than --issuers. More loops would have to take turns with each
+/// other and with the kernel's work for the device: see bench/results/issuers.md.
 pub fn limit(options: &Options, processors: usize, has_deadlines: bool) -> (usize, Option<String>) {
     let (issuers, most) = (options.issuing.issuers, processors.saturating_sub(1).max(1));
     if issuers <= most || !has_deadlines || options.pacing.wait.is_some() {
@@ -94,26 +94,20 @@ pub fn unused(wanted: usize, issuers: usize) -> String {
     )
 }
 
-/// The depth of a loop: its even share, or with a program what its closed streams need and an even share of the rest. At least
-/// 1.
+/// The depth of a loop: what the program's closed streams in it need, and at least 1, with an even share of the rest; if all
+/// that is more than the depth, a share in proportion.
 pub fn share_of(depth: usize, issuer: usize, issuers: usize, at_once: &[u64]) -> usize {
-    let even = |whole: usize| whole / issuers + usize::from(issuer < whole % issuers);
-    let needed = at_once.iter().fold(0, |sum: u64, &each| sum.saturating_add(each));
-    if at_once.len() != issuers || needed == 0 {
-        return even(depth).max(1);
+    let need = |loop_number: usize| u128::from(at_once.get(loop_number).copied().unwrap_or(1).max(1));
+    let needed: u128 = (0..issuers).map(need).sum();
+    if let Some(rest) = (depth as u128).checked_sub(needed) {
+        let rest = rest as usize;
+        return need(issuer) as usize + rest / issuers + usize::from(issuer < rest % issuers);
     }
-    match (depth as u64).checked_sub(needed) {
-        Some(rest) => at_once[issuer] as usize + even(rest as usize),
-        // In proportion, rounded so that the sum is the depth.
-        None => {
-            let upto = |end: usize| {
-                let before: u128 = at_once[..end].iter().map(|&each| u128::from(each)).sum();
-                (before * depth as u128 / u128::from(needed)) as usize
-            };
-            upto(issuer + 1) - upto(issuer)
-        }
-    }
-    .max(1)
+    // Beside one for each loop, rounded so that the sum is the depth.
+    let rest = depth.saturating_sub(issuers) as u128;
+    let upto =
+        |end: usize| (0..end).map(|each| need(each) - 1).sum::<u128>() * rest / (needed - issuers as u128).max(1);
+    1 + (upto(issuer + 1) - upto(issuer)) as usize
 }
 
 #[cfg(test)]
@@ -206,7 +200,10 @@ mod tests {
         assert_eq!(shares(8, 3, &[]), [3, 3, 2]);
         assert_eq!(shares(512, 2, &[300, 10]), [401, 111]);
         assert_eq!(shares(700, 2, &[600, 100]), [600, 100]);
-        assert_eq!(shares(70, 2, &[600, 100]), [60, 10]);
+        assert_eq!(shares(70, 2, &[600, 100]), [59, 11]);
+        assert_eq!(shares(3, 3, &[1, 100, 0]), [1, 1, 1]);
+        assert_eq!(shares(6, 3, &[1, 100, 0]), [1, 4, 1]);
+        assert_eq!(shares(8, 2, &[u64::MAX, u64::MAX]), [4, 4]);
         assert_eq!(shares(7, 3, &[10, 10, 10]), [2, 2, 3]);
         assert_eq!(shares(4, 2, &[0, 0]), [2, 2]);
     }

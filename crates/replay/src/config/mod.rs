@@ -15,7 +15,7 @@ pub mod result;
 pub(crate) mod rules;
 pub mod target;
 pub mod time;
-pub(crate) mod typed;
+pub(crate) mod typed_options;
 pub mod validation;
 pub mod verification;
 pub mod wait_choice;

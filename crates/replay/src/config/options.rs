@@ -21,7 +21,7 @@ use crate::config::program::ProgramOptions;
 use crate::config::result::ResultOptions;
 use crate::config::target::TargetOptions;
 use crate::config::time::TimeOptions;
-use crate::config::typed::typed_options;
+use crate::config::typed_options::typed_options;
 use crate::config::verification::VerifyOptions;
 use crate::engine::method::{FAKE, Method};
 use crate::issuer::closed::Think;
@@ -236,6 +236,7 @@ mod tests {
             "repeat",
             "compressible",
             "dedupe",
+            "data_block",
             "fill_random",
             "dry_run",
             "fake_io",

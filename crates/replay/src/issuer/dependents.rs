@@ -51,7 +51,8 @@ impl Dependents {
             known: vec![unknown; MAX_DISTANCE as usize],
             waiting: (0..room).map(|_| Waiting { request: None, next: NONE }).collect(),
             free: (0..room as u32).rev().collect(),
-            thinking: BinaryHeap::with_capacity(room),
+            // Of those taken, and of those that waited.
+            thinking: BinaryHeap::with_capacity(2 * room),
             taken: 0,
             is_blocked: false,
         }
@@ -102,7 +103,7 @@ impl Dependents {
     }
 
     fn has_room(&self) -> bool {
-        !self.free.is_empty() && self.thinking.len() < self.thinking.capacity()
+        !self.free.is_empty() && self.thinking.len() < self.waiting.len()
     }
 
     fn take(&mut self, next: PreparedIo) {

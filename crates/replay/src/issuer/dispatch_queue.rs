@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use iosonar_pacing::ideal::{Hold, Places};
 use iosonar_trace::{DelayReason, Nanos};
 
-use super::slot::Held;
+use super::slot::QueueDelay;
 use crate::io::PreparedIo;
 use crate::io::Share;
 
@@ -27,7 +27,7 @@ pub(super) struct DispatchQueue {
     /// The end of the last request of this queue, which may have ended a hold.
     last_end: Hold,
     /// What held the request that was last admitted.
-    pub last_admitted: Held,
+    pub last_admitted: QueueDelay,
     /// Whether the head is already counted in [`LoopCounters::ordered_waits`](super::LoopCounters::ordered_waits).
     pub is_head_counted: bool,
 }
@@ -42,7 +42,7 @@ impl DispatchQueue {
             by_log_until: Hold::NONE.until,
             last_hold: (DelayReason::None, Hold::NONE),
             last_end: Hold::NONE,
-            last_admitted: Held::NOTHING,
+            last_admitted: QueueDelay::NOTHING,
             is_head_counted: false,
         }
     }
@@ -55,7 +55,7 @@ impl DispatchQueue {
 
     /// What held the head until now; it is admitted, with a place unless it is pushed back.
     #[inline]
-    pub fn admit_head(&mut self, now: Nanos, is_pushed_back: bool) -> Held {
+    pub fn admit_head(&mut self, now: Nanos, is_pushed_back: bool) -> QueueDelay {
         match self.delay_reason.take() {
             Some(DelayReason::CompletionLog) => self.by_log_until = now,
             Some(by) => self.last_hold = (by, self.last_end),
@@ -64,7 +64,7 @@ impl DispatchQueue {
         let by_places = if is_pushed_back { self.places.next() } else { self.places.take() };
         let (by, hold) = self.last_hold;
         let by = if hold.until >= by_places.until { by } else { DelayReason::Depth };
-        self.last_admitted = Held { by, hold: hold.and(by_places), by_log_until: self.by_log_until };
+        self.last_admitted = QueueDelay { by, hold: hold.and(by_places), by_log_until: self.by_log_until };
         self.last_admitted
     }
 

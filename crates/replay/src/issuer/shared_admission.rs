@@ -16,11 +16,11 @@ use iosonar_trace::{DelayReason, IoResult};
 use super::Issuer;
 use super::dispatch_queue::DispatchQueue;
 use super::sharing::{Guard, Sharing};
-use super::slot::{Held, Slot};
+use super::slot::{QueueDelay, Slot};
 use crate::engine::Target;
 use crate::io::{Role, Share};
 use crate::issuer::conflicts::{Admission, Policy, Range};
-use crate::pipeline::sharding::shared::{Met, Stage};
+use crate::pipeline::sharding::shared::{GuardDelays, Stage};
 
 /// Whether the owner of a shared request may be issued, with `--conflicts drop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
                 if has_agreed {
                     self.sharing.shared().agree(share.state, met);
                 } else {
-                    self.sharing.shared().meet(share.state, Met::CONFLICT);
+                    self.sharing.shared().meet(share.state, GuardDelays::CONFLICT);
                     self.sharing.disagreeing += 1;
                 }
                 true
@@ -68,7 +68,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             }
             (Stage::Ready, Role::Guard) => {
                 let is_conflict = self.tracker.has_conflict(range);
-                let met = if is_conflict { Met::CONFLICT } else { self.met_by_head(queue) };
+                let met = if is_conflict { GuardDelays::CONFLICT } else { self.met_by_head(queue) };
                 self.sharing.shared().agree(share.state, met);
                 let head = self.queues.get_mut(queue).due.front_mut();
                 head.expect("it was looked at").share = Some(Share { role: Role::AgreedGuard, ..share });
@@ -94,7 +94,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             *is_head_waiting = true;
             return Decision::Wait;
         }
-        if shared.met(share.state).has(Met::CONFLICT) {
+        if shared.met(share.state).has(GuardDelays::CONFLICT) {
             return Decision::Drop;
         }
         shared.set_stage(share.state, Stage::Issued);
@@ -132,7 +132,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         let mut at = 0;
         while let Some(&slot) = self.sharing.awaiting.get(at) {
             let share = self.slots.get_mut(slot).share.expect("only shared requests wait for guards");
-            if self.sharing.shared().met(share.state).has(Met::CONFLICT) {
+            if self.sharing.shared().met(share.state).has(GuardDelays::CONFLICT) {
                 self.push_back(slot);
             }
             if self.sharing.shared().is_agreed(share.state) {
@@ -152,17 +152,17 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
 
     fn stage_agreed(&mut self, slot: u32, share: Share) {
         let met = self.sharing.shared().met(share.state);
-        if met.has(Met::CONFLICT) {
+        if met.has(GuardDelays::CONFLICT) {
             self.push_back(slot);
         }
         // What held a guard in another loop is not known in more detail.
         let now = self.clock.now();
         let by_others = Hold { until: now, ideal: now };
         let Slot { held, overlap, record, .. } = self.slots.get_mut(slot);
-        if met.has(Met::DEPTH) {
-            *held = Held { by: DelayReason::Depth, hold: held.hold.and(by_others), ..*held };
+        if met.has(GuardDelays::DEPTH) {
+            *held = QueueDelay { by: DelayReason::Depth, hold: held.hold.and(by_others), ..*held };
         }
-        if met.has(Met::COMPLETION_LOG) {
+        if met.has(GuardDelays::COMPLETION_LOG) {
             held.by_log_until = now;
         }
         if record.pushed_back {
@@ -218,12 +218,12 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     }
 
     /// What held back the head of a queue after its deadline: what held the request before it.
-    fn met_by_head(&self, queue: usize) -> Met {
+    fn met_by_head(&self, queue: usize) -> GuardDelays {
         let DispatchQueue { due, last_admitted, .. } = self.queues.get(queue);
         match due.front() {
-            Some(head) if last_admitted.is_by_log(head.deadline) => Met::COMPLETION_LOG,
-            Some(head) if last_admitted.hold.ideal > head.deadline => Met::DEPTH,
-            _ => Met::NOTHING,
+            Some(head) if last_admitted.is_by_log(head.deadline) => GuardDelays::COMPLETION_LOG,
+            Some(head) if last_admitted.hold.ideal > head.deadline => GuardDelays::DEPTH,
+            _ => GuardDelays::NOTHING,
         }
     }
 }

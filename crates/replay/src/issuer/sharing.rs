@@ -7,7 +7,7 @@ use iosonar_trace::Nanos;
 
 use crate::io::Share;
 use crate::pipeline::sharding::SharedRequests;
-use crate::pipeline::sharding::shared::{Met, Stage};
+use crate::pipeline::sharding::shared::{GuardDelays, Stage};
 
 /// How long a loop waits at most for another one before it looks again. Longer than [`Hybrid`](iosonar_pacing::idle::Hybrid) spins, so that
 /// a processor is free for the other loop.
@@ -111,7 +111,7 @@ impl Sharing {
         guard.has_agreed = true;
         let state = guard.share.state;
         self.disagreeing -= 1;
-        self.shared().agree(state, Met::NOTHING);
+        self.shared().agree(state, GuardDelays::NOTHING);
         true
     }
 

@@ -14,7 +14,7 @@ use crate::verify::header;
 
 /// What held back a request in its queue, other than an overlap.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct QueueDelay {
     /// What would have delayed an ideal replayer as well.
     pub by: DelayReason,
     pub hold: Hold,
@@ -22,7 +22,7 @@ pub(super) struct Held {
     pub by_log_until: Nanos,
 }
 
-impl Held {
+impl QueueDelay {
     pub const NOTHING: Self = Self { by: DelayReason::None, hold: Hold::NONE, by_log_until: Hold::NONE.until };
 
     /// Whether the completion log held a request with this deadline.
@@ -45,7 +45,7 @@ pub(super) struct Slot {
     pub share: Option<Share>,
     /// When it was to be issued.
     deadline: Nanos,
-    pub held: Held,
+    pub held: QueueDelay,
     /// The requests that it overlaps.
     pub overlap: Hold,
     /// When an ideal replayer would have issued it.
@@ -69,7 +69,7 @@ impl Slot {
     pub fn new(io: PreparedIo, record: IoResult) -> Self {
         let PreparedIo { sequence_number, target, buffer, origin, share, deadline, .. } = io;
         let ticket = origin.and_then(|origin| origin.ticket);
-        let (held, overlap) = (Held::NOTHING, Hold::NONE);
+        let (held, overlap) = (QueueDelay::NOTHING, Hold::NONE);
         let (ideal, blind, reread) = (deadline, Nanos::ZERO, None);
         Self {
             buffer,

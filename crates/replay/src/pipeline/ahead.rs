@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use iosonar_trace::Nanos;
-use iosonar_workload::filament::{Asked, Overrun, Runtime};
+use iosonar_workload::filament::{Overrun, Runtime, SubmittedRequest};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 /// Requests that are ready at most.
@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// The loop's end: requests in the order of their times.
 pub struct Ahead {
-    queue: Consumer<Asked>,
+    queue: Consumer<SubmittedRequest>,
     failure: Arc<OnceLock<Overrun>>,
 }
 
@@ -24,7 +24,7 @@ pub struct Ahead {
 pub struct AheadStage {
     runtime: Runtime,
     until: Nanos,
-    queue: Producer<Asked>,
+    queue: Producer<SubmittedRequest>,
     failure: Arc<OnceLock<Overrun>>,
 }
 
@@ -39,12 +39,12 @@ impl Ahead {
     /// When the next request is due, if it is ready.
     #[inline]
     pub fn next_at(&self) -> Option<Nanos> {
-        self.queue.peek().ok().map(|asked| asked.at)
+        self.queue.peek().ok().map(|submitted| submitted.at)
     }
 
     /// The next request, if the thread has asked for one.
     #[inline]
-    pub fn take(&mut self) -> Option<Asked> {
+    pub fn take(&mut self) -> Option<SubmittedRequest> {
         self.queue.pop().ok()
     }
 
@@ -70,12 +70,12 @@ impl AheadStage {
     /// Runs the streams, until they end or the loop has.
     pub fn run(mut self) {
         while let Some(at) = self.runtime.next_at().filter(|&at| at < self.until) {
-            let Some(mut asked) = self.runtime.next_due(at) else { continue };
-            while let Err(rtrb::PushError::Full(back)) = self.queue.push(asked) {
+            let Some(mut submitted) = self.runtime.next_due(at) else { continue };
+            while let Err(rtrb::PushError::Full(back)) = self.queue.push(submitted) {
                 if self.queue.is_abandoned() {
                     return;
                 }
-                asked = back;
+                submitted = back;
                 thread::sleep(PAUSE);
             }
         }
@@ -124,8 +124,8 @@ end
                 thread::yield_now();
             }
             assert_eq!(ahead.failure(), None);
-            let asked = ahead.take().unwrap();
-            assert_eq!((asked.at, asked.ask.sector.0), (Nanos(n * 1_000_000), n as u64 * 8));
+            let submitted = ahead.take().unwrap();
+            assert_eq!((submitted.at, submitted.spec.sector.0), (Nanos(n * 1_000_000), n as u64 * 8));
         }
         thread.join().unwrap();
         let why = ahead.failure().unwrap().to_string();

@@ -8,7 +8,7 @@ use iosonar_pacing::Stop;
 use iosonar_pacing::backoff::Backoff;
 use iosonar_pacing::buffers::{Arena, Buffer, Pool};
 use iosonar_pacing::clock::Clock;
-use iosonar_pacing::payload::{Payload, Written, build_time};
+use iosonar_pacing::payload::{DataSpec, Payload, Written, build_time};
 use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Sector};
 use rtrb::Consumer;
 
@@ -69,8 +69,10 @@ pub struct PrepareStats {
     pub load_complete: bool,
     /// Warnings of the load's reader.
     pub warnings: Vec<String>,
-    /// Data written.
+    /// Data written by requests of the load.
     pub written: Written,
+    /// Data of writes of a program, by kind and size, as far as it is known.
+    pub written_by_program: Vec<(DataSpec, Option<Written>)>,
 }
 
 /// Raises the extent of a device to the end of a request.
@@ -227,7 +229,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
         while let Ok(buffer) = self.returned.pop() {
             self.pool.give(buffer);
         }
-        refill.refill(&mut self.pool, &mut self.payload, allowed)
+        refill.refill(&mut self.pool, allowed)
     }
 
     /// Free entries of the loops' queues.
@@ -298,6 +300,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
         stats.load_complete = metadata.complete && self.outcome.is_ok();
         stats.warnings.clone_from(&metadata.warnings);
         stats.written = self.payload.written();
+        stats.written_by_program = self.refill.iter().flat_map(Refill::written).collect();
         stats.devices.clone_from(&metadata.devices);
         PrepareOutcome {
             stats,

@@ -6,9 +6,9 @@
 use std::fmt;
 
 use iosonar_pacing::buffers::{Buffer, Pool, UNIT_BYTES};
-use iosonar_pacing::payload::{Payload, build_time};
+use iosonar_pacing::payload::{DataSpec, Payload, Written, build_time};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome, Request, human};
-use iosonar_workload::filament::{Asked, Overrun, Runtime, Ticket};
+use iosonar_workload::filament::{Overrun, Runtime, SubmittedRequest, Ticket};
 use iosonar_workload::program::Demand;
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -31,12 +31,12 @@ pub struct ProgramInput {
     ahead: Option<Ahead>,
     routes: Routes,
     /// `None` if requests have no data.
-    supply: Option<Supply>,
+    supply: Option<ReadyBuffers>,
     /// From this time on it submits no more requests.
     until: Nanos,
     sequence_number: u64,
     /// A request that waits for its buffer.
-    held: Option<Asked>,
+    held: Option<SubmittedRequest>,
     /// Requests in a row that wake a filament, but cannot be issued.
     left_out: u64,
     outcome_left_out: Outcome,
@@ -67,7 +67,7 @@ impl fmt::Display for EarlyEnd {
 
 impl ProgramInput {
     /// Places the requests of this program that it asks for before `until`.
-    pub fn new(runtime: Runtime, routes: Routes, supply: Option<Supply>, until: Nanos) -> Self {
+    pub fn new(runtime: Runtime, routes: Routes, supply: Option<ReadyBuffers>, until: Nanos) -> Self {
         let (left_out, outcome_left_out) = (0, Outcome::Ok);
         let (ahead, held, sequence_number) = (None, None, 0);
         Self { runtime, ahead, routes, supply, until, sequence_number, held, left_out, outcome_left_out }
@@ -94,11 +94,11 @@ impl ProgramInput {
     #[inline]
     pub fn next_due(&mut self, now: Nanos) -> Option<PreparedIo> {
         let was_held = self.held.is_some();
-        let asked = match self.held.take() {
+        let submitted = match self.held.take() {
             Some(held) => held,
             None => self.next_asked(now)?,
         };
-        self.prepare(asked, if was_held { now } else { asked.at })
+        self.prepare(submitted, if was_held { now } else { submitted.at })
     }
 
     /// Wakes the filament that waits for a request.
@@ -143,7 +143,7 @@ impl ProgramInput {
 
     /// The next request that is due, of this runtime or of that ahead.
     #[inline]
-    fn next_asked(&mut self, now: Nanos) -> Option<Asked> {
+    fn next_asked(&mut self, now: Nanos) -> Option<SubmittedRequest> {
         if self.next_at()? > now {
             return None;
         }
@@ -151,29 +151,29 @@ impl ProgramInput {
             && let Some(at) = ahead.next_at()
             && at <= now
             && self.runtime.next_at().is_none_or(|beside| at <= beside)
-            && let Some(asked) = ahead.take()
+            && let Some(submitted) = ahead.take()
         {
-            return Some(Asked { request: self.runtime.number(), ..asked });
+            return Some(SubmittedRequest { request: self.runtime.number(), ..submitted });
         }
         self.runtime.next_due(now)
     }
 
     /// Places a request and takes its buffer; holds it if there is none.
-    fn prepare(&mut self, asked: Asked, ready: Nanos) -> Option<PreparedIo> {
-        let Asked { at, request: number, stream, cause, ask, ticket } = asked;
+    fn prepare(&mut self, submitted: SubmittedRequest, ready: Nanos) -> Option<PreparedIo> {
+        let SubmittedRequest { at, request: number, stream, cause, spec, ticket } = submitted;
         let request =
-            Request { device: ask.device, flags: ask.flags, ..Request::new(at, ask.op, ask.sector, ask.sectors) };
+            Request { device: spec.device, flags: spec.flags, ..Request::new(at, spec.op, spec.sector, spec.sectors) };
         let Routed { target, sector, sectors, widened, mut skip } = self.routes.route(&request);
-        let moves_data = matches!(ask.op, Op::Read | Op::Write) && sectors.0 > 0 && skip.is_none();
+        let moves_data = matches!(spec.op, Op::Read | Op::Write) && sectors.0 > 0 && skip.is_none();
         let mut buffer = None;
         if let Some(supply) = self.supply.as_mut().filter(|_| moves_data) {
-            match supply.take(ask.op, sectors.bytes()) {
-                Taken::Buffer(taken) => buffer = Some(taken),
-                Taken::NotReady => {
-                    self.held = Some(asked);
+            match supply.take(spec.op, stream, sectors.bytes()) {
+                TakeResult::Buffer(taken) => buffer = Some(taken),
+                TakeResult::NotReady => {
+                    self.held = Some(submitted);
                     return None;
                 }
-                Taken::TooLarge => skip = Some(Outcome::TooLarge),
+                TakeResult::TooLarge => skip = Some(Outcome::TooLarge),
             }
         }
         self.sequence_number += 1;
@@ -184,13 +184,13 @@ impl ProgramInput {
             sequence_number: self.sequence_number,
             request: number,
             iteration: 0,
-            device: ask.device,
+            device: spec.device,
             target,
-            source_sector: ask.sector,
+            source_sector: spec.sector,
             sector,
             sectors,
-            op: ask.op,
-            flags: ask.flags,
+            op: spec.op,
+            flags: spec.flags,
             scheduled: at,
             deadline: at,
             ready,
@@ -203,86 +203,122 @@ impl ProgramInput {
     }
 }
 
-/// Buffers that are ready: of reads, and of writes with their data. For each size, 4 KiB times a power of two, there is a
-/// queue.
-pub struct Supply {
+/// Buffers that are ready: of reads, and of writes with each kind of data. For each size, 4 KiB times a power of two, there
+/// is a queue.
+pub struct ReadyBuffers {
     reads: Vec<Consumer<Buffer>>,
-    writes: Vec<Consumer<Buffer>>,
+    writes: Vec<Vec<Consumer<Buffer>>>,
+    /// For each stream, which of the kinds of data its writes have.
+    kinds: Vec<usize>,
 }
 
 /// An attempt to take a buffer.
-enum Taken {
+enum TakeResult {
     Buffer(Buffer),
     NotReady,
     /// No buffer is ever this large.
     TooLarge,
 }
 
-impl Supply {
+impl ReadyBuffers {
     #[inline]
-    fn take(&mut self, op: Op, bytes: u64) -> Taken {
-        let queues = if op == Op::Write { &mut self.writes } else { &mut self.reads };
+    fn take(&mut self, op: Op, stream: u16, bytes: u64) -> TakeResult {
+        let queues = match op {
+            Op::Write => &mut self.writes[self.kinds[usize::from(stream)]],
+            _ => &mut self.reads,
+        };
         match queues.get_mut(order_of(bytes)) {
-            Some(queue) => queue.pop().map_or(Taken::NotReady, Taken::Buffer),
-            None => Taken::TooLarge,
+            Some(queue) => queue.pop().map_or(TakeResult::NotReady, TakeResult::Buffer),
+            None => TakeResult::TooLarge,
         }
     }
 }
 
-/// Keeps the supplies of all loops full.
+/// Keeps the [`ReadyBuffers`] of all loops full.
 #[derive(Default)]
 pub struct Refill(Vec<Shelf>);
 
-/// Buffers of one kind for one loop.
+/// Buffers of a kind and size for a loop.
 struct Shelf {
-    has_data: bool,
+    /// The data of writes: for each size and loop its own, so that the shares of copies hold in the buffers that are used.
+    data: Option<(DataSpec, Payload)>,
     bytes: u64,
     queue: Producer<Buffer>,
 }
 
-/// A supply of buffers for the requests of a program in each of `loops`, from a pool of `bytes`. At most half of the pool is
-/// kept ready, so that small buffers never take the place of large ones.
-pub fn supplies(demand: &Demand, bytes: u64, loops: usize) -> (Refill, Vec<Supply>) {
-    let mut refill = Refill::default();
-    let supplies = (0..loops).map(|_| supply(demand, bytes / loops as u64, &mut refill)).collect();
-    (refill, supplies)
-}
-
-fn supply(demand: &Demand, bytes: u64, refill: &mut Refill) -> Supply {
+/// Supplies of buffers for the requests of a program in so many loops, from a pool of `bytes`; the writes of each stream have
+/// its `data`. At most half of the pool is kept ready, so that small buffers never take the place of large ones.
+pub fn supplies(
+    demand: &Demand,
+    bytes: u64,
+    loops: usize,
+    data: &[DataSpec],
+    seed: u64,
+) -> (Refill, Vec<ReadyBuffers>) {
+    let mut all = Vec::<&DataSpec>::new();
+    let kind = |spec| {
+        all.iter().position(|known| *known == spec).unwrap_or_else(|| {
+            all.push(spec);
+            all.len() - 1
+        })
+    };
+    let kinds: Vec<usize> = data.iter().map(kind).collect();
     // Widening adds at most a block at each end.
     let orders = order_of(demand.largest.bytes() + 2 * UNIT_BYTES) + 1;
-    let kinds = u64::from(demand.reads) + u64::from(demand.writes);
-    let share = bytes / 2 / (orders as u64 * kinds);
-    let mut queues = |is_used: bool, has_data: bool| {
+    let sets = u64::from(demand.reads) + if demand.writes { all.len() as u64 } else { 0 };
+    let share = bytes / 2 / (orders as u64 * sets * loops as u64);
+    let mut refill = Refill::default();
+    let mut queues = |is_used: bool, data: &dyn Fn(usize) -> Option<(DataSpec, Payload)>| -> Vec<_> {
         let add = |order: usize| {
             let bytes = UNIT_BYTES << order;
             let (queue, taken) = RingBuffer::new((share / bytes).clamp(1, MAX_READY) as usize);
-            refill.0.push(Shelf { has_data, bytes, queue });
+            refill.0.push(Shelf { data: data(order), bytes, queue });
             taken
         };
         (0..if is_used { orders } else { 0 }).map(add).collect()
     };
-    Supply { reads: queues(demand.reads, false), writes: queues(demand.writes, true) }
+    let supply = |number: u64| {
+        let reads = queues(demand.reads, &|_| None);
+        let of_kind = |(kind, spec): (u64, &&DataSpec)| {
+            // Other data than that of a load beside the program.
+            let set = number * all.len() as u64 + kind;
+            let seed_of = |order| seed.wrapping_add(((set << 8) | order as u64) << 32);
+            queues(demand.writes, &|order| Some(((*spec).clone(), Payload::new(spec, seed_of(order)))))
+        };
+        let writes = (1..).zip(&all).map(of_kind).collect();
+        ReadyBuffers { reads, writes, kinds: kinds.clone() }
+    };
+    let supplies = (0..loops as u64).map(supply).collect();
+    (refill, supplies)
 }
 
 impl Refill {
     /// Adds a buffer to the emptiest queue. Returns false if all are full, or the pool has none. Data that takes longer than
     /// `allowed` is built only for an empty queue.
-    pub fn refill(&mut self, pool: &mut Pool, payload: &mut Payload, allowed: Nanos) -> bool {
+    pub fn refill(&mut self, pool: &mut Pool, allowed: Nanos) -> bool {
         let free = |shelf: &Shelf| shelf.queue.slots() as f64 / shelf.queue.buffer().capacity() as f64;
         let fillable = self.0.iter_mut().filter(|shelf| {
-            let is_quick = !shelf.has_data || build_time(shelf.bytes) <= allowed;
+            let is_quick = shelf.data.is_none() || build_time(shelf.bytes) <= allowed;
             // A loop may end before others.
             !shelf.queue.is_full() && !shelf.queue.is_abandoned() && (is_quick || free(shelf) == 1.0)
         });
         let emptiest = fillable.max_by(|first, second| free(first).total_cmp(&free(second)));
-        let Some(Shelf { has_data, bytes, queue }) = emptiest else { return false };
+        let Some(Shelf { data, bytes, queue }) = emptiest else { return false };
         let Some(mut buffer) = pool.take(*bytes) else { return false };
-        if *has_data {
+        if let Some((_, payload)) = data {
             payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, *bytes));
         }
         queue.push(buffer).expect("it is not full");
         true
+    }
+
+    /// For each kind, size and loop the data of writes, and how much was made ready, if most of that was used.
+    pub fn written(&self) -> impl Iterator<Item = (DataSpec, Option<Written>)> {
+        self.0.iter().filter_map(|Shelf { data, bytes, queue }| {
+            let (spec, payload) = data.as_ref()?;
+            let ready = queue.buffer().capacity() as u64 * bytes;
+            Some((spec.clone(), Some(payload.written()).filter(|written| written.bytes > 2 * ready)))
+        })
     }
 
     /// Whether a queue is less than half full.
@@ -302,29 +338,31 @@ fn order_of(bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use iosonar_pacing::payload::DataSpec;
     use iosonar_trace::Sectors;
 
     use super::*;
 
     #[test]
-    fn buffers_are_supplied_by_size_and_those_of_writes_have_data() {
+    fn buffers_have_the_data_of_the_stream_that_writes_them() {
         let mut pool = Pool::new(1 << 20).unwrap();
-        let mut payload = Payload::new(&DataSpec::Pattern { hex: "a5".parse().unwrap() }, 1);
+        let data = ["pattern=a5", "pattern=3c", "pattern=a5"].map(|text| text.parse().unwrap());
         let demand = Demand { largest: Sectors(24), reads: true, writes: true, ..Demand::default() };
-        let (mut refill, mut supplies) = supplies(&demand, 1 << 20, 1);
+        let (mut refill, mut supplies) = supplies(&demand, 1 << 20, 1, &data, 1);
         let mut supply = supplies.remove(0);
-        assert!(matches!(supply.take(Op::Read, 512), Taken::NotReady) && refill.is_low());
-        while refill.refill(&mut pool, &mut payload, Nanos::MAX) {}
-        assert!(!refill.is_low());
+        assert!(matches!(supply.take(Op::Read, 0, 512), TakeResult::NotReady) && refill.is_low());
+        while refill.refill(&mut pool, Nanos::MAX) {}
+        let written: Vec<_> = refill.written().collect();
+        assert!(!refill.is_low() && written.iter().all(|(_, written)| written.is_none()));
+        assert!(written.iter().all(|(spec, _)| data.contains(spec)) && written.len() == refill.0.len() / 3 * 2);
         for (bytes, size) in [(512, 4096), (4096, 4096), (4608, 8192), (12_288, 16_384), (16_896, 32_768)] {
-            for op in [Op::Read, Op::Write] {
-                let Taken::Buffer(buffer) = supply.take(op, bytes) else { panic!("{bytes}") };
+            for (op, stream, byte) in [(Op::Read, 0, 0), (Op::Write, 0, 0xa5), (Op::Write, 1, 0x3c)] {
+                let TakeResult::Buffer(buffer) = supply.take(op, stream, bytes) else { panic!("{bytes}") };
                 assert_eq!(buffer.bytes(), size);
-                assert_eq!(pool.arena().bytes(&buffer, size)[0] == 0xa5, op == Op::Write);
+                assert_eq!(pool.arena().bytes(&buffer, size)[0], byte);
             }
         }
-        assert!(matches!(supply.take(Op::Read, 1 << 20), Taken::TooLarge));
+        assert!(matches!(supply.take(Op::Write, 2, 4096), TakeResult::Buffer(_)));
+        assert!(matches!(supply.take(Op::Read, 0, 1 << 20), TakeResult::TooLarge));
         assert!(pool.take(1 << 18).is_some(), "half of the pool is left");
         drop(supply);
         assert!(refill.is_abandoned());
@@ -333,16 +371,15 @@ mod tests {
     #[test]
     fn each_loop_has_a_supply_and_one_that_ended_gets_no_more() {
         let mut pool = Pool::new(1 << 20).unwrap();
-        let mut payload = Payload::new(&DataSpec::Pattern { hex: "a5".parse().unwrap() }, 1);
         let demand = Demand { largest: Sectors(8), reads: true, ..Demand::default() };
-        let (mut refill, mut loops) = supplies(&demand, 1 << 20, 2);
-        while refill.refill(&mut pool, &mut payload, Nanos::MAX) {}
+        let (mut refill, mut loops) = supplies(&demand, 1 << 20, 2, &["pattern=a5".parse().unwrap()], 1);
+        while refill.refill(&mut pool, Nanos::MAX) {}
         for supply in &mut loops {
-            assert!(matches!(supply.take(Op::Read, 4096), Taken::Buffer(_)));
+            assert!(matches!(supply.take(Op::Read, 0, 4096), TakeResult::Buffer(_)));
         }
         loops.remove(0);
-        assert!(!refill.is_abandoned() && refill.refill(&mut pool, &mut payload, Nanos::MAX));
-        assert!(!refill.refill(&mut pool, &mut payload, Nanos::MAX), "the other one is full again");
+        assert!(!refill.is_abandoned() && refill.refill(&mut pool, Nanos::MAX));
+        assert!(!refill.refill(&mut pool, Nanos::MAX), "the other one is full again");
         drop(loops);
         assert!(refill.is_abandoned());
     }

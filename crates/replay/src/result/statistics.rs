@@ -4,7 +4,7 @@ mod devices;
 mod drift;
 mod inputs;
 
-use iosonar_pacing::fidelity::{Beside, Fidelity, of_closed_loop};
+use iosonar_pacing::fidelity::{Fidelity, UncountedCauses, of_closed_loop};
 use iosonar_pacing::histogram::Times;
 use iosonar_trace::run_info::{Skipped, Statistics, Verdict};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
@@ -79,7 +79,7 @@ impl Counter {
         self.outcomes[record.outcome as usize] += 1;
         self.pushed_back += u64::from(record.pushed_back);
         self.widened += u64::from(record.widened);
-        self.bytes = self.bytes.saturating_add(record.bytes_done);
+        self.bytes = self.bytes.saturating_add(record.bytes_moved());
         let Issue { issuer, is_late_by_load } = issue.into();
         if let Some(delay) = delay_of(record, is_late_by_load) {
             self.fidelity.add(&delay, issuer);
@@ -118,7 +118,7 @@ impl Counter {
     fn verdict(&self, inputs: &StatisticsInputs<'_>) -> Option<Verdict> {
         let verdict = self.fidelity.verdict_of(
             inputs.is_complete,
-            &Beside { burst: inputs.loop_counters.burst, other_io: inputs.other_io.map(OtherIo::clause) },
+            &UncountedCauses { burst: inputs.loop_counters.burst, other_io: inputs.other_io.map(OtherIo::clause) },
         )?;
         Some(if inputs.waits_for_completions {
             of_closed_loop(verdict, inputs.loop_counters.blind_time, self.last)

@@ -41,6 +41,8 @@ impl Described<'_> {
             Some(program) if !options.has_load() => program.devices.clone(),
             _ => self.load_devices,
         };
+        let of_load = options.has_load().then_some(&options.data);
+        let what = program.map_or_else(|| options.data.to_string(), |program| program.data_text(of_load));
         let mut run = RunInfo {
             load: metadata.source.path.clone().map(Into::into).unwrap_or_default(),
             program: program.map(|program| program.info.clone().into()).unwrap_or_default(),
@@ -54,8 +56,7 @@ impl Described<'_> {
             wait: plan.waiting.wait.name().into(),
             wait_reason: plan.wait_reason.clone().into(),
             contention: self.contention.map(Contention::describe).into(),
-            data: RunData { what: options.data.to_string().into(), seed: self.seed.into(), ..RunData::default() }
-                .into(),
+            data: RunData { what: what.into(), seed: self.seed.into(), ..RunData::default() }.into(),
             ..RunInfo::default()
         };
         if let Some(isolation) = self.isolation {

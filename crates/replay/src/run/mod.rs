@@ -79,6 +79,8 @@ pub struct Prepared {
     journal: JournalWriter<IoResult>,
     pool: Pool,
     payload: Payload,
+    /// Of the data of writes.
+    seed: u64,
     metadata: Metadata,
     warnings: Vec<String>,
     /// Undone when dropped.
@@ -176,6 +178,7 @@ impl Prepared {
             journal,
             pool,
             payload,
+            seed,
             metadata,
             warnings,
             isolation,
@@ -269,7 +272,8 @@ impl Prepared {
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
-        let started = self.program.take().map(|placed| placed.start(options, &self.pool));
+        let first = program::first_number(options, self.prescan.as_ref());
+        let started = self.program.take().map(|placed| placed.start(options, &self.pool, first, self.seed));
         let (parts, refill, ahead) = started.unwrap_or_default();
         let mut parts = parts.into_iter();
         let mut threads = Vec::new();

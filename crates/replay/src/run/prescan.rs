@@ -32,6 +32,8 @@ const MEAN: u64 = 1 << 63;
 pub struct Prescan {
     /// Requests of one iteration.
     pub requests: u64,
+    /// Requests of the whole load; `None` if neither its footer nor its end was read.
+    pub of_load: Option<u64>,
     /// Reads among them.
     pub reads: u64,
     /// Writes among them.
@@ -132,15 +134,22 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
     // A footer has the length of the longest request, but not its operation.
     let is_transfer_known = metadata.counts.others == 0 || metadata.span.max_sectors <= SMALL_TRANSFER;
     if reader.has_totals() && is_whole && !needs_device_extents && is_transfer_known {
-        return prescan(metadata, metadata, metadata.span.max_sectors, Vec::new()).checked(options).map(Some);
+        let requests = Some(metadata.counts.requests);
+        return prescan(metadata, metadata, requests, metadata.span.max_sectors, Vec::new()).checked(options).map(Some);
     }
-    let mut longest_transfer = 0;
+    let mut of_load = reader.has_totals().then_some(metadata.counts.requests);
+    let (mut longest_transfer, mut read) = (0, 0);
     let mut counted = Metadata::new(Kind::Load, "window");
     let mut device_extents = Vec::new();
-    while let Some(request) = reader.next()? {
+    loop {
+        let Some(request) = reader.next()? else {
+            of_load = Some(read);
+            break;
+        };
         if request.at >= window.end {
             break;
         }
+        read += 1;
         if !window.is_before_start(request.at) {
             let first = if counted.counts.requests == 0 { request.at } else { Nanos(counted.span.first_ns) };
             if is_beyond(request.at - first) {
@@ -167,13 +176,20 @@ pub fn scan(options: &Options, stop: &Arc<Stop>) -> Result<Option<Prescan>> {
             }
         )));
     }
-    prescan(&counted, reader.metadata(), longest_transfer, device_extents).checked(options).map(Some)
+    prescan(&counted, reader.metadata(), of_load, longest_transfer, device_extents).checked(options).map(Some)
 }
 
-fn prescan(window: &Metadata, load: &Metadata, longest_transfer: u64, device_extents: Vec<u64>) -> Prescan {
+fn prescan(
+    window: &Metadata,
+    load: &Metadata,
+    of_load: Option<u64>,
+    longest_transfer: u64,
+    device_extents: Vec<u64>,
+) -> Prescan {
     let counts = &window.counts;
     Prescan {
         requests: counts.requests,
+        of_load,
         reads: counts.reads,
         writes: counts.writes,
         others: counts.others,

@@ -2,6 +2,7 @@
 
 use iosonar_device::Device;
 use iosonar_pacing::buffers::Pool;
+use iosonar_pacing::payload::DataSpec;
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{RunProgram, RunStream};
 use iosonar_trace::{self as trace, DeviceId, Nanos, SECTOR_BYTES, Sectors};
@@ -15,9 +16,18 @@ use crate::address::router::Rules;
 use crate::config::options::Options;
 use crate::pipeline::ahead::{Ahead, AheadStage};
 use crate::pipeline::program::{ProgramInput, Refill, supplies};
+use crate::run::prescan::Prescan;
 
 /// The size of the target where nothing says how large it is: 100 GiB.
 const SECTORS_WITHOUT_DEVICE: Sectors = Sectors(100 << 21);
+
+/// The first request of a program beside a load whose number of requests is not known.
+const BESIDE_UNKNOWN: u64 = 1 << 40;
+
+/// The number of a program's first request: those beside a load continue its numbers, so that `cause` means one request.
+pub fn first_number(options: &Options, prescan: Option<&Prescan>) -> u64 {
+    if options.has_load() { prescan.and_then(|prescan| prescan.of_load).unwrap_or(BESIDE_UNKNOWN) } else { 0 }
+}
 
 /// A program that is ready to run.
 pub struct Placed {
@@ -33,20 +43,30 @@ pub struct Placed {
     pub routes: Routes,
     /// Its description, for the footer.
     pub info: RunProgram,
+    /// The data of the writes of each stream.
+    pub data: Vec<DataSpec>,
     /// What its conversion from a job file left out, a line each.
     pub left_out: Vec<String>,
 }
 
 impl Placed {
-    /// The program as the loops take it, what refills their supplies of buffers, if its requests have data, and what runs ahead.
-    pub fn start(self, options: &Options, pool: &Pool) -> (Vec<ProgramInput>, Option<Refill>, Option<AheadStage>) {
-        let Self { parts, ahead, demand, routes, .. } = self;
+    /// The program as the loops take it, whose requests are numbered from `first` on, what refills their supplies of buffers,
+    /// if its requests have data, and what runs ahead.
+    pub fn start(
+        self,
+        options: &Options,
+        pool: &Pool,
+        first: u64,
+        seed: u64,
+    ) -> (Vec<ProgramInput>, Option<Refill>, Option<AheadStage>) {
+        let Self { parts, ahead, demand, routes, data, .. } = self;
         let until = options.pacing.until().unwrap_or(Nanos::MAX);
         let has_data = options.method.has_device() && (demand.reads || demand.writes);
-        let (refill, supplies) = has_data.then(|| supplies(&demand, pool.largest(), parts.len())).unzip();
+        let (refill, supplies) = has_data.then(|| supplies(&demand, pool.largest(), parts.len(), &data, seed)).unzip();
         let mut supplies = supplies.into_iter().flatten();
         let (mut ahead, stage) = ahead.map(|runtime| Ahead::of(runtime, until)).unzip();
-        let input = |Part { runtime, .. }| {
+        let input = |Part { mut runtime, .. }| {
+            runtime.number_from(first);
             ProgramInput::new(runtime, routes.clone(), supplies.next(), until).with_ahead(ahead.take())
         };
         (parts.into_iter().map(input).collect(), refill, stage)
@@ -98,6 +118,7 @@ pub fn place(
     let settings = Settings { seed, scale, set: options.program.parameters(), layout };
     let placement = program.place(&settings).map_err(Error::Usage)?;
     placement.check_length(options.pacing.until().unwrap_or(Nanos::MAX)).map_err(Error::Usage)?;
+    let data = placement.streams().iter().map(|stream| data_of(stream, options)).collect();
     let map = if has_names { map.clone() } else { DeviceMap::all_to_first() };
     let (demand, devices, info) = (placement.demand(), placement.devices(), info(program, placement.streams()));
     // In virtual time one thread does everything, so that all runs are the same.
@@ -110,7 +131,36 @@ pub fn place(
     };
     let (parts, ahead) = parts.map_err(Error::Usage)?;
     let (routes, left_out) = (routes(options, targets, map), program.left_out().to_vec());
-    Ok(Placed { parts, ahead, demand, devices, routes, info, left_out })
+    Ok(Placed { parts, ahead, demand, devices, routes, info, data, left_out })
+}
+
+/// What the command line says, else the stream.
+fn data_of(stream: &StreamInfo, options: &Options) -> DataSpec {
+    let of_run = ["data", "compressible", "dedupe", "fill-random", "data-block"];
+    match &stream.data {
+        Some(data) if !of_run.into_iter().any(|name| options.typed.is_given(name)) => data.clone(),
+        _ => options.data.clone(),
+    }
+}
+
+impl Placed {
+    /// The data of its writes, for people.
+    pub fn data_text(&self, of_load: Option<&DataSpec>) -> String {
+        let names = self.info.streams.known().into_iter().flatten();
+        let mut all: Vec<(String, String)> =
+            of_load.map(|data| (data.to_string(), "load".into())).into_iter().collect();
+        for (stream, data) in names.zip(&self.data) {
+            let (data, name) = (data.to_string(), stream.name.known().cloned().unwrap_or_default());
+            match all.iter_mut().find(|(known, _)| *known == data) {
+                Some((_, streams)) => *streams += &format!(", {name}"),
+                None => all.push((data, name)),
+            }
+        }
+        match all.as_slice() {
+            [(data, _)] => data.clone(),
+            all => all.iter().map(|(data, names)| format!("{names}: {data}")).collect::<Vec<_>>().join("; "),
+        }
+    }
 }
 
 /// The size of a described device, if one is simulated.

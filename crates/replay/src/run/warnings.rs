@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iosonar_device::Device;
 use iosonar_device::queue::queue_of;
-use iosonar_device::sample::{Bounds, Sampled, sample};
+use iosonar_device::sample::{Bounds, ZeroSample, sample};
 use iosonar_device::sysfs;
 use iosonar_pacing::clock::wall;
 use iosonar_pacing::depth::MAX_DEPTH;
@@ -132,7 +132,7 @@ fn load_extent(
 }
 
 /// Samples the part of the target that the load accesses.
-fn sample_target(device: &Device, extent: Option<LoadExtent>) -> Sampled {
+fn sample_target(device: &Device, extent: Option<LoadExtent>) -> ZeroSample {
     let sectors = extent.map_or(u64::MAX, LoadExtent::sectors).clamp(1, device.geometry.sectors);
     let block = device.geometry.block_sectors * SECTOR_BYTES;
     sample(&device.file, sectors.saturating_mul(SECTOR_BYTES), block, SAMPLES, wall().0 as u64)

@@ -14,9 +14,9 @@ macro_rules! choice {
     };
 }
 
+pub mod command_line;
 pub mod field;
 pub mod keys;
-pub mod short;
 pub mod units;
 pub mod values;
 pub mod words;

@@ -2,7 +2,7 @@
 
 use crate::params::{did_you_mean, parse_bytes};
 use crate::rows::{TOO_FAR, TOO_LATE};
-use crate::text::number::{NumberError, decimal, whole, whole_or_hex};
+use crate::text::number::{NumberError, decimal, scaled, whole, whole_or_hex};
 
 /// Names of units of time, each as a power of ten of nanoseconds, times a number, divided by one.
 const TIMES: &[(&[&str], u32, u64, u64)] = &[
@@ -52,62 +52,51 @@ impl TimeUnit {
             return Err(wrong());
         }
         let number = whole(digits.as_bytes()).ok().filter(|number| *number > 0).ok_or_else(wrong)?;
-        // Three more places, so that fractions of a nanosecond count before the multiplication; seconds have enough.
-        let more = if self.places < 9 { 3 } else { 0 };
-        let denominator = self.denominator * 10_u64.pow(more);
         let common = gcd(number, 10_u64.pow(after.len() as u32));
         let (number, parts) = (number / common, 10_u64.pow(after.len() as u32) / common);
         let numerator = self.numerator.checked_mul(number).ok_or_else(wrong)?;
-        let denominator = denominator.checked_mul(parts).ok_or_else(wrong)?;
-        Ok(Self { places: self.places + more, numerator, denominator })
+        let denominator = self.denominator.checked_mul(parts).ok_or_else(wrong)?;
+        Ok(Self { numerator, denominator, ..self })
     }
 
-    /// The nanoseconds of a number in text, which may have a sign or an exponent.
+    /// The nanoseconds of a number in text, which may have a sign or an exponent: rounded once, after the multiplication.
     #[inline]
     pub fn text(self, text: &[u8]) -> Result<i64, NumberError> {
-        match decimal(text, self.places) {
-            Ok(number) => self.scaled(number.into()),
-            Err(NumberError::TooLarge) => Err(NumberError::TooLarge),
-            Err(NumberError::NotANumber) => self.unusual(text),
-        }
+        let is_plain = self.numerator == 1 && self.denominator == 1;
+        let nanos = if is_plain { decimal(text, self.places) } else { self.product(text) };
+        if nanos == Err(NumberError::NotANumber) { self.unusual(text) } else { nanos }
+    }
+
+    fn product(self, text: &[u8]) -> Result<i64, NumberError> {
+        let (nanos, _) = scaled(text, self.whole_numerator().unsigned_abs(), self.denominator.into())?;
+        i64::try_from(nanos).map_err(|_| NumberError::TooLarge)
     }
 
     #[cold]
     fn unusual(self, text: &[u8]) -> Result<i64, NumberError> {
-        if let Some(digits) = text.strip_prefix(b"-")
-            && digits.first() != Some(&b'-')
-        {
-            return self.text(digits).map(|span| -span);
+        match text.strip_prefix(b"-") {
+            Some(digits) if digits.first() != Some(&b'-') => self.text(digits).map(|span| -span),
+            _ => self.product(text),
         }
-        if !text.iter().any(|byte| b"eE".contains(byte)) || text.iter().any(|byte| !b"0123456789.eE+-".contains(byte)) {
-            return Err(NumberError::NotANumber);
-        }
-        let number: f64 =
-            std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(NumberError::NotANumber)?;
-        let nanos = number * 10_f64.powi(self.places as i32) * self.numerator as f64 / self.denominator as f64;
-        if nanos.abs() < i64::MAX as f64 { Ok(nanos.round() as i64) } else { Err(NumberError::TooLarge) }
+    }
+
+    /// Nanoseconds times the denominator.
+    fn whole_numerator(self) -> i128 {
+        10_i128.pow(self.places) * i128::from(self.numerator)
     }
 
     /// The nanoseconds of a whole number.
     pub fn number(self, number: i128) -> Result<i64, NumberError> {
-        number.checked_mul(10_i128.pow(self.places)).ok_or(NumberError::TooLarge).and_then(|number| self.scaled(number))
+        let product = number.checked_mul(self.whole_numerator()).ok_or(NumberError::TooLarge)?;
+        let half = i128::from(self.denominator / 2) * product.signum();
+        let sum = product.checked_add(half).ok_or(NumberError::TooLarge)?;
+        i64::try_from(sum / i128::from(self.denominator)).map_err(|_| NumberError::TooLarge)
     }
 
     /// How many of the unit a span of nanoseconds is, if that is a whole number.
     pub fn ticks(self, nanos: i128) -> Option<i128> {
-        let one = 10_i128.pow(self.places) * i128::from(self.numerator);
-        let all = nanos * i128::from(self.denominator);
+        let (one, all) = (self.whole_numerator(), nanos * i128::from(self.denominator));
         (all % one == 0).then_some(all / one)
-    }
-
-    #[inline]
-    fn scaled(self, number: i128) -> Result<i64, NumberError> {
-        if self.numerator == 1 && self.denominator == 1 {
-            return i64::try_from(number).map_err(|_| NumberError::TooLarge);
-        }
-        let product = number.checked_mul(self.numerator.into()).ok_or(NumberError::TooLarge)?;
-        let half = i128::from(self.denominator / 2) * product.signum();
-        i64::try_from((product + half) / i128::from(self.denominator)).map_err(|_| NumberError::TooLarge)
     }
 }
 
@@ -158,20 +147,19 @@ impl SizeUnit {
         }
     }
 
-    /// A hexadecimal number with `0x`, or one with decimals that is a whole number of bytes.
+    /// A hexadecimal number with `0x`, or one with decimals or an exponent that is a whole number of bytes.
     #[cold]
     fn unusual(self, text: &[u8]) -> Result<u64, NumberError> {
         if let Ok(number) = whole_or_hex(text) {
             return number.checked_mul(self.bytes).ok_or(NumberError::TooLarge);
         }
-        if !text.contains(&b'.') {
+        if self.is_hex {
             return Err(NumberError::NotANumber);
         }
-        let millionths = i128::from(decimal(text, 6)?) * i128::from(self.bytes);
-        if millionths % 1_000_000 != 0 {
-            return Err(NumberError::NotANumber);
+        match scaled(text, self.bytes.into(), 1)? {
+            (bytes, true) => u64::try_from(bytes).map_err(|_| NumberError::TooLarge),
+            (_, false) => Err(NumberError::NotANumber),
         }
-        u64::try_from(millionths / 1_000_000).map_err(|_| NumberError::TooLarge)
     }
 
     /// The bytes of a whole number.
@@ -237,6 +225,12 @@ mod tests {
             ("100ns", "7", 700),
             ("us", "-2.5", -2500),
             ("ms", "1.5e-3", 1500),
+            ("s", "1.455592511102342001e9", 1_455_592_511_102_342_001),
+            ("h", "1.23456789012", 4_444_444_404_432),
+            ("h", "-1.23456789012", -4_444_444_404_432),
+            ("d", "0.00000000001157407", 1000),
+            ("min", "0.000000000025", 2),
+            ("ps", "0.5e3", 1),
             ("ns", "0.4", 0),
         ] {
             assert_eq!(nanos(unit, number), Ok(expected), "{number} {unit}");
@@ -254,6 +248,14 @@ mod tests {
         let unit = TimeUnit::parse("ns").unwrap().times("0.39552").unwrap();
         assert_eq!(unit.text(b"1000000"), Ok(395_520));
         assert_eq!(unit.number(-1_000_000), Ok(-395_520));
+        for (unit, factor) in [("s", "3600"), ("min", "60"), ("ns", "3600000000000")] {
+            let unit = TimeUnit::parse(unit).unwrap().times(factor).unwrap();
+            assert_eq!(unit.text(b"1.23456789012"), Ok(4_444_444_404_432));
+            assert_eq!(unit.text(b"2562047.788015215"), Ok(9_223_372_036_854_774_000));
+            assert_eq!(unit.text(b"2562047.788015216"), Err(NumberError::TooLarge));
+            assert_eq!(unit.number(2_562_048), Err(NumberError::TooLarge));
+            assert_eq!(unit.number(i128::MAX), Err(NumberError::TooLarge));
+        }
         let unit = TimeUnit::parse("s").unwrap().times("10").unwrap();
         assert_eq!(unit.text(b"0.5"), Ok(5_000_000_000));
         for wrong in ["0", "-1", "x", "1.2.3", "", "1234567890123456"] {
@@ -272,14 +274,19 @@ mod tests {
             ("4k", "3", 12_288),
             ("520", "2", 1040),
             ("bytes", "0x200", 512),
+            ("MiB", "0.0009765625", 1024),
+            ("KiB", "17592186044416.5", 18_014_398_509_482_496),
+            ("GiB", "4.76837158203125e-7", 512),
         ] {
             assert_eq!(bytes(unit, number), Ok(expected), "{number} {unit}");
         }
         assert_eq!(SizeUnit::BYTES.in_base(Base::Sixteen).text(b"1f", ""), Ok(31));
-        for wrong in ["-1", "", "1.00001", "x"] {
+        for wrong in ["-1", "", "1.00001", "1.0000001", "x"] {
             assert_eq!(bytes("bytes", wrong), Err("no number"), "{wrong}");
         }
-        assert_eq!(bytes("sectors", "18446744073709551615"), Err(TOO_FAR));
+        for far in ["18446744073709551615", "36028797018963968.0", "1e30"] {
+            assert_eq!(bytes("sectors", far), Err(TOO_FAR), "{far}");
+        }
         assert_eq!(SizeUnit::parse("sectors").unwrap().number(-1), Err(TOO_FAR));
         for wrong in ["0", "lightyears", "-4k"] {
             assert!(SizeUnit::parse(wrong).unwrap_err().contains("is not a unit of size"), "{wrong}");

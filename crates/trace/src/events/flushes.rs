@@ -11,11 +11,11 @@ use super::event::MAX_PENDING;
 /// The numbers of the flushes of all devices.
 #[derive(Default)]
 pub struct Flushes {
-    devices: BTreeMap<DeviceId, OfDevice>,
+    devices: BTreeMap<DeviceId, DeviceFlushes>,
 }
 
 #[derive(Default)]
-struct OfDevice {
+struct DeviceFlushes {
     /// Queued, not issued.
     waiting: VecDeque<u64>,
     issued: VecDeque<Issued>,
@@ -92,7 +92,7 @@ impl Flushes {
     }
 }
 
-impl OfDevice {
+impl DeviceFlushes {
     fn issue(&mut self, issued: Issued) {
         self.issued.push_back(issued);
         if self.issued.len() > MAX_ISSUED {

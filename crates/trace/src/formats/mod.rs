@@ -25,10 +25,10 @@ use crate::error::{Error, Result};
 pub use crate::events::Action;
 use crate::io::input::Input;
 pub use format::{CreateLoad, CreateRun, Format, OpenParts, Opened, Options, TestedWith};
-pub(crate) use support::wrapped::wrapped;
+pub(crate) use support::archives::unreadable;
 
 /// All formats, in the order in which a file is checked for them: those with a magic number first.
-pub const FORMATS: &[&Format] = &both::<{ BUILT_IN.len() + described::known::FORMATS.len() }>();
+pub const FORMATS: &[&Format] = &both::<{ BUILT_IN.len() + described::bundled::FORMATS.len() }>();
 
 /// The formats with a reader of their own.
 const BUILT_IN: &[&Format] = &[
@@ -57,7 +57,7 @@ const fn both<const N: usize>() -> [&'static Format; N] {
     let mut index = 1;
     while index < N {
         let built_in = BUILT_IN.len();
-        all[index] = if index < built_in { BUILT_IN[index] } else { described::known::FORMATS[index - built_in] };
+        all[index] = if index < built_in { BUILT_IN[index] } else { described::bundled::FORMATS[index - built_in] };
         index += 1;
     }
     all

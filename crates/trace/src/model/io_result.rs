@@ -88,6 +88,12 @@ impl IoResult {
         }
     }
 
+    /// The data that it moved, in bytes: flushes, discards and write-zeroes move none. The only definition in Rust;
+    /// `docs/schema.md` has it in words.
+    pub fn bytes_moved(&self) -> u64 {
+        if matches!(self.op, Op::Read | Op::Write) { self.bytes_done } else { 0 }
+    }
+
     /// From issue to completion.
     pub fn latency(&self) -> Option<Nanos> {
         Some(self.completed? - self.issued?)

@@ -13,7 +13,7 @@ mod toml_text;
 
 pub use quantity::{
     format_time, parse_bytes, parse_count, parse_duration, parse_memory, parse_positive, parse_positive_duration,
-    parse_rate, parse_sectors, parse_share, parse_time, whole_number,
+    parse_rate, parse_sectors, parse_share, parse_speed, parse_time, whole_number,
 };
 pub use settings::{Setting, Settings, Value};
 pub use spec::{Definition, ParamDefault, ParamSpec, ParamType};

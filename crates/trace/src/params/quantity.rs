@@ -116,6 +116,12 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     whole(text, &BYTES).ok_or_else(|| format!("`{text}` is not a number of bytes; say for example 4096 or 64k"))
 }
 
+/// Bytes per second, one or more: `200M/s`, `1G`.
+pub fn parse_speed(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text.strip_suffix("/s").unwrap_or(text)).ok().filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| format!("`{text}` is not a speed above zero; say for example \"200M/s\""))
+}
+
 /// Memory from 1 MiB to 1 TiB, in bytes: `64M`, `2G`.
 pub fn parse_memory(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;

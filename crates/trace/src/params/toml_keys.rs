@@ -23,6 +23,8 @@ pub enum Takes {
     OneOf(&'static [Key]),
     /// Several tables, each with these keys.
     Tables(&'static [Key]),
+    /// A table with these keys, or several.
+    TableOrTables(&'static [Key]),
 }
 
 /// A key.
@@ -88,6 +90,10 @@ impl Takes {
                 table
             }
             Self::Tables(keys) => json!({ "type": "array", "items": schema_of(keys) }),
+            Self::TableOrTables(keys) => {
+                let one = schema_of(keys);
+                json!({ "anyOf": [one, { "type": "array", "items": one }] })
+            }
         }
     }
 }

@@ -229,6 +229,20 @@ impl<'t, 'a> Section<'t, 'a> {
         tables.collect()
     }
 
+    /// A table, or those of an array of tables, in order; errors name the latter with their numbers.
+    ///
+    /// # Errors
+    /// If it is neither, or a key is unknown.
+    pub fn one_or_more(&self, key: &str, keys: &'static [Key]) -> Result<Vec<Section<'t, 'a>>, String> {
+        if self.get(key).is_none_or(|value| value.get_ref().as_array().is_none()) {
+            return Ok(self.table(key, keys)?.into_iter().collect());
+        }
+        let tables = self.tables(key)?.into_iter().enumerate();
+        tables
+            .map(|(number, (at, table))| Section::new(self.text, at, format!("{key} {}", number + 1), table, keys))
+            .collect()
+    }
+
     /// The names of a table with their values, in the order of the text.
     ///
     /// # Errors

@@ -91,7 +91,7 @@ impl DayClock {
             midnights += i64::from(of_day < self.latest - DAY_NS / 2);
             (self.latest, self.midnights) = (of_day, midnights);
         }
-        Some(midnights.saturating_mul(DAY_NS).saturating_add(of_day))
+        midnights.checked_mul(DAY_NS)?.checked_add(of_day)
     }
 }
 

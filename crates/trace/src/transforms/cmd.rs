@@ -55,9 +55,9 @@ fn apply(rows: Rows, command: &str) -> Result<Rows> {
         .map_err(wrap)?;
     let mut metadata = rows.metadata().clone();
     drop_unsupported(&mut metadata);
-    let feeder = thread::spawn(move || feed_all(rows, File::from(OwnedFd::from(feed))));
+    let writer = thread::spawn(move || feed_all(rows, File::from(OwnedFd::from(feed))));
     let stdout = child.stdout.take().ok_or_else(|| wrap(io::ErrorKind::BrokenPipe.into()))?;
-    let mut source = Through { name, rows: None, child: Some(child), feeder: Some(feeder), metadata };
+    let mut source = PipedRows { name, rows: None, child: Some(child), writer: Some(writer), metadata };
     let input =
         Input::from_reader(Path::new(&source.name), Box::new(Pipe::of_file(OwnedFd::from(stdout).into())), None)?;
     source.rows = Some(crate::into_load((classic::FORMAT.open)(input, &crate::Options::default())?)?);
@@ -84,16 +84,16 @@ fn feed_all(mut rows: Rows, feed: File) -> Result<Metadata> {
     Ok(metadata)
 }
 
-struct Through {
+struct PipedRows {
     name: String,
     /// The command's output; none before it was started.
     rows: Option<Rows>,
     child: Option<Child>,
-    feeder: Option<JoinHandle<Result<Metadata>>>,
+    writer: Option<JoinHandle<Result<Metadata>>>,
     metadata: Metadata,
 }
 
-impl Source for Through {
+impl Source for PipedRows {
     fn next(&mut self) -> Result<Option<Request>> {
         let Some(rows) = &mut self.rows else { return Ok(None) };
         if let Some(request) = rows.next()? {
@@ -112,7 +112,7 @@ impl Source for Through {
     }
 }
 
-impl Through {
+impl PipedRows {
     /// Checks exit status and losses after the command has closed its output.
     fn end(&mut self) -> Result<()> {
         if let Some(mut child) = self.child.take() {
@@ -125,8 +125,8 @@ impl Through {
                 return Err(Error::format(&self.name, format!("the command failed: {status}")));
             }
         }
-        if let Some(feeder) = self.feeder.take() {
-            match feeder.join().unwrap_or_else(|_| Err(Error::format(&self.name, "cannot write its input"))) {
+        if let Some(writer) = self.writer.take() {
+            match writer.join().unwrap_or_else(|_| Err(Error::format(&self.name, "cannot write its input"))) {
                 Ok(metadata) => {
                     self.metadata = metadata;
                     drop_unsupported(&mut self.metadata);
@@ -148,7 +148,7 @@ impl Through {
     }
 }
 
-impl Drop for Through {
+impl Drop for PipedRows {
     /// Stops the command if the load was not read to its end; the feeder thread then ends with a broken pipe.
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {

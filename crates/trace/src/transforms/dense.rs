@@ -55,13 +55,13 @@ fn build(settings: &Settings) -> Built {
 const MAX_REGIONS: usize = 1 << 20;
 
 fn apply(rows: Rows, align: u64, gap: u64, most: usize) -> Result<Rows> {
-    let mut used: Vec<Used> = rows.metadata().devices.iter().map(|_| Used::new(align, gap)).collect();
+    let mut used: Vec<UsedRegions> = rows.metadata().devices.iter().map(|_| UsedRegions::new(align, gap)).collect();
     let mut share = (most / used.len().max(1)).max(2);
     let (spool, metadata) = Spool::of(rows, |_, request| {
         let device = usize::from(request.device.0);
         if device >= used.len() {
             // Devices may appear late.
-            used.resize_with(device + 1, || Used::new(align, gap));
+            used.resize_with(device + 1, || UsedRegions::new(align, gap));
             share = (most / used.len()).max(2);
             used.iter_mut().for_each(|used| used.coarsen(share));
         }
@@ -93,13 +93,13 @@ fn apply(rows: Rows, align: u64, gap: u64, most: usize) -> Result<Rows> {
 }
 
 /// The used regions of a device: from each start to its end, more than `gap` apart.
-struct Used {
+struct UsedRegions {
     align: u64,
     gap: u64,
     regions: BTreeMap<u64, u64>,
 }
 
-impl Used {
+impl UsedRegions {
     fn new(align: u64, gap: u64) -> Self {
         Self { align, gap, regions: BTreeMap::new() }
     }
@@ -153,7 +153,7 @@ struct Map {
 }
 
 impl Map {
-    fn new(used: Used) -> Self {
+    fn new(used: UsedRegions) -> Self {
         let mut size = 0;
         let mut regions = Vec::with_capacity(used.regions.len());
         for (start, end) in used.regions {

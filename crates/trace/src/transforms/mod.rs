@@ -35,7 +35,7 @@ mod until;
 pub use documentation::documentation;
 pub use pipeline::{Pipeline, has_transforms, parse};
 pub use transform::{Built, Needs, Rows, Stage, Transform, Transformed};
-pub use until::{IsOver, until};
+pub use until::{IsOver, read_by, until};
 
 use crate::model::request::Request;
 use transform::{Length, kept};

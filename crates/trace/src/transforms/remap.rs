@@ -57,7 +57,7 @@ enum Others {
 struct Remapped {
     rows: Rows,
     map: String,
-    mentioned: Vec<Mention>,
+    mappings: Vec<DeviceMapping>,
     others: Others,
     /// For each input device seen so far, the output device; `None` if it is dropped.
     targets: Vec<Option<DeviceId>>,
@@ -71,7 +71,7 @@ struct Remapped {
 }
 
 /// `OLD:NEW`, or `OLD` alone.
-struct Mention {
+struct DeviceMapping {
     old: String,
     new: Option<String>,
     found: Found,
@@ -87,7 +87,7 @@ enum Found {
     Number(usize),
 }
 
-impl Mention {
+impl DeviceMapping {
     fn is_of(&self, index: usize, device: &Device) -> bool {
         match self.found {
             Found::Nothing => false,
@@ -101,16 +101,16 @@ impl Remapped {
     fn new(rows: Rows, map: &str, others: Others) -> Result<Self> {
         let mut metadata = rows.metadata().clone();
         metadata.devices.clear();
-        let mention = |(old, new): (&str, Option<&str>)| Mention {
+        let mapping = |(old, new): (&str, Option<&str>)| DeviceMapping {
             old: old.to_owned(),
             new: new.map(str::to_owned),
             found: Found::Nothing,
         };
-        let mentioned = pairs(&rows.metadata().devices, map)?.into_iter().map(mention).collect();
+        let mappings = pairs(&rows.metadata().devices, map)?.into_iter().map(mapping).collect();
         let mut remapped = Self {
             rows,
             map: map.to_owned(),
-            mentioned,
+            mappings,
             others,
             targets: Vec::new(),
             given: HashMap::new(),
@@ -124,7 +124,7 @@ impl Remapped {
         }
         if remapped.metadata.devices.is_empty() {
             // A load has at least one device from its beginning: use the first one still to come.
-            let late = remapped.mentioned.iter().find(|mention| mention.found == Found::Nothing);
+            let late = remapped.mappings.iter().find(|mapping| mapping.found == Found::Nothing);
             let name = late.map(|late| late.new.clone().unwrap_or_else(|| late.old.clone())).unwrap_or_default();
             remapped.metadata.devices.push(Device { name: name.clone(), sectors: None });
             remapped.expected = Some(name);
@@ -140,34 +140,34 @@ impl Remapped {
         if known > 0 && late.iter().any(|device| device.name.contains([',', ':'])) {
             // With the new names, items may end elsewhere.
             let now = pairs(&devices, &self.map)?;
-            let before = self.mentioned.iter().map(|mention| (mention.old.as_str(), mention.new.as_deref()));
+            let before = self.mappings.iter().map(|mapping| (mapping.old.as_str(), mapping.new.as_deref()));
             if !before.eq(now) {
                 return Err(self.ambiguous(&late[0].name));
             }
         }
         for device in late.iter().filter(|device| !device.name.is_empty()) {
-            for mention in self.mentioned.iter_mut().filter(|mention| mention.old == device.name) {
-                match mention.found {
-                    Found::Nothing => mention.found = Found::Name,
+            for mapping in self.mappings.iter_mut().filter(|mapping| mapping.old == device.name) {
+                match mapping.found {
+                    Found::Nothing => mapping.found = Found::Name,
                     Found::Name => {}
                     Found::Number(_) => return Err(self.ambiguous(&device.name)),
                 }
             }
         }
-        for mention in self.mentioned.iter_mut().filter(|mention| mention.found == Found::Nothing) {
-            let number = mention.old.parse().ok().filter(|&index: &usize| index < devices.len());
-            mention.found = number.map_or(Found::Nothing, Found::Number);
+        for mapping in self.mappings.iter_mut().filter(|mapping| mapping.found == Found::Nothing) {
+            let number = mapping.old.parse().ok().filter(|&index: &usize| index < devices.len());
+            mapping.found = number.map_or(Found::Nothing, Found::Number);
         }
         for (index, device) in devices.iter().enumerate().skip(known) {
-            let mut mentions = self.mentioned.iter().filter(|mention| mention.is_of(index, device));
-            let mention = mentions.next();
+            let mut mentions = self.mappings.iter().filter(|mapping| mapping.is_of(index, device));
+            let mapping = mentions.next();
             if mentions.next().is_some() {
                 let name = if device.name.is_empty() { index.to_string() } else { device.name.clone() };
                 return Err(Error::Request(format!("remap: `{}` lists the device `{name}` twice", self.map)));
             }
-            let name = match mention {
+            let name = match mapping {
                 None if self.others == Others::Dropped => None,
-                Some(Mention { new: Some(new), .. }) => Some(new.clone()),
+                Some(DeviceMapping { new: Some(new), .. }) => Some(new.clone()),
                 _ => Some(device.name.clone()),
             };
             let target = name.map(|name| self.device_named(&name, device.sectors));
@@ -190,7 +190,7 @@ impl Remapped {
         } else {
             self.metadata.devices.push(Device { name: name.to_owned(), sectors });
         }
-        if self.mentioned.iter().any(|mention| mention.new.as_deref() == Some(name)) {
+        if self.mappings.iter().any(|mapping| mapping.new.as_deref() == Some(name)) {
             return *self.given.entry(name.to_owned()).or_insert(id);
         }
         id
@@ -206,8 +206,8 @@ impl Remapped {
     }
 
     fn refuse_missing(&self) -> Result<()> {
-        let missing = self.mentioned.iter().find(|mention| mention.found == Found::Nothing);
-        missing.map_or(Ok(()), |mention| Err(no_such(&self.rows.metadata().devices, &mention.old)))
+        let missing = self.mappings.iter().find(|mapping| mapping.found == Found::Nothing);
+        missing.map_or(Ok(()), |mapping| Err(no_such(&self.rows.metadata().devices, &mapping.old)))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Rows that can be stopped between two rows of its input: after a transform that drops everything, its `next`
-//! might otherwise never return.
+//! Rows whose reading somebody controls: they can be stopped between two rows of the input. After a transform that drops
+//! everything, its `next` might otherwise never return.
 
 use std::sync::Arc;
 
@@ -14,17 +14,26 @@ pub type IsOver = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Ends the rows as soon as `is_over` returns true. It is called before each row.
 pub fn until<R: Row>(rows: Rows<R>, is_over: &IsOver) -> Rows<R> {
-    Box::new(Until { rows, is_over: Arc::clone(is_over) })
+    let is_over = Arc::clone(is_over);
+    read_by(rows, move |rows| if is_over() { Ok(None) } else { rows.next() })
 }
 
-struct Until<R: Row> {
+/// The same rows, each read by `next`.
+pub fn read_by<R: Row, F>(rows: Rows<R>, next: F) -> Rows<R>
+where
+    F: FnMut(&mut Rows<R>) -> Result<Option<R>> + Send + 'static,
+{
+    Box::new(ReadBy { rows, next })
+}
+
+struct ReadBy<R: Row, F> {
     rows: Rows<R>,
-    is_over: IsOver,
+    next: F,
 }
 
-impl<R: Row> Reader<R> for Until<R> {
+impl<R: Row, F: FnMut(&mut Rows<R>) -> Result<Option<R>> + Send> Reader<R> for ReadBy<R, F> {
     fn next(&mut self) -> Result<Option<R>> {
-        if (self.is_over)() { Ok(None) } else { self.rows.next() }
+        (self.next)(&mut self.rows)
     }
 
     fn metadata(&self) -> &R::Metadata {

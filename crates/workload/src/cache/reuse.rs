@@ -46,7 +46,7 @@ pub struct ReuseDistances {
 }
 
 /// Hashes are below this.
-const ALL: u64 = 1 << 32;
+pub(super) const ALL: u64 = 1 << 32;
 
 impl ReuseDistances {
     /// At most this many pages are in memory at a time, at about 60 bytes each.
@@ -142,7 +142,7 @@ impl ReuseDistances {
 }
 
 /// The upper half of splitmix64.
-fn hash(page: u64) -> u64 {
+pub(super) fn hash(page: u64) -> u64 {
     let x = page.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -8,7 +8,7 @@
 //! Term and idea: E. Anderson, M. Kallahalla, M. Uysal, R. Swaminathan, "Buttress: A toolkit for flexible and high fidelity
 //! I/O benchmarking", FAST 2004.
 
-mod asks;
+mod context;
 mod open_load;
 mod outstanding;
 mod runtime;
@@ -16,20 +16,20 @@ mod timers;
 
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Outcome, Sector, Sectors};
 
-pub use asks::Asks;
+pub use context::FilamentContext;
 pub use open_load::{OpenLoad, open_load};
-pub use outstanding::{Asked, Ticket};
+pub use outstanding::{SubmittedRequest, Ticket};
 pub use runtime::Runtime;
 pub use timers::TimerId;
 
 /// The most a filament can ask for each time it is woken.
-pub const MAX_ASKS: usize = 8;
+pub const MAX_EVENTS: usize = 8;
 
 /// A small event-driven program.
 pub trait Filament: Send {
-    /// Called with the event that woke it. Time stands still meanwhile: [`Asks::now`] is the time of the event, not the
+    /// Called with the event that woke it. Time stands still meanwhile: [`FilamentContext::now`] is the time of the event, not the
     /// later time at which a processor was free for it. So timers do not drift.
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>);
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>);
 
     /// The most events that it has asked for and that have not occurred: requests, timers and messages together.
     fn max_pending(&self) -> u32 {
@@ -74,7 +74,7 @@ pub struct Completed {
 
 /// A request that a filament asks for. It is issued at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct RequestSpec {
     /// Operation.
     pub op: Op,
     /// Flags of the operation, such as FUA.
@@ -92,8 +92,8 @@ pub struct Ask {
 /// Why a program cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Overrun {
-    /// A filament asked for more than [`MAX_ASKS`] at once.
-    Asks(FilamentId),
+    /// A filament asked for more than [`MAX_EVENTS`] at once.
+    Events(FilamentId),
     /// A filament has more pending events than its [`Filament::max_pending`].
     Pending(FilamentId),
     /// A filament set a timer or sent a message for a time that has passed.
@@ -107,7 +107,7 @@ pub enum Overrun {
 impl std::fmt::Display for Overrun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Asks(FilamentId(n)) => write!(f, "filament {n} asked for more than {MAX_ASKS} events at once"),
+            Self::Events(FilamentId(n)) => write!(f, "filament {n} asked for more than {MAX_EVENTS} events at once"),
             Self::Pending(FilamentId(n)) => write!(f, "filament {n} has more pending events than it declares"),
             Self::Past(FilamentId(n), at) => {
                 write!(f, "filament {n} asked for an event at {} s, which has passed", at.as_secs())

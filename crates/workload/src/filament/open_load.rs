@@ -41,25 +41,25 @@ impl OpenLoad {
 impl Reader<Request> for OpenLoad {
     fn next(&mut self) -> Result<Option<Request>> {
         while let Some(at) = self.runtime.next_at().filter(|&at| at < self.until) {
-            let Some(asked) = self.runtime.next_due(at) else {
+            let Some(submitted) = self.runtime.next_due(at) else {
                 match self.runtime.overrun() {
                     Some(why) => return Err(Error::Request(format!("the program ended early: {why}"))),
                     None => continue,
                 }
             };
-            if asked.ticket.is_some() {
+            if submitted.ticket.is_some() {
                 self.left_out += 1;
                 continue;
             }
-            let ask = asked.ask;
+            let spec = submitted.spec;
             let request = Request {
-                device: ask.device,
-                flags: ask.flags,
-                ..Request::new(asked.at, ask.op, ask.sector, ask.sectors)
+                device: spec.device,
+                flags: spec.flags,
+                ..Request::new(submitted.at, spec.op, spec.sector, spec.sectors)
             };
             // Streams that end by themselves may ask for most of their requests at the beginning.
             if self.runtime.is_endless() && self.metadata.counts.requests == 64 * KNOWN_AFTER {
-                check_length(self.metadata.counts.requests, asked.at, self.until)?;
+                check_length(self.metadata.counts.requests, submitted.at, self.until)?;
             }
             self.metadata.count_request(&request);
             return Ok(Some(request));

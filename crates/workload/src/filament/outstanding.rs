@@ -2,7 +2,7 @@
 
 use iosonar_trace::Nanos;
 
-use super::{Ask, FilamentId};
+use super::{FilamentId, RequestSpec};
 
 /// Identifies a request whose completion wakes a filament.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,17 +10,17 @@ pub struct Ticket(pub u32);
 
 /// A request that a filament asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct SubmittedRequest {
     /// The time of the event at which it was asked for.
     pub at: Nanos,
-    /// Its number in the run, from 0.
+    /// Its number in the run.
     pub request: u64,
     /// The stream of its filament.
     pub stream: u16,
     /// The request whose completion made the filament ask for this one.
     pub cause: Option<u64>,
     /// What the filament asked for.
-    pub ask: Ask,
+    pub spec: RequestSpec,
     /// To be returned with its completion; `None` if that wakes no filament.
     pub ticket: Option<Ticket>,
 }
@@ -53,8 +53,13 @@ pub(super) struct Origin {
 
 impl Outstanding {
     /// Takes every so many numbers, from this one on: runtimes that share a run have different ones.
-    pub fn number_from(&mut self, first: u64, step: u64) {
-        (self.next, self.step) = (first, step);
+    pub fn set_part(&mut self, part: u64, parts: u64) {
+        (self.next, self.step) = (part, parts);
+    }
+
+    /// Adds this to the numbers to come.
+    pub fn number_from(&mut self, first: u64) {
+        self.next += first;
     }
 
     /// Allocates for what will be reserved later.

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use iosonar_trace::{Nanos, Outcome};
 
-use super::outstanding::{Asked, Origin, Outstanding, Ticket};
+use super::outstanding::{Origin, Outstanding, SubmittedRequest, Ticket};
 use super::timers::{Due, Timers};
-use super::{Asks, Completed, Event, Filament, FilamentId, MAX_ASKS, Overrun};
+use super::{Completed, Event, Filament, FilamentContext, FilamentId, MAX_EVENTS, Overrun};
 
 /// The most filaments that one call wakes: requests that are ready, and completions, must not wait for all others.
 const MAX_WAKES: usize = 32;
@@ -28,7 +28,7 @@ struct Entry {
 pub struct Runtime {
     filaments: Vec<Entry>,
     timers: Timers,
-    ready: VecDeque<Asked>,
+    ready: VecDeque<SubmittedRequest>,
     max_ready: usize,
     outstanding: Outstanding,
     overrun: Option<Overrun>,
@@ -47,7 +47,7 @@ impl Runtime {
 
     /// This runtime is one of `parts` that share a run, from 0: their requests have different numbers.
     pub fn set_part(&mut self, part: usize, parts: usize) {
-        self.outstanding.number_from(part as u64, parts as u64);
+        self.outstanding.set_part(part as u64, parts as u64);
     }
 
     /// Adds a filament of a stream, which is woken at `start`.
@@ -65,7 +65,7 @@ impl Runtime {
         // Its start is an event as well.
         self.timers.reserve(room + 1);
         self.outstanding.reserve(room);
-        self.max_ready = (self.max_ready + room + MAX_ASKS).min(MAX_READY);
+        self.max_ready = (self.max_ready + room + MAX_EVENTS).min(MAX_READY);
         self.ready.reserve(self.max_ready - self.ready.len());
         self.filaments.push(Entry { filament, pending: 0, max_pending, stream, has_ended: false });
         id
@@ -101,10 +101,10 @@ impl Runtime {
     }
 
     /// Wakes filaments whose events are due, some at a time, and returns a request that one of them asked for.
-    pub fn next_due(&mut self, now: Nanos) -> Option<Asked> {
+    pub fn next_due(&mut self, now: Nanos) -> Option<SubmittedRequest> {
         for _ in 0..MAX_WAKES {
-            if let Some(asked) = self.ready.pop_front() {
-                return Some(asked);
+            if let Some(submitted) = self.ready.pop_front() {
+                return Some(submitted);
             }
             if self.overrun.is_some() {
                 return None;
@@ -134,6 +134,11 @@ impl Runtime {
         };
         self.forget(filament);
         self.wake(filament, Event::Completed(Completed { tag, request, outcome, bytes }), now, Some(request));
+    }
+
+    /// Numbers the requests from here on, before the first of them.
+    pub fn number_from(&mut self, first: u64) {
+        self.outstanding.number_from(first);
     }
 
     /// The number of a request in the run that another runtime asked for.
@@ -167,7 +172,7 @@ impl Runtime {
         if *has_ended || self.overrun.is_some() {
             return;
         }
-        let mut asks = Asks {
+        let mut context = FilamentContext {
             now,
             me: id,
             stream: *stream,
@@ -183,6 +188,6 @@ impl Runtime {
             has_ended,
             is_without_device: self.is_without_device,
         };
-        filament.wake(event, &mut asks);
+        filament.wake(event, &mut context);
     }
 }

@@ -4,8 +4,8 @@ use super::*;
 
 const MS: i64 = 1_000_000;
 
-fn read(tag: u32) -> Ask {
-    Ask {
+fn read(tag: u32) -> RequestSpec {
+    RequestSpec {
         op: Op::Read,
         flags: Flags::NONE,
         device: DeviceId(0),
@@ -22,13 +22,13 @@ struct Open {
 }
 
 impl Filament for Open {
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>) {
         if let Event::Timer(_) = event {
-            asks.issue(read(self.left));
+            context.issue(read(self.left));
         }
         if self.left > 0 {
             self.left -= 1;
-            asks.timer(asks.now() + self.every);
+            context.timer(context.now() + self.every);
         }
     }
 }
@@ -39,30 +39,30 @@ struct Closed {
 }
 
 impl Filament for Closed {
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>) {
         assert!(matches!(event, Event::Start | Event::Completed(_)));
         if self.left > 0 {
             self.left -= 1;
-            asks.issue_and_wait(read(self.left));
+            context.issue_and_wait(read(self.left));
         }
     }
 }
 
 /// A device with a queue: each request takes 1 ms. Returns each request with its completion.
-fn on_a_device(mut runtime: Runtime) -> Vec<(Asked, Nanos)> {
+fn on_a_device(mut runtime: Runtime) -> Vec<(SubmittedRequest, Nanos)> {
     let (mut now, mut free, mut queue, mut all) = (Nanos::ZERO, Nanos::ZERO, Vec::new(), Vec::new());
     while !(runtime.is_done() && queue.is_empty()) {
-        while let Some(asked) = runtime.next_due(now) {
+        while let Some(submitted) = runtime.next_due(now) {
             free = free.max(now) + Nanos(MS);
-            queue.push((free, asked));
+            queue.push((free, submitted));
         }
         queue.sort_by_key(|(at, _)| *at);
         let next = queue.first().map(|(at, _)| *at).into_iter().chain(runtime.next_at()).min();
         now = next.expect("something happens");
         if queue.first().is_some_and(|(at, _)| *at <= now) {
-            let (at, asked) = queue.remove(0);
-            all.push((asked, at));
-            if let Some(ticket) = asked.ticket {
+            let (at, submitted) = queue.remove(0);
+            all.push((submitted, at));
+            if let Some(ticket) = submitted.ticket {
                 runtime.completed(ticket, Outcome::Ok, 4096, now);
             }
         }
@@ -78,17 +78,17 @@ fn open_filaments_keep_their_times_and_closed_ones_wait() {
     // Twice as many as the device can serve: the delay grows.
     let open = on_a_device(runtime);
     assert_eq!(open.len(), 100);
-    for (n, (asked, completed)) in open.iter().enumerate() {
+    for (n, (submitted, completed)) in open.iter().enumerate() {
         let n = n as i64 + 1;
-        assert_eq!((asked.at, asked.cause), (Nanos(n * MS / 2), None));
+        assert_eq!((submitted.at, submitted.cause), (Nanos(n * MS / 2), None));
         assert_eq!(*completed, Nanos(MS / 2 + n * MS));
     }
     let mut runtime = Runtime::default();
     runtime.add(Box::new(Closed { left: 100 }), 1, Nanos(MS));
-    for (n, (asked, completed)) in on_a_device(runtime).iter().enumerate() {
-        assert_eq!(asked.at, Nanos((n as i64 + 1) * MS));
-        assert_eq!((asked.request, asked.cause), (n as u64, (n as u64).checked_sub(1)));
-        assert_eq!(*completed - asked.at, Nanos(MS), "no delay");
+    for (n, (submitted, completed)) in on_a_device(runtime).iter().enumerate() {
+        assert_eq!(submitted.at, Nanos((n as i64 + 1) * MS));
+        assert_eq!((submitted.request, submitted.cause), (n as u64, (n as u64).checked_sub(1)));
+        assert_eq!(*completed - submitted.at, Nanos(MS), "no delay");
     }
 }
 
@@ -99,15 +99,15 @@ struct Relay {
 }
 
 impl Filament for Relay {
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>) {
         match event {
-            Event::Start => self.timer = asks.timer(Nanos(1_000 * MS)),
+            Event::Start => self.timer = context.timer(Nanos(1_000 * MS)),
             Event::Message { from, value } => {
-                assert_ne!(from, asks.me());
-                assert!(asks.cancel(self.timer.take().expect("set at the start")));
-                asks.issue(read(value as u32));
-                asks.send(self.next, asks.now() + Nanos(MS), value + 1);
-                asks.end();
+                assert_ne!(from, context.me());
+                assert!(context.cancel(self.timer.take().expect("set at the start")));
+                context.issue(read(value as u32));
+                context.send(self.next, context.now() + Nanos(MS), value + 1);
+                context.end();
             }
             Event::Timer(_) | Event::Completed(_) => unreachable!("cancelled"),
         }
@@ -117,10 +117,10 @@ impl Filament for Relay {
 struct Starter;
 
 impl Filament for Starter {
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>) {
         match event {
-            Event::Start => asks.send(FilamentId(1), Nanos(5 * MS), 7),
-            Event::Message { value, .. } => asks.issue(read(value as u32)),
+            Event::Start => context.send(FilamentId(1), Nanos(5 * MS), 7),
+            Event::Message { value, .. } => context.issue(read(value as u32)),
             Event::Timer(_) | Event::Completed(_) => unreachable!(),
         }
     }
@@ -133,20 +133,21 @@ fn messages_arrive_at_their_times_and_timers_can_be_cancelled() {
     for next in [2, 3, 0] {
         runtime.add(Box::new(Relay { next: FilamentId(next), timer: None }), 0, Nanos::ZERO);
     }
-    let asked: Vec<_> = on_a_device(runtime).iter().map(|(asked, _)| (asked.at.0 / MS, asked.ask.tag)).collect();
-    assert_eq!(asked, [(5, 7), (6, 8), (7, 9), (8, 10)]);
+    let submitted: Vec<_> =
+        on_a_device(runtime).iter().map(|(submitted, _)| (submitted.at.0 / MS, submitted.spec.tag)).collect();
+    assert_eq!(submitted, [(5, 7), (6, 8), (7, 9), (8, 10)]);
 }
 
 /// Does what a filament must not do.
 struct Wrong(u8);
 
 impl Filament for Wrong {
-    fn wake(&mut self, _: Event, asks: &mut Asks<'_>) {
+    fn wake(&mut self, _: Event, context: &mut FilamentContext<'_>) {
         match self.0 {
-            0 => (0..9).for_each(|tag| asks.issue(read(tag))),
-            1 => (0..3).for_each(|tag| asks.issue_and_wait(read(tag))),
-            2 => asks.send(FilamentId(0), Nanos(-1), 0),
-            _ => asks.send(FilamentId(1), Nanos(MS), 0),
+            0 => (0..9).for_each(|tag| context.issue(read(tag))),
+            1 => (0..3).for_each(|tag| context.issue_and_wait(read(tag))),
+            2 => context.send(FilamentId(0), Nanos(-1), 0),
+            _ => context.send(FilamentId(1), Nanos(MS), 0),
         }
     }
 }
@@ -155,7 +156,7 @@ impl Filament for Wrong {
 fn a_filament_that_asks_for_too_much_ends_the_program() {
     let me = FilamentId(0);
     let expected =
-        [Overrun::Asks(me), Overrun::Pending(me), Overrun::Past(me, Nanos(-1)), Overrun::Unknown(me, FilamentId(1))];
+        [Overrun::Events(me), Overrun::Pending(me), Overrun::Past(me, Nanos(-1)), Overrun::Unknown(me, FilamentId(1))];
     for (what, expected) in expected.into_iter().enumerate() {
         let mut runtime = Runtime::default();
         runtime.add(Box::new(Wrong(what as u8)), 0, Nanos::ZERO);
@@ -183,8 +184,8 @@ fn the_open_part_of_a_program_is_a_load() {
 struct Busy;
 
 impl Filament for Busy {
-    fn wake(&mut self, _: Event, asks: &mut Asks<'_>) {
-        asks.send(FilamentId(1 - asks.me().0), asks.now(), 0);
+    fn wake(&mut self, _: Event, context: &mut FilamentContext<'_>) {
+        context.send(FilamentId(1 - context.me().0), context.now(), 0);
     }
 }
 

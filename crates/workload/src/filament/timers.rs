@@ -43,7 +43,7 @@ pub(super) struct Timers {
     free: Vec<u32>,
     /// How many there may be at a time.
     most: usize,
-    asked: u64,
+    submitted: u64,
 }
 
 impl Timers {
@@ -71,8 +71,8 @@ impl Timers {
 
     /// Adds an event.
     pub fn push(&mut self, at: Nanos, to: FilamentId, due: Due) -> TimerId {
-        let order = self.asked;
-        self.asked += 1;
+        let order = self.submitted;
+        self.submitted += 1;
         let place = self.heap.len() as u32;
         let entry = match self.free.pop() {
             Some(entry) => {

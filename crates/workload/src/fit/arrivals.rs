@@ -91,16 +91,16 @@ pub(super) fn fit(times: &[Nanos], until: Nanos, choices: &Choices) -> Result<Ve
         }]);
     }
     let mut candidates = Vec::new();
-    for tried in renewals(&measured).into_iter().chain(constant(&measured)) {
-        candidates.extend(compared(&measured, tried, choices.seed));
+    for attempt in renewals(&measured).into_iter().chain(constant(&measured)) {
+        candidates.extend(compared(&measured, attempt, choices.seed));
     }
     let is_close = |candidate: &Candidate| {
         candidate.distance < CLOSE / measured.count.sqrt() && candidate.dispersion.unwrap_or(0.0) < ALIKE / 3.0
     };
     let found = chosen(&candidates).map(|index| &candidates[index]);
     if choices.arrivals.is_some() || !found.is_some_and(is_close) {
-        for tried in chains(&measured).into_iter().chain(self_similar(&measured)) {
-            candidates.extend(compared(&measured, tried, choices.seed));
+        for attempt in chains(&measured).into_iter().chain(self_similar(&measured)) {
+            candidates.extend(compared(&measured, attempt, choices.seed));
         }
     }
     if let Some(kind) = &choices.arrivals {
@@ -115,8 +115,8 @@ pub(super) fn fit(times: &[Nanos], until: Nanos, choices: &Choices) -> Result<Ve
 }
 
 /// None if the kind cannot be built with these settings.
-fn compared(measured: &Measured, tried: Tried, seed: u64) -> Option<Candidate> {
-    let (text, parameters, log_likelihood) = tried;
+fn compared(measured: &Measured, attempt: FitAttempt, seed: u64) -> Option<Candidate> {
+    let (text, parameters, log_likelihood) = attempt;
     let (distance, dispersion) = drawn(measured, &text, seed)?;
     let aic = log_likelihood.map(|log| 2.0 * parameters as f64 - 2.0 * log).filter(|aic| aic.is_finite());
     let dispersion = Some(dispersion);
@@ -160,9 +160,9 @@ fn drawn(measured: &Measured, text: &str, seed: u64) -> Option<(f64, f64)> {
 }
 
 /// Text, parameters and log-likelihood.
-type Tried = (String, usize, Option<f64>);
+type FitAttempt = (String, usize, Option<f64>);
 
-fn renewals(measured: &Measured) -> Vec<Tried> {
+fn renewals(measured: &Measured) -> Vec<FitAttempt> {
     let (mean, rate) = (measured.mean, number(measured.rate));
     let likelihood = |density: &dyn Fn(f64) -> f64| -> f64 {
         measured.times.values.iter().zip(&measured.weights).map(|(x, weight)| weight * density(*x)).sum()
@@ -201,7 +201,7 @@ fn renewals(measured: &Measured) -> Vec<Tried> {
 }
 
 /// Times are at least the smallest one; the shape is that of maximum likelihood, and the rate the one that follows.
-fn pareto(measured: &Measured) -> Option<Tried> {
+fn pareto(measured: &Measured) -> Option<FitAttempt> {
     let smallest = measured.times.values.first().copied()?;
     let pairs = || measured.times.values.iter().zip(&measured.weights);
     let logs: f64 = pairs().map(|(x, weight)| weight * libm::log(x / smallest)).sum();
@@ -217,7 +217,7 @@ fn pareto(measured: &Measured) -> Option<Tried> {
 }
 
 /// A mixture of two exponential distributions, by expectation and maximisation, as phases of activity and idleness.
-fn on_off(measured: &Measured) -> Option<Tried> {
+fn on_off(measured: &Measured) -> Option<FitAttempt> {
     let pairs = || measured.times.values.iter().zip(&measured.weights);
     let mean = measured.mean;
     // Share and mean of the short times, and mean of the long ones.
@@ -252,7 +252,7 @@ fn on_off(measured: &Measured) -> Option<Tried> {
     })
 }
 
-fn chains(measured: &Measured) -> Vec<Tried> {
+fn chains(measured: &Measured) -> Vec<FitAttempt> {
     let rate = number(measured.rate);
     let mut all = Vec::new();
     // A rate of its own in each of two states: a request changes the state with a probability that gives the mean duration.
@@ -290,7 +290,7 @@ fn settings(chain: &Chain) -> String {
 }
 
 /// With the measured Hurst parameter. Sources are as many as give the measured dispersion in windows of a second.
-fn self_similar(measured: &Measured) -> Option<Tried> {
+fn self_similar(measured: &Measured) -> Option<FitAttempt> {
     let hurst = measured.hurst.filter(|hurst| *hurst > 0.6)?.min(0.98);
     // The rate of n sources, each on half of the time, has a squared coefficient of variation of 1 / n.
     let index = measured.dispersion[2]?;
@@ -300,7 +300,7 @@ fn self_similar(measured: &Measured) -> Option<Tried> {
 }
 
 /// Equal times.
-fn constant(measured: &Measured) -> Option<Tried> {
+fn constant(measured: &Measured) -> Option<FitAttempt> {
     let pairs = measured.times.values.iter().zip(&measured.weights);
     let near = pairs.filter(|(x, _)| (*x / measured.mean - 1.0).abs() < 0.02).map(|(_, weight)| weight).sum::<f64>();
     (near > 0.99 * measured.count).then(|| (format!("uniform rate={}", number(measured.rate)), 1, None))

@@ -14,8 +14,8 @@ mod text;
 
 pub use compare::{Comparison, Profile, Row, WINDOWS, compare};
 pub use model::{Candidate, Choices, FittedStream};
-use sample::Asked;
 pub use sample::Sample;
+use sample::SampledRequest;
 
 use iosonar_trace::{Device, DeviceId, Kind, Metadata, Nanos, Op, Reader as _, Request, Sectors};
 
@@ -55,7 +55,8 @@ pub fn fit(sample: &Sample, devices: &[Device], choices: &Choices) -> Result<Fit
         return Err("all requests have the same time; a fit needs times between arrivals".into());
     }
     let original = Profile::of(sample.requests(), sample.duration(), sample.page());
-    let has_both = |op: &dyn Fn(&Asked) -> bool| sample.requests.iter().filter(|r| op(r)).count() >= FEWEST_OF_STREAM;
+    let has_both =
+        |op: &dyn Fn(&SampledRequest) -> bool| sample.requests.iter().filter(|r| op(r)).count() >= FEWEST_OF_STREAM;
     let can_split = has_both(&|r| r.op == Op::Read) && has_both(&|r| r.op != Op::Read);
     let ways: &[bool] = match choices.split {
         Some(true) => &[true],
@@ -83,7 +84,7 @@ fn fit_split(
     is_split: bool,
     original: &Profile,
 ) -> Result<Fitted, String> {
-    let mut groups: Vec<((u16, bool), Vec<Asked>)> = Vec::new();
+    let mut groups: Vec<((u16, bool), Vec<SampledRequest>)> = Vec::new();
     for asked in &sample.requests {
         let key = (asked.device, is_split && asked.op == Op::Read);
         match groups.iter_mut().find(|(group, _)| *group == key) {
@@ -139,7 +140,7 @@ fn device_size(sample: &Sample, devices: &[Device], number: u16) -> u64 {
 
 fn fit_stream(
     name: String,
-    requests: &[Asked],
+    requests: &[SampledRequest],
     (start, duration): (Nanos, Nanos),
     device: usize,
     size: u64,

@@ -2,11 +2,11 @@
 
 use iosonar_trace::Op;
 
-use super::sample::Asked;
+use super::sample::SampledRequest;
 
 /// The text of the mix.
-pub(super) fn fit(requests: &[Asked]) -> String {
-    let count = |is: &dyn Fn(&Asked) -> bool| requests.iter().filter(|asked| is(asked)).count();
+pub(super) fn fit(requests: &[SampledRequest]) -> String {
+    let count = |is: &dyn Fn(&SampledRequest) -> bool| requests.iter().filter(|asked| is(asked)).count();
     let counts = [
         ("read", count(&|asked| asked.op == Op::Read)),
         ("write", count(&|asked| asked.op == Op::Write && !asked.is_fua)),

@@ -11,7 +11,7 @@ use super::arrivals::number;
 use super::compare::{Places, page_for};
 use super::model::{Candidate, Choices};
 use crate::distributions::Zipf;
-use crate::positions::{self, MAX_BACK, Space, Touched, shift};
+use crate::positions::{self, MAX_BACK, Space, TouchedSlots, shift};
 use crate::{Rng, Sizes};
 
 /// What a kind must be better by than one with a parameter less, as a mean difference; at most that of ten parameters.
@@ -144,7 +144,7 @@ struct Locality {
 
 impl Locality {
     fn of(slots: &[(u64, u64)], all: u64) -> Self {
-        let mut touched = Touched { shift: shift(all), bits: Vec::new() };
+        let mut touched = TouchedSlots { shift: shift(all), bits: Vec::new() };
         let mut found = Self { requests: slots.len() as f64, ..Self::default() };
         let mut ends = HashMap::<u64, usize, FixedState>::default();
         let mut starts = HashMap::<u64, usize, FixedState>::default();

@@ -6,7 +6,7 @@ use super::compare::page_for;
 
 /// A request as far as a fit needs it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct SampledRequest {
     pub at: Nanos,
     pub sector: u64,
     pub sectors: u32,
@@ -18,7 +18,7 @@ pub(super) struct Asked {
 /// Collects the requests of a load, at 32 bytes each.
 #[derive(Default)]
 pub struct Sample {
-    pub(super) requests: Vec<Asked>,
+    pub(super) requests: Vec<SampledRequest>,
     /// Requests of operations that a program does not have.
     pub(super) others: u64,
 }
@@ -41,7 +41,7 @@ impl Sample {
         }
         let is_fua = request.op == Op::Write && request.flags.has(Flags::FUA);
         let (at, sector, device) = (request.at, request.sector.0, request.device.0);
-        self.requests.push(Asked { at, sector, sectors, device, op: request.op, is_fua });
+        self.requests.push(SampledRequest { at, sector, sectors, device, op: request.op, is_fua });
     }
 
     /// How many requests it holds.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iosonar_trace::Op;
 
-use super::sample::Asked;
+use super::sample::SampledRequest;
 use crate::Sizes;
 
 /// Sizes with a weight of their own.
@@ -13,7 +13,7 @@ const EXACT: usize = 48;
 const GROUPS: usize = 16;
 
 /// The sizes, and their text.
-pub(super) fn fit(requests: &[Asked]) -> Result<(Sizes, String), String> {
+pub(super) fn fit(requests: &[SampledRequest]) -> Result<(Sizes, String), String> {
     let mut counts = BTreeMap::<u32, u64>::new();
     for asked in requests.iter().filter(|asked| asked.op != Op::Flush) {
         *counts.entry(asked.sectors).or_default() += 1;

@@ -168,7 +168,8 @@ fn too_few_requests_and_impossible_kinds_are_refused() {
     let (all, devices) = sample("poisson rate=100", "uniform", |recipe| recipe.requests = Some(500));
     let wrong = Choices { arrivals: Some("ramp".into()), ..choices() };
     assert!(fit(&all, &devices, &wrong).unwrap_err().contains("ramp"));
-    let one_time = Sample { requests: all.requests.iter().map(|r| Asked { at: Nanos(5), ..*r }).collect(), ..all };
+    let one_time =
+        Sample { requests: all.requests.iter().map(|r| SampledRequest { at: Nanos(5), ..*r }).collect(), ..all };
     assert!(fit(&one_time, &devices, &choices()).unwrap_err().contains("same time"));
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use iosonar_trace::{Flags, Nanos, Op, Request, Sectors};
 
 use super::*;
-use crate::filament::Asked;
+use crate::filament::SubmittedRequest;
 use crate::program::tests::{on_a_device, open_requests};
 use crate::program::{Layout, Settings};
 
@@ -16,12 +16,12 @@ fn settings(scale: u64, set: &[(&str, &str)]) -> Settings {
 }
 
 /// Each stream's requests on a device that serves each in 1 ms.
-fn by_stream(name: &str, settings: &Settings, seconds: f64) -> BTreeMap<String, Vec<Asked>> {
+fn by_stream(name: &str, settings: &Settings, seconds: f64) -> BTreeMap<String, Vec<SubmittedRequest>> {
     let program = open(name).unwrap();
     let mut streams = BTreeMap::new();
-    for (asked, _) in on_a_device(&program, settings, Nanos::from_secs(seconds)) {
-        let name = program.streams()[usize::from(asked.stream)].name.clone();
-        streams.entry(name).or_insert_with(Vec::new).push(asked);
+    for (submitted, _) in on_a_device(&program, settings, Nanos::from_secs(seconds)) {
+        let name = program.streams()[usize::from(submitted.stream)].name.clone();
+        streams.entry(name).or_insert_with(Vec::new).push(submitted);
     }
     streams
 }
@@ -37,8 +37,8 @@ fn assert_count(count: usize, mean: f64, what: &str) {
     assert!((count as f64 - mean).abs() < 5.0 * mean.sqrt(), "{what}: {count} instead of {mean}");
 }
 
-fn is_sequential(asked: &[Asked]) -> bool {
-    asked.windows(2).all(|w| w[1].ask.sector.0 == w[0].ask.sector.0 + w[0].ask.sectors.0)
+fn is_sequential(submitted: &[SubmittedRequest]) -> bool {
+    submitted.windows(2).all(|w| w[1].spec.sector.0 == w[0].spec.sector.0 + w[0].spec.sectors.0)
 }
 
 #[test]
@@ -81,12 +81,13 @@ fn a_transaction_of_tpcb_updates_three_rows_and_forces_the_log() {
     let (log, history, accounts) = (Sectors(1 << 21).0, Sectors(1 << 21).0, 20 * (16 << 11));
     let ends =
         [log, log + history, log + history + accounts, log + history + accounts + 320, log + history + accounts + 640];
-    let device = |asked: &Asked| ends.iter().position(|end| asked.ask.sector.0 < *end).expect("a device");
+    let device =
+        |submitted: &SubmittedRequest| ends.iter().position(|end| submitted.spec.sector.0 < *end).expect("a device");
     let mut counts = BTreeMap::new();
-    for asked in &all {
-        let fua = asked.ask.flags.has(Flags::FUA);
-        *counts.entry((device(asked), asked.ask.op == Op::Read, fua)).or_insert(0_usize) += 1;
-        assert_eq!(asked.ask.sectors, if fua { Sectors(8) } else { Sectors(16) });
+    for submitted in &all {
+        let fua = submitted.spec.flags.has(Flags::FUA);
+        *counts.entry((device(submitted), submitted.spec.op == Op::Read, fua)).or_insert(0_usize) += 1;
+        assert_eq!(submitted.spec.sectors, if fua { Sectors(8) } else { Sectors(16) });
     }
     let kinds: Vec<_> = counts.keys().copied().collect();
     let (read, write) = (true, false);
@@ -106,14 +107,15 @@ fn a_transaction_of_tpcb_updates_three_rows_and_forces_the_log() {
     let (least, most) = (counts.values().min().unwrap(), counts.values().max().unwrap());
     assert!(most - least <= 200, "{counts:?}");
     // Every write of a row follows its read.
-    let by_number: BTreeMap<u64, &Asked> = all.iter().map(|asked| (asked.request, asked)).collect();
-    let writes = all.iter().filter(|asked| device(asked) >= 2 && asked.ask.op == Op::Write);
+    let by_number: BTreeMap<u64, &SubmittedRequest> =
+        all.iter().map(|submitted| (submitted.request, submitted)).collect();
+    let writes = all.iter().filter(|submitted| device(submitted) >= 2 && submitted.spec.op == Op::Write);
     for write in writes {
         let read = by_number[&write.cause.expect("a read")];
-        assert_eq!((read.ask.op, read.ask.sector), (Op::Read, write.ask.sector));
+        assert_eq!((read.spec.op, read.spec.sector), (Op::Read, write.spec.sector));
     }
     for appended in [0, 1] {
-        let own: Vec<_> = all.iter().filter(|asked| device(asked) == appended).copied().collect();
+        let own: Vec<_> = all.iter().filter(|submitted| device(submitted) == appended).copied().collect();
         assert!(is_sequential(&own), "device {appended}");
     }
 }
@@ -140,13 +142,19 @@ fn spc1_has_the_mixes_and_regions_of_its_specification() {
     ] {
         let all = &streams[name];
         assert_count(all.len(), intensity * 50.0 * bsu as f64 * seconds, name);
-        assert_share(all.iter().filter(|asked| asked.ask.op == Op::Read).count(), all.len(), reads, name);
-        let out = all.iter().find(|asked| asked.ask.sector.0 + 64 < first || asked.ask.sector.0 > end + 64);
+        assert_share(all.iter().filter(|submitted| submitted.spec.op == Op::Read).count(), all.len(), reads, name);
+        let out =
+            all.iter().find(|submitted| submitted.spec.sector.0 + 64 < first || submitted.spec.sector.0 > end + 64);
         assert!(out.is_none(), "{name}: {out:?} is not in {first}..{end}");
         let is_sequential = matches!(name, "asu1-3" | "asu2-3" | "asu3-1");
         for (sectors, share) in [(8, 0.40), (16, 0.24), (32, 0.20), (64, 0.08), (128, 0.08)] {
             let share = if is_sequential { share } else { f64::from(u8::from(sectors == 8)) };
-            assert_share(all.iter().filter(|asked| asked.ask.sectors.0 == sectors).count(), all.len(), share, name);
+            assert_share(
+                all.iter().filter(|submitted| submitted.spec.sectors.0 == sectors).count(),
+                all.len(),
+                share,
+                name,
+            );
         }
     }
     let total: usize = streams.values().map(Vec::len).sum();
@@ -157,36 +165,46 @@ fn spc1_has_the_mixes_and_regions_of_its_specification() {
 fn log_and_data_forces_a_sequential_log_beside_equal_data() {
     let streams = by_stream("log-and-data", &settings(1, &[("rate", "200")]), 20.0);
     let log = &streams["log"];
-    assert!(log.iter().all(|asked| (asked.ask.op, asked.ask.flags) == (Op::Write, Flags::FUA)) && is_sequential(log));
+    assert!(
+        log.iter().all(|submitted| (submitted.spec.op, submitted.spec.flags) == (Op::Write, Flags::FUA))
+            && is_sequential(log)
+    );
     // 1 ms each, and a pause of 2 ms.
     assert!((log.len() as f64 - 20_000.0 / 3.0).abs() < 400.0, "{}", log.len());
     for number in 1..=6_usize {
         let name = format!("data{number}");
         let data = &streams[&name];
         assert_count(data.len(), 4000.0, &name);
-        assert_share(data.iter().filter(|asked| asked.ask.op == Op::Read).count(), data.len(), 0.67, &name);
+        assert_share(data.iter().filter(|submitted| submitted.spec.op == Op::Read).count(), data.len(), 0.67, &name);
         let first = SIZE / 10 + (number as u64 - 1) * SIZE / 100 * 15;
-        let inside = |asked: &&Asked| (first - 800..first + SIZE / 100 * 15 + 800).contains(&asked.ask.sector.0);
+        let inside = |submitted: &&SubmittedRequest| {
+            (first - 800..first + SIZE / 100 * 15 + 800).contains(&submitted.spec.sector.0)
+        };
         assert!(data.iter().filter(inside).count() == data.len(), "{name}");
     }
 }
 
 /// Splits requests by the equal parts of the target in which they are.
-fn by_part(all: &[Asked], parts: u64) -> Vec<Vec<Asked>> {
+fn by_part(all: &[SubmittedRequest], parts: u64) -> Vec<Vec<SubmittedRequest>> {
     let part = SIZE / parts;
-    (0..parts).map(|n| all.iter().filter(|asked| asked.ask.sector.0 / part == n).copied().collect()).collect()
+    (0..parts).map(|n| all.iter().filter(|submitted| submitted.spec.sector.0 / part == n).copied().collect()).collect()
 }
 
 #[test]
 fn backup_and_blender_are_sequential_in_each_part_of_the_target() {
     let readers = by_stream("backup", &settings(1, &[]), 1.0).remove("reader").unwrap();
     assert_eq!(readers.len(), 16 * 2 * 1000, "depth / response time");
-    assert!(readers.iter().all(|asked| asked.ask.op == Op::Read && asked.ask.sectors.0 == 512));
+    assert!(readers.iter().all(|submitted| submitted.spec.op == Op::Read && submitted.spec.sectors.0 == 512));
     assert!(by_part(&readers, 16).iter().all(|reader| reader.len() == 2000 && is_sequential(reader)));
     let machines = by_stream("blender", &settings(1, &[]), 4.0).remove("machine").unwrap();
     // 1 ms each, and a pause of 5 ms.
     assert!((machines.len() as f64 / (64.0 * 4.0 / 0.006) - 1.0).abs() < 0.02, "{}", machines.len());
-    assert_share(machines.iter().filter(|asked| asked.ask.op == Op::Read).count(), machines.len(), 0.7, "reads");
+    assert_share(
+        machines.iter().filter(|submitted| submitted.spec.op == Op::Read).count(),
+        machines.len(),
+        0.7,
+        "reads",
+    );
     assert!(by_part(&machines, 64).iter().all(|machine| machine.len() > 500 && is_sequential(machine)));
 }
 
@@ -206,17 +224,19 @@ fn a_delivery_of_mail_ends_with_a_flush() {
     let deliveries = &streams["delivery"];
     let directory = SIZE / 20;
     let count = |op, in_directory| {
-        let of = |asked: &&Asked| asked.ask.op == op && (asked.ask.sector.0 < directory) == in_directory;
+        let of = |submitted: &&SubmittedRequest| {
+            submitted.spec.op == op && (submitted.spec.sector.0 < directory) == in_directory
+        };
         deliveries.iter().filter(of).count()
     };
     assert_count(count(Op::Read, true), 2000.0, "reads of the directory");
     for (op, in_directory) in [(Op::Write, false), (Op::Write, true), (Op::Flush, true)] {
         assert!(count(op, in_directory).abs_diff(count(Op::Read, true)) < 5, "{op:?}");
     }
-    let flushes = deliveries.iter().filter(|asked| asked.ask.op == Op::Flush);
-    assert!(flushes.clone().all(|asked| asked.ask.sectors.0 == 0 && asked.cause.is_some()));
+    let flushes = deliveries.iter().filter(|submitted| submitted.spec.op == Op::Flush);
+    assert!(flushes.clone().all(|submitted| submitted.spec.sectors.0 == 0 && submitted.cause.is_some()));
     assert_count(streams["reader"].len(), 6000.0, "messages read");
-    let large = streams["reader"].iter().filter(|asked| asked.ask.sectors.0 == 512).count();
+    let large = streams["reader"].iter().filter(|submitted| submitted.spec.sectors.0 == 512).count();
     assert_share(large, streams["reader"].len(), 0.05, "messages of 256 KiB");
     assert!(streams["scan"].len().abs_diff(2000) < 3 && is_sequential(&streams["scan"]));
 }
@@ -241,40 +261,40 @@ fn viewers_of_video_read_at_an_even_rate_and_not_all_at_once() {
 fn the_short_programs_have_their_depth_rate_and_order() {
     let reads = by_stream("random-reads", &settings(1, &[("depth", "7")]), 1.0).remove("reads").unwrap();
     assert_eq!(reads.len(), 7000);
-    assert!(reads.iter().all(|asked| asked.ask.op == Op::Read && asked.ask.sectors.0 == 8));
+    assert!(reads.iter().all(|submitted| submitted.spec.op == Op::Read && submitted.spec.sectors.0 == 8));
     let mix = by_stream("random-mix", &settings(1, &[]), 40.0).remove("mix").unwrap();
     assert_count(mix.len(), 20_000.0, "requests");
-    assert_share(mix.iter().filter(|asked| asked.ask.op == Op::Read).count(), mix.len(), 0.7, "reads");
-    assert_share(mix.iter().filter(|asked| asked.ask.sectors.0 == 128).count(), mix.len(), 0.3, "64 KiB");
+    assert_share(mix.iter().filter(|submitted| submitted.spec.op == Op::Read).count(), mix.len(), 0.7, "reads");
+    assert_share(mix.iter().filter(|submitted| submitted.spec.sectors.0 == 128).count(), mix.len(), 0.3, "64 KiB");
     let writes = by_stream("sequential-writes", &settings(1, &[]), 1.0).remove("writes").unwrap();
-    assert!(writes.len() == 1000 && is_sequential(&writes) && writes[0].ask.sectors.0 == 2048);
+    assert!(writes.len() == 1000 && is_sequential(&writes) && writes[0].spec.sectors.0 == 2048);
 }
 
 #[test]
 fn a_lookup_in_the_btree_descends_to_a_child_of_the_page_before() {
     const FIRST: [u64; 4] = [0, 1, 201, 40_201];
-    let place = |asked: &Asked| {
-        let page = asked.ask.sector.0 / 16;
+    let place = |submitted: &SubmittedRequest| {
+        let page = submitted.spec.sector.0 / 16;
         let level = FIRST.partition_point(|first| *first <= page) - 1;
         (level, page - FIRST[level])
     };
     let all = by_stream("btree", &settings(1, &[]), 20.0).remove("client").unwrap();
-    let by_number: BTreeMap<_, _> = all.iter().map(|asked| (asked.request, asked)).collect();
+    let by_number: BTreeMap<_, _> = all.iter().map(|submitted| (submitted.request, submitted)).collect();
     let (mut descents, mut inserts) = (0, 0);
-    for asked in &all {
-        let Some(cause) = asked.cause.and_then(|cause| by_number.get(&cause)) else { continue };
-        let ((level, node), (from, parent)) = (place(asked), place(cause));
-        if asked.ask.op == Op::Read {
-            assert!(cause.ask.op == Op::Read && level > from, "{asked:?} after {cause:?}");
+    for submitted in &all {
+        let Some(cause) = submitted.cause.and_then(|cause| by_number.get(&cause)) else { continue };
+        let ((level, node), (from, parent)) = (place(submitted), place(cause));
+        if submitted.spec.op == Op::Read {
+            assert!(cause.spec.op == Op::Read && level > from, "{submitted:?} after {cause:?}");
             assert_eq!(node / 200_u64.pow((level - from) as u32), parent);
             descents += 1;
-        } else if asked.ask.sector == cause.ask.sector {
-            assert_eq!((level, cause.ask.op), (3, Op::Read));
+        } else if submitted.spec.sector == cause.spec.sector {
+            assert_eq!((level, cause.spec.op), (3, Op::Read));
             inserts += 1;
         }
     }
     assert!(descents > 10_000, "{descents}");
-    let lookups = all.iter().filter(|asked| asked.ask.op == Op::Read && place(asked).0 == 3).count();
+    let lookups = all.iter().filter(|submitted| submitted.spec.op == Op::Read && place(submitted).0 == 3).count();
     assert_share(inserts, lookups, 0.1, "inserts");
 }
 
@@ -282,27 +302,30 @@ fn a_lookup_in_the_btree_descends_to_a_child_of_the_page_before() {
 fn the_lsm_tree_writes_full_memtables_and_merges_full_levels() {
     let program = open("lsm").unwrap();
     let mut all: Vec<_> = on_a_device(&program, &settings(1, &[]), Nanos::from_secs(3.5));
-    all.sort_by_key(|(asked, _)| asked.request);
+    all.sort_by_key(|(submitted, _)| submitted.request);
     let mut records = 0;
     let mut tree = Vec::new();
-    for (asked, _) in all {
-        if asked.stream == 0 {
-            assert_eq!((asked.ask.op, asked.ask.flags, asked.ask.sectors), (Op::Write, Flags::FUA, Sectors(8)));
+    for (submitted, _) in all {
+        if submitted.stream == 0 {
+            assert_eq!(
+                (submitted.spec.op, submitted.spec.flags, submitted.spec.sectors),
+                (Op::Write, Flags::FUA, Sectors(8))
+            );
             records += 1;
         } else {
-            tree.push((records, asked.ask));
+            tree.push((records, submitted.spec));
         }
     }
     // 1024 records of 4 KiB fill a memtable, and four memtables the first level.
     let first = tree[0].1.sector.0;
-    for (n, (records, ask)) in tree[..64].iter().enumerate() {
-        assert_eq!((ask.op, ask.sector.0, ask.sectors.0), (Op::Write, first + n as u64 * 512, 512));
+    for (n, (records, spec)) in tree[..64].iter().enumerate() {
+        assert_eq!((spec.op, spec.sector.0, spec.sectors.0), (Op::Write, first + n as u64 * 512, 512));
         let full = 1024 * (n / 16 + 1);
         assert!((full..full + 100).contains(records), "memtable {} after {records} records", n / 16);
     }
     let merge = &tree[64..192];
     let sectors = |op| {
-        let mut all: Vec<_> = merge.iter().filter(|(_, ask)| ask.op == op).map(|(_, ask)| ask.sector.0).collect();
+        let mut all: Vec<_> = merge.iter().filter(|(_, spec)| spec.op == op).map(|(_, spec)| spec.sector.0).collect();
         all.sort_unstable();
         all
     };

@@ -77,7 +77,7 @@ fn build(settings: &Settings, space: Space, _: u64) -> Result<Box<dyn Positions>
     let places = quantiles(settings.list("places"), parse_share)?;
     let most = |last: &Empirical| libm::exp(last.largest()).round() as usize;
     let most = most(&continued).max(most(&back));
-    let touched = Touched { shift: shift(space.slots_for(Sectors(0))), bits: Vec::new() };
+    let touched = TouchedSlots { shift: shift(space.slots_for(Sectors(0))), bits: Vec::new() };
     let (untouched, earlier) = (settings.number("untouched"), VecDeque::new());
     Ok(Box::new(Measured { space, sequential, returns, untouched, continued, back, places, most, earlier, touched }))
 }
@@ -95,14 +95,14 @@ fn quantiles(list: &[String], number: impl Fn(&str) -> Result<f64, String>) -> R
 
 /// An earlier request, in slots.
 #[derive(Clone, Copy)]
-struct Earlier {
+struct EarlierRequest {
     slot: u64,
     slots: u64,
     /// Whether a later request returned to its position.
     is_repeated: bool,
 }
 
-/// The most bits of [`Touched`].
+/// The most bits of [`TouchedSlots`].
 const MAX_BITS: u64 = 1 << 23;
 
 /// How many slots, as a power of two, have a bit in common.
@@ -112,12 +112,12 @@ pub(crate) fn shift(slots: u64) -> u32 {
 
 /// The slots that requests have touched; several in a row have a bit in common.
 #[derive(Default)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedSlots {
     pub shift: u32,
     pub bits: Vec<u64>,
 }
 
-impl Touched {
+impl TouchedSlots {
     pub fn has(&self, slot: u64) -> bool {
         let bit = slot >> self.shift;
         self.bits.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 == 1)
@@ -149,7 +149,7 @@ struct Measured {
     sequential: f64,
     returns: f64,
     untouched: f64,
-    touched: Touched,
+    touched: TouchedSlots,
     /// Of the logarithm of the number of requests.
     continued: Empirical,
     back: Empirical,
@@ -158,7 +158,7 @@ struct Measured {
     /// The most requests ago.
     most: usize,
     /// The latest first.
-    earlier: VecDeque<Earlier>,
+    earlier: VecDeque<EarlierRequest>,
 }
 
 /// How far from the number that was drawn a position is looked for that nothing has returned to.
@@ -209,7 +209,7 @@ impl Positions for Measured {
         if self.earlier.len() == self.most {
             self.earlier.pop_back();
         }
-        self.earlier.push_front(Earlier { slot, slots: taken, is_repeated: false });
+        self.earlier.push_front(EarlierRequest { slot, slots: taken, is_repeated: false });
         self.space.sector(slot)
     }
 }

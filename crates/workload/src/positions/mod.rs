@@ -20,7 +20,7 @@ mod uniform;
 mod zipf;
 
 pub use kind::{Kind, Positions};
-pub(crate) use measured::{MAX_BACK, Touched, shift};
+pub(crate) use measured::{MAX_BACK, TouchedSlots, shift};
 pub(crate) use space::Draw;
 pub use space::Space;
 

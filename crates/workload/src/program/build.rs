@@ -62,6 +62,7 @@ fn infos(streams: &[Stream]) -> Vec<StreamInfo> {
             has_timers: stream.has_timers(),
             runs_ahead: is_open && stream.can_run_ahead(),
             ends: stream.ends(),
+            data: stream.data.clone(),
         });
     }
     infos

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::keys::DEVICE;
 use super::model::{Layout, Settings};
 use super::parts::Placed;
-use super::region::Extent;
+use crate::region::Extent;
 
 pub(super) fn placed(section: &Section<'_, '_>, settings: &Settings) -> Result<Vec<Placed>, String> {
     if settings.scale == 0 {

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use iosonar_trace::{DeviceId, Flags, Nanos, Op, Sector, Sectors};
 
 use super::messages::{Message, Tag};
-use super::plan::{Place, Plan, Which};
+use super::plan::{Place, Plan, RegionPosition};
 use crate::Rng;
 use crate::arrivals::Arrivals;
-use crate::filament::{Ask, Asks, Event, Filament, FilamentId, MAX_ASKS};
+use crate::filament::{Event, Filament, FilamentContext, FilamentId, MAX_EVENTS, RequestSpec};
 use crate::positions::Positions;
 
 /// The most requests in one wake; the others follow at the same time. A message and an arrival need room as well.
-const MAX_AT_ONCE: u32 = MAX_ASKS as u32 - 2;
+const MAX_AT_ONCE: u32 = MAX_EVENTS as u32 - 2;
 
 /// Where a request behind the last one starts.
 fn append(next: &AtomicU64, size: u64, align: u64, sectors: Sectors) -> u64 {
@@ -56,7 +56,7 @@ struct Open {
 struct Extra {
     open: Option<Open>,
     /// Sectors of all requests, and writes.
-    asked: u64,
+    submitted: u64,
     writes: u64,
     /// The device whose flush is due.
     flush: Option<DeviceId>,
@@ -149,102 +149,102 @@ impl Instance {
     }
 
     /// The streams before this one have ended: wakes the next instance, and starts.
-    fn release(&mut self, asks: &mut Asks<'_>) {
-        self.zero = asks.now();
+    fn release(&mut self, context: &mut FilamentContext<'_>) {
+        self.zero = context.now();
         if self.number + 1 < self.plan.order.instances {
-            asks.send(FilamentId(asks.me().0 + 1), asks.now(), Message::Release.with(0));
+            context.send(FilamentId(context.me().0 + 1), context.now(), Message::Release.with(0));
         }
-        asks.send(asks.me(), self.zero + self.plan.start_of(self.number), Message::Start.with(0));
+        context.send(context.me(), self.zero + self.plan.start_of(self.number), Message::Start.with(0));
     }
 
     /// This instance has ended. The last one of its stream releases the streams that wait for it.
-    fn end(&mut self, asks: &mut Asks<'_>) {
+    fn end(&mut self, context: &mut FilamentContext<'_>) {
         let order = &self.plan.order;
         if order.is_followed.load(Ordering::Relaxed) && order.unfinished.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.release_followers(0, asks);
+            self.release_followers(0, context);
         }
     }
 
-    fn release_followers(&mut self, from: usize, asks: &mut Asks<'_>) {
+    fn release_followers(&mut self, from: usize, context: &mut FilamentContext<'_>) {
         let followers = self.plan.order.followers.get().map_or(&[][..], Vec::as_slice);
         for (index, follower) in followers.iter().enumerate().skip(from) {
             if follower.plan.order.waits_for.fetch_sub(1, Ordering::Relaxed) == 1 {
-                asks.send(follower.first, asks.now(), Message::Release.with(0));
+                context.send(follower.first, context.now(), Message::Release.with(0));
                 // One wake can ask for a few messages only.
                 if index + 1 < followers.len() {
-                    asks.send(asks.me(), asks.now(), Message::Follower.with(index as u32 + 1));
+                    context.send(context.me(), context.now(), Message::Follower.with(index as u32 + 1));
                 }
                 return;
             }
         }
     }
 
-    fn start(&mut self, asks: &mut Asks<'_>) {
+    fn start(&mut self, context: &mut FilamentContext<'_>) {
         match self.open() {
-            Some(_) => self.await_arrival(asks),
-            None => self.begin_first(0, asks),
+            Some(_) => self.await_arrival(context),
+            None => self.begin_first(0, context),
         }
     }
 
     /// Begins a transaction of a closed stream for the first time; a message begins the next one.
-    fn begin_first(&mut self, number: u32, asks: &mut Asks<'_>) {
+    fn begin_first(&mut self, number: u32, context: &mut FilamentContext<'_>) {
         if number + 1 < self.plan.depth {
-            asks.send(asks.me(), asks.now(), Message::First.with(number + 1));
+            context.send(context.me(), context.now(), Message::First.with(number + 1));
         }
-        self.begin_next(number as usize, asks);
+        self.begin_next(number as usize, context);
     }
 
     /// Sends the message of the next arrival.
-    fn await_arrival(&mut self, asks: &mut Asks<'_>) {
-        let Some(Extra { open: Some(open), asked, .. }) = self.extra.as_deref_mut() else { return };
-        if self.begun + open.backlog < self.plan.transactions && *asked < self.plan.max_sectors {
+    fn await_arrival(&mut self, context: &mut FilamentContext<'_>) {
+        let Some(Extra { open: Some(open), submitted, .. }) = self.extra.as_deref_mut() else { return };
+        if self.begun + open.backlog < self.plan.transactions && *submitted < self.plan.max_sectors {
             let at = self.plan.start_of(self.number) + open.arrivals.next(&mut self.time_rng);
             if at < self.plan.end {
-                asks.send(asks.me(), self.zero + at, Message::Arrival.with(0));
+                context.send(context.me(), self.zero + at, Message::Arrival.with(0));
                 return;
             }
         }
         open.has_ended = true;
-        self.end_if_idle(asks);
+        self.end_if_idle(context);
     }
 
     /// An open stream ends when no arrival is to come and all transactions are finished.
-    fn end_if_idle(&mut self, asks: &mut Asks<'_>) {
+    fn end_if_idle(&mut self, context: &mut FilamentContext<'_>) {
         let Some(open) = self.open() else { return };
         if open.has_ended && open.backlog == 0 && open.free.len() == self.plan.depth as usize {
-            self.end(asks);
+            self.end(context);
         }
     }
 
-    fn arrive(&mut self, asks: &mut Asks<'_>) {
-        let Some(Extra { open: Some(open), asked, .. }) = self.extra.as_deref_mut() else { return };
+    fn arrive(&mut self, context: &mut FilamentContext<'_>) {
+        let Some(Extra { open: Some(open), submitted, .. }) = self.extra.as_deref_mut() else { return };
         // The requests before it have used up the bytes since it was awaited.
-        if *asked >= self.plan.max_sectors {
+        if *submitted >= self.plan.max_sectors {
             open.has_ended = true;
-            return self.end_if_idle(asks);
+            return self.end_if_idle(context);
         }
         match open.free.pop() {
             Some(number) => {
                 self.begun += 1;
-                self.await_arrival(asks);
-                self.advance(number as usize, asks);
+                self.await_arrival(context);
+                self.advance(number as usize, context);
             }
             None => {
                 open.backlog += 1;
-                self.await_arrival(asks);
+                self.await_arrival(context);
             }
         }
     }
 
     /// Begins the next transaction, or waits until it may begin.
-    fn begin_next(&mut self, number: usize, asks: &mut Asks<'_>) {
-        let asked = self.extra.as_ref().map_or(0, |extra| extra.asked);
-        if self.begun >= self.plan.transactions || asked >= self.plan.max_sectors {
-            return self.end_transaction(asks);
+    fn begin_next(&mut self, number: usize, context: &mut FilamentContext<'_>) {
+        let submitted = self.extra.as_ref().map_or(0, |extra| extra.submitted);
+        if self.begun >= self.plan.transactions || submitted >= self.plan.max_sectors {
+            return self.end_transaction(context);
         }
-        let mut at = asks.now();
+        let mut at = context.now();
         if let Some(device) = take_flush(&mut self.extra).filter(|_| at - self.zero < self.plan.end) {
-            return self.flush(number, device, asks);
+            return self.flush(number, device, context);
         }
         if let Some(think) = &self.plan.think {
             at = at + Nanos::from_secs(think.draw(&mut self.time_rng).max(0.0));
@@ -255,32 +255,32 @@ impl Instance {
             at = at.max(Nanos(begins.round() as i64));
         }
         if at - self.zero >= self.plan.end {
-            return self.end_transaction(asks);
+            return self.end_transaction(context);
         }
         self.begun += 1;
-        if at > asks.now() {
-            asks.send(asks.me(), at, Message::Continue.with(number as u32));
+        if at > context.now() {
+            context.send(context.me(), at, Message::Continue.with(number as u32));
         } else {
-            self.advance(number, asks);
+            self.advance(number, context);
         }
     }
 
     /// A flush as a transaction that waits for it alone.
-    fn flush(&mut self, number: usize, device: DeviceId, asks: &mut Asks<'_>) {
+    fn flush(&mut self, number: usize, device: DeviceId, context: &mut FilamentContext<'_>) {
         self.transactions[number] = Transaction { step: 1, end: 1, outstanding: 1, ..Transaction::default() };
-        asks.issue_and_wait(Ask { tag: number as u32, ..flush_of(device) });
+        context.issue_and_wait(RequestSpec { tag: number as u32, ..flush_of(device) });
     }
 
     /// A transaction of a closed stream does not begin again.
-    fn end_transaction(&mut self, asks: &mut Asks<'_>) {
+    fn end_transaction(&mut self, context: &mut FilamentContext<'_>) {
         self.ended += 1;
         if self.ended == self.plan.depth {
-            self.end(asks);
+            self.end(context);
         }
     }
 
     /// Asks for the requests that wait for nothing.
-    fn advance(&mut self, number: usize, asks: &mut Asks<'_>) {
+    fn advance(&mut self, number: usize, context: &mut FilamentContext<'_>) {
         let plan = &*self.plan;
         let transaction = &mut self.transactions[number];
         let mut left = MAX_AT_ONCE;
@@ -294,111 +294,112 @@ impl Instance {
             }
             if left < 1 + u32::from(plan.flush_every > 0) {
                 transaction.is_continued = true;
-                asks.send(asks.me(), asks.now(), Message::Continue.with(number as u32));
+                context.send(context.me(), context.now(), Message::Continue.with(number as u32));
                 return;
             }
             left -= 1;
             // Within a transaction, a flush is as any other request of it.
             if let Some(device) = take_flush(&mut self.extra) {
                 transaction.outstanding += 1;
-                asks.issue_and_wait(Ask { tag: number as u32, ..flush_of(device) });
+                context.issue_and_wait(RequestSpec { tag: number as u32, ..flush_of(device) });
                 continue;
             }
             // A size that must fit is drawn after the position.
             let sectors = if step.redraws { Sectors(0) } else { step.sizes.pick(&mut self.kind_rng) };
             let (op, flags) = step.mix.pick(&mut self.kind_rng);
-            let mut ask = Ask { op, flags, device: DeviceId(0), sector: Sector(0), sectors, tag: number as u32 };
+            let mut spec =
+                RequestSpec { op, flags, device: DeviceId(0), sector: Sector(0), sectors, tag: number as u32 };
             match &step.place {
                 Place::Same => {
                     let Transaction { device, sector, sectors, .. } = *transaction;
-                    ask = Ask { device, sector, sectors, ..ask };
+                    spec = RequestSpec { device, sector, sectors, ..spec };
                 }
-                Place::Region { device, .. } if op == Op::Flush => ask.device = *device,
+                Place::Region { device, .. } if op == Op::Flush => spec.device = *device,
                 Place::Region { device, first, stride, size, which } => {
                     let first = first + stride * u64::from(self.number);
                     let inside = match which {
-                        Which::Own(index) if step.redraws => {
+                        RegionPosition::Own(index) if step.redraws => {
                             let (rng, most) = (&mut self.kind_rng, Sectors(*size));
                             let mut draw = |room: Sectors| step.sizes.pick_within(room.min(most), rng);
                             let next = self.positions[*index].next_fitting(&mut draw, &mut self.position_rng);
-                            ask.sectors = next.1;
+                            spec.sectors = next.1;
                             next.0.0
                         }
-                        Which::Own(index) => {
+                        RegionPosition::Own(index) => {
                             let next = self.positions[*index].next_request(sectors, &mut self.position_rng);
-                            ask.sectors = next.1;
+                            spec.sectors = next.1;
                             next.0.0
                         }
-                        Which::Append { next, size, align } => append(next, *size, *align, sectors),
+                        RegionPosition::Append { next, size, align } => append(next, *size, *align, sectors),
                     };
-                    ask = Ask { device: *device, sector: Sector(first + inside), ..ask };
+                    spec = RequestSpec { device: *device, sector: Sector(first + inside), ..spec };
                     (transaction.device, transaction.sector, transaction.sectors) =
-                        (ask.device, ask.sector, ask.sectors);
+                        (spec.device, spec.sector, spec.sectors);
                 }
             }
             // A flush is for the whole device.
             if op == Op::Flush {
-                ask = Ask { sector: Sector(0), sectors: Sectors(0), flags: Flags::NONE, ..ask };
+                spec = RequestSpec { sector: Sector(0), sectors: Sectors(0), flags: Flags::NONE, ..spec };
             }
             let mut is_flushed = false;
             if let Some(extra) = &mut self.extra {
-                extra.asked += ask.sectors.0;
+                extra.submitted += spec.sectors.0;
                 extra.writes += u64::from(op == Op::Write);
                 is_flushed = op == Op::Write && plan.flush_every > 0 && extra.writes.is_multiple_of(plan.flush_every);
                 if is_flushed && plan.is_waiting {
-                    extra.flush = Some(ask.device);
+                    extra.flush = Some(spec.device);
                 }
             }
             if plan.is_waiting {
                 transaction.outstanding += 1;
-                asks.issue_and_wait(ask);
-            } else if is_flushed && asks.can_wait() {
-                asks.issue_and_wait(Ask { tag: Tag::BeforeFlush(ask.device).number(), ..ask });
+                context.issue_and_wait(spec);
+            } else if is_flushed && context.can_wait() {
+                context.issue_and_wait(RequestSpec { tag: Tag::BeforeFlush(spec.device).number(), ..spec });
             } else {
-                asks.issue(ask);
+                context.issue(spec);
                 if is_flushed {
                     left -= 1;
-                    asks.issue(flush_of(ask.device));
+                    context.issue(flush_of(spec.device));
                 }
             }
             transaction.done += 1;
             let is_last = self.begun == plan.transactions;
             let is_over =
-                plan.steps.len() == 1 && self.extra.as_ref().is_some_and(|extra| extra.asked >= plan.max_sectors);
+                plan.steps.len() == 1 && self.extra.as_ref().is_some_and(|extra| extra.submitted >= plan.max_sectors);
             if is_over || transaction.done == plan.last_repeat.filter(|_| is_last).unwrap_or(step.repeat) {
                 (transaction.step, transaction.done) = (transaction.step + 1, 0);
             }
         }
         if transaction.outstanding == 0 {
             *transaction = Transaction::default();
-            self.finish(number, asks);
+            self.finish(number, context);
         }
     }
 
-    fn finish(&mut self, number: usize, asks: &mut Asks<'_>) {
+    fn finish(&mut self, number: usize, context: &mut FilamentContext<'_>) {
         if self.open().is_some()
             && let Some(device) = take_flush(&mut self.extra)
         {
-            return self.flush(number, device, asks);
+            return self.flush(number, device, context);
         }
         match self.extra.as_mut().and_then(|extra| extra.open.as_mut()) {
-            None => self.begin_next(number, asks),
+            None => self.begin_next(number, context),
             Some(open) if open.backlog == 0 => {
                 open.free.push(number as u32);
-                self.end_if_idle(asks);
+                self.end_if_idle(context);
             }
             Some(open) => {
                 open.backlog -= 1;
                 self.begun += 1;
-                self.resume(number, asks);
+                self.resume(number, context);
             }
         }
     }
 
     /// Continues a transaction by a message, as this wake may have asked for as much as it can.
-    fn resume(&mut self, number: usize, asks: &mut Asks<'_>) {
+    fn resume(&mut self, number: usize, context: &mut FilamentContext<'_>) {
         self.transactions[number].is_continued = true;
-        asks.send(asks.me(), asks.now(), Message::Continue.with(number as u32));
+        context.send(context.me(), context.now(), Message::Continue.with(number as u32));
     }
 }
 
@@ -406,32 +407,32 @@ fn take_flush(extra: &mut Option<Box<Extra>>) -> Option<DeviceId> {
     extra.as_mut()?.flush.take()
 }
 
-fn flush_of(device: DeviceId) -> Ask {
-    Ask { op: Op::Flush, flags: Flags::NONE, device, sector: Sector(0), sectors: Sectors(0), tag: 0 }
+fn flush_of(device: DeviceId) -> RequestSpec {
+    RequestSpec { op: Op::Flush, flags: Flags::NONE, device, sector: Sector(0), sectors: Sectors(0), tag: 0 }
 }
 
 impl Filament for Instance {
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>) {
         match event {
-            Event::Start => self.start(asks),
+            Event::Start => self.start(context),
             Event::Message { value, .. } => match Message::of(value) {
-                (Message::Start, _) => self.start(asks),
-                (Message::Arrival, _) => self.arrive(asks),
-                (Message::Release, _) => self.release(asks),
-                (Message::Follower, index) => self.release_followers(index as usize, asks),
-                (Message::First, number) => self.begin_first(number, asks),
+                (Message::Start, _) => self.start(context),
+                (Message::Arrival, _) => self.arrive(context),
+                (Message::Release, _) => self.release(context),
+                (Message::Follower, index) => self.release_followers(index as usize, context),
+                (Message::First, number) => self.begin_first(number, context),
                 (Message::Continue, number) => {
                     self.transactions[number as usize].is_continued = false;
-                    self.advance(number as usize, asks);
+                    self.advance(number as usize, context);
                 }
             },
             Event::Completed(completed) => match Tag::of(completed.tag) {
-                Tag::BeforeFlush(device) => asks.issue(flush_of(device)),
+                Tag::BeforeFlush(device) => context.issue(flush_of(device)),
                 Tag::Of(number) => {
                     let transaction = &mut self.transactions[number as usize];
                     transaction.outstanding -= 1;
                     if !transaction.is_continued {
-                        self.advance(number as usize, asks);
+                        self.advance(number as usize, context);
                     }
                 }
             },

@@ -102,6 +102,11 @@ pub static STREAM: &[Key] = &[
         "Positions, as in `iosonar generate`: zipf exponent=1.1; or `append`: each request starts where the last one of any instance ended (default uniform)",
     ),
     key("align", Takes::Number, "Positions are multiples of this (default 4k)"),
+    key(
+        "data",
+        Takes::Text,
+        "Data of its writes, unless the run says it: random, zero, pattern=HEX, or shares: compressible=60 dedupe=20 block=64k",
+    ),
     key("device", Takes::Text, "Name of the device (default: the only one)"),
     key("region", Takes::Text, "Part of the device, in shares or bytes: 20%, 10%..30%, 4G..8G (default: all of it)"),
     key("own_region", Takes::Flag, "Whether each instance has its own, equal part of the region (default false)"),

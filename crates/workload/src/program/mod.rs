@@ -16,7 +16,6 @@ mod placement;
 mod plan;
 mod recipe;
 mod recorded;
-mod region;
 mod scripted;
 mod shares;
 mod step;

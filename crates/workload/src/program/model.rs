@@ -1,5 +1,6 @@
 //! What a program is, and what a run of it chooses.
 
+use iosonar_pacing::payload::DataSpec;
 use iosonar_trace::Sectors;
 
 /// A program: its text is valid with the defaults of its parameters.
@@ -36,6 +37,8 @@ pub struct StreamInfo {
     pub runs_ahead: bool,
     /// Whether it ends by itself: it has `requests` or `end`, or is a load.
     pub ends: bool,
+    /// The data of its writes, if it says it.
+    pub data: Option<DataSpec>,
 }
 
 /// What the requests of a program need.

@@ -138,12 +138,12 @@ pub(super) enum Place {
         stride: u64,
         /// Of an instance.
         size: u64,
-        which: Which,
+        which: RegionPosition,
     },
 }
 
 /// Where in its region a request goes.
-pub(super) enum Which {
+pub(super) enum RegionPosition {
     /// The filament's own positions with this index.
     Own(usize),
     /// Behind the last request of any instance.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use iosonar_trace::params::Settings;
 use iosonar_trace::{Device, DeviceId, Kind, MAX_END_SECTOR, Metadata, Nanos, Sectors};
 
-use super::plan::{Place, Plan, Step, Which};
+use super::plan::{Place, Plan, RegionPosition, Step};
 use super::stream::{Source, Stream};
 use crate::filament::{OpenLoad, Runtime, open_load};
 use crate::length::refuse_many;
@@ -72,7 +72,13 @@ impl Recipe {
         let mut metadata = Metadata::new(Kind::Load, "generated");
         metadata.devices = vec![Device { name: "artificial".into(), sectors: Some(self.span.0) }];
         metadata.source.preamble = format!("Artificial load: {}", self.command());
-        let place = Place::Region { device: DeviceId(0), first: 0, stride: 0, size: self.span.0, which: Which::Own(0) };
+        let place = Place::Region {
+            device: DeviceId(0),
+            first: 0,
+            stride: 0,
+            size: self.span.0,
+            which: RegionPosition::Own(0),
+        };
         let step = Step { mix: self.mix, sizes: self.sizes, redraws: false, place, repeat: 1, is_waiting: false };
         let times = Plan::of_times(1, Nanos::ZERO, 0.0, self.duration);
         let transactions = self.requests.unwrap_or(u64::MAX);
@@ -84,6 +90,7 @@ impl Recipe {
             own: vec![(self.positions, space)],
             after: Vec::new(),
             kind: Source::Keys,
+            data: None,
         };
         refuse_many("load", stream.expected_requests(self.duration)?)?;
         let mut runtime = Runtime::default();

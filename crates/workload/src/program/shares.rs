@@ -144,7 +144,7 @@ mod tests {
 
     use iosonar_trace::{DeviceId, Nanos, Outcome, Sectors};
 
-    use crate::filament::{Asked, Runtime};
+    use crate::filament::{Runtime, SubmittedRequest};
     use crate::program::{Layout, Part, Program, Settings};
 
     fn parts(text: &str, parts: usize) -> (Vec<Part>, Option<Runtime>) {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// All requests, each completed after a time that depends on it and on the part.
-    fn run(parts: Vec<Part>) -> Vec<Asked> {
+    fn run(parts: Vec<Part>) -> Vec<SubmittedRequest> {
         let mut all = Vec::new();
         for (number, Part { mut runtime, .. }) in parts.into_iter().enumerate() {
             let mut open = BTreeSet::new();
@@ -171,7 +171,7 @@ mod tests {
                 if let Some(at) = runtime.next_at().filter(|&at| next.is_none_or(|next| at <= next)) {
                     let Some(asked) = runtime.next_due(at) else { continue };
                     open.insert((
-                        asked.at + Nanos(1000 + number as i64 * 77 + asked.ask.sector.0 as i64 % 91),
+                        asked.at + Nanos(1000 + number as i64 * 77 + asked.spec.sector.0 as i64 % 91),
                         tickets.len(),
                     ));
                     tickets.push(asked.ticket);
@@ -214,8 +214,8 @@ mod tests {
             let all = run(parts(&text, count).0);
             let numbers: BTreeSet<_> = all.iter().map(|asked| asked.request).collect();
             assert_eq!(numbers.len(), 300, "each request has a number of its own");
-            assert!(all.iter().all(|asked| asked.ask.device == DeviceId(0)));
-            let mut places: Vec<_> = all.iter().map(|asked| (asked.stream, asked.ask.sector, asked.ask.op)).collect();
+            assert!(all.iter().all(|asked| asked.spec.device == DeviceId(0)));
+            let mut places: Vec<_> = all.iter().map(|asked| (asked.stream, asked.spec.sector, asked.spec.op)).collect();
             places.sort_by_key(|place| (place.0, place.1));
             places
         };

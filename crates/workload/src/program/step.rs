@@ -6,9 +6,9 @@ use iosonar_trace::Sectors;
 use iosonar_trace::params::{Section, Settings as Kind, did_you_mean, parse_count, parse_sectors};
 
 use super::parts::{Placed, above_zero};
-use super::plan::{Place, Step, Which};
-use super::region::Region;
+use super::plan::{Place, RegionPosition, Step};
 use crate::positions::{self, Space};
+use crate::region::Region;
 use crate::{Mix, Sizes};
 
 const MAX_REPEATS: u64 = 1_000_000;
@@ -119,7 +119,7 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
         let space = Space::new(Sectors(size), Sectors(align), largest).map_err(why)?.with_smallest(sizes.smallest());
         let append = self.parsed("positions", |text| Ok(text.trim() == "append"))?.unwrap_or(false);
         let which = if append {
-            Which::Append { next: AtomicU64::new(0), size, align }
+            RegionPosition::Append { next: AtomicU64::new(0), size, align }
         } else {
             let kind = self.parsed("positions", |text| {
                 let kind = positions::parse(text)?;
@@ -127,7 +127,7 @@ impl<'s, 't, 'a> StepSection<'s, 't, 'a> {
                 Ok(kind)
             })?;
             own.push((kind.map_or_else(|| positions::parse("uniform"), Ok)?, space));
-            Which::Own(own.len() - 1)
+            RegionPosition::Own(own.len() - 1)
         };
         if append && redraws {
             return Err(self

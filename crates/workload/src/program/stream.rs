@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use iosonar_pacing::payload::DataSpec;
 use iosonar_trace::params::{
     Section, Settings as Kind, did_you_mean, parse_count, parse_positive, parse_rate, parse_sectors,
 };
@@ -41,6 +42,8 @@ pub(super) struct Stream {
     /// The numbers of the streams that end before it begins.
     pub after: Vec<usize>,
     pub kind: Source,
+    /// The data of its writes, if it says it.
+    pub data: Option<DataSpec>,
 }
 
 /// What says when and where the requests of a stream go.
@@ -185,6 +188,7 @@ pub(super) fn streams(
             let after = after(&own, &all)?;
             stream(&own, name, devices, scale, after)?
         };
+        let stream = Stream { data: own.parsed("data", str::parse)?, ..stream };
         total = total.saturating_add(stream.instances.saturating_mul(u64::from(stream.plan.depth)));
         if total > MAX_INSTANCES {
             return Err(own.error("instances", &format!("more than {MAX_INSTANCES} transactions at a time in all; use fewer instances, a smaller depth or a smaller scale")));
@@ -205,7 +209,7 @@ fn load_stream(section: &Section<'_, '_>, name: String, devices: &[Placed], load
     let load = recorded::read(section, Area { device, first, size }, loads)?;
     let plan = Arc::new(Plan::of_times(1, load.start, 0.0, load.end));
     let (arrivals, own, after) = (None, Vec::new(), Vec::new());
-    Ok(Stream { name, instances: 1, arrivals, plan, own, after, kind: Source::Load(load) })
+    Ok(Stream { name, instances: 1, arrivals, plan, own, after, kind: Source::Load(load), data: None })
 }
 
 /// A stream that is a script.
@@ -227,7 +231,7 @@ fn script_stream(
     )?;
     let (plan, script) = scripted::read(section, &name, devices, (instances as u32, place), others, files)?;
     let (plan, kind) = (Arc::new(plan), Source::Script(script));
-    Ok(Stream { name, instances, arrivals: None, plan, own: Vec::new(), after: Vec::new(), kind })
+    Ok(Stream { name, instances, arrivals: None, plan, own: Vec::new(), after: Vec::new(), kind, data: None })
 }
 
 /// The numbers of the streams that end before this one begins.
@@ -378,7 +382,7 @@ fn stream(
         ..times
     };
     let (plan, kind) = (Arc::new(plan), Source::Keys);
-    Ok(Stream { name, instances, arrivals, plan, own, after, kind })
+    Ok(Stream { name, instances, arrivals, plan, own, after, kind, data: None })
 }
 
 /// The cumulative weight of each step; empty if the steps have none.

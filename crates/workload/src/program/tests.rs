@@ -10,7 +10,7 @@ use iosonar_trace::{DeviceId, Flags, Kind, Metadata, Nanos, Op, Reader, Request,
 pub(crate) use device::on_a_device;
 
 use super::*;
-use crate::filament::{Asked, open_load};
+use crate::filament::{SubmittedRequest, open_load};
 
 /// 1 GiB.
 const GIB: u64 = 1 << 21;
@@ -35,8 +35,8 @@ pub(crate) fn open_requests(program: &Program, settings: &Settings, seconds: f64
     all
 }
 
-fn millis(all: &[(Asked, Nanos)]) -> Vec<i64> {
-    all.iter().map(|(asked, _)| asked.at.0 / 1_000_000).collect()
+fn millis(all: &[(SubmittedRequest, Nanos)]) -> Vec<i64> {
+    all.iter().map(|(submitted, _)| submitted.at.0 / 1_000_000).collect()
 }
 
 #[test]
@@ -110,7 +110,8 @@ fn instances_with_regions_of_their_own_do_not_meet() {
     let all = on_a_device(&program(text), &together(), Nanos::MAX);
     for instance in 0..4 {
         let first = 16 * GIB / 4 + instance * 2 * GIB;
-        let own = all.iter().map(|(asked, _)| asked.ask.sector.0).filter(|s| (first..first + 2 * GIB).contains(s));
+        let own =
+            all.iter().map(|(submitted, _)| submitted.spec.sector.0).filter(|s| (first..first + 2 * GIB).contains(s));
         assert!(own.eq((0..10).map(|n| first + n * 128)), "{instance}");
     }
 }
@@ -146,8 +147,8 @@ fn sizes_of_devices_grow_with_the_scale_if_the_program_says_so() {
     let program = program(text);
     for scale in 1..4 {
         let all = on_a_device(&program, &Settings { scale, ..together() }, Nanos::MAX);
-        let last = all.iter().map(|(asked, _)| asked.ask.sector.0).max().unwrap();
-        let first = all.iter().map(|(asked, _)| asked.ask.sector.0).min().unwrap();
+        let last = all.iter().map(|(submitted, _)| submitted.spec.sector.0).max().unwrap();
+        let first = all.iter().map(|(submitted, _)| submitted.spec.sector.0).min().unwrap();
         assert_eq!(all.len() as u64, scale * 1000);
         assert!((GIB * (1 + scale)..GIB * (1 + 2 * scale)).contains(&first) && last < GIB * (1 + 2 * scale));
         assert!(last > GIB * (1 + 2 * scale) - GIB / 10);

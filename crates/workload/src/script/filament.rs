@@ -12,7 +12,7 @@ use super::handlers::Handlers;
 use super::host::Order;
 use super::settings::{Times, lock};
 use crate::Rng;
-use crate::filament::{Ask, Asks, Event, Filament, MAX_ASKS, Runtime, TimerId};
+use crate::filament::{Event, Filament, FilamentContext, MAX_EVENTS, RequestSpec, Runtime, TimerId};
 
 /// Timers and messages of one instance at the same time.
 const MAX_AT_ONE_TIME: u32 = 10_000;
@@ -21,7 +21,7 @@ const MAX_AT_ONE_TIME: u32 = 10_000;
 #[derive(Clone, Copy)]
 struct Pending {
     tag: i64,
-    asked: Nanos,
+    submitted: Nanos,
 }
 
 /// An instance of a script.
@@ -65,13 +65,13 @@ impl ScriptFilament {
                 handler(&self.handlers.timer, "timer", "a timer was set")?.call(tag)
             }
             Event::Completed(completed) => {
-                let Some(Pending { tag, asked }) = self.requests.get(completed.tag as usize).copied() else {
+                let Some(Pending { tag, submitted }) = self.requests.get(completed.tag as usize).copied() else {
                     return Ok(());
                 };
                 self.free.push(completed.tag);
                 let error = (completed.outcome != Outcome::Ok).then(|| completed.outcome.name());
                 let handler = handler(&self.handlers.completion, "completion", "a request has completed")?;
-                handler.call((tag, (now - asked).as_secs(), error))
+                handler.call((tag, (now - submitted).as_secs(), error))
             }
             Event::Message { value, .. } => {
                 handler(&self.handlers.message, "message", "it got a message")?.call(value as i64)
@@ -80,46 +80,46 @@ impl ScriptFilament {
     }
 
     /// Asks for what is queued, as far as one wake can.
-    fn pass_on(&mut self, asks: &mut Asks<'_>) {
-        for _ in 1..MAX_ASKS {
+    fn pass_on(&mut self, context: &mut FilamentContext<'_>) {
+        for _ in 1..MAX_EVENTS {
             let Some(order) = self.queued.pop_front() else { return };
-            self.ask(order, asks);
+            self.submit(order, context);
         }
         if !self.queued.is_empty() {
-            self.continues = asks.timer(asks.now());
+            self.continues = context.timer(context.now());
         }
     }
 
-    fn ask(&mut self, order: Order, asks: &mut Asks<'_>) {
+    fn submit(&mut self, order: Order, context: &mut FilamentContext<'_>) {
         match order {
             Order::Issue { op, flags, area, sector, sectors, tag } => {
                 let area = lock(&self.script.host).areas[area as usize];
                 let first = area.first + area.stride * u64::from(self.number);
                 let sector = if sectors.0 == 0 { sector } else { sector + iosonar_trace::Sectors(first) };
-                let mut ask = Ask { op, flags, device: area.device, sector, sectors, tag: 0 };
+                let mut spec = RequestSpec { op, flags, device: area.device, sector, sectors, tag: 0 };
                 if self.handlers.completion.is_none() {
-                    return asks.issue(ask);
+                    return context.issue(spec);
                 }
-                let pending = Pending { tag, asked: asks.now() };
-                ask.tag = self.free.pop().unwrap_or(self.requests.len() as u32);
-                match self.requests.get_mut(ask.tag as usize) {
+                let pending = Pending { tag, submitted: context.now() };
+                spec.tag = self.free.pop().unwrap_or(self.requests.len() as u32);
+                match self.requests.get_mut(spec.tag as usize) {
                     Some(entry) => *entry = pending,
                     None => self.requests.push(pending),
                 }
-                asks.issue_and_wait(ask);
+                context.issue_and_wait(spec);
             }
             Order::Timer { at, id, tag } => {
-                if let Some(timer) = asks.timer(at) {
+                if let Some(timer) = context.timer(at) {
                     self.timers.push((timer, id, tag));
                 }
             }
             Order::Cancel { id } => {
                 if let Some(at) = self.timers.iter().position(|(_, own, _)| *own == id) {
-                    asks.cancel(self.timers.swap_remove(at).0);
+                    context.cancel(self.timers.swap_remove(at).0);
                 }
             }
-            Order::Send { to, at, value } => asks.send(to, at, value as u64),
-            Order::Stop => asks.end(),
+            Order::Send { to, at, value } => context.send(to, at, value as u64),
+            Order::Stop => context.end(),
         }
     }
 
@@ -144,28 +144,28 @@ impl ScriptFilament {
 }
 
 impl Filament for ScriptFilament {
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
-        let now = asks.now();
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>) {
+        let now = context.now();
         if now >= self.end {
-            return asks.end();
+            return context.end();
         }
         if matches!(event, Event::Timer(timer) if self.continues == Some(timer)) {
             self.continues = None;
-            return self.pass_on(asks);
+            return self.pass_on(context);
         }
         if let Err(why) = self.check_progress(event, now) {
-            return asks.fail(why);
+            return context.fail(why);
         }
         let script = Arc::clone(&self.script);
         let _turn = lock(&script.turn);
         // One for the timer of what has no room in this wake; those that are queued take theirs.
         let queued = self.queued.len() as u32 + u32::from(self.continues.is_none());
-        if let Err(error) = self.handle(event, asks.room().saturating_sub(queued), now) {
-            return asks.fail(errors::text_of(&error, &script.source, &script.names));
+        if let Err(error) = self.handle(event, context.room().saturating_sub(queued), now) {
+            return context.fail(errors::text_of(&error, &script.source, &script.names));
         }
         self.queued.extend(lock(&script.host).orders.drain(..));
         if self.continues.is_none() {
-            self.pass_on(asks);
+            self.pass_on(context);
         }
     }
 

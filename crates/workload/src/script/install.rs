@@ -10,7 +10,7 @@ use super::host::{Host, whole};
 use super::sandbox::Sandbox;
 use super::settings::lock;
 use super::source::Source;
-use super::{ask, prepare};
+use super::{functions, prepare};
 
 /// Adds the functions and constants of a stream. Returns all names that a script can use.
 pub(super) fn install(sandbox: &Sandbox, host: &Arc<Mutex<Host>>, source: &Source) -> Result<Names> {
@@ -26,8 +26,8 @@ pub(super) fn install(sandbox: &Sandbox, host: &Arc<Mutex<Host>>, source: &Sourc
     }
     shared.raw_set("set", set)?;
     prepare::install(sandbox, host, source)?;
-    ask::install(lua, shared, host)?;
-    ask::install_requests(lua, shared, host, source, 0)?;
+    functions::install(lua, shared, host)?;
+    functions::install_requests(lua, shared, host, source, 0)?;
     let now = Arc::clone(host);
     shared.raw_set("now", lua.create_function(move |_, ()| Ok(lock(&now).now.as_secs()))?)?;
     shared.raw_set("random", random_function(sandbox, host)?)?;

@@ -5,10 +5,10 @@
 //! sandbox: no files, no clock, and limits for operations and memory. The same seed makes the same requests on every
 //! machine: its random numbers and functions of numbers are this crate's, and tables are traversed in the order of their keys.
 
-mod ask;
 mod compiled;
 mod errors;
 mod filament;
+mod functions;
 mod handlers;
 mod host;
 mod install;

@@ -6,7 +6,7 @@ use iosonar_trace::params::{did_you_mean, parse_bytes, parse_duration, parse_pos
 use iosonar_trace::{SECTOR_BYTES, Sectors};
 use mlua::{Error, Function, LightUserData, Lua, Result, Table, Value};
 
-use super::ask::{handle, install_requests};
+use super::functions::{handle, install_requests};
 use super::host::{Host, Law, Phase, Places, whole};
 use super::sandbox::Sandbox;
 use super::settings::lock;

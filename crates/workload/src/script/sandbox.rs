@@ -29,7 +29,7 @@ pub const fn memory_for(instances: u32) -> usize {
 
 /// What the present event has used.
 #[derive(Default)]
-struct Used {
+struct EventUsage {
     operations: AtomicU64,
     since: Mutex<Option<Instant>>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Sandbox {
     pub shared: Table,
     /// Makes the names of `shared` visible in the variables of an instance.
     meta: Table,
-    used: Arc<Used>,
+    used: Arc<EventUsage>,
 }
 
 /// The parts of Lua's own library that have the same results everywhere and need little time.
@@ -129,7 +129,7 @@ impl Sandbox {
         lua.load(PRELUDE).set_name("=lua").set_environment(shared.clone()).exec()?;
         let meta = lua.create_table()?;
         meta.raw_set("__index", &shared)?;
-        let used = Arc::new(Used::default());
+        let used = Arc::new(EventUsage::default());
         let counted = Arc::clone(&used);
         lua.set_hook(HookTriggers::new().every_nth_instruction(COUNTED_EVERY), move |lua, _| counted.check(lua))?;
         lua.set_memory_limit(memory_for(instances))?;
@@ -157,7 +157,7 @@ impl Sandbox {
     }
 }
 
-impl Used {
+impl EventUsage {
     fn check(&self, lua: &Lua) -> Result<VmState> {
         let used = self.operations.fetch_add(u64::from(COUNTED_EVERY), Ordering::Relaxed) + u64::from(COUNTED_EVERY);
         if used > MAX_OPERATIONS {
@@ -201,8 +201,8 @@ fn picked(lua: &Lua, from: &Table, names: &[&str]) -> Result<Table> {
 
 /// Those of the C library differ between machines in the last digit.
 fn add_functions_of_numbers(lua: &Lua, math: &Table) -> Result<()> {
-    type OfOne = (&'static str, fn(f64) -> f64);
-    const OF_ONE: [OfOne; 6] = [
+    type Unary = (&'static str, fn(f64) -> f64);
+    const UNARY: [Unary; 6] = [
         ("exp", libm::exp),
         ("log", libm::log),
         ("sin", libm::sin),
@@ -210,7 +210,7 @@ fn add_functions_of_numbers(lua: &Lua, math: &Table) -> Result<()> {
         ("log2", libm::log2),
         ("atan", libm::atan),
     ];
-    for (name, function) in OF_ONE {
+    for (name, function) in UNARY {
         math.raw_set(name, lua.create_function(move |_, x: f64| Ok(function(x)))?)?;
     }
     math.raw_set("pow", lua.create_function(|_, (x, y): (f64, f64)| Ok(libm::pow(x, y)))?)

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use crate::filament::Asked;
+use crate::filament::SubmittedRequest;
 use crate::program::tests::{on_a_device, open_requests, together};
 use crate::program::{Placement, Program, Settings};
 use iosonar_trace::{Flags, Kind, Metadata, Nanos, Op, Reader};
@@ -27,9 +27,9 @@ fn failure_of(program: &Program) -> String {
     let mut runtime = program.place(&together()).unwrap().runtime().unwrap();
     let mut now = Nanos::ZERO;
     for _ in 0..200_000 {
-        while let Some(asked) = runtime.next_due(now) {
-            if let Some(ticket) = asked.ticket {
-                runtime.completed(ticket, iosonar_trace::Outcome::Ok, asked.ask.sectors.bytes(), now);
+        while let Some(submitted) = runtime.next_due(now) {
+            if let Some(ticket) = submitted.ticket {
+                runtime.completed(ticket, iosonar_trace::Outcome::Ok, submitted.spec.sectors.bytes(), now);
             }
         }
         if let Some(why) = runtime.overrun() {
@@ -41,9 +41,9 @@ fn failure_of(program: &Program) -> String {
     panic!("it does not fail")
 }
 
-fn on_device(script: &str, keys: &str, seconds: f64) -> Vec<Asked> {
+fn on_device(script: &str, keys: &str, seconds: f64) -> Vec<SubmittedRequest> {
     let all = on_a_device(&program(script, keys), &together(), Nanos::from_secs(seconds));
-    all.into_iter().map(|(asked, _)| asked).collect()
+    all.into_iter().map(|(submitted, _)| submitted).collect()
 }
 
 const CHASE: &str = "
@@ -61,9 +61,9 @@ fn a_script_issues_at_completions_and_names_the_cause() {
     let all = on_device(CHASE, "region = \"1M\"", 0.0205);
     let mut expected = 0;
     assert_eq!(all.len(), 20);
-    for (n, asked) in all.iter().enumerate() {
-        assert_eq!((asked.at, asked.ask.sector.0 * 512), (Nanos(n as i64 * 1_000_000), expected));
-        assert_eq!(asked.cause, n.checked_sub(1).map(|n| n as u64));
+    for (n, submitted) in all.iter().enumerate() {
+        assert_eq!((submitted.at, submitted.spec.sector.0 * 512), (Nanos(n as i64 * 1_000_000), expected));
+        assert_eq!(submitted.cause, n.checked_sub(1).map(|n| n as u64));
         expected = (expected * 5 + 4096) % (1 << 20);
     }
 }
@@ -79,7 +79,7 @@ fn every_function_issues_its_operation_in_its_own_region() {
       end
       function completion() end";
     let all = on_device(script, "region = \"4G..6G\"\nown_region = true\ninstances = 2", 0.01);
-    let seen: Vec<_> = all.iter().map(|a| (a.ask.op, a.ask.flags, a.ask.sector.0, a.ask.sectors.0)).collect();
+    let seen: Vec<_> = all.iter().map(|a| (a.spec.op, a.spec.flags, a.spec.sector.0, a.spec.sectors.0)).collect();
     let mut expected = Vec::new();
     for first in [8 << 20, 10 << 20] {
         expected.extend([
@@ -109,7 +109,7 @@ fn timers_come_in_time_with_their_tags_unless_cancelled() {
         read(tag * 4096, 4096)
       end";
     let all = on_device(script, "", 1.0);
-    let seen: Vec<_> = all.iter().map(|a| (a.at.0 / 1_000_000, a.ask.sector.0 / 8)).collect();
+    let seen: Vec<_> = all.iter().map(|a| (a.at.0 / 1_000_000, a.spec.sector.0 / 8)).collect();
     assert_eq!(seen, [(1, 1), (2, 2), (5, 5)]);
 }
 
@@ -119,7 +119,7 @@ fn more_requests_than_one_wake_can_take_follow_at_the_same_time() {
       function start() for n = 0, 99 do read(n * 4096, 4096) end end
       function completion() end";
     let all = on_device(script, "depth = 100", 0.1);
-    let seen: Vec<_> = all.iter().map(|a| (a.at.0, a.ask.sector.0 / 8)).collect();
+    let seen: Vec<_> = all.iter().map(|a| (a.at.0, a.spec.sector.0 / 8)).collect();
     assert_eq!(seen, (0..100).map(|n| (0, n)).collect::<Vec<_>>());
 }
 
@@ -150,7 +150,7 @@ function message(value) write(value * 4096, 4096) send(ping, value * 2) end
     let program = Program::parse("p.toml", text).unwrap();
     let settings = Settings { set: vec![("gap".into(), "7ms".into())], ..together() };
     let all = on_a_device(&program, &settings, Nanos::from_secs(1.0));
-    let mut seen: Vec<_> = all.iter().map(|(a, _)| (a.at.0, a.stream, a.ask.sector.0 / 8)).collect();
+    let mut seen: Vec<_> = all.iter().map(|(a, _)| (a.at.0, a.stream, a.spec.sector.0 / 8)).collect();
     seen.sort_unstable();
     let at = 7_000_000;
     assert_eq!(seen, [(at, 0, 20), (at, 0, 22), (at, 0, 24), (at, 1, 10), (at, 1, 11), (at, 1, 12)]);
@@ -413,8 +413,8 @@ proptest! {
         let Ok(mut runtime) = program.place(&together()).and_then(Placement::runtime) else { return Ok(()) };
         let mut now = Nanos::ZERO;
         for _ in 0..50 {
-            while let Some(asked) = runtime.next_due(now) {
-                if let Some(ticket) = asked.ticket {
+            while let Some(submitted) = runtime.next_due(now) {
+                if let Some(ticket) = submitted.ticket {
                     runtime.completed(ticket, iosonar_trace::Outcome::Error, 0, now);
                 }
             }

@@ -12,15 +12,16 @@ from iosonar.campaign.report.effects import Effect, MetricAnalysis, analyse
 from iosonar.campaign.report.factors import Factors, Place, factors_of
 from iosonar.campaign.report.mixed import Group, groups_of, mixing
 from iosonar.campaign.report.results import LeafResult
-from iosonar.report.gates import Fidelity
+from iosonar.report.gate import Fidelity
 
 METRICS = ("p99", "p95", "p50", "delay.p99", "throughput")
 """The analysed metrics, in the order of interest."""
 
+LEAST_S = {"p99": 1e-9, "p95": 1e-9, "p50": 1e-9, "delay.p99": 1e-6}
+"""Shorter times count as this in the logarithms of the model: clocks and loops are not more accurate."""
+
 HEADLINES = ("p99", "p95", "p50")
 """The metrics of which one is in the headline, the preferred one first."""
-
-"""A result that does not say whether its replay was faithful, in words."""
 
 BLOCKED = 0.95
 """The rank correlation with time from which the levels of a factor count as run one after another."""
@@ -52,6 +53,11 @@ class Analysis:
     """The analysed leaves by options that should not differ; empty if none differs."""
     mixed: tuple[str, ...] = ()
     """Titles of factors without a verdict, as these options may explain their effects."""
+
+    @property
+    def has_short_delays(self) -> bool:
+        """Whether a delay counts as longer in the model."""
+        return any(leaf.metrics.get("delay.p99", math.inf) < LEAST_S["delay.p99"] for leaf in self.used)
 
     @property
     def headline(self) -> MetricAnalysis | None:
@@ -87,7 +93,7 @@ def analyse_campaign(leaves: Sequence[LeafResult], by: Sequence[str] = ()) -> An
         if sum(metric in leaf.metrics for leaf in used) > 1
     }
     mixed = mixing(factors.reported, used)
-    found = analyse(values, factors.all, started, [factor.title for factor in factors.reported])
+    found = analyse(values, factors.all, started, [factor.title for factor in factors.reported], LEAST_S)
     metrics = [_without_verdict(each, mixed) for each in found]
     return Analysis(
         tuple(leaves),

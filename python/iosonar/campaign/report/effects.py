@@ -146,13 +146,21 @@ def analyse(
     factors: Sequence[Factor],
     started: Array | None = None,
     reported: Sequence[str] | None = None,
+    least: Mapping[str, float] | None = None,
 ) -> list[MetricAnalysis]:
-    """Analyses each metric: values of all leaves, NaN where a leaf has none, above zero otherwise.
+    """Analyses each metric: values of all leaves, NaN where a leaf has none.
+
+    `least` has the least value of a metric that the model tells apart from 0: smaller ones count as this. Without one,
+    leaves with a value of 0 are left out.
 
     `started` is the time at which each leaf started, NaN where it is unknown. `reported` are the titles of the factors
     to report; the others are adjusted for.
     """
-    found = [_analyse(metric, values, factors, started, len(metrics)) for metric, values in metrics.items()]
+    floors = least or {}
+    found = [
+        _analyse(metric, np.maximum(values, floors.get(metric, 0.0)), factors, started, len(metrics))
+        for metric, values in metrics.items()
+    ]
     if reported is not None:
         found = [
             replace(

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from iosonar.campaign.advice import DERIVED
 from iosonar.campaign.names import REPLICATE
+from iosonar.campaign.varied import DERIVED, module_of
 from iosonar.errors import UsageError
 from iosonar.text import plain
 
@@ -16,6 +16,9 @@ MAX_VALUE = 24
 
 MAX_LISTED = 3
 """Levels in the name of a factor without a variable."""
+
+LEVEL = "directory level"
+"""What a factor without a variable is called, with its number."""
 
 NONE = "–"
 """The level of leaves whose path has no component at that depth."""
@@ -101,33 +104,40 @@ def _at_level(places: Sequence[Place], depth: int) -> Factor | None:
     if len(set(components)) < 2 or all(REPLICATE.fullmatch(component) for component in known):
         return None
     # Repetitions beside levels of a factor are levels of their own.
-    variable = _variable_of(places, components)
+    varying = _varying(places, components)
+    variable = _variable_of(places, components, varying)
     if variable is None:
-        return _named_by_level(depth + 1, components)
-    values = [place.variables[variable] for place in places]
-    if max(map(len, values)) > MAX_VALUE:
+        module = module_of(varying)
+        return _factor(module, components) if module else _named_by_level(depth + 1, components)
+    values = varying[variable]
+    if max(map(len, values)) > MAX_VALUE or not all(values):
         # Such as the paths of loads: the names of the directories are easier to read.
         return _factor(variable, components)
     return _factor(variable, values)
 
 
-def _variable_of(places: Sequence[Place], components: Sequence[str]) -> str | None:
+def _varying(places: Sequence[Place], components: Sequence[str]) -> dict[str, list[str]]:
+    """The variables that depend on the component alone, and their values. One that is not set is empty."""
+    if not all(place.variables for place in places):
+        return {}
+    pairs, found = len(set(components)), {}
+    for name in sorted({name for place in places for name in place.variables if not name.startswith(DERIVED)}):
+        values = [place.variables.get(name, "") for place in places]
+        if len(set(values)) > 1 and len(set(zip(values, components, strict=True))) == pairs:
+            found[name] = values
+    return found
+
+
+def _variable_of(places: Sequence[Place], components: Sequence[str], varying: Mapping[str, list[str]]) -> str | None:
     """The only variable that has another value for each component."""
-    names = set(places[0].variables).intersection(*(place.variables for place in places))
-    pairs = len(set(components))
-    found = []
-    for name in sorted(names):
-        values = [place.variables[name] for place in places]
-        both = set(zip(values, components, strict=True))
-        if len(both) == pairs == len(set(values)) and not name.startswith(DERIVED):
-            found.append(name)
+    found = [name for name, values in varying.items() if len(set(values)) == len(set(components))]
     if len(found) > 1:
         # Several variables vary: the component may name one of them, as 016-threads does.
         found = [
             name
             for name in found
             if all(
-                name in component or place.variables[name] == component
+                name in component or place.variables.get(name) == component
                 for place, component in zip(places, components, strict=True)
             )
         ]
@@ -137,7 +147,7 @@ def _variable_of(places: Sequence[Place], components: Sequence[str]) -> str | No
 def _named(places: Sequence[Place], at_levels: Mapping[int, Factor], name: str) -> Factor:
     """The factor that --by names: a factor of the tree, the number of a level, or a variable."""
     for number, factor in at_levels.items():
-        if name in (factor.name, str(number), f"level-{number}", f"level {number}"):
+        if name in (factor.name, str(number), f"level-{number}", f"level {number}", f"{LEVEL} {number}"):
             return factor
     values = [place.variables.get(name, NONE) for place in places]
     if set(values) == {NONE}:
@@ -153,9 +163,9 @@ def _named(places: Sequence[Place], at_levels: Mapping[int, Factor], name: str) 
 
 
 def _named_by_level(number: int, components: Sequence[str]) -> Factor:
-    found = _factor(f"level {number}", components)
+    found = _factor(f"{LEVEL} {number}", components)
     names = ", ".join(found.levels[:MAX_LISTED]) + (", …" if len(found.levels) > MAX_LISTED else "")
-    return replace(found, name=f"level {number} ({names})")
+    return replace(found, name=f"{found.name} ({names})")
 
 
 def _factor(name: str, values: Sequence[str]) -> Factor:

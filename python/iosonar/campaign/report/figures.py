@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar import units
-from iosonar.campaign.report.analysis import Analysis
+from iosonar.campaign.report.analysis import LEAST_S, Analysis
 from iosonar.campaign.report.effects import MIN_CHANGE, Effect, MetricAnalysis
 from iosonar.campaign.report.factors import Factor
-from iosonar.campaign.report.words import NAMES, not_compared, short
+from iosonar.campaign.report.findings import NAMES, not_compared, short
 from iosonar.diagrams.parts import log_axis
 from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Note, NoteKind, Role, Scale, Stroke, Unit
 
@@ -98,7 +98,8 @@ def _effect_plot(analysis: Analysis, each: MetricAnalysis) -> Figure | None:
     place = float(rows)
     effects = {effect.factor: effect for effect in each.effects}
     known = values[np.isfinite(values)]
-    if not each.means or rows > MAX_LEVELS or float(known.max()) < (1 + MIN_CHANGE) * float(known.min()):
+    least, most = (max(float(value), LEAST_S.get(metric, 0.0)) for value in (known.min(), known.max()))
+    if not each.means or rows > MAX_LEVELS or most < (1 + MIN_CHANGE) * least:
         return None
     for means in each.means:
         factor, effect = factor_of[means.factor], effects[means.factor]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iosonar.campaign.report.results import SHARES, LeafResult, read_results
+from iosonar.campaign.report.results import LeafResult, read_results
+from iosonar.report.gate import HOLDS, UNDECIDED, Condition, GateScope, Judged, Outcome, Subject
+from iosonar.report.gate import judge as judge_subject
 from iosonar.report.gate_files import OUTCOMES, Case, CaseOutcome
-from iosonar.report.gates import HOLDS, UNDECIDED, Condition, Judged, Of, Outcome, Subject
-from iosonar.report.gates import judge as judge_subject
 from iosonar.text import plain
 
 
@@ -72,7 +72,7 @@ class Gate:
 
 def parse_conditions(texts: Sequence[str]) -> list[Condition]:
     """Parses conditions. Raises UsageError for the first that is not one."""
-    return [Condition.parse(text, Of.LEAVES, SHARES) for text in texts]
+    return [Condition.parse(text, GateScope.LEAVES) for text in texts]
 
 
 def judge(
@@ -82,13 +82,15 @@ def judge(
     *,
     left_out: Sequence[str] = (),
 ) -> Gate:
-    """Judges all leaves of a campaign. `results` are those of `read_results`, if they are already known.
+    """Judges all leaves of a campaign. `results` are those of `read_results` with the same conditions, if known.
 
     Without conditions, leaves that are done pass. Leaves that were left out count only if they are done.
     """
     names = {plain(name) for name in left_out}
     leaves = [
-        leaf for leaf in (read_results(top) if results is None else results) if leaf.done or leaf.name not in names
+        leaf
+        for leaf in (read_results(top, conditions) if results is None else results)
+        if leaf.done or leaf.name not in names
     ]
     return Gate(tuple(each.text for each in conditions), tuple(_judged(leaf, conditions) for leaf in leaves))
 

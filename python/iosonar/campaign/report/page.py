@@ -15,18 +15,19 @@ from urllib.parse import quote
 from iosonar import units
 from iosonar.campaign.report import gate as gates
 from iosonar.campaign.report.analysis import Analysis, analyse_campaign
-from iosonar.campaign.report.at_once import at_once_plots
 from iosonar.campaign.report.effects import Effect
 from iosonar.campaign.report.figures import effect_plots, finding, leaf_plot
+from iosonar.campaign.report.findings import NAMES, about_dashes, banners, factor_names, headline, not_compared, short
+from iosonar.campaign.report.parallel_devices import at_once_plots
 from iosonar.campaign.report.results import LeafResult, read_results
-from iosonar.campaign.report.words import NAMES, about_dashes, banners, factor_names, headline, not_compared, short
 from iosonar.errors import UserError
 from iosonar.figures.model import Figure, Note, NoteKind, Severity
-from iosonar.report.gate_files import write_junit, write_markdown
-from iosonar.report.gates import HOLDS, Fidelity, shown
-from iosonar.report.outputs import write_whole
+from iosonar.report.gate import HOLDS, Fidelity, shown
+from iosonar.report.gate_files import refuse_same_file, write_junit, write_markdown
+from iosonar.report.output_options import OutputOptions
 from iosonar.report.page import Banner, Page, Section, Summary, Table, Tile, write_page
-from iosonar.text import lines, plain
+from iosonar.report.provenance import refuse_other, write_claimed
+from iosonar.text import lines, listed, plain
 from iosonar.text import shown as path_shown
 
 PAGE_NAME = "campaign.report.html"
@@ -37,6 +38,7 @@ ABOUT = (
     "for all factors and metrics, and at least 1 %."
 )
 
+SHORT_DELAYS = "Delays below 1 µs count as 1 µs in means and changes: clocks are not more accurate."
 
 STATES = {
     Fidelity.FAKE: "FAKE",
@@ -60,20 +62,27 @@ def run_report(
     fail_if: list[str],
     junit: Path | None = None,
     markdown: Path | None = None,
+    *,
+    overwrite: bool = False,
 ) -> int:
     """Writes the page of a campaign, JUnit XML and Markdown; prints the findings, and returns the exit code.
 
     0: done; 3: a condition of `fail_if` holds; 4: none holds, but one is undecided.
     """
+    path = output or top / PAGE_NAME
+    refuse_same_file(path, junit, markdown)
+    directory = path.resolve().parent
+    options = OutputOptions(directory, inputs=(os.path.relpath(top.resolve(), directory),), overwrite=overwrite)
+    if output:
+        refuse_other(path, options, "--output")
     conditions = gates.parse_conditions(fail_if)
-    leaves = read_results(top)
+    leaves = read_results(top, conditions)
     if not conditions and junit is None and not any(leaf.done for leaf in leaves):
         raise UserError(_nothing(top, leaves))
     analysis = analyse_campaign(leaves, by)
     judged = gates.judge(top, conditions, leaves)
-    path = output or top / PAGE_NAME
-    page = campaign_page(analysis, judged, path.resolve().parent, top.resolve().name)
-    write_whole(path, lambda unfinished: write_page(page, unfinished, None))
+    page = campaign_page(analysis, judged, directory, top.resolve().name)
+    write_claimed(path, options, lambda unfinished: write_page(page, unfinished, None))
     _write_gate_files(analysis, page.summary, judged, junit, markdown)
     if json:
         _print(as_json(analysis, judged))
@@ -120,7 +129,8 @@ def campaign_page(analysis: Analysis, judged: gates.Gate, directory: Path, name:
     of_leaves = tuple(_stamped(analysis, figure) for figure in figures if figure)
     effects = tuple(table for table in (_effects(analysis),) if table.rows)
     missing = [text for each in analysis.metrics if (text := not_compared(analysis, each))]
-    about = " ".join([ABOUT, *(f"{text}." for text in missing)])
+    short_delays = [SHORT_DELAYS] if analysis.has_short_delays else []
+    about = " ".join([ABOUT, *short_delays, *(f"{text}." for text in missing)])
     sections = (
         *((Section("effects", "Effects", about, plots, effects),) if plots or effects else ()),
         Section(
@@ -159,20 +169,31 @@ def _tiles(analysis: Analysis) -> Iterator[Tile]:
         interval = f"{units.change(effect.low)} … {units.change(effect.high)}" if main.freedom else "too few leaves"
         if effect.mixed:
             interval = "no verdict: options differ"
-        yield Tile(f"{plain(short(effect.factor))}: {NAMES[main.metric]}", units.change(effect.change), interval)
+        levels = plain(f"{effect.to_level} against {effect.from_level}")
+        label = f"{plain(short(effect.factor))}: {NAMES[main.metric]}"
+        yield Tile(label, units.change(effect.change), f"{levels}: {interval}")
 
 
 def _gate(judged: gates.Gate) -> Iterator[Banner]:
     if not judged.conditions:
         return
-    found = list(judged.lines())
+    # Leaves with the same reason together.
+    leaves: dict[str, list[str]] = {}
+    for leaf in judged.leaves:
+        for reason in leaf.reasons:
+            leaves.setdefault(reason, []).append(leaf.leaf)
+    found = [f"{reason} for {listed(names[:8])}{_and_more(names)}" for reason, names in leaves.items()]
     if not found:
         yield Banner(Severity.GOOD, f"no leaf meets {' or '.join(judged.conditions)}.", "Gate passed:")
         return
     failed = judged.exit_code == HOLDS
-    text = "; ".join(found[:8]) + (f"; and {len(found) - 8} more" if len(found) > 8 else "")
+    text = "; ".join(found[:8]) + _and_more(found)
     head = "Gate failed:" if failed else "Gate undecided:"
     yield Banner(Severity.BAD if failed else Severity.WARNING, f"{text}.", head)
+
+
+def _and_more(names: Sequence[str]) -> str:
+    return f"; and {len(names) - 8} more" if len(names) > 8 else ""
 
 
 def _effects(analysis: Analysis) -> Table:

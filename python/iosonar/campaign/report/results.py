@@ -9,29 +9,39 @@ from pathlib import Path
 from typing import Any
 
 from iosonar import units
-from iosonar.campaign import outcome, state, tree
+from iosonar.campaign import outcome, state, status, tree
 from iosonar.campaign.report.cache import Cache
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.errors import UserError
-from iosonar.quantities.distribution import enough_for
-from iosonar.report.gates import BANDWIDTH, IOPS, THROUGHPUT, Fidelity
-from iosonar.report.measured import fidelity_of
+from iosonar.report.gate import (
+    BANDWIDTH,
+    COUNTS,
+    DELAY,
+    IOPS,
+    MAX,
+    MEAN,
+    STATE,
+    THROUGHPUT,
+    VERDICT,
+    Condition,
+    Fidelity,
+)
+from iosonar.report.gate_subjects import fidelity_of, subject_of_requests
 from iosonar.study.grades import Grade
 from iosonar.study.of_requests import judgement_of, summary_of
-from iosonar.study.requests import DELAY, LATENCY
 from iosonar.table import open_requests
 from iosonar.text import plain, shown
 from iosonar.thresholds import is_unfilled
 
-SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""The percentiles of latency and delay."""
+TIMES = ("p50", "p90", "p95", "p99", "p99.9", MEAN, MAX)
+"""What is measured of latency and delay, and what else: conditions may ask for more."""
+
+METRICS = (*TIMES, *(DELAY + name for name in TIMES), IOPS, BANDWIDTH, THROUGHPUT, *COUNTS)
+"""What is measured on each leaf; conditions may ask for more percentiles."""
 
 NOT_FILLED = "fill the target first (enable_wipe=1)"
 """What to do about reads that return only zeros."""
-
-LEAST_DELAY_S = 1e-6
-"""Shorter delays count as this: clocks and loops are not more accurate."""
 
 PAGES = (".report.html", ".html")
 """The suffixes of a leaf's page, the preferred one first."""
@@ -93,11 +103,14 @@ class LeafResult:
 
     @property
     def spread(self) -> float:
-        """The p99 of the slowest device divided by that of the fastest (p50 with few requests); NaN for one device."""
+        """The p99 of the slowest device divided by that of the fastest (p50 with few requests); NaN for one device.
+
+        Also NaN if the fastest has 0.
+        """
         for name in ("p99_s", "p50_s"):
             known: list[float] = [getattr(device, name) for device in self.devices]
             if len(known) > 1 and all(map(math.isfinite, known)):
-                return max(known) / max(min(known), 1e-9)
+                return max(known) / min(known) if min(known) > 0 else math.nan
         return math.nan
 
     @property
@@ -111,20 +124,45 @@ class LeafResult:
         return None
 
 
-def read_results(top: Path) -> list[LeafResult]:
-    """All leaves of a campaign, in the order of the tree. Leaves without a finished result have no metrics.
+def read_results(top: Path, conditions: Sequence[Condition] = ()) -> list[LeafResult]:
+    """All leaves of a campaign, in the order of the tree, with all metrics that the conditions need.
+
+    Leaves without a finished result have no metrics.
 
     Raises UserError if there is no leaf.
     """
     if not top.is_dir():
         raise UserError(f"{shown(top)}: no such directory")
     cache = Cache.open(top)
-    found = [_read(plain(leaf.name), tuple(map(plain, leaf.path)), leaf.directory, cache) for leaf in tree.leaves(top)]
+    metrics = tuple(dict.fromkeys((*METRICS, *(each.metric for each in conditions))))
+    measured = _Measured(cache, tuple(name for name in metrics if name not in (VERDICT, STATE)), status.is_running(top))
+    found = [
+        _read(plain(leaf.name), tuple(map(plain, leaf.path)), leaf.directory, measured) for leaf in tree.leaves(top)
+    ]
     cache.save([leaf.name for leaf in found])
     return found
 
 
-def _read(name: str, path: tuple[str, ...], directory: Path, cache: Cache) -> LeafResult:
+@dataclass(frozen=True)
+class _Measured:
+    """What is measured on results, and what was measured before."""
+
+    cache: Cache
+    metrics: tuple[str, ...]
+    is_running: bool
+    """Whether a campaign runs in the tree."""
+
+    def of(self, leaf: str, files: Sequence[Path]) -> dict[str, Any]:
+        """What is measured on the results of a leaf; they are read only if something is not known yet."""
+        known = self.cache.get(leaf, files)
+        before = known["metrics"] if known else {}
+        if known is None or not before.keys() >= set(self.metrics):
+            known = _measured(files, tuple(dict.fromkeys((*self.metrics, *before))))
+            self.cache.put(leaf, files, known)
+        return known
+
+
+def _read(name: str, path: tuple[str, ...], directory: Path, measured: _Measured) -> LeafResult:
     try:
         found = state.read(directory)
         files = tuple(state.finished_results(directory))
@@ -132,12 +170,13 @@ def _read(name: str, path: tuple[str, ...], directory: Path, cache: Cache) -> Le
         return LeafResult(name, path, directory, "failed", str(error))
     if found is None:
         return LeafResult(name, path, directory, "to do")
+    shown_state, reason = state.seen(found, has_results=bool(files), is_running=measured.is_running)
     known = LeafResult(
         name,
         path,
         directory,
-        found.state,
-        plain(found.reason),
+        shown_state,
+        plain(reason),
         {plain(name): plain(value) for name, value in found.variables.items()},
         math.nan if found.started is None else found.started,
         math.nan if found.ended is None else found.ended,
@@ -147,15 +186,10 @@ def _read(name: str, path: tuple[str, ...], directory: Path, cache: Cache) -> Le
         options=_escaped(found.options),
         common_options=_escaped(found.common_options),
     )
-    if found.state != "done" or not files:
-        reason = found.reason or ("" if found.state != "done" else "its results are gone")
-        return replace(known, state="to do" if found.state == "done" else found.state, reason=reason)
+    if not files:
+        return known
     try:
-        values = cache.get(name, files)
-        if values is None:
-            values = _measured(files)
-            cache.put(name, files, values)
-        return _with_values(known, values)
+        return _with_values(known, measured.of(name, files))
     except OSError as error:
         return replace(known, state="failed", reason=f"cannot read its results: {error.strerror}")
     except UserError as error:
@@ -166,25 +200,23 @@ def _escaped(words: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if words is None else tuple(map(plain, words))
 
 
-def _measured(files: Sequence[Path]) -> dict[str, Any]:
-    """Everything that is measured on the results of a leaf, in types of JSON."""
+def _measured(files: Sequence[Path], metrics: Sequence[str]) -> dict[str, Any]:
+    """Everything that is measured on the results of a leaf, in types of JSON; metrics that it does not have are NaN."""
     with open_requests(files) as requests:
         if not requests.is_run:
             raise UserError("its result is a load, not a run")
         study = Study(requests, Options())
-        fidelity, doubt = fidelity_of(study)
-        unfilled = _unfilled(study)
-        if unfilled and fidelity is Fidelity.FAITHFUL:
-            fidelity = Fidelity.UNFILLED
+        subject, unfilled = subject_of_requests(study), _unfilled(study)
+        doubt = fidelity_of(study)[1]
         begins = [at / 1e9 for file in requests.files if (at := file.run.started_unix_ns)]
         several = len(study.devices) > 1
         return {
             "started": min(begins, default=math.nan),
-            "metrics": dict(_metrics(study)),
-            "fidelity": str(fidelity),
+            "metrics": {name: subject.value(name) for name in metrics},
+            "fidelity": str(subject.fidelity),
             "doubt": "; ".join(text for text in (doubt, unfilled) if text),
             "unfilled": unfilled,
-            "grade": str(judgement_of(study).grade),
+            "grade": str(subject.grade),
             "devices": [vars(device) for device in _devices(study)],
             "slow": slow_devices(study) if several else [],
         }
@@ -195,7 +227,7 @@ def _with_values(known: LeafResult, values: dict[str, Any]) -> LeafResult:
     return replace(
         known,
         started=_number(values["started"]) if math.isnan(known.started) else known.started,
-        metrics=dict(values["metrics"]),
+        metrics={name: value for name, each in values["metrics"].items() if math.isfinite(value := _number(each))},
         fidelity=Fidelity(values["fidelity"]),
         doubt=values["doubt"],
         unfilled=bool(values["unfilled"]),
@@ -210,27 +242,6 @@ def _with_values(known: LeafResult, values: dict[str, Any]) -> LeafResult:
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _metrics(study: Study) -> Iterator[tuple[str, float]]:
-    for measure, prefix, least in ((LATENCY, "", 1e-9), (DELAY, "delay.", LEAST_DELAY_S)):
-        values = study.pooled(measure)
-        if not values.count or (measure is DELAY and not study.has_delays):
-            continue
-        for name, share in SHARES.items():
-            if enough_for(share, values.count):
-                yield prefix + name, max(values.quantile(share) / 1e9, least)
-        yield f"{prefix}mean", max(values.mean / 1e9, least)
-        yield f"{prefix}max", max(values.maximum / 1e9, least)
-    found = summary_of(study)
-    if found.seconds > 0:
-        yield IOPS, found.rate_per_s
-        yield BANDWIDTH, found.bytes_per_s
-        if math.isfinite(found.achieved):
-            yield THROUGHPUT, found.achieved
-    yield "errors", float(found.failed)
-    yield "dropped", float(found.dropped)
-    yield "requests", float(found.rows)
 
 
 def _unfilled(study: Study) -> str:

@@ -75,7 +75,7 @@ def compute_time_error(study: CallStudy, name: str, rank: str) -> Figure | Empty
         return Empty(name, NO_TIMES)
     found = []
     for side in timed:
-        values = side.once("ratios", partial(compute_time_errors, side.table))
+        values = side.cached("ratios", partial(compute_time_errors, side.table))
         if values.count:
             cells = (units.count(values.count), *(_percent(values.percentile(share)) for share in (0.5, 0.9, 0.99)))
             found.append(Curve(_role(study, side), side.name, values, cells))

@@ -179,7 +179,7 @@ def _bands(side: CallSide) -> Bands:
         cells = Cells(0.5, MAX_CONCURRENCY + 0.5, MAX_CONCURRENCY)
         return bands(table, table.concurrency, table.duration_ns, cells, list(SHARES))
 
-    return side.once("concurrency", compute)
+    return side.cached("concurrency", compute)
 
 
 DIAGRAMS = [

@@ -52,11 +52,9 @@ class FileWork:
 
 @dataclass(frozen=True)
 class AllFiles:
-    """Totals over all files, and the bytes of each file that has any, the most first."""
+    """The number of files, and the bytes of each that has any, the most first."""
 
     files: int
-    bytes_read: int
-    bytes_written: int
     read_by_rank: NDArray[np.float64]
     written_by_rank: NDArray[np.float64]
 
@@ -91,11 +89,11 @@ def largest_files(table: ir.Table, limit: int) -> list[FileWork]:
 
 
 def all_files(table: ir.Table) -> AllFiles:
-    """Totals, and the bytes of each file in descending order."""
+    """Their number, and the bytes of each in descending order."""
     files = by_file(table)
     found = files.select("bytes_read", "bytes_written").to_pyarrow()
     read, written = (found[name].to_numpy().astype(np.float64) for name in ("bytes_read", "bytes_written"))
-    return AllFiles(len(read), int(read.sum()), int(written.sum()), _ranked(read), _ranked(written))
+    return AllFiles(len(read), _ranked(read), _ranked(written))
 
 
 def _ranked(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.whole import divided
+from iosonar.quantities.integers import divided
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

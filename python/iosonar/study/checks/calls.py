@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iosonar import units
 from iosonar.study.calls import CallSide, lost_changes
-from iosonar.study.check import About, Check
+from iosonar.study.check import Check, Topic
 from iosonar.study.grades import Grade
 from iosonar.study.runs import FAITHFUL
 
@@ -82,11 +82,11 @@ def fidelity(side: CallSide) -> Check:
     file = side.calls.file
     if verdict := file.run.statistics.verdict:
         if verdict.faithful is None:  # of a fake result
-            return Check("fidelity", None, about=About.REPLAY)
+            return Check("fidelity", None, about=Topic.REPLAY)
         grade = Grade.GOOD if verdict.faithful else Grade.BAD
-        return Check("fidelity", grade, {}, verdict.sentence, verdict.sentence, about=About.REPLAY)
+        return Check("fidelity", grade, {}, verdict.sentence, verdict.sentence, about=Topic.REPLAY)
     if not side.is_run or (file.option("timing") or "exact") != "exact" or not side.delays.not_held_back.count:
-        return Check("fidelity", None, about=About.REPLAY)
+        return Check("fidelity", None, about=Topic.REPLAY)
     within = side.delays.within
     sentence = (
         f"of the calls that were not held back, {units.percent(within[25])} were issued within 25 µs of their time, "
@@ -95,4 +95,4 @@ def fidelity(side: CallSide) -> Check:
     values = {"within_25_us": within[25], "within_50_us": within[50]}
     is_faithful = within[50] >= FAITHFUL
     grade, head = (Grade.GOOD, "Faithful:") if is_faithful else (Grade.BAD, "NOT faithful:")
-    return Check("fidelity", grade, values, sentence.rstrip("."), sentence, head, About.REPLAY)
+    return Check("fidelity", grade, values, sentence.rstrip("."), sentence, head, Topic.REPLAY)

@@ -6,7 +6,7 @@ import math
 
 from iosonar import units
 from iosonar.quantities.fidelity import Fidelity
-from iosonar.study.check import About, Check
+from iosonar.study.check import Check, Topic
 from iosonar.study.grades import Grade
 from iosonar.study.requests import Study
 from iosonar.study.runs import FAITHFUL, RunJudgement, runs_of
@@ -20,9 +20,9 @@ def fidelity(study: Study) -> Check:
     unknown = next((run.not_known for run in runs if run.unknown), "")
     if unknown and not (worst and worst.grade is Grade.BAD):
         sentence = "It is not known whether the replay was faithful"
-        return Check("fidelity", None, reason=unknown, sentence=sentence, about=About.REPLAY)
+        return Check("fidelity", None, reason=unknown, sentence=sentence, about=Topic.REPLAY)
     if worst is None or worst.fidelity is None:
-        return Check("fidelity", Grade.GOOD, about=About.REPLAY)
+        return Check("fidelity", Grade.GOOD, about=Topic.REPLAY)
     found = worst.fidelity
     values = {
         "requests": found.requests,
@@ -34,7 +34,7 @@ def fidelity(study: Study) -> Check:
     least = "The least faithful run: " if len(runs) > 1 else ""
     reason = f"{worst.missed}{_remedies(worst)}"
     when = " in this window" if worst.is_part else ""
-    return Check("fidelity", worst.grade, values, reason, f"{least}{_sentence(found, when)}", about=About.REPLAY)
+    return Check("fidelity", worst.grade, values, reason, f"{least}{_sentence(found, when)}", about=Topic.REPLAY)
 
 
 def _sentence(found: Fidelity, when: str) -> str:

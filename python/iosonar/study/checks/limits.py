@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iosonar import units
-from iosonar.study.check import About, Check
+from iosonar.study.check import Check, Topic
 from iosonar.study.grades import Grade
 from iosonar.study.requests import DELAY, LATENCY, Measure, Study
 
@@ -29,7 +29,7 @@ def _within(study: Study, measure: Measure, *, is_shown: bool) -> Check:
     }
     sentence = f"{reason}; the maximum is {units.span(found.maximum_s)}" if is_shown else ""
     grade = Grade.GOOD if found.passed else Grade.BAD
-    return Check(f"bad_{measure.name}", grade, values, reason, sentence, about=About.TIMES)
+    return Check(f"bad_{measure.name}", grade, values, reason, sentence, about=Topic.TIMES)
 
 
 def beyond_limit(beyond: int, limit_s: float, measure: Measure) -> str:

@@ -38,7 +38,7 @@ class Kind:
     """Renamed columns, by their present names."""
     rename_run: Callable[[dict[str, Any], int], None] | None = None
     """Renames keys of `run` in a footer of a version."""
-    kept: tuple[str, ...] = ()
+    footer_keys: tuple[str, ...] = ()
     """The only keys of the footer that are read; empty for all."""
     lacking: Callable[[Mapping[str, Any]], Sequence[str]] = lambda footer: ()
     """The keys that a valid footer of this kind must have, and this one lacks."""

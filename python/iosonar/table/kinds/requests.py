@@ -110,6 +110,9 @@ def _text(value: str) -> str:
 _REASON = f"coalesce(delay_reason, '{UNKNOWN_REASON}')"
 _DERIVED: Mapping[str, Definition] = {
     "bytes": "sectors * 512",
+    # In the Rust half `IoResult::bytes_moved`, and for a missing `bytes_done` the reader of tables.
+    "bytes_moved": "CASE WHEN op NOT IN ('read', 'write') THEN 0 WHEN bytes_done IS NOT NULL THEN bytes_done "
+    "WHEN coalesce(outcome, 'ok') IN ('ok', 'corrupt') THEN sectors * 512 ELSE 0 END",
     "delay_ns": "issued_ns - scheduled_ns",
     "latency_ns": "completed_ns - issued_ns",
     "not_held_back": f"issued_ns IS NOT NULL AND ({_REASON} = '{BACKLOG}' "
@@ -124,7 +127,7 @@ _VIEWS: Mapping[str, Definition] = {
                count(*) AS requests,
                count(*) FILTER (op = 'read') AS reads,
                count(*) FILTER (op = 'write') AS writes,
-               sum(sectors) * 512 AS bytes,
+               sum(bytes_moved) AS bytes,
                avg(latency_ns) / 1e9 AS latency_avg_s,
                quantile_disc(latency_ns, 0.99) / 1e9 AS latency_p99_s,
                max(latency_ns) / 1e9 AS latency_max_s,

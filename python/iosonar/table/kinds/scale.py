@@ -13,7 +13,7 @@ SCALE = Kind(
         "seconds": Column(is_float=True, presence=Presence.REQUIRED),
     },
     "iosonar.library.of_scaling",
-    kept=("schema_version", "kind", "complete"),
+    footer_keys=("schema_version", "kind", "complete"),
     view="scale",
 )
 

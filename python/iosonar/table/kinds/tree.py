@@ -2,4 +2,4 @@
 
 from iosonar.table.kinds.kind import Kind
 
-KINDS = (Kind("tree", "a snapshot of a tree", {}, kept=("schema_version", "kind"), view="tree"),)
+KINDS = (Kind("tree", "a snapshot of a tree", {}, footer_keys=("schema_version", "kind"), view="tree"),)

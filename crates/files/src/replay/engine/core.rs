@@ -12,13 +12,13 @@ use rtrb::{Consumer, Producer};
 use super::descriptors::DescriptorTable;
 use super::job::{Completion, Job};
 use super::pace::Pace;
-use super::schedule::{Next, Schedule, Slot};
+use super::schedule::{NextCall, Schedule, Slot};
 use super::stalls::{Explained, IdleTime, Servers};
 use crate::replay::action::Action;
 use crate::replay::execute::Descriptors;
 use crate::replay::options::Timing;
 use crate::replay::outcome::compare;
-use crate::replay::prepared_call::{Done, PreparedCall};
+use crate::replay::prepared_call::{FinishedCall, PreparedCall};
 use crate::replay::timed::Issued;
 use crate::{CallKind, CallOutcome};
 
@@ -65,7 +65,7 @@ pub struct Queues {
     /// Prepared calls.
     pub input: Consumer<Box<PreparedCall>>,
     /// Finished calls.
-    pub output: Producer<Done>,
+    pub output: Producer<FinishedCall>,
     /// Buffers of finished calls.
     pub buffers: Producer<Buffer>,
     /// The oldest call that has not completed.
@@ -78,7 +78,7 @@ pub struct Core {
     schedule: Schedule,
     input: Consumer<Box<PreparedCall>>,
     /// `None` after the end.
-    output: Option<Producer<Done>>,
+    output: Option<Producer<FinishedCall>>,
     floor: Arc<AtomicU64>,
     buffers: Producer<Buffer>,
     descriptors: DescriptorTable,
@@ -101,7 +101,7 @@ pub struct Core {
 
 /// What the leader finds.
 #[derive(Debug)]
-pub enum Find {
+pub enum Step {
     /// A call to issue now.
     Job(Job),
     /// The next call is one of this thread.
@@ -180,45 +180,45 @@ impl Core {
     }
 
     /// The next thing to do for this thread.
-    pub fn find(&mut self, me: u32, now: Nanos) -> Find {
+    pub fn find(&mut self, me: u32, now: Nanos) -> Step {
         if now < Nanos::ZERO && self.rules.pace.timing == Timing::Asap {
             self.read(now);
-            return if self.stopped { Find::Finished } else { Find::WaitUntil(Nanos::ZERO) };
+            return if self.stopped { Step::Finished } else { Step::WaitUntil(Nanos::ZERO) };
         }
         // The time is read anew, and a stop looked for, after some calls that are not issued.
         for _ in 0..UNISSUED {
             let read = if self.stopped { Read::Ended } else { self.read(now) };
             if self.stopped {
-                return if self.in_flight == 0 { Find::Finished } else { Find::WaitForCalls };
+                return if self.in_flight == 0 { Step::Finished } else { Step::WaitForCalls };
             }
             if let Some(other) = self.next_worker().filter(|&other| other != me) {
-                return Find::Other(other);
+                return Step::Other(other);
             }
             match self.schedule.next(now) {
-                Next::Due(_) => {
+                NextCall::Due(_) => {
                     let slot = self.schedule.take();
                     if let Some(job) = self.job(slot, me, now) {
-                        return Find::Job(job);
+                        return Step::Job(job);
                     }
                 }
-                Next::At(due) => {
+                NextCall::At(due) => {
                     return match read {
-                        Read::Later(at) => Find::WaitUntil(due.min(at)),
-                        Read::Starving if self.in_flight == 0 => Find::WaitForInput,
-                        Read::Starving | Read::Full | Read::Ended => Find::WaitUntil(due),
+                        Read::Later(at) => Step::WaitUntil(due.min(at)),
+                        Read::Starving if self.in_flight == 0 => Step::WaitForInput,
+                        Read::Starving | Read::Full | Read::Ended => Step::WaitUntil(due),
                     };
                 }
-                Next::Nothing => {
+                NextCall::Nothing => {
                     return match read {
-                        Read::Later(at) => Find::WaitUntil(at),
-                        Read::Starving => Find::WaitForInput,
-                        Read::Ended if self.in_flight == 0 && self.schedule.is_empty() => Find::Finished,
-                        Read::Full | Read::Ended => Find::WaitForCalls,
+                        Read::Later(at) => Step::WaitUntil(at),
+                        Read::Starving => Step::WaitForInput,
+                        Read::Ended if self.in_flight == 0 && self.schedule.is_empty() => Step::Finished,
+                        Read::Full | Read::Ended => Step::WaitForCalls,
                     };
                 }
             }
         }
-        Find::WaitUntil(now)
+        Step::WaitUntil(now)
     }
 
     /// Reads calls as far as it makes sense.
@@ -376,7 +376,7 @@ impl Core {
         let Slot { mut call, scheduled, delay_reason, .. } = slot;
         call.action = action;
         let Some(output) = self.output.as_mut() else { return };
-        let mut done = Done { call, scheduled, issued, predecessors_end, gap, delay_reason, outcome };
+        let mut done = FinishedCall { call, scheduled, issued, predecessors_end, gap, delay_reason, outcome };
         // The result is written too slowly: nothing is lost, but calls become late.
         while let Err(rtrb::PushError::Full(back)) = output.push(done) {
             if output.is_abandoned() {

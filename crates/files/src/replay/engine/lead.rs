@@ -37,7 +37,7 @@ use iosonar_pacing::progress::Progress;
 use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 
-use super::core::{Core, Find};
+use super::core::{Core, Step};
 use super::descriptors::close;
 use super::job::{Completion, Job};
 use super::stalls::Heartbeat;
@@ -235,23 +235,23 @@ impl Workers {
             let found = core.find(me, now);
             self.progress.in_flight.of(self.number).store(core.in_flight() as u32, Ordering::Relaxed);
             match found {
-                Find::Job(job) => {
+                Step::Job(job) => {
                     self.issued[me as usize].store(NOT_ISSUED, Ordering::Relaxed);
                     self.leave_to_others(core, me, &job, now);
                     return Some(job);
                 }
-                Find::Other(other) => {
+                Step::Other(other) => {
                     self.lead.store(RESERVED + other as usize, Ordering::SeqCst);
                     self.wake(other);
                     return None;
                 }
                 // A thread is about to announce the issue of its call, which others wait for.
-                Find::WaitUntil(_) | Find::WaitForInput | Find::WaitForCalls if core.awaits_issue() => {
+                Step::WaitUntil(_) | Step::WaitForInput | Step::WaitForCalls if core.awaits_issue() => {
                     thread::yield_now()
                 }
-                Find::WaitUntil(at) => self.idle(at - now, me),
-                Find::WaitForInput => core.rules().pause(|time| self.sleeper(me).sleep(time)),
-                Find::WaitForCalls => {
+                Step::WaitUntil(at) => self.idle(at - now, me),
+                Step::WaitForInput => core.rules().pause(|time| self.sleeper(me).sleep(time)),
+                Step::WaitForCalls => {
                     self.locks.block_all(Some(core.in_flight()));
                     self.next_at.store(i64::MAX, Ordering::SeqCst);
                     self.lead.store(FREE, Ordering::SeqCst);
@@ -260,7 +260,7 @@ impl Workers {
                         return None;
                     }
                 }
-                Find::Finished => {
+                Step::Finished => {
                     self.end(core);
                     return None;
                 }

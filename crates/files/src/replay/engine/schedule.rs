@@ -36,7 +36,7 @@ pub struct Slot {
     /// When it was issued, as far as the schedule knows.
     issued: Option<Nanos>,
     /// The predecessor that was through last.
-    last: Option<Last>,
+    last: Option<LastPredecessor>,
     /// When all predecessors would have been through, had the replayer lost no time.
     explained: Explained,
     /// The latest moment in the trace at which a predecessor was through.
@@ -53,7 +53,7 @@ pub struct Slot {
 
 /// The predecessor that was through last: it had completed, or was issued if that suffices.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastPredecessor {
     thread: u32,
     /// When it was through.
     at: Nanos,
@@ -65,7 +65,7 @@ struct Last {
     lost: Nanos,
 }
 
-impl Last {
+impl LastPredecessor {
     fn of(times: &Times, suffices_issue: bool) -> Self {
         let Times { begin, end, begin_in_trace, end_in_trace, thread, lost, .. } = *times;
         let (at, at_in_trace) = if suffices_issue { (begin, begin_in_trace) } else { (end, end_in_trace) };
@@ -103,7 +103,7 @@ impl Slot {
     }
 
     /// What holds it beyond its scheduled time, if its last predecessor does.
-    fn holder(&self, last: Last) -> DelayReason {
+    fn holder(&self, last: LastPredecessor) -> DelayReason {
         match last.thread == self.call.record.thread {
             _ if self.explained.0 <= self.scheduled => DelayReason::Replayer,
             true => DelayReason::Thread,
@@ -111,7 +111,7 @@ impl Slot {
         }
     }
 
-    fn is_through(&mut self, predecessor: Last) {
+    fn is_through(&mut self, predecessor: LastPredecessor) {
         self.explained = self.explained.and(Explained(predecessor.at - predecessor.lost));
         if self.last.is_none_or(|last| last.at < predecessor.at) {
             self.last = Some(predecessor);
@@ -135,7 +135,7 @@ struct Ready {
 
 /// A call whose time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextCall {
     /// Its place; it is due now.
     Due(u32),
     /// Nothing is due before this time.
@@ -251,7 +251,7 @@ impl Schedule {
         let other = number.checked_sub(self.base).and_then(|at| self.by_number.get(at as usize)).copied();
         let Some(other) = other.filter(|&other| other != NONE && other != slot) else {
             if let Some(times) = self.history.get(number) {
-                let last = Last::of(&times, suffices_issue);
+                let last = LastPredecessor::of(&times, suffices_issue);
                 added.last_in_trace = added.last_in_trace.max(Some(last.at_in_trace));
                 added.is_through(last);
             }
@@ -262,7 +262,8 @@ impl Schedule {
         added.last_in_trace = added.last_in_trace.max(Some(if suffices_issue { begin } else { end }));
         if let Some(issued) = before.issued.filter(|_| suffices_issue) {
             let (thread, lost) = (before.call.record.thread, before.lost_at(issued, &self.pace));
-            let last = Last { thread, at: issued, at_in_trace: begin, begin: issued, begin_in_trace: begin, lost };
+            let last =
+                LastPredecessor { thread, at: issued, at_in_trace: begin, begin: issued, begin_in_trace: begin, lost };
             added.is_through(last);
             return;
         }
@@ -288,12 +289,12 @@ impl Schedule {
         let followers = std::mem::replace(&mut entry.followers, NONE);
         let (thread, at_in_trace) = (entry.call.record.thread, entry.call.begin);
         let lost = entry.lost_at(at, &self.pace);
-        let last = Last { thread, at, at_in_trace, begin: at, begin_in_trace: at_in_trace, lost };
+        let last = LastPredecessor { thread, at, at_in_trace, begin: at, begin_in_trace: at_in_trace, lost };
         self.through(followers, last, now);
     }
 
     /// A predecessor is through for the calls of a list.
-    fn through(&mut self, mut edge: u32, predecessor: Last, now: Nanos) {
+    fn through(&mut self, mut edge: u32, predecessor: LastPredecessor, now: Nanos) {
         while edge != NONE {
             let Edge { dependent, next } = self.edges[edge as usize];
             self.free_edges.push(edge);
@@ -317,11 +318,11 @@ impl Schedule {
             (Timing::Asap, last) => {
                 entry.scheduled = last.map_or(now.max(Nanos::ZERO), |last| last.at);
             }
-            (Timing::Diff, Some(Last { at, at_in_trace, .. })) => {
+            (Timing::Diff, Some(LastPredecessor { at, at_in_trace, .. })) => {
                 let gap = entry.call.begin - at_in_trace;
                 entry.scheduled = at + self.pace.scheduled(gap).max(Nanos::ZERO);
             }
-            (Timing::Begin, Some(Last { begin, begin_in_trace, .. })) => {
+            (Timing::Begin, Some(LastPredecessor { begin, begin_in_trace, .. })) => {
                 let gap = entry.call.begin - begin_in_trace;
                 entry.scheduled = begin + self.pace.scheduled(gap).max(Nanos::ZERO);
                 if let Some(last) = entry.last.filter(|last| last.at > entry.scheduled) {
@@ -346,11 +347,11 @@ impl Schedule {
     }
 
     /// The next call that is due.
-    pub fn next(&self, now: Nanos) -> Next {
+    pub fn next(&self, now: Nanos) -> NextCall {
         match self.ready.peek() {
-            None => Next::Nothing,
-            Some(Reverse(ready)) if ready.due <= now.0 => Next::Due(ready.slot),
-            Some(Reverse(ready)) => Next::At(Nanos(ready.due)),
+            None => NextCall::Nothing,
+            Some(Reverse(ready)) if ready.due <= now.0 => NextCall::Due(ready.slot),
+            Some(Reverse(ready)) => NextCall::At(Nanos(ready.due)),
         }
     }
 
@@ -406,8 +407,8 @@ impl Schedule {
             self.by_number.pop_front();
             self.base += 1;
         }
-        self.through(done.followers, Last::of(&times, true), now);
-        self.through(done.dependents, Last::of(&times, false), now);
+        self.through(done.followers, LastPredecessor::of(&times, true), now);
+        self.through(done.dependents, LastPredecessor::of(&times, false), now);
         (done, Explained(end - lost_at_end))
     }
 

@@ -8,13 +8,13 @@ use iosonar_trace::Nanos;
 use proptest::prelude::*;
 use rtrb::RingBuffer;
 
-use super::core::{Core, Find, Queues, Rules};
+use super::core::{Core, Queues, Rules, Step};
 use super::descriptors::DescriptorTable;
 use super::job::{Completion, Job};
 use super::pace::Pace;
 use crate::replay::action::Action;
 use crate::replay::options::Timing;
-use crate::replay::prepared_call::{Done, Predecessor, PreparedCall, Record};
+use crate::replay::prepared_call::{FinishedCall, Predecessor, PreparedCall, Record};
 use crate::replay::timed::Issued;
 use crate::{CallKind, DelayReason};
 
@@ -63,13 +63,13 @@ fn planned(number: u64, given: Given) -> Box<PreparedCall> {
 
 /// Replays with a pool of so many threads, and a replayer that stands still in these times. Returns the calls in their order,
 /// and the time that the replayer says it lost.
-fn replay(timing: Timing, calls: &[Given], workers: usize, stops: &[(i64, i64)]) -> (Vec<Done>, i64) {
+fn replay(timing: Timing, calls: &[Given], workers: usize, stops: &[(i64, i64)]) -> (Vec<FinishedCall>, i64) {
     let options = PacingOptions::parse([""; 0]).unwrap();
     let pace = Pace { timing, extra_delay: Nanos::ZERO, options };
     replay_at(pace, calls, workers, stops)
 }
 
-fn replay_at(pace: Pace, calls: &[Given], workers: usize, stops: &[(i64, i64)]) -> (Vec<Done>, i64) {
+fn replay_at(pace: Pace, calls: &[Given], workers: usize, stops: &[(i64, i64)]) -> (Vec<FinishedCall>, i64) {
     let capacity = calls.len() + 1;
     let (mut to, input) = RingBuffer::new(capacity);
     let (output, mut done) = RingBuffer::new(capacity);
@@ -94,21 +94,21 @@ fn replay_at(pace: Pace, calls: &[Given], workers: usize, stops: &[(i64, i64)]) 
             core.complete(Completion { slot, action, issued, is_left_out, stalled }, Nanos(now));
         }
         let next_end = running.iter().map(|&(_, end, _)| end).min();
-        let found = if core.is_full() { Find::WaitForCalls } else { core.find(0, Nanos(now)) };
+        let found = if core.is_full() { Step::WaitForCalls } else { core.find(0, Nanos(now)) };
         now = match found {
-            Find::Job(job) => {
+            Step::Job(job) => {
                 running.push((now, now + takes_of(calls, &job), job));
                 continue;
             }
-            Find::WaitUntil(at) => next_end.unwrap_or(i64::MAX).min(at.0).max(now),
-            Find::WaitForCalls => next_end.expect("a call is in progress"),
-            Find::Finished => break,
+            Step::WaitUntil(at) => next_end.unwrap_or(i64::MAX).min(at.0).max(now),
+            Step::WaitForCalls => next_end.expect("a call is in progress"),
+            Step::Finished => break,
             other => panic!("{other:?}"),
         };
     }
     let lost = core.idle().0;
     core.abandon();
-    let mut rows: Vec<Done> = std::iter::from_fn(|| done.pop().ok()).collect();
+    let mut rows: Vec<FinishedCall> = std::iter::from_fn(|| done.pop().ok()).collect();
     rows.sort_by_key(|row| row.call.number);
     (rows, lost)
 }
@@ -127,7 +127,7 @@ fn time_before_virtual_zero_is_not_lost_by_the_replayer() {
     }
 }
 
-fn late(row: &Done) -> i64 {
+fn late(row: &FinishedCall) -> i64 {
     row.issued.unwrap().issued.0 - row.scheduled.0
 }
 

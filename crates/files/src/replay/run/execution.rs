@@ -16,8 +16,8 @@ use iosonar_trace::journal::{self, Closed, Journal, JournalWriter};
 use iosonar_trace::run_info::{RunData, Written};
 use iosonar_trace::{Nanos, human};
 
-use super::footer::About;
-use super::opened::open_before;
+use super::footer::RunFacts;
+use super::initial_descriptors::open_before;
 use super::prepared::Prepared;
 use super::proof::Proof;
 use crate::order::Policy;
@@ -70,7 +70,8 @@ impl Prepared {
         let keeps_times = self.options.timing.has_times();
         let seed = wall().0 as u64;
         let is_perturbed = self.options.extra_delay != Nanos::ZERO || self.options.pacing.fake().is_some();
-        let counter = Counter::new(keeps_times, is_perturbed, self.options.instances).without(&self.prescan.lost);
+        let counter =
+            Counter::new(keeps_times, is_perturbed, self.options.instances).without(&self.prescan.unreplayable);
         let unissued = self.options.fake_io.then(|| "no call was issued (--fake-io)".to_owned());
         let fake: Vec<_> = unissued.into_iter().chain(self.options.pacing.fake()).collect();
         let fake = (!fake.is_empty()).then(|| format!("FAKE RESULT: {}", fake.join("; ")));
@@ -81,7 +82,7 @@ impl Prepared {
             ..RunData::default()
         };
         let clock = Monotonic::starting_in(GRACE);
-        let mut about = About { clock, started_unix_ns: 0, stolen_pct: None, data: data(None) };
+        let mut about = RunFacts { clock, started_unix_ns: 0, stolen_pct: None, data: data(None) };
         let at_start = counter.statistics(self.options.factor, false, Engine::default(), fake.clone());
         let path = journal::path_for(&self.options.output);
         let header = self.footer(&at_start, &warnings, &about);

@@ -12,7 +12,7 @@ use crate::replay::statistics::Statistics;
 use crate::{CallsRun, Metadata, RunRoot};
 
 /// What the footer says about the time and the data of a run.
-pub struct About {
+pub struct RunFacts {
     /// The clock of the run.
     pub clock: Monotonic,
     /// Wall-clock time of virtual zero.
@@ -25,7 +25,7 @@ pub struct About {
 
 impl Prepared {
     /// The footer with these statistics.
-    pub(super) fn footer(&self, statistics: &Statistics, warnings: &[String], about: &About) -> Metadata {
+    pub(super) fn footer(&self, statistics: &Statistics, warnings: &[String], about: &RunFacts) -> Metadata {
         let mount = mounts::of(&self.options.root);
         let root = RunRoot {
             path: path_text(&self.options.root).into(),

@@ -1,10 +1,10 @@
 //! A replay of calls from beginning to end.
 
-mod before;
 mod checks;
 mod execution;
 mod footer;
-mod opened;
+mod initial_descriptors;
+mod preflight;
 mod prepared;
 mod proof;
 mod recover;

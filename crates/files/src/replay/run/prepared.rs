@@ -9,8 +9,8 @@ use iosonar_pacing::host::machine::available_memory;
 use iosonar_pacing::wait::Wait;
 use iosonar_trace::Nanos;
 
-use super::before::{choose_wait, compare_roots, warnings};
 use super::checks::check;
+use super::preflight::{choose_wait, compare_roots, warnings};
 use crate::replay::engine::pace::Pace;
 use crate::replay::error::Result;
 use crate::replay::options::{Options, Threads, Timing};

@@ -1,7 +1,7 @@
 //! Calls that ask for attributes, or change them.
 
 use super::super::State;
-use super::super::shown::Role;
+use super::super::evidence::Role;
 use super::super::step::Step;
 use super::making::own_descriptor;
 use crate::snapshot::Kind;

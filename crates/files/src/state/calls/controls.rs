@@ -5,7 +5,7 @@ use super::super::step::Step;
 use super::io::end_of;
 use crate::model::ioctl::{Effect, FICLONE, FICLONERANGE, FIDEDUPERANGE, effect};
 use crate::snapshot::Kind;
-use crate::{CallKind, Lost, Recorder, Resource, Skip};
+use crate::{CallKind, Recorder, Resource, Skip, Unreplayable};
 
 /// What `F_SETFL` changes: of the other flags the kernel takes no warning.
 const CHANGEABLE: u64 = (libc::O_APPEND | libc::O_NONBLOCK | libc::O_DIRECT | libc::O_NOATIME) as u64;
@@ -20,7 +20,7 @@ impl State {
             return;
         };
         let Some(argument) = argument else {
-            step.loses(Lost::Call(CallKind::Fcntl));
+            step.mark_unreplayable(Unreplayable::Call(CallKind::Fcntl));
             return;
         };
         let description = self.descriptions.get_mut(id);
@@ -53,7 +53,7 @@ impl State {
                 step.skip(Skip::Bookkeeping);
             }
             (_, Effect::Nothing) => step.skip(Skip::NotReplayable),
-            (_, Effect::Changes) => step.loses(Lost::Ioctl(request)),
+            (_, Effect::Changes) => step.mark_unreplayable(Unreplayable::Ioctl(request)),
         }
     }
 
@@ -63,7 +63,7 @@ impl State {
         let source = self.descriptor(step, call.fd2, Some(Kind::File));
         let of = |id: Option<_>| id.and_then(|id| self.descriptions.get(id).object);
         let (Some(from), Some(to)) = (of(source), of(step.resolved.description)) else {
-            step.loses(Lost::Ioctl(call.flags as u32));
+            step.mark_unreplayable(Unreplayable::Ioctl(call.flags as u32));
             return;
         };
         step.resolved.description2 = source;
@@ -102,7 +102,7 @@ impl State {
     /// With strace, the requests that the ring takes have no rows.
     pub(super) fn enter_ring(&mut self, step: &mut Step) {
         if self.initial.recorder == Recorder::Strace && step.result().is_some_and(|taken| taken > 0) {
-            step.loses(Lost::Uring);
+            step.mark_unreplayable(Unreplayable::Uring);
         }
         step.skip(Skip::NotAFile);
     }
@@ -120,7 +120,7 @@ impl State {
             _ => step.call.succeeded(),
         };
         if has_effect && !is_elsewhere {
-            step.loses(Lost::Call(step.call.kind));
+            step.mark_unreplayable(Unreplayable::Call(step.call.kind));
         }
     }
 
@@ -138,7 +138,7 @@ impl State {
             _ => return,
         };
         if !may_be_replayed && call.succeeded() {
-            step.loses(Lost::Call(call.kind));
+            step.mark_unreplayable(Unreplayable::Call(call.kind));
         } else if !may_be_replayed {
             step.skip(Skip::NotReplayable);
         }

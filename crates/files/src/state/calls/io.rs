@@ -1,7 +1,7 @@
 //! Calls that read, write, seek, list and resize through a descriptor.
 
 use super::super::State;
-use super::super::shown::Role;
+use super::super::evidence::Role;
 use super::super::step::Step;
 use crate::snapshot::Kind;
 use crate::{CallKind, DescriptionId, ObjectId, Resource};

@@ -1,8 +1,8 @@
 //! Calls that make directories, nodes and links, and that remove names.
 
 use super::super::State;
+use super::super::evidence::Role;
 use super::super::needs::First;
-use super::super::shown::Role;
 use super::super::step::Step;
 use super::super::walk::Walk;
 use crate::snapshot::Kind;

@@ -14,9 +14,9 @@ mod renaming;
 pub(crate) use making::own_descriptor;
 
 use super::State;
-use super::shown::fails_elsewhere;
+use super::evidence::fails_elsewhere;
 use super::step::Step;
-use crate::{Call, CallKind, Family, Lost, Skip};
+use crate::{Call, CallKind, Family, Skip, Unreplayable};
 
 /// Errors that say nothing about files: wrong arguments, interruptions, too many descriptors, calls that the kernel did not
 /// have. Numbers from 512 are the kernel's own: the call was to be restarted.
@@ -40,7 +40,7 @@ impl State {
     pub(super) fn call(&mut self, step: &mut Step) {
         self.follow(step);
         if changes_files(step.call) && step.resolved.skip == Some(Skip::NotReplayable) {
-            step.loses(Lost::Call(step.call.kind));
+            step.mark_unreplayable(Unreplayable::Call(step.call.kind));
         }
         if fails_elsewhere(step.call) {
             step.skip(Skip::NotReplayable);

@@ -2,10 +2,10 @@
 
 use super::super::State;
 use super::super::descriptions::Description;
+use super::super::evidence::Role;
 use super::super::needs::First;
 use super::super::paths::resolving;
 use super::super::processes::Slot;
-use super::super::shown::Role;
 use super::super::step::Step;
 use super::super::walk::Walk;
 use crate::snapshot::Kind;

@@ -4,7 +4,7 @@ use super::super::State;
 use super::super::descriptions::Description;
 use super::super::processes::Slot;
 use super::super::step::Step;
-use crate::{CallKind, Lost, Skip};
+use crate::{CallKind, Skip, Unreplayable};
 
 impl State {
     fn bind_other(&mut self, step: &Step, fds: impl IntoIterator<Item = i32>, skip: Skip) {
@@ -62,7 +62,7 @@ impl State {
         };
         // MAP_SHARED, or MAP_SHARED_VALIDATE, which has its bit.
         if step.resolved.skip.is_none() && step.call.succeeded() && is_writable && step.has_flag(libc::MAP_SHARED) {
-            step.loses(Lost::Mapping);
+            step.mark_unreplayable(Unreplayable::Mapping);
         }
         step.skip(Skip::Mapped);
     }

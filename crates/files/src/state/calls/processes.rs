@@ -1,9 +1,9 @@
 //! Calls that make, change and end processes and threads.
 
 use super::super::State;
+use super::super::evidence::Role;
 use super::super::names::{ROOT, UNKNOWN};
 use super::super::processes::{Ended, Thread};
-use super::super::shown::Role;
 use super::super::step::Step;
 use crate::ids::IdMap;
 use crate::snapshot::Kind;

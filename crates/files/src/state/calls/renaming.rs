@@ -1,12 +1,12 @@
 //! Calls that rename.
 
 use super::super::State;
+use super::super::evidence::Role;
 use super::super::needs::First;
-use super::super::shown::Role;
 use super::super::step::Step;
-use super::super::walk::{How, Shows, Walk};
+use super::super::walk::{PathEvidence, Walk, WalkOptions};
 use crate::snapshot::Kind;
-use crate::{Lost, Name, ObjectId, Resource, Skip};
+use crate::{Name, ObjectId, Resource, Skip, Unreplayable};
 
 const RENAME_NOREPLACE: i32 = 1;
 const RENAME_EXCHANGE: i32 = 2;
@@ -30,7 +30,8 @@ impl State {
         let is_of_kinds = call.errno == libc::ENOTDIR && !is_explained && !new.is_absent && old.object.is_none();
         if is_of_kinds && old.name.is_some() && !call.path2.as_ref().is_some_and(ends_in_slash) {
             // A directory was to replace something else.
-            let how = How { follow: false, is_entry: true, shows: Shows::Exists, kind: Some(Kind::Directory) };
+            let how =
+                WalkOptions { follow: false, is_entry: true, shows: PathEvidence::Exists, kind: Some(Kind::Directory) };
             self.walk(step, call.fd, call.path.as_ref(), how);
         }
         self.show_kinds(step, &old, &new);
@@ -110,7 +111,7 @@ impl State {
         }
         self.names.release(object);
         if step.has_flag(RENAME_WHITEOUT) && !self.options.special_files {
-            step.loses(Lost::Call(step.call.kind));
+            step.mark_unreplayable(Unreplayable::Call(step.call.kind));
         }
     }
 }

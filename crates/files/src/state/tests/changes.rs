@@ -5,7 +5,7 @@ use super::script::Script;
 use crate::model::ioctl::{FICLONE, FIDEDUPERANGE};
 use crate::state::State;
 use crate::tree::{Kind, Plan};
-use crate::{Access, Call, Lost, Name, Resource, Skip};
+use crate::{Access, Call, Name, Resource, Skip, Unreplayable};
 
 fn open(path: &str, flags: i32, fd: i64) -> impl FnOnce(&mut Call) {
     let path = Name::from(path);
@@ -20,8 +20,8 @@ fn write(fd: i32, result: i64) -> impl FnOnce(&mut Call) {
     move |call| (call.fd, call.length, call.result) = (Some(fd), Some(result as u64), Some(result))
 }
 
-fn lost(state: &State) -> Vec<String> {
-    state.counts().lost.iter().map(|(name, count)| format!("{name} {count}")).collect()
+fn unreplayable(state: &State) -> Vec<String> {
+    state.counts().unreplayable.iter().map(|(name, count)| format!("{name} {count}")).collect()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_clone_uses_its_source_and_changes_its_target() {
             .iter()
             .any(|touch| matches!(touch.resource, Resource::Size(_)) && touch.access == Access::Modify)
     );
-    assert_eq!(lost(&state), [""; 0]);
+    assert_eq!(unreplayable(&state), [""; 0]);
 }
 
 #[test]
@@ -114,8 +114,11 @@ fn changes_without_a_replay_are_named_and_counted() {
         "renameat2 1",
         "setxattr 1",
     ];
-    assert_eq!(lost(&state), expected);
-    assert_eq!((resolved[1].skip, resolved[1].lost), (Some(Skip::ChangesFiles), Some(Lost::Ioctl(0x4008_6602))));
+    assert_eq!(unreplayable(&state), expected);
+    assert_eq!(
+        (resolved[1].skip, resolved[1].unreplayable),
+        (Some(Skip::ChangesFiles), Some(Unreplayable::Ioctl(0x4008_6602)))
+    );
     assert_eq!((resolved[2].skip, resolved[6].skip, resolved[15].skip), (Some(Skip::NotReplayable), None, None));
     assert!(
         state

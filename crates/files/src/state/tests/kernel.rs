@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::{Errno, dup, pread, pwrite, read, write};
 
 use super::super::names::{Lookup, ROOT};
-use super::super::walk::{How, Shows};
+use super::super::walk::{PathEvidence, WalkOptions};
 use super::super::{Options, State};
 use crate::snapshot::Kind;
 use crate::{AT_FDCWD, Call, CallKind, Metadata, Name, ObjectId};
@@ -316,7 +316,7 @@ impl Machine {
             if known.kind == Some(Kind::Directory) {
                 self.compare_directory(&below, object, inodes, depth + 1)?;
             } else if known.kind == Some(Kind::Link) {
-                let how = How { follow: true, is_entry: false, shows: Shows::Nothing, kind: None };
+                let how = WalkOptions { follow: true, is_entry: false, shows: PathEvidence::Nothing, kind: None };
                 let text = below.to_str().unwrap();
                 let object = self.state.names.walk(ROOT, ROOT, text.as_bytes(), how).ok().and_then(|walk| walk.object);
                 let followed = fs::stat(&below).ok();

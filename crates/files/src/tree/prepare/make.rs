@@ -12,8 +12,8 @@ use rustix::io::{Errno, pwrite};
 
 use super::super::check::{Difference, Problem, problem};
 use super::super::confined::{Confined, Status};
-use super::super::outcome::{Done, Error, Settings, show, system};
-use super::super::plan::{Attributes, Item, Must, Plan};
+use super::super::outcome::{Error, PreparedCounts, Settings, show, system};
+use super::super::plan::{Attributes, Plan, PlannedPath, Requirement};
 use crate::snapshot::Kind;
 
 /// Bytes written at once.
@@ -24,7 +24,7 @@ struct Maker<'a> {
     settings: &'a Settings,
     payload: Payload,
     buffer: Vec<u8>,
-    done: &'a mut Done,
+    done: &'a mut PreparedCounts,
     each: &'a mut dyn FnMut(u64),
 }
 
@@ -34,7 +34,7 @@ pub(super) fn all(
     plan: &Plan,
     settings: &Settings,
     found: &[Difference],
-    done: &mut Done,
+    done: &mut PreparedCounts,
     each: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
     let payload = Payload::new(&settings.data, settings.seed);
@@ -45,7 +45,7 @@ pub(super) fn all(
         maker.mend(item, &difference.problem).map_err(|error| explain(error, item, root, maker.done))?;
     }
     let has_changed = !maker.done.is_nothing();
-    let special = |item: &&Item| item.kind.is_some_and(Kind::is_special) && item.must == Must::Exist;
+    let special = |item: &&PlannedPath| item.kind.is_some_and(Kind::is_special) && item.must == Requirement::Exist;
     if !settings.special_files {
         maker.done.special_left_out = plan.items.iter().filter(special).count() as u64;
     }
@@ -64,7 +64,7 @@ pub(super) fn all(
     Ok(())
 }
 
-fn explain(error: io::Error, item: &Item, root: &Confined, done: &Done) -> Error {
+fn explain(error: io::Error, item: &PlannedPath, root: &Confined, done: &PreparedCounts) -> Error {
     let path = show(&item.path);
     if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) {
         return Error::NoSpace(format!(
@@ -77,7 +77,7 @@ fn explain(error: io::Error, item: &Item, root: &Confined, done: &Done) -> Error
 }
 
 impl Maker<'_> {
-    fn mend(&mut self, item: &Item, found: &Problem) -> io::Result<()> {
+    fn mend(&mut self, item: &PlannedPath, found: &Problem) -> io::Result<()> {
         // What was made before may have mended it, or be different now.
         let _ = found;
         let Some(found) = problem(self.root, item) else { return Ok(()) };
@@ -111,7 +111,7 @@ impl Maker<'_> {
     }
 
     /// Removes a path that is in the way. Directories were emptied before.
-    fn remove(&mut self, item: &Item) -> io::Result<()> {
+    fn remove(&mut self, item: &PlannedPath) -> io::Result<()> {
         let is_directory = self.root.status(&item.path)?.is_some_and(|status| status.kind == Kind::Directory);
         let (directory, component) = self.root.parent_of(&item.path)?;
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
@@ -121,7 +121,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn open_file(&self, item: &Item) -> io::Result<OwnedFd> {
+    fn open_file(&self, item: &PlannedPath) -> io::Result<OwnedFd> {
         let nofollow = if item.attributes.is_some() { OFlags::NOFOLLOW } else { OFlags::empty() };
         let file = self.root.open_path(&item.path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | nofollow)?;
         // Another program may have put a device in its place.
@@ -131,7 +131,7 @@ impl Maker<'_> {
         }
     }
 
-    fn make(&mut self, item: &Item) -> io::Result<()> {
+    fn make(&mut self, item: &PlannedPath) -> io::Result<()> {
         let (directory, component) = self.root.parent_of(&item.path)?;
         if let Some(first) = &item.linked_to {
             let (first_directory, first_component) = self.root.parent_of(first)?;
@@ -174,7 +174,7 @@ impl Maker<'_> {
     }
 
     /// Writes the data of a file from this byte to its end, except for holes.
-    fn write(&mut self, file: &OwnedFd, item: &Item, from: u64) -> io::Result<()> {
+    fn write(&mut self, file: &OwnedFd, item: &PlannedPath, from: u64) -> io::Result<()> {
         if !self.settings.is_sparse {
             let mut at = from;
             for &(hole, length) in &item.holes {
@@ -210,8 +210,8 @@ impl Maker<'_> {
     }
 
     /// Sets what differs from the snapshot.
-    fn correct_attributes(&mut self, item: &Item) -> io::Result<()> {
-        let Some(attributes) = item.attributes.filter(|_| item.must == Must::Exist) else { return Ok(()) };
+    fn correct_attributes(&mut self, item: &PlannedPath) -> io::Result<()> {
+        let Some(attributes) = item.attributes.filter(|_| item.must == Requirement::Exist) else { return Ok(()) };
         let Some(status) = self.root.status(&item.path)? else { return Ok(()) };
         if Some(status.kind) == item.kind && self.set_attributes(item, attributes, &status)? {
             self.done.attributes += u64::from(self.settings.reset);
@@ -220,7 +220,7 @@ impl Maker<'_> {
     }
 
     /// Returns whether something differed.
-    fn set_attributes(&mut self, item: &Item, attributes: Attributes, status: &Status) -> io::Result<bool> {
+    fn set_attributes(&mut self, item: &PlannedPath, attributes: Attributes, status: &Status) -> io::Result<bool> {
         let Attributes { uid, gid, modified_ns, .. } = attributes;
         let mode = permissions(attributes.mode, status.kind);
         let (directory, component) = self.root.parent_of(&item.path)?;

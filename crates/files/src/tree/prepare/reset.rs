@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, openat, statat, unlinkat};
 
 use super::super::confined::Confined;
-use super::super::outcome::{Done, Error, Settings, show, system};
-use super::super::plan::{Must, Plan};
+use super::super::outcome::{Error, PreparedCounts, Settings, show, system};
+use super::super::plan::{Plan, Requirement};
 use super::mark;
 use crate::snapshot::Kind;
 
@@ -14,7 +14,12 @@ use crate::snapshot::Kind;
 const KEPT: [&[u8]; 2] = [b"/lost+found", b"/.iosonar-root"];
 
 /// Removes all paths that the plan does not have, or that are of another kind, without following any symbolic link.
-pub(super) fn remove_others(root: &Confined, plan: &Plan, settings: &Settings, done: &mut Done) -> Result<(), Error> {
+pub(super) fn remove_others(
+    root: &Confined,
+    plan: &Plan,
+    settings: &Settings,
+    done: &mut PreparedCounts,
+) -> Result<(), Error> {
     debug_assert_eq!(KEPT[1][1..], *mark::FILE.as_bytes());
     let device = root.own_status().map_err(system("cannot look at the root"))?.inode.0;
     let top = openat(root.directory(), ".", READ, Mode::empty())
@@ -40,7 +45,7 @@ const MAX_DEPTH: usize = 2000;
 
 impl Walk<'_> {
     /// Goes through a directory. `all`: nothing of it is in the plan.
-    fn directory(&self, directory: &OwnedFd, path: &[u8], all: bool, done: &mut Done) -> Result<(), Error> {
+    fn directory(&self, directory: &OwnedFd, path: &[u8], all: bool, done: &mut PreparedCounts) -> Result<(), Error> {
         let at = |path: &[u8]| format!("cannot remove {} from the root", show(path));
         if path.iter().filter(|&&byte| byte == b'/').count() > MAX_DEPTH {
             return Err(Error::BadRoot(format!(
@@ -92,7 +97,7 @@ impl Walk<'_> {
     fn is_planned(&self, path: &[u8], kind: Kind) -> bool {
         let Ok(at) = self.plan.items.binary_search_by(|item| (*item.path).cmp(path)) else { return false };
         let item = &self.plan.items[at];
-        item.must == Must::Exist
+        item.must == Requirement::Exist
             && item.kind.is_none_or(|planned| planned == kind)
             && (!kind.is_special() || self.settings.special_files)
     }

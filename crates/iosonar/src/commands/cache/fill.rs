@@ -1,19 +1,17 @@
 //! `iosonar cache fill`: how a cache fills, by formula and simulation, or by a recorded load.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use iosonar_trace::params::{
     parse_count, parse_positive, parse_positive_duration, parse_rate, parse_sectors, whole_number,
 };
 use iosonar_trace::{Nanos, Sectors};
 
-use super::{load, measured, picture, random};
-use crate::console::answer_json;
+use super::output::Output;
+use super::{load, measured, random};
 use crate::usage::misuse;
-use crate::written;
 
 /// Show how a cache fills: with random reads by formula and simulation, or with a recorded load
 ///
@@ -72,39 +70,19 @@ pub struct Args {
     #[arg(long, value_name = "LENGTH,…", value_delimiter = ',', value_parser = parse_sectors, conflicts_with = "entries", allow_hyphen_values = true)]
     sizes: Vec<Sectors>,
 
-    /// Print a JSON object
-    #[arg(long)]
-    json: bool,
-
-    /// Write the curve as a table of comma-separated values
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-
-    /// Draw the curve: FILE.png, FILE.svg or FILE.pdf; needs the Python half
-    #[arg(long, value_name = "FILE")]
-    picture: Option<PathBuf>,
-
     #[command(flatten)]
-    replacing: written::Replacing,
+    output: Output,
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        for output in self.csv.iter().chain(&self.picture) {
-            self.replacing.allows(output)?;
-            for input in self.load.iter().chain(&self.measured) {
-                written::refuse_same_file(input, output)?;
-            }
-        }
         if self.block.0 == 0 {
             misuse!("the size of a block is 0; set --block to 512B or more");
         }
         if self.sizes.iter().any(|size| size.0 < self.block.0) {
             misuse!("a cache of --sizes is smaller than a block (--block); use larger sizes");
         }
-        if let Some(file) = &self.picture {
-            picture::check(file)?;
-        }
+        self.output.check(self.load.iter().chain(&self.measured))?;
         let found = match (&self.load, self.entries) {
             (Some(load), _) => load::fill(load, self.block, &self.sizes)?,
             (None, Some(entries)) => {
@@ -116,23 +94,7 @@ impl Args {
             }
             (None, None) => misuse!("name a load, or set --entries"),
         };
-        if let Some(csv) = &self.csv {
-            self.write(csv, &found.csv)?;
-        }
-        if let Some(file) = &self.picture {
-            picture::draw(&found.object, file)?;
-        }
-        if self.json {
-            answer_json(&found.object)?;
-        } else {
-            crate::console::out!("{}", found.text.trim_end());
-        }
+        self.output.put(&found)?;
         Ok(ExitCode::SUCCESS)
-    }
-
-    fn write(&self, path: &Path, text: &str) -> Result<()> {
-        let mut file = self.replacing.begin(path)?;
-        file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(file.finish()?)
     }
 }

@@ -10,12 +10,13 @@ use iosonar_workload::histogram::LogHistogram;
 use serde_json::{Value, json};
 
 use super::found::Found;
+use super::touches::Touches;
 use crate::console::status;
 use crate::human;
 use crate::progress::Rows;
 
 /// Blocks that are measured at a time; more are sampled. About 100 bytes each.
-const MAX_BLOCKS: usize = 1 << 22;
+pub const MAX_BLOCKS: usize = 1 << 22;
 
 /// Points of the curve: their number is halved when it reaches twice this.
 const POINTS: usize = 512;
@@ -31,10 +32,6 @@ struct Point {
     blocks: f64,
     accesses: f64,
 }
-
-/// Accesses of a load whose requests touch more than [`MAX_OF_REQUEST`] blocks on average.
-const MAX_ACCESSES: u64 = 1 << 26;
-const MAX_OF_REQUEST: u64 = 4096;
 
 /// When a cache of so many blocks was full: requests and time.
 struct Filled {
@@ -76,7 +73,7 @@ pub fn fill(path: &Path, block: Sectors, sizes: &[Sectors]) -> Result<Found> {
     let stack = ReuseDistances::new(MAX_BLOCKS);
     let mut filled = filled(sizes, block);
     let mut next = 0;
-    let mut touched = 0_u64;
+    let mut touches = Touches::default();
     let mut counted = Counted { stack, distances: LogHistogram::default(), hits, accesses: 0.0, blocks: 0.0 };
     let (mut points, mut every, mut requests) = (Vec::<Point>::new(), 1_u64, 0_u64);
     let mut start = None;
@@ -84,17 +81,7 @@ pub fn fill(path: &Path, block: Sectors, sizes: &[Sectors]) -> Result<Found> {
     while let Some(request) = rows.next()? {
         requests += 1;
         let at = request.at - *start.get_or_insert(request.at);
-        touched = touched.saturating_add(request.sectors.0.div_ceil(block.0));
-        if touched > MAX_ACCESSES && touched / requests > MAX_OF_REQUEST {
-            bail!(
-                "{}: the first {} touch {} blocks of {}, too many to count each; set --block to {} or more",
-                path.display(),
-                human::counted(requests, "request"),
-                human::count(touched),
-                human::block(block.0 * 512),
-                human::block((block.0 * 512 * (touched / requests) / MAX_OF_REQUEST).next_power_of_two()),
-            );
-        }
+        touches.add(path, &request, block)?;
         pages(&request, block.0).for_each(|block| counted.access(block));
         let point = Point { at, requests, blocks: counted.blocks, accesses: counted.accesses };
         last = Some(point);

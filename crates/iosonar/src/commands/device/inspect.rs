@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use iosonar_device::Kind;
 use iosonar_device::inspect::{Inspection, inspect};
-use iosonar_device::sample::{Bounds, Sampled};
+use iosonar_device::sample::{Bounds, ZeroSample};
 use iosonar_replay::advice::before;
 use iosonar_trace::params::whole_number;
 use iosonar_trace::run_info::Queue;
@@ -168,7 +168,7 @@ fn of_queue(queue: &Queue, line: &mut impl FnMut(&str, String)) {
     line("throttling", throttling);
 }
 
-fn of_sample(seen: &Sampled, line: &mut impl FnMut(&str, String)) {
+fn of_sample(seen: &ZeroSample, line: &mut impl FnMut(&str, String)) {
     if seen.samples == 0 {
         line("all zero", format!("unknown: no sample could be read ({} errors)", human::count(seen.errors)));
         return;

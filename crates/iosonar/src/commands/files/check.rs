@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use iosonar_files::tree::{Difference, Kind, Must, PrepareError, differences};
+use iosonar_files::tree::{Difference, Kind, PrepareError, Requirement, differences};
 use serde_json::json;
 
 use super::needs::{NeedArgs, Needed, text};
 use crate::console::{out, status};
 use crate::progress::Rows;
-use crate::statistics::reason::reason as words;
+use crate::statistics::skip_reasons::skip_reason;
 use crate::{console, exit, human};
 
 /// Check whether a directory has what a trace of calls needs, without changing anything
@@ -75,8 +75,8 @@ impl Args {
             "snapshot": needed.snapshot,
             "calls": needed.prescan.calls,
             "calls_not_replayed": needed.prescan.skipped,
-            "needed": count(needed, Must::Exist),
-            "must_not_exist": count(needed, Must::NotExist),
+            "needed": count(needed, Requirement::Exist),
+            "must_not_exist": count(needed, Requirement::NotExist),
             "data_bytes": needed.plan.data_bytes(),
             "ignored": needed.plan.ignored,
             "kernel_files": needed.plan.of_kernel,
@@ -90,11 +90,11 @@ impl Args {
 
     fn print(&self, needed: &Needed, found: &[Difference]) {
         let plan = &needed.plan;
-        let (exist, absent) = (count(needed, Must::Exist), count(needed, Must::NotExist));
+        let (exist, absent) = (count(needed, Requirement::Exist), count(needed, Requirement::NotExist));
         let data = human::bytes(plan.data_bytes());
         out!("{} in the trace", human::counted(needed.prescan.calls, "call"));
         for (reason, calls) in &needed.prescan.skipped {
-            out!("  {:>10} not replayed: {}", human::count(*calls), words(reason));
+            out!("  {:>10} not replayed: {}", human::count(*calls), skip_reason(reason));
         }
         let from = match &needed.snapshot {
             Some(snapshot) => format!("by the snapshot {} and the trace", snapshot.display()),
@@ -136,7 +136,7 @@ impl Args {
     }
 }
 
-fn count(needed: &Needed, must: Must) -> u64 {
+fn count(needed: &Needed, must: Requirement) -> u64 {
     needed.plan.items.iter().filter(|item| item.must == must).count() as u64
 }
 

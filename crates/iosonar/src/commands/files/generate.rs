@@ -13,7 +13,7 @@ use iosonar_trace::{Nanos, Reader as _, Writer as _};
 use crate::console::status;
 use crate::progress::Rows;
 use crate::usage::misuse;
-use crate::{human, signals, written};
+use crate::{human, output_files, signals};
 
 /// Generate a trace of a known access pattern
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(value_name = "OUT")]
     output: PathBuf,
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
     /// Multiply the size of files and the amount read by this, at most 1; postmark: the number of files
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = parse_share, allow_hyphen_values = true)]
     scale: f64,

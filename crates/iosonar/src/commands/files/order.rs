@@ -1,6 +1,5 @@
 //! `iosonar files order`: which calls must precede each call.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -18,8 +17,8 @@ use iosonar_trace::{Nanos, Reader};
 
 use crate::console::{out, status};
 use crate::human;
+use crate::output_files;
 use crate::usage::misuse;
-use crate::written;
 
 /// Print the calls of a trace with their predecessors
 #[derive(clap::Args)]
@@ -58,6 +57,8 @@ pub struct Args {
     /// Write the graph for graphviz to this file, and only the summary to standard output
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     dot: Option<PathBuf>,
+    #[command(flatten)]
+    replacing: output_files::Replacing,
     /// Leave out calls that begin before this time of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     start: Option<Nanos>,
@@ -132,16 +133,18 @@ impl Args {
         if let Some(dot) = &self.dot {
             let inputs =
                 [Some(self.trace.clone()), Some(tree::beside(&self.trace)), self.map.clone(), self.ignore.clone()];
-            inputs.iter().flatten().try_for_each(|input| written::refuse_same_file(input, dot))?;
+            inputs.iter().flatten().try_for_each(|input| output_files::refuse_same_file(input, dot))?;
+            self.replacing.allows(dot)?;
         }
         let mut calls = iosonar_files::open(&self.trace, &OpenOptions { cwd: self.cwd.clone() })?;
         let mut state = State::new(calls.metadata(), self.state_options()?);
         let format = if self.dot.is_some() { GraphFormat::Dot } else { self.format.into() };
         let summary = match &self.dot {
             Some(path) => {
-                let create = || File::create(path);
-                let file = create().with_context(|| format!("cannot create {}", path.display()))?;
-                self.print(calls.as_mut(), &mut state, file, format, Some(path))?
+                let mut file = self.replacing.begin(path)?;
+                let summary = self.print(calls.as_mut(), &mut state, &mut file, format, Some(path))?;
+                file.finish()?;
+                summary
             }
             None => self.print(calls.as_mut(), &mut state, io::stdout().lock(), format, None)?,
         };

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use iosonar_files::tree::{Done, RootPath, Settings, prepare};
+use iosonar_files::tree::{PreparedCounts, RootPath, Settings, prepare};
 use iosonar_pacing::payload::DataSpec;
 use serde_json::json;
 
@@ -58,7 +58,7 @@ impl Args {
         };
         let total = (needed.plan.data_bytes() * needed.roots.len() as u64).max(1);
         let mut rows = Rows::of("creating files", "step");
-        let mut done = Done::default();
+        let mut done = PreparedCounts::default();
         for root in &needed.roots {
             let before = done.bytes;
             done += prepare(root, &needed.plan, &settings, |bytes| {
@@ -87,7 +87,7 @@ impl Args {
         Ok(())
     }
 
-    fn print_json(&self, needed: &Needed, done: &Done) -> Result<()> {
+    fn print_json(&self, needed: &Needed, done: &PreparedCounts) -> Result<()> {
         console::answer_json(&json!({
             "trace": self.needs.trace,
             "root": self.needs.root,
@@ -99,7 +99,7 @@ impl Args {
         Ok(())
     }
 
-    fn print(&self, needed: &Needed, done: &Done) {
+    fn print(&self, needed: &Needed, done: &PreparedCounts) {
         let root = self.needs.root_text(needed);
         if done.is_nothing() {
             out!("{root} has all that the trace needs; nothing was changed");

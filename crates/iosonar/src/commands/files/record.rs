@@ -19,9 +19,9 @@ use iosonar_trace::params::whole_number;
 
 use crate::commands::record::ring_size;
 use crate::console::status;
+use crate::output_files::refuse_existing;
 use crate::signals::Orders;
 use crate::usage::misuse;
-use crate::written::refuse_existing;
 use crate::{duration, human};
 use plan::Plan;
 
@@ -133,7 +133,7 @@ impl Args {
                 Err(error) => status!("the snapshot is lost: {error}"),
             }
         }
-        let (metadata, until) = recorded?;
+        let (metadata, end) = recorded?;
         report(&output, &metadata);
         if self.tree.is_empty() {
             status!("  without --tree DIR, a replay knows only the files and sizes that calls show");
@@ -144,7 +144,7 @@ impl Args {
             status!("{}: {}", beside.display(), human::counted(tree.len() as u64, "name"));
         }
         added?;
-        if self.pid.is_some() { Ok(ExitCode::SUCCESS) } else { until.exit_code() }
+        if self.pid.is_some() { Ok(ExitCode::SUCCESS) } else { end.exit_code() }
     }
 }
 

@@ -27,7 +27,7 @@ use self::processes::{Interrupted, Processes};
 use crate::console::{out, status};
 use crate::signals::Orders;
 use crate::usage::misuse;
-use crate::{exit, human, signals, written};
+use crate::{exit, human, output_files, signals};
 
 /// Measure how long concurrent instances of the replay, and of the program, take
 ///
@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
     /// Numbers of concurrent instances
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,10,20")]
     #[arg(value_parser = whole_number::<u32>(1..=10_000), allow_hyphen_values = true)]
@@ -79,7 +79,7 @@ pub struct Args {
 }
 
 /// Options of `files replay` that this command sets.
-const TAKEN: [&str; 6] = ["--root", "--output", "-o", "--instances", "--json", "--overwrite"];
+const SET_BY_SCALE: [&str; 6] = ["--root", "--output", "-o", "--instances", "--json", "--overwrite"];
 /// Options of `files replay` that a measurement has no use for, and why.
 const REFUSED: [(&str, &str); 8] = [
     ("--repeat", "run files scale several times"),
@@ -92,14 +92,14 @@ const REFUSED: [(&str, &str); 8] = [
     ("-V", "see `iosonar --version`"),
 ];
 /// Options of `files replay` that say what the directories need: `files prepare` has them as well.
-const OF_NEEDS: [&str; 4] = ["--map", "--ignore", "--tree-from", "--cwd"];
+const PREPARE_OPTIONS: [&str; 4] = ["--map", "--ignore", "--tree-from", "--cwd"];
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         self.check()?;
         signals::enable_sigchld()?;
         let orders = Orders::note()?;
-        let mut found = Found::default();
+        let mut found = Measurements::default();
         let ended = self.measure(&orders, &mut found);
         if ended.is_ok() || !found.jobs.is_empty() {
             let mut metadata = Metadata::new("scale", "scale");
@@ -137,16 +137,16 @@ impl Args {
         for word in &self.replay {
             let name = word.split('=').next().unwrap_or(word);
             let is_output = word.starts_with("-o");
-            if TAKEN.contains(&name) || is_output {
+            if SET_BY_SCALE.contains(&name) || is_output {
                 misuse!("{word} is refused: files scale sets it");
             }
             if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
                 misuse!("{word} is refused: {why}");
             }
         }
-        let words = self.of_needs();
+        let words = self.prepare_options();
         let inputs = [self.trace.clone(), beside(&self.trace)].into_iter().chain(words.iter().map(PathBuf::from));
-        inputs.into_iter().try_for_each(|input| written::refuse_same_file(&input, &self.output))?;
+        inputs.into_iter().try_for_each(|input| output_files::refuse_same_file(&input, &self.output))?;
         if let Some(map) = words.iter().position(|word| word == "--map").and_then(|at| words.get(at + 1))
             && PathMap::read(Path::new(map))?.has_instances()
         {
@@ -158,12 +158,12 @@ impl Args {
     }
 
     /// The options of the replay that `files prepare` needs, each value as a word of its own.
-    fn of_needs(&self) -> Vec<String> {
+    fn prepare_options(&self) -> Vec<String> {
         let mut words = self.replay.iter();
         let mut found = Vec::new();
         while let Some(word) = words.next() {
             let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-            if OF_NEEDS.contains(&name) {
+            if PREPARE_OPTIONS.contains(&name) {
                 let value = value.map(str::to_owned).or_else(|| words.next().cloned());
                 found.extend([Some(name.to_owned()), value].into_iter().flatten());
             } else if name == "--special-files" {
@@ -173,7 +173,7 @@ impl Args {
         found
     }
 
-    fn measure(&self, orders: &Orders, found: &mut Found) -> Result<()> {
+    fn measure(&self, orders: &Orders, found: &mut Measurements) -> Result<()> {
         let shown = Arc::default();
         out!("{:>9}  {:<7}  {:>9}  {:>9}  {:>9}", "instances", "what", "average", "shortest", "longest");
         for &instances in &self.instances {
@@ -202,7 +202,7 @@ impl Args {
     fn prepare(&self, directories: &Directories, orders: &Orders) -> Result<()> {
         for instance in 0..directories.instances {
             let mut command = own("prepare")?;
-            command.arg(&self.trace).arg("--root").arg(directories.of(instance)).args(self.of_needs());
+            command.arg(&self.trace).arg("--root").arg(directories.of(instance)).args(self.prepare_options());
             let mut process = Processes::start(vec![piped(command)])?;
             let (_, messages) = (collected(process.first().stdout.take()), collected(process.first().stderr.take()));
             let mut fine = process.wait(orders, |_, status| (!status.success()).then(String::new));
@@ -271,7 +271,7 @@ impl Args {
 
 /// What was measured so far.
 #[derive(Default)]
-struct Found {
+struct Measurements {
     jobs: Vec<JobTime>,
     mismatches: u64,
 }

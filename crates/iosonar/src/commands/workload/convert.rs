@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use crate::console::{out, status};
+use crate::output_files;
 use crate::usage::{Usage, misuse};
-use crate::written;
 
 /// Convert a job file of fio or a parameter file of vdbench to a program, and explain it
 #[derive(clap::Args)]
@@ -31,7 +31,7 @@ pub struct Args {
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
 }
 
 impl Args {

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::console::{answer_json, out, status};
 use crate::human;
+use crate::output_files;
 use crate::progress::Rows;
-use crate::written;
 
 /// Write a program with the distributions of a load, and state how well it fits
 ///
@@ -40,7 +40,7 @@ pub struct Args {
     output: PathBuf,
 
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
 
     /// Use at most this many requests, from the start of the load
     #[arg(long, value_name = "COUNT", default_value = "1M", value_parser = parse_count, allow_hyphen_values = true)]
@@ -78,7 +78,7 @@ fn positions_kind(name: &str) -> Result<String, String> {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let Self { load, output, replacing, requests, split, arrivals, positions, seed, json } = self;
-        written::refuse_same_file(&load, &output)?;
+        output_files::refuse_same_file(&load, &output)?;
         replacing.allows(&output)?;
         let mut rows = iosonar_trace::open_load(&load)?;
         let mut progress = Rows::new(&format!("reading {}", load.display()));

@@ -12,8 +12,8 @@ use iosonar_workload::program::{Layout, Settings};
 
 use crate::commands::generate;
 use crate::console::status;
+use crate::output_files;
 use crate::usage::{Usage, misuse};
-use crate::written;
 
 /// Write those requests of a program that wait for no completion as a load
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ pub struct Args {
     to: Option<&'static Format>,
 
     #[command(flatten)]
-    replacing: written::Replacing,
+    replacing: output_files::Replacing,
 
     /// Duration of the load
     #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = parse_positive_duration, allow_hyphen_values = true)]
@@ -73,11 +73,14 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         let Self { program, output, to, replacing, duration, span, separate_devices, scale, set, seed } = self;
-        written::refuse_name_of_run(&output)?;
+        output_files::refuse_name_of_run(&output)?;
         replacing.allows(&output)?;
         let opened = iosonar_jobfiles::open(&program).map_err(Usage)?;
         opened.left_out().iter().for_each(|line| status!("{line}"));
         opened.warnings().iter().for_each(|warning| status!("warning: {warning}"));
+        if opened.streams().iter().any(|stream| stream.data.is_some()) {
+            status!("note: a load has no data of writes; replay it with --compressible, --dedupe or --data");
+        }
         let mut settings = Settings { seed, scale, set, layout: Layout::Together(span) };
         if separate_devices {
             settings.layout = Layout::Separate(opened.place(&settings).map_err(Usage)?.sizes());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use iosonar_trace::formats::described::{self, Description, Short};
+use iosonar_trace::formats::described::{self, ColumnOptions, Description};
 use iosonar_trace::formats::{self, self as trace, Action, Format, TestedWith};
 use iosonar_trace::input::Compression;
 use iosonar_trace::params::{did_you_mean, whole_number};
@@ -60,15 +60,15 @@ impl FormatReading {
 
     fn described(&self) -> Result<Option<Arc<Description>>> {
         let described = match (&self.columns, &self.description) {
-            (Some(columns), _) => described::from_columns(&self.short(columns)),
+            (Some(columns), _) => described::from_columns(&self.column_options(columns)),
             (None, Some(file)) => Description::parse(&path_text(file), &read(file)?),
             (None, None) => return Ok(None),
         };
         Ok(Some(described.map_err(Usage)?))
     }
 
-    fn short(&self, columns: &str) -> Short {
-        Short { columns: columns.to_owned(), separator: self.separator.clone(), skip: self.skip }
+    fn column_options(&self, columns: &str) -> ColumnOptions {
+        ColumnOptions { columns: columns.to_owned(), separator: self.separator.clone(), skip: self.skip }
     }
 }
 

@@ -17,6 +17,8 @@ const MAX_SMALL_SECTORS: usize = 2048;
 pub struct LoadSummary {
     read_bytes: u64,
     written_bytes: u64,
+    /// The lengths of all reads and writes, whatever they moved.
+    asked_bytes: u64,
     sizes: Sizes,
     min_bytes: Option<u64>,
     max_bytes: u64,
@@ -31,7 +33,7 @@ pub struct LoadSummary {
 impl LoadSummary {
     /// Adds a request of a load.
     pub fn request(&mut self, request: &Request) {
-        self.take(request.op, request.sectors);
+        self.take(request.op, request.sectors, request.sectors.bytes());
         // Seconds count from the first request: most recordings begin idle.
         let since = request.at.0.saturating_sub(*self.first_ns.get_or_insert(request.at.0));
         let second = since / 1_000_000_000;
@@ -46,21 +48,22 @@ impl LoadSummary {
         }
     }
 
-    fn take(&mut self, op: Op, sectors: Sectors) {
+    /// Counts a request that moved so many bytes.
+    fn take(&mut self, op: Op, sectors: Sectors, moved: u64) {
         let bytes = sectors.bytes();
         match op {
-            Op::Read => self.read_bytes = self.read_bytes.saturating_add(bytes),
-            Op::Write => self.written_bytes = self.written_bytes.saturating_add(bytes),
+            Op::Read => self.read_bytes = self.read_bytes.saturating_add(moved),
+            Op::Write => self.written_bytes = self.written_bytes.saturating_add(moved),
             Op::Flush | Op::Discard | Op::WriteZeroes => return,
         }
         self.sizes.add(sectors);
+        self.asked_bytes = self.asked_bytes.saturating_add(bytes);
         self.min_bytes = Some(self.min_bytes.map_or(bytes, |min| min.min(bytes)));
         self.max_bytes = self.max_bytes.max(bytes);
     }
 
     /// The keys of the JSON object for loads and runs.
     pub fn json(&self) -> Map<String, Value> {
-        let bytes = self.read_bytes.saturating_add(self.written_bytes);
         let mut common = self.sizes.counts();
         let requests = common.iter().map(|(_, count)| count).sum::<u64>() + self.sizes.others;
         common.sort_by_key(|&(bytes, count)| (std::cmp::Reverse(count), bytes));
@@ -68,7 +71,7 @@ impl LoadSummary {
             common.into_iter().take(5).map(|(bytes, requests)| json!({"bytes": bytes, "requests": requests})).collect();
         let mut map = Map::new();
         map.insert("bytes".into(), json!({"read": self.read_bytes, "written": self.written_bytes}));
-        let mean = if requests > 0 { bytes as f64 / requests as f64 } else { 0.0 };
+        let mean = if requests > 0 { self.asked_bytes as f64 / requests as f64 } else { 0.0 };
         map.insert(
             "request_bytes".into(),
             json!({"min": self.min_bytes.unwrap_or(0), "mean": mean, "max": self.max_bytes, "common": common}),
@@ -185,7 +188,7 @@ impl RunSummary {
         if record.outcome.is_skipped() {
             return;
         }
-        self.sizes.take(record.op, record.sectors);
+        self.sizes.take(record.op, record.sectors, record.bytes_moved());
         self.sizes.latency.add(record.op, record.latency());
         record.delay().into_iter().for_each(|delay| self.delay.add(delay));
     }

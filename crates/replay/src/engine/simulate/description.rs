@@ -32,7 +32,11 @@ pub static DEVICE: &[Key] = &[
     Key::new("service", Takes::OneOf(SERVICE), "The service time").required(),
     Key::new("limit", Takes::Tables(LimitSettings::KEYS), "Limits of requests or bytes per second, with burst buckets"),
     Key::new("unwritten", Takes::Table(UnwrittenSettings::KEYS), "Reads of areas that were never written"),
-    Key::new("read_cache", Takes::Table(ReadCacheSettings::KEYS), "A read cache"),
+    Key::new(
+        "read_cache",
+        Takes::TableOrTables(ReadCacheSettings::KEYS),
+        "A read cache, or several, the upper one first",
+    ),
     Key::new("write_cache", Takes::Table(WriteCacheSettings::KEYS), "A write-back cache"),
     Key::new("first_write", Takes::Table(FirstWriteSettings::KEYS), "Slow first writes"),
     Key::new("asymmetry", Takes::Table(AsymmetrySettings::KEYS), "Factors of the service times of reads and writes"),
@@ -145,8 +149,8 @@ pub struct Description {
     pub limit: Vec<LimitSettings>,
     /// Never-written areas.
     pub unwritten: Option<UnwrittenSettings>,
-    /// A read cache.
-    pub read_cache: Option<ReadCacheSettings>,
+    /// Read caches, the upper one first.
+    pub read_cache: Vec<ReadCacheSettings>,
     /// A write-back cache.
     pub write_cache: Option<WriteCacheSettings>,
     /// Slow first writes.
@@ -213,7 +217,7 @@ impl Description {
             unwritten: law(section, "unwritten", UnwrittenSettings::KEYS, |own| {
                 UnwrittenSettings::read(own).and_then(|settings| fits(own, settings.chunk).map(|()| settings))
             })?,
-            read_cache: law(section, "read_cache", ReadCacheSettings::KEYS, ReadCacheSettings::read)?,
+            read_cache: ReadCacheSettings::read_all(&section.one_or_more("read_cache", ReadCacheSettings::KEYS)?)?,
             write_cache: law(section, "write_cache", WriteCacheSettings::KEYS, WriteCacheSettings::read)?,
             first_write: law(section, "first_write", FirstWriteSettings::KEYS, |own| {
                 FirstWriteSettings::read(own).and_then(|settings| fits(own, settings.chunk).map(|()| settings))
@@ -284,6 +288,20 @@ mod tests {
             ("[limit]\niops = 5\n", "d.toml:4: limit: expected tables; write [[limit]]"),
             ("[read_cache]\nsize = \"1k\"\ntime = \"1us\"\n", "d.toml:5: read_cache, size: smaller than a block"),
             ("[read_cache]\nsize = \"1T\"\ntime = \"1us\"\n", "d.toml:5: read_cache, size: 268435456 blocks"),
+            ("[read_cache]\nsize = \"1M\"\ntime = 0\nexclusive = true\n", "d.toml:7: read_cache, exclusive: no cache"),
+            (
+                "[[read_cache]]\nsize = \"1M\"\ntime = 0\n[[read_cache]]\nsize = \"1M\"\n",
+                "d.toml:7: read_cache 2, time: missing",
+            ),
+            (
+                "[[read_cache]]\nsize = \"1M\"\ntime = 0\n[[read_cache]]\nsize = \"4M\"\ntime = 0\nblock = \"8K\"\n\
+                 exclusive = true\n",
+                "d.toml:10: read_cache 2, block: an exclusive cache has blocks of 4096 bytes",
+            ),
+            (
+                "[[read_cache]]\nsize = \"40G\"\ntime = 0\n[[read_cache]]\nsize = \"40G\"\ntime = 0\nexclusive = true\n",
+                "d.toml:8: read_cache 2, size: 20971520 blocks, with those above,",
+            ),
             ("[stripe]\nmembers = 4\nchunk = \"64K\"\nslow_member = 4\n", "d.toml:7: stripe, slow_member: 4 is out of"),
             ("[stripe]\nmembers = 4\nchunk = \"64K\"\nfactor = 4\n", "d.toml:7: stripe, factor: "),
             ("[stall]\nevery = \"1s\"\nlasts = \"1s\"\n", "d.toml:6: stall, lasts: "),
@@ -332,7 +350,9 @@ mod tests {
                 format!("\n{name} = "),
             ];
             assert!(forms.iter().any(|form| text.contains(form)), "docs/simulate.md does not mention `{name}`");
-            if let Takes::Table(inner) | Takes::OneOf(inner) | Takes::Tables(inner) = key.takes {
+            if let Takes::Table(inner) | Takes::OneOf(inner) | Takes::Tables(inner) | Takes::TableOrTables(inner) =
+                key.takes
+            {
                 keys.extend(inner);
             }
         }

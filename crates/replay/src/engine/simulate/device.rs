@@ -1,6 +1,6 @@
 //! A simulated device as the sum of its laws.
 //!
-//! A request passes them in this order: limits; never-written areas; read cache; write-back cache; slow first write;
+//! A request passes them in this order: limits; never-written areas; read caches; write-back cache; slow first write;
 //! asymmetry; queue collapse; garbage collection; the medium with its servers and members. A stall stops all of them.
 //! Limits, garbage collection and a full cache delay its start. Never-written areas and caches answer it in place of the
 //! medium. The others change its service time.
@@ -21,7 +21,7 @@ use super::garbage_collection::GarbageCollection;
 use super::law::{Arrival, Law, Passage};
 use super::limit::Limit;
 use super::medium::{Medium, Service};
-use super::read_cache::ReadCache;
+use super::read_cache::ReadCaches;
 use super::seek::Seek;
 use super::stall::Stall;
 use super::unwritten::Unwritten;
@@ -61,7 +61,7 @@ impl Device {
         let mut add = |law: Option<Box<dyn Law>>| laws.extend(law);
         description.limit.iter().for_each(|limit| add(Some(Box::new(Limit::new(limit)))));
         add(description.unwritten.as_ref().map(|law| Box::new(Unwritten::new(law, size)) as _));
-        add(description.read_cache.as_ref().map(|law| Box::new(ReadCache::new(law)) as _));
+        add((!description.read_cache.is_empty()).then(|| Box::new(ReadCaches::new(&description.read_cache)) as _));
         add(description.write_cache.as_ref().map(|law| Box::new(WriteCache::new(law)) as _));
         add(description.first_write.as_ref().map(|law| Box::new(FirstWrite::new(law, size)) as _));
         add(description.asymmetry.as_ref().map(|law| Box::new(Asymmetry::new(law)) as _));

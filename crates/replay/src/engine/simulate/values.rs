@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{parse_bytes, parse_count, parse_duration, parse_positive, parse_positive_duration};
+use iosonar_trace::params::{
+    parse_bytes, parse_count, parse_duration, parse_positive, parse_positive_duration, parse_speed,
+};
 
 /// A time of zero or more.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,10 +61,7 @@ pub struct Speed(pub f64);
 impl Speed {
     /// Parses it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        match parse_bytes(text.strip_suffix("/s").unwrap_or(text)) {
-            Ok(bytes) if bytes > 0 => Ok(Self(bytes as f64)),
-            _ => Err(format!("`{text}` is not a speed above zero; say for example \"200M/s\"")),
-        }
+        parse_speed(text).map(|bytes| Self(bytes as f64))
     }
 
     /// The time to move so many bytes.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use iosonar_device::geometry::Geometry;
-use iosonar_workload::filament::{Ask, Asks, Event, Filament, Overrun, Runtime};
+use iosonar_workload::filament::{Event, Filament, FilamentContext, Overrun, RequestSpec, Runtime};
 
 use super::*;
 use crate::address::device_map::DeviceMap;
@@ -12,8 +12,8 @@ use crate::address::router::Routes;
 use crate::address::router::Rules;
 use crate::pipeline::program::{EarlyEnd, ProgramInput};
 
-fn ask(sector: u64, op: Op) -> Ask {
-    Ask { op, flags: Flags::NONE, device: DeviceId(0), sector: Sector(sector), sectors: Sectors(8), tag: 0 }
+fn ask(sector: u64, op: Op) -> RequestSpec {
+    RequestSpec { op, flags: Flags::NONE, device: DeviceId(0), sector: Sector(sector), sectors: Sectors(8), tag: 0 }
 }
 
 /// Thinks after each completion.
@@ -23,14 +23,14 @@ struct Closed {
 }
 
 impl Filament for Closed {
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>) {
         match event {
             Event::Completed(_) if self.think > 0 => {
-                asks.timer(asks.now() + Nanos(self.think));
+                context.timer(context.now() + Nanos(self.think));
             }
             _ if self.left > 0 => {
                 self.left -= 1;
-                asks.issue_and_wait(ask(u64::from(self.left) * 8, Op::Read));
+                context.issue_and_wait(ask(u64::from(self.left) * 8, Op::Read));
             }
             _ => {}
         }
@@ -43,13 +43,13 @@ struct Open {
 }
 
 impl Filament for Open {
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>) {
         if let Event::Timer(_) = event {
-            asks.issue(ask(80_000 + u64::from(self.left) * 8, Op::Write));
+            context.issue(ask(80_000 + u64::from(self.left) * 8, Op::Write));
         }
         if self.left > 0 {
             self.left -= 1;
-            asks.timer(asks.now() + Nanos(MS));
+            context.timer(context.now() + Nanos(MS));
         }
     }
 }
@@ -134,13 +134,13 @@ fn only_an_open_program_gets_growing_delays_in_an_overload() {
 struct Beyond(Arc<AtomicU64>);
 
 impl Filament for Beyond {
-    fn wake(&mut self, event: Event, asks: &mut Asks<'_>) {
+    fn wake(&mut self, event: Event, context: &mut FilamentContext<'_>) {
         match event {
             Event::Completed(completed) => {
                 assert_eq!((completed.outcome, completed.bytes), (Outcome::Excluded, 0));
                 self.0.fetch_add(1, Ordering::Relaxed);
             }
-            _ => asks.issue_and_wait(Ask { device: DeviceId(7), ..ask(0, Op::Read) }),
+            _ => context.issue_and_wait(RequestSpec { device: DeviceId(7), ..ask(0, Op::Read) }),
         }
     }
 }
@@ -157,8 +157,8 @@ fn a_request_that_is_left_out_completes_as_well() {
 struct Wrong;
 
 impl Filament for Wrong {
-    fn wake(&mut self, _: Event, asks: &mut Asks<'_>) {
-        (0..9).for_each(|n| asks.issue(ask(n * 8, Op::Read)));
+    fn wake(&mut self, _: Event, context: &mut FilamentContext<'_>) {
+        (0..9).for_each(|n| context.issue(ask(n * 8, Op::Read)));
     }
 }
 
@@ -167,15 +167,15 @@ fn a_program_that_asks_for_too_much_ends_and_says_so() {
     let mut runtime = Runtime::default();
     let id = runtime.add(Box::new(Wrong), 0, Nanos(MS));
     let (rows, counters) = run(runtime, Vec::new(), 1);
-    assert_eq!((rows.len(), counters.early_end), (8, Some(EarlyEnd::Overrun(Overrun::Asks(id)))));
+    assert_eq!((rows.len(), counters.early_end), (8, Some(EarlyEnd::Overrun(Overrun::Events(id)))));
 }
 
 /// Asks again at each completion, for a device that has no target.
 struct Stubborn;
 
 impl Filament for Stubborn {
-    fn wake(&mut self, _: Event, asks: &mut Asks<'_>) {
-        asks.issue_and_wait(Ask { device: DeviceId(7), ..ask(0, Op::Read) });
+    fn wake(&mut self, _: Event, context: &mut FilamentContext<'_>) {
+        context.issue_and_wait(RequestSpec { device: DeviceId(7), ..ask(0, Op::Read) });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reasons of delays: the same in each way of waiting, and a stall of the replayer is never the device's.
 
-use iosonar_pacing::fidelity::{Beside, Fidelity, LATE, of_closed_loop};
+use iosonar_pacing::fidelity::{Fidelity, LATE, UncountedCauses, of_closed_loop};
 use iosonar_pacing::idle::{BlockingWait, Hybrid, Sleep, Spin, Turn, Waiter};
 use iosonar_trace::run_info::{Cause, Verdict};
 
@@ -88,7 +88,8 @@ impl World {
         let delays = done.iter().filter_map(|done| delay_of(&done.record, done.is_late_by_load));
         delays.for_each(|delay| fidelity.add(&delay, 0));
         let rows = by_request(done.into_iter().map(|done| done.record).collect());
-        let mut verdict = fidelity.verdict_of(true, &Beside { burst: counters.burst, other_io: None }).unwrap();
+        let mut verdict =
+            fidelity.verdict_of(true, &UncountedCauses { burst: counters.burst, other_io: None }).unwrap();
         if pace != Pace::Timed {
             let end = rows.iter().filter_map(|row| row.completed).max().unwrap();
             verdict = of_closed_loop(verdict, counters.blind_time, end);

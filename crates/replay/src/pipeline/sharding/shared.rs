@@ -19,9 +19,9 @@ const STATES: usize = 1024;
 
 /// What held a guard back, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Met(u32);
+pub struct GuardDelays(u32);
 
-impl Met {
+impl GuardDelays {
     /// Nothing.
     pub const NOTHING: Self = Self(0);
     /// An earlier request that conflicts.
@@ -104,22 +104,22 @@ impl SharedRequests {
 
     /// A guard lets the request pass, after it met this.
     #[inline]
-    pub fn agree(&self, state: u16, met: Met) {
+    pub fn agree(&self, state: u16, met: GuardDelays) {
         self.meet(state, met);
         self.at(state).missing.fetch_sub(1, Ordering::Release);
     }
 
     /// A guard met this and does not agree yet.
-    pub fn meet(&self, state: u16, met: Met) {
-        if met != Met::NOTHING {
+    pub fn meet(&self, state: u16, met: GuardDelays) {
+        if met != GuardDelays::NOTHING {
             self.at(state).met.fetch_or(met.0, Ordering::Relaxed);
         }
     }
 
     /// What guards met so far.
     #[inline]
-    pub fn met(&self, state: u16) -> Met {
-        Met(self.at(state).met.load(Ordering::Relaxed))
+    pub fn met(&self, state: u16) -> GuardDelays {
+        GuardDelays(self.at(state).met.load(Ordering::Relaxed))
     }
 
     /// Whether all guards have agreed.
@@ -177,15 +177,17 @@ mod tests {
         let taken: Vec<_> = (0..STATES as u32).map(|first| shared.open(first, 2).unwrap()).collect();
         assert!(taken.iter().copied().eq(0..STATES as u16));
         assert_eq!(shared.open(0, 1), None);
-        shared.agree(7, Met::NOTHING);
-        assert!(!shared.is_agreed(7) && !shared.met(7).has(Met::CONFLICT));
-        shared.agree(7, Met::CONFLICT);
-        assert!(shared.is_agreed(7) && shared.met(7).has(Met::CONFLICT) && !shared.met(7).has(Met::DEPTH));
+        shared.agree(7, GuardDelays::NOTHING);
+        assert!(!shared.is_agreed(7) && !shared.met(7).has(GuardDelays::CONFLICT));
+        shared.agree(7, GuardDelays::CONFLICT);
+        assert!(
+            shared.is_agreed(7) && shared.met(7).has(GuardDelays::CONFLICT) && !shared.met(7).has(GuardDelays::DEPTH)
+        );
         shared.set_stage(7, Stage::Finished);
         (0..2).for_each(|_| shared.release(7));
         assert_eq!(shared.open(0, 1), None, "the owner still uses it");
         shared.release(7);
         assert_eq!(shared.open(100, 1), Some(7));
-        assert_eq!((shared.stage(7), shared.is_agreed(7), shared.met(7)), (Stage::Open, false, Met::NOTHING));
+        assert_eq!((shared.stage(7), shared.is_agreed(7), shared.met(7)), (Stage::Open, false, GuardDelays::NOTHING));
     }
 }

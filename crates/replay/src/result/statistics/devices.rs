@@ -34,7 +34,7 @@ impl DeviceCounter {
         self.ops[record.op as usize] += 1;
         self.outcomes[record.outcome as usize] += 1;
         self.pushed_back += u64::from(record.pushed_back);
-        self.bytes = self.bytes.saturating_add(record.bytes_done);
+        self.bytes = self.bytes.saturating_add(record.bytes_moved());
         if let Some(latency) = record.latency() {
             self.latency.add(latency);
         }

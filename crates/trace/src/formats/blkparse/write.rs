@@ -5,6 +5,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
+use crate::formats::support::kernel_numbers;
 use crate::formats::support::losses::{Losses, Property, lost_properties};
 use crate::formats::support::numbering::Names;
 use crate::formats::support::request_events::RequestEvents;
@@ -21,7 +22,10 @@ const UNSUPPORTED: [Property; 4] = [Property::Preamble, Property::Epoch, Propert
 
 /// Creates a load.
 pub fn create_load(output: Output, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let convert = |name: &str| is_device(name.as_bytes()).is_ok().then(|| name.to_owned());
+    let convert = |name: &str| match is_device(name.as_bytes()) {
+        Ok(_) => Some(name.to_owned()),
+        Err(_) => kernel_numbers::text_of(name),
+    };
     let names = Names::new(convert, |number| format!("259,{number}"), &known.devices);
     Ok(Box::new(BlkparseWriter {
         output,

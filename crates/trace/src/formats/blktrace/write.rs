@@ -7,6 +7,7 @@ use std::io::Write;
 
 use crate::error::Result;
 use crate::events::Action;
+use crate::formats::support::kernel_numbers;
 use crate::formats::support::losses::{Losses, Property, lost_properties, pieces};
 use crate::formats::support::numbering::Names;
 use crate::formats::support::request_events::RequestEvents;
@@ -45,8 +46,10 @@ impl fmt::Display for DeviceNumber {
 }
 
 fn device_number(name: &str) -> Option<DeviceNumber> {
-    let (major, minor) = name.split_once(',')?;
-    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    let (major, minor) = match name.split_once(',') {
+        Some((major, minor)) => (major.parse().ok()?, minor.parse().ok()?),
+        None => kernel_numbers::number_of(name)?,
+    };
     (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(DeviceNumber(major << MINOR_BITS | minor))
 }
 

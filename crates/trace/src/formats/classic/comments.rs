@@ -80,7 +80,7 @@ fn ended(part: &str) -> String {
 
 /// The metadata of the comment lines that were read so far.
 #[derive(Default)]
-pub struct Stated {
+pub struct CommentMetadata {
     begin: Parts,
     end: Parts,
 }
@@ -93,7 +93,7 @@ struct Parts {
     read: BTreeMap<usize, Vec<u8>>,
 }
 
-impl Stated {
+impl CommentMetadata {
     /// Reads a comment line without [`PREFIX`]. Lines of later versions are skipped.
     pub fn take(&mut self, line: &[u8]) {
         let mut words = line.splitn(3, |&byte| byte == b' ');
@@ -168,7 +168,7 @@ mod tests {
             if shuffled {
                 lines.sort_unstable();
             }
-            let mut stated = Stated::default();
+            let mut stated = CommentMetadata::default();
             lines.iter().for_each(|line| stated.take(line.as_bytes().strip_prefix(PREFIX).unwrap()));
             prop_assert_eq!(stated.end().unwrap().unwrap(), metadata);
             prop_assert!(stated.begin().is_none());
@@ -181,7 +181,7 @@ mod tests {
         metadata.source.preamble = "x".repeat(10_000);
         let text = end(&metadata, &metadata);
         for missing in 0..text.lines().count() {
-            let mut stated = Stated::default();
+            let mut stated = CommentMetadata::default();
             let lines = text.lines().enumerate().filter(|(number, _)| *number != missing);
             lines.for_each(|(_, line)| stated.take(line.as_bytes().strip_prefix(PREFIX).unwrap()));
             assert!(stated.end().is_none());

@@ -10,7 +10,7 @@ use crate::model::units::{Nanos, Sector, Sectors};
 use crate::rows::{excerpt, metadata_of, note_damage};
 use crate::text::lines::{LineEnd, Lines};
 
-use super::lost;
+use super::load_comment;
 use super::preamble::{NAME, Preamble, is_replayer_message};
 use super::row::{self, Columns, Kind, Problem, Row};
 
@@ -91,7 +91,7 @@ impl LoadReader {
                 }
                 // Of a result whose rows became a load.
                 Kind::Comment(_) => {}
-                Kind::Lost(text) => lost::apply(text, &mut self.metadata),
+                Kind::Lost(text) => load_comment::apply(text, &mut self.metadata),
                 Kind::Nothing | Kind::Text => match &mut preamble {
                     Some(preamble) => preamble.push(line.text),
                     None if kind == Kind::Text && !is_replayer_message(line.text) => {

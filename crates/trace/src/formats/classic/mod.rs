@@ -14,7 +14,7 @@
 mod comments;
 mod details;
 mod load;
-mod lost;
+mod load_comment;
 mod messages;
 mod preamble;
 mod row;

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::model::units::MAX_END_SECTOR;
 use crate::text::number::{NumberError, decimal, span, whole};
 
-use super::{comments, lost};
+use super::{comments, load_comment};
 
 /// A parsed row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum Kind<'a> {
     ResultColumns,
     /// A comment of iosonar in a result, without [`comments::PREFIX`].
     Comment(&'a [u8]),
-    /// What a load lacks, without [`lost::PREFIX`].
+    /// What a load lacks, without [`load_comment::PREFIX`].
     Lost(&'a [u8]),
     /// Empty, or another comment.
     Nothing,
@@ -83,7 +83,7 @@ pub fn classify(line: &[u8], columns: Columns) -> Kind<'_> {
     let line = line.trim_ascii();
     match line.first() {
         None => Kind::Nothing,
-        Some(b'#') => match (line.strip_prefix(comments::PREFIX), line.strip_prefix(lost::PREFIX)) {
+        Some(b'#') => match (line.strip_prefix(comments::PREFIX), line.strip_prefix(load_comment::PREFIX)) {
             (Some(text), _) => Kind::Comment(text),
             (_, Some(text)) => Kind::Lost(text),
             _ => Kind::Nothing,

@@ -14,7 +14,7 @@ use crate::rows::{excerpt, metadata_of, note_damage};
 use crate::text::human;
 use crate::text::lines::{Line, LineEnd, Lines};
 
-use super::comments::{ROW, Stated};
+use super::comments::{CommentMetadata, ROW};
 use super::details::{self, UNREADABLE};
 use super::load::bad_line;
 use super::messages::Messages;
@@ -27,7 +27,7 @@ pub struct RunReader {
     preamble: Option<Preamble>,
     first: Option<IoResult>,
     messages: Messages,
-    stated: Stated,
+    stated: CommentMetadata,
     /// Whether the file was found to be cut short.
     cut_short: bool,
     /// Whether the warnings of the end were added.
@@ -44,7 +44,7 @@ impl RunReader {
             preamble: Some(Preamble::default()),
             first: None,
             messages: Messages::default(),
-            stated: Stated::default(),
+            stated: CommentMetadata::default(),
             cut_short: false,
             concluded: false,
         };

@@ -10,7 +10,7 @@ use crate::model::metadata::{Metadata, RequestTime};
 use crate::model::request::{Op, Request};
 use crate::model::units::Nanos;
 
-use super::lost;
+use super::load_comment;
 use super::row::{self, Columns, Kind, Row};
 
 const COLUMNS: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
@@ -104,7 +104,7 @@ impl Writer<Request> for LoadWriter {
         self.write_columns(false)?;
         let mut loss = self.losses.conversion_loss_or_none(&self.output, "classic")?;
         loss.warnings.extend(lost_properties("classic", &UNSUPPORTED, metadata));
-        let lost = lost::line(metadata);
+        let lost = load_comment::line(metadata);
         self.output.write_all(lost.as_bytes()).map_err(|e| self.output.error(e))?;
         self.output.finish()?;
         Ok(loss)

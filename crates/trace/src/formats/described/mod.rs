@@ -1,17 +1,17 @@
-//! Formats by description: TOML describes the rows of a trace (see [`keys`]), written by a user or in `known/`.
+//! Formats by description: TOML describes the rows of a trace (see [`keys`]), written by a user or in `bundled/`.
 //!
 //! Text is split into columns, or matched by a pattern; binary files have records. A trace with a line for the issue of a
 //! request and another for its completion needs a reader of its own, as [`blkparse`](super::blkparse) has, which pairs them;
 //! a description takes one of the two kinds of lines (`only`).
 
+pub mod bundled;
 mod columns;
-pub mod known;
 mod request;
 mod rows;
 
 use std::sync::Arc;
 
-pub use crate::description::short::{Short, from_columns, toml_of};
+pub use crate::description::command_line::{ColumnOptions, from_columns, toml_of};
 use crate::description::values::Origin;
 pub use crate::description::{Description, keys};
 use crate::description::{Layout, Recognise};

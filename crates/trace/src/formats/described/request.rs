@@ -30,7 +30,7 @@ pub struct Requests {
 }
 
 /// The result of a row: `None` if it is left out on purpose.
-type Made = Result<Option<Request>, &'static str>;
+type RowResult = Result<Option<Request>, &'static str>;
 
 impl Requests {
     pub fn new(units: Units) -> Self {
@@ -38,7 +38,7 @@ impl Requests {
     }
 
     /// The request of a row.
-    pub fn of(&mut self, row: &Slots<'_>, context: &mut Context<'_>) -> Made {
+    pub fn of(&mut self, row: &Slots<'_>, context: &mut Context<'_>) -> RowResult {
         let raw = |role: Role| row[role as usize];
         // Times count from the row before, whatever that was.
         let at = self.time(raw(Role::At))?;
@@ -115,7 +115,7 @@ impl Requests {
         if self.units.origin != Origin::Before {
             return Ok(Some(time));
         }
-        self.before = self.before.saturating_add(time);
+        self.before = self.before.checked_add(time).ok_or(TOO_LATE)?;
         Ok(Some(self.before))
     }
 

@@ -1,11 +1,11 @@
 //! Descriptions by users, and bad input.
 
-mod known;
+mod bundled;
 
 use std::io::Write as _;
 use std::sync::Arc;
 
-use super::{Description, FORMAT, Short, from_columns, keys};
+use super::{ColumnOptions, Description, FORMAT, from_columns, keys};
 use crate::formats::format::Options;
 use crate::formats::support::check::{input, rows};
 use crate::model::metadata::{Metadata, RequestTime};
@@ -24,7 +24,7 @@ fn by_toml(toml: &str, content: &[u8]) -> (Vec<Request>, Metadata) {
 }
 
 fn by_columns(columns: &str, content: &[u8]) -> (Vec<Request>, Metadata) {
-    by(&from_columns(&Short { columns: columns.to_owned(), ..Short::default() }).unwrap(), content)
+    by(&from_columns(&ColumnOptions { columns: columns.to_owned(), ..ColumnOptions::default() }).unwrap(), content)
 }
 
 const COLUMNS: &str = "at=1:us op=3(R=read,W=write) offset=4:bytes size=5:bytes latency=7:us device=2";
@@ -60,7 +60,7 @@ fn a_first_line_of_words_is_a_heading() {
     let heading = [&b"time,dev,kind,pos,len,x,lat\n"[..], CSV].concat();
     let (rows, about) = by_columns(COLUMNS, &heading);
     assert_eq!((rows.len(), about.counts.bad_lines), (2, 0), "{:?}", about.warnings);
-    let skipped = Short { columns: COLUMNS.to_owned(), skip: Some(2), ..Short::default() };
+    let skipped = ColumnOptions { columns: COLUMNS.to_owned(), skip: Some(2), ..ColumnOptions::default() };
     let (rows, about) = by(&from_columns(&skipped).unwrap(), &[&b"1 trace\n"[..], &heading].concat());
     assert_eq!((rows.len(), about.counts.bad_lines), (2, 0));
 }
@@ -100,6 +100,27 @@ fn times_count_from_what_the_description_says() {
     let dates = "2024-01-01 00:00:01.5,0\n2024-01-01 00:00:02,0\n";
     assert_eq!(of("at=1:date", dates), (vec![0, 500_000_000], Some(1_704_067_201_500_000_000)));
     assert_eq!(of("at=1:clock", "23:59:59,0\n00:00:01.5,0\n"), (vec![0, 2_500_000_000], None));
+}
+
+#[test]
+fn times_are_rounded_after_unit_and_factor() {
+    for columns in ["at=1:h", "at=1:s,x3600", "at=1:min,x60", "at=1:ms,x3600000"] {
+        let latency = columns.replace("at=1", "latency=3");
+        let columns = format!("{columns} {latency} op=always:write offset=2 size=always:4k");
+        let (rows, about) = by_columns(&columns, b"1.23456789012,0,0.00000000001\n1.23456789012e0,0,1e-11\n");
+        assert_eq!(about.counts.bad_lines, 0, "{columns}: {:?}", about.warnings);
+        for row in rows {
+            assert_eq!((row.at.0, row.latency), (4_444_444_404_432, Some(Nanos(36))), "{columns}");
+        }
+    }
+}
+
+#[test]
+fn times_too_far_from_the_line_before_are_bad() {
+    let columns = "at=1:h,before op=always:write offset=2 size=always:4k";
+    let (rows, about) = by_columns(columns, b"1,0\n2562000,0\n2562000,0\n1,0\n");
+    assert_eq!((rows.len(), about.counts.bad_lines), (3, 1), "{:?}", about.warnings);
+    assert_eq!(rows[2].at.0, 2_562_002 * 3_600_000_000_000);
 }
 
 #[test]
@@ -210,7 +231,7 @@ fn bad_lines_are_counted_with_their_reason() {
         ("1000,sda,R,4096,8192,x", "fewer columns than the description has"),
         ("1000,sda,T,4096,8192,x,1", "the operation is none of the words"),
         ("1000,sda,R,-1,8192,x,1", "the offset is not a whole number"),
-        ("1000,sda,R,4096,1e3,x,1", "the size is not a whole number"),
+        ("1000,sda,R,4096,1.5,x,1", "the size is not a whole number"),
         ("1000,sda,R,99999999999999999999,8192,x,1", "the request is beyond any device"),
         ("1000,sda,R,18446744073709551615,8192,x,1", "the request is beyond any device"),
         ("x,sda,R,4096,8192,x,1", "the time is not a number"),
@@ -340,8 +361,8 @@ mod properties {
             columns in "[a-z]{2,6}=[0-9]:[a-z,]{0,6}( [a-z]{2,6}=-?[0-9]){0,4}", toml in "[a-z0-9 =\n\"{}]{0,80}",
             bytes in prop::collection::vec(any::<u8>(), 0..300),
         ) {
-            let short = Short { columns, ..Short::default() };
-            for description in [from_columns(&short), Description::parse("d.toml", &toml)].into_iter().flatten() {
+            let options = ColumnOptions { columns, ..ColumnOptions::default() };
+            for description in [from_columns(&options), Description::parse("d.toml", &toml)].into_iter().flatten() {
                 by(&description, &bytes);
             }
             for description in [COLUMNS, "at=1 op=-1 offset=2 size=3"] {

@@ -205,7 +205,9 @@ impl Table for IoResult {
         let scheduled = cells.time().ok_or("scheduled_ns is missing")?;
         let issued = cells.time();
         let completed = cells.time();
-        Ok(Self {
+        let [ready, submitted, last_empty_poll] = [cells.time(), cells.time(), cells.time()];
+        let done = cells.number();
+        let mut result = Self {
             request,
             iteration,
             device,
@@ -218,10 +220,10 @@ impl Table for IoResult {
             scheduled,
             issued,
             completed,
-            ready: cells.time(),
-            submitted: cells.time(),
-            last_empty_poll: cells.time(),
-            bytes_done: cells.number().map_or(sectors.bytes(), |n| n.max(0) as u64),
+            ready,
+            submitted,
+            last_empty_poll,
+            bytes_done: done.map_or(0, |done| done.max(0) as u64),
             in_flight: count(cells.number(), "in_flight is negative or too large")?,
             waiting: count(cells.number(), "waiting is negative or too large")?,
             pushed_back: cells.number() == Some(1),
@@ -234,7 +236,11 @@ impl Table for IoResult {
             errno: fitting(cells.number(), "errno is not an error number")?,
             stream: optional(cells.number(), "stream is negative or too large")?,
             cause: optional(cells.number(), "cause is negative")?,
-        })
+        };
+        if done.is_none() && matches!(result.outcome, Outcome::Ok | Outcome::Corrupt) {
+            result.bytes_done = sectors.bytes();
+        }
+        Ok(result)
     }
 
     fn count(&self, metadata: &mut Metadata) {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::hash::Hash;
 
+use super::kernel_numbers;
 use crate::model::metadata::Device;
 
 /// The name of each device of a load in the output format.
@@ -95,8 +96,12 @@ impl<Name: Clone + Eq + Hash + Display> Names<Name> {
     }
 
     fn list(&self, reason: &str, counts: fn(&Assigned<Name>) -> bool) -> Option<String> {
-        let is_listed =
-            |device: &&Assigned<Name>| device.is_used && counts(device) && device.name.to_string() != device.original;
+        // A name and its number in the kernel are the same.
+        let is_same = |device: &Assigned<Name>| {
+            let name = device.name.to_string();
+            name == device.original || kernel_numbers::text_of(&device.original) == Some(name)
+        };
+        let is_listed = |device: &&Assigned<Name>| device.is_used && counts(device) && !is_same(device);
         let renamed = || self.devices.iter().filter(is_listed);
         let one = |device: &Assigned<Name>| match device.original.as_str() {
             "" => format!("an unnamed device became {}", device.name),
@@ -139,9 +144,11 @@ mod tests {
     #[test]
     fn names_of_devices_stay_unique() {
         for (format, devices, expected, renamed) in [
-            ("blkparse", ["sda", "259,0"], ["259,1", "259,0"], "sda became 259,1"),
-            ("blktrace", ["sda", "259,0"], ["259,1", "259,0"], "sda became 259,1"),
-            ("blktrace", ["259,1", "sda"], ["259,1", "259,2"], "sda became 259,2"),
+            ("blkparse", ["vda", "259,0"], ["259,1", "259,0"], "vda became 259,1"),
+            ("blktrace", ["vda", "259,0"], ["259,1", "259,0"], "vda became 259,1"),
+            ("blktrace", ["259,1", "vda"], ["259,1", "259,2"], "vda became 259,2"),
+            ("blkparse", ["loop0", "sda1"], ["7,0", "8,1"], ""),
+            ("blktrace", ["loop0", "/dev/sda1"], ["7,0", "8,1"], ""),
             ("blktrace", ["8,0", "8,0"], ["8,0", "259,1"], "8,0 became 259,1"),
             ("fio-iolog", ["sda", "sda"], ["sda", "device1"], "sda became device1"),
             ("fio-iolog", ["my disk", "device0"], ["device1", "device0"], "my disk became device1"),

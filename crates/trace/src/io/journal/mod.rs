@@ -19,7 +19,7 @@
 mod publish;
 mod read;
 mod results;
-mod seen;
+mod row_set;
 mod write;
 
 use std::fs::File;

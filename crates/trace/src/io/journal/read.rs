@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read as _};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use super::seen::Seen;
+use super::row_set::RowSet;
 use super::{CRC_BYTES, Entry, LENGTH_BYTES, Length, MAGIC, MetadataOf, START_BYTES, is_abandoned};
 use crate::error::{Error, Result};
 use crate::io::stream::Reader;
@@ -24,7 +24,7 @@ pub struct Journal<E: Entry> {
     entry: Vec<u8>,
     /// Bytes without a valid entry so far.
     damaged_bytes: u64,
-    seen: Seen,
+    seen: RowSet,
     /// Entries so far whose row stood before.
     repeated: u64,
     kind: PhantomData<fn() -> E>,
@@ -69,7 +69,7 @@ impl<E: Entry> Journal<E> {
             FooterError::TooNew(_) => problem(&error.to_string()),
             FooterError::Invalid(_) => problem(&format!("its header is damaged, nothing can be recovered: {error}")),
         })?;
-        let (path, entry, seen) = (path.to_owned(), Vec::new(), Seen::default());
+        let (path, entry, seen) = (path.to_owned(), Vec::new(), RowSet::default());
         Ok(Self { path, file, header, layout, entry, damaged_bytes: 0, seen, repeated: 0, kind: PhantomData })
     }
 

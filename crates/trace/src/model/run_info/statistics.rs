@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::times::{Quantiles, Within};
 use super::value::{OpenMap, OptionValue};
-use super::verdict::Verdict;
+use super::verdict::{Verdict, why};
 use super::verification::Verification;
 
 /// The object that `iosonar replay --json` prints. Times in µs come from histograms with a resolution of 0.1 %.
@@ -207,14 +207,15 @@ impl RunStatistics {
         if let Self::Whole(all) = self { all.verdict.as_ref() } else { None }
     }
 
-    /// The sentence of the verdict, if the run was not faithful.
+    /// The sentence of the verdict, if the run was not faithful, or fake and did not keep its times.
     pub fn unfaithful(&self) -> Option<&str> {
         match self {
-            Self::Whole(all) => all.verdict.as_ref().filter(|v| v.is_unfaithful()).map(|v| v.sentence.as_str()),
+            Self::Whole(all) => all.verdict.as_ref()?.unfaithful(),
             Self::Part(some) => {
                 let OptionValue::Map(verdict) = some.get("verdict") else { return None };
-                let is_unfaithful = *verdict.get("faithful") == OptionValue::Flag(false);
-                is_unfaithful.then(|| verdict.get("sentence").text().unwrap_or_default())
+                let is_false = |key| *verdict.get(key) == OptionValue::Flag(false);
+                (is_false("faithful") || is_false("kept_times"))
+                    .then(|| why(verdict.get("sentence").text().unwrap_or_default()))
             }
         }
     }

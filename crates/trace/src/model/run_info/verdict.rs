@@ -132,6 +132,9 @@ pub struct Verdict {
     /// Whether at least 95 % of the requests not held back were issued within 50 µs of their scheduled time; null if the
     /// result is fake.
     pub faithful: Option<bool>,
+    /// Of a fake result, whether it kept its times, by the same rule; missing in real ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_times: Option<bool>,
     /// The same as a sentence, with the reason.
     pub sentence: String,
     /// Requests that were not held back: only the replayer could make them late. They decide on `faithful`.
@@ -158,14 +161,27 @@ impl Verdict {
         self.faithful == Some(false)
     }
 
+    /// Why the replay was not faithful, or did not keep the times of its fake result.
+    pub fn unfaithful(&self) -> Option<&str> {
+        (self.faithful.or(self.kept_times) == Some(false)).then(|| why(&self.sentence))
+    }
+
     /// The same of a fake result: how its times were kept is no verdict on a storage.
     pub fn of_fake(mut self) -> Self {
-        self.faithful = None;
+        self.kept_times = self.faithful.take();
         if let Some((_, times)) = self.sentence.split_once(": ") {
-            self.sentence = format!("none, as the result is fake: {times}");
+            self.sentence = format!("{NONE}{times}");
         }
         self
     }
+}
+
+/// How the sentence of a fake result begins.
+const NONE: &str = "none, as the result is fake: ";
+
+/// The sentence, of a fake result without its beginning.
+pub(super) fn why(sentence: &str) -> &str {
+    sentence.strip_prefix(NONE).unwrap_or(sentence)
 }
 
 /// A change that may make the next run faithful.

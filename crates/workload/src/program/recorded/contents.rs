@@ -13,7 +13,7 @@ const SMALL_TRANSFER: u64 = 256;
 /// What a load has.
 #[derive(Debug)]
 pub(super) struct Contents {
-    pub devices: Vec<OfDevice>,
+    pub devices: Vec<DeviceContents>,
     requests: u64,
     pub first: Nanos,
     last: Nanos,
@@ -22,7 +22,7 @@ pub(super) struct Contents {
 
 /// What a load has of one device.
 #[derive(Clone, Debug, Default)]
-pub struct OfDevice {
+pub struct DeviceContents {
     /// Its name; empty if it has none.
     pub name: String,
     pub requests: u64,
@@ -82,7 +82,7 @@ fn of_footer(load: &dyn Reader<Request>) -> Option<Contents> {
     let is_enough =
         load.has_totals() && devices.len() == 1 && (counts.others == 0 || span.max_sectors <= SMALL_TRANSFER);
     is_enough.then(|| Contents {
-        devices: vec![OfDevice {
+        devices: vec![DeviceContents {
             name: devices[0].name.clone(),
             requests: counts.requests,
             reads: counts.reads > 0,
@@ -98,12 +98,12 @@ fn of_footer(load: &dyn Reader<Request>) -> Option<Contents> {
 
 fn of_rows(load: &mut dyn Reader<Request>) -> iosonar_trace::Result<Contents> {
     let mut total = Metadata::new(Kind::Load, "counted");
-    let mut devices = Vec::<OfDevice>::new();
+    let mut devices = Vec::<DeviceContents>::new();
     while let Some(request) = load.next()? {
         total.count_request(&request);
         let number = usize::from(request.device.0);
         if devices.len() <= number {
-            devices.resize(number + 1, OfDevice::default());
+            devices.resize(number + 1, DeviceContents::default());
         }
         let device = &mut devices[number];
         device.requests += 1;
@@ -114,7 +114,7 @@ fn of_rows(load: &mut dyn Reader<Request>) -> iosonar_trace::Result<Contents> {
         }
     }
     let Metadata { devices: names, complete, .. } = load.metadata();
-    devices.resize(devices.len().max(names.len()), OfDevice::default());
+    devices.resize(devices.len().max(names.len()), DeviceContents::default());
     for (device, named) in devices.iter_mut().zip(names) {
         device.name.clone_from(&named.name);
     }

@@ -3,7 +3,7 @@
 use iosonar_trace::{Nanos, Op, Reader, Request, Sector, Sectors, open_load};
 
 use super::settings::Recorded;
-use crate::filament::{Ask, Asks, Event, Filament, MAX_ASKS, Runtime};
+use crate::filament::{Event, Filament, FilamentContext, MAX_EVENTS, RequestSpec, Runtime};
 
 /// Reads a load, and asks for its requests.
 pub(super) struct LoadFilament {
@@ -66,7 +66,7 @@ impl LoadFilament {
 
     /// The request where the program has it: positions beyond the region wrap around, and what would cross its end is moved
     /// to end there.
-    fn ask(&self, request: &Request) -> Result<Ask, String> {
+    fn spec(&self, request: &Request) -> Result<RequestSpec, String> {
         let area = &self.of.area;
         let (mut sector, mut sectors) = (request.sector, request.sectors);
         if sectors.0 > area.size {
@@ -79,28 +79,28 @@ impl LoadFilament {
         if sectors.0 > 0 {
             sector = Sector(area.first + (sector.0 % area.size).min(area.size - sectors.0));
         }
-        Ok(Ask { op: request.op, flags: request.flags, device: area.device, sector, sectors, tag: 0 })
+        Ok(RequestSpec { op: request.op, flags: request.flags, device: area.device, sector, sectors, tag: 0 })
     }
 
-    fn go_on(&mut self, asks: &mut Asks<'_>) -> Result<(), String> {
-        for _ in 1..MAX_ASKS {
+    fn go_on(&mut self, context: &mut FilamentContext<'_>) -> Result<(), String> {
+        for _ in 1..MAX_EVENTS {
             let next = match self.next.take() {
                 Some(next) => Some(next),
                 None => self.next()?,
             };
             let Some((at, request)) = next.filter(|(at, _)| *at < self.of.end) else {
-                asks.end();
+                context.end();
                 return Ok(());
             };
-            if at > asks.now() {
+            if at > context.now() {
                 self.next = next;
-                asks.timer(at);
+                context.timer(at);
                 return Ok(());
             }
-            asks.issue(self.ask(&request)?);
+            context.issue(self.spec(&request)?);
         }
         // The others of this time.
-        asks.timer(asks.now());
+        context.timer(context.now());
         Ok(())
     }
 }
@@ -110,9 +110,9 @@ fn open(of: &Recorded) -> Result<Box<dyn Reader<Request>>, String> {
 }
 
 impl Filament for LoadFilament {
-    fn wake(&mut self, _event: Event, asks: &mut Asks<'_>) {
-        if let Err(why) = self.go_on(asks) {
-            asks.fail(why);
+    fn wake(&mut self, _event: Event, context: &mut FilamentContext<'_>) {
+        if let Err(why) = self.go_on(context) {
+            context.fail(why);
         }
     }
 

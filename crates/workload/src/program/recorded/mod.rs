@@ -11,15 +11,15 @@ use iosonar_trace::{DeviceId, Nanos, Sectors, human};
 use toml::de::DeTable;
 
 pub(super) use contents::Loads;
-use contents::{Contents, OfDevice};
+use contents::{Contents, DeviceContents};
 pub(super) use settings::{Area, Recorded};
 
 use super::keys::STREAM;
 use super::parts::{above_zero, times};
 
 /// The keys that a load has. `instances` is only accepted as 1.
-const KEYS: [&str; 10] =
-    ["name", "load", "load_device", "start", "end", "speedup", "passes", "device", "region", "instances"];
+const KEYS: [&str; 11] =
+    ["data", "name", "load", "load_device", "start", "end", "speedup", "passes", "device", "region", "instances"];
 
 /// The keys that only a load has.
 pub(super) const OF_LOADS: [&str; 2] = ["load_device", "speedup"];
@@ -85,10 +85,10 @@ pub(super) fn read(section: &Section<'_, '_>, area: Area, loads: &Loads) -> Resu
 }
 
 /// The device of the load whose requests are asked for.
-fn device(section: &Section<'_, '_>, contents: &Contents) -> Result<(DeviceId, OfDevice), String> {
+fn device(section: &Section<'_, '_>, contents: &Contents) -> Result<(DeviceId, DeviceContents), String> {
     let used = || contents.devices.iter().enumerate().filter(|(_, device)| device.requests > 0);
-    let named = |(number, device): (usize, &OfDevice)| (DeviceId(number as u16), device.clone());
-    let label = |(number, device): (usize, &OfDevice)| match device.name.as_str() {
+    let named = |(number, device): (usize, &DeviceContents)| (DeviceId(number as u16), device.clone());
+    let label = |(number, device): (usize, &DeviceContents)| match device.name.as_str() {
         "" => number.to_string(),
         name => name.to_owned(),
     };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use iosonar_trace::{DeviceId, Nanos};
 
-use super::contents::OfDevice;
+use super::contents::DeviceContents;
 
 /// Where the requests go: a region of a device of the program.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub struct Recorded {
     /// The time in the load that `start` means, and from one pass to the next.
     pub(super) zero: Nanos,
     pub(super) period: Nanos,
-    pub about: OfDevice,
+    pub about: DeviceContents,
 }
 
 impl Recorded {

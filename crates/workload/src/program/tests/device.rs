@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 
 use iosonar_trace::{Nanos, Outcome};
 
-use crate::filament::Asked;
+use crate::filament::SubmittedRequest;
 use crate::program::{Program, Settings};
 
 /// Runs a program on a device that serves each request in 1 ms, any number at a time, until this time: each request with
 /// its completion.
-pub fn on_a_device(program: &Program, settings: &Settings, until: Nanos) -> Vec<(Asked, Nanos)> {
+pub fn on_a_device(program: &Program, settings: &Settings, until: Nanos) -> Vec<(SubmittedRequest, Nanos)> {
     const SERVICE: Nanos = Nanos(1_000_000);
     let mut runtime = program.place(settings).unwrap().runtime().unwrap();
     let (mut now, mut flying, mut all) = (Nanos::ZERO, VecDeque::new(), Vec::new());
     while !(runtime.is_done() && flying.is_empty()) {
-        while let Some(asked) = runtime.next_due(now) {
-            flying.push_back((now + SERVICE, asked));
+        while let Some(submitted) = runtime.next_due(now) {
+            flying.push_back((now + SERVICE, submitted));
         }
         let first = flying.front().map(|(at, _)| *at);
         // The last event of a program may submit no request.
@@ -25,10 +25,10 @@ pub fn on_a_device(program: &Program, settings: &Settings, until: Nanos) -> Vec<
             break;
         }
         if first == Some(now) {
-            let (at, asked) = flying.pop_front().unwrap();
-            all.push((asked, at));
-            if let Some(ticket) = asked.ticket {
-                runtime.completed(ticket, Outcome::Ok, asked.ask.sectors.bytes(), now);
+            let (at, submitted) = flying.pop_front().unwrap();
+            all.push((submitted, at));
+            if let Some(ticket) = submitted.ticket {
+                runtime.completed(ticket, Outcome::Ok, submitted.spec.sectors.bytes(), now);
             }
         }
     }

@@ -10,8 +10,10 @@ fn a_stream_ends_after_its_bytes() {
              positions = \"random-map\"\nbytes = \"1M\"\n"
         );
         let all = on_a_device(&program(&text), &together(), Nanos::from_secs(10.0));
-        let mut sectors: Vec<u64> =
-            all.iter().flat_map(|(asked, _)| asked.ask.sector.0..asked.ask.sector.0 + asked.ask.sectors.0).collect();
+        let mut sectors: Vec<u64> = all
+            .iter()
+            .flat_map(|(submitted, _)| submitted.spec.sector.0..submitted.spec.sector.0 + submitted.spec.sectors.0)
+            .collect();
         sectors.sort_unstable();
         assert!(sectors.iter().copied().eq(0..2048), "{kind}");
         // Requests of 8 KiB on average would be 128; the map makes them shorter.
@@ -33,12 +35,12 @@ fn a_stream_begins_when_the_streams_before_it_have_ended() {
         [false, true, false, true]
     );
     let all = on_a_device(&program, &together(), Nanos::MAX);
-    let of = |number: u16| all.iter().filter(move |(asked, _)| asked.stream == number);
+    let of = |number: u16| all.iter().filter(move |(submitted, _)| submitted.stream == number);
     let ended = |number| of(number).map(|(_, at)| *at).max().unwrap();
-    let began = |number| of(number).map(|(asked, _)| asked.at).min().unwrap();
+    let began = |number| of(number).map(|(submitted, _)| submitted.at).min().unwrap();
     assert_eq!([0, 1, 2, 3].map(|number| of(number).count()), [60, 11, 15, 2]);
     // An open stream has ended when its last request was asked for.
-    let (last_arrival, filled) = (of(1).map(|(asked, _)| asked.at).max().unwrap(), ended(0));
+    let (last_arrival, filled) = (of(1).map(|(submitted, _)| submitted.at).max().unwrap(), ended(0));
     assert_eq!(began(2), last_arrival.max(filled) + Nanos(7_000_000));
     assert_eq!(began(3), ended(2));
 }

@@ -130,8 +130,11 @@ fn a_load_and_a_closed_stream_run_together() {
     let load = "[[stream]]\nname = \"s\"\nload = \"a.load.parquet\"\n";
     let program = directory.parse(&format!("{closed}{load}")).unwrap();
     let all = on_a_device(&program, &together(), Nanos::MAX);
-    let of =
-        |number| all.iter().filter(move |(asked, _)| asked.stream == number).map(|(asked, _)| asked.at.0 / 1_000_000);
+    let of = |number| {
+        all.iter()
+            .filter(move |(submitted, _)| submitted.stream == number)
+            .map(|(submitted, _)| submitted.at.0 / 1_000_000)
+    };
     assert_eq!(of(0).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
     assert_eq!(of(1).collect::<Vec<_>>(), (0..100).step_by(2).collect::<Vec<_>>());
 }
@@ -192,6 +195,6 @@ fn a_load_that_was_cut_short_is_a_warning() {
     let program = directory.stream("load = \"cut.load.gz\"").unwrap();
     let warnings = program.warnings().join("\n");
     assert!(warnings.contains("cut.load.gz is incomplete: its recording or conversion was cut short"), "{warnings}");
-    let asked = open_requests(&program, &together(), 10.0).len();
-    assert!((1..5000).contains(&asked), "{asked}");
+    let submitted = open_requests(&program, &together(), 10.0).len();
+    assert!((1..5000).contains(&submitted), "{submitted}");
 }

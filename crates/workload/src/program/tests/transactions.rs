@@ -36,19 +36,23 @@ fn a_step_waits_for_all_before_it_unless_issued_at_once() {
     assert_eq!(millis(&all), [0, 1, 2, 2, 3, 4, 5, 6, 6, 7, 8, 9, 10, 10, 11]);
     let log = 16 * GIB / 10 / 8 * 8;
     for (number, transaction) in all.chunks(5).enumerate() {
-        let asks: Vec<_> = transaction.iter().map(|(asked, _)| asked.ask).collect();
-        let ops: Vec<_> = asks.iter().map(|ask| (ask.op, ask.flags)).collect();
+        let requests: Vec<_> = transaction.iter().map(|(submitted, _)| submitted.spec).collect();
+        let ops: Vec<_> = requests.iter().map(|spec| (spec.op, spec.flags)).collect();
         let (read, write) = ((Op::Read, Flags::NONE), (Op::Write, Flags::NONE));
         assert_eq!(ops, [read, read, write, (Op::Write, Flags::FUA), (Op::Flush, Flags::NONE)]);
-        assert_eq!((asks[1].sector, asks[1].sectors), (asks[2].sector, asks[2].sectors), "the same place");
-        assert!(asks[..3].iter().all(|ask| ask.sector.0 >= log && ask.sectors == Sectors(16)));
-        assert_eq!((asks[3].sector, asks[3].sectors), (Sector(number as u64 * 8), Sectors(8)), "appended");
-        assert_eq!((asks[4].sector, asks[4].sectors), (Sector(0), Sectors(0)));
-        assert!(asks.iter().all(|ask| ask.device == DeviceId(0)), "side by side on one target");
+        assert_eq!(
+            (requests[1].sector, requests[1].sectors),
+            (requests[2].sector, requests[2].sectors),
+            "the same place"
+        );
+        assert!(requests[..3].iter().all(|spec| spec.sector.0 >= log && spec.sectors == Sectors(16)));
+        assert_eq!((requests[3].sector, requests[3].sectors), (Sector(number as u64 * 8), Sectors(8)), "appended");
+        assert_eq!((requests[4].sector, requests[4].sectors), (Sector(0), Sectors(0)));
+        assert!(requests.iter().all(|spec| spec.device == DeviceId(0)), "side by side on one target");
     }
     let separate = Settings::new(Layout::Separate(vec![Sectors(GIB), Sectors(GIB)]));
     let all = on_a_device(&program(TRANSACTION), &separate, Nanos::MAX);
-    let devices: Vec<_> = all[..5].iter().map(|(asked, _)| asked.ask.device.0).collect();
+    let devices: Vec<_> = all[..5].iter().map(|(submitted, _)| submitted.spec.device.0).collect();
     assert_eq!(devices, [1, 1, 1, 0, 0]);
     let names: Vec<_> = program(TRANSACTION).place(&separate).unwrap().devices().into_iter().map(|d| d.name).collect();
     assert_eq!(names, ["log", "data"], "in the order of the text");
@@ -60,8 +64,8 @@ fn open_transactions_begin_at_their_arrivals_within_the_depth() {
     let begins = |text: &str| -> Vec<i64> {
         let all = on_a_device(&program(text), &together(), Nanos::MAX);
         assert_eq!(all.len(), 500);
-        let reads = all.iter().filter(|(asked, _)| asked.ask.op == Op::Read && asked.cause.is_none());
-        reads.map(|(asked, _)| asked.at.0 / 1_000_000).collect()
+        let reads = all.iter().filter(|(submitted, _)| submitted.spec.op == Op::Read && submitted.cause.is_none());
+        reads.map(|(submitted, _)| submitted.at.0 / 1_000_000).collect()
     };
     let free = begins(&text);
     assert_eq!(free.len(), 100);
@@ -89,10 +93,10 @@ fn many_requests_at_once_are_all_issued_at_the_same_time() {
 }
 
 /// Letters of the operations, in the order in which they were asked for.
-fn letters(all: &[(Asked, Nanos)]) -> String {
-    let mut asked: Vec<&Asked> = all.iter().map(|(asked, _)| asked).collect();
-    asked.sort_by_key(|asked| (asked.at, asked.request));
-    asked.iter().map(|asked| format!("{:?}", asked.ask.op).remove(0)).collect()
+fn letters(all: &[(SubmittedRequest, Nanos)]) -> String {
+    let mut submitted: Vec<&SubmittedRequest> = all.iter().map(|(submitted, _)| submitted).collect();
+    submitted.sort_by_key(|submitted| (submitted.at, submitted.request));
+    submitted.iter().map(|submitted| format!("{:?}", submitted.spec.op).remove(0)).collect()
 }
 
 #[test]
@@ -123,10 +127,10 @@ fn a_flush_of_an_open_stream_comes_when_its_write_has_completed() {
         "[[stream]]\nname = \"s\"\narrivals = \"uniform rate=100\"\nop = \"write\"\nrequests = 6\nflush_every = 2\n";
     let all = on_a_device(&program(text), &together(), Nanos::from_secs(1.0));
     assert_eq!(letters(&all), "WWFWWFWWF");
-    let mut asked = all.iter().map(|(asked, _)| asked.at.0).collect::<Vec<_>>();
-    asked.sort_unstable();
+    let mut submitted = all.iter().map(|(submitted, _)| submitted.at.0).collect::<Vec<_>>();
+    submitted.sort_unstable();
     // A request takes a millisecond on this device.
-    assert_eq!(asked[2] - asked[1], 1_000_000);
+    assert_eq!(submitted[2] - submitted[1], 1_000_000);
     // A load has no completions: the flush has the time of the write.
     let requests = open_requests(&program(text), &together(), 1.0);
     assert_eq!(requests.iter().map(|r| format!("{:?}", r.op).remove(0)).collect::<String>(), "WWFWWFWWF");
@@ -141,11 +145,12 @@ fn a_transaction_is_one_of_the_steps_with_weights() {
          [[stream.step]]\nop = \"write\"\nweight = 1\nregion = \"1G..2G\"\nsizes = \"64k\"",
     );
     let all = on_a_device(&program, &together(), Nanos::MAX);
-    let (reads, writes): (Vec<_>, Vec<_>) = all.iter().map(|(asked, _)| asked.ask).partition(|ask| ask.op == Op::Read);
+    let (reads, writes): (Vec<_>, Vec<_>) =
+        all.iter().map(|(submitted, _)| submitted.spec).partition(|spec| spec.op == Op::Read);
     assert_eq!(reads.len() + writes.len(), 20_000);
     // Five standard deviations of a binomial count.
     assert!((reads.len() as f64 - 15_000.0).abs() < 5.0 * (20_000.0_f64 * 0.75 * 0.25).sqrt(), "{}", reads.len());
     // Each step has positions of its own.
-    assert!(reads.iter().zip(0..).all(|(ask, n)| ask.sector.0 == n * 8 % GIB));
-    assert!(writes.iter().zip(0..).all(|(ask, n)| ask.sector.0 == GIB + n * 128 % GIB));
+    assert!(reads.iter().zip(0..).all(|(spec, n)| spec.sector.0 == n * 8 % GIB));
+    assert!(writes.iter().zip(0..).all(|(spec, n)| spec.sector.0 == GIB + n * 128 % GIB));
 }

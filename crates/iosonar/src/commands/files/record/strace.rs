@@ -13,7 +13,7 @@ use iosonar_trace::Writer as _;
 
 use super::plan::Plan;
 use crate::console::status;
-use crate::until::Until;
+use crate::end_conditions::EndConditions;
 
 /// Interval of checks whether the recording has ended.
 const TICK: Duration = Duration::from_millis(20);
@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Records by the plan; returns the metadata, and the command.
-pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
+pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, EndConditions)> {
     let Plan { mut writer, mut metadata, command, pid, duration, orders, .. } = plan;
     let target = pid.map_or(Target::Command(&command), Target::Process);
     let Tracer { text, keep_open, words } = Tracer::new(target)?;
@@ -33,17 +33,17 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
     let reading = thread::spawn(move || copy(text, &mut writer, &known).map(|read| (writer, read)));
     let start = Instant::now();
     // Of a process that was running before, the recording ends; there is no command to wait for.
-    let mut until = Until::start(&words, duration.filter(|_| pid.is_none()), orders)?;
+    let mut end = EndConditions::start(&words, duration.filter(|_| pid.is_none()), orders)?;
     let is_over = |elapsed| pid.is_some() && duration.is_some_and(|duration| elapsed >= duration);
     if pid.is_none() {
-        until.is_traced();
+        end.is_traced();
     }
-    let child = until.process().expect("strace is a command");
+    let child = end.process().expect("strace is a command");
     // The command is the child itself, as strace becomes it.
     let traced = pid.unwrap_or(child);
     let mut keep_open = Some(keep_open);
     let mut tracer = None;
-    while until.continues(start.elapsed()) && !is_over(start.elapsed()) && !reading.is_finished() {
+    while end.continues(start.elapsed()) && !is_over(start.elapsed()) && !reading.is_finished() {
         if tracer.is_none() {
             tracer = tracer_of(traced);
             if tracer.is_some() {
@@ -64,20 +64,20 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
     let ended = Instant::now();
     let mut is_asked = false;
     while !reading.is_finished() {
-        if !is_asked && (ended.elapsed() >= GRACE || until.command_runs()) {
+        if !is_asked && (ended.elapsed() >= GRACE || end.command_runs()) {
             is_asked = true;
             match tracer.or_else(|| tracer_of(traced)) {
                 Some(tracer) => terminate(tracer),
-                None => until.terminate_command(),
+                None => end.terminate_command(),
             }
         }
         thread::sleep(TICK);
     }
-    until.is_untraced();
+    end.is_untraced();
     let read = reading.join().map_err(|_| anyhow!("the thread that reads the strace text failed"))?;
     let (writer, read) = match read {
         Ok(read) => read,
-        Err(error) => return Err(until.stopped(error)),
+        Err(error) => return Err(end.stopped(error)),
     };
     if read.counts.calls == 0 && tracer.is_none() {
         match pid {
@@ -93,5 +93,5 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Until)> {
         ..read
     };
     writer.finish(&metadata)?;
-    Ok((metadata, until))
+    Ok((metadata, end))
 }

@@ -1,13 +1,14 @@
-//! Processes that run at the same time, each in a process group of its own. Those that still run when they are dropped end.
+//! Processes that run at the same time, each in a process group of its own. When they are dropped, all groups end: also those
+//! whose first process has ended.
 
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
 
 use crate::signals::Orders;
 
@@ -29,7 +30,7 @@ impl std::fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 pub struct Processes {
-    /// Not waited for, so that nothing else has their numbers.
+    /// Not waited for before all have ended well, so that nothing else has their numbers.
     children: Vec<Child>,
     ended: Receiver<(usize, f64)>,
 }
@@ -70,7 +71,7 @@ impl Processes {
             }
             match self.ended.recv_timeout(LOOK) {
                 Ok((number, took)) => {
-                    let status = self.children[number].wait()?;
+                    let status = self.status(number)?;
                     if orders.any().is_some() {
                         return Err(Interrupted.into());
                     }
@@ -83,21 +84,25 @@ impl Processes {
                 Err(RecvTimeoutError::Disconnected) => bail!("cannot wait for a process"),
             }
         }
-        self.children.clear();
+        for mut child in self.children.drain(..) {
+            child.wait()?;
+        }
         Ok(seconds)
     }
 
+    /// How a process ended. It keeps its number, so that what it left in its group can be ended.
+    fn status(&self, number: usize) -> Result<ExitStatus> {
+        let pid = Pid::from_child(&self.children[number]);
+        let status = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+        let code = status.as_ref().and_then(WaitIdStatus::exit_status).map(|code| code << 8);
+        let signal = || status.as_ref().and_then(WaitIdStatus::terminating_signal);
+        let Some(raw) = code.or_else(signal) else { bail!("cannot wait for a process") };
+        Ok(ExitStatus::from_raw(raw))
+    }
+
     fn signal(&mut self, signal: Signal) {
-        for child in &mut self.children {
-            // A child that was waited for has no number any more.
-            if waitid(
-                WaitId::Pid(Pid::from_child(child)),
-                WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG,
-            )
-            .is_ok()
-            {
-                let _ = kill_process_group(Pid::from_child(child), signal);
-            }
+        for child in &self.children {
+            let _ = kill_process_group(Pid::from_child(child), signal);
         }
     }
 }
