@@ -297,5 +297,5 @@ fn by_dependencies_a_load_takes_as_long_as_its_program_would() {
     };
     refused(&without, &[], "has no latencies");
     refused(&load, &["--loop", "--for", "1s"], "without --loop");
-    refused(&load, &["--speedup", "2"], "--closed=dependencies ignores them");
+    refused(&load, &["--speedup", "2"], "from which --closed=dependencies infers");
 }

@@ -89,8 +89,8 @@ pub fn check_overlaps(options: &Options, targets: usize, only_reads: bool) -> Re
 /// Why a program has fewer loops than --issuers.
 pub fn unused(wanted: usize, issuers: usize) -> String {
     format!(
-        "--issuers {wanted} was reduced to {issuers}: each instance of a stream, all scripts together, and streams that come \
-         one after another need one loop; use more instances (in fio numjobs)"
+        "--issuers {wanted} was reduced to {issuers}: an instance of a stream stays in one loop, and so do all scripts, and \
+         streams linked by `after`; use more instances (in fio numjobs)"
     )
 }
 

@@ -65,23 +65,21 @@ pub struct Expected<'a> {
 impl Plan {
     /// Decides what the options leave open.
     pub fn new(options: Options, expected: Expected<'_>) -> Self {
-        let processors = processors();
-        let has_deadlines = options.has_deadlines() && !expected.only_completions && !options.method.virtual_time;
-        let (most, fewer) = issuers::limit(&options, processors, has_deadlines);
+        let (most, fewer) = Self::most_issuers(&options, expected.only_completions);
         let at_once = expected.at_once.to_vec();
         let issuers = if at_once.is_empty() { most } else { at_once.len() };
         let unused = (issuers < most).then(|| issuers::unused(most, issuers));
         let is_by_turn = options.is_closed() && (expected.only_reads || options.overlaps.conflicts == Policy::Allow);
-        let (waiting, wait_reason) = options.choose_wait(issuers, processors, expected);
+        let (waiting, wait_reason) = options.choose_wait(issuers, processors(), expected);
         let depth = depth(&options, at_once.iter().fold(0, |sum, &each| sum.saturating_add(each)));
         let warnings = fewer.into_iter().chain(unused).collect();
         Self { options, depth, issuers, at_once, is_by_turn, waiting, wait_reason, warnings }
     }
 
-    /// The most issuing loops that a run gets.
-    pub fn most_issuers(options: &Options, only_completions: bool) -> usize {
+    /// The most issuing loops that a run gets, with a warning if they are fewer than --issuers.
+    pub fn most_issuers(options: &Options, only_completions: bool) -> (usize, Option<String>) {
         let has_deadlines = options.has_deadlines() && !only_completions && !options.method.virtual_time;
-        issuers::limit(options, processors(), has_deadlines).0
+        issuers::limit(options, processors(), has_deadlines)
     }
 
     /// The options with what was decided, for the footer.

@@ -81,14 +81,16 @@ fn check_modes(options: &Options) -> Result<()> {
     if let Some(think @ (Think::Never | Think::Inferred)) = options.modes.closed
         && let Some(option) = options.pacing.changed(Changes::Load).first()
     {
-        return refuse(format!(
-            "--{option} changes the times of the load, but --closed={} ignores them: omit one of them",
-            think.name()
-        ));
+        let why = match think {
+            Think::Inferred => "from which --closed=dependencies infers who waited for whom",
+            _ => "but --closed=no-think ignores them",
+        };
+        return refuse(format!("--{option} changes the times of the load, {why}: omit one of them"));
     }
     if options.modes.closed == Some(Think::Inferred) && (options.modes.loops || options.is_piped()) {
         return refuse(
-            "--closed=dependencies reads the load twice, and each request once in the run: give a file as the load, without --loop"
+            "--closed=dependencies also reads the load before the run, and issues each request once: give a file as the load, \
+             without --loop"
                 .into(),
         );
     }

@@ -31,17 +31,6 @@ pub enum Think {
     Inferred,
 }
 
-impl Think {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AsLoad => "think",
-            Self::Never => "no-think",
-            Self::Inferred => "dependencies",
-        }
-    }
-}
-
 /// A request whose client is thinking, ordered by deadline, then by position in the load.
 pub(super) struct Thinking(pub Nanos, pub u64, pub PreparedIo);
 

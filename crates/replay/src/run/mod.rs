@@ -115,7 +115,7 @@ impl Prepared {
         }
         let are_all = prescan.is_some() || !options.has_load();
         let (devices, map) = targets::open(&options, &load_devices, are_all)?;
-        let loops = Plan::most_issuers(&options, only_completions);
+        let (loops, _) = Plan::most_issuers(&options, only_completions);
         let program = program.map(|program| program::place(&program, &options, loops, &devices, &map)).transpose()?;
         targets::check_fit(&options, prescan.as_ref(), &devices, &map)?;
         let demand = program.as_ref().map(|program| program.demand);
