@@ -15,6 +15,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release/iosonar
 SHARE = $(DESTDIR)$(PREFIX)/share
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 VENV := .venv
 BIN := $(VENV)/bin
 # Python compiles the modules that it imports; pip would compile all.
@@ -128,7 +129,7 @@ lint: system-for-test $(VENV)/tools dependencies
 # a word of the protocol between the shell of a leaf and the Python half.
 SHELLCHECK_EXCLUDED := SC1007,SC1010,SC1090,SC1091,SC2016,SC2034,SC2154,SC2164,SC2178,SC2209
 BASH_FILES := $(wildcard python/iosonar/campaign/*.sh python/iosonar/campaign/modules/*.sh \
-	python/iosonar/campaign/defaults/*.conf python/iosonar/campaign/template/*.conf \
+	python/iosonar/campaign/defaults/*.conf python/iosonar/campaign/template/*.conf loads/*.sh loads/recipes/* \
 	packaging/data/share/iosonar/compat/* tools/*.sh)
 
 dependencies: | system-for-demo ## check that packages depend on each other as in ARCHITECTURE.md, and files without cycles
@@ -215,6 +216,18 @@ example-loads: build ## generate the example loads of campaigns again
 	$(BUILT) generate bursts $(EXAMPLE_LOADS)/bursts-ultrafine.readwrite.1b.1.load.gz --duration 80s --overwrite
 	$(BUILT) generate poisson $(EXAMPLE_LOADS)/steady.readwrite.1.load.gz --duration 60s --rate 200 \
 		--size 4k:70,64k:30 --positions 'zipf exponent=1.1' --overwrite
+
+.PHONY: loads
+loads: build ## record the natural loads of loads/ again, as root, in two hours
+	tools/system.sh loads
+	IOSONAR=$(abspath $(BUILT)) loads/record.sh
+
+.PHONY: loads-package
+loads-package: ## pack the natural loads: dist/iosonar-loads-VERSION.tar
+	mkdir -p dist
+	tar --create --file dist/iosonar-loads-$(VERSION).tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
+		--transform 's,^,iosonar-loads-$(VERSION)/,' --directory loads README.md $(notdir $(wildcard loads/*.parquet))
+	ls -l dist/iosonar-loads-$(VERSION).tar
 
 .PHONY: lock
 lock: | system-for-demo ## update python/requirements.lock to the newest versions
