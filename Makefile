@@ -80,6 +80,7 @@ bench: build ## measure against other programs, as root on a quiet machine
 	python3 bench/stalls.py --iosonar $(BUILT)
 	python3 bench/busy_poll.py --iosonar $(BUILT)
 	python3 bench/issuers.py --iosonar $(BUILT)
+	python3 bench/dependencies.py --iosonar $(BUILT)
 	python3 bench/iolog.py --iosonar $(BUILT)
 	cargo run --release --locked --quiet --package iosonar-replay --example conflicts_speed
 	cargo build --release -p iosonar-replay --example loop_alone

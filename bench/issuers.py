@@ -5,7 +5,8 @@
                      [--before PATH] [--iosonar PATH] [--json FILE]
 
 Three loads of 4 KiB at random positions, 70 % reads: as fast as possible without I/O (`--engine null`) and on a loop device
-with direct I/O over a file in memory, and Poisson arrivals at `--rate` on that device. One loop is measured twice: as it
+with direct I/O over a file in memory, and Poisson arrivals at `--rate` on that device. And a closed program of eight instances
+that read at depth 32, without I/O. One loop is measured twice: as it
 waits by default (with two or three processors `inline`, where it works alone), and with `--wait hybrid`, with the same
 threads beside it as several loops have. So are several loops: with deadlines, only `--wait` keeps as many loops as
 processors. `--before` names an earlier build, which takes its turn with one loop. Prints medians,
@@ -25,12 +26,12 @@ BASE = "1 loop, hybrid"
 
 
 def ways(args: argparse.Namespace) -> dict[str, list[object]]:
-    """The command of each way, in the order of a round."""
+    """The binary and the options of each way, in the order of a round."""
     found: dict[str, list[object]] = {}
     if args.before:
-        found["1 loop, hybrid, before"] = [args.before, "replay", "--wait", "hybrid"]
+        found["1 loop, hybrid, before"] = [args.before, "--wait", "hybrid"]
     for issuers in map(int, args.issuers.split(",")):
-        words = [args.iosonar, "replay", *(["--issuers", issuers] if issuers > 1 else [])]
+        words = [args.iosonar, *(["--issuers", issuers] if issuers > 1 else [])]
         if issuers == 1:
             found["1 loop"] = words
             found[BASE] = [*words, "--wait", "hybrid"]
@@ -38,6 +39,19 @@ def ways(args: argparse.Namespace) -> dict[str, list[object]]:
             found[f"{issuers} loops"] = words
             found[f"{issuers} loops, hybrid"] = [*words, "--wait", "hybrid"]
     return found
+
+
+PROGRAM = """
+name = "readers"
+about = "Eight instances that always have 32 reads in flight."
+[[stream]]
+name = "reader"
+closed = true
+op = "read"
+instances = 8
+depth = 32
+requests = {}
+"""
 
 
 def measure(words: list[object], timed: bool) -> dict[str, float]:
@@ -70,21 +84,23 @@ def main() -> None:
     results: dict[str, Results] = {}
     with bench(args.mib) as (place, device):
         fast, timed = place / "fast.load.parquet", place / "timed.load.parquet"
-        output = place / "r.replay.parquet"
+        output, program = place / "r.replay.parquet", place / "readers.toml"
+        program.write_text(PROGRAM.format(args.requests // 8))
         shape: list[object] = ["--size", "4k", "--span", f"{args.mib}M", "--reads", 0.7]
         sh(args.iosonar, "generate", "uniform", fast, "--rate", 1_000_000, "--requests", args.requests, *shape)
         sh(args.iosonar, "generate", "poisson", timed, "--rate", args.rate, "--duration", args.seconds, *shape)
         on_device: list[object] = ["--target", device.path, "--output", output, "--no-sample"]
         parts: dict[str, list[object]] = {
-            "as fast as possible, without I/O": [fast, "--asap", "--engine", "null", "--output", output],
-            "as fast as possible, depth 64, loop device": [fast, "--asap", "--depth", 64, *on_device],
-            f"{args.rate:,} requests/s, loop device": [timed, *on_device],
+            "as fast as possible, without I/O": ["replay", fast, "--asap", "--engine", "null", "--output", output],
+            "as fast as possible, depth 64, loop device": ["replay", fast, "--asap", "--depth", 64, *on_device],
+            f"{args.rate:,} requests/s, loop device": ["replay", timed, *on_device],
+            "closed program, without I/O": ["workload", "run", program, "--engine", "null", "--output", output],
         }
         for _ in range(args.rounds):
             for part, more in parts.items():
-                for way, words in ways(args).items():
+                for way, (binary, *words) in ways(args).items():
                     numbers = results.setdefault(part, {}).setdefault(way, {})
-                    for name, number in measure([*words, *more], timed in more).items():
+                    for name, number in measure([binary, *more, *words], timed in more).items():
                         numbers.setdefault(name, []).append(number)
     print(f"{os.cpu_count()} processors, load average {os.getloadavg()[0]:.1f} at the end")
     for part, rows in results.items():

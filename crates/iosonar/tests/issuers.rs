@@ -1,8 +1,10 @@
 //! `iosonar replay --issuers`: a run shared among several issuing loops has each request once, keeps conflicts apart, and
 //! ends as a run of one loop does.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
+use std::process::Command;
 
 use iosonar_testing::{LoopDevice, Need, left_out};
 use iosonar_trace::{IoResult, Nanos, Op, Outcome};
@@ -170,7 +172,8 @@ fn what_needs_one_loop_is_refused_with_a_remedy() {
     let bench = Bench::new();
     let (load, target) = (bench.load(&adjacent_requests(10, 8)), bench.target(MIB));
     for (more, remedy) in [
-        (&["--closed"][..], "use --asap"),
+        (&["--closed"][..], "add --conflicts allow"),
+        (&["--closed=dependencies"], "omit --issuers"),
         (&["--conflicts", "ordering"], "--conflicts partial"),
         (&["--wait", "inline"], "another --wait"),
         (&["--depth", "1"], "at most --issuers 1"),
@@ -193,4 +196,113 @@ fn with_deadlines_there_are_fewer_loops_than_processors() {
     let ran = bench.replay(&load, &target, &more).with_code(0);
     assert_eq!(ran.run()["options"]["issuers"], issuers);
     assert!(!ran.stderr.contains("reduced"), "{}", ran.stderr);
+}
+
+/// The most rows in flight at a time.
+fn most_in_flight(rows: &[IoResult]) -> usize {
+    let begins = rows.iter().filter_map(|row| Some((row.issued?, 1)));
+    let ends = rows.iter().filter_map(|row| Some((row.completed?, -1)));
+    let mut changes: Vec<(Nanos, i64)> = begins.chain(ends).collect();
+    // An end before a beginning at the same time.
+    changes.sort_unstable();
+    let mut now = 0;
+    changes
+        .iter()
+        .map(|(_, change)| {
+            now += change;
+            now
+        })
+        .max()
+        .unwrap_or(0) as usize
+}
+
+#[test]
+fn closed_clients_of_all_loops_are_as_many_as_the_depth() {
+    let bench = Bench::new();
+    let reads: Vec<Row> = crossing(2000).into_iter().map(|row| (row.0, row.1, row.2, 'R')).collect();
+    let (load, target) = (bench.load(&reads), bench.target(32 * MIB));
+    for (more, depth) in [
+        (&["--closed=no-think", "--depth", "5", "--issuers", "2"][..], 5),
+        (&["--closed", "--depth", "7", "--issuers", "3"], 7),
+        (&["--closed=no-think", "--depth", "each=4", "--issuers", "3", "--engine", "threads"], 4),
+    ] {
+        let ran = bench.replay(&load, &target, &[more, &["--wait", "hybrid", "--overwrite"]].concat()).with_code(0);
+        let rows = ran.rows();
+        assert_each_once(&rows, 2000);
+        assert!(most_in_flight(&rows) <= depth, "{more:?}: {}", most_in_flight(&rows));
+        assert!(ran.statistics()["max_in_flight"].as_u64().unwrap() <= depth as u64);
+        assert!(ran.footer().complete);
+    }
+}
+
+#[test]
+fn closed_writes_of_several_loops_are_verified() {
+    if left_out(Need::Loop) {
+        return;
+    }
+    let (bench, device) = (Bench::new(), LoopDevice::new(32 * MIB));
+    let load = bench.load(&crossing(1200));
+    let more = ["--closed=no-think", "--issuers", "2", "--conflicts", "allow", "--verify", "final", "--depth", "16"];
+    let ran = bench.replay(&load, device.path(), &more).with_code(0);
+    assert_verified(&ran);
+    assert_each_once(&ran.rows(), 1200);
+}
+
+#[test]
+fn streams_of_a_program_are_the_same_in_any_number_of_loops() {
+    let bench = Bench::new();
+    let stream = |name: &str, keys: &str| format!("[[stream]]\nname = \"{name}\"\nclosed = true\n{keys}\n");
+    let steps = "[[stream.step]]\nop = \"write\"\nsizes = \"8k\"\n[[stream.step]]\nop = \"read\"\nsame = true";
+    let text = "name = \"p\"\nabout = \"A program.\"\n".to_owned()
+        + &stream("a", "op = \"read\"\ninstances = 5\nrequests = 60\nown_region = true")
+        + &stream("b", &format!("depth = 3\nrequests = 100\n{steps}"))
+        + &stream("c", "op = \"write\"\nrequests = 40")
+        + &stream("e", "op = \"read\"\nafter = \"c\"\nrequests = 20");
+    let (program, target) = (bench.text("p.toml", &text), bench.target(32 * MIB));
+    let ran = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+        command.args(["workload", "run"]).arg(&program).arg("--target").arg(&target).arg("--output");
+        command.arg(bench.path("r.replay.parquet")).args(["--overwrite", "--force"]).args(more);
+        Finished::of(command.output().expect("a child process"), bench.path("r.replay.parquet"))
+    };
+    let mut expected: Option<BTreeMap<_, Vec<_>>> = None;
+    for more in [&[][..], &["--issuers", "2", "--conflicts", "allow"], &["--issuers", "4", "--conflicts", "allow"]] {
+        let ran = ran(&[more, &["--wait", "hybrid"]].concat()).with_code(0);
+        let rows = ran.rows();
+        assert_eq!(rows.len(), 460);
+        assert_eq!(rows.iter().map(|row| row.request).collect::<HashSet<_>>().len(), 460, "each once");
+        let by_number: HashMap<_, _> = rows.iter().map(|row| (row.request, row)).collect();
+        let mut places = BTreeMap::<_, Vec<_>>::new();
+        for row in &rows {
+            if let Some(cause) = row.cause {
+                let cause = by_number[&cause];
+                assert!(cause.stream == row.stream && cause.completed <= row.issued, "{cause:?}\n{row:?}");
+            }
+            places.entry(row.stream).or_default().push((row.source_sector, row.sectors, row.op));
+        }
+        places.values_mut().for_each(|places| places.sort_unstable_by_key(|place| (place.0, place.1, place.2 as u8)));
+        assert_eq!(expected.get_or_insert_with(|| places.clone()), &places, "{more:?}");
+        let loops = more.get(1).map_or("1", |count| count);
+        assert_eq!(ran.run()["options"]["issuers"].to_string(), loops);
+        // The stream after another one begins when that has ended.
+        let of = |stream: i32| rows.iter().filter(move |row| row.stream.map(i32::from) == Some(stream));
+        assert!(of(2).filter_map(|row| row.completed).max() <= of(3).filter_map(|row| row.issued).min());
+    }
+    ran(&["--issuers", "2"]).refused(&["add --conflicts allow"]);
+    let ran = ran(&["--issuers", "9", "--conflicts", "allow", "--wait", "hybrid"]).with_code(0);
+    assert!(ran.stderr.contains("--issuers 9 was reduced to 7"), "{}", ran.stderr);
+    assert_eq!(ran.run()["options"]["issuers"], 7);
+}
+
+#[test]
+fn a_time_limit_ends_all_loops_of_an_endless_program() {
+    let bench = Bench::new();
+    let text = "name = \"p\"\nabout = \"A program.\"\n[[stream]]\nname = \"s\"\nclosed = true\nop = \"read\"\ninstances = 4\ndepth = 2\n";
+    let program = bench.text("p.toml", text);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
+    command.args(["workload", "run"]).arg(&program).args(["--engine", "null", "--for", "200ms", "--issuers", "2"]);
+    let output = command.arg("--output").arg(bench.path("r.replay.parquet")).output().expect("a child process");
+    let ran = Finished::of(output, bench.path("r.replay.parquet")).with_code(0);
+    assert!(ran.footer().complete && ran.run()["options"]["issuers"] == 2);
+    assert!(most_in_flight(&ran.rows()) <= 8);
 }

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
-use iosonar_trace::{DelayReason, IoResult, Nanos, Outcome};
+use iosonar_trace::{DelayReason, IoResult, Nanos, Op, Outcome, Request};
 
-use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, run, wait_until};
+use crate::replaying::{Bench, Finished, MIB, Row, adjacent_requests, process_tree, request, run, wait_until};
 
 const MS: i64 = 1_000_000;
 
@@ -254,4 +254,48 @@ fn a_signal_ends_all_repeated_runs() {
     assert!(ran.stderr.contains("8 of 9 runs not started"), "{}", ran.stderr);
     assert!(!ran.footer().complete);
     assert_eq!(bench.names(), ["a.load", "r.1.replay.parquet", "target"]);
+}
+
+#[test]
+fn by_dependencies_a_load_takes_as_long_as_its_program_would() {
+    let bench = Bench::new();
+    // Two threads, each of which pauses for 1 ms after a response that took 0.5 to 1.5 ms.
+    let mut requests: Vec<Request> = (1..3)
+        .flat_map(|pid| {
+            let mut at = Nanos(pid * 100_000);
+            (0..200_i64).map(move |n| {
+                let latency = Nanos(500_000 + n * 7919 % 1000 * 1000);
+                let made = request(at.as_secs(), Op::Read, n as u64 * 8, 8);
+                at = at + latency + Nanos(1_000_000);
+                Request { latency: Some(latency), pid: Some(pid as u32), ..made }
+            })
+        })
+        .collect();
+    requests.sort_by_key(|request| request.at);
+    let load = bench.parquet(&requests);
+    for (device, seconds) in [("constant=4ms", 1.0), ("constant=100us", 0.22)] {
+        let more = ["--simulate", device, "--virtual-time", "--closed=dependencies", "--overwrite"];
+        let ran = bench.replay(&load, Path::new("none"), &more).with_code(0);
+        assert!(
+            ran.stderr.contains("398 of 400 requests wait for another one (398 found by process"),
+            "{}",
+            ran.stderr
+        );
+        let elapsed = ran.statistics()["elapsed_s"].as_f64().unwrap();
+        assert!((elapsed / seconds - 1.0).abs() < 0.01, "{device}: {elapsed}");
+        let rows = ran.by_request();
+        for row in rows.iter().filter(|row| row.cause.is_some()) {
+            let before = &rows[row.cause.unwrap() as usize];
+            assert_eq!(row.scheduled, before.completed.unwrap() + Nanos(1_000_000), "{row:?}");
+        }
+        assert_eq!(ran.run()["dependencies"]["by_process"], 398);
+    }
+    let without = bench.load(&adjacent_requests(10, 8));
+    let refused = |load: &Path, more: &[&str], why: &str| {
+        let words = [&["--simulate", "constant=1ms", "--overwrite", "--closed=dependencies"], more].concat();
+        bench.replay(load, Path::new("none"), &words).refused(&[why]);
+    };
+    refused(&without, &[], "has no latencies");
+    refused(&load, &["--loop", "--for", "1s"], "without --loop");
+    refused(&load, &["--speedup", "2"], "from which --closed=dependencies infers");
 }

@@ -27,7 +27,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse().expect("a number"));
     let requests: u64 = arguments.next().unwrap_or(10_000_000);
     let depth = arguments.next().unwrap_or(512) as usize;
-    let limits = Limits { depth, pushed_back: depth, batch: BATCH, queues: 1, shared: 0, until: Nanos::MAX };
+    let limits =
+        Limits { depth, clients: depth, pushed_back: depth, batch: BATCH, queues: 1, shared: 0, until: Nanos::MAX };
     let rules = IssueRules { pace: Pace::AsFastAsPossible, policy: Policy::Partial, strong: Strong::AnyWrite, limits };
     let (mut prepared_in, prepared_out) = RingBuffer::new(16_384);
     let (done_in, mut done_out) = RingBuffer::new(65_536);

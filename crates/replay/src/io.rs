@@ -69,7 +69,7 @@ pub struct PreparedIo {
     pub skip: Option<Outcome>,
     /// Memory for its data; `None` if it has no data or is not issued.
     pub buffer: Option<Buffer>,
-    /// The part of a program that asked for it; `None` if it is from a load.
+    /// The part of a program that asked for it, or the request of the load that it waits for; `None` if there is neither.
     pub origin: Option<Origin>,
     /// The part of this loop in it, if it concerns several loops.
     pub share: Option<Share>,
@@ -78,11 +78,12 @@ pub struct PreparedIo {
 /// Two cache lines: the loop's queue moves from one processor to another.
 const _: () = assert!(size_of::<PreparedIo>() == 128);
 
-/// Who asked for a request of a program.
+/// Who asked for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    pub stream: u16,
-    /// The request whose completion made a filament ask for it.
+    /// The stream of a program.
+    pub stream: Option<u16>,
+    /// The request whose completion made a filament ask for it, or that a request of a load waits for.
     pub cause: Option<u64>,
     /// For the completion, if that wakes a filament.
     pub ticket: Option<Ticket>,
@@ -145,7 +146,7 @@ impl PreparedIo {
             delay_reason: DelayReason::None,
             outcome: self.skip.unwrap_or(Outcome::Unfinished),
             errno: 0,
-            stream: self.origin.map(|origin| origin.stream),
+            stream: self.origin.and_then(|origin| origin.stream),
             cause: self.origin.and_then(|origin| origin.cause),
         }
     }

@@ -26,11 +26,11 @@ use iosonar_pacing::stalls::{Activity, StallMonitor};
 use iosonar_trace::Nanos;
 use rtrb::{Consumer, Producer};
 
-use self::closed::Clients;
 use self::input::Input;
 use self::output::Output;
 use self::sharing::Sharing;
 use self::slot::Slots;
+use self::takers::Takers;
 use crate::engine::Target;
 use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::conflicts::{Policy, Tracker};
@@ -42,6 +42,7 @@ pub mod closed;
 mod completion;
 pub mod conflicts;
 pub mod counters;
+mod dependents;
 pub(crate) mod dispatch_queue;
 mod input;
 pub mod limits;
@@ -49,6 +50,7 @@ mod output;
 mod shared_admission;
 mod sharing;
 mod slot;
+mod takers;
 
 pub use self::closed::Think;
 pub use self::limits::{IssueRules, Limits, Pace};
@@ -80,7 +82,7 @@ pub struct Issuer<'a, T, C, I> {
     stall_monitor: StallMonitor<'a>,
     demand: Demand,
     /// For a closed loop.
-    clients: Option<Clients>,
+    clients: Option<Takers>,
     program: Option<Box<ProgramInput>>,
     /// Requests that concern other loops as well.
     sharing: Sharing,
@@ -137,7 +139,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
         let IssueRules { pace, policy, strong, limits } = rules;
         let slots = limits.slots();
         let clients = match pace {
-            Pace::Closed(think) => Some(Clients::new(think, limits.depth * limits.queues, slots)),
+            Pace::Closed(think) => Some(Takers::new(think, limits.clients, slots)),
             Pace::Timed | Pace::AsFastAsPossible => None,
         };
         Self {

@@ -17,6 +17,7 @@
 pub mod address;
 pub mod advice;
 pub mod config;
+pub mod dependencies;
 pub mod engine;
 mod io;
 pub mod issuer;

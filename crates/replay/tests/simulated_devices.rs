@@ -45,7 +45,7 @@ fn run(device: Device, load: &[(i64, Op, u64, u64)], pace: Pace, depth: usize) -
     }
     drop(input_sender);
     let (output, mut done) = RingBuffer::new(load.len() + 2 * depth + 64);
-    let limits = Limits { depth, pushed_back: 64, batch: 64, queues: 1, shared: 0, until: Nanos::MAX };
+    let limits = Limits { depth, clients: depth, pushed_back: 64, batch: 64, queues: 1, shared: 0, until: Nanos::MAX };
     let (clock, stop, in_flight) = (Virtual::starting_in(Nanos(MS)), Stop::default(), AtomicU32::new(0));
     let parts = IssuerParts {
         target: Simulate::new(clock.clone(), device, limits.slots()),

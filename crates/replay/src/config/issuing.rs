@@ -16,7 +16,7 @@ pub struct IssueOptions {
     #[arg(value_parser = whole_number::<usize>(0..=1 << 24), allow_hyphen_values = true)]
     pub bottleneck: usize,
     /// Share the run among N issuing loops (1 to 64), each in a thread of its own: by target or, with fewer targets, by
-    /// address. For more requests than one processor can issue
+    /// address; with --closed by client, with a program by instance. For more requests than one processor can issue
     #[arg(long, value_name = "N", default_value = "1", conflicts_with = "calibrate")]
     #[arg(value_parser = whole_number::<usize>(1..=MAX_LOOPS as u64), allow_hyphen_values = true)]
     pub issuers: usize,

@@ -18,7 +18,7 @@ pub struct ModeOptions {
     #[serde(skip)]
     pub calibrate: bool,
     /// Closed loop: each of --depth clients issues a request, waits for its completion and, unless no-think, for the think
-    /// time of the load
+    /// time of the load; with dependencies, each request waits for the one that it waited for in the load
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "think", conflicts_with_all = ["asap", "perturb"])]
     pub closed: Option<Think>,

@@ -162,6 +162,11 @@ impl Options {
         !*self.pacing.asap && self.modes.closed != Some(Think::Never)
     }
 
+    /// Whether requests wait for completions, those of clients or those of a program.
+    pub fn is_closed(&self) -> bool {
+        self.modes.closed.is_some() || self.program.program.is_some()
+    }
+
     /// When the run starts.
     pub fn start(&self) -> Start<'_> {
         Start { file: self.issuing.start_file.as_deref(), ..self.pacing.start(self.issuing.grace) }

@@ -11,7 +11,8 @@ use iosonar_trace::run_info::OpenMap;
 use crate::config::issuers;
 use crate::config::options::Options;
 use crate::engine::uring::BATCH;
-use crate::issuer::{IssueRules, Limits};
+use crate::issuer::conflicts::Policy;
+use crate::issuer::{IssueRules, Limits, Think};
 use crate::pipeline::sharding::{Shards, SharedRequests};
 
 /// The options, and what they leave open, decided.
@@ -23,6 +24,10 @@ pub struct Plan {
     pub depth: Depth,
     /// Issuing loops.
     pub issuers: usize,
+    /// The most requests that the closed streams of each loop have in flight at a time, with a program.
+    pub at_once: Vec<u64>,
+    /// Whether requests may go to any loop.
+    pub is_by_turn: bool,
     /// How the loops wait.
     pub waiting: WaitChoice,
     /// Why they wait so, as a phrase.
@@ -49,8 +54,10 @@ pub struct Expected<'a> {
     pub contention: Option<&'a Contention>,
     /// Whether requests wait for completions alone: those of a program without arrivals, think times and other timers.
     pub only_completions: bool,
-    /// The most requests that a program has in flight at a time.
-    pub at_once: u64,
+    /// The most requests that a program has in flight at a time, in each of its parts.
+    pub at_once: &'a [u64],
+    /// Whether all requests read, and so none conflicts with another.
+    pub only_reads: bool,
     /// How the first run of the series waits, which its later runs keep.
     pub first: Option<WaitChoice>,
 }
@@ -58,12 +65,21 @@ pub struct Expected<'a> {
 impl Plan {
     /// Decides what the options leave open.
     pub fn new(options: Options, expected: Expected<'_>) -> Self {
-        let processors = processors();
-        let has_deadlines = options.has_deadlines() && !expected.only_completions && !options.method.virtual_time;
-        let (issuers, fewer) = issuers::limit(&options, processors, has_deadlines);
-        let (waiting, wait_reason) = options.choose_wait(issuers, processors, expected);
-        let depth = depth(&options, expected.at_once);
-        Self { options, depth, issuers, waiting, wait_reason, warnings: fewer.into_iter().collect() }
+        let (most, fewer) = Self::most_issuers(&options, expected.only_completions);
+        let at_once = expected.at_once.to_vec();
+        let issuers = if at_once.is_empty() { most } else { at_once.len() };
+        let unused = (issuers < most).then(|| issuers::unused(most, issuers));
+        let is_by_turn = options.is_closed() && (expected.only_reads || options.overlaps.conflicts == Policy::Allow);
+        let (waiting, wait_reason) = options.choose_wait(issuers, processors(), expected);
+        let depth = depth(&options, at_once.iter().fold(0, |sum, &each| sum.saturating_add(each)));
+        let warnings = fewer.into_iter().chain(unused).collect();
+        Self { options, depth, issuers, at_once, is_by_turn, waiting, wait_reason, warnings }
+    }
+
+    /// The most issuing loops that a run gets, with a warning if they are fewer than --issuers.
+    pub fn most_issuers(options: &Options, only_completions: bool) -> (usize, Option<String>) {
+        let has_deadlines = options.has_deadlines() && !only_completions && !options.method.virtual_time;
+        issuers::limit(options, processors(), has_deadlines)
     }
 
     /// The options with what was decided, for the footer.
@@ -86,20 +102,27 @@ impl Plan {
         }
     }
 
-    /// Rules of each loop, for this many targets.
-    pub fn rules(&self, targets: usize) -> IssueRules {
-        let (policy, strong) = (self.options.overlaps.conflicts, self.options.overlaps.strong);
-        IssueRules { pace: self.options.pace(), policy, strong, limits: self.limits(targets) }
+    /// The division of this many targets among the loops.
+    pub fn shards(&self, targets: usize) -> Shards {
+        let issuers = self.issuers;
+        if self.is_by_turn { Shards::ByTurn { issuers } } else { Shards::new(issuers, targets) }
     }
 
-    /// Limits of each loop, for this many targets. Loops share a depth evenly, rounded up, unless it is that of a target with a
-    /// loop of its own. The number of slots for pushed-back requests equals the depth, at least 64.
-    pub fn limits(&self, targets: usize) -> Limits {
+    /// Rules of a loop, for this many targets.
+    pub fn rules(&self, issuer: usize, targets: usize) -> IssueRules {
+        let (policy, strong) = (self.options.overlaps.conflicts, self.options.overlaps.strong);
+        IssueRules { pace: self.options.pace(), policy, strong, limits: self.limits(issuer, targets) }
+    }
+
+    /// Limits of a loop, for this many targets. Loops share a depth, unless it is that of a target with a loop of its own. The
+    /// number of slots for pushed-back requests equals the depth, at least 64.
+    pub fn limits(&self, issuer: usize, targets: usize) -> Limits {
         let Depth { requests: depth, scope } = self.depth;
-        let shards = Shards::new(self.issuers, targets);
-        let depth = match (scope, shards) {
-            (DepthScope::Each, Shards::ByTarget { .. }) => depth,
-            _ => depth.div_ceil(self.issuers),
+        let shards = self.shards(targets);
+        let (depth, of_loop) = match (scope, shards) {
+            (DepthScope::Each, Shards::ByTarget { issuers }) => (depth, (targets + issuers - 1 - issuer) / issuers),
+            (DepthScope::Each, _) => (issuers::share_of(depth, issuer, self.issuers, &self.at_once), targets),
+            (DepthScope::All, _) => (issuers::share_of(depth, issuer, self.issuers, &self.at_once), 1),
         };
         let shared = if shards.has_shared_requests() { SharedRequests::SLOTS } else { 0 };
         let queues = match scope {
@@ -107,7 +130,12 @@ impl Plan {
             DepthScope::Each => targets,
         };
         let until = self.options.pacing.until().filter(|_| !self.options.keeps_times()).unwrap_or(Nanos::MAX);
-        Limits { depth, pushed_back: depth.max(64), batch: BATCH, queues, shared, until }
+        let clients = match self.options.modes.closed {
+            // Requests that wait for others, not for a client.
+            Some(Think::Inferred) => self.options.issuing.ahead,
+            _ => depth * of_loop,
+        };
+        Limits { depth, clients, pushed_back: depth.max(64), batch: BATCH, queues, shared, until }
     }
 }
 

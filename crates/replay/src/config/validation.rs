@@ -78,12 +78,21 @@ fn check_modes(options: &Options) -> Result<()> {
         );
     }
     options.pacing.check(Rows::Requests, options.has_deadlines())?;
-    if options.modes.closed == Some(Think::Never)
+    if let Some(think @ (Think::Never | Think::Inferred)) = options.modes.closed
         && let Some(option) = options.pacing.changed(Changes::Load).first()
     {
-        return refuse(format!(
-            "--{option} changes the times of the load, but --closed=no-think ignores them: omit one of them"
-        ));
+        let why = match think {
+            Think::Inferred => "from which --closed=dependencies infers who waited for whom",
+            _ => "but --closed=no-think ignores them",
+        };
+        return refuse(format!("--{option} changes the times of the load, {why}: omit one of them"));
+    }
+    if options.modes.closed == Some(Think::Inferred) && (options.modes.loops || options.is_piped()) {
+        return refuse(
+            "--closed=dependencies also reads the load before the run, and issues each request once: give a file as the load, \
+             without --loop"
+                .into(),
+        );
     }
     check_program(options)?;
     if options.verification.verify != Verify::Off && !options.method.does_io() {

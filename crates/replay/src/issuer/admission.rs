@@ -137,7 +137,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     fn skip(&mut self, queue: usize, now: Nanos, why: impl FnOnce(&mut IoResult)) {
         let next = self.queues.take_head(queue);
         if let Some(clients) = &mut self.clients {
-            clients.skipped(next.scheduled, now);
+            clients.skipped(next.scheduled, next.request, now);
         }
         let mut record = next.record();
         why(&mut record);

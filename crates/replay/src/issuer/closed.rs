@@ -26,10 +26,13 @@ pub enum Think {
     /// No think time: always --depth requests in flight
     #[value(name = "no-think")]
     Never,
+    /// Each request waits for the one that it seems to have waited for in the load, and as long after it
+    #[value(name = "dependencies")]
+    Inferred,
 }
 
 /// A request whose client is thinking, ordered by deadline, then by position in the load.
-struct Thinking(Nanos, u64, PreparedIo);
+pub(super) struct Thinking(pub Nanos, pub u64, pub PreparedIo);
 
 impl PartialEq for Thinking {
     fn eq(&self, other: &Self) -> bool {
@@ -85,9 +88,9 @@ impl Clients {
             let is_first = self.unused > 0;
             next.deadline = match (self.think, if is_first { None } else { self.free.pop_front() }) {
                 (Think::AsLoad, None) => next.scheduled,
-                (Think::Never, None) => Nanos::ZERO,
                 (Think::AsLoad, Some((since, last))) => since + (next.scheduled - last).max(Nanos::ZERO),
-                (Think::Never, Some((since, _))) => since,
+                (_, None) => Nanos::ZERO,
+                (_, Some((since, _))) => since,
             };
             self.unused -= usize::from(is_first);
             self.thinking.push(Reverse(Thinking(next.deadline, self.taken, next)));

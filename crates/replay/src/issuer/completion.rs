@@ -76,7 +76,7 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             }
         }
         if let Some(clients) = &mut self.clients {
-            clients.completed(completion.slot, now);
+            clients.completed(completion.slot, slot.record.request, now);
         }
         if let (Some(program), Some(ticket)) = (&mut self.program, slot.ticket) {
             program.completed(ticket, &slot.record, now);

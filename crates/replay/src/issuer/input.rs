@@ -42,7 +42,7 @@ impl Input {
         self.upcoming.as_ref().filter(|_| !is_done)
     }
 
-    /// The underlying queue, for [`Clients`](super::closed::Clients).
+    /// The underlying queue, for [`Takers`](super::takers::Takers).
     pub fn queue(&mut self) -> &mut Consumer<PreparedIo> {
         &mut self.queue
     }

@@ -34,6 +34,8 @@ pub enum Pace {
 pub struct Limits {
     /// Maximum number of requests in flight per dispatch queue, without those that were pushed back.
     pub depth: usize,
+    /// Clients of a closed loop.
+    pub clients: usize,
     /// Maximum number of pushed-back requests, waiting or in flight, per dispatch queue. They have slots of their own, so
     /// that a request whose conflict is resolved never waits for depth.
     pub pushed_back: usize,

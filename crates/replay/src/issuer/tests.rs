@@ -84,6 +84,7 @@ impl Bench {
     ) -> Issuer<'_, T, Time, SkipToNextEvent> {
         let limits = Limits {
             depth: self.depth,
+            clients: self.depth * self.queues,
             pushed_back: self.pushed_back,
             batch: 4,
             queues: self.queues,

@@ -114,8 +114,8 @@ end
     fn requests_come_in_order_and_a_failure_after_all_of_them() {
         let program = Program::parse("p.toml", PROGRAM).unwrap();
         let (beside, ahead) =
-            program.place(&Settings::new(Layout::Together(Sectors(1 << 30)))).unwrap().runtimes().unwrap();
-        assert_eq!(beside.filaments(), 0);
+            program.place(&Settings::new(Layout::Together(Sectors(1 << 30)))).unwrap().parts(1).unwrap();
+        assert_eq!(beside[0].runtime.filaments(), 0);
         let (mut ahead, stage) = Ahead::of(ahead.unwrap(), Nanos::MAX);
         assert!(ahead.is_late() && !ahead.has_failed());
         let thread = thread::spawn(move || stage.run());
@@ -135,7 +135,7 @@ end
     #[test]
     fn the_thread_ends_with_the_loop() {
         let program = Program::parse("p.toml", PROGRAM).unwrap();
-        let (_, ahead) = program.place(&Settings::new(Layout::Together(Sectors(1 << 30)))).unwrap().runtimes().unwrap();
+        let (_, ahead) = program.place(&Settings::new(Layout::Together(Sectors(1 << 30)))).unwrap().parts(1).unwrap();
         let (ahead, stage) = Ahead::of(ahead.unwrap(), Nanos::MAX);
         let thread = thread::spawn(move || stage.run());
         drop(ahead);

@@ -13,7 +13,8 @@ use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Sector};
 use rtrb::Consumer;
 
 use crate::address::router::{Routed, Routes};
-use crate::io::PreparedIo;
+use crate::dependencies::Dependencies;
+use crate::io::{Origin, PreparedIo};
 use crate::pipeline::program::Refill;
 use crate::pipeline::sharding::Outputs;
 use crate::schedule::iterations::NumberedRequest;
@@ -49,6 +50,8 @@ pub struct PrepareInputs<'a> {
     pub payload: Payload,
     /// Buffers for the requests of a program, if they have data.
     pub refill: Option<Refill>,
+    /// What requests wait for, in a closed loop by dependencies.
+    pub dependencies: Option<Dependencies>,
 }
 
 /// Counts of the stage.
@@ -117,6 +120,7 @@ pub struct Preparer<'a, C> {
     pool: Pool,
     payload: Payload,
     refill: Option<Refill>,
+    dependencies: Option<Dependencies>,
     /// `None` after the end of the load, which closes the loop's input.
     output: Option<Outputs>,
     returned: Consumer<Buffer>,
@@ -156,7 +160,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
         output: impl Into<Outputs>,
         returned: Consumer<Buffer>,
     ) -> Self {
-        let PrepareInputs { schedule, config, pool, payload, refill } = inputs;
+        let PrepareInputs { schedule, config, pool, payload, refill, dependencies } = inputs;
         let arena = Arc::clone(pool.arena());
         Self {
             clock,
@@ -167,6 +171,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
             pool,
             payload,
             refill,
+            dependencies,
             output: Some(output.into()),
             returned,
             next: None,
@@ -307,7 +312,9 @@ impl<'a, C: Clock> Preparer<'a, C> {
     fn prepare(&mut self, scheduled: &Scheduled) -> PreparedIo {
         self.stats.requests += 1;
         raise_extent(&mut self.stats.device_extents, scheduled.next.request.device, scheduled.next.request.end());
-        let Scheduled { next: NumberedRequest { request, number, iteration }, scheduled, deadline } = *scheduled;
+        let NumberedRequest { request, number, iteration } = scheduled.next;
+        let after = self.dependencies.as_mut().and_then(|known| known.after(&scheduled.next));
+        let Scheduled { scheduled, deadline, .. } = *scheduled;
         let Routed { target, sector, sectors, widened, skip } = self.config.routes.route(&request);
         self.sequence_number += 1;
         while !is_sequence_number(self.sequence_number) {
@@ -325,12 +332,13 @@ impl<'a, C: Clock> Preparer<'a, C> {
             op: request.op,
             flags: request.flags,
             scheduled,
-            deadline,
+            // A request that waits for another one is due so long after that.
+            deadline: after.map_or(deadline, |after| after.think),
             ready: Nanos::ZERO,
             widened,
             skip,
             buffer: None,
-            origin: None,
+            origin: after.map(|after| Origin { stream: None, cause: Some(after.request), ticket: None }),
             share: None,
         }
     }

@@ -197,7 +197,7 @@ impl ProgramInput {
             widened,
             skip,
             buffer,
-            origin: Some(Origin { stream, cause, ticket }),
+            origin: Some(Origin { stream: Some(stream), cause, ticket }),
             share: None,
         })
     }
@@ -234,23 +234,27 @@ impl ReadyBuffers {
     }
 }
 
-/// Keeps a [`ReadyBuffers`] full.
-pub struct Refill {
-    reads: Vec<Producer<Buffer>>,
-    writes: Vec<Writes>,
+/// Keeps the [`ReadyBuffers`] of all loops full.
+#[derive(Default)]
+pub struct Refill(Vec<Shelf>);
+
+/// Buffers of a kind and size for a loop.
+struct Shelf {
+    /// The data of writes: for each size and loop its own, so that the shares of copies hold in the buffers that are used.
+    data: Option<(DataSpec, Payload)>,
+    bytes: u64,
+    queue: Producer<Buffer>,
 }
 
-/// Buffers of writes with a kind of data.
-struct Writes {
-    data: DataSpec,
-    /// For each size its own data, so that the shares of copies hold in the buffers that are used.
-    payloads: Vec<Payload>,
-    queues: Vec<Producer<Buffer>>,
-}
-
-/// A supply of buffers for the requests of a program, from a pool of `bytes`; the writes of each stream have its `data`. At most
-/// half of the pool is kept ready, so that small buffers never take the place of large ones.
-pub fn supply(demand: &Demand, bytes: u64, data: &[DataSpec], seed: u64) -> (Refill, ReadyBuffers) {
+/// Supplies of buffers for the requests of a program in so many loops, from a pool of `bytes`; the writes of each stream have
+/// its `data`. At most half of the pool is kept ready, so that small buffers never take the place of large ones.
+pub fn supplies(
+    demand: &Demand,
+    bytes: u64,
+    loops: usize,
+    data: &[DataSpec],
+    seed: u64,
+) -> (Refill, Vec<ReadyBuffers>) {
     let mut all = Vec::<&DataSpec>::new();
     let kind = |spec| {
         all.iter().position(|known| *known == spec).unwrap_or_else(|| {
@@ -258,75 +262,73 @@ pub fn supply(demand: &Demand, bytes: u64, data: &[DataSpec], seed: u64) -> (Ref
             all.len() - 1
         })
     };
-    let kinds = data.iter().map(kind).collect();
+    let kinds: Vec<usize> = data.iter().map(kind).collect();
     // Widening adds at most a block at each end.
     let orders = order_of(demand.largest.bytes() + 2 * UNIT_BYTES) + 1;
     let sets = u64::from(demand.reads) + if demand.writes { all.len() as u64 } else { 0 };
-    let share = bytes / 2 / (orders as u64 * sets);
-    let queue = |order: usize| RingBuffer::new((share / (UNIT_BYTES << order)).clamp(1, MAX_READY) as usize);
-    let queues = |is_used: bool| (0..if is_used { orders } else { 0 }).map(queue).unzip();
-    let (reads_to, reads) = queues(demand.reads);
-    let of_kind = |(number, spec): (u64, &DataSpec)| {
-        let (to, from): (Vec<_>, _) = queues(demand.writes);
-        // Other data than that of a load beside the program.
-        let of_size = |order| Payload::new(spec, seed.wrapping_add(((number << 8) | order as u64) << 32));
-        let payloads = (0..to.len()).map(of_size).collect();
-        (Writes { data: spec.clone(), payloads, queues: to }, from)
+    let share = bytes / 2 / (orders as u64 * sets * loops as u64);
+    let mut refill = Refill::default();
+    let mut queues = |is_used: bool, data: &dyn Fn(usize) -> Option<(DataSpec, Payload)>| -> Vec<_> {
+        let add = |order: usize| {
+            let bytes = UNIT_BYTES << order;
+            let (queue, taken) = RingBuffer::new((share / bytes).clamp(1, MAX_READY) as usize);
+            refill.0.push(Shelf { data: data(order), bytes, queue });
+            taken
+        };
+        (0..if is_used { orders } else { 0 }).map(add).collect()
     };
-    let (writes_to, writes) = (1..).zip(all).map(of_kind).unzip();
-    (Refill { reads: reads_to, writes: writes_to }, ReadyBuffers { reads, writes, kinds })
+    let supply = |number: u64| {
+        let reads = queues(demand.reads, &|_| None);
+        let of_kind = |(kind, spec): (u64, &&DataSpec)| {
+            // Other data than that of a load beside the program.
+            let set = number * all.len() as u64 + kind;
+            let seed_of = |order| seed.wrapping_add(((set << 8) | order as u64) << 32);
+            queues(demand.writes, &|order| Some(((*spec).clone(), Payload::new(spec, seed_of(order)))))
+        };
+        let writes = (1..).zip(&all).map(of_kind).collect();
+        ReadyBuffers { reads, writes, kinds: kinds.clone() }
+    };
+    let supplies = (0..loops as u64).map(supply).collect();
+    (refill, supplies)
 }
 
 impl Refill {
     /// Adds a buffer to the emptiest queue. Returns false if all are full, or the pool has none. Data that takes longer than
     /// `allowed` is built only for an empty queue.
     pub fn refill(&mut self, pool: &mut Pool, allowed: Nanos) -> bool {
-        let free = |queue: &Producer<Buffer>| queue.slots() as f64 / queue.buffer().capacity() as f64;
-        let writes = self.writes.iter().enumerate().flat_map(|(kind, writes)| {
-            writes.queues.iter().enumerate().map(move |(order, queue)| (Some(kind), order, queue))
+        let free = |shelf: &Shelf| shelf.queue.slots() as f64 / shelf.queue.buffer().capacity() as f64;
+        let fillable = self.0.iter_mut().filter(|shelf| {
+            let is_quick = shelf.data.is_none() || build_time(shelf.bytes) <= allowed;
+            // A loop may end before others.
+            !shelf.queue.is_full() && !shelf.queue.is_abandoned() && (is_quick || free(shelf) == 1.0)
         });
-        let reads = self.reads.iter().enumerate().map(|(order, queue)| (None, order, queue));
-        let fillable = writes.chain(reads).filter(|(kind, order, queue)| {
-            let is_quick = kind.is_none() || build_time(UNIT_BYTES << order) <= allowed;
-            !queue.is_full() && (is_quick || free(queue) == 1.0)
-        });
-        let emptiest = fillable.max_by(|(.., first), (.., second)| free(first).total_cmp(&free(second)));
-        let Some((kind, order, _)) = emptiest else { return false };
-        let bytes = UNIT_BYTES << order;
-        let Some(mut buffer) = pool.take(bytes) else { return false };
-        let queues = match kind.map(|kind| &mut self.writes[kind]) {
-            Some(writes) => {
-                writes.payloads[order].fill_at(0, pool.arena().bytes_mut(&mut buffer, bytes));
-                &mut writes.queues
-            }
-            None => &mut self.reads,
-        };
-        queues[order].push(buffer).expect("it is not full");
+        let emptiest = fillable.max_by(|first, second| free(first).total_cmp(&free(second)));
+        let Some(Shelf { data, bytes, queue }) = emptiest else { return false };
+        let Some(mut buffer) = pool.take(*bytes) else { return false };
+        if let Some((_, payload)) = data {
+            payload.fill_at(0, pool.arena().bytes_mut(&mut buffer, *bytes));
+        }
+        queue.push(buffer).expect("it is not full");
         true
     }
 
-    fn queues(&self) -> impl Iterator<Item = &Producer<Buffer>> {
-        self.writes.iter().flat_map(|writes| &writes.queues).chain(&self.reads)
-    }
-
-    /// For each kind and size the data of writes, and how much was made ready, if most of that was used.
+    /// For each kind, size and loop the data of writes, and how much was made ready, if most of that was used.
     pub fn written(&self) -> impl Iterator<Item = (DataSpec, Option<Written>)> {
-        self.writes.iter().flat_map(|Writes { data, payloads, queues }| {
-            payloads.iter().zip(queues).enumerate().map(|(order, (payload, queue))| {
-                let ready = (queue.buffer().capacity() as u64) * (UNIT_BYTES << order);
-                (data.clone(), Some(payload.written()).filter(|written| written.bytes > 2 * ready))
-            })
+        self.0.iter().filter_map(|Shelf { data, bytes, queue }| {
+            let (spec, payload) = data.as_ref()?;
+            let ready = queue.buffer().capacity() as u64 * bytes;
+            Some((spec.clone(), Some(payload.written()).filter(|written| written.bytes > 2 * ready)))
         })
     }
 
     /// Whether a queue is less than half full.
     pub fn is_low(&self) -> bool {
-        self.queues().any(|queue| queue.slots() * 2 > queue.buffer().capacity())
+        self.0.iter().any(|shelf| shelf.queue.slots() * 2 > shelf.queue.buffer().capacity())
     }
 
-    /// Whether the loop has ended.
+    /// Whether all loops have ended.
     pub fn is_abandoned(&self) -> bool {
-        self.queues().all(Producer::is_abandoned)
+        self.0.iter().all(|shelf| shelf.queue.is_abandoned())
     }
 }
 
@@ -345,10 +347,13 @@ mod tests {
         let mut pool = Pool::new(1 << 20).unwrap();
         let data = ["pattern=a5", "pattern=3c", "pattern=a5"].map(|text| text.parse().unwrap());
         let demand = Demand { largest: Sectors(24), reads: true, writes: true, ..Demand::default() };
-        let (mut refill, mut supply) = supply(&demand, 1 << 20, &data, 1);
+        let (mut refill, mut supplies) = supplies(&demand, 1 << 20, 1, &data, 1);
+        let mut supply = supplies.remove(0);
         assert!(matches!(supply.take(Op::Read, 0, 512), TakeResult::NotReady) && refill.is_low());
         while refill.refill(&mut pool, Nanos::MAX) {}
-        assert!(!refill.is_low() && refill.writes.len() == 2 && refill.written().all(|(_, written)| written.is_none()));
+        let written: Vec<_> = refill.written().collect();
+        assert!(!refill.is_low() && written.iter().all(|(_, written)| written.is_none()));
+        assert!(written.iter().all(|(spec, _)| data.contains(spec)) && written.len() == refill.0.len() / 3 * 2);
         for (bytes, size) in [(512, 4096), (4096, 4096), (4608, 8192), (12_288, 16_384), (16_896, 32_768)] {
             for (op, stream, byte) in [(Op::Read, 0, 0), (Op::Write, 0, 0xa5), (Op::Write, 1, 0x3c)] {
                 let TakeResult::Buffer(buffer) = supply.take(op, stream, bytes) else { panic!("{bytes}") };
@@ -360,6 +365,22 @@ mod tests {
         assert!(matches!(supply.take(Op::Read, 0, 1 << 20), TakeResult::TooLarge));
         assert!(pool.take(1 << 18).is_some(), "half of the pool is left");
         drop(supply);
+        assert!(refill.is_abandoned());
+    }
+
+    #[test]
+    fn each_loop_has_a_supply_and_one_that_ended_gets_no_more() {
+        let mut pool = Pool::new(1 << 20).unwrap();
+        let demand = Demand { largest: Sectors(8), reads: true, ..Demand::default() };
+        let (mut refill, mut loops) = supplies(&demand, 1 << 20, 2, &["pattern=a5".parse().unwrap()], 1);
+        while refill.refill(&mut pool, Nanos::MAX) {}
+        for supply in &mut loops {
+            assert!(matches!(supply.take(Op::Read, 0, 4096), TakeResult::Buffer(_)));
+        }
+        loops.remove(0);
+        assert!(!refill.is_abandoned() && refill.refill(&mut pool, Nanos::MAX));
+        assert!(!refill.refill(&mut pool, Nanos::MAX), "the other one is full again");
+        drop(loops);
         assert!(refill.is_abandoned());
     }
 }

@@ -108,7 +108,7 @@ pub fn search(mut measure: impl FnMut(f64) -> Result<bool>) -> Result<Option<f64
 /// `plan`. Journals to an unnamed temporary file.
 pub fn measure(rate: f64, seconds: f64, plan: &Plan, isolation: Option<&Isolation>, stop: &Stop) -> Result<Step> {
     let (options, wait) = (&plan.options, plan.waiting.wait);
-    let limits = plan.limits(1);
+    let limits = plan.limits(0, 1);
     let pool = Pool::new(options.issuing.buffers.min(64 << 20))?;
     let arena = Arc::clone(pool.arena());
     let (prepared_sender, prepared_receiver) = RingBuffer::new(plan.queue_capacity());
@@ -126,7 +126,14 @@ pub fn measure(rate: f64, seconds: f64, plan: &Plan, isolation: Option<&Isolatio
     let geometry = Geometry { sectors: BLOCKS * 8, block_sectors: 1 };
     let routes = Routes::new(vec![geometry], DeviceMap::all_to_first(), Rules::default(), Vec::new());
     let config = PrepareConfig { routes, has_data: true, write_header: None, ahead: options.issuing.ahead_time };
-    let inputs = PrepareInputs { schedule, config, pool, payload: Payload::new(&options.data, 1), refill: None };
+    let inputs = PrepareInputs {
+        schedule,
+        config,
+        pool,
+        payload: Payload::new(&options.data, 1),
+        refill: None,
+        dependencies: None,
+    };
     let preparer = Preparer::new(clock, inputs, stop, prepared_sender, buffer_receiver);
     let completion_log =
         CompletionLog::new(completed_receiver, vec![stall_receiver], buffer_sender, arena, journal, stop, &progress);
@@ -178,7 +185,7 @@ fn issue<I: Idle<Null>>(
     plan: &Plan,
     stop: &Stop,
 ) -> (I, std::io::Result<()>) {
-    let rules = plan.rules(1);
+    let rules = plan.rules(0, 1);
     let target = Null::new(rules.limits.slots());
     let (rereader, program) = (None, None);
     let parts = IssuerParts { clock, target, idle, rules, stop, input, output, stall_monitor, rereader, program };

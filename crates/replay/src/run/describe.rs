@@ -11,6 +11,7 @@ use super::program::Placed;
 use super::targets;
 use crate::address::device_map::DeviceMap;
 use crate::config::plan::Plan;
+use crate::dependencies::Dependencies;
 
 /// A run that is described.
 pub struct Described<'a> {
@@ -19,6 +20,7 @@ pub struct Described<'a> {
     pub load: &'a Metadata,
     pub load_devices: Vec<trace::Device>,
     pub program: Option<&'a Placed>,
+    pub dependencies: Option<&'a Dependencies>,
     pub targets: &'a [Device],
     pub map: &'a DeviceMap,
     /// The seed of the data of writes.
@@ -44,6 +46,7 @@ impl Described<'_> {
         let mut run = RunInfo {
             load: metadata.source.path.clone().map(Into::into).unwrap_or_default(),
             program: program.map(|program| program.info.clone().into()).unwrap_or_default(),
+            dependencies: self.dependencies.map(|known| known.summary().into()).unwrap_or_default(),
             options: plan.resolved_options().into(),
             typed: options.typed.options().clone().into(),
             target: targets[0].describe().into(),

@@ -36,14 +36,16 @@ use iosonar_pacing::start;
 use iosonar_pacing::wait::Wait;
 use iosonar_pacing::{Error, Result};
 use iosonar_trace::journal::{self, JournalWriter};
-use iosonar_trace::run_info::RunProgram;
+use iosonar_trace::run_info::{RunDependencies, RunProgram};
 use iosonar_trace::{IoResult, Metadata, Nanos, Reader, Request, RunInfo};
-use iosonar_workload::program::Program;
+use iosonar_workload::program::{Demand, Program};
 
 use crate::address::device_map::DeviceMap;
+use crate::config::issuers;
 use crate::config::options::Options;
 use crate::config::plan::{Expected, Plan, WaitChoice};
 use crate::config::validation as checks;
+use crate::dependencies::Dependencies;
 use crate::pipeline::prepare::{PrepareInputs, PrepareOutcome, Preparer};
 use crate::result::completion_log::CompletionLog;
 use crate::run::describe::Described;
@@ -73,6 +75,7 @@ pub struct Prepared {
     load: Box<dyn Reader<Request>>,
     program: Option<Placed>,
     prescan: Option<Prescan>,
+    dependencies: Option<Dependencies>,
     journal: JournalWriter<IoResult>,
     pool: Pool,
     payload: Payload,
@@ -104,6 +107,7 @@ impl Prepared {
         let only_completions = !options.has_load() && program.as_ref().is_some_and(|program| !program.has_timers());
         let contention =
             options.needs_contention(!only_completions).then(Contention::sample_unless_preferred).flatten();
+        let dependencies = prescan::dependencies(&options, stop)?;
         let load = prescan::open(&options, stop)?;
         let mut load_devices = prescan.as_ref().map_or(&load.metadata().devices, |prescan| &prescan.devices).clone();
         if let Some(program) = program.as_ref().filter(|_| !options.has_load()) {
@@ -111,14 +115,19 @@ impl Prepared {
         }
         let are_all = prescan.is_some() || !options.has_load();
         let (devices, map) = targets::open(&options, &load_devices, are_all)?;
-        let program = program.map(|program| program::place(&program, &options, &devices, &map)).transpose()?;
+        let (loops, _) = Plan::most_issuers(&options, only_completions);
+        let program = program.map(|program| program::place(&program, &options, loops, &devices, &map)).transpose()?;
         targets::check_fit(&options, prescan.as_ref(), &devices, &map)?;
         let demand = program.as_ref().map(|program| program.demand);
+        let only_reads = !changes_targets(&options, prescan.as_ref(), demand);
+        issuers::check_overlaps(&options, devices.len(), only_reads)?;
+        let at_once = program.as_ref().map(Placed::at_once).unwrap_or_default();
         let expected = Expected {
             rate: prescan.as_ref().and_then(|prescan| prescan.rate(&options)),
             contention: contention.as_ref(),
             only_completions,
-            at_once: demand.map_or(0, |demand| demand.closed_at_once),
+            at_once: &at_once,
+            only_reads,
             first,
         };
         let plan = Plan::new(options, expected);
@@ -137,6 +146,7 @@ impl Prepared {
             load: load.metadata(),
             load_devices,
             program: program.as_ref(),
+            dependencies: dependencies.as_ref(),
             targets: &devices,
             map: &map,
             seed,
@@ -164,6 +174,7 @@ impl Prepared {
             load,
             program,
             prescan,
+            dependencies,
             journal,
             pool,
             payload,
@@ -192,10 +203,8 @@ impl Prepared {
 
     /// Whether the run may change what its targets hold.
     pub fn changes_targets(&self) -> bool {
-        let load =
-            self.prescan.as_ref().map_or(self.plan.options.has_load(), |prescan| prescan.requests > prescan.reads);
-        let program = self.program.as_ref().is_some_and(|program| program.demand.changes);
-        !self.plan.options.target.rules.reads_only && (load || program)
+        let demand = self.program.as_ref().map(|program| program.demand);
+        changes_targets(&self.plan.options, self.prescan.as_ref(), demand)
     }
 
     /// The prescan of the window; `None` if the load is a pipe, or there is none.
@@ -213,6 +222,11 @@ impl Prepared {
     /// The opened targets, by index.
     pub fn devices(&self) -> &[Device] {
         &self.devices
+    }
+
+    /// What the requests of the load wait for, with `--closed=dependencies`.
+    pub fn dependencies(&self) -> Option<RunDependencies> {
+        self.dependencies.as_ref().map(Dependencies::summary)
     }
 
     /// What the conversion of a job file to the program left out, a line each.
@@ -254,17 +268,14 @@ impl Prepared {
         let (plan, shared_stop) = (&self.plan.clone(), &Arc::clone(&self.stop));
         let options = &plan.options;
         let (stop, isolation): (&Stop, _) = (shared_stop, self.isolation.take());
-        let rules = plan.rules(self.devices.len());
-        let (mut ends, loop_ends) = queues::connect(plan, &rules, self.devices.len(), &self.pool);
+        let (mut ends, loop_ends) = queues::connect(plan, self.devices.len(), &self.pool);
         let geometries: Vec<_> = self.devices.iter().map(|device| device.geometry).collect();
         let run = (options.verification.verify != Verify::Off).then(header::new_run);
         let virtual_clock = options.method.virtual_time.then(|| Virtual::starting_in(options.issuing.grace));
         let first = program::first_number(options, self.prescan.as_ref());
-        let program = self.program.take().map(|placed| placed.start(options, &self.pool, first, self.seed));
-        let (mut program, refill, ahead) = match program {
-            Some((program, refill, ahead)) => (Some(program), refill, ahead),
-            None => (None, None, None),
-        };
+        let started = self.program.take().map(|placed| placed.start(options, &self.pool, first, self.seed));
+        let (parts, refill, ahead) = started.unwrap_or_default();
+        let mut parts = parts.into_iter();
         let mut threads = Vec::new();
         for ends in loop_ends {
             threads.push(IssuerThread {
@@ -272,14 +283,14 @@ impl Prepared {
                 virtual_clock: virtual_clock.clone(),
                 isolation: isolation.as_ref(),
                 files: self.devices.iter().map(clone_file).collect::<Result<_>>()?,
-                rules,
+                rules: ends.rules,
                 arena: Arc::clone(self.pool.arena()),
                 stop,
                 stall_monitor: StallMonitor::new(progress.in_flight.of(ends.sharing.issuer.into()), ends.stalls),
                 sharing: ends.sharing,
                 input: ends.prepared,
                 output: ends.completed,
-                program: program.take(),
+                program: parts.next().map(Box::new),
                 run,
                 geometries: &geometries,
                 progress,
@@ -318,7 +329,9 @@ impl Prepared {
                 .loops
                 .then(|| Box::new(|| prescan::read_ahead(plan, prescan::open(options, shared_stop)?)) as _);
             let schedule = options.schedule(Iterations::new(self.load, options.time.window, reopen));
-            let inputs = PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill };
+            let dependencies = self.dependencies.take();
+            let inputs =
+                PrepareInputs { schedule, config, pool: self.pool, payload: self.payload, refill, dependencies };
             let threads = if let Some(clock) = virtual_clock {
                 let preparer = Preparer::new(clock, inputs, stop, ends.outputs, ends.returned);
                 loops.start_virtual(InlineStages::new(preparer, completion_log));
@@ -385,6 +398,12 @@ impl Prepared {
     fn run_info(&mut self) -> &mut RunInfo {
         self.metadata.run.as_mut().expect("set in `new`")
     }
+}
+
+/// Whether a run may change what its targets hold.
+fn changes_targets(options: &Options, prescan: Option<&Prescan>, demand: Option<Demand>) -> bool {
+    let load = prescan.map_or(options.has_load(), |prescan| prescan.requests > prescan.reads);
+    !options.target.rules.reads_only && (load || demand.is_some_and(|demand| demand.changes))
 }
 
 fn clone_file(device: &Device) -> Result<std::fs::File> {

@@ -12,9 +12,12 @@ use iosonar_workload::filament::{self, Runtime};
 use crate::address::router::Fit;
 use crate::config::options::Options;
 use crate::config::plan::Plan;
+use crate::dependencies::Dependencies;
+use crate::issuer::Think;
 use crate::pipeline::prefetch::PrefetchReader;
 use crate::pipeline::prepare::raise_extent;
 use crate::schedule::Window;
+use crate::schedule::iterations::Iterations;
 use crate::schedule::time_map::too_late;
 
 /// Up to this many sectors, the longest request of any operation may stand for the longest transfer: no device splits a
@@ -107,6 +110,14 @@ pub fn read_ahead(plan: &Plan, load: Box<dyn Reader<Request>>) -> Result<Box<dyn
     } else {
         load
     })
+}
+
+/// Learns what the requests of the window wait for, if the run needs that.
+pub fn dependencies(options: &Options, stop: &Arc<Stop>) -> Result<Option<Dependencies>> {
+    if options.modes.closed != Some(Think::Inferred) {
+        return Ok(None);
+    }
+    Dependencies::learn(&mut Iterations::new(open(options, stop)?, options.time.window, None)).map(Some)
 }
 
 /// Counts the requests in the window: from the load's footer if that has everything, else by reading the load. `None` for a

@@ -7,7 +7,7 @@ use iosonar_pacing::{Error, Result};
 use iosonar_trace::run_info::{RunProgram, RunStream};
 use iosonar_trace::{self as trace, DeviceId, Nanos, SECTOR_BYTES, Sectors};
 use iosonar_workload::filament::Runtime;
-use iosonar_workload::program::{Demand, Layout, Program, Settings, StreamInfo};
+use iosonar_workload::program::{Demand, Layout, Part, Program, Settings, StreamInfo};
 
 use crate::address::device_map::DeviceMap;
 use crate::address::router::Fit;
@@ -15,7 +15,7 @@ use crate::address::router::Routes;
 use crate::address::router::Rules;
 use crate::config::options::Options;
 use crate::pipeline::ahead::{Ahead, AheadStage};
-use crate::pipeline::program::{ProgramInput, Refill, supply};
+use crate::pipeline::program::{ProgramInput, Refill, supplies};
 use crate::run::prescan::Prescan;
 
 /// The size of the target where nothing says how large it is: 100 GiB.
@@ -31,9 +31,9 @@ pub fn first_number(options: &Options, prescan: Option<&Prescan>) -> u64 {
 
 /// A program that is ready to run.
 pub struct Placed {
-    /// Its filaments.
-    pub runtime: Runtime,
-    /// The filaments that run ahead of the loop.
+    /// Its filaments, for each loop.
+    pub parts: Vec<Part>,
+    /// The filaments that run ahead of the first loop.
     pub ahead: Option<Runtime>,
     /// What its requests need.
     pub demand: Demand,
@@ -50,7 +50,7 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// The program as the loop takes it, whose requests are numbered from `first` on, what refills its supply of buffers,
+    /// The program as the loops take it, whose requests are numbered from `first` on, what refills their supplies of buffers,
     /// if its requests have data, and what runs ahead.
     pub fn start(
         self,
@@ -58,14 +58,23 @@ impl Placed {
         pool: &Pool,
         first: u64,
         seed: u64,
-    ) -> (Box<ProgramInput>, Option<Refill>, Option<AheadStage>) {
-        let Self { mut runtime, ahead, demand, routes, data, .. } = self;
-        runtime.number_from(first);
+    ) -> (Vec<ProgramInput>, Option<Refill>, Option<AheadStage>) {
+        let Self { parts, ahead, demand, routes, data, .. } = self;
         let until = options.pacing.until().unwrap_or(Nanos::MAX);
         let has_data = options.method.has_device() && (demand.reads || demand.writes);
-        let (refill, supply) = has_data.then(|| supply(&demand, pool.largest(), &data, seed)).unzip();
-        let (ahead, stage) = ahead.map(|runtime| Ahead::of(runtime, until)).unzip();
-        (Box::new(ProgramInput::new(runtime, routes, supply, until).with_ahead(ahead)), refill, stage)
+        let (refill, supplies) = has_data.then(|| supplies(&demand, pool.largest(), parts.len(), &data, seed)).unzip();
+        let mut supplies = supplies.into_iter().flatten();
+        let (mut ahead, stage) = ahead.map(|runtime| Ahead::of(runtime, until)).unzip();
+        let input = |Part { mut runtime, .. }| {
+            runtime.number_from(first);
+            ProgramInput::new(runtime, routes.clone(), supplies.next(), until).with_ahead(ahead.take())
+        };
+        (parts.into_iter().map(input).collect(), refill, stage)
+    }
+
+    /// The most requests of the closed streams of each loop at a time.
+    pub fn at_once(&self) -> Vec<u64> {
+        self.parts.iter().map(|part| part.closed_at_once).collect()
     }
 }
 
@@ -90,8 +99,15 @@ pub fn devices(program: &Program) -> Vec<trace::Device> {
     program.device_names().iter().map(|name| trace::Device { name: name.clone(), sectors: None }).collect()
 }
 
-/// Lays the devices of the program on the targets: side by side on one, or each on a target of its own.
-pub fn place(program: &Program, options: &Options, targets: &[Device], map: &DeviceMap) -> Result<Placed> {
+/// Lays the devices of the program on the targets: side by side on one, or each on a target of its own. For at most so many
+/// loops.
+pub fn place(
+    program: &Program,
+    options: &Options,
+    loops: usize,
+    targets: &[Device],
+    map: &DeviceMap,
+) -> Result<Placed> {
     let has_names = options.target.targets.iter().any(|mapping| mapping.source.is_some());
     let layout = match has_names {
         true => Layout::Separate(own_targets(program, targets, map)?),
@@ -106,13 +122,16 @@ pub fn place(program: &Program, options: &Options, targets: &[Device], map: &Dev
     let map = if has_names { map.clone() } else { DeviceMap::all_to_first() };
     let (demand, devices, info) = (placement.demand(), placement.devices(), info(program, placement.streams()));
     // In virtual time one thread does everything, so that all runs are the same.
-    let runtimes = match options.method.virtual_time {
-        true => placement.runtime().map(|runtime| (runtime, None)),
-        false => placement.runtimes(),
+    let parts = match options.method.virtual_time {
+        true => {
+            let closed_at_once = demand.closed_at_once;
+            placement.runtime().map(|runtime| (vec![Part { runtime, closed_at_once }], None))
+        }
+        false => placement.parts(loops),
     };
-    let (runtime, ahead) = runtimes.map_err(Error::Usage)?;
+    let (parts, ahead) = parts.map_err(Error::Usage)?;
     let (routes, left_out) = (routes(options, targets, map), program.left_out().to_vec());
-    Ok(Placed { runtime, ahead, demand, devices, routes, info, data, left_out })
+    Ok(Placed { parts, ahead, demand, devices, routes, info, data, left_out })
 }
 
 /// What the command line says, else the stream.

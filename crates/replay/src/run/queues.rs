@@ -20,7 +20,7 @@ use crate::config::plan::Plan;
 use crate::io::{CompletedIo, PreparedIo};
 use crate::issuer::conflicts::Policy;
 use crate::issuer::{IssueRules, SharedWith};
-use crate::pipeline::sharding::{Outputs, Shards, SharedRequests};
+use crate::pipeline::sharding::{Outputs, SharedRequests};
 use crate::result::merge::{Completions, Merge};
 use crate::run::prescan::Prescan;
 use crate::verify::Verify;
@@ -35,6 +35,7 @@ const MAX_FOR_PROGRAM: u64 = 1 << 30;
 
 /// A loop's ends.
 pub struct LoopEnds {
+    pub rules: IssueRules,
     pub sharing: SharedWith,
     pub prepared: Consumer<PreparedIo>,
     pub completed: Producer<CompletedIo>,
@@ -51,17 +52,18 @@ pub struct StageEnds {
 }
 
 /// Connects the stages for this many targets.
-pub fn connect(plan: &Plan, rules: &IssueRules, targets: usize, pool: &Pool) -> (StageEnds, Vec<LoopEnds>) {
+pub fn connect(plan: &Plan, targets: usize, pool: &Pool) -> (StageEnds, Vec<LoopEnds>) {
     let (options, issuers) = (&plan.options, plan.issuers);
-    let shards = Shards::new(issuers, targets);
-    let has_conflicts = rules.policy != Policy::Allow;
+    let shards = plan.shards(targets);
+    let has_conflicts = options.overlaps.conflicts != Policy::Allow;
     let shared = (shards.has_shared_requests() && has_conflicts).then(|| Arc::new(SharedRequests::default()));
     let counts_prepared = issuers > 1 && options.overlaps.may_overlap() && options.verification.verify != Verify::Off;
     let prepared = Arc::new(AtomicU64::new(0));
-    // Room for all requests in flight or waiting, and for others while the completion log sleeps.
-    let completed = (rules.limits.slots() * 2).max(COMPLETED / issuers);
     let (mut to_loops, mut from_loops, mut stalls, mut loops) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for issuer in 0..issuers {
+        let rules = plan.rules(issuer, targets);
+        // Room for all requests in flight or waiting, and for others while the completion log sleeps.
+        let completed = (rules.limits.slots() * 2).max(COMPLETED / issuers);
         let (prepared_sender, prepared_receiver) = RingBuffer::new(plan.queue_capacity());
         let (completed_sender, completed_receiver) = RingBuffer::new(completed);
         let (stall_sender, stall_receiver) = RingBuffer::new(STALLS);
@@ -69,6 +71,7 @@ pub fn connect(plan: &Plan, rules: &IssueRules, targets: usize, pool: &Pool) -> 
         from_loops.push(completed_receiver);
         stalls.push(stall_receiver);
         loops.push(LoopEnds {
+            rules,
             sharing: SharedWith {
                 issuer: issuer as u16,
                 shared: shared.clone(),
@@ -110,14 +113,16 @@ pub fn buffer_bytes(plan: &Plan, prescan: Option<&Prescan>, demand: Option<Deman
         return UNIT_BYTES;
     }
     if let Some(demand) = demand {
-        // Some of the largest, beside those that are ready.
-        let least = options.issuing.buffers.max(demand.largest.bytes().next_power_of_two().saturating_mul(4));
+        // Some of the largest for each loop, beside those that are ready.
+        let largest = demand.largest.bytes().next_power_of_two().saturating_mul(4 * plan.issuers as u64);
+        let least = options.issuing.buffers.max(largest);
         let needed = bytes_at_once(plan, &demand).min(MAX_FOR_PROGRAM);
         return if options.typed.is_given("buffers") { least } else { least.max(needed) };
     }
     let Some(prescan) = prescan else { return options.issuing.buffers };
     // Widening adds at most a block at each end.
     let largest = (prescan.longest_transfer * iosonar_trace::SECTOR_BYTES + 2 * UNIT_BYTES).next_power_of_two();
-    let at_once = ((plan.limits(targets).slots() + options.issuing.ahead) * plan.issuers) as u64;
+    let slots: usize = (0..plan.issuers).map(|issuer| plan.limits(issuer, targets).slots()).sum();
+    let at_once = (slots + options.issuing.ahead * plan.issuers) as u64;
     options.issuing.buffers.min(largest.saturating_mul(at_once)).max(UNIT_BYTES)
 }

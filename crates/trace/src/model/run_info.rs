@@ -5,6 +5,7 @@
 
 mod counters;
 mod data;
+mod dependencies;
 mod field;
 mod findings;
 mod machine;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use counters::{DeviceCounters, ProcessorContention};
 pub use data::{RunData, Written};
+pub use dependencies::RunDependencies;
 pub use field::{Field, object};
 pub use findings::{Finding, FindingKind, Pass};
 pub use machine::{IdleState, Machine, ProcessLimits};
@@ -47,6 +49,8 @@ fields! {
         options: OpenMap,
         /// The options that differ from their defaults, for people: by long name, values as typed.
         typed: OpenMap,
+        /// What its requests waited for, with `--closed=dependencies`.
+        dependencies: RunDependencies,
         /// The targets of the run, by index.
         targets: Vec<RunTarget>,
         /// The first of them; the only one in runs of earlier versions.

@@ -26,14 +26,21 @@ pub struct SubmittedRequest {
 }
 
 /// Requests that have not completed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Outstanding {
     all: Vec<Option<Origin>>,
     free: Vec<u32>,
     /// How many there may be at a time.
     most: usize,
-    /// The number of the next one.
+    /// The number of the next request, and from it to the one after it.
     next: u64,
+    step: u64,
+}
+
+impl Default for Outstanding {
+    fn default() -> Self {
+        Self { all: Vec::new(), free: Vec::new(), most: 0, next: 0, step: 1 }
+    }
 }
 
 /// Who asked for a request.
@@ -45,7 +52,16 @@ pub(super) struct Origin {
 }
 
 impl Outstanding {
-    /// Makes room for so many more than before.
+    /// Takes every so many numbers, from this one on: runtimes that share a run have different ones.
+    pub fn set_part(&mut self, part: u64, parts: u64) {
+        (self.next, self.step) = (part, parts);
+    }
+
+    /// Adds this to the numbers to come.
+    pub fn number_from(&mut self, first: u64) {
+        self.next += first;
+    }
+
     /// Allocates for what will be reserved later.
     pub fn make_room(&mut self, more: usize) {
         self.all.reserve_exact(more);
@@ -58,14 +74,11 @@ impl Outstanding {
         self.free.reserve(self.most - self.free.len());
     }
 
-    pub fn number_from(&mut self, first: u64) {
-        self.next = first;
-    }
-
     /// The number of the next request.
     pub fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next - 1
+        let number = self.next;
+        self.next += self.step;
+        number
     }
 
     pub fn add(&mut self, filament: FilamentId, tag: u32) -> (u64, Ticket) {

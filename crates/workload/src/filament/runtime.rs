@@ -45,6 +45,11 @@ impl Runtime {
         self.outstanding.make_room(events as usize);
     }
 
+    /// This runtime is one of `parts` that share a run, from 0: their requests have different numbers.
+    pub fn set_part(&mut self, part: usize, parts: usize) {
+        self.outstanding.set_part(part as u64, parts as u64);
+    }
+
     /// Adds a filament of a stream, which is woken at `start`.
     pub fn add(&mut self, filament: Box<dyn Filament>, stream: u16, start: Nanos) -> FilamentId {
         let id = self.add_asleep(filament, stream);

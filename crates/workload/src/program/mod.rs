@@ -17,12 +17,13 @@ mod plan;
 mod recipe;
 mod recorded;
 mod scripted;
+mod shares;
 mod step;
 mod stream;
 
 pub use keys::{DEVICE, PROGRAM, STEP, STREAM};
 pub use model::{Demand, Layout, Program, Settings, StreamInfo};
-pub use placement::Placement;
+pub use placement::{Part, Placement};
 pub use recipe::Recipe;
 
 use std::path::PathBuf;

@@ -8,9 +8,18 @@ use super::memory;
 use super::model::{Demand, Layout, Settings, StreamInfo};
 use super::parts::Placed;
 use super::plan::{Follower, Place};
+use super::shares::Shares;
 use super::stream::{Source, Stream, receivers};
 use crate::filament::{FilamentId, Runtime};
 use crate::length::refuse_many;
+
+/// The filaments of a loop.
+pub struct Part {
+    /// The filaments.
+    pub runtime: Runtime,
+    /// The most requests of its closed streams at a time.
+    pub closed_at_once: u64,
+}
 
 /// A program whose text was read with the settings of a run.
 pub struct Placement {
@@ -64,11 +73,8 @@ impl Placement {
                 demand.changes = true;
                 continue;
             }
-            if stream.arrivals.is_none() {
-                let at_once = stream.instances.saturating_mul(u64::from(plan.depth));
-                let at_once = at_once.saturating_mul(u64::from(plan.max_outstanding()));
-                demand.closed_at_once = demand.closed_at_once.saturating_add(at_once);
-            }
+            let at_once = stream.instances.saturating_mul(stream.closed_at_once());
+            demand.closed_at_once = demand.closed_at_once.saturating_add(at_once);
             let mut largest = Sectors(0);
             for step in &plan.steps {
                 // A request at the place of the one before it has its length.
@@ -99,18 +105,26 @@ impl Placement {
     /// # Errors
     /// If the instances need more memory than there is, or a script or a load cannot be opened.
     pub fn runtime(self) -> Result<Runtime, String> {
-        self.filaments(|_| true)
+        self.filaments(&Shares::one(&self.streams), 0, |_| true)
     }
 
-    /// The same in two parts: what has to run beside the device, and what can run ahead of it.
+    /// The same in at most `parts` parts, each for a loop, and what can run ahead of the first of them.
     ///
     /// # Errors
     /// Like [`Self::runtime`].
-    pub fn runtimes(self) -> Result<(Runtime, Option<Runtime>), String> {
-        let beside = self.filaments(|stream| !stream.runs_ahead)?;
-        let runs_ahead = self.infos.iter().any(|stream| stream.runs_ahead);
+    pub fn parts(self, parts: usize) -> Result<(Vec<Part>, Option<Runtime>), String> {
+        let runs_ahead: Vec<bool> = self.infos.iter().map(|stream| stream.runs_ahead).collect();
+        let shares = Shares::new(&self.streams, &runs_ahead, parts);
+        let beside = |part| {
+            let runtime = self.filaments(&shares, part, |stream| !stream.runs_ahead)?;
+            let streams = self.streams.iter().enumerate();
+            let at_once = streams.map(|(number, s)| shares.count(number, part).saturating_mul(s.closed_at_once()));
+            Ok::<_, String>(Part { runtime, closed_at_once: at_once.fold(0, u64::saturating_add) })
+        };
+        let beside = (0..shares.parts()).map(beside).collect::<Result<_, _>>()?;
         // No stream comes before or after one that runs ahead, so the two share no order.
-        let ahead = runs_ahead.then(|| self.filaments(|stream| stream.runs_ahead));
+        let one = Shares::one(&self.streams);
+        let ahead = runs_ahead.contains(&true).then(|| self.filaments(&one, 0, |stream| stream.runs_ahead));
         Ok((beside, ahead.transpose()?))
     }
 
@@ -120,43 +134,55 @@ impl Placement {
     /// Like [`Self::runtime`].
     pub fn open_part(self) -> Result<(Runtime, Vec<String>), String> {
         let left_out = self.infos.iter().filter(|stream| !stream.is_open).map(|stream| stream.name.clone()).collect();
-        Ok((self.filaments(|stream| stream.is_open)?, left_out))
+        Ok((self.filaments(&Shares::one(&self.streams), 0, |stream| stream.is_open)?, left_out))
     }
 
-    fn filaments(&self, is_wanted: impl Fn(&StreamInfo) -> bool) -> Result<Runtime, String> {
-        let is_wanted = |number: usize| is_wanted(&self.infos[number]);
+    /// The filaments of one part of the wanted streams.
+    fn filaments(
+        &self,
+        shares: &Shares,
+        part: usize,
+        is_wanted: impl Fn(&StreamInfo) -> bool,
+    ) -> Result<Runtime, String> {
         let (streams, seed) = (&self.streams, self.settings.seed);
+        let count = |number: usize| if is_wanted(&self.infos[number]) { shares.count(number, part) } else { 0 };
+        let instances: Vec<u64> = (0..streams.len()).map(count).collect();
         let mut runtime = Runtime::default();
+        runtime.set_part(part, shares.parts());
         memory::check(streams.iter().fold(0, |sum, stream| stream.bytes().saturating_add(sum)))
             .map_err(|why| format!("{}{why}", self.place))?;
-        let wanted = || streams.iter().enumerate().filter(|(number, _)| is_wanted(*number));
-        for (_, stream) in wanted().filter(|(_, stream)| matches!(stream.kind, Source::Keys)) {
+        let wanted = || streams.iter().enumerate().filter(|(number, _)| instances[*number] > 0);
+        for (number, stream) in wanted().filter(|(_, stream)| matches!(stream.kind, Source::Keys)) {
             if !stream.ends() {
                 runtime.set_endless();
             }
             let events = u64::from(stream.plan.max_pending(stream.arrivals.is_some()));
-            runtime.make_room(stream.instances, stream.instances.saturating_mul(events));
+            runtime.make_room(instances[number], instances[number].saturating_mul(events));
         }
-        let receivers = receivers(streams, is_wanted);
+        let receivers = receivers(streams, &instances);
         let mut followers: Vec<Vec<Follower>> = streams.iter().map(|_| Vec::new()).collect();
         for (number, stream) in wanted() {
             let first = FilamentId(runtime.filaments() as u32);
             for &before in &stream.after {
                 followers[before].push(Follower { plan: Arc::clone(&stream.plan), first });
             }
-            let number = number as u16;
+            let stream_number = number as u16;
             match &stream.kind {
-                Source::Script(script) => script.add_to(&mut runtime, number, &stream.plan, seed, &receivers)?,
-                Source::Load(load) => load.add_to(&mut runtime, number)?,
+                Source::Script(script) => {
+                    script.add_to(&mut runtime, stream_number, &stream.plan, seed, &receivers)?;
+                }
+                Source::Load(load) => load.add_to(&mut runtime, stream_number)?,
                 Source::Keys => stream
-                    .add_to(&mut runtime, number, seed)
+                    .add_to(&mut runtime, stream_number, seed, shares.instances(number, part))
                     .map(drop)
                     .map_err(|why| format!("{}: stream {}: {why}", self.file, stream.name))?,
             }
         }
-        for (stream, followers) in streams.iter().zip(followers) {
-            // Nothing has set them before, unless they are those of a stream of the other part.
-            _ = stream.plan.order.followers.set(followers);
+        for ((number, stream), followers) in streams.iter().enumerate().zip(followers) {
+            // Streams that follow each other are in one part.
+            if instances[number] > 0 {
+                _ = stream.plan.order.followers.set(followers);
+            }
         }
         Ok(runtime)
     }

@@ -94,7 +94,7 @@ impl Recipe {
         };
         refuse_many("load", stream.expected_requests(self.duration)?)?;
         let mut runtime = Runtime::default();
-        stream.add_to(&mut runtime, 0, self.seed)?.into_iter().for_each(|warning| metadata.warning(warning));
+        stream.add_to(&mut runtime, 0, self.seed, 0..1)?.into_iter().for_each(|warning| metadata.warning(warning));
         Ok(open_load(runtime, self.duration, metadata).of_at_most(self.requests))
     }
 

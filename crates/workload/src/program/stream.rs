@@ -62,6 +62,14 @@ impl Stream {
         self.instances.saturating_mul(own.saturating_add(maps))
     }
 
+    /// The most requests of an instance at a time, if it is closed.
+    pub fn closed_at_once(&self) -> u64 {
+        match (&self.kind, &self.arrivals) {
+            (Source::Keys, None) => u64::from(self.plan.depth).saturating_mul(self.plan.max_outstanding().into()),
+            _ => 0,
+        }
+    }
+
     /// About how many requests it asks for in this time, if it is open.
     pub fn expected_requests(&self, until: Nanos) -> Result<f64, String> {
         let Some(kind) = &self.arrivals else { return Ok(0.0) };
@@ -101,10 +109,16 @@ impl Stream {
         self.arrivals.is_some() || !matches!(self.kind, Source::Keys) || plan.think.is_some() || plan.interval.is_some()
     }
 
-    /// Adds the instances to a runtime, and returns the warnings of their positions.
-    pub fn add_to(&self, runtime: &mut Runtime, stream: u16, seed: u64) -> Result<Vec<String>, String> {
+    /// Adds these instances to a runtime, and returns the warnings of their positions.
+    pub fn add_to(
+        &self,
+        runtime: &mut Runtime,
+        stream: u16,
+        seed: u64,
+        instances: impl Iterator<Item = u32>,
+    ) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
-        for number in 0..self.instances as u32 {
+        for number in instances {
             let arrivals = self.arrivals.as_ref().map(arrivals::build).transpose()?;
             // All instances have the same frequent positions, so they have the seed of the run.
             let own = self.own.iter().map(|(kind, space)| positions::build(kind, *space, seed));
@@ -124,12 +138,12 @@ impl Stream {
     }
 }
 
-/// Where messages to scripts go, by the names of their streams.
-pub(super) fn receivers(streams: &[Stream], is_wanted: impl Fn(usize) -> bool) -> BTreeMap<String, Receiver> {
+/// Where messages to scripts go, by the names of their streams, in a runtime with so many instances of each stream.
+pub(super) fn receivers(streams: &[Stream], instances: &[u64]) -> BTreeMap<String, Receiver> {
     let (mut all, mut next) = (BTreeMap::new(), 0_u64);
-    for (number, stream) in streams.iter().enumerate() {
-        let first = is_wanted(number).then_some(FilamentId(next as u32));
-        next += if first.is_some() { stream.instances } else { 0 };
+    for (stream, &here) in streams.iter().zip(instances) {
+        let first = (here > 0).then_some(FilamentId(next as u32));
+        next += here;
         if matches!(stream.kind, Source::Script(_)) {
             all.insert(stream.name.clone(), Receiver { first, instances: stream.instances as u32 });
         }

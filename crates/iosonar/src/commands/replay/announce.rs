@@ -28,6 +28,9 @@ pub fn announce(prepared: &Prepared, said: &mut Warnings) {
         let plan = prepared.plan();
         status!("waiting between requests: {} ({})", plan.waiting.wait.name(), plan.wait_reason);
     }
+    if let Some(found) = prepared.dependencies() {
+        status!("dependencies: {}", found.sentence());
+    }
     for change in prepared.isolation() {
         status!("isolation: {change}");
     }

@@ -1,6 +1,7 @@
 //! Closed loops: each request is issued exactly when its client is ready.
 
 use super::*;
+use crate::io::Origin;
 
 fn bench(think: Think, depth: usize, policy: Policy) -> Bench {
     Bench { pace: Pace::Closed(think), ..Bench::new(policy, depth) }
@@ -55,6 +56,53 @@ fn draining_discards_requests_of_thinking_clients() {
     assert!(by_request(rows).iter().map(|row| row.request).eq(0..3));
 }
 
+#[test]
+fn by_dependencies_a_request_waits_for_its_own_predecessor() {
+    // Two chains with a think time of 2 ms, from 0 and 1 ms on, and one request at 50 ms.
+    let waits = |request: u64, after: u64| {
+        let origin = Some(Origin { stream: None, cause: Some(after), ticket: None });
+        PreparedIo { origin, deadline: Nanos(2 * MS), ..write(request, 1000 * MS, request * 8, 8) }
+    };
+    for takes in [MS / 2, 5 * MS] {
+        let chains = (2..40).map(|n| waits(n, n - 2));
+        let load = [write(0, 0, 0, 8), write(1, MS, 8, 8)].into_iter().chain(chains);
+        let load = load.chain([write(40, 50 * MS, 320, 8)]).collect();
+        let (rows, _) = bench(Think::Inferred, 16, Policy::Partial).run(load, each_takes(takes));
+        let rows = by_request(rows);
+        assert_eq!(rows.len(), 41);
+        assert_eq!([0, 1, 40].map(|n| rows[n].scheduled), [0, MS, 50 * MS].map(Nanos));
+        for n in 2..40 {
+            assert_eq!(rows[n].scheduled, rows[n - 2].completed.unwrap() + Nanos(2 * MS), "request {n}");
+            assert_eq!(rows[n].cause, Some(n as u64 - 2));
+            assert!(rows[n].delay().unwrap() < Nanos(100), "{:?}", rows[n]);
+        }
+    }
+}
+
+#[test]
+fn by_dependencies_each_request_is_issued_once_whatever_fits() {
+    let load = || {
+        let all = (0..3000_u64).map(|n| {
+            let after = n.checked_sub(1 + n * 7919 % 50).filter(|_| n % 11 > 0);
+            let origin = after.map(|after| Origin { stream: None, cause: Some(after), ticket: None });
+            let skip = (n % 97 == 0).then_some(Outcome::BeyondEnd);
+            let deadline = Nanos(if after.is_some() { n as i64 % 5 * 1000 } else { n as i64 * 1000 });
+            PreparedIo { origin, deadline, skip, ..write(n, n as i64 * 1000, n % 40 * 4, 8) }
+        });
+        all.collect::<Vec<_>>()
+    };
+    for (depth, policy) in [(1, Policy::Partial), (3, Policy::Partial), (100, Policy::Drop), (20, Policy::Ordering)] {
+        let (rows, _) = bench(Think::Inferred, depth, policy).run(load(), latency_by_position(vec![MS, 3000, MS / 7]));
+        let rows = by_request(rows);
+        assert!(rows.iter().map(|row| row.request).eq(0..3000), "{policy:?}");
+        for row in &rows {
+            let before = row.cause.map(|cause| &rows[cause as usize]);
+            let is_before = |before: &IoResult| before.completed.is_none() || before.completed <= row.issued;
+            assert!(row.issued.is_none() || before.is_none_or(is_before), "{row:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     /// Clients are freed in the order of completions and take requests in the order of the load.
@@ -73,11 +121,11 @@ proptest! {
             let number = row.request as usize;
             let expected = match (number.checked_sub(depth).map(|index| &rows[index]), think) {
                 (None, Think::AsLoad) => times[number],
-                (None, Think::Never) => Nanos::ZERO,
-                (Some(before), Think::Never) => before.completed.unwrap(),
-                (Some(before), Think::AsLoad) => {
+                (None, _) => Nanos::ZERO,
+                                (Some(before), Think::AsLoad) => {
                     before.completed.unwrap() + (times[number] - times[before.request as usize]).max(Nanos::ZERO)
                 }
+                (Some(before), _) => before.completed.unwrap(),
             };
             prop_assert_eq!(row.scheduled, expected, "{:?}", row);
             let delay = row.delay().unwrap();

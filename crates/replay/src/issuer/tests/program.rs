@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use iosonar_device::geometry::Geometry;
 use iosonar_workload::filament::{Event, Filament, FilamentContext, Overrun, RequestSpec, Runtime};
+use iosonar_workload::program::{Layout, Program, Settings};
 
 use super::*;
 use crate::address::device_map::DeviceMap;
@@ -128,6 +129,33 @@ fn only_an_open_program_gets_growing_delays_in_an_overload() {
     let last = rows.iter().map(|row| row.completed.unwrap()).max().unwrap();
     let (throughput, expected) = (200.0 / last.as_secs(), 4.0 / 0.004);
     assert!((throughput / expected - 1.0).abs() < 0.01, "depth / response time: {throughput}");
+}
+
+#[test]
+fn parts_of_a_program_add_up_to_what_one_loop_does() {
+    let text = "name = \"p\"\nabout = \"A test\"\n[[stream]]\nname = \"a\"\nop = \"read\"\nclosed = true\ninstances = 5\ndepth = 4\n\
+                requests = 40\n[[stream]]\nname = \"b\"\nop = \"write\"\nclosed = true\ninstances = 2\nthink = \"constant value=3ms\"\n\
+                requests = 30\n[[stream]]\nname = \"c\"\nop = \"read\"\narrivals = \"uniform rate=500\"\nrequests = 20\n";
+    let ran = |parts| {
+        let placed = Program::parse("p.toml", text).unwrap().place(&Settings::new(Layout::Together(Sectors(100_000))));
+        let (mut rows, mut counters) = (Vec::new(), LoopCounters::default());
+        let (all, _) = placed.unwrap().parts(parts).unwrap();
+        assert_eq!(all.len(), parts);
+        for part in all {
+            let (of_part, counted) = run(part.runtime, Vec::new(), part.closed_at_once as usize + 2);
+            rows.extend(of_part.into_iter().map(|row| {
+                // The clock goes on with each reading, so times differ by microseconds.
+                let at = |time: Nanos| (time.0 + MS / 2) / MS;
+                (row.stream, at(row.scheduled), row.sector, row.op as u8, at(row.completed.unwrap()))
+            }));
+            counters.add(&counted);
+        }
+        rows.sort_unstable();
+        (rows, (counters.max_in_flight, counters.dropped, counters.completion_log_stalls, counters.early_end))
+    };
+    let one = ran(1);
+    assert_eq!(one.0.len(), 5 * 40 + 2 * 30 + 20);
+    assert!([2, 3, 8].into_iter().all(|parts| ran(parts) == one));
 }
 
 /// Counts completions of requests that cannot be issued.

@@ -55,8 +55,15 @@ impl World {
             producer.push(prepared).expect("the queue has room for the load");
         }
         drop(producer);
-        let limits =
-            Limits { depth: self.depth, pushed_back: 4096, batch: 32, queues: 1, shared: 0, until: Nanos::MAX };
+        let limits = Limits {
+            depth: self.depth,
+            clients: self.depth,
+            pushed_back: 4096,
+            batch: 32,
+            queues: 1,
+            shared: 0,
+            until: Nanos::MAX,
+        };
         let (output, mut done) = RingBuffer::new(self.times.len() + limits.slots() + 1);
         let (in_flight, stop) = (AtomicU32::default(), Stop::default());
         let (stalls, mut stalled) = RingBuffer::new(4096);

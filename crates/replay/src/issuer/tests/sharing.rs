@@ -155,6 +155,7 @@ impl Setup {
         let (stop, in_flight) = (Stop::default(), AtomicU32::default());
         let limits = Limits {
             depth: self.depth,
+            clients: self.depth * self.queues,
             pushed_back: 8,
             batch: 4,
             queues: self.queues,

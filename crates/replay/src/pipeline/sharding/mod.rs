@@ -10,6 +10,9 @@
 //! *guard*, a copy without data, at the same place in its order. A guard takes part in the conflict tracking of its loop, as
 //! the request itself would, and is never issued. [`SharedRequests`] has what owner and guards tell each other.
 //!
+//! Closed clients and programs wait for completions, so the order of their requests is not known before: each loop has clients
+//! and streams of its own. Conflicts between loops are not kept apart then, and requests of a load go where there is room.
+//!
 //! **No deadlock.** All queues keep the order of sequence numbers, and a request waits only for requests before it: for
 //! overlaps, for the depth of its dispatch queue, and for guards, which have its own sequence number and wait for no depth.
 //! So the first request that is not complete never waits.

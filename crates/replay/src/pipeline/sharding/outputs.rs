@@ -87,9 +87,9 @@ impl Sharing {
     /// Not inlined, so that the way to one loop stays short.
     #[inline(never)]
     fn push(&mut self, io: PreparedIo) -> Option<PreparedIo> {
-        let owner = self.shards.owner(&io);
+        let owner = self.shards.owner(&io, |number| self.queues[number].slots());
         let needs_guards = io.skip.is_none() && io.sectors.0 > 0;
-        let (loops, queues) = (self.shards.loops(&io), &mut self.queues);
+        let (loops, queues) = (self.shards.loops(&io, owner), &mut self.queues);
         let Some(shared) = self.shared.as_ref().filter(|_| needs_guards && loops.len() > 1) else {
             self.prepared.store(io.sequence_number, Ordering::Relaxed);
             return push(&mut queues[owner], io);

@@ -48,6 +48,11 @@ pub enum Shards {
         /// Number of loops.
         issuers: usize,
     },
+    /// The next request goes to the loop that has the fewest: nothing is kept apart between loops.
+    ByTurn {
+        /// Number of loops.
+        issuers: usize,
+    },
 }
 
 impl Shards {
@@ -59,7 +64,7 @@ impl Shards {
 
     /// Number of loops.
     pub fn issuers(&self) -> usize {
-        let (Self::ByTarget { issuers } | Self::ByExtent { issuers }) = *self;
+        let (Self::ByTarget { issuers } | Self::ByExtent { issuers } | Self::ByTurn { issuers }) = *self;
         issuers
     }
 
@@ -68,19 +73,20 @@ impl Shards {
         matches!(self, Self::ByExtent { issuers } if *issuers > 1)
     }
 
-    /// The loop that issues a request: that of its first sector.
+    /// The loop that issues a request: that of its first sector, or the one with the most `room` for it.
     #[inline]
-    pub fn owner(&self, io: &PreparedIo) -> usize {
+    pub fn owner(&self, io: &PreparedIo, room: impl Fn(usize) -> usize) -> usize {
         match *self {
             Self::ByTarget { issuers } => usize::from(io.target) % issuers,
             Self::ByExtent { issuers } => loop_of(issuers, io.target, io.sector.0 >> EXTENT_BITS),
+            Self::ByTurn { issuers } => (0..issuers).rev().max_by_key(|&number| room(number)).unwrap_or(0),
         }
     }
 
-    /// All loops whose parts of the target a request touches.
+    /// All loops whose parts of the target a request of this owner touches.
     #[inline]
-    pub fn loops(&self, io: &PreparedIo) -> LoopSet {
-        let Self::ByExtent { issuers } = *self else { return LoopSet(1 << self.owner(io)) };
+    pub fn loops(&self, io: &PreparedIo, owner: usize) -> LoopSet {
+        let Self::ByExtent { issuers } = *self else { return LoopSet(1 << owner) };
         let (first, last) = (io.sector.0 >> EXTENT_BITS, (io.sector.0 + io.sectors.0.max(1) - 1) >> EXTENT_BITS);
         // Each group of as many extents as there are loops has an extent of every loop.
         if last - first >= 2 * issuers as u64 {
@@ -117,8 +123,8 @@ mod tests {
     fn targets_are_divided_among_loops_unless_there_are_too_few() {
         let shards = Shards::new(2, 3);
         assert!(!shards.has_shared_requests());
-        assert_eq!([0, 1, 2].map(|target| shards.owner(&at(target, 0, 8))), [0, 1, 0]);
-        assert_eq!(shards.loops(&at(1, 0, 1 << 30)).iter().collect::<Vec<_>>(), [1]);
+        assert_eq!([0, 1, 2].map(|target| shards.owner(&at(target, 0, 8), |_| 0)), [0, 1, 0]);
+        assert_eq!(shards.loops(&at(1, 0, 1 << 30), 1).iter().collect::<Vec<_>>(), [1]);
         assert!(Shards::new(2, 1).has_shared_requests() && !Shards::new(1, 1).has_shared_requests());
     }
 
@@ -129,12 +135,20 @@ mod tests {
             for stride in [1, 2, 7, issuers as u64, 64, 4096] {
                 let mut counts = vec![0_u64; issuers];
                 for extent in 0..issuers as u64 * 100 {
-                    counts[shards.owner(&at(0, extent * stride * EXTENT, 8))] += 1;
+                    counts[shards.owner(&at(0, extent * stride * EXTENT, 8), |_| 0)] += 1;
                 }
                 let (least, most) = (*counts.iter().min().unwrap(), *counts.iter().max().unwrap());
                 assert!(least > 50 && most < 150, "{issuers} loops, stride {stride}: {counts:?}");
             }
         }
+    }
+
+    #[test]
+    fn by_turn_a_request_goes_where_there_is_most_room() {
+        let shards = Shards::ByTurn { issuers: 3 };
+        let owner = |room: [usize; 3]| shards.owner(&at(0, 0, 8), |number| room[number]);
+        assert_eq!([[5, 5, 5], [4, 5, 5], [4, 4, 5], [4, 4, 4]].map(owner), [0, 1, 2, 0]);
+        assert!(!shards.has_shared_requests());
     }
 
     proptest! {
@@ -145,13 +159,13 @@ mod tests {
             let shards = Shards::ByExtent { issuers };
             let io = at(target, sector, sectors);
             let ends = (sector..sector + sectors.max(1)).step_by(EXTENT as usize).chain([sector + sectors.max(1) - 1]);
-            let mut expected: Vec<_> = ends.map(|sector| shards.owner(&at(target, sector, 1))).collect();
+            let mut expected: Vec<_> = ends.map(|sector| shards.owner(&at(target, sector, 1), |_| 0)).collect();
             expected.sort_unstable();
             expected.dedup();
-            let loops = shards.loops(&io);
+            let loops = shards.loops(&io, shards.owner(&io, |_| 0));
             prop_assert_eq!(loops.iter().collect::<Vec<_>>(), expected);
             prop_assert_eq!(loops.len() as usize, loops.iter().count());
-            prop_assert!(loops.iter().any(|number| number == shards.owner(&io)));
+            prop_assert!(loops.iter().any(|number| number == shards.owner(&io, |_| 0)));
         }
     }
 }

@@ -92,7 +92,15 @@ impl Bench {
             producer.push(io).unwrap();
         }
         drop(producer);
-        let limits = Limits { depth: self.depth, pushed_back: 16, batch: 4, queues: 1, shared: 0, until: Nanos::MAX };
+        let limits = Limits {
+            depth: self.depth,
+            clients: self.depth,
+            pushed_back: 16,
+            batch: 4,
+            queues: 1,
+            shared: 0,
+            until: Nanos::MAX,
+        };
         let rules = IssueRules { pace: Pace::Timed, policy: self.policy, strong: self.strong, limits };
         let rereader = (self.verify == Verify::Paranoia).then(|| Rereader { arena: Arc::clone(&arena), run: RUN });
         let (stop, in_flight) = (Stop::default(), AtomicU32::default());

@@ -72,7 +72,11 @@ fn a_stream_of_a_load_makes_exactly_its_requests() {
         let demand = program.place(&together()).unwrap().demand();
         assert_eq!((demand.largest, demand.reads, demand.writes), (Sectors(24), true, true));
         assert_eq!(
-            program.place(&together()).unwrap().runtimes().map(|(beside, ahead)| (beside.filaments(), ahead.is_some())),
+            program
+                .place(&together())
+                .unwrap()
+                .parts(1)
+                .map(|(all, ahead)| (all[0].runtime.filaments(), ahead.is_some())),
             Ok((0, true))
         );
     }
