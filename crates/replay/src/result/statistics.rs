@@ -181,6 +181,7 @@ impl Counter {
             completion_log_stalls: loop_counters.completion_log_stalls,
             unrecorded: self.unrecorded,
             verify: None,
+            usage: None,
             complete: is_complete,
             fake: None,
             devices: self.devices.statistics(inputs, elapsed_s),

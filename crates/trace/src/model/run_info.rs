@@ -20,7 +20,7 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
-pub use counters::{DeviceCounters, ProcessorContention};
+pub use counters::{DeviceCounters, InterfaceUsage, MachineUsage, ProcessorContention, UsageSamples};
 pub use data::{RunData, Written};
 pub use field::{Field, object};
 pub use findings::{Finding, FindingKind, Pass};
