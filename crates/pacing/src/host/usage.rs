@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_from_start_to_end_and_samples_from_one_to_the_next() {
+    fn totals_are_from_start_to_end_samples_from_each_to_the_next() {
         let counters = |at_s: f64, busy: u64, available: u64, received: u64| Counters {
             at_s,
             stat: ProcStat { ticks: at_s as u64 * 100, busy, ..ProcStat::default() },
