@@ -94,7 +94,9 @@ def dealt(number: int, hosts: Sequence[str]) -> Mapping[str, int]:
 
 
 def check(plan: Plan) -> None:
-    """Refuses hosts that are named twice."""
+    """Refuses hosts that are named twice, and a trace that is not there."""
+    if not plan.trace.is_file():
+        raise UserError(f"cannot read {plain(str(plan.trace))}: no such file")
     twice = next((host for host in plan.hosts if list(plan.hosts).count(host) > 1), None)
     if twice is not None:
         raise UsageError(f"--hosts: {plain(twice)} is named twice")
@@ -108,6 +110,7 @@ def measure(
     Raises UserError if a host cannot be used, or a replay fails.
     """
     check(plan)
+    say = _once(say)
     undo = Undo(plan.output.with_name(f".{plan.output.name}.undo"))
     with _hosts(undo, say) as hosts:
         for name in plan.hosts[: max(plan.instances)]:
@@ -117,6 +120,29 @@ def measure(
             point = _measured(plan, number, hosts, undo, directory, say)
             found.points.append(point)
             show(point)
+
+
+def _once(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Says each text once: the replays of all points have the same warnings."""
+    said = set[str]()
+
+    def once(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            say(text)
+
+    return once
+
+
+def _warnings(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Says the warnings in the output of replays. The reason of a failure is that of the experiment."""
+
+    def log(text: str) -> None:
+        for line in text.splitlines():
+            if line.startswith("warning:") or "starting again" in line:
+                say(line)
+
+    return log
 
 
 @contextmanager
@@ -157,7 +183,7 @@ def _measured(plan: Plan, number: int, hosts: Hosts, undo: Undo, directory: Path
             if made.code:
                 raise UserError(f"{host}: cannot create {tops[host]}: {made.words}")
             entries.append(undo.add(host, what, f"rm -rf -- {shlex.quote(tops[host])}"))
-        replays = Replays(directory, hosts, instances, plan.options, lambda text: say(text.strip()), prepare="add")
+        replays = Replays(directory, hosts, instances, plan.options, _warnings(say), prepare="add")
         replays.bring(lambda source: source)
         name = f"{number} instances" if number > 1 else "1 instance"
         with Watch(name, instances, Events(False), directory) as watch:

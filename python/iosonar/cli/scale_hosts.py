@@ -38,11 +38,13 @@ def scale_hosts(plan: Annotated[str, typer.Argument(metavar="JSON", help="What t
         given = json.loads(plan)
         wanted = scaling.Plan(**{**given, "trace": Path(given["trace"]), "output": Path(given["output"])})
         found, ended = scaling.Measured(), False
-        if not wanted.json:
-            _row("instances", "host", "average", "shortest", "longest", "received", "sent")
         try:
             with TemporaryDirectory(prefix="iosonar-scale.") as directory:
-                show = (lambda point: None) if wanted.json else _show
+
+                def show(point: Point) -> None:
+                    if not wanted.json:
+                        _show(point, is_first=len(found.points) == 1)
+
                 scaling.measure(wanted, found, Path(directory), print_error, show)
             ended = True
         finally:
@@ -62,8 +64,10 @@ def scale_hosts(plan: Annotated[str, typer.Argument(metavar="JSON", help="What t
     guarded("files scale", work, undoes=True)
 
 
-def _show(point: Point) -> None:
+def _show(point: Point, *, is_first: bool) -> None:
     """The row of all hosts, and one for each."""
+    if is_first:
+        _row("instances", "host", "average", "shortest", "longest", "received", "sent")
     rows = [(str(point.instances), "all", point.seconds, point.network("received_bytes"), point.network("sent_bytes"))]
     if len(point.hosts) > 1:
         rows += [
