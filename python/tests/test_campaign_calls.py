@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -63,11 +65,11 @@ def test_files_are_restored_before_each_leaf_of_calls(tmp_path: Path, trace: Pat
     other = root / "instance-1/other"
     other.touch()
     campaign.leaf("b", "replay_options=(--instances 2)")
-    campaign.run()
+    assert "left" not in campaign.run().stderr
     assert not other.exists()
     campaign.leaf("c", "replay_options=(--instances 2); files_prepare=0")
     other.touch()
-    campaign.run()
+    assert "finds files as that one left them; set files_prepare=reset" in campaign.run().stderr
     assert other.exists()
 
 
@@ -140,6 +142,24 @@ def test_instances_are_dealt_to_hosts(tmp_path: Path, trace: Path, emulated: Emu
     assert sorted(path.name for path in tmp_path.iterdir()) == ["root", "t.scale.parquet"]
     assert report(output, "--out", tmp_path) == 0
     assert "Bytes on the network" in (tmp_path / "t.scale.report.html").read_text(encoding="utf-8")
+
+
+def test_a_signal_ends_a_scale_and_nothing_is_left(tmp_path: Path, emulated: EmulatedHosts) -> None:
+    trace, root, output = tmp_path / "t.calls.parquet", tmp_path / "root", tmp_path / "t.scale.parquet"
+    root.mkdir()
+    # Of few reads, each minutes after the one before.
+    iosonar("files", "generate", "cms-analysis", trace, "--scale", "0.0001", "--rate", "1")
+    words = ["--root", root, "--output", output, "--hosts", "a,b", "--instances", "2", "--", "--speedup", "0.001"]
+    process = subprocess.Popen(
+        [PROGRAM, "files", "scale", trace, *words], env={**os.environ, **emulated.environment}, stderr=subprocess.PIPE
+    )
+    while len(list(emulated["b"].temporary.glob("*/*.start"))) == 0:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate()[1].decode().splitlines()[-1] == "cut short: no table"
+    assert process.returncode == 5 and not output.exists()
+    assert list(root.iterdir()) == [] and emulated.leftovers() == []
 
 
 def test_hosts_that_cannot_be_used_are_named(tmp_path: Path, trace: Path, emulated: EmulatedHosts) -> None:

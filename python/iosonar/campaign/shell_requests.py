@@ -141,6 +141,7 @@ class ShellRequests:
             [samples.as_earlier(known) for known in self.earlier()],
             {name: found[-1].tmp_free_bytes for name, found in self._replays.samples.items() if found},
             plan.without_device(self.instances.options),
+            calls.prepare_mode(self.shell) if self.instances.of_calls else "",
         )
         return advice.before(planned)
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 NAME = "scale-hosts"
 
-DIFFERS = 4
-"""The exit code of `iosonar files scale` if results differ."""
+DIFFERS, CUT_SHORT = 4, 5
+"""Exit codes of `iosonar files scale`."""
 
 WIDTHS = (9, 16, 10, 10, 10, 11, 11)
 
@@ -47,6 +47,9 @@ def scale_hosts(plan: Annotated[str, typer.Argument(metavar="JSON", help="What t
 
                 scaling.measure(wanted, found, Path(directory), print_error, show)
             ended = True
+        except KeyboardInterrupt:
+            print_error("cut short: " + ("the table has what was measured before" if found.points else "no table"))
+            sys.exit(CUT_SHORT)
         finally:
             if ended or found.points:
                 scaling.write_table(wanted, found, complete=ended)
