@@ -134,7 +134,7 @@ def machine_facts(machine: Machine, usage: Usage | None) -> Iterator[tuple[str, 
     if usage:
         busy, kernel = (units.percent(share / 100) for share in (usage.busy_pct, usage.kernel_pct))
         yield (
-            "Meanwhile",
+            "During the run",
             f"processors {busy} busy ({kernel} in the kernel), at least {units.binary_bytes(usage.available_bytes)} of "
             f"memory available, network {units.transferred(usage.received_bytes)} received, "
             f"{units.transferred(usage.sent_bytes)} sent",
