@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -179,7 +178,7 @@ class Replays:
                 statuses = self._each(lambda index: runs[index].poll(), numbers)
                 for instance, status in zip(self.instances, statuses, strict=True):
                     if has_ended(status) and status.exit_code != 0:
-                        why = _words(status.err) or status.reason or f"exit code {status.exit_code}"
+                        why = endings.words(status.err) or status.reason or f"exit code {status.exit_code}"
                         raise UserError(f"{instance.host}:{instance.device}: files prepare failed: {why}")
                 if all(map(has_ended, statuses)):
                     return
@@ -351,7 +350,7 @@ class Replays:
                 )
             elif status.exit_code not in WITH_RESULT:
                 state.state = "failed"
-                state.reason = _words(status.err) or f"the replay ended with exit code {status.exit_code}"
+                state.reason = endings.words(status.err) or f"the replay ended with exit code {status.exit_code}"
             elif not is_awaited:
                 state.state = "failed"
                 state.reason = (
@@ -443,12 +442,3 @@ def _standing(status: RunStatus) -> str:
     """How far a replay was, as the rest of a sentence."""
     progress = status.progress or {}
     return f" at {how_far(progress)}" if progress.get("time_s") is not None else ""
-
-
-def _words(text: str) -> str:
-    """The last line of an error output that says something."""
-    # What a line that ends with a colon announces is in the next ones.
-    text = re.sub(r":\n\s+(?=\S)", ": ", text)
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("{")]
-    errors = [line for line in lines if line.startswith(("error", "iosonar"))]
-    return plain((errors or lines or [""])[-1]).removeprefix("error: ").removeprefix("iosonar: ")
