@@ -42,6 +42,7 @@ def test_rounds_alternate_and_finished_runs_are_kept(tmp_path: Path, load: Path)
     assert (tmp_path / "before").read_text() == "x\n" * 6
     found = json.loads(again.stdout)
     assert [len(side["files"]) for side in found["sides"]] == [3, 3]
+    assert len(list(output.glob("*.html"))) == 1
 
 
 def test_sides_may_replay_calls(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_hosts_replay_calls_from_one_common_start(tmp_path: Path, trace: Path, e
     roots = {name: emulated[name].directory / "root" for name in "ab"}
     campaign = campaign_of(tmp_path, trace, replay_host_list=" ".join(f"{host}:{roots[host]}" for host in roots))
     campaign.leaf("a")
-    campaign.run(**emulated.environment)
+    campaign.run(IOSONAR_SSH_CONFIG=str(emulated.config))
     assert len(campaign.results("a")) == 2
     assert [instance.host for instance in campaign.state("a").instances] == ["a", "b"]
     assert all(instance.start_skew_s is not None for instance in campaign.state("a").instances)
@@ -107,10 +107,10 @@ def test_hosts_replay_calls_from_one_common_start(tmp_path: Path, trace: Path, e
     assert emulated.leftovers() == []
 
 
-def scale(trace: Path, root: Path, output: Path, *words: str, status: int = 0, **environment: str) -> str:
+def scale(emulated: EmulatedHosts, trace: Path, root: Path, output: Path, *words: str, status: int = 0) -> str:
     done = subprocess.run(
         [PROGRAM, "files", "scale", trace, "--root", root, "--output", output, *words],
-        env={**os.environ, **environment},
+        env={**os.environ, **emulated.environment},
         capture_output=True,
         text=True,
         check=False,
@@ -123,7 +123,7 @@ def test_instances_are_dealt_to_hosts(tmp_path: Path, trace: Path, emulated: Emu
     root, output = tmp_path / "root", tmp_path / "t.scale.parquet"
     root.mkdir()
     words = ("--hosts", "a,b", "--instances", "1,3", "--json", "--", "--asap")
-    found = json.loads(scale(trace, root, output, *words, **emulated.environment))
+    found = json.loads(scale(emulated, trace, root, output, *words))
     assert found["complete"] and found["mismatches"] == 0
     hosts = [[(each["host"], each["instances"]) for each in point["hosts"]] for point in found["points"]]
     assert hosts == [[("a", 1)], [("a", 2), ("b", 1)]]
@@ -151,7 +151,9 @@ def test_a_signal_ends_a_scale_and_nothing_is_left(tmp_path: Path, emulated: Emu
     iosonar("files", "generate", "cms-analysis", trace, "--scale", "0.0001", "--rate", "1")
     words = ["--root", root, "--output", output, "--hosts", "a,b", "--instances", "2", "--", "--speedup", "0.001"]
     process = subprocess.Popen(
-        [PROGRAM, "files", "scale", trace, *words], env={**os.environ, **emulated.environment}, stderr=subprocess.PIPE
+        [PROGRAM, "files", "scale", trace, *map(str, words)],
+        env={**os.environ, **emulated.environment},
+        stderr=subprocess.PIPE,
     )
     while len(list(emulated["b"].temporary.glob("*/*.start"))) == 0:
         assert process.poll() is None
@@ -172,9 +174,9 @@ def test_hosts_that_cannot_be_used_are_named(tmp_path: Path, trace: Path, emulat
     ):
         words = (f"--hosts={hosts}", "--instances", "2")
         status = 2 if hosts == "a,a" else 1
-        assert why in scale(trace, root, output, *words, status=status, **emulated.environment)
+        assert why in scale(emulated, trace, root, output, *words, status=status)
     (tmp_path / "iosonar-scale-a").mkdir()
-    said = scale(trace, tmp_path, output, "--hosts", "a", status=1, **emulated.environment)
+    said = scale(emulated, trace, tmp_path, output, "--hosts", "a", status=1)
     assert "remove what an earlier experiment left" in said
     assert (tmp_path / "iosonar-scale-a").exists() and not output.exists()
     assert emulated.leftovers() == []

@@ -263,7 +263,7 @@ def write_table(plan: Plan, found: Measured, *, complete: bool) -> None:
         (point.instances, host, seconds) for point in found.points for host in point.hosts for seconds in host.seconds
     ]
     numbers = [number for point in found.points for number in range(point.instances)]
-    columns = {
+    columns: dict[str, pa.Array[Any]] = {
         "instances": pa.array([instances for instances, _, _ in rows], pa.int32()),
         "what": pa.array(["replay"] * len(rows), pa.string()),
         "instance": pa.array(numbers, pa.int32()),

@@ -67,6 +67,9 @@ def ab(
         conditions = [Condition.parse(text, GateScope.SIDES) for text in fail_if or []]
         with opened(output, plan(Rounds(a, b, rounds, before))) as directory:
             groups = run(directory, before, print_error)
+            for page in directory.path.glob("a.*.compare.html"):
+                # Its name has the number of rounds.
+                page.unlink()
             options = OutputOptions(directory.path, theme=theme, overwrite=True)
             compare_groups(groups, conditions, options, json_=json_, gate_files=(junit, markdown))
 
