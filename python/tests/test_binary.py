@@ -54,7 +54,7 @@ def test_report_reads_a_result_of_replay(replayed: tuple[Path, dict[str, Any]], 
     assert (tmp_path / "a.g01.latency.realtime.png").exists()
 
 
-@pytest.mark.parametrize("name", ["report", "compare", "sql", "sweep", "sensitivity", "campaign"])
+@pytest.mark.parametrize("name", ["report", "compare", "ab", "sql", "sweep", "sensitivity", "campaign"])
 def test_the_binary_has_the_same_descriptions_of_python_commands(name: str) -> None:
     listed = " ".join(iosonar("--help").split())
     own = iosonar(name, "--help").split("\n\n")[0]

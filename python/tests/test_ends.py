@@ -208,7 +208,7 @@ def test_a_report_replaces_files_only(run: Path, tmp_path: Path) -> None:
     assert process.returncode == 1 and (tmp_path / "a.report.html").is_fifo()
 
 
-@pytest.mark.parametrize("name", ["report", "compare", "sql", "sweep", "sensitivity", "campaign"])
+@pytest.mark.parametrize("name", ["report", "compare", "ab", "sql", "sweep", "sensitivity", "campaign"])
 def test_help_and_usage_on_a_full_disk_have_their_exit_codes(name: str, tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         process = started(name, tmp_path, "--help", stdout=full)

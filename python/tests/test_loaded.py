@@ -36,7 +36,7 @@ def test_a_query_needs_no_ibis(tmp_path: Path) -> None:
 
 
 def test_help_needs_no_library() -> None:
-    for program in ("report", "compare", "sql", "sweep", "sensitivity", "campaign"):
+    for program in ("report", "compare", "ab", "sql", "sweep", "sensitivity", "campaign"):
         assert loaded(program, "--help") == set()
 
 

@@ -8,7 +8,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Make a load", &["record", "convert", "formats", "edit", "generate", "workload"]),
     ("Replay", &["replay", "files", "device", "recover"]),
     ("Look", &["info", "report", "sql", "limit", "cache"]),
-    ("Decide", &["compare", "check", "sensitivity"]),
+    ("Decide", &["compare", "ab", "check", "sensitivity"]),
     ("Many runs", &["sweep", "campaign"]),
 ];
 

@@ -86,6 +86,7 @@ pub fn for_people(s: &Statistics) -> String {
         line("verified", verified(verify));
         line("  at the end", verify.last.as_ref().map(last_pass).unwrap_or_default());
     }
+    line("machine", s.usage.as_ref().map(|usage| usage.words()).unwrap_or_default());
     if let Some(verdict) = &s.verdict {
         line("verdict", verdict.sentence.clone());
         let worst: Vec<_> = verdict.worst.iter().take(WORST).map(moment).collect();

@@ -130,7 +130,7 @@ fn a_programs_name_cannot_change_the_terminal() {
 fn completions_and_the_man_page_include_the_python_half() {
     let installation = Installation::new();
     for (arguments, report) in [
-        (&["completions", "bash"][..], "generate workload cache record device replay report compare sql"),
+        (&["completions", "bash"][..], "generate workload cache record device replay report compare ab sql"),
         (&["completions", "zsh"], "'report:Show runs or loads as diagrams"),
         (&["completions", "fish"], "-a \"report\" -d 'Show runs or loads as diagrams"),
         (&["man"], "iosonar\\-report(1)\nShow runs or loads as diagrams"),
@@ -188,8 +188,8 @@ fn the_binary_knows_every_program_of_the_python_half() {
             assert_eq!(file, "tree-replay");
             continue;
         };
-        // `cache fill --picture` runs it.
-        if name == "cache-picture" {
+        // `cache fill --picture` and `files scale --hosts` run them.
+        if ["cache-picture", "scale-hosts"].contains(&name.as_str()) {
             continue;
         }
         let message = error_of(&mut installation.iosonar(&[&name]), 1);

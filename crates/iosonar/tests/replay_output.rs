@@ -132,6 +132,7 @@ fn masked(text: &str) -> String {
             continue;
         }
         let line = if line.starts_with("verdict") { "verdict          (what it says)" } else { line };
+        let line = if line.starts_with("machine") { "machine          (what it did)" } else { line };
         let is_measured =
             ["completed", "peak", "latency", "  from", "delay", "  within"].iter().any(|name| line.starts_with(name));
         let mut in_number = false;

@@ -65,6 +65,8 @@ class PlannedLeaf:
     """The free space of the temporary directory of each host."""
     without_device: bool = False
     """Whether its replays do no I/O."""
+    files_prepare: str = ""
+    """Of a load of calls: how its files are prepared; empty for requests."""
 
 
 def before(leaf: PlannedLeaf) -> list[str]:
@@ -81,7 +83,7 @@ def before(leaf: PlannedLeaf) -> list[str]:
 
 def _same_state(leaf: PlannedLeaf) -> Iterator[str]:
     """Every run must find the device in the same state: recreated, filled, and not yet replayed on."""
-    if leaf.without_device:
+    if leaf.without_device or leaf.files_prepare == "reset":
         return
     recreated = any(_enabled(leaf.variables, name) for name in RECREATING)
     filled = any(_enabled(leaf.variables, name) for name in FILLING)
@@ -92,7 +94,13 @@ def _same_state(leaf: PlannedLeaf) -> Iterator[str]:
         if earlier.replayed:
             used |= {f"{host}:{device}": earlier.name for host, device in earlier.devices}
     again = [name for each in leaf.instances if (name := f"{each.host}:{each.device}") in used]
-    if again and not recreated:
+    if leaf.files_prepare:
+        if again:
+            yield (
+                f"{plain(used[again[0]])} replayed in {_listed(again)} before: this run finds files as that one left "
+                "them; set files_prepare=reset"
+            )
+    elif again and not recreated:
         yield (
             f"{plain(used[again[0]])} replayed on {_listed(again)} before, and nothing has refilled "
             f"{'it' if len(again) == 1 else 'them'} since: this run finds what that run left behind; set enable_wipe=1"

@@ -1,9 +1,12 @@
-"""How a process was ended by a signal, and by whom as far as that is known."""
+"""How a process ended: by a signal, and by whom as far as that is known, or with what words."""
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
+
+from iosonar.text import plain
 
 _FAULTS = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGSYS")
 """Signals that a program gets for an error of its own."""
@@ -44,3 +47,12 @@ def who(name: str, host: str, *, is_memory_excluded: bool = False) -> str:
         on = f" on {host}" if host else ""
         return f"not by the campaign but by a person, a program, or the kernel for want of memory (see `dmesg`{on})"
     return "not by the campaign but by a person or another program"
+
+
+def words(text: str) -> str:
+    """The last line of an error output that says something."""
+    # What a line that ends with a colon announces is in the next ones.
+    text = re.sub(r":\n\s+(?=\S)", ": ", text)
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("{")]
+    errors = [line for line in lines if line.startswith(("error", "iosonar"))]
+    return plain((errors or lines or [""])[-1]).removeprefix("error: ").removeprefix("iosonar: ")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from iosonar.campaign import plan
+from iosonar.campaign import calls, plan
 from iosonar.campaign.hosts import Hosts
 from iosonar.campaign.shell import Shell
 from iosonar.campaign.state import InstanceState
@@ -50,7 +50,19 @@ class Instances:
     def plan_replays(self, note: Callable[[str], None], *, fetch: bool = True) -> None:
         """Plans the instances, and the options of their replays."""
         self.planned = plan.instances(self._shell, self._directories, self._inputs, fetch=fetch)
-        self.options = plan.options(self._shell, note)
+        if self.of_calls:
+            calls.refuse_shared_roots(self.planned)
+        self.options = (calls.options if self.of_calls else plan.options)(self._shell, note)
+
+    @property
+    def of_calls(self) -> bool:
+        """Whether the loads are of calls."""
+        return any(each.of_calls for each in self.planned)
+
+    @property
+    def settings(self) -> list[str]:
+        """The options with the window of the first instance."""
+        return [*self.options, *plan.window(self._shell, of_calls=self.of_calls)]
 
     def set_files(self, instances: Sequence[plan.Instance]) -> None:
         """Sets the arrays of loads and results."""

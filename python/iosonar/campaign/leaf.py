@@ -237,7 +237,10 @@ class LeafRun:
         except UserError as error:
             raise LeafFailedError(str(error)) from error
         self._instances.set_files(self._instances.planned)
-        self.state.options = plan.settings(self._shell, self._words.note)
+        self.state.options = self._instances.settings
+        if self._instances.of_calls:
+            # They were those of requests, before the load was known.
+            self.state.common_options = None
         self.state.variables = {name: plain(value) for name, value in self._shell.variables().items()}
         self._save()
 

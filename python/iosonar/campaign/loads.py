@@ -45,6 +45,8 @@ class LoadInfo:
     """When its first request is due, and its last one, in its own time."""
     last_s: float
     requests: int
+    """Or calls."""
+    of_calls: bool = False
 
 
 @functools.cache
@@ -56,6 +58,8 @@ def info(source: Path) -> LoadInfo | None:
     try:
         found = json.loads(done.stdout)
         span = found["span"]
-        return LoadInfo(span["first_ns"] / 1e9, span["last_ns"] / 1e9, int(found["counts"]["requests"]))
+        of_calls = found["kind"] == "calls"
+        rows = int(found["counts"]["calls" if of_calls else "requests"])
+        return LoadInfo(span["first_ns"] / 1e9, span["last_ns"] / 1e9, rows, of_calls)
     except (ValueError, KeyError, TypeError):
         return None

@@ -13,10 +13,13 @@ from iosonar.text import plain
 SUFFIXES = {"replay.gz": ".replay.gz", "gz": ".replay.gz", "parquet": ".replay.parquet"}
 """The suffix for each value of `output_format`."""
 
+OF_CALLS = ".calls-run.parquet"
+"""The suffix of a result of calls."""
+
 REPLICATE = re.compile(r"(?:repeat|replicate|run)[-_]?\d+", re.IGNORECASE)
 """A path component that only counts repetitions."""
 
-_INPUT_SUFFIXES = re.compile(r"\.(load|replay|gz|zst|parquet)(?=\.|$)")
+_INPUT_SUFFIXES = re.compile(r"\.(load|replay|calls|strace|gz|zst|parquet)(?=\.|$)")
 _LONGEST = 200
 """In bytes; a file name has at most 255, and unfinished files have longer ones."""
 

@@ -67,7 +67,8 @@ def _latency(known: Sequence[dict[str, Any]]) -> Iterator[str]:
         found = [
             each["latency_us"][name] / 1e6
             for each in known
-            if each.get("latency_us") and int(each.get("completed") or 0) * (1 - share) >= MIN_BEYOND - 1e-6
+            if each.get("latency_us")
+            and int(each.get("completed") or each.get("issued") or 0) * (1 - share) >= MIN_BEYOND - 1e-6
         ]
         if found:
             yield f"{name} {' … '.join(dict.fromkeys(units.seconds(value) for value in (min(found), max(found))))}"
@@ -88,6 +89,8 @@ def _requests(known: Sequence[dict[str, Any]]) -> Iterator[str]:
 
     if failed := total("errors", "short", "unfinished"):
         yield f"{units.counted(failed, 'request')} failed"
+    if differ := total("mismatches"):
+        yield f"{units.counted(differ, 'call')} with other results"
     if dropped := total("dropped"):
         yield f"{units.counted(dropped, 'request')} dropped"
     zeros, reads = total("zero_reads"), total("reads")

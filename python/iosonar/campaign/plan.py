@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from iosonar import units
-from iosonar.campaign import inputs, names
+from iosonar.campaign import inputs, loads, names
 from iosonar.campaign.hosts.names import checked_host
 from iosonar.campaign.shell import Shell
 from iosonar.errors import UserError
@@ -36,7 +36,8 @@ FILTERS = "input_pipe_list"
 NO_IO = ("null", "dry-run", "simulate")
 """Values of --engine that do no I/O."""
 
-ALIASES = {"--threads": "--depth", "-t": "--target", "-o": "--output"}
+SHORT = {"-o": "--output"}
+ALIASES = {**SHORT, "--threads": "--depth", "-t": "--target"}
 """Other names of options of `iosonar replay`."""
 
 VARIABLES_OF_INSTANCES = {"--target": "replay_device_list", "--output": "output_label"}
@@ -45,7 +46,6 @@ VARIABLES_OF_INSTANCES = {"--target": "replay_device_list", "--output": "output_
 OF_CAMPAIGN = {
     "--json": "remove it",
     "--progress": "remove it",
-    "--start-file": "remove it",
     **{option.name: "remove it" for option in options_that_change(Changes.NOTHING)},
     "--repeat": "remove it, and add a leaf for each repetition",
 }
@@ -69,6 +69,12 @@ class Instance:
     """The name of the result."""
     start_s: float = 0.0
     """Where in the load the replay starts."""
+    end_s: float | None = None
+    """Where in a load of calls it ends; of requests, the options say it."""
+    of_calls: bool = False
+    """Whether the load is of calls, and the device a directory."""
+    options: Sequence[str] = ()
+    """Further options of this replay alone."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,10 @@ def instances(
     form = shell.scalar("output_format") or "replay.gz"
     if form not in names.SUFFIXES:
         raise UserError(f"output_format={plain(form)}: use replay.gz or parquet")
+    of_calls = _are_of_calls(files)
+    suffix = names.OF_CALLS if of_calls else names.SUFFIXES[form]
     start, delta = seconds(shell, "replay_start", 0.0), seconds(shell, "replay_delta", 0.0)
+    duration = seconds(shell, "replay_duration", 0.0)
     found = []
     for index, (host, device, original) in enumerate(zip(hosts, targets, originals, strict=True)):
         checked_host(host)
@@ -143,12 +152,24 @@ def instances(
             )
             if integer(shell, variable, default)
         ]
-        output = names.output_name(label, parts, names.SUFFIXES[form])
-        found.append(Instance(host, device, original, source, output, start + index * delta))
+        begin = start + index * delta
+        end = begin + duration if of_calls and duration else None
+        output = names.output_name(label, parts, suffix)
+        found.append(Instance(host, device, original, source, output, begin, end, of_calls))
     if all(file.exists() for file in files):
         # A pattern of addresses may stand for several inputs.
         names.refuse_duplicates([instance.output for instance in found])
     return found
+
+
+def _are_of_calls(files: Sequence[Path]) -> bool:
+    """Whether the loads are of calls. Raises UserError if some are, and others of requests."""
+    known = {known.of_calls: file for file in files if (known := loads.info(file))}
+    if len(known) > 1:
+        raise UserError(
+            f"{plain(str(known[True]))} is of calls, {plain(str(known[False]))} of requests: use two leaves"
+        )
+    return True in known
 
 
 def _inputs(shell: Shell, directories: Sequence[Path], assigned: Sequence[str], count: int, fetch: bool) -> list[Path]:
@@ -180,18 +201,18 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
         ("vmode", ("--verify", _choice(shell, "vmode", VERIFY, "no-overhead", note))),
         ("strong", ("--strong", str(integer(shell, "strong", 1)))),
     ]
-    if (fill := _fill(shell)) is not None:
-        given.append(("fill_random", ("--fill-random", _decimal(fill))))
+    if (filled := fill(shell)) is not None:
+        given.append(("fill_random", ("--fill-random", decimal(filled))))
     if duration := seconds(shell, "replay_duration", 0):
-        given.append(("replay_duration", ("--duration", _decimal(duration))))
+        given.append(("replay_duration", ("--duration", decimal(duration))))
     if shell.scalar("speedup") and (speedup := number(shell, "speedup", 1)) != 1:
-        given.append(("speedup", ("--speedup", _decimal(speedup))))
+        given.append(("speedup", ("--speedup", decimal(speedup))))
     if offset := number(shell, "replay_out_start", 0):
-        given.append(("replay_out_start", ("--output-offset", _decimal(offset))))
+        given.append(("replay_out_start", ("--output-offset", decimal(offset))))
     if most := integer(shell, "bottleneck", 0):
         given.append(("bottleneck", ("--bottleneck", str(most))))
     if ahead_s := seconds(shell, "ahead_limit", 0):
-        given.append(("ahead_limit", ("--ahead-time", _decimal(ahead_s))))
+        given.append(("ahead_limit", ("--ahead-time", decimal(ahead_s))))
     if integer(shell, "verbose", 0) >= 10:
         given.append(("verbose", ("--verbose",)))
     flags = [name for name in ("o_sync", "no_o_direct") if integer(shell, name, 0)]
@@ -207,21 +228,27 @@ def options(shell: Shell, note: Callable[[str], None]) -> list[str]:
     variables = {option: variable for variable, (option, *_) in given}
     if seconds(shell, "replay_start", 0) or seconds(shell, "replay_delta", 0):
         variables["--start"] = "replay_start"
-    _refuse_given(more, variables)
+    refuse_given(more, variables, ALIASES)
     return [word for _, words in given for word in words] + more
 
 
+def window(shell: Shell, *, of_calls: bool) -> list[str]:
+    """The options of the window, of which each instance has its own."""
+    start, duration = seconds(shell, "replay_start", 0.0), seconds(shell, "replay_duration", 0.0)
+    end = ("--end", decimal(start + duration)) if of_calls and duration else ()
+    return [*(("--start", decimal(start)) if start else ()), *end]
+
+
 def settings(shell: Shell, note: Callable[[str], None]) -> list[str]:
-    """The options with the start of the window, which each instance has."""
-    start = seconds(shell, "replay_start", 0.0)
-    return [*options(shell, note), *(("--start", _decimal(start)) if start else ())]
+    """The options of a replay of requests with the start of the window."""
+    return [*options(shell, note), *window(shell, of_calls=False)]
 
 
-def _refuse_given(more: Sequence[str], given: Mapping[str, str]) -> None:
+def refuse_given(more: Sequence[str], given: Mapping[str, str], aliases: Mapping[str, str]) -> None:
     """Refuses further options that the campaign gives, from the variables of `given` or by itself."""
     for word in more:
         name = word.split("=")[0] if word.startswith("--") else word[:2]
-        name = ALIASES.get(name, name)
+        name = aliases.get(name, name)
         if variable := given.get(name, VARIABLES_OF_INSTANCES.get(name)):
             raise UserError(f"replay_options: the campaign sets {name} from {variable}; set {variable}, remove {name}")
         if name in OF_CAMPAIGN:
@@ -233,10 +260,14 @@ def _refuse_given(more: Sequence[str], given: Mapping[str, str]) -> None:
 def without_device(options: Sequence[str]) -> bool:
     """Whether replays with these options do no I/O on their devices."""
     words = [word for option in options for word in option.split("=", 1)]
-    return "--simulate" in words or any(word == "--engine" and value in NO_IO for word, value in pairwise(words))
+    return (
+        "--simulate" in words
+        or "--fake-io" in words
+        or any(word == "--engine" and value in NO_IO for word, value in pairwise(words))
+    )
 
 
-def _fill(shell: Shell) -> float | None:
+def fill(shell: Shell) -> float | None:
     """The percentage of each block that is random; None if no variable says so, and all of it is."""
     has_fill = shell.scalar("fill_random").strip()
     if integer(shell, "fill_null", 0):
@@ -282,7 +313,8 @@ def _choice(shell: Shell, name: str, choices: dict[str, str], default: str, note
     return choices[value]
 
 
-def _decimal(value: float) -> str:
+def decimal(value: float) -> str:
+    """A number as a word of a command line."""
     return f"{value:.9f}".rstrip("0").rstrip(".")
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from iosonar.campaign import endings
+from iosonar.campaign import calls, endings
+from iosonar.campaign.names import OF_CALLS
 from iosonar.campaign.plan import Instance, without_device
 from iosonar.campaign.samples import sample
 from iosonar.campaign.state import HostSample, InstanceState
@@ -43,6 +44,9 @@ MORE_GRACE_S = (0.0, 2.0, 10.0)
 RESULT = ".replay.parquet"
 START = ".start"
 """Suffixes of the files of an instance on its host."""
+
+PREPARED = "-prepare"
+"""The suffix of the command that prepares the root of an instance."""
 
 _WRITE_START = """
 at=$1
@@ -92,14 +96,17 @@ class Replays:
         options: Sequence[str],
         log: Callable[[str], None],
         check: Callable[[], None] = lambda: None,
+        prepare: str = "0",
     ):
-        """`check` is called now and then, and raises if the leaf cannot go on."""
+        """`check` is called now and then, and raises if the leaf cannot go on; `prepare` is `files_prepare`."""
         self.leaf = leaf
         self.hosts = hosts
         self.instances = instances
         self.options = options
         self._log = log
         self._check = check
+        self._prepare = prepare
+        self._of_calls = any(each.of_calls for each in instances)
         self.states = [
             InstanceState(each.host, each.device, each.original, os.fspath(each.source), output=each.output)
             for each in instances
@@ -107,7 +114,7 @@ class Replays:
         self.samples: dict[str, list[HostSample]] = {name: [] for name in self.host_names}
         # Names on the hosts are used once in a campaign.
         self._id = secrets.token_hex(4)
-        self._loads: dict[tuple[str, Path], str] = {}
+        self._loads: dict[tuple[str, Path], calls.Brought] = {}
         self._clocks: dict[str, ClockOffset] = {}
 
     def _each(self, work: Callable[[A], T], items: Iterable[A]) -> list[T]:
@@ -141,9 +148,44 @@ class Replays:
             host.program()
             for source in {each.source for each in self.instances if each.host == name}:
                 file = files[source]
-                self._loads[name, source] = host.put(file, _load_name(file, list(files).index(source)))
+                remote = _load_name(file, list(files).index(source))
+                self._loads[name, source] = (
+                    calls.bring(host, file, remote, self.options, self.leaf)
+                    if self._of_calls
+                    else calls.Brought(host.put(file, remote), tuple(self.options))
+                )
 
         self._each(bring_to, self.host_names)
+        if self._of_calls and self._prepare != "0" and not without_device(self.options):
+            self._prepare_roots()
+
+    def _prepare_roots(self) -> None:
+        """Creates below each root what the calls need."""
+
+        def start(index: int) -> DetachedRun:
+            instance = self.instances[index]
+            host = self.hosts.get(instance.host)
+            brought = self._loads[instance.host, instance.source]
+            brought = replace(brought, options=(*brought.options, *instance.options))
+            argv = calls.prepare_command(host.program(), instance.device, brought, self._prepare)
+            return host.start(argv, f"{self._name(index)}{PREPARED}")
+
+        numbers = range(len(self.instances))
+        try:
+            runs = self._each(start, numbers)
+            while True:
+                self._check()
+                statuses = self._each(lambda index: runs[index].poll(), numbers)
+                for instance, status in zip(self.instances, statuses, strict=True):
+                    if has_ended(status) and status.exit_code != 0:
+                        why = endings.words(status.err) or status.reason or f"exit code {status.exit_code}"
+                        raise UserError(f"{instance.host}:{instance.device}: files prepare failed: {why}")
+                if all(map(has_ended, statuses)):
+                    return
+                time.sleep(POLL_S)
+        except BaseException:
+            self._each(lambda index: self._kill(index, PREPARED), numbers)
+            raise
 
     def sample_devices(self) -> None:
         """Samples all devices, as proof of their state."""
@@ -218,35 +260,45 @@ class Replays:
     def _collected(self, instance: Instance) -> Path:
         return self.leaf / f".{instance.output}.collected"
 
+    @property
+    def _result(self) -> str:
+        """The suffix of results on the hosts."""
+        return OF_CALLS if self._of_calls else RESULT
+
     def remove(self) -> None:
         """Removes the results on the hosts; the directories go at the end of the campaign."""
 
         def remove_from(name: str) -> None:
-            self.hosts.get(name).run(["rm", "-f", "--", *self._files(name, RESULT), *self._files(name, START)])
+            self.hosts.get(name).run(["rm", "-f", "--", *self._files(name, self._result), *self._files(name, START)])
 
         self._each(remove_from, self.host_names)
 
     def _start(self, index: int) -> DetachedRun:
         instance = self.instances[index]
         host = self.hosts.get(instance.host)
+        brought = self._loads[instance.host, instance.source]
         argv = [
             host.program(),
-            "replay",
-            self._loads[instance.host, instance.source],
-            *("--target", instance.device, "--output", self._remote(host, index, RESULT)),
+            *(("files", "replay") if self._of_calls else ("replay",)),
+            brought.trace,
+            *("--root" if self._of_calls else "--target", instance.device),
+            *("--output", self._remote(host, index, self._result)),
             *("--json", "--progress", "json"),
             *(() if VIRTUAL in self.options else ("--start-file", self._remote(host, index, START))),
-            *self.options,
+            *brought.options,
+            *instance.options,
         ]
         if instance.start_s:
             argv += ["--start", f"{instance.start_s:.9f}"]
+        if instance.end_s is not None:
+            argv += ["--end", f"{instance.end_s:.9f}"]
         return host.start(argv, self._name(index))
 
-    def _kill(self, index: int) -> None:
-        """Ends a replay, also one whose start was not confirmed."""
+    def _kill(self, index: int, suffix: str = "") -> None:
+        """Ends a replay, also one whose start was not confirmed; or another command of an instance."""
         # What cannot be reached is in the undo journal.
         with contextlib.suppress(UserError):
-            if run := self.hosts.get(self.instances[index].host).started(self._name(index)):
+            if run := self.hosts.get(self.instances[index].host).started(f"{self._name(index)}{suffix}"):
                 run.kill()
 
     def _set_start(self, name: str, start: float) -> None:
@@ -298,7 +350,7 @@ class Replays:
                 )
             elif status.exit_code not in WITH_RESULT:
                 state.state = "failed"
-                state.reason = _words(status.err) or f"the replay ended with exit code {status.exit_code}"
+                state.reason = endings.words(status.err) or f"the replay ended with exit code {status.exit_code}"
             elif not is_awaited:
                 state.state = "failed"
                 state.reason = (
@@ -319,7 +371,7 @@ class Replays:
         instance, state = self.instances[index], self.states[index]
         host = self.hosts.get(instance.host)
         collected = self._collected(instance)
-        host.get(self._remote(host, index, RESULT), collected)
+        host.get(self._remote(host, index, self._result), collected)
         with contextlib.suppress(ValueError):
             state.summary = json.loads(run.out())
         state.state = "done"
@@ -390,12 +442,3 @@ def _standing(status: RunStatus) -> str:
     """How far a replay was, as the rest of a sentence."""
     progress = status.progress or {}
     return f" at {how_far(progress)}" if progress.get("time_s") is not None else ""
-
-
-def _words(text: str) -> str:
-    """The last line of an error output that says something."""
-    # What a line that ends with a colon announces is in the next ones.
-    text = re.sub(r":\n\s+(?=\S)", ": ", text)
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("{")]
-    errors = [line for line in lines if line.startswith(("error", "iosonar"))]
-    return plain((errors or lines or [""])[-1]).removeprefix("error: ").removeprefix("iosonar: ")

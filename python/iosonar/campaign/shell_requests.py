@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from iosonar.campaign import advice, checks, outcome, plan, samples
+from iosonar.campaign import advice, calls, checks, outcome, plan, samples
 from iosonar.campaign.context import Surroundings
 from iosonar.campaign.hosts import HostError
 from iosonar.campaign.instances import Instances
@@ -121,6 +121,7 @@ class ShellRequests:
             self.instances.options,
             self.words.write_text,
             self.shell.check,
+            calls.prepare_mode(self.shell) if self.instances.of_calls else "0",
         )
         filters = self.shell.scalar(plan.FILTERS).strip()
         self._replays.bring(lambda source: self._loads.filtered(self.shell, source) if filters else source)
@@ -140,6 +141,7 @@ class ShellRequests:
             [samples.as_earlier(known) for known in self.earlier()],
             {name: found[-1].tmp_free_bytes for name, found in self._replays.samples.items() if found},
             plan.without_device(self.instances.options),
+            calls.prepare_mode(self.shell) if self.instances.of_calls else "",
         )
         return advice.before(planned)
 

@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from iosonar.campaign.names import OF_CALLS
 from iosonar.errors import UserError
 from iosonar.text import plain, shown, why_wrong
 
 FILE_NAME = "campaign.json"
 VERSION = 1
 
-RESULT_SUFFIXES = (".replay.gz", ".replay.parquet")
+RESULT_SUFFIXES = (".replay.gz", ".replay.parquet", OF_CALLS)
 """The suffixes of finished results."""
 
 STATES = ("running", "finishing", "done", "failed", "interrupted")

@@ -54,6 +54,7 @@ class Watch:
         self._file = directory / PROGRESS
         self._instances = instances
         self._events = events
+        self._rows = "calls" if any(each.of_calls for each in instances) else "requests"
         self._statuses: list[RunStatus | None] = [None] * len(instances)
         self._next_line = time.monotonic() + QUIET_LINE_EVERY_S
         self._live: Live | None = None
@@ -117,7 +118,7 @@ class Watch:
         delay = max(each.get("delay_s") or 0.0 for each in known)
         rate = sum(each.get("rate_per_s") or 0.0 for each in known)
         return (
-            f"{self._leaf}: {len(self._instances)} replays, at {how_far(slowest)}, {rate:,.0f} requests/s in all, "
+            f"{self._leaf}: {len(self._instances)} replays, at {how_far(slowest)}, {rate:,.0f} {self._rows}/s in all, "
             f"largest delay {units.seconds(delay)}"
         )
 
@@ -128,7 +129,7 @@ class Watch:
         table = Table(title=self._leaf, title_justify="left", box=box.SIMPLE_HEAD)
         for name in ("host", "device", "state"):
             table.add_column(name)
-        for name in ("time", "requests", "requests/s", "delay"):
+        for name in ("time", self._rows, f"{self._rows}/s", "delay"):
             table.add_column(name, justify="right")
         for instance, status in zip(self._instances, self._statuses, strict=True):
             progress = (status and status.progress) or {}

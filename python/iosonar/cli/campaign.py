@@ -300,7 +300,8 @@ def _show_plan(leaf: Leaf, run: LeafRun, as_json: bool) -> Estimate | None:
         return estimate
     starts = {f" --start {each.start_s:g}" if each.start_s else "" for each in instances}
     common = starts.pop() if len(starts) == 1 else ""
-    print_lines(f"{plain(leaf.name)}: iosonar replay {' '.join(options)}{common}")
+    command = "files replay" if any(each.of_calls for each in instances) else "replay"
+    print_lines(f"{plain(leaf.name)}: iosonar {command} {' '.join(options)}{common}")
     for each in instances:
         start = f" --start {each.start_s:g}" if starts and each.start_s else ""
         print_lines(f"  {each.host}:{each.device} {inputs.shown(each.source)}{start} -> {each.output}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +23,10 @@ from iosonar.cli.times import From, SkipWarmUp, To
 from iosonar.errors import UsageError
 from iosonar.figures.palette import Theme
 from iosonar.text import aligned
+
+if TYPE_CHECKING:
+    from iosonar.report.gate import Condition
+    from iosonar.report.output_options import OutputOptions
 
 VERSUS = "vs"
 EXAMPLES = """
@@ -85,48 +90,72 @@ def compare(
     ] = "2GiB",
 ) -> None:
     """Compare runs, with confidence intervals and overlaid diagrams."""
-    from iosonar.library.comparison import compare as compare_sides
     from iosonar.report.gate import Condition, GateScope
     from iosonar.report.gate_files import refuse_same_file
     from iosonar.report.output_options import OutputOptions
-    from iosonar.report.outputs import output_directory
-    from iosonar.report.percentiles import compared_percentiles
 
     def work() -> None:
         refuse_same_file(junit, markdown)
         conditions = [Condition.parse(text, GateScope.SIDES) for text in fail_if or []]
-        groups = sides_of(runs)
-        with (
-            output_directory(out),
-            compare_sides(
-                *groups,
-                from_s=from_,
-                to_s=to,
-                skip_warm_up=skip_warm_up,
-                percentiles=compared_percentiles(percentiles, conditions),
-                memory=memory,
-            ) as compared,
-        ):
-            for run in compared.runs:
-                print_skipped_rows(run.files)
-            judged = tuple(one for condition in conditions for one in compared.judge(condition))
-            written = list(compared.write(OutputOptions(out, theme=theme, overwrite=overwrite, judged=judged)))
-            if json_:
-                outcomes = [
-                    {"condition": one.text, "side": one.of, "outcome": one.outcome.value, "why": one.why}
-                    for one in judged
-                ]
-                print_lines(json.dumps(compared.found.as_json() | {"conditions": outcomes}, indent=2))
-            else:
-                print_lines(*compared.found.lines(), "")
-                for each in compared.against:
-                    print_lines(*aligned([each.columns, *each.rows]), "")
-                print_lines(*(path for done in written for path in done.paths))
-            print_not_drawn_in_one_line(written)
-            compared.write_gate_files(judged, junit, markdown)
-            end_by(judged)
+        compare_groups(
+            sides_of(runs),
+            conditions,
+            OutputOptions(out, theme=theme, overwrite=overwrite),
+            json_=json_,
+            gate_files=(junit, markdown),
+            window=(from_, to, skip_warm_up),
+            percentiles=percentiles,
+            memory=memory,
+        )
 
     guarded("compare", work)
+
+
+def compare_groups(
+    groups: Sequence[Sequence[Path]],
+    conditions: Sequence[Condition],
+    options: OutputOptions,
+    *,
+    json_: bool,
+    gate_files: tuple[Path | None, Path | None],
+    window: tuple[float | None, float | None, bool] = (None, None, False),
+    percentiles: str = "",
+    memory: str = "2GiB",
+) -> None:
+    """Compares sides, prints what is found and writes the page; ends the program by the conditions."""
+    from iosonar.library.comparison import compare as compare_sides
+    from iosonar.report.outputs import output_directory
+    from iosonar.report.percentiles import compared_percentiles
+
+    from_, to, skip_warm_up = window
+    with (
+        output_directory(options.directory),
+        compare_sides(
+            *groups,
+            from_s=from_,
+            to_s=to,
+            skip_warm_up=skip_warm_up,
+            percentiles=compared_percentiles(percentiles, conditions),
+            memory=memory,
+        ) as compared,
+    ):
+        for run in compared.runs:
+            print_skipped_rows(run.files)
+        judged = tuple(one for condition in conditions for one in compared.judge(condition))
+        written = list(compared.write(replace(options, judged=judged)))
+        if json_:
+            outcomes = [
+                {"condition": one.text, "side": one.of, "outcome": one.outcome.value, "why": one.why} for one in judged
+            ]
+            print_lines(json.dumps(compared.found.as_json() | {"conditions": outcomes}, indent=2))
+        else:
+            print_lines(*compared.found.lines(), "")
+            for each in compared.against:
+                print_lines(*aligned([each.columns, *each.rows]), "")
+            print_lines(*(path for done in written for path in done.paths))
+        print_not_drawn_in_one_line(written)
+        compared.write_gate_files(judged, *gate_files)
+        end_by(judged)
 
 
 def sides_of(words: Sequence[str]) -> list[list[Path]]:

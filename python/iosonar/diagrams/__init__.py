@@ -10,6 +10,7 @@ from iosonar.diagrams import (
     flying,
     histograms,
     load,
+    machine,
     original,
     overview,
     percentiles,
@@ -40,6 +41,7 @@ FAMILIES = (
     load,
     caching,
     replayer,
+    machine,
 )
 
 CATALOGUE: tuple[Diagram[Study], ...] = tuple(

@@ -342,7 +342,7 @@ def _facts(study: CallStudy, compared: ShownComparison | None) -> Iterator[tuple
             yield "Trace", str(trace)
         if root := file.run.root:
             yield "Root", f"{root.path}{f' ({root.mount.file_system})' if root.mount.file_system else ''}"
-        yield from machine_facts(file.run.machine)
+        yield from machine_facts(file.run.machine, file.run.statistics.usage)
         if options := replay_options(file.run.options):
             yield "Options", options
         yield from (("Warning", warning) for warning in file.footer.warnings[:5])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from iosonar.quantities.distribution import Distribution
+from iosonar.quantities.distribution import Distribution, pooled
 from iosonar.quantities.percentiles import share_of
 from iosonar.report.gate import BANDWIDTH, IOPS, MAX, MEAN, THROUGHPUT, Fidelity, Subject
 from iosonar.report.gate import DELAY as OF_DELAY
 from iosonar.study.calls import CallSide
-from iosonar.study.grades import Grade
+from iosonar.study.grades import Grade, worst
+from iosonar.study.judgement import Judgement
 from iosonar.study.of_calls import judgement_of_calls, summary_of_calls
 from iosonar.study.of_requests import judgement_of, summary_of
 from iosonar.study.requests import DELAY, LATENCY, Study
@@ -41,34 +42,38 @@ def subject_of_requests(study: Study, name: str = "") -> Subject:
     return Subject(name, value, doubts, fidelity, bool(unfilled), judgement.grade, reason=reason)
 
 
-def subject_of_calls(side: CallSide, name: str = "") -> Subject:
-    """A trace or a run of calls as what conditions are checked for."""
-    found, judgement = summary_of_calls(side), judgement_of_calls(side)
+def subject_of_calls(*sides: CallSide, name: str = "") -> Subject:
+    """A trace or runs of calls as what conditions are checked for. Times of several are pooled, numbers added."""
+    found, judgements = [summary_of_calls(side) for side in sides], [judgement_of_calls(side) for side in sides]
 
     def value(metric: str) -> float:
         if metric == "mismatches":
-            return float(side.extent.mismatches) if side.is_run else math.nan
+            return float(sum(side.extent.mismatches for side in sides)) if sides[0].is_run else math.nan
         if (times := _times(metric)) is None:
-            return _number(found, metric)
+            return sum(_number(each, metric) for each in found)
         of_delay, what = times
-        if of_delay and not side.keeps_times:
+        if of_delay and not all(side.keeps_times for side in sides):
             return math.nan
-        return time_of(side.delays.not_held_back if of_delay else side.pooled_response, what)
+        parts = [side.delays.not_held_back if of_delay else side.pooled_response for side in sides]
+        return time_of(pooled(parts), what)
 
-    if not side.is_run:
+    if not sides[0].is_run:
         return Subject(name, value)
+    of_each = [_fidelity_of_calls(each) for each in judgements]
+    fidelity = next(each for each in WORST_FIRST if each in of_each)
+    doubt = "; ".join(dict.fromkeys(each.doubt for each in judgements if each.doubt))
+    reason = "; ".join(dict.fromkeys(reason for each in judgements for reason in each.reasons.values()))
+    return Subject(name, value, doubt, fidelity, grade=worst(each.grade for each in judgements), reason=reason)
+
+
+WORST_FIRST = (Fidelity.FAKE, Fidelity.UNFAITHFUL, Fidelity.UNKNOWN, Fidelity.FAITHFUL)
+
+
+def _fidelity_of_calls(judgement: Judgement) -> Fidelity:
+    if judgement.is_fake:
+        return Fidelity.FAKE
     grade = judgement["fidelity"].grade
-    fidelity = (
-        Fidelity.FAKE
-        if judgement.is_fake
-        else Fidelity.UNFAITHFUL
-        if grade is Grade.BAD
-        else Fidelity.FAITHFUL
-        if grade
-        else Fidelity.UNKNOWN
-    )
-    reason = "; ".join(judgement.reasons.values())
-    return Subject(name, value, judgement.doubt, fidelity, grade=judgement.grade, reason=reason)
+    return Fidelity.UNFAITHFUL if grade is Grade.BAD else Fidelity.FAITHFUL if grade else Fidelity.UNKNOWN
 
 
 def fidelity_of(study: Study) -> tuple[Fidelity, str]:

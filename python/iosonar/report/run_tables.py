@@ -16,7 +16,7 @@ from iosonar.report.typed_options import command_line
 from iosonar.study.of_requests import summary_of
 from iosonar.study.requests import Measure
 from iosonar.table import SourceFile, Stream
-from iosonar.table.footer import Machine
+from iosonar.table.footer import Machine, Usage
 from iosonar.text import plain
 
 SECTOR_BYTES = 512
@@ -118,7 +118,7 @@ def facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
             size = f", {units.binary_bytes(target.sectors * SECTOR_BYTES)}" if target.sectors else ""
             scheduler = f", scheduler {target.scheduler}" if target.scheduler else ""
             yield "Target", f"{target.path} ({target.kind or 'device'}{size}{scheduler})"
-        yield from machine_facts(machine)
+        yield from machine_facts(machine, run.statistics.usage)
         if run.started_unix_ns:
             started = datetime.fromtimestamp(run.started_unix_ns / 1e9, UTC)
             yield "Started", f"{started:%Y-%m-%d %H:%M:%S} UTC"
@@ -126,11 +126,19 @@ def facts(files: Sequence[SourceFile]) -> Iterator[tuple[str, str]]:
             yield "Options", options
 
 
-def machine_facts(machine: Machine) -> Iterator[tuple[str, str]]:
-    """The machine of a run."""
+def machine_facts(machine: Machine, usage: Usage | None) -> Iterator[tuple[str, str]]:
+    """The machine of a run, and what all programs did there meanwhile."""
     for name, value in (("Machine", machine.hostname), ("Kernel", machine.kernel), ("Processor", machine.processor)):
         if value:
             yield name, value
+    if usage:
+        busy, kernel = (units.percent(share / 100) for share in (usage.busy_pct, usage.kernel_pct))
+        yield (
+            "During the run",
+            f"processors {busy} busy ({kernel} in the kernel), at least {units.binary_bytes(usage.available_bytes)} of "
+            f"memory available, network {units.transferred(usage.received_bytes)} received, "
+            f"{units.transferred(usage.sent_bytes)} sent",
+        )
 
 
 def kinds_of(requests: int, reads: int, writes: int) -> str:

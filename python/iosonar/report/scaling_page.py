@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from iosonar import units
 from iosonar.diagrams import Diagram
@@ -33,11 +33,30 @@ def scaling_page(study: ScaleStudy, diagrams: Sequence[Diagram[ScaleStudy]]) -> 
         title=name,
         short=name,
         lead=tuple(_lead(mean, what, numbers) for what in known),
-        tables=(Table("Mean time of an instance", columns, rows),),
+        tables=(Table("Mean time of an instance", columns, rows), *_traffic(study)),
         facts=(("File", study.file.path),),
         about="Files",
     )
     return page_of(study, diagrams, summary, SECTIONS, lambda diagram: "scale", {})
+
+
+def _traffic(study: ScaleStudy) -> Iterator[Table]:
+    """The bytes of each host, and those for each of its instances."""
+    rows = tuple(
+        (
+            str(each.instances),
+            *([each.host, str(each.own), units.span(each.mean_s)] if each.host else []),
+            units.transferred(each.received),
+            units.transferred(each.sent),
+            units.transferred(each.received / each.own),
+            units.transferred(each.sent / each.own),
+        )
+        for each in study.traffic
+    )
+    if rows:
+        hosts = ("host", "on it", "mean time") if study.traffic[0].host else ()
+        columns = ("instances", *hosts, "received", "sent", "received by each", "sent by each")
+        yield Table("Bytes on the network, by all programs of the host", columns, rows)
 
 
 def _lead(mean: Mapping[tuple[str, int], float], what: str, numbers: Sequence[int]) -> str:

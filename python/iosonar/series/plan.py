@@ -43,6 +43,8 @@ class Plan:
     command: tuple[str, ...]
     """The words of the binary for all points, before those of each."""
     points: tuple[Point, ...]
+    ending: str = RESULT
+    """That of the names of results."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Directory:
 
     def result(self, point: Point) -> Path:
         """The file of a point's run."""
-        return self.path / f"{point.name}{RESULT}"
+        return self.path / f"{point.name}{self.plan.ending}"
 
 
 @contextmanager
@@ -113,7 +115,7 @@ def checked(path: Path, kind: str) -> Path:
 def _joined(path: Path, plan: Plan) -> Plan:
     """The plan with the points of the directory's earlier plan, if one of them has a run."""
     file = path / PLAN
-    if not file.exists() or not any(path.glob(f"*{RESULT}")):
+    if not file.exists() or not any(path.glob(f"*{plan.ending}")):
         return plan
     try:
         earlier = json.loads(file.read_text(encoding="utf-8"))
@@ -128,7 +130,7 @@ def _joined(path: Path, plan: Plan) -> Plan:
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{shown(file)} is damaged: {why_wrong(error)}; use another --output") from error
     all_points = {point.name: point for point in (*known, *plan.points)}
-    return Plan(plan.kind, plan.settings, plan.command, tuple(all_points.values()))
+    return Plan(plan.kind, plan.settings, plan.command, tuple(all_points.values()), plan.ending)
 
 
 def _differences(earlier: Mapping[str, Any], plan: Plan) -> list[str]:

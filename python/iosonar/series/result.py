@@ -130,7 +130,7 @@ def _result(run: RunInfo, point: Point, delayed_by_depth: int) -> Result:
         delayed_by_depth=delayed_by_depth,
         warnings=run.warnings,
         unfilled=is_unfilled(found.zero_reads or 0, found.reads),
-        waiting=tuple(_waiting(run)),
+        waiting=tuple(waiting_of(run)),
     )
 
 
@@ -145,11 +145,12 @@ def _is_faithful(verdict: StatedVerdict | None) -> bool:
     return verdict.own is not None and verdict.own.within_pct.get("50", 100) >= FAITHFUL * 100
 
 
-def _waiting(run: RunInfo) -> Iterator[str]:
+def waiting_of(run: RunInfo) -> Iterator[str]:
     """How a run waited, as options."""
     if run.options.get("virtual_time"):
         return
-    if isinstance(wait := run.options.get("wait"), str):
+    # Of calls, the options only have what was typed.
+    if isinstance(wait := run.options.get("wait") or run.wait or None, str):
         yield f"--wait={wait}"
     if isinstance(poll := run.options.get("busy_poll"), int):
         yield f"--busy-poll={poll}ns"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from iosonar.quantities.calls.scaling import JobTimes, job_times
+from iosonar.quantities.calls.scaling import HostTraffic, JobTimes, job_times, traffic
 from iosonar.study.base import BaseStudy, Options
 from iosonar.table import SourceFile
 from iosonar.text import short_name
@@ -35,3 +35,10 @@ class ScaleStudy(BaseStudy):
     def times(self) -> list[JobTimes]:
         """The times by the number of instances."""
         return job_times(self.table)
+
+    @cached_property
+    def traffic(self) -> list[HostTraffic]:
+        """The bytes on the network by the number of instances and host; empty if they are not known."""
+        if not {"host", "received_bytes", "sent_bytes"} <= set(self.table.columns):
+            return []
+        return traffic(self.table)

@@ -209,6 +209,30 @@ class OrderProof:
 
 
 @dataclass(frozen=True)
+class UsageSamples:
+    """The course of what the machine did: each value is of the time since the sample before."""
+
+    at_s: tuple[float, ...] = ()
+    busy_pct: tuple[float, ...] = ()
+    available_bytes: tuple[int, ...] = ()
+    received_bytes: tuple[int, ...] = ()
+    sent_bytes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What all programs of the machine did during a run."""
+
+    seconds: float
+    busy_pct: float
+    kernel_pct: float
+    available_bytes: int
+    received_bytes: int
+    sent_bytes: int
+    samples: UsageSamples = field(default_factory=UsageSamples)
+
+
+@dataclass(frozen=True)
 class Statistics:
     """The closing statistics of a run."""
 
@@ -233,6 +257,7 @@ class Statistics:
     """Of a run of calls: calls that change files and that it did not repeat, by what they do."""
     outdegree: Mapping[str, int] = field(default_factory=dict)
     """Of a run of calls: the number of calls for which so many calls waited."""
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True)

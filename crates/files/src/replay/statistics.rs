@@ -6,7 +6,7 @@ use iosonar_pacing::fidelity::{Delay, FAITHFUL_PCT, Fidelity, Words};
 use iosonar_pacing::histogram::{Ratios, Times};
 use iosonar_pacing::options::{Changes, PacingOptions};
 use iosonar_pacing::stalls::{Activity, Stall};
-use iosonar_trace::run_info::{Cause, OpenMap, OptionValue, Quantiles, Verdict, Within};
+use iosonar_trace::run_info::{Cause, MachineUsage, OpenMap, OptionValue, Quantiles, Verdict, Within};
 use iosonar_trace::{Nanos, human};
 use serde::Serialize;
 
@@ -76,6 +76,9 @@ pub struct Statistics {
     pub order: Option<verify::Report>,
     /// The number of calls for which so many calls waited directly; null if the order was not checked.
     pub outdegree: Option<BTreeMap<u32, u64>>,
+    /// What all programs of the machine did meanwhile; missing in a recovered run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Box<MachineUsage>>,
     /// Whether all calls were replayed.
     pub complete: bool,
     /// A sentence if the result says nothing about a file system.
@@ -407,6 +410,7 @@ impl Counter {
             verdict: verdict.map(|verdict| if fake.is_some() { verdict.of_fake() } else { verdict }),
             order: None,
             outdegree: None,
+            usage: None,
             complete,
             fake,
         }

@@ -1,10 +1,10 @@
 //! The table `NAME.scale.parquet`: how long each of several concurrent instances took.
 
 use iosonar_trace::Row;
-use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column, Table, required};
+use iosonar_trace::formats::parquet::{BadRows, Buffers, CellType, Cells, Column, Table, nullable, required};
 
-use super::cells::{number, value};
-use crate::Metadata;
+use super::cells::{name_or_null, number, number_or_null, saturated, value};
+use crate::{Metadata, Name};
 
 /// What the instances were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,12 @@ pub struct JobTime {
     pub instance: u32,
     /// How long it took, in seconds.
     pub seconds: f64,
+    /// Its host, if it was one of several.
+    pub host: Option<Name>,
+    /// Bytes that the host of the instance received over the network while all instances ran, if known.
+    pub received_bytes: Option<u64>,
+    /// Bytes that it sent.
+    pub sent_bytes: Option<u64>,
 }
 
 impl Row for JobTime {
@@ -58,6 +64,9 @@ impl Table for JobTime {
         required("what", CellType::Name(|name| Executed::from_name(name).map(|value| value as u8))),
         required("instance", CellType::Int32),
         required("seconds", CellType::Float64),
+        nullable("host", CellType::Text),
+        nullable("received_bytes", CellType::Int64),
+        nullable("sent_bytes", CellType::Int64),
     ];
 
     fn write_cells(&self, cells: &mut Buffers) {
@@ -65,6 +74,9 @@ impl Table for JobTime {
         cells.name(self.executed.name());
         cells.int32(self.instance as i32);
         cells.float64(self.seconds);
+        cells.text_or_null(self.host.as_ref().map(Name::as_bytes));
+        cells.int64_or_null(self.received_bytes.map(saturated));
+        cells.int64_or_null(self.sent_bytes.map(saturated));
     }
 
     fn read_cells(cells: &mut Cells<'_>, _: u64) -> Result<Self, &'static str> {
@@ -73,6 +85,9 @@ impl Table for JobTime {
             executed: value(cells, Executed::ALL).ok_or("what is neither program nor replay")?,
             instance: number(cells, "instance is negative or too large")?,
             seconds: cells.float64().ok_or("seconds is missing")?,
+            host: name_or_null(cells)?,
+            received_bytes: number_or_null(cells, "received_bytes is negative")?,
+            sent_bytes: number_or_null(cells, "sent_bytes is negative")?,
         })
     }
 
@@ -93,10 +108,25 @@ mod tests {
     fn rows_are_read_as_they_were_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.scale.parquet");
-        let rows = [
-            JobTime { instances: 1, executed: Executed::Program, instance: 0, seconds: 0.125 },
-            JobTime { instances: 20, executed: Executed::Replay, instance: 19, seconds: 1e-9 },
-        ];
+        let first = JobTime {
+            instances: 1,
+            executed: Executed::Program,
+            instance: 0,
+            seconds: 0.125,
+            host: None,
+            received_bytes: None,
+            sent_bytes: None,
+        };
+        let of_host = JobTime {
+            instances: 20,
+            executed: Executed::Replay,
+            instance: 19,
+            seconds: 1e-9,
+            host: Some(Name::from(&b"a"[..])),
+            received_bytes: Some(1),
+            sent_bytes: Some(u64::MAX >> 1),
+        };
+        let rows = [first, of_host];
         let mut writer = TableWriter::<JobTime>::new(Output::create(&path).unwrap()).unwrap();
         rows.iter().for_each(|row| writer.write(row).unwrap());
         writer.finish(&Metadata::new("scale", "scale")).unwrap();

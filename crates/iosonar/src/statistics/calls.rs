@@ -92,6 +92,7 @@ pub fn for_people(s: &Statistics) -> String {
             },
         );
     }
+    line("machine", s.usage.as_ref().map(|usage| usage.words()).unwrap_or_default());
     line("verdict", s.verdict.as_ref().map(|verdict| verdict.sentence.clone()).unwrap_or_default());
     out
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use iosonar_trace::Footer;
+use iosonar_trace::run_info::MachineUsage;
 use serde_json::{Value, json};
 
 use super::described::{Described, Info, Lines, number, text};
@@ -68,6 +69,8 @@ fn for_people<R: Described>(object: &Value, described: &str) -> String {
     lines.add("target", targets(run));
     lines.add("root", text(&run["root"]["path"]));
     lines.add("verdict", text(&run["statistics"]["verdict"]["sentence"]));
+    let usage = serde_json::from_value::<MachineUsage>(run["statistics"]["usage"].clone());
+    lines.add("machine", usage.map(|usage| usage.words()).unwrap_or_default());
     let source = &object["source"];
     if source["path"] != object["path"] && source["path"].is_string() {
         lines.add("made from", format!("{} ({})", text(&source["path"]), text(&source["format"])));

@@ -3,7 +3,6 @@
 //! Measured by counting runnable threads, not by busy time: two programs that are always runnable keep two processors as busy
 //! as ten do, but leave a spinning loop a much larger share.
 
-use std::fs;
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use iosonar_trace::human;
 use iosonar_trace::run_info::ProcessorContention;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
+use super::proc_stat::ProcStat;
 use crate::host::isolation::session_priority;
 
 /// Samples of the number of runnable threads, and the time between them: long enough that a short burst of other work does
@@ -33,14 +33,14 @@ impl Contention {
     /// Samples for a tenth of a second; `None` if `/proc/stat` cannot be read. No other thread of this program may run
     /// meanwhile.
     pub fn sample() -> Option<Self> {
-        let before = Counts::now()?;
+        let before = ProcStat::now()?;
         let mut ready = 0;
         for _ in 0..SAMPLES {
             thread::sleep(INTERVAL);
             // Without this thread, which is running.
-            ready += Counts::now()?.ready.saturating_sub(1);
+            ready += ProcStat::now()?.ready.saturating_sub(1);
         }
-        let stolen_pct = Counts::now()?.stolen_since(&before);
+        let stolen_pct = ProcStat::now()?.percent_since(&before, |stat| stat.stolen);
         let online = before.processors.max(1);
         let processors = allowed().unwrap_or(online).min(online);
         let ready = ready as f64 / f64::from(SAMPLES) * processors as f64 / online as f64;
@@ -76,60 +76,6 @@ impl Contention {
     }
 }
 
-/// Measures steal time: processor time that the hypervisor gives to other virtual machines.
-#[derive(Clone, Copy, Debug)]
-pub struct StealMeter(Option<Counts>);
-
-impl StealMeter {
-    /// Starts measuring.
-    pub fn start() -> Self {
-        Self(Counts::now())
-    }
-
-    /// Percentage of processor time stolen since the start; `None` if `/proc/stat` cannot be read.
-    pub fn stolen_pct(&self) -> Option<f64> {
-        Some(Counts::now()?.stolen_since(&self.0?))
-    }
-}
-
-/// Counters from `/proc/stat`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Counts {
-    processors: usize,
-    /// Runnable threads.
-    ready: u64,
-    /// Ticks of all processors since boot.
-    ticks: u64,
-    stolen: u64,
-}
-
-impl Counts {
-    fn now() -> Option<Self> {
-        Self::of(&fs::read_to_string("/proc/stat").ok()?)
-    }
-
-    fn of(text: &str) -> Option<Self> {
-        let (mut processors, mut all, mut ready) = (0, None, None);
-        for line in text.lines() {
-            let mut words = line.split_whitespace();
-            match words.next()? {
-                // user, nice, system, idle, iowait, irq, softirq, steal. guest and guest_nice follow, but are part of user
-                // and nice (`man 5 proc_stat`).
-                "cpu" => all = Some(words.take(8).map_while(|word| word.parse().ok()).collect::<Vec<u64>>()),
-                "procs_running" => ready = words.next()?.parse().ok(),
-                name => processors += usize::from(name.starts_with("cpu")),
-            }
-        }
-        let all = all?;
-        Some(Self { processors, ready: ready?, ticks: all.iter().sum(), stolen: all.get(7).copied().unwrap_or(0) })
-    }
-
-    fn stolen_since(&self, before: &Self) -> f64 {
-        let ticks = self.ticks.saturating_sub(before.ticks);
-        if ticks == 0 { 0.0 } else { 100.0 * self.stolen.saturating_sub(before.stolen) as f64 / ticks as f64 }
-    }
-}
-
 /// Whether a session with this nice value gets about ten times the processor share of one with nice 0.
 fn is_preferred(nice: &str) -> bool {
     nice.parse().is_ok_and(|nice: i32| nice <= -10)
@@ -143,19 +89,6 @@ fn allowed() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const STAT: &str = "cpu  10 0 5 80 0 0 1 4 3 0\ncpu0 5 0 2 40 0 0 1 2 3 0\ncpu1 5 0 3 40 0 0 0 2 0 0\nintr 5\n\
-        ctxt 1\nprocs_running 4\nprocs_blocked 0\n";
-
-    #[test]
-    fn counters_of_proc_stat_are_parsed() {
-        let counts = Counts::of(STAT).unwrap();
-        assert_eq!(counts, Counts { processors: 2, ready: 4, ticks: 100, stolen: 4 });
-        let later = Counts { ticks: 140, stolen: 14, ..counts };
-        assert_eq!(later.stolen_since(&counts), 25.0);
-        assert_eq!(counts.stolen_since(&counts), 0.0, "no tick in between");
-        assert_eq!(Counts::of("intr 1\n"), None);
-    }
 
     #[test]
     fn runnable_threads_or_steal_time_show_oversubscription() {

@@ -11,10 +11,12 @@ mod run_for;
 mod seed;
 mod speedup;
 mod start_at;
+mod start_file;
 mod wait;
 
 use std::ffi::OsString;
 use std::ops::Deref;
+use std::path::PathBuf;
 
 use clap::{Arg, Args, Command, FromArgMatches};
 use iosonar_trace::Nanos;
@@ -117,6 +119,7 @@ pacing_options! {
     seed: seed::Seed => u64,
     depth: depth::DepthOption => Depth,
     start_at: start_at::StartAt => Option<UnixTime>,
+    start_file: start_file::StartFile => Option<PathBuf>,
     wait: wait::WaitOption => Option<Wait>,
     isolate: isolate::Isolate => Vec<IsolationPart>,
 }
@@ -168,7 +171,7 @@ impl PacingOptions {
 
     /// When the run starts, at the earliest after this grace.
     pub fn start(&self, grace: Nanos) -> Start<'_> {
-        Start { at: *self.start_at, file: None, grace }
+        Start { at: *self.start_at, file: self.start_file.as_deref(), grace }
     }
 }
 

@@ -1,7 +1,5 @@
 //! Options for issuing: depth, preparation ahead of time, and how the loop waits.
 
-use std::path::PathBuf;
-
 use iosonar_pacing::in_flight::MAX_LOOPS;
 use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_memory, whole_number};
@@ -33,9 +31,6 @@ pub struct IssueOptions {
     /// Time to prepare requests before the first one is issued
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration, allow_hyphen_values = true)]
     pub grace: Nanos,
-    /// When all is prepared, wait until this file exists and has a line with the start time, as for --start-at
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["start_at", "repeat", "calibrate"])]
-    pub start_file: Option<PathBuf>,
     /// Before sleeping until a request completes, poll for completions this long [default: 200us if a processor is free
     /// beside the loop and other programs, else 0; 0 with --wait=sleep]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]

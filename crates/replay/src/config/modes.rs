@@ -15,6 +15,7 @@ pub struct ModeOptions {
     /// Measure the highest rate that this machine replays faithfully, without I/O; uses --depth, --ahead, --wait and
     /// --isolate
     #[arg(long, conflicts_with_all = ["load", "targets", "output", "asap", "closed", "perturb", "repeat", "start_at"])]
+    #[arg(conflicts_with = "start_file")]
     #[serde(skip)]
     pub calibrate: bool,
     /// Closed loop: each of --depth clients issues a request, waits for its completion and, unless no-think, for the think

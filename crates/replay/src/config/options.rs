@@ -169,7 +169,7 @@ impl Options {
 
     /// When the run starts.
     pub fn start(&self) -> Start<'_> {
-        Start { file: self.issuing.start_file.as_deref(), ..self.pacing.start(self.issuing.grace) }
+        self.pacing.start(self.issuing.grace)
     }
 
     /// The result.

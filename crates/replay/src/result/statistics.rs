@@ -187,6 +187,7 @@ impl Counter {
             completion_log_stalls: loop_counters.map(|counters| counters.completion_log_stalls),
             unrecorded: loop_counters.map(|_| self.unrecorded),
             verify: None,
+            usage: None,
             complete: is_complete,
             fake: None,
             devices: self.devices.statistics(inputs, elapsed_s),

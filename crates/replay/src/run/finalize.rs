@@ -7,7 +7,7 @@ use iosonar_device::{self, Device};
 use iosonar_pacing::Result;
 use iosonar_pacing::host::contention::Contention;
 use iosonar_trace::journal::{self, Journal};
-use iosonar_trace::run_info::{DeviceCounters, RunStatistics};
+use iosonar_trace::run_info::{DeviceCounters, MachineUsage, RunStatistics};
 use iosonar_trace::{IoResult, Metadata, Nanos, create_run, human};
 
 use super::finished::Finished;
@@ -42,8 +42,8 @@ pub struct StageResults {
     pub contention: Option<Contention>,
     /// Processors that the program may use without --isolate.
     pub processors: usize,
-    /// Percentage of processor time that the hypervisor stole during the run.
-    pub stolen_pct: Option<f64>,
+    /// What the machine did during the run, and the percentage of processor time that the hypervisor stole.
+    pub usage: Option<(MachineUsage, f64)>,
 }
 
 /// Writes the result.
@@ -64,9 +64,10 @@ pub fn finalize(
         mut warnings,
         contention,
         processors,
-        stolen_pct,
+        usage,
     } = results;
     let options = &plan.options;
+    let (usage, stolen_pct) = usage.unzip();
     if let Err(error) = read_outcome {
         warnings.push(format!("the load could be read only in part: {error}"));
     }
@@ -137,6 +138,8 @@ pub fn finalize(
             },
         );
     }
+    // In virtual time, all runs have the same result.
+    statistics.usage = usage.filter(|_| !options.method.virtual_time).map(Box::new);
     statistics.set_fake(options.fake());
     let mut findings = Vec::new();
     let final_progress = final_pass.as_ref().map(|pass| pass.progress);

@@ -26,9 +26,10 @@ use iosonar_device::meter::Meter;
 use iosonar_pacing::Stop;
 use iosonar_pacing::buffers::Pool;
 use iosonar_pacing::clock::{Monotonic, Virtual, wall, wall_offset};
-use iosonar_pacing::host::contention::{Contention, StealMeter};
+use iosonar_pacing::host::contention::Contention;
 use iosonar_pacing::host::isolation::Isolation;
 use iosonar_pacing::host::processors;
+use iosonar_pacing::host::usage::UsageMeter;
 use iosonar_pacing::payload::Payload;
 use iosonar_pacing::progress::Progress;
 use iosonar_pacing::stalls::StallMonitor;
@@ -309,7 +310,7 @@ impl Prepared {
             self.record_start(clock);
             self.mark_targets();
             let disks = self.devices.iter().filter(|_| options.method.does_io()).filter_map(Device::disk);
-            let steal_meter = StealMeter::start();
+            let usage_meter = UsageMeter::start();
             let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
             self.journal.rewrite_header(&self.metadata);
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
@@ -358,6 +359,7 @@ impl Prepared {
             let (PrepareOutcome { stats, outcome, memory }, mut log) =
                 thread_results.or(loop_result.inline_results.take()).expect("one of them ran the stages");
             let device_counters = meters.iter().filter_map(Meter::read).collect();
+            let usage = usage_meter.finish();
             self.metadata.complete = !stop.is_requested();
             let final_pass = log.checker.take_if(|_| options.verification.verify >= Verify::Final).map(|checker| {
                 if stop.is_requested() || loop_result.outcome.is_err() {
@@ -375,7 +377,7 @@ impl Prepared {
                 warnings: self.warnings,
                 contention: self.contention,
                 processors: self.processors,
-                stolen_pct: steal_meter.stolen_pct(),
+                usage,
             };
             finalize(plan, &self.devices, &self.map, self.metadata, results)
         })

@@ -21,7 +21,7 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
-pub use counters::{DeviceCounters, ProcessorContention};
+pub use counters::{DeviceCounters, InterfaceUsage, MachineUsage, ProcessorContention, UsageSamples};
 pub use data::{RunData, Written};
 pub use dependencies::RunDependencies;
 pub use field::{Field, object};

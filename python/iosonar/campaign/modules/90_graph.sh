@@ -23,13 +23,33 @@ graph_remarks() {
     fi
 }
 
+# Draws runs of calls, each by itself: options about devices have no meaning for them.
+graph_calls() {
+    local output=${graph_output-page pictures} run
+    for run; do
+        [[ " $output " != *" page "* ]] || graph_draw "$run"
+        [[ " $output " != *" pictures "* ]] || graph_draw "$run" "--format=$(graph_format)"
+    done
+}
+
+graph_format() {
+    [[ ${picturetype-png} == svg ]] && echo svg || echo png
+}
+
 graph_finish() {
     ((enable_graph)) || return 0
-    local results=() file options=() common=() word words windows="" format=png
+    local results=() runs_of_calls=() file options=() common=() word words windows="" format=png
     local output=${graph_output-page pictures}
+    for file in ./*.calls-run.parquet; do
+        [[ ! -f $file ]] || runs_of_calls+=("$file")
+    done
     for file in ./*.replay.gz ./*.replay.parquet; do
         [[ ! -f $file ]] || results+=("$file")
     done
+    if ((${#runs_of_calls[@]})); then
+        graph_calls "${runs_of_calls[@]}"
+        return
+    fi
     # The run has failed: there is nothing to draw.
     ((${#results[@]})) || return 0
     graph_remarks

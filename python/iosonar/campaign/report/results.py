@@ -10,7 +10,9 @@ from typing import Any
 
 from iosonar import units
 from iosonar.campaign import outcome, state, status, tree
+from iosonar.campaign.names import OF_CALLS
 from iosonar.campaign.report.cache import Cache
+from iosonar.campaign.report.results_of_calls import measured_calls
 from iosonar.diagrams import Options, Study
 from iosonar.diagrams.devices import slow_devices
 from iosonar.errors import UserError
@@ -202,6 +204,8 @@ def _escaped(words: Sequence[str] | None) -> tuple[str, ...] | None:
 
 def _measured(files: Sequence[Path], metrics: Sequence[str]) -> dict[str, Any]:
     """Everything that is measured on the results of a leaf, in types of JSON; metrics that it does not have are NaN."""
+    if any(path.name.endswith(OF_CALLS) for path in files):
+        return measured_calls(files, metrics)
     with open_requests(files) as requests:
         if not requests.is_run:
             raise UserError("its result is a load, not a run")

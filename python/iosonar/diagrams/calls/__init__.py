@@ -1,10 +1,10 @@
 """Diagrams of calls to files: one file for each family, with its list `DIAGRAMS`."""
 
-from iosonar.diagrams.calls import blocks, fidelity, files, graph, mix, response, timeline
+from iosonar.diagrams.calls import blocks, fidelity, files, graph, machine, mix, response, timeline
 from iosonar.diagrams.calls.catalogue import CallDiagram, Part
 from iosonar.study.calls import CallSide, CallStudy
 
-FAMILIES = (timeline, mix, response, files, blocks, graph, fidelity)
+FAMILIES = (timeline, mix, response, files, blocks, graph, fidelity, machine)
 
 CATALOGUE: tuple[CallDiagram, ...] = tuple(
     sorted(

@@ -28,6 +28,7 @@ from iosonar.quantities.calls.scaling import JobTimes
 from iosonar.study.scaling import ScaleStudy
 
 NAME, RANK = "scale", "f16"
+NETWORK = "network"
 LOOKS = {"program": (Role.ALL, "Program"), "replay": (Role.ACTUAL, "Replay")}
 CAP = 1.03
 """Half the width of the ends of a bar, as a factor."""
@@ -84,4 +85,46 @@ def scale(study: ScaleStudy) -> Figure | Empty:
     return scaling_curve(study.times, study.file.name)
 
 
-DIAGRAMS = (Diagram(NAME, RANK, Part.TIME, scale),)
+HOST_ROLES = (Role.ALL, Role.ACTUAL, Role.READ, Role.WRITE, Role.FAILED, Role.DEMAND)
+"""Of the first hosts; more could not be distinguished."""
+
+
+def network(study: ScaleStudy) -> Figure | Empty:
+    """The bytes that each host received and sent while the instances ran."""
+    found = study.traffic
+    if not found:
+        return Empty(NETWORK, "the file has no bytes on the network")
+    numbers = sorted({each.instances for each in found})
+    layers, rows = [], []
+    hosts = list(dict.fromkeys(each.host for each in found))
+    for host, role in zip(hosts, HOST_ROLES, strict=False):
+        label = host or "This machine"
+        moved = {each.instances: each.moved for each in found if each.host == host}
+        layers.append(
+            Line(role, label, np.array(list(moved), dtype=float), np.array(list(moved.values()), dtype=float))
+        )
+        cells = tuple(units.transferred(moved[number]) if number in moved else "–" for number in numbers)
+        rows.append(LegendRow(role, label, cells, Stroke.SOLID))
+    low, high = float(numbers[0]), float(max(numbers[-1], numbers[0] + 1))
+    left_out = f"; only the first {len(HOST_ROLES)} hosts" if len(hosts) > len(HOST_ROLES) else ""
+    return Figure(
+        NETWORK,
+        "f17",
+        "Bytes on the network",
+        study.file.name,
+        Axis(
+            "Instances at once",
+            Unit.RANK,
+            low / 1.15,
+            high * 1.15,
+            Scale.LOG,
+            named=tuple((float(number), str(number)) for number in numbers),
+        ),
+        linear_axis("Received and sent by a host", Unit.BYTES, float(max(1, *(each.moved for each in found)))),
+        tuple(layers),
+        Legend(tuple(str(number) for number in numbers), tuple(rows)),
+        (Note(NoteKind.INFO, f"By all programs of the host while the instances ran{left_out}"),),
+    )
+
+
+DIAGRAMS = (Diagram(NAME, RANK, Part.TIME, scale), Diagram(NETWORK, "f17", Part.TIME, network))

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use iosonar_pacing::clock::{Clock, Monotonic, wall, wall_offset};
-use iosonar_pacing::host::contention::StealMeter;
+use iosonar_pacing::host::usage::UsageMeter;
 use iosonar_pacing::progress::Progress;
 use iosonar_pacing::start;
 use iosonar_trace::human::agreed;
@@ -117,8 +117,8 @@ impl Prepared {
         while !reading.iter().all(|(ahead, _)| ahead.is_ready()) && !self.stop.is_requested() {
             thread::sleep(LOOK);
         }
-        let steal_meter = StealMeter::start();
         let clock = start::clock(self.options.pacing.start(GRACE), &self.stop, progress)?;
+        let usage_meter = UsageMeter::start();
         progress.set_zero(clock);
         let heartbeat = Arc::new(Heartbeat::new(clock.now()));
         (about.clock, about.started_unix_ns) = (clock, wall_offset().0 + clock.zero_ns());
@@ -156,6 +156,7 @@ impl Prepared {
                 });
             }
         }
+        let (usage, stolen_pct) = usage_meter.finish().unzip();
         let was_stopped = self.stop.is_requested() && !is_over;
         let (mut written, mut max_in_flight, mut lacks_descriptors, mut failed) = (Written::default(), 0, false, None);
         let mut idle = Nanos::ZERO;
@@ -189,6 +190,7 @@ impl Prepared {
         let complete = !was_stopped && failed.is_none();
         let engine = Engine { max_in_flight: Some(max_in_flight), idle: Some(idle) };
         let mut statistics = counter.statistics(self.options.factor, complete, engine, fake);
+        statistics.usage = usage.map(Box::new);
         warnings.extend(counter.interruption(engine));
         if heartbeat.sum() > WORTH_A_WARNING {
             let stood_still = human::span(heartbeat.sum().as_secs());
@@ -203,7 +205,7 @@ impl Prepared {
             warnings.push(agreed(unread, "calls were not reached, and have no rows: the replay ended before"));
         }
         warnings.extend(devices.iter().flat_map(|devices| devices.refusals()));
-        (about.stolen_pct, about.data) = (steal_meter.stolen_pct(), data(Some(written)));
+        (about.stolen_pct, about.data) = (stolen_pct, data(Some(written)));
         let mut checked = Ok(());
         if self.options.verify_order && !self.options.fake_io && failed.is_none() {
             let mut rows = Journal::<Recorded>::open(&journal)?;

@@ -34,7 +34,7 @@ enum Command {
     Record(record::Args),
     Check(check::Args),
     Prepare(prepare::Args),
-    Replay(replay::Args),
+    Replay(Box<replay::Args>),
     Scale(scale::Args),
     Order(order::Args),
     Generate(generate::Args),

@@ -1,6 +1,7 @@
 //! `iosonar files scale`: how long several concurrent instances take, of the replay and of the program itself.
 
 mod command;
+mod hosts;
 mod processes;
 
 use std::collections::HashSet;
@@ -20,11 +21,11 @@ use iosonar_files::table::write_scale;
 use iosonar_files::tree::{RootPath, beside, make_directory};
 use iosonar_trace::params::whole_number;
 use iosonar_trace::system_text;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::command::of_instance;
 use self::processes::{Interrupted, Processes};
-use crate::console::{out, status};
+use crate::console::{answer_json, out, status};
 use crate::signals::Orders;
 use crate::usage::misuse;
 use crate::{exit, human, output_files, signals};
@@ -44,6 +45,8 @@ Examples:
     --setup 'tar -xf start.tar -C {root}' --program './job.sh {root}/srv/db'
   iosonar files scale tar.calls.parquet --root /mnt/test --output tar.scale.parquet \\
     -- --asap --no-cache                  options of files replay
+  iosonar files scale tar.calls.parquet --root /mnt/nfs/test --output nfs.scale.parquet \\
+    --hosts a,b,c                         instances dealt to hosts, by ssh
 
 In COMMAND, {root} is the directory of the instance: the file /home/u/x of the trace is
 {root}/home/u/x. {instance} is the number of the instance, from 0. The directories are
@@ -66,6 +69,13 @@ pub struct Args {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,10,20")]
     #[arg(value_parser = whole_number::<u32>(1..=10_000), allow_hyphen_values = true)]
     instances: Vec<u32>,
+    /// Deal the instances evenly to these hosts, which ssh reaches without a prompt: the root is a directory of each, or of
+    /// all
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', conflicts_with = "program")]
+    hosts: Vec<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
     /// Also run this shell command, in as many instances
     #[arg(long, value_name = "COMMAND")]
     program: Option<String>,
@@ -97,6 +107,17 @@ const PREPARE_OPTIONS: [&str; 4] = ["--map", "--ignore", "--tree-from", "--cwd"]
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         self.check()?;
+        if !self.hosts.is_empty() {
+            return hosts::measure(&json!({
+                "trace": self.trace,
+                "root": self.root,
+                "output": self.output,
+                "hosts": self.hosts,
+                "instances": self.instances,
+                "options": self.replay_options(),
+                "json": self.json,
+            }));
+        }
         signals::enable_sigchld()?;
         let orders = Orders::note()?;
         let mut found = Measurements::default();
@@ -107,7 +128,13 @@ impl Args {
             metadata.command = self.program.into_iter().collect();
             metadata.complete = ended.is_ok();
             write_scale(&self.output, &found.jobs, &metadata)?;
-            out!("result: {}", self.output.display());
+            if self.json {
+                let points = points(&found.jobs);
+                let (complete, mismatches) = (ended.is_ok(), found.mismatches);
+                answer_json(&json!({"complete": complete, "mismatches": mismatches, "points": points}))?;
+            } else {
+                out!("result: {}", self.output.display());
+            }
         }
         if found.mismatches > 0 {
             status!(
@@ -175,14 +202,16 @@ impl Args {
 
     fn measure(&self, orders: &Orders, found: &mut Measurements) -> Result<()> {
         let shown = Arc::default();
-        out!("{:>9}  {:<7}  {:>9}  {:>9}  {:>9}", "instances", "what", "average", "shortest", "longest");
+        if !self.json {
+            out!("{:>9}  {:<7}  {:>9}  {:>9}  {:>9}", "instances", "what", "average", "shortest", "longest");
+        }
         for &instances in &self.instances {
             let directories = Directories::create(&self.root, instances)?;
             self.prepare(&directories, orders)?;
-            let (replayed, differ) = self.replayed(&directories, orders, &shown)?;
+            let (replayed, differ, network) = self.replayed(&directories, orders, &shown)?;
             found.mismatches += differ;
-            print_row(instances, Executed::Replay, &replayed);
-            found.jobs.extend(rows(instances, Executed::Replay, &replayed));
+            self.print_row(instances, Executed::Replay, &replayed);
+            found.jobs.extend(rows(instances, Executed::Replay, &replayed, network));
             drop(directories);
             if let Some(program) = &self.program {
                 let directories = Directories::create(&self.root, instances)?;
@@ -191,8 +220,8 @@ impl Args {
                     None => self.prepare(&directories, orders)?,
                 }
                 let executed = programs(program, &directories, orders)?;
-                print_row(instances, Executed::Program, &executed);
-                found.jobs.extend(rows(instances, Executed::Program, &executed));
+                self.print_row(instances, Executed::Program, &executed);
+                found.jobs.extend(rows(instances, Executed::Program, &executed, [None; 2]));
             }
         }
         Ok(())
@@ -217,22 +246,34 @@ impl Args {
         Ok(())
     }
 
-    /// The seconds of each instance of a replay, and the number of calls with other results. Messages that are in `shown` are
-    /// not repeated.
+    /// The options of the replay.
+    fn replay_options(&self) -> Vec<&str> {
+        let has_timing = self.replay.iter().any(|word| word.starts_with("--timing") || word == "--asap");
+        let timing: &[&str] = if has_timing { &[] } else { &["--timing", "diff"] };
+        self.replay.iter().map(String::as_str).chain(timing.iter().copied()).collect()
+    }
+
+    fn print_row(&self, instances: u32, executed: Executed, seconds: &[f64]) {
+        if self.json {
+            return;
+        }
+        let [average, low, high] = times(seconds).map(human::span);
+        out!("{instances:>9}  {:<7}  {average:>9}  {low:>9}  {high:>9}", executed.name());
+    }
+
+    /// The seconds of each instance of a replay, the number of calls with other results, and the bytes that this machine
+    /// received and sent meanwhile. Messages that are in `shown` are not repeated.
     fn replayed(
         &self,
         directories: &Directories,
         orders: &Orders,
         shown: &Arc<Mutex<HashSet<String>>>,
-    ) -> Result<(Vec<f64>, u64)> {
+    ) -> Result<(Vec<f64>, u64, [Option<u64>; 2])> {
         let mut command = own("replay")?;
         // A single instance uses the root itself.
         let instances = directories.instances;
         let root = if instances == 1 { directories.of(0) } else { directories.top.clone() };
-        command.arg(&self.trace).arg("--root").arg(root).args(&self.replay);
-        if !self.replay.iter().any(|word| word.starts_with("--timing") || word == "--asap") {
-            command.args(["--timing", "diff"]);
-        }
+        command.arg(&self.trace).arg("--root").arg(root).args(self.replay_options());
         command.args(["--instances", &instances.to_string(), "--json", "--output"]);
         command.arg(directories.top.join("run.calls-run.parquet"));
         let mut process = Processes::start(vec![piped(command)])?;
@@ -265,7 +306,8 @@ impl Args {
         if seconds.len() != instances as usize {
             bail!("the replay of {} reports {} times", human::counted(instances.into(), "instance"), seconds.len());
         }
-        Ok((seconds, mismatches))
+        let network = ["received_bytes", "sent_bytes"].map(|key| found["usage"][key].as_u64());
+        Ok((seconds, mismatches, network))
     }
 }
 
@@ -350,13 +392,39 @@ fn programs(command: &str, directories: &Directories, orders: &Orders) -> Result
     })
 }
 
-fn rows(instances: u32, executed: Executed, seconds: &[f64]) -> impl Iterator<Item = JobTime> {
-    seconds.iter().zip(0..).map(move |(&seconds, instance)| JobTime { instances, executed, instance, seconds })
+fn rows(
+    instances: u32,
+    executed: Executed,
+    seconds: &[f64],
+    [received_bytes, sent_bytes]: [Option<u64>; 2],
+) -> impl Iterator<Item = JobTime> {
+    let row = move |(&seconds, instance)| JobTime {
+        instances,
+        executed,
+        instance,
+        seconds,
+        host: None,
+        received_bytes,
+        sent_bytes,
+    };
+    seconds.iter().zip(0..).map(row)
 }
 
-fn print_row(instances: u32, executed: Executed, seconds: &[f64]) {
+/// The average, the shortest and the longest.
+fn times(seconds: &[f64]) -> [f64; 3] {
     let average = seconds.iter().sum::<f64>() / seconds.len().max(1) as f64;
     let (low, high) = seconds.iter().fold((f64::MAX, 0.0_f64), |(low, high), &each| (low.min(each), high.max(each)));
-    let [average, low, high] = [average, low, high].map(human::span);
-    out!("{instances:>9}  {:<7}  {average:>9}  {low:>9}  {high:>9}", executed.name());
+    [average, low, high]
+}
+
+/// The rows by number of instances, and what ran.
+fn points(jobs: &[JobTime]) -> Vec<Value> {
+    let alike = |a: &JobTime, b: &JobTime| (a.instances, a.executed) == (b.instances, b.executed);
+    let point = |jobs: &[JobTime]| {
+        let [average, shortest, longest] = times(&jobs.iter().map(|job| job.seconds).collect::<Vec<_>>());
+        let JobTime { instances, executed, received_bytes, sent_bytes, .. } = &jobs[0];
+        json!({"instances": instances, "what": executed.name(), "average_s": average, "shortest_s": shortest,
+               "longest_s": longest, "received_bytes": received_bytes, "sent_bytes": sent_bytes})
+    };
+    jobs.chunk_by(alike).map(point).collect()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::counters::MachineUsage;
 use super::times::{Quantiles, Within};
 use super::value::{OpenMap, OptionValue};
 use super::verdict::{Verdict, why};
@@ -87,6 +88,10 @@ pub struct Statistics {
     pub unrecorded: Option<u64>,
     /// The extent and result of verification; null without `--verify`, and in a recovered run.
     pub verify: Option<Verification>,
+    /// What all programs of the machine did meanwhile; missing in virtual time, in a recovered run and in those of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Box<MachineUsage>>,
     /// Whether the run reached the end of its window and all rows were written.
     pub complete: bool,
     /// Null for a real run; else the reason why the result says nothing about a device.
