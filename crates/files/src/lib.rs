@@ -29,7 +29,7 @@ pub mod verify;
 
 pub use model::call::{AT_FDCWD, Call, Name};
 pub use model::kind::{CallKind, Family};
-pub use model::metadata::{CallCounts, InitialDescriptor, InitialProcess, Metadata, Recorder};
+pub use model::metadata::{CallCounts, Container, InitialDescriptor, InitialProcess, Metadata, Part, Recorder};
 pub use model::resolved::{Access, DescriptionId, NameId, ObjectId, Resolved, Resource, Skip, Touch};
 pub use model::result_row::{CallOutcome, CallResult, DelayReason};
 pub use model::run::{CallsRun, RunRoot};

@@ -102,6 +102,8 @@ pub struct Call {
     pub result: Option<i64>,
     /// Why it failed, else 0.
     pub errno: i32,
+    /// The container of its process; `None` outside of containers, or if unknown.
+    pub container: Option<Name>,
 }
 
 impl Row for Call {
@@ -135,6 +137,7 @@ impl Call {
             mode: None,
             result: Some(0),
             errno: 0,
+            container: None,
         }
     }
 

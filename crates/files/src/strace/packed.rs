@@ -56,7 +56,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io
     put(&call.errno.to_le_bytes());
     put(&known.to_le_bytes());
     put(&[call.kind as u8]);
-    let names = [&call.fd_path, &call.path, &call.path2];
+    let names = [&call.fd_path, &call.path, &call.path2, &call.container];
     for name in names {
         put(&name.as_ref().map_or(NONE, |name| name.as_bytes().len() as u32).to_le_bytes());
     }
@@ -64,7 +64,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io
     names.into_iter().flatten().try_for_each(|name| out.write_all(name.as_bytes()))
 }
 
-const HEAD_BYTES: usize = 8 * 8 + 6 * 4 + 2 + 1 + 3 * 4;
+const HEAD_BYTES: usize = 8 * 8 + 6 * 4 + 2 + 1 + 4 * 4;
 
 /// Reads a call with its number; `None` at the end.
 pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call, Place)>> {
@@ -118,6 +118,7 @@ pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call, Place)>> {
         fd_path: name()?,
         path: name()?,
         path2: name()?,
+        container: name()?,
         offset: is_known(3).then_some(offset),
         offset2: is_known(9).then_some(offset2),
         length: is_known(4).then_some(length),

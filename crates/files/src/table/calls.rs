@@ -48,6 +48,7 @@ impl Table for CallRow {
         nullable("result", CellType::Int64),
         column("errno", CellType::Int32),
         nullable("offset2", CellType::Int64),
+        nullable("container", CellType::Text),
         write_only("file", CellType::Text),
         write_only("position", CellType::Int64),
     ];
@@ -72,6 +73,7 @@ impl Table for CallRow {
         cells.int64_or_null(call.result);
         cells.int32(call.errno);
         cells.int64_or_null(call.offset2);
+        cells.text_or_null(call.container.as_ref().map(Name::as_bytes));
         cells.text_or_null(self.file.as_ref().map(Name::as_bytes));
         cells.int64_or_null(self.position.map(saturated));
     }
@@ -96,6 +98,7 @@ impl Table for CallRow {
             result: cells.number(),
             errno: number::<u16>(cells, "errno is not an error number")?.into(),
             offset2: cells.number(),
+            container: name_or_null(cells)?,
         };
         Ok(Self { call, file: None, position: None })
     }

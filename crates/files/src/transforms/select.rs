@@ -49,6 +49,7 @@ pub static TRANSFORM: Transform = Transform::of_rows(
             },
             ParamSpec { name: "thread", takes: ParamType::List, default: ANY, help: "thread numbers" },
             ParamSpec { name: "process", takes: ParamType::List, default: ANY, help: "process numbers" },
+            ParamSpec { name: "container", takes: ParamType::List, default: ANY, help: "names of containers" },
             ParamSpec { name: "path", takes: ParamType::List, default: ANY, help: "patterns of paths" },
             ParamSpec {
                 name: "result",
@@ -71,6 +72,7 @@ struct Conditions {
     kinds: HashSet<CallKind>,
     threads: HashSet<u32>,
     processes: HashSet<u32>,
+    containers: HashSet<Name>,
     paths: Ignore,
     /// Whether the call must have failed.
     failed: Option<bool>,
@@ -89,6 +91,7 @@ fn build(settings: &Settings) -> Built<Call> {
         kinds: kinds(settings.list("call"), settings.list("family"))?,
         threads: numbers(settings.list("thread"), "thread")?,
         processes: numbers(settings.list("process"), "process")?,
+        containers: settings.list("container").iter().map(|name| Name::from(name.as_str())).collect(),
         paths: Ignore::parse(settings.list("path").join("\n").as_bytes()),
         failed: match settings.text("result") {
             "failed" => Some(true),
@@ -157,6 +160,8 @@ impl Stage for Selected {
             && (conditions.kinds.is_empty() || conditions.kinds.contains(&call.kind))
             && has(&conditions.threads, call.thread)
             && has(&conditions.processes, call.process)
+            && (conditions.containers.is_empty()
+                || call.container.as_ref().is_some_and(|container| conditions.containers.contains(container)))
             && conditions.failed.is_none_or(|failed| failed == (call.errno != 0));
         let base = conditions.base;
         if !self.fits_path(&call) || !others {

@@ -3,7 +3,7 @@
 use iosonar_trace::{InMemory, Nanos};
 
 use super::*;
-use crate::{CallKind, InitialProcess, Metadata, Name};
+use crate::{CallKind, Container, InitialProcess, Metadata, Name};
 
 fn call(second: i64, kind: CallKind, path: Option<&str>) -> Call {
     Call { path: path.map(Name::from), process: 7, ..Call::new(Nanos(second * 1_000_000_000), 7, kind) }
@@ -52,6 +52,7 @@ fn calls_are_selected_by_every_condition() {
         ("select call=write family=open", &[0, 2, 3]),
         ("select thread=9", &[2]),
         ("select process=8", &[]),
+        ("select container=web", &[]),
         ("select result=failed", &[2]),
         ("select result=succeeded family=open", &[0]),
         ("select from=1 to=3", &[1, 2]),
@@ -82,8 +83,12 @@ fn anonymised_names_keep_equality_depth_and_structure() {
     let mut calls = trace();
     calls[1].fd_path = Some("/home/alice/notes.txt".into());
     calls[3].fd_path = Some("pipe:[81234]".into());
+    calls[0].container = Some("alice-web".into());
+    let container =
+        Container { name: "alice-web".into(), id: "ab".into(), engine: "docker".into(), cgroup: "/a".into() };
     let metadata = Metadata {
         command: vec!["cat".into()],
+        containers: vec![container],
         epoch_unix_ns: Some(1),
         processes: vec![InitialProcess {
             process: 7,
@@ -105,6 +110,9 @@ fn anonymised_names_keep_equality_depth_and_structure() {
     assert!(path(2).starts_with(&format!("{prefix}/../{}/", parts[2])) && path(2).ends_with(".gz"), "{}", path(2));
     assert_eq!(found[3].fd_path, Some("pipe:[0]".into()));
     assert_eq!(footer.processes[0].cwd, prefix);
+    let [container] = &footer.containers[..] else { panic!("{:?}", footer.containers) };
+    assert_eq!(found[0].container.as_ref().map(ToString::to_string), Some(container.name.clone()));
+    assert!(!container.name.contains("alice") && container.id.is_empty() && container.cgroup.is_empty());
     assert_eq!((footer.processes[0].threads[0], found[0].process), (found[0].thread, found[0].thread));
     assert!(found[0].thread != found[2].thread && found[0].thread != 7);
     assert!(footer.command.is_empty() && footer.warnings.is_empty() && footer.epoch_unix_ns.is_none());

@@ -33,6 +33,7 @@ _TRACE: Mapping[str, Column] = {
     "result": SIGNED,
     "errno": SIGNED,
     "offset2": SIGNED,
+    "container": TEXT,
     "file": TEXT,
     "position": SIGNED,
 }

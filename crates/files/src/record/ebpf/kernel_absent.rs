@@ -17,7 +17,7 @@ impl Kernel {
         Err(Error::NotBuilt)
     }
 
-    pub fn follow_next_child(&self) -> Result<()> {
+    pub fn announce(&self) -> Result<()> {
         match *self {}
     }
 
@@ -30,6 +30,10 @@ impl Kernel {
     }
 
     pub fn drain(&mut self, _: usize, _: impl FnMut(&Event)) -> Drained {
+        match *self {}
+    }
+
+    pub fn note_skipped(&mut self) {
         match *self {}
     }
 
