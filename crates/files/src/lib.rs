@@ -14,6 +14,7 @@
 mod checkpoints;
 mod ids;
 mod model;
+pub mod nfsdump;
 mod open;
 pub mod order;
 pub mod patterns;

@@ -18,6 +18,8 @@ pub enum Recorder {
     Ebpf,
     /// Made by `iosonar generate`.
     Generated,
+    /// nfsdump, which saw requests on a network.
+    Nfsdump,
 }
 
 /// The metadata of a trace of calls, or of a run.

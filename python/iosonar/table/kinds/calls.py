@@ -34,6 +34,7 @@ _TRACE: Mapping[str, Column] = {
     "errno": SIGNED,
     "offset2": SIGNED,
     "container": TEXT,
+    "waited_ns": time(Presence.OPTIONAL_NULLABLE),
     "file": TEXT,
     "position": SIGNED,
 }

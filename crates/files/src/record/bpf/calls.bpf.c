@@ -26,6 +26,7 @@ struct call {
 	__u64 extra[2];
 	__s64 result;
 	__u64 cgroup; /* of the default hierarchy */
+	__u64 waited_ns; /* between the end of the call before and this begin, the thread was blocked for so long */
 };
 
 #define URING 0x8000
@@ -43,7 +44,7 @@ struct path {
 #define PATH_HEADER 16
 #define OF_REQUEST 0x10
 
-/* A thread that is recorded. The loader reads and writes it as twelve 64-bit numbers: change ../ebpf/kernel.rs as well. */
+/* A thread that is recorded. The loader reads and writes it as fourteen 64-bit numbers: change ../ebpf/kernel.rs as well. */
 struct thread {
 	__u64 begin_ns;
 	__u64 arguments[6];
@@ -55,6 +56,8 @@ struct thread {
 	__u8 state;
 	__u8 missing;
 	__u64 cgroup;
+	__u64 waited_ns; /* since the end of the last recorded call, without the present one */
+	__u64 blocked_ns; /* when it began to wait; 0 if it does not */
 };
 
 enum state {
@@ -452,6 +455,7 @@ static inline void fill(struct call *c, struct thread *t, __u8 kind)
 	c->child = t->child;
 	c->begin_ns = t->begin_ns;
 	c->cgroup = t->cgroup;
+	c->waited_ns = t->waited_ns;
 	__builtin_memcpy(c->arguments, t->arguments, sizeof(c->arguments));
 	__builtin_memcpy(c->extra, t->extra, sizeof(c->extra));
 }
@@ -502,6 +506,8 @@ int call_ends(__u64 *ctx)
 		c->result = result;
 		bpf_ringbuf_submit(c, wakeup());
 	}
+	t->waited_ns = 0;
+	t->blocked_ns = 0;
 	/* After the event, so that a call is in the ring or in flight at any time. */
 	*(volatile __u8 *)&t->state &= ~IS_CALLING;
 	return 0;
@@ -572,6 +578,27 @@ int thread_ends(__u64 *ctx)
 		}
 	}
 	bpf_map_delete_elem(&threads, &id);
+	return 0;
+}
+
+/* A thread is blocked, or goes on. Time within a recorded call is not counted: the call has its duration. */
+SEC("tp_btf/sched_switch")
+int processor_changes(__u64 *ctx)
+{
+	struct task_struct *before = (void *)ctx[1], *after = (void *)ctx[2];
+	__u32 before_id = before->pid, after_id = after->pid, is_preempted = ctx[0], state = ctx[3];
+	struct thread *t;
+
+	if (!is_preempted && state) {
+		t = bpf_map_lookup_elem(&threads, &before_id);
+		if (t && !(t->state & IS_CALLING))
+			t->blocked_ns = bpf_ktime_get_ns();
+	}
+	t = bpf_map_lookup_elem(&threads, &after_id);
+	if (t && t->blocked_ns) {
+		t->waited_ns += bpf_ktime_get_ns() - t->blocked_ns;
+		t->blocked_ns = 0;
+	}
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 //! are built into one binary, so the layout needs no version.
 
 /// Bytes of a `struct call`.
-const CALL_BYTES: usize = 112;
+const CALL_BYTES: usize = 120;
 
 /// Bytes of a `struct path` before its text.
 const PATH_HEADER_BYTES: usize = 16;
@@ -43,6 +43,8 @@ pub struct RawCall {
     pub result: i64,
     /// The number of its control group.
     pub cgroup: u64,
+    /// How long the thread was blocked before it.
+    pub waited_ns: u64,
 }
 
 /// A path of a call.
@@ -82,6 +84,7 @@ impl RawCall {
             extra: [u64_at(bytes, 80), u64_at(bytes, 88)],
             result: u64_at(bytes, 96).cast_signed(),
             cgroup: u64_at(bytes, 104),
+            waited_ns: u64_at(bytes, 112),
         }
     }
 }
@@ -126,6 +129,7 @@ mod tests {
         bytes[88..96].copy_from_slice(&110_u64.to_ne_bytes());
         bytes[96..104].copy_from_slice(&(-2_i64).to_ne_bytes());
         bytes[104..112].copy_from_slice(&77_u64.to_ne_bytes());
+        bytes[112..120].copy_from_slice(&78_u64.to_ne_bytes());
         let call = RawCall {
             number: 257,
             thread: 11,
@@ -137,6 +141,7 @@ mod tests {
             extra: [108, 110],
             result: -2,
             cgroup: 77,
+            waited_ns: 78,
         };
         assert_eq!(Event::from_bytes(&bytes), Some(Event::Call(call)));
         bytes[0] = 2;

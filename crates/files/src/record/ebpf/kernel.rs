@@ -33,14 +33,17 @@ const URING_END: [(&str, &str); 2] =
     [("request_ends_with_completion", "io_uring_complete"), ("request_ends_with_result", "io_uring_complete")];
 const URING_BEGIN: (&str, &str) = ("request_begins", "io_uring_submit_req");
 
+/// The function that counts how long threads are blocked, since Linux 5.18.
+const WAITING: (&str, &str) = ("processor_changes", "sched_switch");
+
 /// The counters of the eBPF program, in the order of its `enum counter`.
 type Counters = [u64; 7];
 
 /// `struct thread` of the eBPF program.
-type Thread = [u64; 12];
+type Thread = [u64; 14];
 
 /// `struct call` of the eBPF program.
-type Request = [u64; 14];
+type Request = [u64; 15];
 
 /// The bit of [`Thread`]'s state that says that a call is being made, and the one of a thread before its program.
 const IS_CALLING: u64 = 1;
@@ -57,6 +60,7 @@ pub struct Kernel {
     /// The position in a file that announces the command: known to this recording alone.
     signal_position: u64,
     uring_problem: Option<String>,
+    knows_waiting: bool,
     max_threads: u32,
 }
 
@@ -84,6 +88,7 @@ impl Kernel {
             .load(OBJECT)
             .map_err(|e| refusal(&e))?;
         let uring_problem = attach_uring(&mut programs, &btf).err().map(|e| last_part(&e.to_string()));
+        let knows_waiting = attach(&mut programs, WAITING, &btf).is_ok();
         for program in PROGRAMS {
             attach(&mut programs, program, &btf).map_err(|e| refusal(&*e))?;
         }
@@ -97,6 +102,7 @@ impl Kernel {
             skipped: 0,
             signal_position,
             uring_problem,
+            knows_waiting,
             max_threads: options.max_threads(),
         })
     }
@@ -119,7 +125,7 @@ impl Kernel {
             let before = followed.len();
             for thread in found {
                 if followed.insert(thread) {
-                    let mut state: Thread = [0; 12];
+                    let mut state: Thread = [0; 14];
                     state[9] = process.into();
                     // A thread created in the meantime is there already.
                     let _ = self.threads.insert(thread, state, NO_REPLACEMENT);
@@ -180,6 +186,11 @@ impl Kernel {
         }
     }
 
+    /// Whether calls have the time that their thread was blocked before.
+    pub fn knows_waiting(&self) -> bool {
+        self.knows_waiting
+    }
+
     /// Why requests of io_uring are not recorded.
     pub fn uring_problem(&self) -> Option<&str> {
         self.uring_problem.as_deref()
@@ -207,6 +218,7 @@ fn call_of_thread(thread: &Thread) -> RawCall {
         extra: [thread[7], thread[8]],
         result: 0,
         cgroup: thread[11],
+        waited_ns: thread[12],
     }
 }
 
@@ -223,6 +235,7 @@ fn call_of_request(request: &Request) -> RawCall {
         extra: [request[10], request[11]],
         result: 0,
         cgroup: request[13],
+        waited_ns: 0,
     }
 }
 

@@ -49,6 +49,10 @@ impl Kernel {
         match *self {}
     }
 
+    pub fn knows_waiting(&self) -> bool {
+        match *self {}
+    }
+
     pub fn uring_problem(&self) -> Option<&str> {
         match *self {}
     }

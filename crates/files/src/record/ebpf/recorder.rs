@@ -125,7 +125,7 @@ impl Recorder {
     fn begin_now(&mut self) {
         self.zero_ns = now(ClockId::Monotonic);
         self.unix_ns = now(ClockId::Realtime).cast_signed();
-        self.join = Join::new(self.zero_ns);
+        self.join = Join::new(self.zero_ns).with_waiting(self.kernel.knows_waiting());
     }
 
     /// Follows the next process that this thread creates, from its first successful execve on, and all that it creates.
