@@ -65,7 +65,7 @@ impl Parts {
     /// # Errors
     /// If the file cannot be created.
     pub fn create(output: &Path, rotation: Rotation, unix_ns: i64, known: &Metadata) -> Result<(Self, PartWriter)> {
-        let names = PartNames::new(output);
+        let mut names = PartNames::new(output);
         let path = names.free(unix_ns);
         let part = Part { number: 1, from_ns: 0 };
         let known = Metadata { part: Some(part.clone()), ..known.clone() };

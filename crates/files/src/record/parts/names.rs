@@ -10,6 +10,8 @@ pub struct PartNames {
     directory: PathBuf,
     /// What all begin with.
     stem: String,
+    /// The time and number of the last name: its file may not have the name yet.
+    last: Option<(String, u32)>,
 }
 
 impl PartNames {
@@ -18,19 +20,27 @@ impl PartNames {
         let directory = output.parent().unwrap_or(Path::new(""));
         let name = output.file_name().unwrap_or_default().to_string_lossy();
         let stem = name.strip_suffix(ENDING).unwrap_or(&name);
-        Self { directory: directory.to_owned(), stem: format!("{stem}-") }
+        Self { directory: directory.to_owned(), stem: format!("{stem}-"), last: None }
     }
 
     /// The name of a part that begins at this time. A second part of the same second has a number.
-    pub fn free(&self, unix_ns: i64) -> PathBuf {
+    pub fn free(&mut self, unix_ns: i64) -> PathBuf {
         let moment = iosonar_trace::human::moment(unix_ns);
         let digits: String = moment.chars().filter(char::is_ascii_digit).collect();
         let (date, time) = digits.split_at(digits.len().saturating_sub(6));
-        let mut names = (1..).map(|number| {
+        let begin = format!("{}{date}T{time}Z", self.stem);
+        let first = match &self.last {
+            Some((last, number)) if *last == begin => number + 1,
+            _ => 1,
+        };
+        let name = |number: u32| {
             let number = if number == 1 { String::new() } else { format!("-{number:03}") };
-            self.directory.join(format!("{}{date}T{time}Z{number}{ENDING}", self.stem))
-        });
-        names.find(|path| !path.exists()).expect("numbers do not end")
+            self.directory.join(format!("{begin}{number}{ENDING}"))
+        };
+        let number = (first..).find(|&number| !name(number).exists()).expect("numbers do not end");
+        let path = name(number);
+        self.last = Some((begin, number));
+        path
     }
 
     /// The parts in the directory, the oldest first, also those of earlier recordings of this name.
@@ -64,15 +74,17 @@ mod tests {
     #[test]
     fn parts_have_the_time_of_their_beginning_in_order() {
         let directory = tempfile::tempdir().unwrap();
-        let names = PartNames::new(&directory.path().join("web.calls.parquet"));
+        let mut names = PartNames::new(&directory.path().join("web.calls.parquet"));
+        let mut paths = Vec::new();
         let expected = ["web-20120504T140000Z", "web-20120504T140000Z-002", "web-20120504T140001Z"];
         for (unix_ns, name) in
             [1_336_140_000_000_000_000, 1_336_140_000_900_000_000, 1_336_140_001_000_000_000].into_iter().zip(expected)
         {
             let path = names.free(unix_ns);
-            assert_eq!(path, directory.path().join(format!("{name}.calls.parquet")));
-            std::fs::write(path, "").unwrap();
+            assert_eq!(path, directory.path().join(format!("{name}.calls.parquet")), "none of them has its name yet");
+            paths.push(path);
         }
+        paths.iter().for_each(|path| std::fs::write(path, "").unwrap());
         for other in [
             "web.calls.parquet",
             "web-old.calls.parquet",
