@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Measures the overhead of `iosonar files record`: a loop of calls, bare, recorded by eBPF and recorded by strace.
+"""Measures the overhead of `iosonar files record`: a loop of calls, bare, recorded by eBPF, by eBPF with every other process
+(`--all`), and by strace.
 
 Run as root on an otherwise idle machine: bench/files_record.py --iosonar target/release/iosonar
 The loop does a fixed amount of work between its calls, so that it makes 20,000 or 100,000 calls/s when it is not recorded, or
-as many as it can. The three ways alternate within each round, so that drift affects all of them. Prints a table of medians
+as many as it can. The ways alternate within each round, so that drift affects all of them. Prints a table of medians
 over all rounds for bench/results/files-notes.md.
 """
 
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from common import directory, keep, sh
 
-WAYS = ("bare", "ebpf", "strace")
+WAYS = ("bare", "ebpf", "all", "strace")
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -60,7 +61,8 @@ def run(way: str, iosonar: Path, loop: list[str], place: Path) -> Run:
     trace = place / f"{way}.calls.parquet"
     for table in (trace, place / f"{way}.tree.parquet"):
         table.unlink(missing_ok=True)
-    record = [str(iosonar), "files", "record", "--with", way, "--output", str(trace), "--"]
+    method = ["--with", "ebpf", "--all"] if way == "all" else ["--with", way]
+    record = [str(iosonar), "files", "record", *method, "--output", str(trace), "--"]
     before = children_seconds()
     done = subprocess.run([*(record if way != "bare" else []), *loop], check=True, capture_output=True, text=True)
     reap()
@@ -95,8 +97,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rates", type=float, nargs="*", default=[20_000, 100_000, 0], help="calls/s; 0 is flat out")
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=WAYS, help="beside bare, which is always measured")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    ways = tuple(way for way in WAYS if way == "bare" or way in arguments.ways)
 
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     print(
@@ -111,14 +115,14 @@ def main() -> None:
             work = calibrate(program, file, rate)
             flat = rate if rate else 1e6
             loop = [str(program), str(file), str(round(flat * arguments.seconds / 16)), str(work)]
-            runs: dict[str, list[Run]] = {way: [] for way in WAYS}
+            runs: dict[str, list[Run]] = {way: [] for way in ways}
             for number in range(arguments.rounds):
-                turn = number % len(WAYS)
-                for way in WAYS[turn:] + WAYS[:turn]:
+                turn = number % len(ways)
+                for way in ways[turn:] + ways[:turn]:
                     runs[way].append(run(way, arguments.iosonar, loop, place))
-            for way in WAYS:
+            for way in ways:
                 print(row(rate, way, runs), flush=True)
-            results[str(rate)] = {way: [vars(one) for one in runs[way]] for way in WAYS}
+            results[str(rate)] = {way: [vars(one) for one in runs[way]] for way in ways}
     keep(arguments, results)
 
 

@@ -14,6 +14,7 @@
 mod checkpoints;
 mod ids;
 mod model;
+pub mod nfsdump;
 mod open;
 pub mod order;
 pub mod patterns;
@@ -29,7 +30,7 @@ pub mod verify;
 
 pub use model::call::{AT_FDCWD, Call, Name};
 pub use model::kind::{CallKind, Family};
-pub use model::metadata::{CallCounts, InitialDescriptor, InitialProcess, Metadata, Recorder};
+pub use model::metadata::{CallCounts, Container, InitialDescriptor, InitialProcess, Metadata, Part, Recorder};
 pub use model::resolved::{Access, DescriptionId, NameId, ObjectId, Resolved, Resource, Skip, Touch};
 pub use model::result_row::{CallOutcome, CallResult, DelayReason};
 pub use model::run::{CallsRun, RunRoot};

@@ -7,7 +7,7 @@ use iosonar_trace::formats::parquet::{self, TableFile};
 use iosonar_trace::input::Input;
 use iosonar_trace::{Error, Reader, Result, path_text};
 
-use crate::{Call, CallResult, InitialProcess, Metadata, strace, table};
+use crate::{Call, CallResult, InitialProcess, Metadata, nfsdump, strace, table};
 
 /// The files of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum FileKind {
     CallsRun,
     /// Strace text.
     Strace,
+    /// The text of nfsdump.
+    Nfsdump,
 }
 
 /// How a file is read.
@@ -42,11 +44,14 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn Reader<Call>>>
     if is_table(&input) {
         return table::open(input);
     }
+    if nfsdump::recognise(input.head()) {
+        return Ok(Box::new(nfsdump::Reader::open(input)));
+    }
     if !strace::recognise(input.head()) {
         let problem = match input.damage() {
             Some(damage) => damage.to_owned(),
             None if input.head().is_empty() => "it is empty: there is no trace in it".to_owned(),
-            None => "neither a table of calls (NAME.calls.parquet) nor strace text".to_owned(),
+            None => "neither a table of calls (NAME.calls.parquet) nor strace text, nor that of nfsdump".to_owned(),
         };
         return Err(Error::format(path, problem));
     }
@@ -72,9 +77,16 @@ pub fn recognise(path: &Path) -> Option<FileKind> {
     }
     let input = Input::open(path).ok()?;
     if !is_table(&input) {
-        return strace::recognise(input.head()).then_some(FileKind::Strace);
+        return kind_of_text(&input);
     }
     kind_of_table(&TableFile::open(path, input.into_file().ok()?).ok()?)
+}
+
+fn kind_of_text(input: &Input) -> Option<FileKind> {
+    match input.head() {
+        head if nfsdump::recognise(head) => Some(FileKind::Nfsdump),
+        head => strace::recognise(head).then_some(FileKind::Strace),
+    }
 }
 
 fn kind_of_table(file: &TableFile<Metadata>) -> Option<FileKind> {
@@ -91,7 +103,7 @@ fn kind_of_table(file: &TableFile<Metadata>) -> Option<FileKind> {
 
 /// A file of this crate that is open.
 pub enum Opened {
-    /// Calls, from a table or from strace text.
+    /// Calls, from a table or from text.
     Calls(FileKind, Box<dyn Reader<Call>>),
     /// The results of a run.
     Run(Box<dyn Reader<CallResult>>),
@@ -103,10 +115,11 @@ pub enum Opened {
 /// If the input cannot be read.
 pub fn open_input(input: Input, options: &OpenOptions) -> Result<std::result::Result<Opened, Input>> {
     if !is_table(&input) {
-        return match strace::recognise(input.head()) {
-            true => Ok(Ok(Opened::Calls(FileKind::Strace, strace_reader(input, options)?))),
-            false => Ok(Err(input)),
-        };
+        return Ok(match kind_of_text(&input) {
+            Some(FileKind::Nfsdump) => Ok(Opened::Calls(FileKind::Nfsdump, Box::new(nfsdump::Reader::open(input)))),
+            Some(kind) => Ok(Opened::Calls(kind, strace_reader(input, options)?)),
+            None => Err(input),
+        });
     }
     let path = input.path().to_owned();
     let mut file = input.into_file()?;

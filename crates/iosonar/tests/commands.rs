@@ -27,6 +27,7 @@ mod files_order;
 mod files_pacing;
 mod files_prepare;
 mod files_record;
+mod files_record_all;
 mod files_replay;
 mod files_replaying;
 mod files_roots;

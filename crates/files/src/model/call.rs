@@ -102,6 +102,11 @@ pub struct Call {
     pub result: Option<i64>,
     /// Why it failed, else 0.
     pub errno: i32,
+    /// How long its thread was blocked since the end of the row before, where the recorder knows it: in calls without rows,
+    /// such as `futex` and `nanosleep`.
+    pub waited: Option<Nanos>,
+    /// The container of its process; `None` outside of containers, or if unknown.
+    pub container: Option<Name>,
 }
 
 impl Row for Call {
@@ -135,6 +140,8 @@ impl Call {
             mode: None,
             result: Some(0),
             errno: 0,
+            waited: None,
+            container: None,
         }
     }
 

@@ -18,6 +18,8 @@ pub enum Recorder {
     Ebpf,
     /// Made by `iosonar generate`.
     Generated,
+    /// nfsdump, which saw requests on a network.
+    Nfsdump,
 }
 
 /// The metadata of a trace of calls, or of a run.
@@ -43,6 +45,12 @@ pub struct Metadata {
     /// The recorder's clocks at one moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
+    /// The containers whose processes made calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub containers: Vec<Container>,
+    /// Which part of a recording in several files this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// Numbers of rows and of losses.
     pub counts: CallCounts,
     /// First and last begin; sectors are 0.
@@ -73,6 +81,28 @@ pub struct CallCounts {
     pub other_calls: BTreeMap<String, u64>,
     /// Events that the recorder lost.
     pub lost_events: u64,
+}
+
+/// A container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container {
+    /// The name that rows have: that of its engine, or the first digits of its ID.
+    pub name: String,
+    /// The ID that its engine gave it.
+    pub id: String,
+    /// `docker`, `podman`, `containerd`, `cri-o`, `kubernetes`, `lxc`, `systemd-nspawn`; empty if unknown.
+    pub engine: String,
+    /// The path of its control group.
+    pub cgroup: String,
+}
+
+/// A part of a recording in several files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its calls begin at this time or later, those of the part before earlier.
+    pub from_ns: i64,
 }
 
 /// A process that existed when the recording began.

@@ -80,7 +80,7 @@ pub enum Error {
     },
     /// The kernel's numbers of processes are unknown.
     #[error(
-        "--pid needs the numbers that the host gives to processes, which this container does not see: run iosonar on the \
+        "--pid and --all need the numbers that the host gives to processes, which this container does not see: run iosonar on the \
          host, or record with `--with strace`"
     )]
     PidNamespace,

@@ -6,14 +6,18 @@
 //!
 //! `docs/files-record.md` describes to users what is recorded and what it costs.
 
+#[cfg_attr(not(has_bpf), allow(dead_code, reason = "strace does not tell the control group"))]
+mod containers;
 pub mod ebpf;
 mod error;
+mod parts;
 mod processes;
 mod recover;
 pub mod strace;
 
 pub use error::{Error, Result};
-pub use processes::{inherited_by_children, process_with_threads, umask_in};
+pub use parts::{PartWriter, Parts, Rotation};
+pub use processes::{all_processes, inherited_by_children, process_with_threads, umask_in};
 pub use recover::recover;
 
 /// What records calls.

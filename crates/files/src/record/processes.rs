@@ -41,6 +41,25 @@ pub fn process_with_threads(process: u32) -> Result<InitialProcess> {
     Ok(InitialProcess { process, threads, cwd: as_text(cwd.as_os_str()), umask, descriptors })
 }
 
+/// Every process but this one. Those that end meanwhile are left out, and threads of the kernel.
+///
+/// # Errors
+/// If `/proc` cannot be read, or shows other numbers than the kernel's.
+pub fn all_processes() -> Result<Vec<InitialProcess>> {
+    if !is_in_first_pid_namespace() {
+        return Err(Error::PidNamespace);
+    }
+    let all = numbers::<u32>(Path::new("/proc")).map_err(|source| Error::system("cannot read /proc", source))?;
+    let others = all.into_iter().filter(|&process| process != std::process::id());
+    let found = others.filter_map(|process| process_with_threads(process).ok());
+    Ok(found.filter(|process| !process.descriptors.is_empty() || process.cwd != "/").collect())
+}
+
+/// Whether the numbers of processes here are those of the kernel (`PROC_PID_INIT_INO`).
+pub fn is_in_first_pid_namespace() -> bool {
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name == Path::new("pid:[4026531836]"))
+}
+
 /// The umask in the text of `/proc/PID/status`. Kernels before 4.7 do not show it.
 pub fn umask_in(status: &str) -> Option<u32> {
     let digits = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
@@ -111,6 +130,19 @@ mod tests {
         assert_eq!(inherited.umask, found.umask);
         assert!(inherited.descriptors.iter().all(|descriptor| descriptor.path != path));
         assert_eq!((inherited.process, inherited.threads), (7, vec![7]));
+    }
+
+    #[test]
+    fn all_processes_are_those_with_files_but_this_one() {
+        if !is_in_first_pid_namespace() {
+            return;
+        }
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let all = all_processes().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(all.iter().any(|process| process.process == child.id()));
+        assert!(all.iter().all(|process| process.process != std::process::id()));
     }
 
     #[test]

@@ -43,9 +43,10 @@ pub fn recover(table: &Path, output: &Path) -> Result<Option<u64>> {
         last.push(call);
     }
     metadata = calls.metadata().clone();
+    let from = metadata.part.as_ref().map_or(Nanos(i64::MIN), |part| Nanos(part.from_ns));
     let end = last.first().map_or(Nanos(i64::MIN), |call| call.begin);
     let is_in_table = |call: &Call| {
-        call.begin < end
+        call.begin < end.max(from)
             || last.iter().any(|other| (other.begin, other.thread, other.kind) == (call.begin, call.thread, call.kind))
     };
     while let Some(mut call) = held.next().map_err(|e| Error::io(&held_path, e))? {

@@ -35,7 +35,7 @@ impl State {
         }
     }
 
-    fn bind_now(&mut self, Binding { table, slots }: Binding) {
+    pub(super) fn bind_now(&mut self, Binding { table, slots }: Binding) {
         for (fd, slot) in slots {
             match self.processes.table_mut(table) {
                 Some(table) => {
@@ -249,6 +249,7 @@ impl State {
             .position(|initial| initial.process == process || initial.threads.contains(&call.thread));
         if let Some(initial) = known {
             let initial = self.initial.processes[initial].clone();
+            self.started.insert(initial.process);
             return self.start_initial(call.thread, initial.process, Some(&initial));
         }
         self.start_initial(call.thread, process, None)

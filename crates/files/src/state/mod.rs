@@ -18,6 +18,7 @@ mod objects;
 mod paths;
 mod pending;
 mod processes;
+mod remaining;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -86,6 +87,8 @@ pub struct State {
     options: Options,
     counts: Counts,
     initial: Metadata,
+    /// Processes of `initial` that have made a call.
+    started: IdSet<u32>,
     cwd: ObjectId,
     is_cwd_known: bool,
     inferred: Vec<OpenDescription>,
@@ -112,6 +115,7 @@ impl State {
             options,
             counts: Counts::default(),
             initial,
+            started: IdSet::default(),
             cwd,
             is_cwd_known,
             inferred: Vec::new(),

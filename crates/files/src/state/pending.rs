@@ -71,6 +71,12 @@ impl Pending {
         self.remove(number)
     }
 
+    /// Any binding, as if its call had ended.
+    pub fn pop_any(&mut self) -> Option<Binding> {
+        let number = *self.bindings.first_key_value()?.0;
+        self.remove(number)
+    }
+
     /// Takes the call in flight that will make the descriptor: another thread uses it already.
     pub fn take(&mut self, table: TableId, fd: i32) -> Option<Binding> {
         let makes = |binding: &Binding| binding.table == table && binding.slots.iter().any(|(slot, _)| *slot == fd);

@@ -109,6 +109,11 @@ impl Processes {
         self.groups.get(&process).and_then(BTreeSet::first).and_then(|(_, thread)| self.thread(*thread))
     }
 
+    /// All processes, each with its threads, the oldest first.
+    pub fn groups(&self) -> impl Iterator<Item = (u32, Vec<u32>)> {
+        self.groups.iter().map(|(process, group)| (*process, group.iter().map(|(_, thread)| *thread).collect()))
+    }
+
     pub fn table(&self, id: TableId) -> Option<&Table> {
         self.tables.get(&id.0)
     }

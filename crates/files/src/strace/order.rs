@@ -97,6 +97,28 @@ impl Order {
         self.saved = Some(Saved { file, written: 0, late: BTreeSet::new() });
     }
 
+    /// Goes on with another file for [`Order::save_in`], which gets what is still held back in the one before.
+    pub fn move_to(&mut self, file: File) -> io::Result<()> {
+        let before = self.spill.take();
+        let mut written = 0;
+        if let Some(mut before) = before {
+            let mut spill = Spill::at_end(&file, 0)?;
+            let mut out = BufWriter::with_capacity(1 << 18, &spill.file);
+            while let Some((number, call)) = before.head.take() {
+                packed::write(&mut out, number, &call, Place::InOrder)?;
+                before.read_head()?;
+            }
+            out.flush()?;
+            written = out.stream_position()?;
+            drop(out);
+            spill.written = written;
+            spill.read_head()?;
+            self.spill = Some(spill);
+        }
+        self.saved = Some(Saved { file, written, late: BTreeSet::new() });
+        Ok(())
+    }
+
     /// Writes all calls that are held back to the file of [`Order::save_in`]. It only grows: what was held back at an earlier
     /// time is needed until the table has it.
     pub fn save(&mut self) -> io::Result<()> {
@@ -254,6 +276,6 @@ impl Spill {
 
 /// The memory of a call, where names that are shared count for each of them.
 fn bytes(call: &Call) -> usize {
-    let names = [&call.fd_path, &call.path, &call.path2];
+    let names = [&call.fd_path, &call.path, &call.path2, &call.container];
     names.into_iter().flatten().map(|name| name.as_bytes().len() + 16).sum()
 }

@@ -34,6 +34,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io
     note(7, call.is_uring);
     note(8, place == Place::Late);
     note(9, call.offset2.is_some());
+    note(10, call.waited.is_some());
     let mut head = [0; HEAD_BYTES];
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
@@ -45,6 +46,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io
     put(&call.duration.unwrap_or_default().0.to_le_bytes());
     put(&call.offset.unwrap_or_default().to_le_bytes());
     put(&call.offset2.unwrap_or_default().to_le_bytes());
+    put(&call.waited.unwrap_or_default().0.to_le_bytes());
     put(&call.length.unwrap_or_default().to_le_bytes());
     put(&call.result.unwrap_or_default().to_le_bytes());
     put(&call.flags.to_le_bytes());
@@ -56,7 +58,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io
     put(&call.errno.to_le_bytes());
     put(&known.to_le_bytes());
     put(&[call.kind as u8]);
-    let names = [&call.fd_path, &call.path, &call.path2];
+    let names = [&call.fd_path, &call.path, &call.path2, &call.container];
     for name in names {
         put(&name.as_ref().map_or(NONE, |name| name.as_bytes().len() as u32).to_le_bytes());
     }
@@ -64,7 +66,7 @@ pub fn write(out: &mut impl Write, number: u64, call: &Call, place: Place) -> io
     names.into_iter().flatten().try_for_each(|name| out.write_all(name.as_bytes()))
 }
 
-const HEAD_BYTES: usize = 8 * 8 + 6 * 4 + 2 + 1 + 3 * 4;
+const HEAD_BYTES: usize = 9 * 8 + 6 * 4 + 2 + 1 + 4 * 4;
 
 /// Reads a call with its number; `None` at the end.
 pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call, Place)>> {
@@ -80,6 +82,7 @@ pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call, Place)>> {
     let duration = Nanos(i64::from_le_bytes(eight()));
     let offset = i64::from_le_bytes(eight());
     let offset2 = i64::from_le_bytes(eight());
+    let waited = Nanos(i64::from_le_bytes(eight()));
     let length = u64::from_le_bytes(eight());
     let result = i64::from_le_bytes(eight());
     let flags = u64::from_le_bytes(eight());
@@ -118,6 +121,8 @@ pub fn read(input: &mut impl Read) -> io::Result<Option<(u64, Call, Place)>> {
         fd_path: name()?,
         path: name()?,
         path2: name()?,
+        container: name()?,
+        waited: is_known(10).then_some(waited),
         offset: is_known(3).then_some(offset),
         offset2: is_known(9).then_some(offset2),
         length: is_known(4).then_some(length),

@@ -48,6 +48,8 @@ impl Table for CallRow {
         nullable("result", CellType::Int64),
         column("errno", CellType::Int32),
         nullable("offset2", CellType::Int64),
+        nullable("container", CellType::Text),
+        nullable("waited_ns", CellType::Int64),
         write_only("file", CellType::Text),
         write_only("position", CellType::Int64),
     ];
@@ -72,6 +74,8 @@ impl Table for CallRow {
         cells.int64_or_null(call.result);
         cells.int32(call.errno);
         cells.int64_or_null(call.offset2);
+        cells.text_or_null(call.container.as_ref().map(Name::as_bytes));
+        cells.int64_or_null(call.waited.map(|waited| waited.0));
         cells.text_or_null(self.file.as_ref().map(Name::as_bytes));
         cells.int64_or_null(self.position.map(saturated));
     }
@@ -96,6 +100,8 @@ impl Table for CallRow {
             result: cells.number(),
             errno: number::<u16>(cells, "errno is not an error number")?.into(),
             offset2: cells.number(),
+            container: name_or_null(cells)?,
+            waited: duration_or_null(cells, "waited_ns is negative")?,
         };
         Ok(Self { call, file: None, position: None })
     }

@@ -10,7 +10,7 @@ use iosonar_trace::{ConversionLoss, Error, Result, Writer};
 use super::calls::CallRow;
 use super::held::HeldFile;
 use crate::state::{Options, State};
-use crate::{Call, Metadata, Name, Skip};
+use crate::{Call, InitialProcess, Metadata, Name, Skip};
 
 /// Stands for a working directory that the trace does not show. A path with enough `..` leaves it; such paths are unknown.
 const UNKNOWN: &[u8] = b"/\x01/\x01/\x01/\x01";
@@ -23,6 +23,11 @@ impl Locator {
     pub fn new(known: &Metadata) -> Self {
         let cwd = Some(Name::from(UNKNOWN));
         Self(State::new(known, Options { cwd, ..Options::default() }))
+    }
+
+    /// The processes that exist after the calls so far, with their descriptors.
+    pub fn processes(&mut self) -> Vec<InitialProcess> {
+        self.0.processes()
     }
 
     /// Calls so far that change files, and that no replay repeats, by what they do.
@@ -75,6 +80,16 @@ impl LocatedWriter {
         let (held, file) = HeldFile::create(hidden)?;
         self.held = Some(held);
         Ok(Some(file))
+    }
+
+    /// The processes that exist after the calls so far, with their descriptors.
+    pub fn processes(&mut self) -> Vec<InitialProcess> {
+        self.files.processes()
+    }
+
+    /// Bytes of the table so far, without rows that wait for others.
+    pub fn bytes_written(&self) -> u64 {
+        self.rows.bytes_written()
     }
 }
 

@@ -26,14 +26,17 @@ prop_compose! {
     fn any_call()(
         (begin, duration) in (0..i64::MAX / 4, prop::option::of(0..i64::MAX / 4)),
         (thread, process) in (0..u32::MAX >> 1, 0..u32::MAX >> 1), kind in 0..CallKind::ALL.len(), is_uring in any::<bool>(),
-        (fd, fd2) in any::<(Option<i32>, Option<i32>)>(), (fd_path, path, path2) in (any_name(), any_name(), any_name()),
+        (fd, fd2) in any::<(Option<i32>, Option<i32>)>(),
+        (fd_path, path, path2, container) in (any_name(), any_name(), any_name(), any_name()),
         (offset, offset2, length) in (any::<Option<i64>>(), any::<Option<i64>>(), prop::option::of(0..u64::MAX >> 1)),
+        waited in prop::option::of(0..i64::MAX / 4),
         flags in any::<u64>(),
         mode in any::<Option<u32>>(), result in any::<Option<i64>>(), errno in 0..4096,
     ) -> Call {
         Call {
             begin: Nanos(begin), duration: duration.map(Nanos), thread, process, kind: CallKind::ALL[kind], is_uring, fd, fd2,
             fd_path, path, path2, offset, offset2, length, flags, mode, result, errno,
+            waited: waited.map(Nanos), container,
         }
     }
 }

@@ -9,7 +9,7 @@ use iosonar_trace::transforms::Built;
 use siphasher::sip::SipHasher24;
 
 use super::transform::{Stage, Step, Transform, stage};
-use crate::{Call, CallKind, Metadata, Name};
+use crate::{Call, CallKind, Container, Metadata, Name};
 
 pub static TRANSFORM: Transform = Transform::of_rows(
     Definition {
@@ -18,8 +18,8 @@ pub static TRANSFORM: Transform = Transform::of_rows(
         details: "Equal names become equal, different names different ones, so that the tree keeps its structure and depth.\n\
                   `.`, `..`, and the first component of paths below /proc, /sys and /dev stay, and so do /dev/null, /dev/zero\n\
                   and other devices that each machine has. Targets of symbolic links and paths of descriptors are replaced\n\
-                  alike. The recorded command, the path and preamble of the source, warnings and the wall-clock time are\n\
-                  dropped; the file names the transforms before this one without their settings. Times, lengths, positions\n\
+                  alike. Names of containers are replaced, their IDs dropped. The recorded command, the path and preamble\n\
+                  of the source, warnings and the wall-clock time are dropped; the file names the transforms before this one without their settings. Times, lengths, positions\n\
                   and results stay, and may identify the trace to someone who already knows them. The key can undo the\n\
                   replacement of names that someone guesses: unless it is set, it is random and not stored.",
         params: &[
@@ -133,12 +133,20 @@ impl Anonymised {
         }
     }
 
+    fn of_container(&self, name: &Name) -> Name {
+        Name::from(&self.names.path(name.as_bytes())[..])
+    }
+
     fn forget(&self, metadata: &mut Metadata) {
         metadata.source = Source { format: metadata.source.format.clone(), ..Source::default() };
         metadata.command.clear();
         metadata.epoch_unix_ns = None;
         metadata.clocks = None;
         metadata.run = None;
+        for container in &mut metadata.containers {
+            let name = self.of_container(&container.name.as_str().into()).to_string();
+            *container = Container { name, engine: std::mem::take(&mut container.engine), ..Container::default() };
+        }
         metadata.warnings.clear();
         let text = |path: Vec<u8>| String::from_utf8_lossy(&path).into_owned();
         for process in &mut metadata.processes {
@@ -158,6 +166,7 @@ impl Stage for Anonymised {
         for path in [&mut call.path, &mut call.path2].into_iter().flatten() {
             *path = Name::from(&self.names.path(path.as_bytes())[..]);
         }
+        call.container = call.container.map(|name| self.of_container(&name));
         call.thread = self.number(call.thread);
         call.process = self.number(call.process);
         if returns_process(call.kind)

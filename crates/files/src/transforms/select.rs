@@ -1,16 +1,12 @@
 //! Some calls of a trace.
 
-use std::collections::HashSet;
-
 use iosonar_trace::Nanos;
-use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings, did_you_mean};
+use iosonar_trace::params::{Definition, ParamDefault, ParamSpec, ParamType, Settings};
 use iosonar_trace::transforms::Built;
 
+use super::conditions::{Applied, CALL, CONTAINER, Conditions, FAMILY, PATH, PROCESS, RESULT, THREAD};
 use super::transform::{Stage, Step, Transform, stage};
-use crate::state::{Ignore, Options, State};
-use crate::{Call, CallKind, Metadata, Name};
-
-const ANY: ParamDefault = ParamDefault::Described("any");
+use crate::{Call, Metadata};
 
 pub static TRANSFORM: Transform = Transform::of_rows(
     Definition {
@@ -40,40 +36,25 @@ pub static TRANSFORM: Transform = Transform::of_rows(
                 default: ParamDefault::Value("keep"),
                 help: "keep the times, or count them from the start of the window",
             },
-            ParamSpec { name: "call", takes: ParamType::List, default: ANY, help: "names of system calls" },
-            ParamSpec {
-                name: "family",
-                takes: ParamType::List,
-                default: ANY,
-                help: "families of calls: open close read write seek copy sync stat list create remove rename …",
-            },
-            ParamSpec { name: "thread", takes: ParamType::List, default: ANY, help: "thread numbers" },
-            ParamSpec { name: "process", takes: ParamType::List, default: ANY, help: "process numbers" },
-            ParamSpec { name: "path", takes: ParamType::List, default: ANY, help: "patterns of paths" },
-            ParamSpec {
-                name: "result",
-                takes: ParamType::Word(&["any", "failed", "succeeded"]),
-                default: ParamDefault::Value("any"),
-                help: "only calls that failed, or that succeeded",
-            },
+            CALL,
+            FAMILY,
+            THREAD,
+            PROCESS,
+            CONTAINER,
+            PATH,
+            RESULT,
         ],
         example: "select family=read,write path=/var/lib/** from=1m to=2m base=zero",
     },
     build,
 );
 
-/// The conditions; empty ones are fulfilled.
-#[derive(Clone)]
-struct Conditions {
+/// A window of time.
+#[derive(Clone, Copy)]
+struct Window {
     from: Nanos,
     to: Nanos,
     base: Nanos,
-    kinds: HashSet<CallKind>,
-    threads: HashSet<u32>,
-    processes: HashSet<u32>,
-    paths: Ignore,
-    /// Whether the call must have failed.
-    failed: Option<bool>,
 }
 
 fn build(settings: &Settings) -> Built<Call> {
@@ -82,84 +63,31 @@ fn build(settings: &Settings) -> Built<Call> {
     if from.is_some_and(|from| to <= from) {
         return Err("to must be later than from".into());
     }
-    let conditions = Conditions {
+    let window = Window {
         from: from.unwrap_or(Nanos(i64::MIN)),
         to,
         base: if settings.text("base") == "zero" { from.unwrap_or(Nanos::ZERO) } else { Nanos::ZERO },
-        kinds: kinds(settings.list("call"), settings.list("family"))?,
-        threads: numbers(settings.list("thread"), "thread")?,
-        processes: numbers(settings.list("process"), "process")?,
-        paths: Ignore::parse(settings.list("path").join("\n").as_bytes()),
-        failed: match settings.text("result") {
-            "failed" => Some(true),
-            "succeeded" => Some(false),
-            _ => None,
-        },
     };
+    let conditions = Conditions::new(settings)?;
     stage(Box::new(move |metadata: &mut Metadata| {
-        let base = conditions.base.0;
+        let base = window.base.0;
         metadata.epoch_unix_ns = metadata.epoch_unix_ns.and_then(|epoch| epoch.checked_add(base));
-        let state = (!conditions.paths.is_empty()).then(|| State::new(metadata, Options::default()));
-        Box::new(Selected { conditions: conditions.clone(), state })
+        Box::new(Selected { window, conditions: conditions.applied(metadata) })
     }))
 }
 
-fn kinds(calls: &[String], families: &[String]) -> Result<HashSet<CallKind>, String> {
-    let mut kinds = HashSet::new();
-    for name in calls {
-        let kind = CallKind::from_name(name).ok_or_else(|| {
-            let known = CallKind::ALL.iter().map(|kind| kind.name());
-            format!("call: `{name}` is unknown; {}", did_you_mean(name, known))
-        })?;
-        kinds.insert(kind);
-    }
-    for name in families {
-        let before = kinds.len();
-        kinds.extend(CallKind::ALL.iter().filter(|kind| kind.family().name() == name));
-        let mut known: Vec<&str> = CallKind::ALL.iter().map(|kind| kind.family().name()).collect();
-        known.dedup();
-        if before == kinds.len() && !known.contains(&name.as_str()) {
-            return Err(format!("family: `{name}` is unknown; {}", did_you_mean(name, known.iter().copied())));
-        }
-    }
-    Ok(kinds)
-}
-
-fn numbers(texts: &[String], what: &str) -> Result<HashSet<u32>, String> {
-    texts.iter().map(|text| text.parse().map_err(|_| format!("{what}: `{text}` is not a number"))).collect()
-}
-
 struct Selected {
-    conditions: Conditions,
-    /// Follows descriptors, if there is a path condition.
-    state: Option<State>,
-}
-
-impl Selected {
-    fn fits_path(&mut self, call: &Call) -> bool {
-        // Each call must go through it, also those that do not fulfil the other conditions.
-        let Some(state) = &mut self.state else { return true };
-        let resolved = state.next(call);
-        let fits =
-            |name: &Option<Name>| name.as_ref().is_some_and(|name| self.conditions.paths.matches(name.as_bytes()));
-        fits(&resolved.path) || fits(&resolved.path2)
-    }
+    window: Window,
+    conditions: Applied,
 }
 
 impl Stage for Selected {
     fn next(&mut self, mut call: Call) -> Step {
-        let conditions = &self.conditions;
-        if call.begin >= conditions.to {
+        let Window { from, to, base } = self.window;
+        if call.begin >= to {
             return Step::End;
         }
-        let has = |set: &HashSet<u32>, number| set.is_empty() || set.contains(&number);
-        let others = call.begin >= conditions.from
-            && (conditions.kinds.is_empty() || conditions.kinds.contains(&call.kind))
-            && has(&conditions.threads, call.thread)
-            && has(&conditions.processes, call.process)
-            && conditions.failed.is_none_or(|failed| failed == (call.errno != 0));
-        let base = conditions.base;
-        if !self.fits_path(&call) || !others {
+        if !self.conditions.meets(&call) || call.begin < from {
             return Step::Skip;
         }
         call.begin = call.begin - base;

@@ -97,6 +97,9 @@ fn any(trace: Trace, name: String, is_certain: bool) -> Box<dyn AnyFile> {
         Trace::Calls(FileKind::Strace, rows) => {
             Box::new(opened(name, "a trace of calls, strace text [strace]", "strace", rows))
         }
+        Trace::Calls(FileKind::Nfsdump, rows) => {
+            Box::new(opened(name, "a trace of NFS requests, text of nfsdump [nfsdump]", "nfsdump", rows))
+        }
         Trace::Calls(_, rows) => {
             Box::new(opened(name, if is_certain { "a trace of calls [calls]" } else { IS }, "parquet", rows))
         }
@@ -109,7 +112,7 @@ fn opened<R: Row<Metadata = Metadata>>(
     format: &str,
     rows: Box<dyn Reader<R>>,
 ) -> Opened<R> {
-    let (of_name, is_text) = (name.clone(), format == "strace");
+    let (of_name, is_text) = (name.clone(), format != "parquet");
     let accept = Box::new(move |metadata: &Metadata| {
         let counts = &metadata.counts;
         if is_text && counts.calls == 0 && counts.bad_lines > 0 {

@@ -30,6 +30,19 @@ pub struct Setting {
     value: Option<Value>,
 }
 
+/// The settings with words of their own, which are elements of the first parameter if that takes a list.
+fn with_names(definition: &Definition, typed: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
+    let list = definition.params.first().filter(|param| param.takes == ParamType::List);
+    let (words, mut settings): (Vec<_>, Vec<_>) = typed.iter().cloned().partition(|(name, _)| name.is_empty());
+    if let Some((_, word)) = words.first() {
+        let malformed = || format!("`{word}` is not of the form name=value (no spaces around the `=`)");
+        let name = list.ok_or_else(malformed)?.name;
+        let words: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
+        settings.push((name.to_owned(), words.join(",")));
+    }
+    Ok(settings)
+}
+
 /// The settings of a definition. Those not typed have their defaults.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -44,6 +57,7 @@ impl Settings {
     /// If a name is unknown or typed twice, a value is not of its kind, or a required setting is missing.
     pub fn new(definition: &'static Definition, typed: &[(String, String)]) -> Result<Self, String> {
         let Definition { name: of, params, example, .. } = definition;
+        let typed = &with_names(definition, typed)?[..];
         for (index, (name, _)) in typed.iter().enumerate() {
             let names = params.iter().map(|param| param.name);
             if !names.clone().any(|known| known == name) {
@@ -117,6 +131,11 @@ impl Settings {
     /// A number, a share, or a rate.
     pub fn number(&self, name: &str) -> f64 {
         if let Some(Value::Number(x)) = self.get(name) { *x } else { self.no_such_setting(name) }
+    }
+
+    /// A number, if it was set.
+    pub fn optional_number(&self, name: &str) -> Option<f64> {
+        self.get(name).map(|value| if let Value::Number(x) = value { *x } else { self.no_such_setting(name) })
     }
 
     /// A time.

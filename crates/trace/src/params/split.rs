@@ -5,7 +5,7 @@
 pub struct Phrase {
     /// The word that the phrase begins with.
     pub name: String,
-    /// Pairs `name=value`, in the order typed.
+    /// Pairs `name=value`, in the order typed. A word without `=` has an empty name.
     pub settings: Vec<(String, String)>,
 }
 
@@ -13,7 +13,7 @@ pub struct Phrase {
 /// escape character: a text that contains one kind of quote goes into the other.
 ///
 /// # Errors
-/// If a quote is not closed, a phrase is empty, or a word after the name is not of the form `name=value`.
+/// If a quote is not closed or a phrase is empty.
 pub fn split(line: &str) -> Result<Vec<Phrase>, String> {
     let mut phrases = Vec::new();
     for words in words(line)? {
@@ -23,10 +23,10 @@ pub fn split(line: &str) -> Result<Vec<Phrase>, String> {
             return Err(format!("expected a name, found `{name}`: settings follow the name"));
         }
         let settings = words.map(|word| match word.split_once('=') {
-            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-            None => Err(format!("`{word}` is not of the form name=value (no spaces around the `=`)")),
+            Some((name, value)) if !name.is_empty() => (name.to_owned(), value.to_owned()),
+            _ => (String::new(), word),
         });
-        phrases.push(Phrase { name, settings: settings.collect::<Result<_, _>>()? });
+        phrases.push(Phrase { name, settings: settings.collect() });
     }
     Ok(phrases)
 }
@@ -90,7 +90,6 @@ mod tests {
         for (line, expected) in [
             ("", "empty"),
             ("select | | slip", "nothing between two bars"),
-            ("select from = 0", "name=value"),
             ("from=0", "expected a name"),
             ("cmd command='x", "not closed"),
         ] {

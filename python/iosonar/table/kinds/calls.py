@@ -33,6 +33,8 @@ _TRACE: Mapping[str, Column] = {
     "result": SIGNED,
     "errno": SIGNED,
     "offset2": SIGNED,
+    "container": TEXT,
+    "waited_ns": time(Presence.OPTIONAL_NULLABLE),
     "file": TEXT,
     "position": SIGNED,
 }

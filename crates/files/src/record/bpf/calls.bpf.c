@@ -25,6 +25,8 @@ struct call {
 	__u64 arguments[6];
 	__u64 extra[2];
 	__s64 result;
+	__u64 cgroup; /* of the default hierarchy */
+	__u64 waited_ns; /* between the end of the call before and this begin, the thread was blocked for so long */
 };
 
 #define URING 0x8000
@@ -42,7 +44,7 @@ struct path {
 #define PATH_HEADER 16
 #define OF_REQUEST 0x10
 
-/* A thread that is recorded. The loader reads and writes it as eleven 64-bit numbers: change ../ebpf/kernel.rs as well. */
+/* A thread that is recorded. The loader reads and writes it as fourteen 64-bit numbers: change ../ebpf/kernel.rs as well. */
 struct thread {
 	__u64 begin_ns;
 	__u64 arguments[6];
@@ -53,6 +55,9 @@ struct thread {
 	__u16 number;
 	__u8 state;
 	__u8 missing;
+	__u64 cgroup;
+	__u64 waited_ns; /* since the end of the last recorded call, without the present one */
+	__u64 blocked_ns; /* when it began to wait; 0 if it does not */
 };
 
 enum state {
@@ -90,6 +95,8 @@ const volatile __u64 wake_bytes = 0;
 /* The thread that seeks to this position starts the command. */
 const volatile __u64 signal_position = 0;
 const volatile __u32 seek_number = 0;
+/* Every process is recorded, apart from the one that seeks to that position. */
+const volatile __u32 records_all = 0;
 
 /* What could not be recorded; ../ebpf/kernel.rs has the same indices. */
 enum counter {
@@ -100,7 +107,9 @@ enum counter {
 	FIXED_FILES = 4,    /* requests of io_uring on registered files: which file is unknown */
 	/* The thread that starts the command; 0 before and after. Here because the loader knows one variable. */
 	SPAWNER = 5,
-	COUNTERS = 6,
+	/* The process of the recorder, if every other one is recorded. */
+	RECORDER = 6,
+	COUNTERS = 7,
 };
 __u64 counters[COUNTERS] = {};
 
@@ -347,24 +356,48 @@ static inline int is_compat(void)
 
 #define MAP_ANONYMOUS 0x20
 
+/* The recorder announces itself, or the command that it starts. */
+static inline int is_signal(struct pt_regs *regs, __u64 number)
+{
+#if defined(__TARGET_ARCH_x86_64)
+	return number == seek_number && regs->si == signal_position;
+#else
+	return number == seek_number && regs->regs[1] == signal_position;
+#endif
+}
+
+/* A thread that existed before the recording of all processes makes its first call. */
+static inline struct thread *found_thread(__u32 id, __u32 process)
+{
+	struct thread found = {.process = process};
+
+	if (bpf_map_update_elem(&threads, &id, &found, 0)) {
+		count(LOST_THREADS);
+		return 0;
+	}
+	return bpf_map_lookup_elem(&threads, &id);
+}
+
 SEC("tp_btf/sys_enter")
 int call_begins(__u64 *ctx)
 {
 	struct pt_regs *regs = (void *)ctx[0];
-	__u64 number = ctx[1];
-	__u32 id = (__u32)bpf_get_current_pid_tgid(), what;
+	__u64 number = ctx[1], ids = bpf_get_current_pid_tgid();
+	__u32 id = (__u32)ids, process = ids >> 32, what;
 	struct thread *t = bpf_map_lookup_elem(&threads, &id);
 
-	if (!t) {
-#if defined(__TARGET_ARCH_x86_64)
-		if (number == seek_number && regs->si == signal_position)
-#else
-		if (number == seek_number && regs->regs[1] == signal_position)
-#endif
+	if (records_all) {
+		if (is_signal(regs, number))
+			counters[RECORDER] = process;
+		if (process == counters[RECORDER])
+			return 0;
+	} else if (!t) {
+		if (is_signal(regs, number))
 			counters[SPAWNER] = id;
 		return 0;
 	}
-	t->state &= ~IS_CALLING;
+	if (t)
+		t->state &= ~IS_CALLING;
 	if (is_compat()) {
 		count(COMPAT_CALLS);
 		return 0;
@@ -372,7 +405,11 @@ int call_begins(__u64 *ctx)
 	if (number >= NUMBERS)
 		return 0;
 	what = what_of[number & (NUMBERS - 1)];
-	if (!(what & RECORDED) || (t->state & AWAITS_EXEC && EXTRA(what) != EXEC))
+	if (!(what & RECORDED))
+		return 0;
+	if (!t)
+		t = found_thread(id, process);
+	if (!t || (t->state & AWAITS_EXEC && EXTRA(what) != EXEC))
 		return 0;
 #if defined(__TARGET_ARCH_x86_64)
 	t->arguments[0] = regs->di;
@@ -395,6 +432,7 @@ int call_begins(__u64 *ctx)
 	t->thread = id;
 	t->child = 0;
 	t->missing = 0;
+	t->cgroup = bpf_get_current_cgroup_id();
 	if (EXTRA(what))
 		read_extra(t, EXTRA(what));
 	/* User space reads both at any time: a thread that is calling has the time of this call. */
@@ -416,6 +454,8 @@ static inline void fill(struct call *c, struct thread *t, __u8 kind)
 	c->process = t->process;
 	c->child = t->child;
 	c->begin_ns = t->begin_ns;
+	c->cgroup = t->cgroup;
+	c->waited_ns = t->waited_ns;
 	__builtin_memcpy(c->arguments, t->arguments, sizeof(c->arguments));
 	__builtin_memcpy(c->extra, t->extra, sizeof(c->extra));
 }
@@ -466,6 +506,8 @@ int call_ends(__u64 *ctx)
 		c->result = result;
 		bpf_ringbuf_submit(c, wakeup());
 	}
+	t->waited_ns = 0;
+	t->blocked_ns = 0;
 	/* After the event, so that a call is in the ring or in flight at any time. */
 	*(volatile __u8 *)&t->state &= ~IS_CALLING;
 	return 0;
@@ -536,6 +578,27 @@ int thread_ends(__u64 *ctx)
 		}
 	}
 	bpf_map_delete_elem(&threads, &id);
+	return 0;
+}
+
+/* A thread is blocked, or goes on. Time within a recorded call is not counted: the call has its duration. */
+SEC("tp_btf/sched_switch")
+int processor_changes(__u64 *ctx)
+{
+	struct task_struct *before = (void *)ctx[1], *after = (void *)ctx[2];
+	__u32 before_id = before->pid, after_id = after->pid, is_preempted = ctx[0], state = ctx[3];
+	struct thread *t;
+
+	if (!is_preempted && state) {
+		t = bpf_map_lookup_elem(&threads, &before_id);
+		if (t && !(t->state & IS_CALLING))
+			t->blocked_ns = bpf_ktime_get_ns();
+	}
+	t = bpf_map_lookup_elem(&threads, &after_id);
+	if (t && t->blocked_ns) {
+		t->waited_ns += bpf_ktime_get_ns() - t->blocked_ns;
+		t->blocked_ns = 0;
+	}
 	return 0;
 }
 
@@ -735,10 +798,10 @@ int request_begins(__u64 *ctx)
 		/* A thread of the kernel that polls the ring belongs to the process. */
 		id = process;
 		t = bpf_map_lookup_elem(&threads, &id);
-		if (!t)
+		if (!t && (!records_all || process == counters[RECORDER]))
 			return 0;
 	}
-	if (t->state & AWAITS_EXEC)
+	if (t && t->state & AWAITS_EXEC)
 		return 0;
 	/* Requests without a completion (IOSQE_CQE_SKIP_SUCCESS) end unseen; their memory is used again. */
 	before = bpf_map_lookup_elem(&requests, &key);
@@ -756,6 +819,7 @@ int request_begins(__u64 *ctx)
 	begun.process = process;
 	begun.extra[0] = (req->flags & REQ_F_FIXED_FILE);
 	begun.arguments[0] = (__s64)req->cqe.fd;
+	begun.cgroup = bpf_get_current_cgroup_id();
 	begun.begin_ns = bpf_ktime_get_ns();
 	if (!uring_arguments(&begun, req))
 		return 0;

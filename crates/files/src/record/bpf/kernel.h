@@ -158,6 +158,7 @@ static long (*const bpf_map_update_elem)(void *map, const void *key, const void 
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static __u64 (*const bpf_get_current_pid_tgid)(void) = (void *)14;
+static __u64 (*const bpf_get_current_cgroup_id)(void) = (void *)80;
 static long (*const bpf_probe_read_user)(void *to, __u32 size, const void *from) = (void *)112;
 static long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void *from) = (void *)113;
 static long (*const bpf_probe_read_user_str)(void *to, __u32 size, const void *from) = (void *)114;

@@ -2,7 +2,7 @@
 //! are built into one binary, so the layout needs no version.
 
 /// Bytes of a `struct call`.
-const CALL_BYTES: usize = 104;
+const CALL_BYTES: usize = 120;
 
 /// Bytes of a `struct path` before its text.
 const PATH_HEADER_BYTES: usize = 16;
@@ -41,6 +41,10 @@ pub struct RawCall {
     pub extra: [u64; 2],
     /// What it returned, `-errno` if it failed.
     pub result: i64,
+    /// The number of its control group.
+    pub cgroup: u64,
+    /// How long the thread was blocked before it.
+    pub waited_ns: u64,
 }
 
 /// A path of a call.
@@ -79,6 +83,8 @@ impl RawCall {
             arguments: std::array::from_fn(|i| u64_at(bytes, 32 + 8 * i)),
             extra: [u64_at(bytes, 80), u64_at(bytes, 88)],
             result: u64_at(bytes, 96).cast_signed(),
+            cgroup: u64_at(bytes, 104),
+            waited_ns: u64_at(bytes, 112),
         }
     }
 }
@@ -122,6 +128,8 @@ mod tests {
         }
         bytes[88..96].copy_from_slice(&110_u64.to_ne_bytes());
         bytes[96..104].copy_from_slice(&(-2_i64).to_ne_bytes());
+        bytes[104..112].copy_from_slice(&77_u64.to_ne_bytes());
+        bytes[112..120].copy_from_slice(&78_u64.to_ne_bytes());
         let call = RawCall {
             number: 257,
             thread: 11,
@@ -132,6 +140,8 @@ mod tests {
             arguments: [102, 103, 104, 105, 106, 107],
             extra: [108, 110],
             result: -2,
+            cgroup: 77,
+            waited_ns: 78,
         };
         assert_eq!(Event::from_bytes(&bytes), Some(Event::Call(call)));
         bytes[0] = 2;

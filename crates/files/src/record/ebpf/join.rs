@@ -26,6 +26,7 @@ struct Paths {
 pub struct Join {
     kinds: [Option<CallKind>; NUMBERS],
     zero_ns: u64,
+    knows_waiting: bool,
     /// The paths of the last call of each thread.
     of_threads: HashMap<u32, Paths>,
     /// The paths of requests of io_uring in flight, by thread and begin.
@@ -35,7 +36,12 @@ pub struct Join {
 impl Join {
     /// Calls that begin before `zero_ns` are left out; the others count their time from it.
     pub fn new(zero_ns: u64) -> Self {
-        Self { kinds: kinds(), zero_ns, of_threads: HashMap::new(), of_requests: HashMap::new() }
+        Self { kinds: kinds(), zero_ns, knows_waiting: false, of_threads: HashMap::new(), of_requests: HashMap::new() }
+    }
+
+    /// Gives calls the time that their thread was blocked before.
+    pub fn with_waiting(self, knows_waiting: bool) -> Self {
+        Self { knows_waiting, ..self }
     }
 
     /// Keeps a path for its call.
@@ -66,6 +72,7 @@ impl Join {
         call.process = raw.process;
         set_result(&mut call, raw);
         if !call.is_uring {
+            call.waited = self.knows_waiting.then(|| Nanos(i64::try_from(raw.waited_ns).unwrap_or(i64::MAX)));
             set_arguments(&mut call, &raw.arguments, raw.extra);
         }
         Some(call)
@@ -137,10 +144,20 @@ mod tests {
         let call = join.call(&raw(OPENAT, 110, 3)).unwrap();
         assert_eq!((call.begin, call.duration), (Nanos(10), Some(Nanos(5))));
         assert_eq!((call.path, call.result, call.errno), (Some("/a".into()), Some(3), 0));
+        assert_eq!(call.waited, None);
         // The path of an earlier call, whose end was lost.
         join.path(&path(120, false, b"/b"));
         let call = join.call(&raw(OPENAT, 130, -i64::from(libc::ENOENT))).unwrap();
         assert_eq!((call.path, call.result, call.errno), (None, Some(-1), libc::ENOENT));
+    }
+
+    #[test]
+    fn a_call_has_the_time_that_its_thread_was_blocked_before() {
+        let mut join = Join::new(0).with_waiting(true);
+        let call = join.call(&RawCall { waited_ns: 7, ..raw(OPENAT, 10, 3) }).unwrap();
+        assert_eq!(call.waited, Some(Nanos(7)));
+        let request = join.call(&RawCall { waited_ns: 7, ..raw(URING | 18, 10, 3) }).unwrap();
+        assert_eq!(request.waited, None);
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
-use std::path::Path;
 use std::time::Duration;
 
 use aya::maps::{Array, HashMap, MapData};
@@ -16,7 +15,7 @@ use super::losses::Losses;
 use super::numbers::{NUMBERS, numbers};
 use super::options::Options;
 use crate::record::error::{Error, Result};
-use crate::record::processes::threads_of;
+use crate::record::processes::{is_in_first_pid_namespace, threads_of};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
 
@@ -34,14 +33,17 @@ const URING_END: [(&str, &str); 2] =
     [("request_ends_with_completion", "io_uring_complete"), ("request_ends_with_result", "io_uring_complete")];
 const URING_BEGIN: (&str, &str) = ("request_begins", "io_uring_submit_req");
 
+/// The function that counts how long threads are blocked, since Linux 5.18.
+const WAITING: (&str, &str) = ("processor_changes", "sched_switch");
+
 /// The counters of the eBPF program, in the order of its `enum counter`.
-type Counters = [u64; 6];
+type Counters = [u64; 7];
 
 /// `struct thread` of the eBPF program.
-type Thread = [u64; 11];
+type Thread = [u64; 14];
 
 /// `struct call` of the eBPF program.
-type Request = [u64; 13];
+type Request = [u64; 15];
 
 /// The bit of [`Thread`]'s state that says that a call is being made, and the one of a thread before its program.
 const IS_CALLING: u64 = 1;
@@ -58,6 +60,8 @@ pub struct Kernel {
     /// The position in a file that announces the command: known to this recording alone.
     signal_position: u64,
     uring_problem: Option<String>,
+    knows_waiting: bool,
+    max_threads: u32,
 }
 
 impl Kernel {
@@ -78,10 +82,13 @@ impl Kernel {
             .override_global("wake_bytes", &(u64::from(options.ring_bytes) / 4), true)
             .override_global("signal_position", &signal_position, true)
             .override_global("seek_number", &(libc::SYS_lseek as u32), true)
+            .override_global("records_all", &u32::from(options.all), true)
             .map_max_entries("events", options.ring_bytes)
+            .map_max_entries("threads", options.max_threads())
             .load(OBJECT)
             .map_err(|e| refusal(&e))?;
         let uring_problem = attach_uring(&mut programs, &btf).err().map(|e| last_part(&e.to_string()));
+        let knows_waiting = attach(&mut programs, WAITING, &btf).is_ok();
         for program in PROGRAMS {
             attach(&mut programs, program, &btf).map_err(|e| refusal(&*e))?;
         }
@@ -95,13 +102,16 @@ impl Kernel {
             skipped: 0,
             signal_position,
             uring_problem,
+            knows_waiting,
+            max_threads: options.max_threads(),
         })
     }
 
-    /// Records the next process that this thread creates, from its first successful execve on, and all that it creates.
-    pub fn follow_next_child(&self) -> Result<()> {
+    /// Records the next process that this thread creates, from its first successful execve on, and all that it creates. If
+    /// every process is recorded, leaves out this one.
+    pub fn announce(&self) -> Result<()> {
         let announced = File::open("/dev/null").and_then(|mut file| file.seek(SeekFrom::Start(self.signal_position)));
-        announced.map(drop).map_err(|e| Error::system("cannot announce the command by /dev/null", e))
+        announced.map(drop).map_err(|e| Error::system("cannot announce the recorder or its command by /dev/null", e))
     }
 
     /// Records a process with all its threads, and all that it creates. Returns the threads.
@@ -115,7 +125,7 @@ impl Kernel {
             let before = followed.len();
             for thread in found {
                 if followed.insert(thread) {
-                    let mut state: Thread = [0; 11];
+                    let mut state: Thread = [0; 14];
                     state[9] = process.into();
                     // A thread created in the meantime is there already.
                     let _ = self.threads.insert(thread, state, NO_REPLACEMENT);
@@ -137,11 +147,17 @@ impl Kernel {
         self.ring.drain(at_most, |bytes| Event::from_bytes(bytes).as_ref().map(&mut take).is_some())
     }
 
+    /// Counts the events that the kernel skipped so far.
+    pub fn note_skipped(&mut self) {
+        if let Some(programs) = &self.programs {
+            self.skipped = recursion_misses(programs);
+        }
+    }
+
     /// Unloads the program. The ring keeps its events. What is in flight then has no end.
     pub fn stop(&mut self) {
-        if let Some(programs) = self.programs.take() {
-            self.skipped = recursion_misses(&programs);
-        }
+        self.note_skipped();
+        self.programs = None;
     }
 
     /// The calls and requests in flight. Each call that began earlier is among them, or its end is in the ring.
@@ -157,8 +173,22 @@ impl Kernel {
 
     /// What could not be recorded so far.
     pub fn losses(&self) -> Losses {
-        let [events, threads, paths, compat_calls, fixed_files, _] = self.counters.get(&0, 0).unwrap_or_default();
-        Losses { events, threads, paths, compat_calls, fixed_files, skipped: self.skipped }
+        let [events, threads, paths, compat_calls, fixed_files, ..] = self.counters.get(&0, 0).unwrap_or_default();
+        Losses {
+            events,
+            threads,
+            paths,
+            compat_calls,
+            fixed_files,
+            skipped: self.skipped,
+            max_threads: self.max_threads,
+            ..Losses::default()
+        }
+    }
+
+    /// Whether calls have the time that their thread was blocked before.
+    pub fn knows_waiting(&self) -> bool {
+        self.knows_waiting
     }
 
     /// Why requests of io_uring are not recorded.
@@ -187,6 +217,8 @@ fn call_of_thread(thread: &Thread) -> RawCall {
         arguments: std::array::from_fn(|i| thread[1 + i]),
         extra: [thread[7], thread[8]],
         result: 0,
+        cgroup: thread[11],
+        waited_ns: thread[12],
     }
 }
 
@@ -202,6 +234,8 @@ fn call_of_request(request: &Request) -> RawCall {
         arguments: std::array::from_fn(|i| request[4 + i]),
         extra: [request[10], request[11]],
         result: 0,
+        cgroup: request[13],
+        waited_ns: 0,
     }
 }
 
@@ -209,11 +243,6 @@ fn call_of_request(request: &Request) -> RawCall {
 fn signal_position() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) >> 1 | 1 << 62
-}
-
-/// Whether the numbers of processes here are those of the kernel (`PROC_PID_INIT_INO`).
-fn is_in_first_pid_namespace() -> bool {
-    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name == Path::new("pid:[4026531836]"))
 }
 
 fn attach_uring(programs: &mut Ebpf, btf: &Btf) -> std::result::Result<(), Box<dyn std::error::Error>> {

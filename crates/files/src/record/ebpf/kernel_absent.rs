@@ -17,7 +17,7 @@ impl Kernel {
         Err(Error::NotBuilt)
     }
 
-    pub fn follow_next_child(&self) -> Result<()> {
+    pub fn announce(&self) -> Result<()> {
         match *self {}
     }
 
@@ -33,6 +33,10 @@ impl Kernel {
         match *self {}
     }
 
+    pub fn note_skipped(&mut self) {
+        match *self {}
+    }
+
     pub fn stop(&mut self) {
         match *self {}
     }
@@ -42,6 +46,10 @@ impl Kernel {
     }
 
     pub fn losses(&self) -> Losses {
+        match *self {}
+    }
+
+    pub fn knows_waiting(&self) -> bool {
         match *self {}
     }
 

@@ -24,4 +24,4 @@ mod uring;
 
 pub(super) use layout::is_recorded;
 pub use options::Options;
-pub use recorder::{Progress, Recorder};
+pub use recorder::{Destination, Progress, Recorder};

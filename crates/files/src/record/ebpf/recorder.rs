@@ -1,21 +1,25 @@
 //! A recording: from the kernel's events to the table.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use iosonar_trace::human::agreed;
 use iosonar_trace::output::CheckpointSchedule;
-use iosonar_trace::{Clocks, Nanos, Writer as _, WriterThread};
+use iosonar_trace::{Clocks, Nanos, Writer, WriterThread};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::event::Event;
 use super::join::Join;
 use super::kernel::Kernel;
+use super::losses::Losses;
 use super::options::Options;
 use super::sequence::Sequence;
 use crate::model::call::Call;
+use crate::model::kind::CallKind;
 use crate::model::metadata::{CallCounts, Metadata, Recorder as RecordedBy};
+use crate::record::containers::Containers;
 use crate::record::error::{Error, Result};
+use crate::record::parts::{PartWriter, Parts};
 use crate::table::LocatedWriter;
 
 /// How often the ring is drained when it is not filling up.
@@ -34,6 +38,9 @@ const NOTING_PARTS: u32 = 20;
 /// Calls get their places this long after their start: a processor may stop between reading the clock and saying that a call
 /// is in flight, as a virtual machine's does.
 const SETTLE_BEHIND_NS: i64 = 50_000_000;
+
+/// If every process is recorded, calls that take longer hold nothing back: some always wait, for a child or a connection.
+const LONGEST_CALL_S: u64 = 10;
 
 /// The least room that an event takes in the ring.
 const SMALLEST_EVENT_BYTES: usize = 24;
@@ -55,10 +62,23 @@ pub struct Progress {
     pub lost_events: u64,
 }
 
+/// Where a recording goes.
+pub enum Destination {
+    /// One file.
+    File(Box<LocatedWriter>),
+    /// Several files, one after the other.
+    Parts(Box<Parts>, Box<PartWriter>),
+}
+
 /// A recording in progress.
 pub struct Recorder {
     kernel: Kernel,
     join: Join,
+    containers: Containers,
+    parts: Option<Box<Parts>>,
+    /// Losses before the present part.
+    before_part: Losses,
+    part_began: Duration,
     zero_ns: u64,
     unix_ns: i64,
     malformed_events: u64,
@@ -80,6 +100,10 @@ impl Recorder {
         let mut recorder = Self {
             kernel,
             join: Join::new(0),
+            containers: Containers::new(),
+            parts: None,
+            before_part: Losses::default(),
+            part_began: Duration::ZERO,
             zero_ns: 0,
             unix_ns: 0,
             malformed_events: 0,
@@ -89,6 +113,10 @@ impl Recorder {
             counts: CallCounts::default(),
             first_process: None,
         };
+        if options.all {
+            recorder.kernel.announce()?;
+            recorder.sequence.limit(Nanos(LONGEST_CALL_S as i64 * 1_000_000_000));
+        }
         recorder.begin_now();
         Ok(recorder)
     }
@@ -97,12 +125,12 @@ impl Recorder {
     fn begin_now(&mut self) {
         self.zero_ns = now(ClockId::Monotonic);
         self.unix_ns = now(ClockId::Realtime).cast_signed();
-        self.join = Join::new(self.zero_ns);
+        self.join = Join::new(self.zero_ns).with_waiting(self.kernel.knows_waiting());
     }
 
     /// Follows the next process that this thread creates, from its first successful execve on, and all that it creates.
     pub fn follow_next_child(&self) -> Result<()> {
-        self.kernel.follow_next_child()
+        self.kernel.announce()
     }
 
     /// Follows a process with all its threads, and all that it creates. `snapshot` reads its descriptors; the recording
@@ -114,29 +142,40 @@ impl Recorder {
         Ok(taken)
     }
 
-    /// Records into `writer` until `go_on` returns false; it is called many times a second. `metadata` has what the
-    /// caller knows; returns all of it.
+    /// Records into a file, or several, until `go_on` returns false; it is called many times a second. `metadata` has what
+    /// the caller knows; returns all of it. Of several files, it is that of the last one with the losses of all.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If a file cannot be written.
     pub fn run(
         mut self,
-        mut writer: Box<LocatedWriter>,
+        destination: Destination,
         metadata: Metadata,
         mut go_on: impl FnMut(&Progress) -> bool,
-    ) -> Result<Metadata> {
+    ) -> Result<(Metadata, Option<PathBuf>)> {
+        let (mut writer, held): (Box<dyn Writer<Call>>, _) = match destination {
+            Destination::File(mut writer) => {
+                let held = writer.create_held()?;
+                (writer, held)
+            }
+            Destination::Parts(parts, mut writer) => {
+                self.parts = Some(parts);
+                let held = writer.create_held()?;
+                (writer, held)
+            }
+        };
         writer.learn(&metadata);
-        if let Some(held) = writer.create_held()? {
+        if let Some(held) = held {
             self.sequence.save_in(held);
         }
         let file = WriterThread::start(writer, BATCHES);
         let recorded = self.record_until(&file, &metadata, &mut go_on);
         self.kernel.stop();
-        let ended = recorded.and_then(|()| self.end(&file));
-        let metadata = self.complete(metadata);
+        let ended = recorded.and_then(|()| self.end(&file, &metadata));
         // The reason why the file cannot be written comes first.
-        file.finish(metadata.clone())?;
-        ended.map(|()| metadata)
+        file.finish(self.complete(metadata.clone(), &self.before_part))?;
+        let last = self.parts.as_ref().map(|parts| parts.path().to_owned());
+        ended.map(|()| (self.complete(metadata, &Losses::default()), last))
     }
 
     fn record_until(
@@ -154,12 +193,20 @@ impl Recorder {
             if self.sequence.unsettled() >= UNSETTLED_CALLS || Instant::now() >= next_settling {
                 let noting = self.settle()?;
                 next_settling = Instant::now() + SETTLE_INTERVAL.max(noting * NOTING_PARTS);
-                self.send(file)?;
-                if self.sequence.is_full() || self.calls > kept && schedule.is_due(self.progress().elapsed) {
+                let part = self.part_began;
+                self.send(file, known)?;
+                if self.part_began != part {
+                    schedule = CheckpointSchedule::default();
+                }
+                let elapsed = self.progress().elapsed.saturating_sub(self.part_began);
+                if self.sequence.is_full() || self.calls > kept && schedule.is_due(elapsed) {
                     kept = self.calls;
                     // First, so that no call is missing in both files.
                     match self.sequence.save() {
-                        Ok(()) => file.checkpoint(Metadata { complete: false, ..self.complete(known.clone()) }),
+                        Ok(()) => {
+                            let so_far = self.complete(known.clone(), &self.before_part);
+                            file.checkpoint(Metadata { complete: false, ..so_far });
+                        }
                         Err(error) => file.fail(error),
                     }
                 }
@@ -189,21 +236,25 @@ impl Recorder {
     }
 
     /// Takes the events that are left. Calls in flight do not return.
-    fn end(&mut self, file: &WriterThread<Call>) -> Result<()> {
+    fn end(&mut self, file: &WriterThread<Call>, known: &Metadata) -> Result<()> {
         while !self.drain() {}
         for raw in self.kernel.in_flight() {
-            if let Some(call) = self.join.call(&raw) {
+            if let Some(mut call) = self.join.call(&raw) {
+                call.container = self.containers.name(raw.cgroup, raw.process);
                 self.sequence.push(call);
             }
         }
         self.sequence.settle(Nanos(i64::MAX), &[]).map_err(temporary_file)?;
-        self.send(file)
+        self.send(file, known)
     }
 
     /// Sends the calls that are in order to the file.
-    fn send(&mut self, file: &WriterThread<Call>) -> Result<()> {
+    fn send(&mut self, file: &WriterThread<Call>, known: &Metadata) -> Result<()> {
         let mut batch = Vec::new();
         while let Some(call) = self.sequence.next().map_err(temporary_file)? {
+            if self.parts.as_mut().is_some_and(|parts| parts.ends_before(call.begin)) {
+                self.next_part(call.begin, known)?;
+            }
             self.first_process.get_or_insert(call.process);
             self.counts.calls += 1;
             self.counts.unfinished += u64::from(call.duration.is_none());
@@ -217,12 +268,32 @@ impl Recorder {
         Ok(())
     }
 
+    /// Lets the next part begin at this time.
+    fn next_part(&mut self, from: Nanos, known: &Metadata) -> Result<()> {
+        let Some(mut parts) = self.parts.take() else { return Ok(()) };
+        self.kernel.note_skipped();
+        // Before the part changes, so that the footer has the number of its own.
+        let ended = Metadata { part: Some(parts.part().clone()), ..self.complete(known.clone(), &self.before_part) };
+        self.before_part = self.losses();
+        self.part_began = self.progress().elapsed;
+        let next = parts.next(from, self.unix_ns.saturating_add(from.0), ended, known);
+        self.parts = Some(parts);
+        if let Some(held) = next? {
+            self.sequence.move_to(held).map_err(temporary_file)?;
+        }
+        Ok(())
+    }
+
     /// Drains the ring of at most [`DRAIN_EVENTS`] events; returns whether it is empty.
     fn drain(&mut self) -> bool {
         let drained = self.kernel.drain(DRAIN_EVENTS, |event| match event {
             Event::Call(raw) => {
                 self.calls += 1;
-                if let Some(call) = self.join.call(raw) {
+                if let Some(mut call) = self.join.call(raw) {
+                    call.container = self.containers.name(raw.cgroup, raw.process);
+                    if matches!(call.kind, CallKind::Execve | CallKind::Execveat | CallKind::ExitGroup) {
+                        self.containers.forget(raw.process);
+                    }
                     self.sequence.push(call);
                 }
             }
@@ -236,7 +307,7 @@ impl Recorder {
         Progress {
             elapsed: Duration::from_nanos(self.since_zero().unsigned_abs()),
             calls: self.calls,
-            lost_events: self.lost_events(),
+            lost_events: self.losses().lost(),
         }
     }
 
@@ -244,11 +315,19 @@ impl Recorder {
         now(ClockId::Monotonic).cast_signed() - self.zero_ns.cast_signed()
     }
 
-    fn lost_events(&self) -> u64 {
-        self.kernel.losses().lost() + self.malformed_events
+    fn losses(&self) -> Losses {
+        Losses {
+            malformed: self.malformed_events,
+            without_end: self.sequence.lost(),
+            late: self.sequence.late(),
+            long: self.sequence.long(),
+            ..self.kernel.losses()
+        }
     }
 
-    fn complete(&self, mut metadata: Metadata) -> Metadata {
+    /// The metadata with what this recording adds, and with the losses since `before`.
+    fn complete(&self, mut metadata: Metadata, before: &Losses) -> Metadata {
+        let losses = self.losses().since(before);
         metadata.recorder = RecordedBy::Ebpf;
         if let (false, Some(number), [process]) =
             (metadata.command.is_empty(), self.first_process, &mut metadata.processes[..])
@@ -258,21 +337,15 @@ impl Recorder {
         }
         metadata.epoch_unix_ns = Some(self.unix_ns);
         metadata.clocks = Some(Clocks { unix_ns: self.unix_ns, monotonic_ns: self.zero_ns.cast_signed() });
-        metadata.counts = CallCounts { lost_events: self.lost_events(), ..self.counts.clone() };
+        metadata.containers = self.containers.found().to_vec();
+        metadata.part = self.parts.as_ref().map(|parts| parts.part().clone());
+        metadata.counts = CallCounts { lost_events: losses.lost(), ..self.counts.clone() };
         metadata.complete = true;
         if metadata.source.preamble.is_empty() {
             let release = rustix::system::uname().release().to_string_lossy().into_owned();
             metadata.source.preamble = format!("recorded by eBPF on Linux {release}");
         }
-        metadata.warnings.extend(self.kernel.losses().warnings());
-        let lost = self.sequence.lost();
-        if lost > 0 {
-            metadata.warnings.push(agreed(lost, "calls have no end, because the event of their return was lost"));
-        }
-        let late = self.sequence.late();
-        if late > 0 {
-            metadata.warnings.push(agreed(late, "calls arrived too late for sorting, and have a later begin"));
-        }
+        metadata.warnings.extend(losses.warnings(LONGEST_CALL_S));
         if let Some(problem) = self.kernel.uring_problem() {
             metadata.warnings.push(format!("requests of io_uring are not recorded, this kernel refused: {problem}"));
         }

@@ -38,6 +38,9 @@ pub struct Sequence {
     open_numbers: BTreeSet<u64>,
     /// The start of the last call that has a place.
     last: Nanos,
+    /// Calls that take longer hold nothing back, and begin later.
+    limit: Option<Nanos>,
+    long: u64,
     late: u64,
     lost: u64,
 }
@@ -46,6 +49,19 @@ impl Sequence {
     /// Keeps calls that are held back in this file, from which a killed recording is recovered.
     pub fn save_in(&mut self, file: File) {
         self.order.save_in(file);
+    }
+
+    /// Goes on with another file for [`Sequence::save_in`], which gets the calls that are held back now.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn move_to(&mut self, file: File) -> io::Result<()> {
+        self.order.move_to(file)
+    }
+
+    /// Lets no call hold back those after it for longer than this.
+    pub fn limit(&mut self, limit: Nanos) {
+        self.limit = Some(limit);
     }
 
     /// Whether so many calls are held back that [`Sequence::save`] is due.
@@ -81,6 +97,7 @@ impl Sequence {
         let mut all = mem::take(&mut self.ended);
         let mut in_flight: HashSet<Key> = in_flight.iter().map(Key::from).collect();
         self.drop_lost(&in_flight);
+        self.drop_long(before);
         // Those that ended in the meantime.
         if !in_flight.is_empty() {
             all.iter().for_each(|call| _ = in_flight.remove(&Key::from(call)));
@@ -98,7 +115,8 @@ impl Sequence {
                 self.open(key);
             }
             if call.begin < self.last {
-                self.late += 1;
+                let is_long = self.limit.is_some_and(|limit| call.duration.is_none_or(|duration| duration >= limit));
+                *if is_long { &mut self.long } else { &mut self.late } += 1;
                 delay(&mut call, self.last);
             }
             self.last = call.begin;
@@ -135,6 +153,22 @@ impl Sequence {
         }
     }
 
+    /// A call that takes very long gets another place when it ends.
+    fn drop_long(&mut self, before: Nanos) {
+        let Some(limit) = self.limit else { return };
+        let long: Vec<(Key, u64)> = self
+            .open
+            .iter()
+            .filter(|(key, _)| key.begin + limit < before)
+            .map(|(key, number)| (*key, *number))
+            .collect();
+        for (key, number) in long {
+            self.open.remove(&key);
+            self.open_numbers.remove(&number);
+            self.order.drop(number);
+        }
+    }
+
     /// The next call, if none comes before it.
     ///
     /// # Errors
@@ -151,6 +185,11 @@ impl Sequence {
     /// Calls that came after later ones had their places. They have a later begin.
     pub fn late(&self) -> u64 {
         self.late
+    }
+
+    /// Calls that took longer than the limit. They have a later begin.
+    pub fn long(&self) -> u64 {
+        self.long
     }
 
     /// Calls in flight whose end never arrived.
@@ -206,6 +245,22 @@ mod tests {
         sequence.settle(Nanos(60), &[]).unwrap();
         assert_eq!(begins(&mut sequence), [30]);
         assert_eq!(sequence.lost(), 1);
+    }
+
+    #[test]
+    fn beyond_the_limit_a_call_holds_nothing_back() {
+        let mut sequence = Sequence::default();
+        sequence.limit(Nanos(100));
+        sequence.push(call(2, 30, 40));
+        sequence.settle(Nanos(50), &[in_flight(1, 10)]).unwrap();
+        assert_eq!(begins(&mut sequence), [0; 0]);
+        sequence.settle(Nanos(200), &[in_flight(1, 10)]).unwrap();
+        assert_eq!(begins(&mut sequence), [30]);
+        sequence.push(call(1, 10, 300));
+        sequence.settle(Nanos(400), &[]).unwrap();
+        let long = sequence.next().unwrap().unwrap();
+        assert_eq!((long.begin, long.end()), (Nanos(30), Some(Nanos(300))));
+        assert_eq!((sequence.long(), sequence.late(), sequence.lost()), (1, 0, 0));
     }
 
     #[test]

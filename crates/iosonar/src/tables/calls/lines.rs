@@ -19,6 +19,8 @@ pub fn add(object: &Value, is_run: bool, lines: &mut Lines) {
     }
     let words = object["command"].as_array().into_iter().flatten().map(text);
     lines.add("command", words.collect::<Vec<_>>().join(" "));
+    lines.add("part", part(&object["part"]));
+    lines.add("containers", containers(&object["containers"]));
     lines.add("length", human::span(object["duration_s"].as_f64().unwrap_or(0.0)));
     lines.add("calls", mix(object, calls));
     lines.add("failed", failed(object, calls));
@@ -109,6 +111,25 @@ fn rate(load: &Value) -> String {
         of("median"),
         of("max")
     )
+}
+
+/// Which part of a recording in several files it is.
+fn part(part: &Value) -> String {
+    match part["number"].as_u64() {
+        Some(number) => format!("{} of a recording in several files", human::count(number)),
+        None => String::new(),
+    }
+}
+
+fn containers(containers: &Value) -> String {
+    let all = containers.as_array().map_or(&[][..], Vec::as_slice);
+    let shown = all.iter().take(MAX_NAMES).map(|one| match text(&one["engine"]) {
+        engine if engine.is_empty() => text(&one["name"]),
+        engine => format!("{} ({engine})", text(&one["name"])),
+    });
+    let more = all.len().saturating_sub(MAX_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.collect::<Vec<_>>().join(", "))
 }
 
 fn files(files: &Value) -> String {

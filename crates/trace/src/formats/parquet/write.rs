@@ -81,6 +81,11 @@ impl<Row: Table> TableWriter<Row> {
         self.writer.inner().hidden()
     }
 
+    /// Bytes of the row groups so far.
+    pub fn bytes_written(&self) -> u64 {
+        self.writer.bytes_written() as u64
+    }
+
     /// As [`Output::error`].
     pub fn error(&self, source: io::Error) -> Error {
         self.writer.inner().error(source)

@@ -1,10 +1,10 @@
 //! Recording with programs in the kernel.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use iosonar_files::record::ebpf::{Options, Recorder};
-use iosonar_files::record::{inherited_by_children, process_with_threads};
+use iosonar_files::record::ebpf::{Destination, Options, Recorder};
+use iosonar_files::record::{all_processes, inherited_by_children, process_with_threads};
 use iosonar_files::tree::Tree;
 use iosonar_files::{InitialProcess, Metadata};
 
@@ -12,10 +12,11 @@ use super::plan::Plan;
 use crate::console::status;
 use crate::end_conditions::EndConditions;
 
-/// Records by the plan; returns the metadata, and the command.
-pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, EndConditions)> {
-    let Plan { writer, mut metadata, command, pid, duration, ring_bytes, orders } = plan;
-    let mut recorder = Recorder::start(&Options { ring_bytes })?;
+/// Records by the plan; returns the metadata, the last file if there are several, and the command.
+pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Option<PathBuf>, EndConditions)> {
+    let Plan { destination, mut metadata, command, pid, all, duration, ring_bytes, orders } = plan;
+    let is_one_file = matches!(destination, Destination::File(_));
+    let mut recorder = Recorder::start(&Options { ring_bytes, all })?;
     let mut end;
     if let Some(pid) = pid {
         metadata.processes = vec![recorder.follow(pid, || {
@@ -28,16 +29,28 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, EndConditions)> 
     } else {
         // Before the command moves the positions.
         let inherited = inherited_by_children(0)?;
-        recorder.follow_next_child()?;
+        if all {
+            // While calls are recorded: what a process does before its turn is in the snapshot as well.
+            metadata.processes = all_processes()?;
+            if is_one_file {
+                metadata.processes.iter().for_each(|process| tree.add_open_files(process.process));
+            }
+        } else {
+            recorder.follow_next_child()?;
+        }
         end = EndConditions::start(&command, duration, orders)?;
         let own = |process| InitialProcess { process, threads: vec![process], ..inherited };
         metadata.processes.extend(end.process().map(own));
+        if all {
+            let until = if end.process().is_some() { "until the command ends" } else { "Ctrl-C ends the recording" };
+            status!("recording all processes; {until}");
+        }
     }
-    let recorded = recorder.run(writer, metadata, |progress| {
+    let recorded = recorder.run(destination, metadata, |progress| {
         end.continues(progress.elapsed) && pid.is_none_or(|pid| Path::new(&format!("/proc/{pid}")).exists())
     });
     match recorded {
-        Ok(metadata) => Ok((metadata, end)),
+        Ok((metadata, last)) => Ok((metadata, last, end)),
         Err(error) => Err(end.stopped(error)),
     }
 }

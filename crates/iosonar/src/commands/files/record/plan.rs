@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use iosonar_files::Metadata;
-use iosonar_files::table::LocatedWriter;
+use iosonar_files::record::ebpf::Destination;
 
 use crate::signals::Orders;
 
 /// A recording that is about to start.
 pub struct Plan {
-    pub writer: Box<LocatedWriter>,
+    pub destination: Destination,
     pub metadata: Metadata,
     pub command: Vec<String>,
     pub pid: Option<u32>,
+    /// Every process, whichever the command is.
+    pub all: bool,
     pub duration: Option<Duration>,
     pub ring_bytes: u32,
     pub orders: Orders,

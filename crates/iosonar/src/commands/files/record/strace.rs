@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use iosonar_files::record::ebpf::Destination;
 use iosonar_files::record::strace::{Target, Tracer, copy, kill, terminate, tracer_of};
 use iosonar_files::record::{inherited_by_children, process_with_threads};
 use iosonar_files::tree::Tree;
@@ -27,7 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Records by the plan; returns the metadata, and the command.
 pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, EndConditions)> {
-    let Plan { mut writer, mut metadata, command, pid, duration, orders, .. } = plan;
+    let Plan { destination, mut metadata, command, pid, duration, orders, .. } = plan;
+    let Destination::File(mut writer) = destination else { bail!("strace cannot record into several files") };
     let target = pid.map_or(Target::Command(&command), Target::Process);
     let Tracer { text, keep_open, words } = Tracer::new(target)?;
     let mut known = Metadata { recorder: Recorder::Strace, ..metadata.clone() };
