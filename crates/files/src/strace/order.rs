@@ -41,6 +41,7 @@ struct Saved {
     late: BTreeSet<u64>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each call")]
 enum Slot {
     /// Its end was not read yet.
     Open,

@@ -21,6 +21,7 @@ pub struct Options {
 
 /// What [`Reader::advance`] found.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each call")]
 pub enum Step {
     /// A call.
     Call(Call),

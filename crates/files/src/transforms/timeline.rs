@@ -66,7 +66,7 @@ struct Timeline {
 }
 
 impl Timeline {
-    /// The new begin of a call. Calls come in the order of their begin.
+    /// The new start of a call. Calls come in the order of their starts.
     fn begin(&mut self, call: &Call, plan: &mut dyn Plan) -> i64 {
         while let Some(Reverse(end)) = self.in_progress.peek().copied().filter(|end| end.0.before <= call.begin.0) {
             self.in_progress.pop();
