@@ -4,8 +4,8 @@
 # recipes/NAME.sh describes a load: `filesystem`, `size`, and the functions `note`, `prepare`, `run`. Each load has a fresh
 # file system on a loop device of its own, with nothing of it in the page cache. `run` is recorded: the requests of the
 # device into NAME.load.parquet and, where the recipe says `calls=yes`, the calls of the same run into
-# NAME.calls.parquet. Needs root, the programs that the recipe names, mkfs.ext4, mkfs.xfs, and iosonar: the program that
-# IOSONAR names, or the one on the path.
+# NAME.calls.parquet, without those to sockets and to files of the system. Needs root, the programs that the recipe names,
+# mkfs.ext4, mkfs.xfs, and iosonar: the program that IOSONAR names, or the one on the path.
 set -euo pipefail
 
 export seconds=600
@@ -25,6 +25,9 @@ cp -r "$here/recipes" "$top"
 chmod 755 "$top"
 cd "$top"
 device=
+# Calls that say nothing about the load.
+SOCKETS=recvfrom,sendto,recvmsg,sendmsg,recvmmsg,sendmmsg
+SYSTEM='/dev/null,/usr/**,/lib/**,/lib64/**,/etc/**,/proc/**,/sys/**,/root/**,/bin/**'
 
 unmount() {
     if mountpoint -q "$mounted"; then umount "$mounted"; fi
@@ -64,9 +67,13 @@ record() {
     # shellcheck disable=SC2016
     command=(bash -euo pipefail -c '. "$0"; run; sync -f "$mounted"' "$top/recipes/$name.sh")
     if [ "$calls" = yes ]; then
-        command=("$iosonar" files record --with ebpf --buffer 64M --output "$here/$name.calls.parquet" --note "$text" -- "${command[@]}")
+        command=("$iosonar" files record --with ebpf --buffer 64M --output "$top/$name.calls.parquet" --note "$text" -- "${command[@]}")
     fi
     "$iosonar" record --device "$device" --output "$here/$name.load.parquet" --note "$text" -- "${command[@]}"
+    if [ "$calls" = yes ]; then
+        mv "$top/$name.tree.parquet" "$here"
+        "$iosonar" edit "$top/$name.calls.parquet" "$here/$name.calls.parquet" "drop $SOCKETS | drop path=$SYSTEM"
+    fi
 }
 
 if [ $# = 0 ]; then
