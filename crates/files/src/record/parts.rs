@@ -9,14 +9,14 @@
 
 mod names;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use iosonar_trace::{ConversionLoss, Error, Nanos, Result, Writer};
 
@@ -38,6 +38,8 @@ pub struct Rotation {
 /// A file that is to follow the one that is being written.
 struct Next {
     from: Nanos,
+    /// The same as time of the day.
+    unix_ns: i64,
     writer: Box<LocatedWriter>,
     /// What its footer has, apart from processes.
     known: Metadata,
@@ -88,7 +90,7 @@ impl Parts {
             next: None,
             bytes,
             processes: None,
-            absent: HashSet::new(),
+            absent: HashMap::new(),
             names,
             keep: rotation.keep,
             problem: None,
@@ -129,9 +131,14 @@ impl Parts {
         let held = writer.create_held()?;
         self.bytes.store(0, Ordering::Relaxed);
         // The writer thread has ended if its file cannot be written, and says so at the end.
-        let _ = self.coming.send(Next { from, writer, known, ended });
+        let _ = self.coming.send(Next { from, unix_ns, writer, known, ended });
         Ok(held)
     }
+}
+
+fn unix_now() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    nanos(now).0
 }
 
 fn nanos(time: Duration) -> Nanos {
@@ -146,8 +153,8 @@ pub struct PartWriter {
     bytes: Arc<AtomicU64>,
     /// Of the present part; those of the first one are in the metadata.
     processes: Option<Vec<InitialProcess>>,
-    /// Processes that had ended when the part before ended, though no call said so.
-    absent: HashSet<u32>,
+    /// Processes that had ended though no call said so, and when that was seen, as time of the day.
+    absent: HashMap<u32, i64>,
     names: PartNames,
     keep: Option<usize>,
     /// Why an old part could not be removed.
@@ -166,11 +173,15 @@ impl PartWriter {
     fn change(&mut self, next: Next) -> Result<()> {
         let mut left = self.current.processes();
         let is_there = |process: u32| Path::new(&format!("/proc/{process}")).exists();
-        let absent: HashSet<u32> =
-            left.iter().map(|process| process.process).filter(|&process| !is_there(process)).collect();
-        // One that was killed makes no call. One that has ended just now has calls that are not written yet.
-        left.retain(|process| !absent.contains(&process.process) || !self.absent.contains(&process.process));
-        self.absent = absent;
+        // One that was killed makes no call. Calls are written late: those of one that has ended may belong to the next part.
+        left.retain(|process| self.absent.get(&process.process).is_none_or(|&seen| seen > next.unix_ns));
+        let now = unix_now();
+        self.absent = left
+            .iter()
+            .map(|process| process.process)
+            .filter(|&process| !is_there(process))
+            .map(|process| (process, self.absent.get(&process).copied().unwrap_or(now)))
+            .collect();
         let ended = std::mem::replace(&mut self.current, next.writer);
         ended.finish(&self.own(&next.ended))?;
         self.remove_old();
