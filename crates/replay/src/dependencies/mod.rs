@@ -1,7 +1,7 @@
 //! Infers which requests of a load waited for the completion of an earlier one, so that a replay can let them wait as well.
 //!
 //! Requests of one process are compared with each other; those without a process with all others without one. A first pass
-//! decides for each such [`Group`](group::Group) whether its requests wait at all, a second one names a request for each.
+//! decides for each such [`Group`] whether its requests wait at all, a second one names a request for each.
 //!
 //! Idea: A. Haghdoost et al., "On the Accuracy and Scalability of Intensive I/O Workload Replay", FAST 2017, which infers
 //! dependencies from times and overlaps.
