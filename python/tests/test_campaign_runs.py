@@ -99,7 +99,13 @@ def test_a_host_that_stays_away_is_an_error_after_the_timeout(
 def test_a_command_that_may_have_begun_is_not_begun_again(hosts: Hosts, emulated: EmulatedHosts) -> None:
     host = hosts.get("a")
     count = f"{host.directory}/count"
-    killer = threading.Timer(0.5, emulated.kill_ssh, ("a",))
+
+    def kill_when_begun() -> None:
+        while not Path(count).exists():
+            time.sleep(0.01)
+        emulated.kill_ssh("a")
+
+    killer = threading.Thread(target=kill_when_begun, daemon=True)
     killer.start()
     with pytest.raises(ConnectionLostError) as error:
         host.script('echo begun >>"$1"; sleep 1000', count, timeout=None)
