@@ -22,7 +22,7 @@ def _check(files: Sequence[SourceFile], opening: OpenOptions) -> None:
 def _study(files: Sequence[SourceFile], opening: OpenOptions, stack: ExitStack) -> ScaleStudy:
     engine = start(opening.spill, opening.resources)
     stack.callback(engine.close)
-    return ScaleStudy(engine.read(files[0].parquet, list(files[0].kind.columns)), files[0], opening.options)
+    return ScaleStudy(engine.read(files[0].parquet, files[0].known_columns), files[0], opening.options)
 
 
 FAMILY = Family[ScaleStudy](

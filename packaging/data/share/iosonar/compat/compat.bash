@@ -227,7 +227,9 @@ check_replay() {
     find_blktrace "$trace"
     make_temporary
     "$iosonar" convert "${files[@]}" "$temporary/trace.load.parquet" ${action_char:+--action "$action_char"} || exit 1
-    "$iosonar" convert "$1" - --to classic 2>"$temporary/messages" | grep -v '^# iosonar-run ' >"$temporary/rows.replay" || {
+    # As of blkreplay: without the start of the run, which is another one than that of the trace.
+    "$iosonar" convert "$1" - --to classic 2>"$temporary/messages" |
+        sed '/^# iosonar-run /d; s/^iosonar on /blkreplay on /' | cut -d ';' -f 1-6 >"$temporary/rows.replay" || {
         cat "$temporary/messages" >&2
         exit 1
     }
