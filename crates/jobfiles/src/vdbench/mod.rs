@@ -1,9 +1,10 @@
 //! vdbench's parameter files for raw devices as programs.
 //!
 //! [`syntax`] reads definitions, [`options`] says what becomes of each parameter, [`definitions`] has them with their
-//! defaults, [`names`] finds those that others name, [`run`] says what the runs mean, and [`without_effect`] which parameters
-//! they do not ask for. After the user's guide of vdbench 5.04.
+//! defaults, [`names`] finds those that others name, [`run`] says what the runs mean, [`data`] what they write, and
+//! [`without_effect`] which parameters they do not ask for. After the user's guide of vdbench 5.04.
 
+mod data;
 mod definitions;
 mod names;
 mod open_flags;
