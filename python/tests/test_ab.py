@@ -33,8 +33,8 @@ def test_rounds_alternate_and_finished_runs_are_kept(tmp_path: Path, load: Path)
     output = tmp_path / "x.ab"
     sides = (f"replay {load} {SIMULATED} --depth 1", f"iosonar replay {load} {SIMULATED} --depth 2")
     done = ab(output, *sides, "--rounds", "2", "--before", f"echo x >> {tmp_path}/before")
-    told = [line.split(" ")[0] for line in done.stderr.splitlines() if " of 4)" in line]
-    assert told == ["a.1", "b.1", "b.2", "a.2"]
+    started = [line.split(" ")[0] for line in done.stderr.splitlines() if " of 4)" in line]
+    assert started == ["a.1", "b.1", "b.2", "a.2"]
     assert (tmp_path / "before").read_text() == "x\n" * 4
     assert len(list(output.glob("*.replay.parquet"))) == 4
     assert list(output.glob("*.html"))

@@ -24,7 +24,7 @@ fn iosonar() -> Command {
     command
 }
 
-fn read(trace: &Path) -> (Vec<Call>, Metadata) {
+pub fn read(trace: &Path) -> (Vec<Call>, Metadata) {
     let mut reader = table::open(Input::open(trace).unwrap()).unwrap();
     let mut calls = Vec::new();
     while let Some(call) = reader.next().unwrap() {

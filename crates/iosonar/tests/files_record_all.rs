@@ -6,23 +6,15 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use iosonar_files::{Call, CallKind, InitialDescriptor, Metadata, table};
+use iosonar_files::{Call, CallKind, InitialDescriptor};
 use iosonar_testing::{Need, left_out};
-use iosonar_trace::input::Input;
+
+use crate::files_record::read;
 
 fn iosonar(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
     command.args(["files", "record", "--all", "--output", "t.calls.parquet"]).current_dir(directory);
     command
-}
-
-fn read(trace: &Path) -> (Vec<Call>, Metadata) {
-    let mut reader = table::open(Input::open(trace).unwrap()).unwrap();
-    let mut calls = Vec::new();
-    while let Some(call) = reader.next().unwrap() {
-        calls.push(call);
-    }
-    (calls, reader.metadata().clone())
 }
 
 fn text(output: &Output) -> String {

@@ -89,7 +89,7 @@ def run(directory: Directory, before: str, tell: Callable[[str], None]) -> list[
     All runs wait for their times as the first one chose, so that they do not differ by that.
     """
     first: Footer | None = None
-    told = set[str]()
+    shown = set[str]()
     for number, point in enumerate(directory.plan.points, 1):
         path = directory.result(point)
         known = _footer(path)
@@ -97,8 +97,8 @@ def run(directory: Directory, before: str, tell: Callable[[str], None]) -> list[
             tell(f"{point.name} ({number} of {len(directory.plan.points)})")
             known = _run(directory, point, path, before, first)
             for warning in known.run.warnings:
-                if warning not in told:
-                    told.add(warning)
+                if warning not in shown:
+                    shown.add(warning)
                     tell(f"warning: {warning}")
         first = first or known
         if (load := _load(known.run)) != _load(first.run):
@@ -131,7 +131,7 @@ def _run(directory: Directory, point: Point, path: Path, before: str, first: Foo
     if code not in binary.WITH_RESULT:
         raise binary.failure(code, messages, lambda text: f"{point.name}: {text}")
     if (found := _footer(path)) is None:
-        raise UserError(f"{point.name}: the run has no complete result: a side asks for something else, as --help does")
+        raise UserError(f"{point.name}: the run has no complete result: a side does something else than a replay, such as --help")
     return found
 
 

@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, HashMap};
 use iosonar_trace::transforms::{Built, Rows};
 use iosonar_trace::{Nanos, Reader, Result};
 
+use super::transform::learn;
 use crate::{Call, CallKind, Metadata};
 
 /// What changes.
@@ -159,10 +160,7 @@ impl Retimed {
 
     fn end(&mut self) {
         self.has_ended = true;
-        let found = self.calls.metadata();
-        self.metadata.counts.clone_from(&found.counts);
-        self.metadata.complete = found.complete;
-        self.metadata.warnings.clone_from(&found.warnings);
+        learn(&mut self.metadata, self.calls.metadata());
         self.plan.finish(&mut self.metadata);
     }
 }

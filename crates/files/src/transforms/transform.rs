@@ -54,12 +54,16 @@ impl Staged {
     /// Takes over what the reader learned of the trace, without what the stage removes.
     fn end(&mut self) {
         self.has_ended = true;
-        let found = self.calls.metadata();
-        self.metadata.counts.clone_from(&found.counts);
-        self.metadata.complete = found.complete;
-        self.metadata.warnings.clone_from(&found.warnings);
+        learn(&mut self.metadata, self.calls.metadata());
         self.stage.finish(&mut self.metadata);
     }
+}
+
+/// Takes over what a reader has learned of the trace by its end.
+pub fn learn(metadata: &mut Metadata, found: &Metadata) {
+    metadata.counts.clone_from(&found.counts);
+    metadata.complete = found.complete;
+    metadata.warnings.clone_from(&found.warnings);
 }
 
 impl Reader<Call> for Staged {

@@ -87,13 +87,13 @@ const RULES: &[Rule] = &[
     (&["buffered"], |f| f.is_before("buffered", "direct"), "direct comes later"),
 ];
 
-/// Options that are more than what one job asks for.
+/// Options that exceed what one job does.
 const OF_THE_FILE: &[&str] = &["stonewall", "wait_for", "name", "description", "kb_base", "ioengine"];
 
 /// Off is not what fio does without these.
 const ON_WITHOUT: &[&str] = &["rwmixread", "rwmixwrite", "percentage_random", "buffered", "do_verify"];
 
-/// What fio does without an option: nobody asks why it has no effect.
+/// fio's defaults: an option with this value needs no note that it has no effect.
 const DEFAULTS: &[(&str, &[&str])] = &[
     ("rw", &["read"]),
     ("bs", &["4k", "4096"]),
@@ -325,7 +325,7 @@ mod tests {
         );
     }
 
-    /// Without an option, the program or what is said of it is another.
+    /// Without an option, the program or its notes are others.
     #[test]
     fn no_option_vanishes_without_a_word() {
         let mut vanished = Vec::new();

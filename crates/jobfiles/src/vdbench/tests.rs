@@ -307,7 +307,7 @@ fn unknown_openflags_are_refused_with_the_known_ones() {
     assert!(streams(&source("o_rsync")).contains("fua") && !streams(&source("(directio,fsync)")).contains("fua"));
 }
 
-/// Without a parameter, the program or what is said of it is another.
+/// Without a parameter, the program or its notes are others.
 #[test]
 fn no_parameter_vanishes_without_a_word() {
     let corpus = [

@@ -20,7 +20,7 @@ impl Options {
     /// How requests are prepared; `write_header` is the run's random number, if sectors get headers for verification.
     pub fn preparation(&self, routes: Routes, write_header: Option<u64>) -> PrepareConfig {
         // In virtual time, preparation takes no time.
-        // By dependencies, nobody knows when.
+        // By dependencies, the times are not known.
         let is_any_time = self.method.virtual_time || self.modes.closed == Some(Think::Inferred);
         let ahead = if is_any_time { Nanos::MAX } else { self.issuing.ahead_time };
         PrepareConfig { routes, has_data: self.method.has_device(), ahead, write_header }

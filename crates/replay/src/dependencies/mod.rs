@@ -47,7 +47,7 @@ impl Dependencies {
         }
         if with_latency == 0 {
             return Err(Error::Options(
-                "--closed=dependencies: the load has no latencies, so nobody knows when its requests completed: use a recording \
+                "--closed=dependencies: the load has no latencies, so it is not known when its requests completed: use a recording \
                  with completions, or another --closed"
                     .into(),
             ));
