@@ -131,7 +131,7 @@ def _run(directory: Directory, point: Point, path: Path, before: str, first: Foo
     if code not in binary.WITH_RESULT:
         raise binary.failure(code, messages, lambda text: f"{point.name}: {text}")
     if (found := _footer(path)) is None:
-        raise UserError(f"{point.name}: the run has no complete result: a side does something else than a replay, such as --help")
+        raise UserError(f"{point.name}: the run has no complete result: each side must be a replay, not --help")
     return found
 
 
