@@ -12,6 +12,8 @@ LOADS ?= ../shared/loads
 PREFIX ?= /usr/local
 # A new toolchain of rustup may not be in this shell's path yet; losetup is in sbin.
 export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
+# Tests start Python hundreds of times; without bytecode it would compile all libraries each time.
+export PYTHONDONTWRITEBYTECODE :=
 
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release/iosonar
 SHARE = $(DESTDIR)$(PREFIX)/share
@@ -20,6 +22,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Python compiles the modules that it imports; pip would compile all.
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+# The features, so the builds, of all libraries are the same in each of these goals. The program for tests has them, too.
+CARGO_TEST := cargo test --locked --workspace --all-features
+FEATURES_dev := --features as-in-tests
 SOURCES := $(shell find crates packaging -type f) Cargo.toml Cargo.lock pyproject.toml
 
 .PHONY: help
@@ -54,10 +59,13 @@ install: build ## install the binary, its man pages and completions under PREFIX
 	$(BUILT) completions zsh > $(SHARE)/zsh/site-functions/_iosonar
 	$(BUILT) completions fish > $(SHARE)/fish/vendor_completions.d/iosonar.fish
 
+# Hostile traces have a million calls, and distributions are tested with 10^9 numbers.
+OPTIMISED := --config profile.dev.package.iosonar-files.opt-level=1 --config profile.dev.package.iosonar-workload.opt-level=2
+
 .PHONY: acceptance
 acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests that need the natural loads, and slow ones: make acceptance LOADS=DIR
 	@test -d "$(LOADS)" || { echo "no directory $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
-	IOSONAR_LOADS="$(abspath $(LOADS))" cargo test --locked --workspace --features acceptance --test 'acceptance*'
+	IOSONAR_LOADS="$(abspath $(LOADS))" $(CARGO_TEST) $(OPTIMISED) --test 'acceptance*'
 	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m 'acceptance or slow' -n 2
 	$(MAKE) test-spark
 
@@ -117,6 +125,7 @@ bench-report: system-for-test $(VENV)/program-quick ## measure the cost of repor
 lint: system-for-test $(VENV)/tools dependencies
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	cargo clippy --locked --workspace --test 'acceptance*' --all-features -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -146,24 +155,26 @@ audit: deny doc fuzz-smoke ## check dependencies and the documentation of the co
 deny: $(CARGO_TOOLS)/bin/cargo-deny ## check licences, sources and versions of the dependencies (deny.toml)
 	$< --locked check licenses bans sources
 doc: system-for-record ## build the documentation of the code
-	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --workspace --document-private-items
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --workspace --all-features --document-private-items
 fuzz-smoke: $(CARGO_TOOLS)/bin/cargo-fuzz system-for-record ## fuzz each reader for five seconds
 	PATH="$(abspath $(CARGO_TOOLS))/bin:$$PATH" fuzz/run.py --each 5s --seed 1 --dev
 
 # Builds all tests once, with both processors, before other goals need them. The binary in .venv shares its libraries.
 .PHONY: built-tests
 built-tests: system-for-test
-	cargo test --locked --workspace --no-run
+	$(CARGO_TEST) --no-run
 
 .PHONY: test-rust test-python
 test-rust: system-for-test ## the tests of the Rust half
-	cargo test --locked --workspace
+	$(CARGO_TEST)
 
-# A missing program in CLANG makes the build script behave as without clang. `--workspace` keeps the features of all
-# dependencies, and so their builds. A build that has clang after all fails this test instead of ignoring it.
+# A missing program in CLANG makes the build script behave as without clang. With settings of their own, these builds of the
+# recorders do not replace those of the other tests. A build that has clang after all fails this test instead of ignoring it.
+WITHOUT_CLANG := CLANG=no-clang-here $(CARGO_TEST) --config profile.dev.package.iosonar-files.debug=false \
+	--config profile.dev.package.iosonar-record.debug=false
 .PHONY: test-without-clang
 test-without-clang: system-for-test ## test the build without clang, and the error of `record`
-	CLANG=no-clang-here cargo test --locked --workspace --test without_clang -- --include-ignored
+	$(WITHOUT_CLANG) --test without_clang -- --include-ignored
 
 test-python: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests of the Python half
 	$(BIN)/pytest --numprocesses 2
@@ -204,8 +215,8 @@ $(VENV)/clang: $(VENV)/libraries system-for-record
 # because pip would hide its progress.
 $(VENV)/program-%: $(VENV)/libraries $(VENV)/clang $(SOURCES)
 	rm -f $(VENV)/program-*
-	cargo build --profile $* --locked --package iosonar
-	PATH="$(abspath $(BIN)):$$PATH" MATURIN_PEP517_ARGS='--profile $* --locked' \
+	cargo build --profile $* --locked --package iosonar $(FEATURES_$*)
+	PATH="$(abspath $(BIN)):$$PATH" MATURIN_PEP517_ARGS='--profile $* --locked $(FEATURES_$*)' \
 		$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Names the requirements that the machine does not meet, for example `root,loop`.
 const WITHOUT: &str = "IOSONAR_WITHOUT";
 
-/// The directory of the natural loads, for tests behind the feature `acceptance`.
+/// The directory of the natural loads, for the tests of `make acceptance`.
 const LOADS: &str = "IOSONAR_LOADS";
 
 /// A requirement of a test beyond a file system.
