@@ -104,6 +104,9 @@ pub fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
         && one == other
         && one.2
     {
+        if input == output {
+            misuse!("{} is the input; name another output", input.display());
+        }
         misuse!("{} and {} are the same file; name another output", input.display(), output.display());
     }
     Ok(())

@@ -121,33 +121,12 @@ fn simulated_caches_serve_a_loop_from_the_size_found_on() {
 }
 
 #[test]
-fn sentences_say_how_large_a_cache_must_be() {
+fn a_csv_file_has_the_blocks_touched_within_each_time() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let made = "generate uniform a.load.parquet --rate 100 --reads 1 --positions sequential --span 1M --requests 2560";
     assert!(iosonar(directory, made).0);
-    let (_, out, _) = iosonar(directory, "cache size a.load.parquet --fill-rate 200k/s --csv a.csv");
-    for expected in
-        ["2,560 requests in 25.6 s touch 256 different blocks", "has 1 MiB", "holds all that the load touches"]
-    {
-        assert!(out.contains(expected), "{expected}: {out}");
-    }
+    assert!(iosonar(directory, "cache size a.load.parquet --fill-rate 200k/s --csv a.csv").0);
     let csv = std::fs::read_to_string(directory.join("a.csv")).unwrap();
     assert!(csv.starts_with("cache_bytes,fill_s,touched_bytes\n4096,0.02,"), "{csv}");
-    let (_, out, _) = iosonar(directory, "cache size a.load.parquet --fill-rate 200k/s --upper 512k --sizes 512k");
-    assert!(out.contains("1 MiB if inclusive (2.0 times the upper one), 512 KiB if exclusive"), "{out}");
-    assert!(out.contains("no: not larger than the upper cache"), "{out}");
-    let (_, out, _) = iosonar(directory, "cache size a.load.parquet --upper 2M --fill-rate 200k/s");
-    assert!(out.contains("An upper cache of 2 MiB serves it alone"), "{out}");
-    for (wrong, why) in [
-        ("cache size -", "several times"),
-        ("cache size a.load.parquet --fill-rate 0", "speed above zero"),
-        ("cache size a.load.parquet --upper 512", "smaller than a block"),
-        ("cache size a.load.parquet --op write", "no request of the load writes data"),
-        ("cache size a.load.parquet --block 0", "is 0"),
-        ("cache size a.load.parquet --csv a.load.parquet --overwrite", "the same file"),
-    ] {
-        let (succeeds, _, error) = iosonar(directory, wrong);
-        assert!(!succeeds && error.contains(why), "{wrong}: {error}");
-    }
 }

@@ -27,12 +27,6 @@ fn ok(directory: &Path, words: &[&str]) -> String {
     text
 }
 
-fn refused(directory: &Path, words: &[&str]) -> String {
-    let (is_ok, text) = iosonar(directory, words);
-    assert!(!is_ok, "{words:?}: {text}");
-    text
-}
-
 fn calls(path: &Path) -> Vec<Call> {
     let mut reader = iosonar_files::open(path, &OpenOptions::default()).unwrap();
     std::iter::from_fn(|| reader.next().unwrap()).collect()
@@ -109,32 +103,6 @@ fn a_trace_is_selected_mapped_and_anonymised() {
         !said.contains("in.txt") && !said.contains("/home/u") && said.contains("select | anonymise key=…"),
         "{said}"
     );
-    let said = refused(directory, &["edit", "x.calls.parquet", "y.calls.parquet", "slip"]);
-    assert!(said.contains("x.calls.parquet is a trace of calls: unknown transform of calls `slip`"), "{said}");
-    let said = refused(directory, &["edit", "x.calls.parquet", "y.calls.parquet", "select callz=1"]);
-    assert!(said.contains("of a trace of calls: select has no setting `callz`; did you mean call?"), "{said}");
-}
-
-#[test]
-fn wrong_uses_are_explained() {
-    let directory = directory_with_text();
-    let directory = directory.path();
-    ok(directory, &["convert", "x.strace", "x.calls.parquet"]);
-    for (words, expected) in [
-        (
-            &["convert", "x.strace", "x.load.parquet"][..],
-            "the input is a trace of calls; name the output NAME.calls.parquet",
-        ),
-        (&["convert", "x.strace", "x.calls-run.parquet"], "only `iosonar files replay` makes one"),
-        (&["convert", "x.strace", "x.calls.parquet"], "exists"),
-        (
-            &["replay", "x.calls.parquet", "--target", "t", "--output", "r.replay.parquet"],
-            "a trace of calls to files, not a load of requests",
-        ),
-    ] {
-        let said = refused(directory, words);
-        assert!(said.contains(expected), "{words:?}: {said}");
-    }
 }
 
 #[test]

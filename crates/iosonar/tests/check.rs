@@ -226,17 +226,6 @@ fn a_missing_flush_of_the_replay_is_found() {
     assert_eq!((code, &json["devices"]), (Some(0), &serde_json::json!([numbers])), "{json:#}");
 }
 
-#[test]
-fn swapped_files_are_refused_with_the_right_order() {
-    let directory = tempfile::tempdir().unwrap();
-    let run = directory.path().join("a.replay.parquet").to_string_lossy().into_owned();
-    write_run(Path::new(&run), &[issued(Op::Read, 0, 8, Nanos(0))]);
-    let found = iosonar(&["check", &run, &run]);
-    assert_eq!(found.status.code(), Some(1));
-    let message = String::from_utf8_lossy(&found.stderr);
-    assert!(message.contains("name the recording second"), "{message}");
-}
-
 /// A run on a target, and a recording of the same requests, each `later(index)` ns later.
 struct RunAndRecording {
     directory: tempfile::TempDir,
@@ -358,25 +347,6 @@ fn missing_requests_are_listed_before_additional_ones() {
     assert_eq!(message.matches(" <\n").count(), 1, "{message}");
     assert_eq!(message.matches(" > ").count(), 1, "{message}");
     assert!(message.contains("and 4 more"), "{message}");
-}
-
-#[test]
-fn standard_input_is_refused() {
-    let found = iosonar(&["check", "-", "x.load.parquet"]);
-    let message = String::from_utf8_lossy(&found.stderr);
-    assert!(found.status.code() == Some(2) && message.contains("standard input"), "{message}");
-}
-
-/// Regression test: a pipe can be opened only once, and `check` waited forever for another writer.
-#[test]
-fn files_that_cannot_be_read_twice_are_refused() {
-    let both = RunAndRecording::new(&ten_writes(), &run_on("loop1"), &["loop1"], |_| 0);
-    let [run, load] = ["a.replay.parquet", "a.load.parquet"].map(|name| both.path(name).to_string_lossy().into_owned());
-    for files in [[run.as_str(), "/dev/null"], ["/dev/null", load.as_str()]] {
-        let found = iosonar(&["check", files[0], files[1]]);
-        let message = String::from_utf8_lossy(&found.stderr);
-        assert!(found.status.code() == Some(2) && message.contains("/dev/null is not a regular file"), "{message}");
-    }
 }
 
 #[test]

@@ -154,25 +154,6 @@ fn each_stream_of_a_program_writes_its_own_data() {
     assert_eq!(what, "a: the pattern a5; b: data that compresses by 90 %; c: random data");
 }
 
-#[test]
-fn contradictory_options_are_refused() {
-    let bench = Bench::new();
-    let (load, target) = (bench.load(&writes(1)), bench.target(MIB));
-    for (options, code, word) in [
-        (&["--data", "zero", "--compressible", "50"][..], 2, "--compressible is a share of random data"),
-        (&["--data", "pattern=00", "--dedupe", "5"], 2, "--dedupe is a share of random data"),
-        (&["--compressible", "50", "--fill-random", "50"], 2, "cannot be used with"),
-        (&["--dedupe", "100"], 2, "at most 99"),
-        (&["--compressible", "101"], 2, "from 0 to 100"),
-        (&["--data", "zeros"], 2, "zero, random or pattern=HEX"),
-        (&["--data", "pattern=xyz"], 2, "hexadecimal digits"),
-    ] {
-        let ran = bench.replay(&load, &target, options).with_code(code);
-        assert!(ran.stderr.contains(word), "{options:?}: {}", ran.stderr);
-    }
-    assert!(fs::read(&target).unwrap().iter().all(|byte| *byte == 0), "nothing was written");
-}
-
 /// A zram device; removed when dropped.
 pub struct Zram(String);
 

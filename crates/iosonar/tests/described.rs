@@ -57,36 +57,4 @@ fn formats_lists_all_formats_and_keys() {
     }
     let (_, keys, _) = iosonar(&directory, &["formats", "--keys"]);
     assert!(keys.contains("Further keys of op:") && keys.lines().all(|line| line.len() <= 100), "{keys}");
-    let (is_good, _, words) = iosonar(&directory, &["formats", "msr"]);
-    assert!(!is_good && words.contains("msr is built in; the formats by description are diskmon"), "{words}");
-}
-
-#[test]
-fn a_wrong_description_is_a_wrong_command_line() {
-    let directory = directory(&[("trace.csv", CSV), ("wrong.toml", "at = { column = 1, unit = \"parsec\" }\n")]);
-    for (options, said) in [
-        (
-            &["--columns", "at=1:parsec op=3 offset=4 size=5"][..],
-            "--columns, at=1:parsec: `parsec` is not a unit of time",
-        ),
-        (&["--description", "wrong.toml"], "wrong.toml:1:27: at, unit: `parsec` is not a unit of time"),
-        (&["--separator", ";"], "--columns"),
-        (&["--columns", COLUMNS, "--from", "msr"], "cannot be used with"),
-        (
-            &["--columns", "at=1 op=2 offset=3 size=9"],
-            "trace.csv: the description finds no request, only 4 bad lines: line 1 left out",
-        ),
-        (&["--description", "none.toml"], "none.toml: No such file"),
-    ] {
-        let (is_good, _, words) = iosonar(&directory, &[&["convert", "trace.csv", "x.load"], options].concat());
-        assert!(!is_good && words.contains(said), "{options:?}: {words}");
-        assert!(!directory.path().join("x.load").exists());
-    }
-}
-
-#[test]
-fn an_unknown_file_is_refused_with_a_way_to_describe_it() {
-    let directory = directory(&[("trace.csv", CSV)]);
-    let (is_good, _, words) = iosonar(&directory, &["convert", "trace.csv", "x.load"]);
-    assert!(!is_good && words.contains("say what its columns are with --columns"), "{words}");
 }

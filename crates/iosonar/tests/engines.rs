@@ -226,30 +226,4 @@ fn virtual_time_takes_seconds_for_hours_and_repeats_its_rows() {
     assert_eq!(ran.run()["options"]["virtual_time"], true);
     let again = bench.replay(&load, Path::new("none"), &[&virtual_time[..], &["--overwrite"]].concat()).with_code(0);
     assert_eq!(again.by_request(), found);
-    for (more, word) in [
-        (&["--virtual-time"][..], "--simulate"),
-        (&["--virtual-time", "--simulate", "constant=1ms", "--wait", "spin"], "cannot be used with"),
-    ] {
-        bench.replay(&load, Path::new("none"), &[more, &["--overwrite"]].concat()).refused(&[word]);
-    }
-}
-
-#[test]
-fn contradictory_options_are_refused_with_a_remedy() {
-    let bench = Bench::new();
-    let (load, target) = (bench.load(&adjacent_requests(10, 8)), bench.target(MIB));
-    for (more, word) in [
-        (&["--engine", "simulate"][..], "--simulate constant=200us"),
-        (&["--engine", "threads", "--dry-run"], "cannot be used with"),
-        (&["--engine", "threads", "--sqpoll"], "--engine io_uring"),
-        (&["--engine", "threads", "--workers", "0"], "from 1 to 65536"),
-        (&["--engine", "io_uring", "--fake-io"], "cannot be used with"),
-    ] {
-        bench.replay(&load, &target, more).refused(&[word]);
-    }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-    command.arg("replay").arg(&load).arg("--output").arg(bench.path("x.replay.parquet"));
-    let ran = Finished::of(command.args(["--engine", "threads"]).output().unwrap(), bench.path("x.replay.parquet"));
-    ran.refused(&["--target"]);
-    assert_eq!(bench.names(), ["a.load", "target"], "nothing is left behind");
 }

@@ -160,17 +160,6 @@ fn a_program_that_cannot_start_is_named() {
 }
 
 #[test]
-fn an_unknown_name_suggests_similar_ones() {
-    let installation = Installation::new();
-    let message = error_of(&mut installation.iosonar(&["complete"]), 2);
-    assert!(message.contains("no subcommand `complete`") && message.contains("did you mean completions"), "{message}");
-    let message = error_of(&mut installation.iosonar(&["reprot"]), 2);
-    assert!(message.contains("did you mean report"), "names of the Python half are suggested as well: {message}");
-    let message = error_of(&mut installation.iosonar(&["xyzzy"]), 2);
-    assert!(message.contains("`iosonar --help` lists the commands"), "{message}");
-}
-
-#[test]
 fn a_missing_python_half_is_reported_with_how_to_install_it() {
     let installation = Installation::new();
     let message = error_of(&mut installation.iosonar(&["report"]), 1);

@@ -360,17 +360,12 @@ fn little_locked_memory_only_disables_registered_buffers() {
 }
 
 #[test]
-fn the_depth_is_limited() {
+fn the_largest_depth_works() {
     let bench = Bench::new();
     let load = adjacent_requests(100, 8);
     let path = bench.load(&load);
     let target = bench.target(MIB);
     assert_eq!(bench.replay(&path, &target, &["--depth", "65536"]).with_code(0).rows().len(), 100);
-    for depth in ["0", "65537", "1000000"] {
-        let ran = bench.replay(&path, &target, &["--depth", depth, "--overwrite"]).with_code(2);
-        assert!(ran.stderr.contains("from 1 to 65536"), "{}", ran.stderr);
-    }
-    bench.replay(&path, &target, &["--depth", "many", "--overwrite"]).with_code(2);
 }
 
 #[test]

@@ -126,21 +126,3 @@ fn a_replay_starts_at_the_given_time() {
     let started = json!(table::open_run(&bench.result()).unwrap().metadata().run)["started_unix_ns"].as_i64().unwrap();
     assert_eq!((started + 500_000_000) / 1_000_000_000, (now + 10) as i64);
 }
-
-#[test]
-fn what_only_requests_have_is_refused_with_what_to_do() {
-    let bench = Bench::new();
-    for (words, remedy) in [
-        (&["--depth", "each=4"][..], "use --depth N"),
-        (&["--depth", "4097"], "at most 4096"),
-        (&["--wait", "inline"], "possible values: spin, hybrid, sleep"),
-        (&["--isolate=processors"], "use --isolate=priority,awake"),
-        (&["--perturb", "delay=1ms", "--timing", "asap"], "omit one of them"),
-        (&["--asap", "--timing", "diff"], "cannot be used with"),
-        (&["--asap", "--speedup", "2"], "cannot be used with"),
-        (&["--factor", "2", "--speedup", "2"], "cannot be used with"),
-    ] {
-        let output = bench.output(&program(), 2, words);
-        assert!(message(&output).contains(remedy), "{words:?}: {}", message(&output));
-    }
-}

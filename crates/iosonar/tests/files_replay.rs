@@ -257,37 +257,6 @@ fn instances_have_directories_of_their_own() {
 }
 
 #[test]
-fn wrong_options_are_refused_before_anything_is_touched() {
-    let bench = Bench::new();
-    for (more, words) in [
-        (&["--factor", "0"][..], "above zero"),
-        (&["--start", "2s", "--end", "1s"], "--start 5m --end 10m"),
-        (&["--order", "fs", "--threads", "trace"], "omit --threads trace"),
-        (&["--order", "fs-dispatched", "--threads", "trace"], "--order fs-dispatched does not keep"),
-        (&["--pool", "0"], "64"),
-        (&["--instances", "0"], "a whole number from 1 to"),
-        (&["--order", "nonsense"], "conservative"),
-        (&["--output", "b.parquet"], "cannot be used multiple times"),
-    ] {
-        let output = bench.output(&program(), 2, more);
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(message.contains(words), "{more:?}: {message}");
-    }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-    command.args(["files", "replay", "--root", "/", "--output"]).arg(bench.result());
-    let output = command.arg(bench.0.path().join("t.calls.parquet")).output().unwrap();
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && message.contains("is the root directory of this system"), "{message}");
-    assert!(!bench.result().exists());
-    bench.replay(&program(), 0, &[]);
-    let again = bench.command(&program(), &[]);
-    let mut kept = Command::new(again.get_program());
-    let output = kept.args(again.get_args().filter(|word| *word != "--overwrite")).output().unwrap();
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && message.contains("exists; choose another --output"), "{message}");
-}
-
-#[test]
 fn an_experiment_with_several_instances_repeats_no_warning() {
     let bench = Bench::new();
     let mut trace = Trace::new();

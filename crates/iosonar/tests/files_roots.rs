@@ -82,11 +82,11 @@ fn directories_of_the_kernel_are_no_roots() {
             let output = bench.files(command, Path::new(root), &["--unprepared"][..usize::from(command == "replay")]);
             let found = message(&output);
             assert_eq!(output.status.code(), Some(1), "{command} {root}: {found}");
-            assert!(found.contains("whose files are those of the kernel"), "{command} {root}: {found}");
+            assert!(found.contains("is in a file system of the kernel"), "{command} {root}: {found}");
         }
     }
     let output = bench.files("prepare", Path::new("/proc"), &["--reset", "--instances", "2"]);
-    assert!(message(&output).contains("whose files are those of the kernel"), "{}", message(&output));
+    assert!(message(&output).contains("is in a file system of the kernel"), "{}", message(&output));
     let tree = Command::new(env!("CARGO_BIN_EXE_iosonar"))
         .args(["files", "record", "--with", "strace", "--tree", "/proc/sys", "--output"])
         .arg(bench.path("x.calls.parquet"))

@@ -102,45 +102,6 @@ fn what_a_failing_instance_started_ends_with_it() {
 }
 
 #[test]
-fn options_without_a_use_are_refused_before_anything_runs() {
-    for (words, why) in [
-        (&["--", "--repeat", "2"][..], "run files scale several times"),
-        (&["--", "--repeat=2"], "run files scale several times"),
-        (&["--", "--fake-io"], "its times are fake"),
-        (&["--", "--json"], "files scale sets it"),
-        (&["--", "-ox.calls-run.parquet"], "files scale sets it"),
-        (&["--", "--help"], "files replay --help"),
-        (&["--overwrite", "--", "--map", "t.scale.parquet"], "are the same file"),
-    ] {
-        let bench = Bench::new();
-        if words[0] == "--overwrite" {
-            fs::write(table(&bench), "/a /b\n").unwrap();
-        }
-        let output = command(&bench, words).output().unwrap();
-        let said = said(&output);
-        assert!(output.status.code() == Some(2) && said.contains(why), "{words:?}: {said}");
-        assert!(!said.contains("average"), "{said}");
-    }
-}
-
-#[test]
-fn outputs_that_cannot_be_written_are_refused_first() {
-    let bench = Bench::new();
-    let mut command = command(&bench, &["--root", "/proc"]);
-    let output = command.output().unwrap();
-    assert!(said(&output).contains("whose files are those of the kernel"), "{}", said(&output));
-    let trace = fs::read(bench.0.path().join("t.calls.parquet")).unwrap();
-    for (to, why) in [("t.calls.parquet", "are the same file"), ("no/x.scale.parquet", "No such file or directory")] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_iosonar"));
-        command.current_dir(bench.0.path()).args(["files", "scale", "t.calls.parquet", "--overwrite", "-o", to]);
-        let output = command.arg("--root").arg(bench.root()).output().unwrap();
-        let said = said(&output);
-        assert!(said.contains(why) && !said.contains("average"), "{said}");
-    }
-    assert_eq!(fs::read(bench.0.path().join("t.calls.parquet")).unwrap(), trace);
-}
-
-#[test]
 fn directories_are_prepared_with_the_options_of_the_replay() {
     let bench = Bench::new();
     let text = "7 1700000000.000000 openat(AT_FDCWD, \"sub/a\", O_RDONLY) = 3 <0.000010>\n7 1700000000.000100 close(3) = 0 <0.000005>\n";

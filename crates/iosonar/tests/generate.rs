@@ -57,20 +57,3 @@ fn the_command_in_the_preamble_reproduces_the_load() {
     made(&directory, &words);
     assert_eq!(first, fs::read_to_string(directory.path().join("again.load")).unwrap());
 }
-
-#[test]
-fn mistakes_are_explained_and_leave_no_file() {
-    let directory = TempDir::new().unwrap();
-    for (arguments, explained) in [
-        (&["generate", "burst", "x.load"][..], "bursts"),
-        (&["generate", "poisson", "x.load", "--rate", "0"], "requests per second"),
-        (&["generate", "poisson", "x.load", "--positions", "zip"], "did you mean zipf?"),
-        (&["generate", "poisson", "x.load", "--size", "2G"], "larger than the span"),
-        (&["generate", "poisson", "x.load", "--duration", "0"], "--duration"),
-        (&["generate", "poisson", "x.unknown"], "let it end in"),
-    ] {
-        let (success, message) = iosonar(&directory, arguments);
-        assert!(!success && message.contains(explained), "iosonar {arguments:?}: {message}");
-    }
-    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
-}

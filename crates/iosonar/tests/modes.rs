@@ -1,7 +1,6 @@
 //! Run modes, end to end: looped, for a duration, perturbed, and each way of waiting.
 
 use crate::replaying;
-use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -66,22 +65,6 @@ fn a_looped_asap_run_ends_with_its_duration() {
     assert!(
         places.iter().enumerate().all(|(i, &(request, iteration, _))| iteration as usize * 50 + request as usize == i)
     );
-}
-
-#[test]
-fn a_looped_or_inline_pipe_and_a_zero_duration_are_refused() {
-    let bench = Bench::new();
-    let load = bench.load(&adjacent_requests(10, 8));
-    let target = bench.target(MIB);
-    let piped = |more: &[&str]| {
-        let mut command = bench.command(Path::new("-"), &target, more);
-        let output = command.stdin(File::open(&load).unwrap()).output().unwrap();
-        Finished::of(output, bench.path("r.replay.parquet"))
-    };
-    piped(&["--loop", "--for", "1"]).refused(&["cannot reread a pipe", "--loop"]);
-    piped(&["--wait", "inline"]).refused(&["a pipe would block it", "give a file"]);
-    piped(&["--asap"]).with_code(0);
-    bench.replay(&load, &target, &["--for", "0"]).refused(&["--for", "above zero"]);
 }
 
 #[test]
@@ -298,4 +281,22 @@ fn by_dependencies_a_load_takes_as_long_as_its_program_would() {
     refused(&without, &[], "has no latencies");
     refused(&load, &["--loop", "--for", "1s"], "without --loop");
     refused(&load, &["--speedup", "2"], "from which --closed=dependencies infers");
+}
+
+/// A number without unit is in seconds; every option for a time accepts every unit.
+#[test]
+fn times_are_accepted_in_any_unit() {
+    let bench = Bench::new();
+    let load = bench.load(&(0..100).map(|i| (i as f64 / 50.0, i * 8, 8, 'R')).collect::<Vec<_>>());
+    for options in [
+        "--start 500ms --end 1500ms",
+        "--start 0.5 --duration 1s",
+        "--start 500000us --end 0.025m",
+        "--start 5e-1 --end 1500000000ns",
+        "--for 1s --grace 20ms --ahead-time 2s --output-offset 1h",
+    ] {
+        let simulated = ["--simulate", "constant=1us", "--virtual-time", "--overwrite"];
+        let words: Vec<&str> = options.split(' ').chain(simulated).collect();
+        bench.replay(&load, Path::new("none"), &words).with_code(0);
+    }
 }

@@ -269,27 +269,6 @@ fn a_replayed_closed_program_has_the_latencies_of_its_run() {
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
-    let bench = Bench::new();
-    let endless = program(&bench, &stream("s", "closed = true\nop = \"read\""));
-    for (more, expected) in [
-        (&["--fake-io"][..], "stream s of p does not end: say how long the program runs, for example --for 10m"),
-        (&["--fake-io", "--for", "1s", "--asap"], "--asap is for loads"),
-        (&["--fake-io", "--for", "1s", "--loop"], "--loop is for loads"),
-        (&["--fake-io", "--for", "1s", "--set", "rate=7"], "has no parameter `rate`"),
-        (&["--for", "1s"], "--target <[SRC=]DEV_OR_FILE>"),
-    ] {
-        let why = refused(&bench, &endless, more);
-        assert!(why.contains(expected), "{more:?}: {why}");
-    }
-    let why = refused(&bench, "randm-reads", &["--fake-io", "--for", "1s"]);
-    assert!(why.contains("did you mean random-reads"), "{why}");
-    let load = bench.load(&adjacent_requests(10, 8));
-    let why = bench.replay(&load, Path::new("none"), &["--fake-io", "--scale", "3"]).with_code(2).stderr;
-    assert!(why.contains("--scale and --set are for a program"), "{why}");
-}
-
-#[test]
 fn a_program_the_target_cannot_take_ends_with_a_warning() {
     let bench = Bench::new();
     let text = program(&bench, &stream("s", "closed = true\nop = \"write\""));

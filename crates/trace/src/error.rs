@@ -55,7 +55,7 @@ impl Error {
 
 /// The name of a temporary file in messages.
 pub(crate) fn temporary_file() -> PathBuf {
-    std::env::temp_dir().join("(temporary file; set TMPDIR to a directory with more room)")
+    std::env::temp_dir().join("(temporary file; TMPDIR names its directory)")
 }
 
 /// The words of a system's error, without its number: "No such file or directory".

@@ -141,5 +141,5 @@ impl iosonar_trace::Reader<Call> for Reader {
 }
 
 fn temporary_file(source: std::io::Error) -> Error {
-    Error::io(std::env::temp_dir().join("(temporary file; set TMPDIR to a directory with more room)"), source)
+    Error::io(std::env::temp_dir().join("(temporary file; TMPDIR names its directory)"), source)
 }

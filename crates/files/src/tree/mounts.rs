@@ -85,7 +85,7 @@ fn unfit_by(directory: BorrowedFd<'_>, shown: &Path, mounts: &[Mount]) -> Option
         ));
     }
     if let Some(kind) = kernel_file_system(directory, mounts) {
-        return Some(format!("{dir} is in a {kind}, whose files are those of the kernel; name an ordinary directory"));
+        return Some(format!("{dir} is in a file system of the kernel ({kind}); name an ordinary directory"));
     }
     // Where the directory is, whatever the path means now.
     let path = std::fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd())).ok();
@@ -181,8 +181,7 @@ mod tests {
             [("/proc", "proc"), ("/proc/self/root/proc/sys", "proc"), ("/sys", "sysfs"), ("/dev/pts", "devpts")]
         {
             let Ok(directory) = File::open(path) else { continue };
-            let expected =
-                format!("{path} is in a {kind}, whose files are those of the kernel; name an ordinary directory");
+            let expected = format!("{path} is in a file system of the kernel ({kind}); name an ordinary directory");
             assert_eq!(unfit(directory.as_fd(), Path::new(path)), Some(expected.clone()));
             // Also if the list of mounts does not show it.
             assert_eq!(unfit_by(directory.as_fd(), Path::new(path), &none), Some(expected));
@@ -194,6 +193,6 @@ mod tests {
         let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
         let devices = parse(format!("1 0 {major}:{minor} / /dev rw - devtmpfs udev rw\n").as_bytes());
         let found = unfit_by(directory.as_fd(), ordinary.path(), &devices).unwrap();
-        assert!(found.contains("is in a devtmpfs"), "{found}");
+        assert!(found.contains("of the kernel (devtmpfs)"), "{found}");
     }
 }

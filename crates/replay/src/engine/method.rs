@@ -145,6 +145,11 @@ impl Method {
                 "--simulate needs --engine simulate: omit --engine",
             ),
             (
+                // clap drops the demand for --simulate if an option is given that excludes it.
+                self.virtual_time && self.simulate.is_none(),
+                "--virtual-time needs a simulated device: add, for example, --simulate constant=200us",
+            ),
+            (
                 self.ring != RingOptions::default() && !self.is_ring(),
                 "--poll and --sqpoll need io_uring: omit them, or use --engine io_uring",
             ),

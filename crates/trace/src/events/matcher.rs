@@ -91,9 +91,9 @@ impl<S: EventSource> Matcher<S> {
             metadata.request_time = if chosen == Action::Issue { RequestTime::Issued } else { RequestTime::Queued };
         } else if has_completions {
             metadata.warning(format!(
-                "the first {} events are all completions, from which no requests are taken: a trace needs earlier events, \
-                 such as block_rq_issue (D) or block_bio_queue (Q)",
-                human::count(ahead.len() as u64)
+                "the trace begins with {} only, from which no requests are taken: a trace needs earlier events, such as \
+                 block_rq_issue (D) or block_bio_queue (Q)",
+                human::counted(ahead.len() as u64, "completion")
             ));
         }
         // Events reported as lost so far may be missing anywhere in the events read so far.

@@ -1,6 +1,6 @@
 //! The positions of a device at which requests may start.
 
-use iosonar_trace::{Sector, Sectors};
+use iosonar_trace::{Sector, Sectors, human};
 
 /// Draws a size of at most this length; `None` if all sizes are longer.
 pub(crate) type Draw<'a> = dyn FnMut(Sectors) -> Option<Sectors> + 'a;
@@ -25,7 +25,8 @@ impl Space {
     /// If a request is larger than the device.
     pub fn new(span: Sectors, align: Sectors, largest: Sectors) -> Result<Self, String> {
         let Some(room) = span.0.checked_sub(largest.0) else {
-            return Err(format!("requests of {} sectors are larger than the span of {} sectors", largest.0, span.0));
+            let (largest, span) = (human::block(largest.bytes()), human::block(span.bytes()));
+            return Err(format!("requests of {largest} are larger than the span of {span}"));
         };
         let taken = largest.0.div_ceil(align.0).max(1);
         Ok(Self { span: span.0, align: align.0, slots: room / align.0 + 1, largest: taken, smallest: largest.0 })

@@ -354,7 +354,7 @@ impl Recorder {
 }
 
 fn temporary_file(source: io::Error) -> Error {
-    Error::system("cannot use a temporary file (set TMPDIR to a directory with more room)", source)
+    Error::system("cannot use a temporary file (TMPDIR names its directory)", source)
 }
 
 fn now(clock: ClockId) -> u64 {

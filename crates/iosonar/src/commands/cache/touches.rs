@@ -24,11 +24,11 @@ impl Touches {
         let Self { blocks, requests } = *self;
         if blocks > MAX_ACCESSES && blocks / requests > MAX_OF_REQUEST {
             bail!(
-                "{}: the first {} touch {} blocks of {}, too many to count each; set --block to {} or more",
+                "{}: {} blocks of {} after {}, too many to count each; set --block to {} or more",
                 path.display(),
-                human::counted(requests, "request"),
                 human::count(blocks),
                 human::block(block.0 * 512),
+                human::counted(requests, "request"),
                 human::block((block.0 * 512 * (blocks / requests) / MAX_OF_REQUEST).next_power_of_two()),
             );
         }

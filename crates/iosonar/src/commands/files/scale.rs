@@ -92,7 +92,7 @@ pub struct Args {
 const SET_BY_SCALE: [&str; 6] = ["--root", "--output", "-o", "--instances", "--json", "--overwrite"];
 /// Options of `files replay` that a measurement has no use for, and why.
 const REFUSED: [(&str, &str); 8] = [
-    ("--repeat", "run files scale several times"),
+    ("--repeat", "run `iosonar files scale` several times"),
     ("--fake-io", "its times are fake"),
     ("--perturb", "its times are fake"),
     ("--progress", "files scale reads the messages"),
@@ -165,7 +165,7 @@ impl Args {
             let name = word.split('=').next().unwrap_or(word);
             let is_output = word.starts_with("-o");
             if SET_BY_SCALE.contains(&name) || is_output {
-                misuse!("{word} is refused: files scale sets it");
+                misuse!("{word} is refused: `iosonar files scale` sets it");
             }
             if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
                 misuse!("{word} is refused: {why}");

@@ -39,7 +39,7 @@ fn errors_name_the_file_the_line_and_the_key_and_say_what_to_do() {
         (format!("{stream}region = \"9999T\"\n"), "use a smaller region"),
         (
             format!("{stream}sizes = \"64k\"\nregion = \"4k\"\n"),
-            "p.toml:7: stream s, sizes: requests of 128 sectors are larger than",
+            "p.toml:7: stream s, sizes: requests of 64 KiB are larger than",
         ),
         (format!("{stream}device = \"tagret\"\n"), "unknown device tagret; did you mean target?"),
         (format!("{stream}think = \"constant value=1\"\n"), "p.toml:7: stream s, think: only a closed stream has it"),
