@@ -41,13 +41,14 @@ def leaf(
     common: list[str] | None = None,
     own: list[str] | None = None,
     delay_ns: int = US,
+    hosts: int = 2,
     **run: Any,
 ) -> None:
-    """A leaf with a run on each of two hosts."""
+    """A leaf with a run on each host."""
     directory = top.joinpath(*place.path)
     directory.mkdir(parents=True)
     random = np.random.default_rng(number)
-    for host in range(2):
+    for host in range(hosts):
         latency = random.lognormal(math.log(latency_us), 0.4, requests)
         rows = [
             run_row(n, scheduled=n * 1000 * US, latency=int(value * US), delay=delay_ns, sector=n * 8)
@@ -235,7 +236,7 @@ def test_effects_that_mix_replay_options_have_no_verdict(tmp_path: Path, capsys:
     for number, place in enumerate(places(threads=(16, 64), repeats=3)):
         again = place.path[:3] == ("load0", "016-threads", CMODES[0])
         common = ISOLATED if again else ISOLATED[:2]
-        leaf(tmp_path, place, 1000 * (1 if again else 2) * (1 + number % 3 / 100), number, common=common)
+        leaf(tmp_path, place, 1000 * (1 if again else 2) * (1 + number % 3 / 100), number, common=common, hosts=1)
     analysis = analysed(tmp_path)
     assert analysis.mixed == ("input_file_list", "threads", "cmode")
     assert not any(effect.claimed for each in analysis.metrics for effect in each.effects)
@@ -259,7 +260,7 @@ def test_effects_that_mix_replay_options_have_no_verdict(tmp_path: Path, capsys:
 def test_options_in_the_confs_of_a_path_are_a_factor(tmp_path: Path) -> None:
     for number, place in enumerate(places(threads=(16, 64), repeats=2)):
         own = ["--depth", place.variables["threads"], "--seed", str(number)]
-        leaf(tmp_path, place, 1000 * (1 + (place.path[2] == CMODES[1])), number, common=ISOLATED, own=own)
+        leaf(tmp_path, place, 1000 * (1 + (place.path[2] == CMODES[1])), number, common=ISOLATED, own=own, hosts=1)
     analysis = analysed(tmp_path)
     assert (analysis.groups, analysis.mixed) == ((), ())
     assert headline(analysis).startswith("cmode (")
@@ -304,7 +305,7 @@ def test_the_page_says_why_a_metric_lacks_leaves_and_levels(tmp_path: Path) -> N
 
 def test_drift_that_looks_like_an_effect_names_the_order(tmp_path: Path) -> None:
     for number, place in enumerate(places(threads=(16, 64), repeats=2)):
-        leaf(tmp_path, place, 1000 if place.path[0] == "load0" else 3000, number)
+        leaf(tmp_path, place, 1000 if place.path[0] == "load0" else 3000, number, hosts=1)
     text = next(drift(analysed(tmp_path)))
     assert text.startswith("all leaves of 0.load.gz ran before those of 1.load.gz, so drift would look like this"), text
 

@@ -66,7 +66,8 @@ impl ActionCounts {
         }
         let is_everything = missing.len() == counts.iter().filter(|of| of.iter().any(|&count| count > 0)).count();
         let (taken, instead) = (taken.letter(), instead.letter());
-        let what = if is_everything { "there are no events" } else { "some devices have no requests, as they have no events" };
+        let what =
+            if is_everything { "there are no events" } else { "some devices have no requests, as they have no events" };
         metadata
             .warning(format!("{what} {taken}: {named}; --action {instead} takes requests from the events {instead}"));
     }
