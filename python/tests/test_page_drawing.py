@@ -71,7 +71,7 @@ def test_the_tools_pan_reset_and_save(opened: Opened) -> None:
     tools.get_by_text("Reset").click()
     assert opened.x_range(name) == home
     with opened.page.expect_download() as saved:
-        tools.get_by_text("PNG").click()
+        tools.get_by_text("Save PNG").click()
     assert saved.value.suggested_filename == f"{name}.png"
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
     assert opened.errors == []

@@ -46,7 +46,7 @@ Object.assign(iosonar, (() => {
 
   // Linear axes of other units; `wanted` is the number of ticks, give or take a half.
   function plain({ long, whole }, start, end, wanted) {
-    const rough = (end - start) / wanted / 1.2;
+    const rough = (end - start) / wanted / 1.4;
     if (long) return { major: even(start, end, longStep(rough)), minor: [] };
     const step = whole ? Math.max(roundStep(rough), 1) : roundStep(rough);
     return { major: even(start, end, step), minor: whole ? [] : even(start, end, step / 5) };
