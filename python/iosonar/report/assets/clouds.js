@@ -8,6 +8,7 @@
 iosonar.clouds = (() => {
   const PATCH = 16, MAX_COLUMN = 24, STEPS = [0.7548776662466927, 0.5698402909980532]; // as in figures/dots.py
   const MAX_PAPER = 0.28, MAX_INK = 0.6, CORNER_OPACITY = 0.5; // as in figures/raster.py
+  const SHADES = 255;
 
   // The columns and rows of a level's cells, from its packed numbers: differences of positions, row × across + column.
   function cells({ joined, across, places, counts }, bytes) {
@@ -109,72 +110,74 @@ iosonar.clouds = (() => {
   }
 
   // The series of each point (its number plus one; 0 for none), at random, but such that no series is invisible.
-  function drawn(sums, { count: w, first: x0 }, { count: h, first: y0 }) {
-    const shown = new Uint8Array(w * h), kinds = sums.length, dx = x0 - Math.floor(x0 / PATCH) * PATCH, dy = y0 - Math.floor(y0 / PATCH) * PATCH;
-    const across = Math.ceil((w + dx) / PATCH), seen = new Uint32Array(across * Math.ceil((h + dy) / PATCH) * kinds), best = new Map();
-    const patch = (at) => Math.floor((Math.floor(at / w) + dy) / PATCH) * across + Math.floor((at % w + dx) / PATCH);
-    const total = (at) => { let all = 0; for (const { grid } of sums) all += grid[at]; return all; };
-    for (let at = 0; at < w * h; at++) {
-      const all = total(at);
-      if (!all) continue;
-      let left = lot(at % w + x0, Math.floor(at / w) + y0) * all, kind = 0;
-      while (kind < kinds - 1 && (left -= sums[kind].grid[at]) >= 0) kind++;
-      while (!sums[kind].grid[at]) kind--;
-      shown[at] = kind + 1;
-      seen[patch(at) * kinds + kind]++;
-    }
-    for (let at = 0; at < w * h; at++) {
-      if (!shown[at]) continue;
-      for (let kind = 0; kind < kinds; kind++) {
-        const want = patch(at) * kinds + kind;
-        if (!sums[kind].grid[at] || seen[want]) continue;
-        const weight = sums[kind].grid[at] / total(at) * (0.01 + chance(at % w + x0, Math.floor(at / w) + y0));
-        if (!(best.get(want)?.weight >= weight)) best.set(want, { weight, at, kind });
+  function drawn(sums, totals, { count: w, first: x0 }, { count: h, first: y0 }) {
+    const shown = new Uint8Array(w * h), kinds = sums.length, grids = sums.map(({ grid }) => grid);
+    const dx = x0 - Math.floor(x0 / PATCH) * PATCH, dy = y0 - Math.floor(y0 / PATCH) * PATCH, across = Math.ceil((w + dx) / PATCH);
+    const seen = new Uint32Array(across * Math.ceil((h + dy) / PATCH) * kinds), best = new Map();
+    const patches = Int32Array.from({ length: w }, (_, cx) => Math.floor((cx + dx) / PATCH));
+    for (let cy = 0, at = 0; cy < h; cy++) {
+      const first = Math.floor((cy + dy) / PATCH) * across;
+      for (let cx = 0; cx < w; cx++, at++) {
+        if (!totals[at]) continue;
+        let left = lot(cx + x0, cy + y0) * totals[at], kind = 0;
+        while (kind < kinds - 1 && (left -= grids[kind][at]) >= 0) kind++;
+        while (!grids[kind][at]) kind--;
+        shown[at] = kind + 1;
+        seen[(first + patches[cx]) * kinds + kind]++;
       }
     }
-    for (const [want, { at, kind }] of best) {
-      const have = patch(at) * kinds + shown[at] - 1;
+    for (let kind = 0; kind < kinds; kind++) {
+      const grid = grids[kind];
+      for (let cy = 0, at = 0; cy < h; cy++) {
+        const first = Math.floor((cy + dy) / PATCH) * across;
+        for (let cx = 0; cx < w; cx++, at++) {
+          if (!grid[at] || seen[(first + patches[cx]) * kinds + kind]) continue;
+          const want = (first + patches[cx]) * kinds + kind, weight = grid[at] / totals[at] * (0.01 + chance(cx + x0, cy + y0));
+          if (!(best.get(want)?.weight >= weight)) best.set(want, { weight, at, kind });
+        }
+      }
+    }
+    for (const [want, { at, kind }] of [...best].sort(([, a], [, b]) => a.at - b.at || a.kind - b.kind)) {
+      const have = want - kind + shown[at] - 1;
       if (seen[have] > 1 || sums[kind].part.role === "failed") { seen[have]--; seen[want]++; shown[at] = kind + 1; }
     }
     return shown;
   }
 
-  // The colour of a dot, as in `shade` of figures/raster.py.
-  function shade(colour, strong, paper, ink) {
-    const pale = MAX_PAPER * (1 - Math.min(2 * strong, 1)), deep = MAX_INK * Math.max(2 * strong - 1, 0);
-    const [r, g, b] = colour.map((c, i) => Math.round((c * (1 - pale) + paper[i] * pale) * (1 - deep) + ink[i] * deep));
-    return (b << 16) | (g << 8) | r;
+  // The colours of a dot from one request to the fullest one, as in `shade` of figures/raster.py.
+  function shades(role, palette) {
+    const colour = rgb(palette.roles[role]), paper = rgb(palette.plot), ink = rgb(palette.ink);
+    return Int32Array.from({ length: SHADES + 1 }, (_, i) => {
+      const pale = MAX_PAPER * (1 - Math.min(2 * i / SHADES, 1)), deep = MAX_INK * Math.max(2 * i / SHADES - 1, 0);
+      const [r, g, b] = colour.map((c, j) => Math.round((c * (1 - pale) + paper[j] * pale) * (1 - deep) + ink[j] * deep));
+      return (255 << 24) | (b << 16) | (g << 8) | r;
+    });
   }
 
   // The visible part of a cloud as an image with a pixel for each of the screen, its first row at the top; x and y are its ends.
   function image(plot, layer, palette) {
     const dot = layer.dot, { hidden } = plot;
     const x = view(plot.x, plot.xRange, plot.frame.width, dot), y = view(plot.y, plot.yRange, plot.frame.height, dot);
-    const w = x.count, h = y.count, taken = new Map();
+    const w = x.count, h = y.count, taken = new Map(), totals = new Float64Array(w * h);
     const sums = layer.parts.filter((part) => !hidden.has(part.label)).map((part) => {
       const grid = new Float64Array(w * h);
       for (const level of part.levels) fill(grid, level, layer, x, y, taken);
-      return { part, grid, colour: rgb(palette.roles[part.role]) };
+      for (let at = 0; at < w * h; at++) totals[at] += grid[at];
+      return { part, grid, colours: shades(part.role, palette) };
     });
-    const shown = drawn(sums, x, y), counts = new Float64Array(w * h);
-    let most = 2;
-    for (let at = 0; at < w * h; at++) {
-      if (!shown[at]) continue;
-      for (const { grid } of sums) counts[at] += grid[at];
-      if (counts[at] > most) most = counts[at];
-    }
-    const paper = rgb(palette.plot), ink = rgb(palette.ink), wide = w * dot, pixels = new ImageData(wide, h * dot), image = new Uint32Array(pixels.data.buffer);
-    for (let at = 0; at < w * h; at++) {
-      if (!shown[at]) continue;
-      const strong = Math.log(Math.max(counts[at], 1)) / Math.log(most), cx = at % w;
-      const colour = shade(sums[shown[at] - 1].colour, strong, paper, ink), first = (h - 1 - (at - cx) / w) * dot * wide + cx * dot;
-      for (let dy = 0; dy < dot; dy++)
-        for (let dx = 0; dx < dot; dx++) image[first + dy * wide + dx] = (255 << 24) | colour;
-      if (dot < 3) continue;
-      const left = cx > 0 && shown[at - 1], right = cx < w - 1 && shown[at + 1], below = shown[at - w], above = shown[at + w];
-      for (const [one, other, dx, dy] of [[left, above, 0, 0], [right, above, 1, 0], [left, below, 0, 1], [right, below, 1, 1]])
-        if (!one && !other) image[first + dy * (dot - 1) * wide + dx * (dot - 1)] = (Math.round(255 * CORNER_OPACITY) << 24) | colour;
-    }
+    const shown = drawn(sums, totals, x, y), most = totals.reduce((a, b) => a > b ? a : b, 2), each = SHADES / Math.log(most);
+    const wide = w * dot, pixels = new ImageData(wide, h * dot), image = new Int32Array(pixels.data.buffer);
+    for (let cy = 0, at = 0; cy < h; cy++)
+      for (let cx = 0; cx < w; cx++, at++) {
+        if (!shown[at]) continue;
+        const colour = sums[shown[at] - 1].colours[totals[at] > 1 ? Math.round(Math.log(totals[at]) * each) : 0], first = (h - 1 - cy) * dot * wide + cx * dot;
+        for (let dy = 0; dy < dot; dy++)
+          for (let dx = 0; dx < dot; dx++) image[first + dy * wide + dx] = colour;
+        if (dot < 3) continue;
+        const left = cx > 0 && shown[at - 1], right = cx < w - 1 && shown[at + 1], below = shown[at - w], above = shown[at + w];
+        for (const [one, other, dx, dy] of [[left, above, 0, 0], [right, above, 1, 0], [left, below, 0, 1], [right, below, 1, 1]])
+          if (!one && !other) image[first + dy * (dot - 1) * wide + dx * (dot - 1)] = (Math.round(255 * CORNER_OPACITY) << 24) | (colour & 0xffffff);
+      }
     return { pixels, x: [x.low, x.high], y: [y.low, y.high] };
   }
 
