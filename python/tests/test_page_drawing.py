@@ -70,8 +70,11 @@ def test_the_tools_pan_reset_and_save(opened: Opened) -> None:
     assert moved[0] == pytest.approx(low + (high - low) / 4) and moved[1] - moved[0] == pytest.approx(high - low)
     tools.get_by_text("Reset").click()
     assert opened.x_range(name) == home
-    with opened.page.expect_download() as saved:
+    with opened.page.expect_download():
         tools.get_by_text("Save PNG").click()
+    opened.plot(name).focus()
+    with opened.page.expect_download() as saved:
+        opened.page.keyboard.press("s")
     assert saved.value.suggested_filename == f"{name}.png"
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
     assert opened.errors == []

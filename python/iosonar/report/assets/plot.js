@@ -41,10 +41,11 @@ iosonar.Plot = (() => {
       this.ready = true;
     }
 
-    // Sets ranges that the reader chose: y is kept until a reset.
+    // Sets ranges that the reader chose: y is kept until it is the whole again.
     choose({ x, y }) {
       if (x) Object.assign(this.xRange, x);
-      if (y) { Object.assign(this.yRange, y); this.held = true; }
+      if (y) this.held = y.low !== this.y.low || y.high !== this.y.high;
+      if (y) Object.assign(this.yRange, y);
       for (const plot of x ? this.xRange.plots : [this]) plot.changed();
     }
 

@@ -81,7 +81,7 @@ iosonar.zoom = (() => {
     const x = (factor, shift) => plot.choose({ x: moved(plot.xRange, plot.x, factor, 0.5, shift) });
     const y = (factor, shift) => plot.choose({ y: moved(plot.yRange, plot.y, factor, 0.5, shift) });
     const actions = {
-      "+": () => x(0.5), "=": () => x(0.5), "-": () => x(2), "[": () => y(0.5), "]": () => y(2), 0: () => plot.reset(),
+      "+": () => x(0.5), "=": () => x(0.5), "-": () => x(2), "[": () => y(0.5), "]": () => y(2), 0: () => plot.reset(), s: () => save(plot),
       ArrowLeft: () => x(1, -fine), ArrowRight: () => x(1, fine), ArrowUp: () => y(1, fine), ArrowDown: () => y(1, -fine),
     };
     const action = actions[event.key];
