@@ -88,6 +88,15 @@ def test_a_line_keeps_its_slope_where_it_is_cut(ask: Ask) -> None:
     assert ask(shape, [1e9]) == pytest.approx([-1e6, -1, 1e6, 1], rel=1e-3)
 
 
+def test_points_in_any_order_are_all_drawn(ask: Ask) -> None:
+    bar = Line(Role.READ, "bar", np.array([1, 4, NAN, 4, 1, NAN, 2, 2.0]), np.array([5, 5, NAN, 9, 9, NAN, 4, 10.0]))
+    shapes = """() => {
+        const { frame, curves: [layer], xRange } = iosonar.settled("a"), as = (each) => each;
+        return iosonar.layers.shapes(layer, xRange, as, as, frame.width)[0].sections;
+    }"""
+    assert ask(shapes, None, figure(bar)) == [[1, 5, 4, 5], [4, 9, 1, 9], [2, 4, 2, 10]]
+
+
 @pytest.mark.parametrize("filled", [False, True])
 def test_on_a_log_axis_zeros_are_below_the_frame_and_gaps_remain(ask: Ask, filled: bool) -> None:
     shapes = """() => {

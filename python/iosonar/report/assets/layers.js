@@ -49,7 +49,7 @@ iosonar.layers = (() => {
     const sections = [];
     let section = null;
     for (let i = first; i < last; i++) {
-      if (Number.isNaN(y[i])) { section = null; continue; }
+      if (Number.isNaN(y[i]) || Number.isNaN(x[i])) { section = null; continue; }
       if (!section) sections.push(section = []);
       section.push(px(x[i]), near(py(y[i])));
     }
@@ -84,32 +84,36 @@ iosonar.layers = (() => {
   function shapes(layer, { low, high }, px, py, width) {
     const { kind, x, y, edges, partial = 0 } = layer, along = kind === "line" ? x : edges;
     if (!y.length) return [];
-    const first = before(along, low), last = Math.min(before(along, high) + 2, y.length);
+    // The points of a line may be in any order, such as those of an error bar.
+    const first = layer.ordered ? before(along, low) : 0, last = layer.ordered ? Math.min(before(along, high) + 2, y.length) : y.length;
     if (kind === "line") return [{ stroke: layer.stroke, sections: joined(x, y, first, last, px, py).map((each) => thin(each, width)) }];
     const whole = y.length - partial;
     return [[first, Math.min(last, whole), layer.stroke], [Math.max(first, whole), last, "dotted"]].filter(([from, to]) => from < to)
       .map(([from, to, stroke]) => ({ stroke, sections: stairs(edges, y, from, to, px, py).map((each) => thin(each, width)) }));
   }
 
+  const ordered = (numbers) => numbers.every((each, i) => !i || numbers[i - 1] <= each);
+
   // The value of a layer at x; NaN if it has none.
-  function value({ kind, x, edges, y }, at) {
+  function value({ kind, x, edges, y, ordered }, at) {
     const along = kind === "line" ? x : edges, last = along.length - 1;
-    if (!y.length || !(at >= along[0] && at <= along[last])) return NaN;
+    if (!ordered || !y.length || !(at >= along[0] && at <= along[last])) return NaN;
     const found = before(along, at);
     if (kind === "steps") return y[Math.min(found, y.length - 1)];
     return y[found < last && at - x[found] > x[found + 1] - at ? found + 1 : found];
   }
 
   // The least and largest value in a range, with lines that only cross it.
-  function extent({ kind, x, edges, y }, { low, high }, least) {
+  function extent({ kind, x, edges, y, ordered }, { low, high }, least) {
     const along = kind === "line" ? x : edges;
     let min = Infinity, max = -Infinity;
     if (!y.length || along[0] > high || along[along.length - 1] < low) return [min, max];
-    for (let i = before(along, low); i < y.length && along[i] <= high; i++) {
-      if (!(y[i] >= least) || kind === "line" && along[i] < low && !(along[i + 1] > high)) continue;
+    for (let i = ordered ? before(along, low) : 0; i < y.length; i++) {
+      if (along[i] > high && ordered) break;
+      if (!(y[i] >= least) || along[i] > high || kind === "line" && along[i] < low && !(along[i + 1] > high)) continue;
       min = Math.min(min, y[i]); max = Math.max(max, y[i]);
     }
     return [min, max];
   }
-  return { unpack, numbers, stairs, joined, thin, shapes, value, extent };
+  return { unpack, numbers, ordered, stairs, joined, thin, shapes, value, extent };
 })();

@@ -34,8 +34,10 @@ iosonar.Plot = (() => {
       const { packed } = this;
       delete this.packed;
       const bytes = await iosonar.layers.unpack(packed);
-      for (const layer of this.curves)
+      for (const layer of this.curves) {
         for (const name of ["x", "y", "edges"]) if (name in layer) layer[name] = iosonar.layers.numbers(layer[name], bytes);
+        layer.ordered = iosonar.layers.ordered(layer.x ?? layer.edges);
+      }
       for (const layer of this.clouds)
         for (const part of layer.parts) part.levels = part.levels.map((level) => iosonar.clouds.cells(level, bytes));
       this.ready = true;
