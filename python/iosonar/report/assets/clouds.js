@@ -69,15 +69,14 @@ iosonar.clouds = (() => {
         if (cx >= 0 && cx < w && cy >= 0 && cy < h) grid[cy * w + cx] += counts[i];
         continue;
       }
-      const cell = { left, right: left + across, low, top: low + up, column: columns[i], row: rows[i], n: counts[i] };
-      if (layer.whole) stack(grid, cell, w, h, taken); else scatter(grid, cell, w, h);
+      if (layer.whole) stack(grid, { left, right: left + across, low, top: low + up, column: columns[i], n: counts[i] }, w, h, taken);
+      else scatter(grid, left, across, low, up, columns[i], rows[i], counts[i], w, h);
     }
   }
 
   // Few requests of a cell are at random points in it; many are spread over all its points.
-  function scatter(grid, { left, right, low, top, column, row, n }, w, h) {
-    const wide = right - left, high = top - low;
-    const x0 = Math.floor(left), x1 = Math.ceil(right), y0 = Math.floor(low), y1 = Math.ceil(top);
+  function scatter(grid, left, wide, low, high, column, row, n, w, h) {
+    const right = left + wide, top = low + high, x0 = Math.floor(left), x1 = Math.ceil(right), y0 = Math.floor(low), y1 = Math.ceil(top);
     if (n < 4 * (x1 - x0) * (y1 - y0)) {
       for (let j = 0; j < n; j++) {
         const cx = Math.floor(left + wide * (wide < 1 ? 0.5 : chance(column + 7919 * j, row)));
@@ -86,9 +85,11 @@ iosonar.clouds = (() => {
       }
       return;
     }
-    for (let cy = Math.max(y0, 0); cy < Math.min(y1, h); cy++)
-      for (let cx = Math.max(x0, 0); cx < Math.min(x1, w); cx++)
-        grid[cy * w + cx] += n * (Math.min(cx + 1, right) - Math.max(cx, left)) * (Math.min(cy + 1, top) - Math.max(cy, low)) / (wide * high);
+    const each = n / (wide * high), from = x0 < 0 ? 0 : x0, to = x1 > w ? w : x1, last = y1 > h ? h : y1;
+    for (let cy = y0 < 0 ? 0 : y0; cy < last; cy++) {
+      const share = each * ((cy + 1 < top ? cy + 1 : top) - (cy > low ? cy : low));
+      for (let cx = from, at = cy * w + from; cx < to; cx++, at++) grid[at] += share * ((cx + 1 < right ? cx + 1 : right) - (cx > left ? cx : left));
+    }
   }
 
   // The requests at an integer, from the middle of its column outwards. `taken` is the number of dots that each row of the
@@ -126,22 +127,27 @@ iosonar.clouds = (() => {
         seen[(first + patches[cx]) * kinds + kind]++;
       }
     }
-    for (let kind = 0; kind < kinds; kind++) {
-      const grid = grids[kind];
-      for (let cy = 0, at = 0; cy < h; cy++) {
-        const first = Math.floor((cy + dy) / PATCH) * across;
-        for (let cx = 0; cx < w; cx++, at++) {
-          if (!grid[at] || seen[(first + patches[cx]) * kinds + kind]) continue;
-          const want = (first + patches[cx]) * kinds + kind, weight = grid[at] / totals[at] * (0.01 + chance(cx + x0, cy + y0));
-          if (!(best.get(want)?.weight >= weight)) best.set(want, { weight, at, kind });
+    for (let patch = 0; patch < seen.length; patch++) {
+      if (seen[patch]) continue;
+      const kind = patch % kinds, grid = grids[kind], column = (patch - kind) / kinds % across, left = column * PATCH - dx;
+      const low = (patch - kind - column * kinds) / kinds / across * PATCH - dy, right = Math.min(left + PATCH, w);
+      for (let cy = Math.max(low, 0); cy < Math.min(low + PATCH, h); cy++)
+        for (let cx = Math.max(left, 0), at = cy * w + cx; cx < right; cx++, at++) {
+          if (!grid[at]) continue;
+          const weight = grid[at] / totals[at] * (0.01 + chance(cx + x0, cy + y0));
+          if (!(best.get(patch)?.weight >= weight)) best.set(patch, { weight, at, kind });
         }
-      }
     }
     for (const [want, { at, kind }] of [...best].sort(([, a], [, b]) => a.at - b.at || a.kind - b.kind)) {
       const have = want - kind + shown[at] - 1;
       if (seen[have] > 1 || sums[kind].part.role === "failed") { seen[have]--; seen[want]++; shown[at] = kind + 1; }
     }
     return shown;
+  }
+
+  function largest(numbers, most) {
+    for (let i = 0; i < numbers.length; i++) if (numbers[i] > most) most = numbers[i];
+    return most;
   }
 
   // The colours of a dot from one request to the fullest one, as in `shade` of figures/raster.py.
@@ -165,7 +171,7 @@ iosonar.clouds = (() => {
       for (let at = 0; at < w * h; at++) totals[at] += grid[at];
       return { part, grid, colours: shades(part.role, palette) };
     });
-    const shown = drawn(sums, totals, x, y), most = totals.reduce((a, b) => a > b ? a : b, 2), each = SHADES / Math.log(most);
+    const shown = drawn(sums, totals, x, y), most = largest(totals, 2), each = SHADES / Math.log(most);
     const wide = w * dot, pixels = new ImageData(wide, h * dot), image = new Int32Array(pixels.data.buffer);
     for (let cy = 0, at = 0; cy < h; cy++)
       for (let cx = 0; cx < w; cx++, at++) {
