@@ -6,9 +6,12 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+import extremes
 import pytest
+from factory import write_run
 from pages import Opened, page_of_a_run
 from playwright.sync_api import Browser
+from test_report import report
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +123,23 @@ def test_dots_keep_their_places_while_the_reader_pans(opened: Opened) -> None:
         return Array.from({ length: 200 }, (_, at) => before(at + 10 * dot) === after(at));
     }"""
     assert opened.page.evaluate(moved, "position.realtime") == [True] * 200
+
+
+@pytest.mark.parametrize(
+    "name", ["one nanosecond", "bursts with years between", "the last sector", "latencies of years"]
+)
+def test_extreme_axes_are_drawn_at_any_zoom(browser: Browser, tmp_path: Path, name: str) -> None:
+    assert report(write_run(tmp_path / "a.replay.parquet", extremes.RUNS[name]), "--out", tmp_path) == 0
+    opened = Opened(browser, tmp_path / "a.report.html")
+    odd = """() => [...iosonar.plots.values()].flatMap((plot) => [1, 1e-2, 1e-4, 1e-8, 1e-14].flatMap((factor) => {
+        const part = (axis) => iosonar.zoom.moved({ low: axis.low, high: axis.high }, axis, factor, 0.37);
+        plot.choose({ x: part(plot.x), y: part(plot.y) });
+        plot.draw();
+        const said = [...plot.xTicks.major, ...plot.yTicks.major].map(([, text]) => text);
+        const few = factor < 1 || plot.xTicks.major.length && plot.yTicks.major.length;
+        const wrong = !few || said.length > 60 || said.some((text) => !text || /NaN|undefined|Infinity/.test(text));
+        return wrong ? [[plot.name, factor, said]] : [];
+    }))"""
+    assert opened.page.evaluate(odd) == []
+    assert opened.errors == []
+    opened.page.context.close()

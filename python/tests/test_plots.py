@@ -135,7 +135,7 @@ def test_numbers_arrive_as_they_were(ask: Ask) -> None:
         figure(*layers),
     )
     for got, sent in zip(found, (x, y, edges, y[:300], few, two), strict=False):
-        np.testing.assert_allclose(got, sent, rtol=1e-15)
+        np.testing.assert_allclose(got, np.asarray(sent), rtol=1e-15)
     cells = dict(zip(zip(found[6], found[7], strict=True), found[8], strict=True))
     assert cells == dict(zip(zip(part.columns, part.rows, strict=True), counts, strict=True))
 
