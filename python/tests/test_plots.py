@@ -182,3 +182,25 @@ def test_the_name_of_a_limit_crosses_no_other_name(at: float, is_left: bool) -> 
     limit = Rule(Role.BAD, Direction.HORIZONTAL, 1.5, "limit")
     layers = described(figure(steps(1, 2), limit, Rule(Role.BAD, Direction.VERTICAL, at, "first")))["layers"]
     assert [layer["left"] for layer in layers if layer["label"] == "limit"] == [is_left]
+
+
+@pytest.mark.parametrize(
+    ("axis", "room", "expected"),
+    [
+        (Axis("x", Unit.REQUESTS, 1, 886, whole=True), 346, "200, 400, 600, 800"),
+        (Axis("x", Unit.REQUESTS, 0, 2, whole=True), 900, "0, 1, 2"),
+        (Axis("x", Unit.TIMELINE, 0, 30.02), 558, "0, 5, 10, 15, 20, 25, 30"),
+        (Axis("x", Unit.TIMELINE, 0, 3 * 3600), 900, "0:00:00, 0:20:00, 0:40:00, 1:00:00, 1:20:00, 1:40:00, 2:00:00"),
+        (Axis("x", Unit.GIB, 0.1, 0.5), 900, "0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5"),
+        (Axis("x", Unit.RANK, 0, 9, named=((1, "a"), (7, "b"))), 900, "a, b"),
+    ],
+)
+def test_ticks_of_linear_axes(ask: Ask, axis: Axis, room: int, expected: str) -> None:
+    shown = Figure(
+        "a", "g", "t", "", axis, COUNTS, (Steps(Role.READ, "r", np.array([axis.low, axis.high]), np.ones(1)),)
+    )
+    function = """(room) => {
+        const { x } = iosonar.settled("a"), place = (at) => (at - x.low) / (x.high - x.low) * room;
+        return iosonar.axisTicks(x, x, place, room).major.map(([, said]) => said).join(", ");
+    }"""
+    assert ask(function, room, shown).startswith(expected)

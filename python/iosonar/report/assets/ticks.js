@@ -44,12 +44,11 @@ Object.assign(iosonar, (() => {
     return seen ? { ...found, major: [floor, ...found.major.filter((at) => at > floor * (1 + 1e-9))] } : found;
   }
 
-  // Linear axes of other units; `wanted` is the number of ticks, give or take a half.
+  // Linear axes of other units; `wanted` is the number of ticks, give or take a half, but at least three where there are.
   function plain({ long, whole }, start, end, wanted) {
-    const rough = (end - start) / wanted / 1.4;
-    if (long) return { major: even(start, end, longStep(rough)), minor: [] };
-    const step = whole ? Math.max(roundStep(rough), 1) : roundStep(rough);
-    return { major: even(start, end, step), minor: whole ? [] : even(start, end, step / 5) };
+    const step = (rough) => long ? longStep(rough) : whole ? Math.max(roundStep(rough), 1) : roundStep(rough);
+    const rough = (end - start) / wanted / 1.4, first = step(rough), by = even(start, end, first).length < 3 ? step(first / 2.5) : first;
+    return { major: even(start, end, by), minor: long || whole ? [] : even(start, end, by / 5) };
   }
 
   // Positions and texts of the ticks of an axis in a range. An x axis of `room` pixels has labels that do not collide.
