@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import batches, wider
 from iosonar.quantities.integers import cuts, divided, remainder
 from iosonar.quantities.series import series_of
 from iosonar.quantities.threads import in_threads
@@ -75,6 +76,9 @@ class Levels:
 def events(table: ir.Table, at: ir.IntegerColumn, across: Slices) -> Events:
     """Counts the times `at` (a column in ns) in each slice, for each series; skips nulls."""
     counted = table.filter(at.notnull())
+    rows = batches(counted.select(series=series_of(table), at=at))
+    if rows is not None:
+        return _counted(rows, across)
     inside = across.inside(at)
     grouped = counted.group_by(series=series_of(table), cell=divided(inside, across.width_ns)).aggregate(
         n=counted.count(), within=(remainder(inside, across.width_ns) / across.width_ns).sum()
@@ -89,6 +93,21 @@ def events(table: ir.Table, at: ir.IntegerColumn, across: Slices) -> Events:
         }
 
     return Events(across, spread(n), spread(within))
+
+
+def _counted(rows: Iterator[list[NDArray[Any]]], across: Slices) -> Events:
+    """The same of rows in memory."""
+    number, within = np.zeros((0, across.count)), np.zeros((0, across.count))
+    for series, at in rows:
+        known = int(series.max()) + 1
+        number, within = wider(number, known), wider(within, known)
+        inside = np.clip(at - across.low_ns, 0, across.width_ns * across.count - 1)
+        cell = inside // across.width_ns
+        place = series * np.int64(across.count) + cell
+        np.add.at(number.reshape(-1), place, 1.0)
+        np.add.at(within.reshape(-1), place, (inside - cell * across.width_ns) / across.width_ns)
+    present = [each for each in range(len(number)) if number[each].any()]
+    return Events(across, {each: number[each] for each in present}, {each: within[each] for each in present})
 
 
 def mean_levels(begins: Events, ends: Events) -> Levels:

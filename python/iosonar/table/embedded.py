@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from iosonar.table.engine import EngineOptions, memory_bytes
 from iosonar.table.kinds.column import ROW_NUMBER
@@ -15,6 +15,7 @@ from iosonar.table.kinds.column import ROW_NUMBER
 if TYPE_CHECKING:
     import duckdb
     import ibis.expr.types as ir
+    import pyarrow as pa
 
 ENGINE_SHARE = 0.45
 """DuckDB's share of the memory limit; the rest is for results and what is computed from them."""
@@ -27,9 +28,7 @@ class Embedded:
     """An engine in this process."""
 
     def __init__(self, spill: Path, options: EngineOptions) -> None:
-        import ibis
-
-        self.backend = ibis.duckdb.from_connection(connect(spill, options))
+        self.backend = _backend(connect(spill, options))
         self._spill = in_utf8(spill)
         self._numbers = count()
 
@@ -61,6 +60,28 @@ class Embedded:
     def close(self) -> None:
         """Disconnects, and drops all kept tables."""
         self.backend.disconnect()
+
+
+def _backend(connection: duckdb.DuckDBPyConnection) -> Any:
+    from ibis.backends.duckdb import Backend
+
+    class ByArrow(Backend):  # type: ignore[misc]
+        """Fetches results by Arrow alone: Ibis's backend loads pandas, which takes longer than most queries."""
+
+        def to_pyarrow(self, expr: Any, /, **_: Any) -> Any:
+            from ibis.formats.pyarrow import PyArrowData
+
+            found = self.con.sql(self.compile(expr.as_table())).to_arrow_table()
+            return expr.__pyarrow_result__(found, data_mapper=PyArrowData)
+
+        def batches(self, rows: ir.Table, at_once: int) -> Iterator[pa.RecordBatch]:
+            """The rows in any order, while the engine computes the next ones; until then it runs no other query."""
+            relation = self.con.sql(self.compile(rows))
+            # Older versions of DuckDB have only the other name.
+            reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+            yield from reader(at_once)
+
+    return ByArrow.from_connection(connection)
 
 
 def connect(spill: Path, options: EngineOptions) -> duckdb.DuckDBPyConnection:

@@ -1,0 +1,70 @@
+"""Rows in this process, batch by batch, for kernels: a kernel is another plan of an expression, with equal results.
+
+The embedded engine hands over columns ten times as fast as it groups them by computed keys, and NumPy counts them in
+arrays that have a place for each key. An engine on other machines runs the expression, so that rows stay there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+ROWS = 100_000
+"""Rows of a batch: a few of its columns fit into the caches of a processor."""
+
+MAX_PLACES = 4_000_000
+"""The most places of an array that counts; with more keys, the engine groups."""
+
+NEAR = 1e-6
+"""How near to an integer the last bit of a logarithm could matter; it is much smaller."""
+
+
+def batches(rows: ir.Table) -> Iterator[list[NDArray[Any]]] | None:
+    """The columns of rows without nulls, in batches; None if they are not in this process."""
+    stream = getattr(rows.get_backend(), "batches", None)
+    return None if stream is None else _arrays(stream, rows)
+
+
+def _arrays(stream: Callable[[ir.Table, int], Iterable[pa.RecordBatch]], rows: ir.Table) -> Iterator[list[NDArray[Any]]]:
+    for batch in stream(rows, ROWS):
+        if batch.num_rows:
+            yield [_numbers(column) for column in batch.columns]
+
+
+def _numbers(column: pa.Array) -> NDArray[Any]:
+    if column.null_count:
+        raise ValueError("a kernel got a null")
+    found: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found
+
+
+def wider(values: NDArray[Any], rows: int, nothing: float = 0) -> NDArray[Any]:
+    """An array with at least that many rows; new ones are filled with `nothing`."""
+    if rows <= len(values):
+        return values
+    more = np.full((rows - len(values), *values.shape[1:]), nothing, values.dtype)
+    return np.concatenate([values, more])
+
+
+def steps_of_log10(value: NDArray[np.float64], low: float, scale: float) -> NDArray[np.float64]:
+    """`floor((log10(value) − low) × scale)`, of positive values, exactly as the engine computes it.
+
+    The logarithms of NumPy differ from those of the C library, which the engine uses, in the last bit of some values.
+    That matters only beside an integer.
+    """
+    place = (np.log10(value) - low) * scale
+    found: NDArray[np.float64] = np.floor(place)
+    unsure = np.flatnonzero(np.abs(place - np.rint(place)) < NEAR)
+    if len(unsure):
+        distinct, back = np.unique(value[unsure], return_inverse=True)
+        exact = [math.floor((math.log10(each) - low) * scale) for each in distinct.tolist()]
+        found[unsure] = np.array(exact, np.float64)[back]
+    return found
