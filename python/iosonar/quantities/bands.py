@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.batches import MAX_PLACES, batches, steps_of_log10
+from iosonar.quantities.batches import MAX_PLACES, array_of, batches, steps_of_log10
 from iosonar.quantities.density import Cells
 from iosonar.thresholds import MIN_BEYOND
 
@@ -75,7 +75,7 @@ def _grouped(
         .order_by("cell", "bin")
         .to_pyarrow()
     )
-    cell, n, total, most = (found[name].to_numpy() for name in ("cell", "n", "total", "most"))
+    cell, n, total, most = (array_of(found[name]) for name in ("cell", "n", "total", "most"))
     return cell, n, total, most
 
 

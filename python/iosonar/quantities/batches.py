@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    import pyarrow as pa
 
 ROWS = 100_000
 """Rows of a batch: a few of its columns fit into the caches of a processor."""
@@ -26,6 +25,16 @@ MAX_PLACES = 4_000_000
 NEAR = 1e-6
 """How near to an integer the last bit of a logarithm could matter; it is much smaller."""
 
+KINDS: dict[str, type[Any]] = {
+    "bool": np.bool_,
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "double": np.float64,
+}
+"""Types of Arrow that are arrays of the same bits."""
+
 
 def batches(rows: ir.Table) -> Iterator[list[NDArray[Any]]] | None:
     """The columns of rows without nulls, in batches; None if they are not in this process."""
@@ -33,16 +42,38 @@ def batches(rows: ir.Table) -> Iterator[list[NDArray[Any]]] | None:
     return None if stream is None else _arrays(stream, rows)
 
 
-def _arrays(stream: Callable[[ir.Table, int], Iterable[pa.RecordBatch]], rows: ir.Table) -> Iterator[list[NDArray[Any]]]:
+def _arrays(stream: Callable[[ir.Table, int], Iterable[Any]], rows: ir.Table) -> Iterator[list[NDArray[Any]]]:
     for batch in stream(rows, ROWS):
+        if any(column.null_count for column in batch.columns):
+            raise ValueError("a kernel got a null")
         if batch.num_rows:
-            yield [_numbers(column) for column in batch.columns]
+            yield [array_of(column) for column in batch.columns]
 
 
-def _numbers(column: pa.Array) -> NDArray[Any]:
-    if column.null_count:
-        raise ValueError("a kernel got a null")
-    found: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+def array_of(column: Any) -> NDArray[Any]:
+    """A column of Arrow as an array, without a copy if possible.
+
+    The function of Arrow does the same, but loads pandas first.
+    """
+    is_whole = not hasattr(column, "chunks")
+    parts = [column] if is_whole else column.chunks
+    kind = KINDS.get(str(column.type))
+    if column.null_count or kind is None or not parts:
+        found: NDArray[Any] = column.to_numpy(zero_copy_only=False) if is_whole else column.to_numpy()
+        return found
+    arrays = [_of_part(part, kind) for part in parts]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _of_part(part: Any, kind: type[Any]) -> NDArray[Any]:
+    if not len(part):
+        return np.zeros(0, kind)
+    data: Any = part.buffers()[1]
+    if kind is np.bool_:
+        # A bit each.
+        bits = np.unpackbits(np.frombuffer(data, np.uint8), count=part.offset + len(part), bitorder="little")
+        return bits[part.offset :].view(np.bool_)
+    found: NDArray[Any] = np.frombuffer(data, kind, len(part), part.offset * np.dtype(kind).itemsize)
     return found
 
 

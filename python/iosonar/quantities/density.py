@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.batches import MAX_PLACES, batches, steps_of_log10, wider
+from iosonar.quantities.batches import MAX_PLACES, array_of, batches, steps_of_log10, wider
 from iosonar.quantities.series import series_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def density(table: ir.Table, x: ir.NumericColumn, y: ir.NumericColumn, across: C
         return _counted(found, across, up)
     grouped = counted.group_by(series=series_of(table), column=across.of(x), row=up.of(y)).aggregate(n=counted.count())
     cells = grouped.to_pyarrow()
-    series, column, row, counts = (cells[name].to_numpy() for name in ("series", "column", "row", "n"))
+    series, column, row, counts = (array_of(cells[name]) for name in ("series", "column", "row", "n"))
     return {
         int(number): Density(column[series == number], row[series == number], counts[series == number])
         for number in np.unique(series)

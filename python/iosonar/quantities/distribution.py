@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.batches import batches, wider
+from iosonar.quantities.batches import array_of, batches, wider
 from iosonar.quantities.series import series_of
 from iosonar.thresholds import MIN_BEYOND
 
@@ -132,7 +132,7 @@ def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[int, Distrib
         maxima=value.cast("float64").max(),
     )
     columns = grouped.order_by("series", "bin").to_pyarrow()
-    series = columns["series"].to_numpy()
+    series = array_of(columns["series"])
     return {int(number): _part(columns, series == number) for number in np.unique(series)}
 
 
@@ -180,6 +180,6 @@ def _part(columns: object, rows: NDArray[np.bool_]) -> Distribution:
 
     assert isinstance(columns, pa.Table)
     bins, counts, total, minima, maxima = (
-        columns[name].to_numpy()[rows] for name in ("bin", "n", "total", "minima", "maxima")
+        array_of(columns[name])[rows] for name in ("bin", "n", "total", "minima", "maxima")
     )
     return Distribution(bins, counts.astype(np.int64), minima, maxima, float(total.sum()))

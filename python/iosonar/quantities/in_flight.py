@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.batches import batches, wider
+from iosonar.quantities.batches import array_of, batches, wider
 from iosonar.quantities.integers import cuts, divided, remainder
 from iosonar.quantities.series import series_of
 from iosonar.quantities.threads import in_threads
@@ -84,7 +84,7 @@ def events(table: ir.Table, at: ir.IntegerColumn, across: Slices) -> Events:
         n=counted.count(), within=(remainder(inside, across.width_ns) / across.width_ns).sum()
     )
     found = grouped.to_pyarrow()
-    series, cell, n, within = (found[name].to_numpy() for name in ("series", "cell", "n", "within"))
+    series, cell, n, within = (array_of(found[name]) for name in ("series", "cell", "n", "within"))
 
     def spread(values: NDArray[Any]) -> dict[int, NDArray[np.float64]]:
         return {
@@ -199,5 +199,5 @@ def _times(rows: ir.Table, at: str, low: int | None, high: int | None) -> NDArra
     kept = column.notnull()
     kept = kept if low is None else kept & (column >= int(low))
     kept = kept if high is None else kept & (column < int(high))
-    found: NDArray[np.int64] = rows.filter(kept).select(at=column).to_pyarrow()["at"].to_numpy()
+    found: NDArray[np.int64] = array_of(rows.filter(kept).select(at=column).to_pyarrow()["at"])
     return found.copy() if not found.flags.writeable else found

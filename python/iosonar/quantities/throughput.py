@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.batches import MAX_PLACES, batches
+from iosonar.quantities.batches import MAX_PLACES, array_of, batches
 from iosonar.quantities.integers import divided
 from iosonar.quantities.series import series_of
 
@@ -101,7 +101,7 @@ def throughput(table: ir.Table, at_ns: ir.IntegerColumn, window_s: float) -> Thr
     found = grouped.to_pyarrow()
     if not found.num_rows:
         return Throughput(window_s, 0, 0.0, {}, {})
-    series, window, n, sectors, last = (found[name].to_numpy() for name in ("series", "window", "n", "sectors", "last"))
+    series, window, n, sectors, last = (array_of(found[name]) for name in ("series", "window", "n", "sectors", "last"))
     first, count = int(window.min()), int(window.max() - window.min()) + 1
 
     def spread(values: NDArray[N], number: int) -> NDArray[N]:
