@@ -7,7 +7,7 @@ arrays that have a place for each key. An engine on other machines runs the expr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,14 +35,19 @@ KINDS: dict[str, type[Any]] = {
 }
 """Types of Arrow that are arrays of the same bits."""
 
+Batches = Generator[list[NDArray[Any]], None, None]
 
-def batches(rows: ir.Table) -> Iterator[list[NDArray[Any]]] | None:
-    """The columns of rows without nulls, in batches; None if they are not in this process."""
+
+def batches(rows: ir.Table) -> Batches | None:
+    """The columns of rows without nulls, in batches; None if they are not in this process.
+
+    Whoever does not take all of them closes it.
+    """
     stream = getattr(rows.get_backend(), "batches", None)
     return None if stream is None else _arrays(stream, rows)
 
 
-def _arrays(stream: Callable[[ir.Table, int], Iterable[Any]], rows: ir.Table) -> Iterator[list[NDArray[Any]]]:
+def _arrays(stream: Callable[[ir.Table, int], Iterable[Any]], rows: ir.Table) -> Batches:
     for batch in stream(rows, ROWS):
         if any(column.null_count for column in batch.columns):
             raise ValueError("a kernel got a null")

@@ -10,14 +10,13 @@ numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.batches import array_of, batches, wider
+from iosonar.quantities.batches import Batches, array_of, batches, wider
 from iosonar.quantities.series import series_of
 from iosonar.thresholds import MIN_BEYOND
 
@@ -136,13 +135,14 @@ def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[int, Distrib
     return {int(number): _part(columns, series == number) for number in np.unique(series)}
 
 
-def _counted(rows: Iterator[list[NDArray[Any]]]) -> dict[int, Distribution] | None:
+def _counted(rows: Batches) -> dict[int, Distribution] | None:
     """The same of rows in memory; None if there are too many series."""
     counts, totals = np.zeros((0, MAX_BINS), np.int64), np.zeros(0)
     minima, maxima = np.zeros((0, MAX_BINS)), np.zeros((0, MAX_BINS))
     for series, value in rows:
         known = int(series.max()) + 1
         if known > MAX_KERNEL_SERIES:
+            rows.close()
             return None
         counts, totals = wider(counts, known), wider(totals, known)
         minima, maxima = wider(minima, known, np.inf), wider(maxima, known, -np.inf)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.batches import MAX_PLACES, array_of, batches
+from iosonar.quantities.batches import MAX_PLACES, Batches, array_of, batches
 from iosonar.quantities.integers import divided
 from iosonar.quantities.series import series_of
 
@@ -95,7 +94,7 @@ def throughput(table: ir.Table, at_ns: ir.IntegerColumn, window_s: float) -> Thr
     grouped = counted.group_by(series=series_of(table), window=divided(at_ns, window_ns)).aggregate(
         # As float64, which holds any sum.
         n=counted.count(),
-        sectors=counted.sectors.cast("float64").sum(),
+        sectors=counted.sectors.fill_null(0).cast("float64").sum(),
         last=at_ns.max(),
     )
     found = grouped.to_pyarrow()
@@ -119,7 +118,7 @@ def throughput(table: ir.Table, at_ns: ir.IntegerColumn, window_s: float) -> Thr
     )
 
 
-def _counted(rows: Iterator[list[NDArray[Any]]], window_ns: int) -> Throughput | None:
+def _counted(rows: Batches, window_ns: int) -> Throughput | None:
     """The same of rows in memory; None if they are spread over too many windows."""
     first, last, end_ns = 0, 0, 0
     n, moved = np.zeros((0, 0), np.int64), np.zeros((0, 0))
@@ -130,6 +129,7 @@ def _counted(rows: Iterator[list[NDArray[Any]]], window_ns: int) -> Throughput |
             first, last, end_ns = low, low, int(at.max())
         new_first, new_last = min(first, low), max(last, high)
         if known * (new_last - new_first) > MAX_PLACES:
+            rows.close()
             return None
         around = ((0, max(known - len(n), 0)), (first - new_first, new_last - last))
         n, moved = np.pad(n, around), np.pad(moved, around)

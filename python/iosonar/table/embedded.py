@@ -103,7 +103,9 @@ class Backend:
         relation = self.con.sql(self.compile(rows))
         # Older versions of DuckDB have only the other name.
         reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-        yield from reader(at_once)
+        # Closed also if the generator is: the connection has one open result.
+        with reader(at_once) as found:
+            yield from found
 
     def table(self, name: str, /, *, database: tuple[str, str] | None = None) -> ir.Table:
         """A table or view by name."""

@@ -175,7 +175,7 @@ def _literal(of: Any) -> str:
     if of.dtype.is_floating() and math.isfinite(of.value):
         return repr(float(of.value))
     if of.dtype.is_string():
-        return "'" + of.value.replace("'", "''") + "'"
+        return "'{}'".format(of.value.replace("'", "''"))
     raise UnknownOperationError(f"Literal {of.dtype}")
 
 
