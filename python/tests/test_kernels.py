@@ -87,6 +87,13 @@ QUANTITIES: dict[str, Callable[[ir.Table], Any]] = {
         Cells(1.0, 1e12, 24, logarithmic=True),
         Cells(1e-6, 1.0, 6, logarithmic=True),
     ),
+    "fine": lambda table: density(
+        table,
+        table["at"] / 1e9,
+        table.value / 1e9,
+        Cells(0.0, 60.0, 300_001),
+        Cells(1e-7, 100.0, 4_000, logarithmic=True),
+    ),
     "bands": lambda table: bands(table, table["at"] / 1e9, table.value, Cells(0.0, 60.0, 90), [0.5, 0.99]),
     "events": lambda table: events(table, table["at"], Slices.of(0, 60_000_000_000, 600)),
     "throughput": lambda table: throughput(table, table["at"], 1.0),
@@ -121,6 +128,7 @@ def agree(table: ir.Table, name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_kernels_agree_with_expressions_at_random(
     name: str, seed: int, rows: int, engine: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("iosonar.quantities.density.SORTED_AT_ONCE", 30_000)
     assert agree(at_random(engine, seed, rows), name, monkeypatch)
 
 

@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iosonar.quantities.batches import MAX_PLACES, array_of, batches, steps_of_log10, wider
+from iosonar.quantities.batches import array_of, batches, steps_of_log10, wider
 from iosonar.quantities.series import series_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+MAX_DENSE = 1_000_000
+"""The most cells of a grid that are counted in an array of all; those of more are sorted."""
+
+SORTED_AT_ONCE = 4_000_000
+"""Points sorted at once."""
+
+_Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -67,9 +76,11 @@ class Density:
 def density(table: ir.Table, x: ir.NumericColumn, y: ir.NumericColumn, across: Cells, up: Cells) -> dict[int, Density]:
     """Counts the requests in each cell, for each series; skips requests where x or y is null."""
     counted = table.filter(x.notnull() & y.notnull())
-    points = counted.select(series=series_of(table), x=x.cast("float64"), y=y.cast("float64"))
-    if (found := batches(points)) is not None and across.count * up.count <= MAX_PLACES:
-        return _counted(found, across, up)
+    points = batches(counted.select(series=series_of(table), x=x.cast("float64"), y=y.cast("float64")))
+    if points is not None:
+        cells = ((series, across.places(x) * up.count + up.places(y)) for series, x, y in points)
+        size = across.count * up.count
+        return _split(*(_dense(cells, size) if size <= MAX_DENSE else _sorted(cells, size)), across, up)
     grouped = counted.group_by(series=series_of(table), column=across.of(x), row=up.of(y)).aggregate(n=counted.count())
     cells = grouped.to_pyarrow()
     series, column, row, counts = (array_of(cells[name]) for name in ("series", "column", "row", "n"))
@@ -79,17 +90,42 @@ def density(table: ir.Table, x: ir.NumericColumn, y: ir.NumericColumn, across: C
     }
 
 
-def _counted(points: Iterator[list[NDArray[Any]]], across: Cells, up: Cells) -> dict[int, Density]:
-    """The same of points in memory."""
-    counts = np.zeros((0, across.count * up.count), np.int64)
-    for series, x, y in points:
+def _dense(cells: Iterator[tuple[NDArray[Any], NDArray[np.int64]]], size: int) -> _Counts:
+    """The number of points in each cell; the cells of series n begin at n × `size`."""
+    counts = np.zeros((0, size), np.int64)
+    for series, cell in cells:
         counts = wider(counts, int(series.max()) + 1)
-        cell = series * np.int64(counts.shape[1]) + across.places(x) * up.count + up.places(y)
-        np.add.at(counts.reshape(-1), cell, 1)
+        np.add.at(counts.reshape(-1), series * np.int64(size) + cell, 1)
+    found = np.flatnonzero(counts)
+    return found, counts.reshape(-1)[found]
+
+
+def _sorted(cells: Iterator[tuple[NDArray[Any], NDArray[np.int64]]], size: int) -> _Counts:
+    """The same for grids with too many cells for an array of all."""
+    parts: list[_Counts] = []
+    waiting: list[NDArray[np.int64]] = []
+    for series, cell in cells:
+        waiting.append(series * np.int64(size) + cell)
+        if sum(map(len, waiting)) >= SORTED_AT_ONCE:
+            parts.append(np.unique(np.concatenate(waiting), return_counts=True))
+            waiting = []
+    parts.append(np.unique(np.concatenate([np.zeros(0, np.int64), *waiting]), return_counts=True))
+    if len(parts) == 1:
+        return parts[0]
+    every, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.argsort(every, kind="stable")
+    every = every[order]
+    first = np.flatnonzero(np.diff(every, prepend=-1))
+    return every[first], np.add.reduceat(counts[order], first)
+
+
+def _split(cells: NDArray[np.int64], counts: NDArray[np.int64], across: Cells, up: Cells) -> dict[int, Density]:
+    """Ascending cells by series."""
+    size = across.count * up.count
+    ends = np.searchsorted(cells, np.arange(cells[-1] // size + 2) * size) if len(cells) else [0]
     found = {}
-    for number, of_series in enumerate(counts):
-        place = np.flatnonzero(of_series)
-        if len(place):
-            column, row = np.divmod(place.astype(np.int32), np.int32(up.count))
-            found[number] = Density(column, row, of_series[place])
+    for number, (first, end) in enumerate(pairwise(ends)):
+        if first < end:
+            column, row = np.divmod(cells[first:end] - number * size, up.count)
+            found[number] = Density(column.astype(np.int32), row.astype(np.int32), counts[first:end])
     return found
