@@ -101,7 +101,7 @@ impl Length {
 /// The metadata of the rows of entries.
 type MetadataOf<E> = <<E as Entry>::Row as Row>::Metadata;
 
-/// The checksum of an entry or header. For some hundred bytes libdeflate needs a fraction of the time of a table.
+/// The checksum of an entry or header. For an entry of a request libdeflate takes 21 ns, `crc32fast` 45.
 #[inline]
 fn checksum(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
