@@ -1,57 +1,107 @@
 #!/usr/bin/env python3
-"""Compares the throughput of `iosonar replay --asap` and of fio's io_uring engine on the same device, depth and mix.
+"""Compares the throughput of `iosonar replay` with those of fio's io_uring engine and of bare loops on the same device.
 
-    bench/asap.py [--pairs 9] [--requests 1500000] [--depth 64] [--isolate PARTS] [--iosonar PATH] [--json FILE]
+    bench/asap.py [--rounds 5] [--requests 1500000] [--depths 64] [--ways asap,timed,fio,bare,spin,sleep]
+                  [--isolate PARTS] [--iosonar PATH[,PATH]] [--json FILE]
 
-Both run in turn on a loop device with direct I/O over a file in memory: 4 KiB requests at random positions, 70 % reads.
-fio runs as long as the replay took. iosonar tracks conflicts and records every request, as always. `--isolate` adds a
-third run to each pair: iosonar with `--isolate=PARTS`. Needs root and fio.
+Each way once in each round, in turn, on a loop device with direct I/O over a file in memory: 4 KiB requests at random
+positions, 70 % reads. `--ways` are
+
+    asap          iosonar replay --asap
+    timed         iosonar replay of a load whose requests are all due at once: a load that saturates the device
+    isolated      asap with --isolate=PARTS
+    fio           as long as asap or timed took
+    bare          bare_loop.c with the load of `timed`
+    spin, sleep   closed_loop.c, which looks for completions all the time, or sleeps until one comes
+
+iosonar tracks conflicts and records every request, as always. With two programs as --iosonar, the second one is
+measured beside the first. The ratio is the median of those to fio in the same round. Needs root, fio and liburing.
 """
 
 import json
 import statistics
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
-from common import bench, keep, options, sh
+from common import bench, compiled, keep, options, sh
+
+FIO = ("--name=peer", "--direct=1", "--ioengine=io_uring", "--rw=randrw", "--rwmixread=70", "--bs=4k", "--time_based")
 
 
 def main() -> None:
     p = options(__doc__)
-    p.add_argument("--pairs", type=int, default=9), p.add_argument("--requests", type=int, default=1_500_000)
-    p.add_argument("--depth", type=int, default=64), p.add_argument("--isolate")
+    p.add_argument("--rounds", type=int, default=5), p.add_argument("--requests", type=int, default=1_500_000)
+    p.add_argument("--depths", default="64"), p.add_argument("--isolate")
+    p.add_argument("--ways", default="asap,timed,fio,bare,spin,sleep")
     args = p.parse_args()
-    rows = []
+    wanted = args.ways.split(",") + (["isolated"] if args.isolate else [])
     with bench(args.mib) as (directory, device):
-        load, output = directory / "asap.load.parquet", directory / "asap.replay.parquet"
-        duration = f"{args.requests / 100_000}s"
-        shape = ["--rate", 100_000, "--duration", duration, "--size", "4k", "--span", f"{args.mib}M", "--reads", 0.7]
-        sh(args.iosonar, "generate", "uniform", load, *shape)
-        own = [args.iosonar, "replay", load, "--target", device.path, "--output", output, "--overwrite"]
-        own += ["--asap", "--depth", args.depth, "--json"]
-        fio = ["fio", "--name=peer", f"--filename={device.path}", "--direct=1", "--ioengine=io_uring"]
-        fio += [f"--iodepth={args.depth}", "--rw=randrw", "--rwmixread=70", "--bs=4k", "--time_based"]
-        fio += ["--norandommap", "--output-format=json"]
-        isolated = [*own, f"--isolate={args.isolate}"]
-        for n in range(args.pairs):
-            ours = json.loads(sh(*own))
-            row = {"iosonar": ours["iops"]}
-            job = json.loads(sh(*fio, f"--runtime={max(1, ours['elapsed_s']):.0f}"))["jobs"][0]
-            row["fio"] = job["read"]["iops"] + job["write"]["iops"]
-            if args.isolate:
-                row["isolated"] = json.loads(sh(*isolated))["iops"]
-            rows.append(row)
-            rates = ", ".join(f"{program} {iops:.0f}" for program, iops in row.items())
-            print(f"pair {n + 1}: {rates} IOPS", file=sys.stderr, flush=True)
-    print("fio command:", *fio)
-    print("| pairs | setup | iosonar --asap, median IOPS | fio io_uring, median IOPS | ratio in each pair, median |")
+        compiled("bare_loop", directory, "-luring"), compiled("closed_loop", directory, "-luring", "-lm")
+        spread, at_once = directory / "asap.load.parquet", directory / "at_once.load.parquet"
+        shape = ["--size", "4k", "--span", f"{args.mib}M", "--reads", 0.7, "--requests", args.requests]
+        programs = args.iosonar.split(",")
+        sh(programs[0], "generate", "uniform", spread, "--rate", 100_000, *shape)
+        sh(programs[0], "edit", spread, at_once, "scale time=1e-12")
+        sh(programs[0], "convert", at_once, directory / "at_once.load")
+        rows = []
+        for depth in map(int, args.depths.split(",")):
+            ways = ways_of(programs, directory, device.path, depth, spread, at_once, args.isolate)
+            for n in range(args.rounds):
+                row, seconds = {}, args.requests / 300_000
+                names = [name for name in ways if name.split()[0] in wanted]
+                # fio last, as it runs as long as the others.
+                for name in sorted(names if n % 2 == 0 else reversed(names), key=lambda name: name == "fio"):
+                    row[name] = ways[name](seconds)
+                    if name.split()[0] in ("asap", "timed"):
+                        seconds = args.requests / row[name]
+                rows.append({"depth": depth, "iops": row})
+                rates = ", ".join(f"{name} {iops:.0f}" for name, iops in row.items())
+                print(f"depth {depth}, round {n + 1}: {rates}", file=sys.stderr, flush=True)
+    print("fio", *FIO, "--iodepth=DEPTH --norandommap")
+    print("| depth | rounds | way | requests/s: median (least to most) | ratio to fio |")
     print("|---|---|---|---|---|")
-    peer = statistics.median(row["fio"] for row in rows)
-    for program, setup in (("iosonar", "by itself"), ("isolated", f"--isolate={args.isolate}")):
-        if program in rows[0]:
-            ratio = statistics.median(row[program] / row["fio"] for row in rows)
-            median = statistics.median(row[program] for row in rows)
-            print(f"| {args.pairs} | {setup} | {median:.0f} | {peer:.0f} | {ratio:.3f} |")
+    for depth in dict.fromkeys(row["depth"] for row in rows):
+        of_depth = [row["iops"] for row in rows if row["depth"] == depth]
+        for name in of_depth[0]:
+            rates = [row[name] for row in of_depth]
+            ratio = statistics.median(row[name] / row["fio"] for row in of_depth) if "fio" in of_depth[0] else 0
+            extremes = f"{statistics.median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
+            print(f"| {depth} | {len(rates)} | {name} | {extremes} | {ratio:.2f} |")
     keep(args, rows)
+
+
+def ways_of(
+    programs: list[str], directory: Path, device: str, depth: int, spread: Path, at_once: Path, isolate: str | None
+) -> dict[str, Callable[[float], float]]:
+    """What measures the requests per second of each way, in so many seconds."""
+    output = directory / "asap.replay.parquet"
+
+    def replay(program: str, load: Path, *words: str) -> Callable[[float], float]:
+        all_words = [program, "replay", load, "--target", device, "--output", output, "--overwrite", "--json"]
+        return lambda _: json.loads(sh(*all_words, "--depth", depth, *words))["iops"]
+
+    def fio(seconds: float) -> float:
+        words = [*FIO, f"--filename={device}", f"--iodepth={depth}", "--norandommap", "--output-format=json"]
+        job = json.loads(sh("fio", *words, f"--runtime={max(1, seconds):.0f}"))["jobs"][0]
+        return job["read"]["iops"] + job["write"]["iops"]
+
+    def last_number(*words: object) -> float:
+        return float(sh(*words).split()[-1])
+
+    ways: dict[str, Callable[[float], float]] = {}
+    for number, program in enumerate(programs):
+        mark = f" {number + 1}" if number else ""
+        ways[f"asap{mark}"] = replay(program, spread, "--asap")
+        ways[f"timed{mark}"] = replay(program, at_once)
+        if isolate:
+            ways[f"isolated{mark}"] = replay(program, spread, "--asap", f"--isolate={isolate}")
+    closed = directory / "closed_loop"
+    ways["bare"] = lambda _: last_number(directory / "bare_loop", directory / "at_once.load", device, depth)
+    for way in ("spin", "sleep"):
+        ways[way] = lambda seconds, way=way: last_number(closed, way, device, depth, max(1, seconds), 8, 0, "-", 70)
+    ways["fio"] = fio
+    return ways
 
 
 if __name__ == "__main__":

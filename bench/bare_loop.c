@@ -2,7 +2,8 @@
    no result, looks for no conflicts and checks nothing but errors: a limit to measure against, not a tool.
    cc -O2 -o bare_loop bare_loop.c -luring
    bare_loop LOAD DEVICE [DEPTH [SPEEDUP [START END]]]
-   LOAD is blkreplay's text, plain; START and END are seconds of the load. Prints requests and errors. */
+   LOAD is blkreplay's text, plain; START and END are seconds of the load. Prints requests, errors and
+   requests per second. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <liburing.h>
@@ -68,6 +69,6 @@ int main(int words, char **word) {
     in_flight++;
   }
   while (in_flight) reap(1);
-  printf("%ld requests, %ld errors\n", count, errors);
+  printf("%ld requests, %ld errors, iops %.0f\n", count, errors, count / ((now() - zero) / 1e9));
   return errors != 0;
 }

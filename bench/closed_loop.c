@@ -2,10 +2,11 @@
    buffer; the next read is issued when one has completed, or an exponentially distributed time later. No checks: a limit
    to measure against, not a tool. With `pread`, DEPTH threads with one read at a time instead.
    cc -O2 -pthread -o closed_loop closed_loop.c -luring -lm
-   closed_loop spin|sleep|pread DEVICE DEPTH SECONDS [BATCH [THINK_US [ROWS]]]
+   closed_loop spin|sleep|pread DEVICE DEPTH SECONDS [BATCH [THINK_US [ROWS|- [READS]]]]
    `spin` looks for completions all the time, `sleep` waits for one; at most BATCH completions are taken before what follows
    them is submitted. ROWS: a file of int64, for each read: cause (the read that it waited for, or -1), sector, and the times
-   in ns from which it was ready (the cause seen as completed, and the think time), was issued, was seen as completed. */
+   in ns from which it was ready (the cause seen as completed, and the think time), was issued, was seen as completed.
+   READS: how many of 100 requests read; the others write the buffer. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <liburing.h>
@@ -31,7 +32,7 @@ static unsigned long next_random(unsigned long *state) {
 
 static double think_ns;
 static unsigned long state = 88172645463325252;
-static long places, end;
+static long places, end, reads = 100;
 static int device;
 static atomic_long done, errors;
 
@@ -92,7 +93,8 @@ static row *by_ring(long depth, double seconds, long batch, int sleeps, long roo
     while (heap_count && heap[0].at <= t) {
       long place = next_random(&state) % places;
       struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-      io_uring_prep_read_fixed(sqe, 0, buffer, SIZE, place * SIZE, 0);
+      if (reads == 100 || (long)(next_random(&state) % 100) < reads) io_uring_prep_read_fixed(sqe, 0, buffer, SIZE, place * SIZE, 0);
+      else io_uring_prep_write_fixed(sqe, 0, buffer, SIZE, place * SIZE, 0);
       sqe->flags |= IOSQE_FIXED_FILE, sqe->user_data = issued;
       if (issued < room) rows[issued] = (row){heap[0].cause, place * (SIZE / SECTOR), heap[0].at, 0, 0};
       issued++, flying++;
@@ -121,11 +123,12 @@ static row *by_ring(long depth, double seconds, long batch, int sleeps, long roo
 }
 
 int main(int argc, char **argv) {
-  if (argc < 5) return fprintf(stderr, "closed_loop spin|sleep|pread DEVICE DEPTH SECONDS [BATCH [THINK_US [ROWS]]]\n"), 2;
-  long depth = atol(argv[3]), batch = argc > 5 ? atol(argv[5]) : 1, room = argc > 7 ? 4 << 20 : 0;
+  if (argc < 5) return fprintf(stderr, "closed_loop spin|sleep|pread DEVICE DEPTH SECONDS [BATCH [THINK_US [ROWS|- [READS]]]]\n"), 2;
+  long depth = atol(argv[3]), batch = argc > 5 ? atol(argv[5]) : 1, room = argc > 7 && strcmp(argv[7], "-") ? 4 << 20 : 0;
   double seconds = atof(argv[4]);
   think_ns = argc > 6 ? atof(argv[6]) * 1e3 : 0;
-  device = open(argv[2], O_RDONLY | O_DIRECT);
+  reads = argc > 8 ? atol(argv[8]) : 100;
+  device = open(argv[2], (reads < 100 ? O_RDWR : O_RDONLY) | O_DIRECT);
   if (device < 0) return perror(argv[2]), 2;
   if (depth < 1 || depth > MAX_DEPTH || batch < 1) return fprintf(stderr, "a depth of 1 to %d\n", MAX_DEPTH), 2;
   places = lseek(device, 0, SEEK_END) / SIZE;

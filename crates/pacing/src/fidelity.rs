@@ -135,6 +135,11 @@ impl Fidelity {
         }
     }
 
+    /// Delays of requests that nothing but the replayer held back.
+    pub fn own(&self) -> &Times {
+        &self.own
+    }
+
     /// The cause of a delay from its loop's stall at that time.
     fn stall_cause(&self, delay: &Delay, issuer: u16) -> Cause {
         let stalls = self.stalls.get(usize::from(issuer));

@@ -17,6 +17,8 @@ use crate::ideal::LATE;
 pub const MIN_STALL: Nanos = Nanos(20_000);
 /// An idle turn takes less time than this, unless it was interrupted.
 const MAX_IDLE_TURN: Nanos = Nanos(2_000);
+/// A busy loop reads the number of preemptions this often at most: a system call.
+const UNREAD: Nanos = Nanos(100_000);
 /// A shorter submission call is the device's and the kernel's work, unless the thread was preempted in it.
 const LONG_SUBMISSION: Nanos = Nanos(10_000_000);
 /// What a loop does beside looking for completions takes less time than this.
@@ -80,9 +82,12 @@ pub struct StallMonitor<'a> {
     blind_at_empty_poll: Nanos,
     /// Time of the last idle turn.
     last_idle: Nanos,
+    /// Turns since then.
+    turns: u32,
     scheduler: Scheduler,
-    /// The number of preemptions when last read.
+    /// The number of preemptions when last read, and when that was.
     seen_preemptions: i64,
+    preemptions_read: Nanos,
     /// The time ready to run when last read; `None` before.
     seen_ready: Option<Nanos>,
 }
@@ -104,8 +109,10 @@ impl<'a> StallMonitor<'a> {
             blind_in_flight: Nanos::ZERO,
             blind_at_empty_poll: Nanos::ZERO,
             last_idle: Nanos(i64::MIN),
+            turns: 0,
             scheduler,
             seen_preemptions: 0,
+            preemptions_read: Nanos(i64::MIN),
             seen_ready: None,
         }
     }
@@ -115,13 +122,14 @@ impl<'a> StallMonitor<'a> {
     #[inline]
     pub fn record(&mut self, now: Nanos, activity: Activity) {
         self.look(now, activity);
+        self.turns += u32::from(activity == Activity::Waiting);
         if now.0.saturating_sub(self.accounted_until.0) > MIN_STALL.0 {
-            let (before, after) = (self.seen_preemptions, self.read_preemptions());
+            let (before, after) = (self.seen_preemptions, self.read_preemptions(now));
             let was_preempted = after != before;
             let activity = if was_preempted { Activity::Preempted } else { activity };
             let _ = self.stalls.push(Stall { from: self.accounted_until, to: now, activity });
         } else if self.accounted_until == Nanos::MAX {
-            self.read_preemptions();
+            self.read_preemptions(now);
             self.seen_ready.get_or_insert_with(self.scheduler.ready);
         }
         self.accounted_until = now;
@@ -160,9 +168,10 @@ impl<'a> StallMonitor<'a> {
     #[inline]
     pub fn idle_for(&mut self, now: Nanos, left: Nanos) {
         // Preemptions while idle do not explain later stalls. Only a long turn can contain one, so the system call is
-        // rarely made.
-        if now.0.saturating_sub(self.last_idle.0) > MAX_IDLE_TURN.0 {
-            self.read_preemptions();
+        // rarely made. Those while busy that made no stall do so only if they were just before.
+        let was_idle = std::mem::replace(&mut self.turns, 0) <= 1;
+        if now - self.last_idle > MAX_IDLE_TURN && (was_idle || now - self.preemptions_read > UNREAD) {
+            self.read_preemptions(now);
         }
         self.last_idle = now;
         self.accounted_until = if left < Nanos::MAX { now + left } else { left };
@@ -221,7 +230,8 @@ impl<'a> StallMonitor<'a> {
         ready - self.seen_ready.replace(ready).unwrap_or(ready)
     }
 
-    fn read_preemptions(&mut self) -> i64 {
+    fn read_preemptions(&mut self, now: Nanos) -> i64 {
+        self.preemptions_read = now;
         self.seen_preemptions = (self.scheduler.preemptions)();
         self.seen_preemptions
     }
@@ -325,11 +335,42 @@ mod tests {
         stall_monitor.record(Nanos(200_000), Activity::Submitting);
         stall_monitor.record(Nanos(300_000), Activity::Reaping);
         // Preempted while idle: does not explain the next stall.
+        stall_monitor.record(Nanos(301_000), Activity::Waiting);
+        stall_monitor.idle_for(Nanos(301_000), Nanos(0));
         PREEMPTIONS.set(9);
+        stall_monitor.record(Nanos(310_000), Activity::Waiting);
         stall_monitor.idle_for(Nanos(310_000), Nanos(0));
         stall_monitor.record(Nanos(400_000), Activity::Submitting);
         let activities: Vec<_> = std::iter::from_fn(|| seen.pop().ok()).map(|stall| stall.activity).collect();
         assert_eq!(activities, [Activity::Submitting, Activity::Preempted, Activity::Reaping, Activity::Submitting]);
+    }
+
+    #[test]
+    fn a_busy_loop_rarely_asks_for_preemptions() {
+        thread_local! {
+            static ASKED: Cell<u32> = const { Cell::new(0) };
+        }
+        let preemptions = || {
+            ASKED.set(ASKED.get() + 1);
+            0
+        };
+        let (in_flight, scheduler) = (AtomicU32::new(0), Scheduler { preemptions, ready: || Nanos::ZERO });
+        let mut monitor = StallMonitor::with_scheduler(&in_flight, RingBuffer::new(8).0, scheduler);
+        // Every 10 µs it submits, and then finds nothing to do.
+        for at in (0..1_000_000).step_by(10_000) {
+            monitor.record(Nanos(at), Activity::Waiting);
+            monitor.record(Nanos(at + 5000), Activity::Submitting);
+            monitor.record(Nanos(at + 5000), Activity::Waiting);
+            monitor.idle_for(Nanos(at + 5000), Nanos::ZERO);
+        }
+        assert!((9..=11).contains(&ASKED.get()), "{}", ASKED.get());
+        // Idle turns follow each other; one of them takes long.
+        let before = ASKED.get();
+        for at in [996_000, 996_100, 1_005_000] {
+            monitor.record(Nanos(at), Activity::Waiting);
+            monitor.idle_for(Nanos(at), Nanos::ZERO);
+        }
+        assert_eq!(ASKED.get() - before, 1);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Recorded {
 
 /// The bit of a row with a path, after those of its optional numbers.
 const HAS_PATH: u16 = 1 << 9;
+/// Bytes of an entry with all numbers, without its path.
+const MAX_BYTES: usize = 2 + 3 + 4 * 4 + 3 * 8 + 9 * 8;
 
 impl Entry for Recorded {
     type Row = CallResult;
@@ -43,13 +45,21 @@ impl Entry for Recorded {
         let path = row.path.as_ref();
         let known = optional.iter().zip(0..).map(|(number, bit)| u16::from(number.is_some()) << bit);
         let known = known.sum::<u16>() | if path.is_some() { HAS_PATH } else { 0 };
-        content.extend(known.to_le_bytes());
-        content.extend([row.kind as u8, row.delay_reason as u8, row.outcome as u8]);
+        // All but the path, put together on the stack: a vector checks its room with each number.
+        let mut out = [0; MAX_BYTES];
+        let mut at = 0;
+        let mut put = |bytes: &[u8]| {
+            out[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        put(&known.to_le_bytes());
+        put(&[row.kind as u8, row.delay_reason as u8, row.outcome as u8]);
         for number in [row.instance, row.thread, row.errno as u32, row.expected_errno as u32] {
-            content.extend(number.to_le_bytes());
+            put(&number.to_le_bytes());
         }
         let numbers = [row.call as i64, begin_in_trace.0, row.scheduled.0];
-        numbers.into_iter().chain(optional.into_iter().flatten()).for_each(|n| content.extend(n.to_le_bytes()));
+        numbers.into_iter().chain(optional.into_iter().flatten()).for_each(|number| put(&number.to_le_bytes()));
+        content.extend_from_slice(&out[..at]);
         content.extend_from_slice(path.map_or(&[], |path| path.as_bytes()));
     }
 

@@ -62,6 +62,13 @@ pub trait Target: Waiter {
     /// Returns a completion, if there is any. Cheap and non-blocking.
     fn reap(&mut self) -> Option<Completion>;
 
+    /// Completions that [`Target::reap`] returns next and that are there by now: all of them can have the time of one
+    /// reading of the clock. May be too few.
+    #[inline]
+    fn at_hand(&mut self) -> usize {
+        0
+    }
+
     /// Warnings about the setup and about the run so far. Called before and after the run.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
@@ -80,6 +87,10 @@ impl Target for Box<dyn Target> {
 
     fn reap(&mut self) -> Option<Completion> {
         (**self).reap()
+    }
+
+    fn at_hand(&mut self) -> usize {
+        (**self).at_hand()
     }
 
     fn warnings(&self) -> Vec<String> {

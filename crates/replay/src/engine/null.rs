@@ -40,6 +40,11 @@ impl Target for Null {
     fn reap(&mut self) -> Option<Completion> {
         if self.completed.len() > self.staged { self.completed.pop_front() } else { None }
     }
+
+    #[inline]
+    fn at_hand(&mut self) -> usize {
+        self.completed.len() - self.staged
+    }
 }
 
 impl Waiter for Null {

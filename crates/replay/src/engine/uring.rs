@@ -344,6 +344,11 @@ impl Target for Uring {
         })
     }
 
+    #[inline]
+    fn at_hand(&mut self) -> usize {
+        self.ring.completion().len()
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }

@@ -54,7 +54,9 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
     /// Brings the conflict index entries of the next request into the processor's cache before its deadline.
     #[inline]
     pub(super) fn prefetch(&mut self) {
-        if let Some(next) = self.input.next_to_prefetch() {
+        if self.clients.is_none()
+            && let Some(next) = self.input.next_to_prefetch()
+        {
             self.tracker.prefetch(range_of(next));
         }
     }

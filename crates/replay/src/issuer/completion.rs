@@ -6,7 +6,7 @@ use iosonar_pacing::stalls::Activity;
 use iosonar_trace::Nanos;
 
 use super::slot::Slot;
-use super::{Issuer, REAP_BATCH};
+use super::{Issuer, READING, REAP_BATCH};
 use crate::engine::{Completion, Target};
 
 impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
@@ -17,10 +17,17 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         let mut found = 0;
         // A poll is not later than this: a reading after it could be after a stall.
         let mut polled = now;
+        let mut at_hand = 0;
         let found_all = loop {
             let Some(completion) = self.target.reap() else { break true };
-            let now = self.clock.now();
-            polled = now;
+            if at_hand == 0 {
+                // Before the reading: what is there by then can have its time.
+                at_hand = self.target.at_hand().min(READING);
+                polled = self.clock.now();
+            } else {
+                at_hand -= 1;
+            }
+            let now = polled;
             self.complete(completion, now);
             found += 1;
             let stop =

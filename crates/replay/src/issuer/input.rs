@@ -8,7 +8,7 @@ use crate::io::PreparedIo;
 /// The queue of prepared requests, and its first request.
 pub(super) struct Input {
     queue: Consumer<PreparedIo>,
-    /// Popped early, because another processor wrote its memory.
+    /// Popped while the loop is idle, because another processor wrote its memory.
     upcoming: Option<PreparedIo>,
     /// Whether the conflict index entries of `upcoming` were prefetched.
     is_prefetched: bool,
@@ -22,22 +22,23 @@ impl Input {
     /// Deadline and target of the next request.
     #[inline]
     pub fn peek(&mut self) -> Option<(Nanos, u16)> {
-        if self.upcoming.is_none() {
-            self.upcoming = self.queue.pop().ok();
-            self.is_prefetched = false;
-        }
-        self.upcoming.as_ref().map(|next| (next.deadline, next.target))
+        let next = self.upcoming.as_ref().or_else(|| self.queue.peek().ok());
+        next.map(|next| (next.deadline, next.target))
     }
 
     /// Removes the request that [`peek`](Self::peek) returned.
     #[inline]
     pub fn take(&mut self) -> Option<PreparedIo> {
-        self.upcoming.take()
+        self.upcoming.take().or_else(|| self.queue.pop().ok())
     }
 
     /// The next request, once.
     #[inline]
     pub fn next_to_prefetch(&mut self) -> Option<&PreparedIo> {
+        if self.upcoming.is_none() {
+            self.upcoming = self.queue.pop().ok();
+            self.is_prefetched = false;
+        }
         let is_done = std::mem::replace(&mut self.is_prefetched, true);
         self.upcoming.as_ref().filter(|_| !is_done)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use iosonar_pacing::Result;
 use iosonar_pacing::Stop;
 use iosonar_pacing::backoff::Backoff;
-use iosonar_pacing::buffers::{Arena, Buffer, Pool};
+use iosonar_pacing::buffers::{Arena, Buffer, Pool, UNIT_BYTES};
 use iosonar_pacing::clock::Clock;
 use iosonar_pacing::payload::{DataSpec, Payload, Written, build_time};
 use iosonar_trace::{Device, DeviceId, Nanos, Op, Outcome, Sector};
@@ -24,6 +24,9 @@ use crate::verify::header;
 
 /// Sleep while no buffer is free; the completion log can return one at any time.
 const BUFFER_POLL: Duration = Duration::from_millis(1);
+
+/// Requests that are overdue when the clock is read, and so late in any case, share a reading with up to so many.
+const READING: u32 = 8;
 
 /// Where requests go, and how far ahead they are prepared.
 #[derive(Clone, Debug)]
@@ -128,6 +131,9 @@ pub struct Preparer<'a, C> {
     next: Option<PreparedIo>,
     /// Whether `next` has its buffer and data.
     is_ready: bool,
+    /// The last reading of the clock, and how many requests became ready since then.
+    reading: Nanos,
+    since_reading: u32,
     stats: PrepareStats,
     outcome: Result<()>,
     /// Sequence number of the last request.
@@ -176,6 +182,8 @@ impl<'a, C: Clock> Preparer<'a, C> {
             returned,
             next: None,
             is_ready: false,
+            reading: Nanos(i64::MIN / 2),
+            since_reading: READING,
             stats: PrepareStats::default(),
             outcome: Ok(()),
             sequence_number: 0,
@@ -199,6 +207,7 @@ impl<'a, C: Clock> Preparer<'a, C> {
                     let before = self.free_entries();
                     backoff.sleep(freed);
                     freed = self.free_entries() - before;
+                    self.resume();
                 }
             }
         }
@@ -251,7 +260,11 @@ impl<'a, C: Clock> Preparer<'a, C> {
         }
         let mut next = self.next.take().expect("just made");
         if !self.is_ready {
-            let left = next.deadline - self.clock.now();
+            // An older reading says the same of a request that is due soon.
+            if next.deadline - self.reading > Nanos(self.config.ahead.0 / 2) {
+                self.read_clock();
+            }
+            let left = next.deadline - self.reading;
             let early = left - self.config.ahead;
             let not_ready = if early > Nanos::ZERO {
                 Err(Step::Early(early))
@@ -267,7 +280,11 @@ impl<'a, C: Clock> Preparer<'a, C> {
                 self.next = Some(next);
                 return not_ready;
             }
-            next.ready = self.clock.now();
+            self.since_reading += 1;
+            if self.reading <= next.deadline || self.since_reading >= READING {
+                self.read_clock();
+            }
+            next.ready = self.reading;
             self.is_ready = true;
         }
         let Some(output) = &mut self.output else { return Step::Ended };
@@ -278,6 +295,17 @@ impl<'a, C: Clock> Preparer<'a, C> {
                 if output.is_abandoned() { Step::Ended } else { Step::QueueFull }
             }
         }
+    }
+
+    /// The next request does not share the last reading of the clock, as the caller did something else meanwhile.
+    #[inline]
+    pub fn resume(&mut self) {
+        self.since_reading = READING;
+    }
+
+    #[inline]
+    fn read_clock(&mut self) {
+        (self.reading, self.since_reading) = (self.clock.now(), 0);
     }
 
     /// Whether the loop's queue, or the program's supply of buffers, is less than half full.
@@ -361,6 +389,8 @@ impl<'a, C: Clock> Preparer<'a, C> {
         let memory = self.arena.bytes_mut(&mut buffer, bytes);
         if io.op == Op::Write {
             self.payload.fill(io.sector, memory);
+            // A block takes longer than a request without data.
+            self.since_reading = self.since_reading.saturating_add((bytes / UNIT_BYTES) as u32);
         }
         match self.config.write_header {
             Some(run) if io.op == Op::Write => header::write_header(memory, run, io),

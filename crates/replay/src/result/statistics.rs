@@ -31,9 +31,8 @@ pub struct Counter {
     /// The earliest scheduled time.
     first: Option<Nanos>,
     last: Nanos,
-    delay: Times,
-    delay_not_held_back: Times,
-    latency: Times,
+    /// Delays of requests that were held back. [`Fidelity::own`] has the others: each time is counted once.
+    delay_held_back: Times,
     latency_by_op: [Times; Op::ALL.len()],
     latency_from_scheduled: Times,
     drift: Drift,
@@ -60,9 +59,7 @@ impl Counter {
             bytes: 0,
             first: None,
             last: Nanos::ZERO,
-            delay: Times::new(),
-            delay_not_held_back: Times::new(),
-            latency: Times::new(),
+            delay_held_back: Times::new(),
             latency_by_op: std::array::from_fn(|_| Times::new()),
             latency_from_scheduled: Times::new(),
             drift: Drift::default(),
@@ -89,16 +86,15 @@ impl Counter {
             self.fidelity.add(&delay, issuer);
         }
         if let Some(delay) = record.delay() {
-            self.delay.add(delay);
             if record.is_not_held_back() {
-                self.delay_not_held_back.add(delay);
                 self.drift.add(record.scheduled, delay);
+            } else {
+                self.delay_held_back.add(delay);
             }
         }
         if let (Some(completed), Some(latency)) = (record.completed, record.latency()) {
             self.completed += 1;
             self.last = self.last.max(completed);
-            self.latency.add(latency);
             self.latency_by_op[record.op as usize].add(latency);
             self.latency_from_scheduled.add(completed - record.scheduled);
         }
@@ -140,6 +136,7 @@ impl Counter {
         let per_second = |x: u64| if elapsed_s > 0.0 { x as f64 / elapsed_s } else { 0.0 };
         let [reads, writes, others @ ..] = self.ops;
         let outcome = |o| self.with_outcome(o);
+        let (delay, delay_not_held_back) = (sum([&self.delay_held_back, self.fidelity.own()]), self.fidelity.own());
         Statistics {
             requests: self.rows,
             completed: self.completed,
@@ -171,12 +168,12 @@ impl Counter {
                 .fold(0.0, f64::max),
             max_in_flight: loop_counters.map_or(self.max_in_flight, |counters| counters.max_in_flight),
             max_pushed_back: loop_counters.map(|counters| counters.max_pushed_back),
-            delay_us: self.delay.quantiles().filter(|_| is_timed),
-            delay_not_held_back_us: self.delay_not_held_back.quantiles().filter(|_| is_timed),
-            within_pct: self.delay.within().filter(|_| is_timed),
-            within_not_held_back_pct: self.delay_not_held_back.within().filter(|_| is_timed),
+            delay_us: delay.quantiles().filter(|_| is_timed),
+            delay_not_held_back_us: delay_not_held_back.quantiles().filter(|_| is_timed),
+            within_pct: delay.within().filter(|_| is_timed),
+            within_not_held_back_pct: delay_not_held_back.within().filter(|_| is_timed),
             drift_us_per_min: self.drift.us_per_min().filter(|_| is_timed),
-            latency_us: self.latency.quantiles(),
+            latency_us: sum(&self.latency_by_op).quantiles(),
             latency_by_op_us: Op::ALL
                 .into_iter()
                 .filter_map(|op| Some((op.name().to_owned(), self.latency_by_op[op as usize].quantiles()?)))
@@ -193,6 +190,14 @@ impl Counter {
             devices: self.devices.statistics(inputs, elapsed_s),
         }
     }
+}
+
+/// All times of several distributions.
+fn sum<'a>(parts: impl IntoIterator<Item = &'a Times>) -> Times {
+    parts.into_iter().fold(Times::growing(), |mut all, part| {
+        all.merge(part);
+        all
+    })
 }
 
 impl Default for Counter {
@@ -222,9 +227,10 @@ mod tests {
         counter.add(&IoResult { outcome: Outcome::Dropped, ..IoResult::of(&request, 0) }, 0);
         let verdict = counter.fidelity.verdict(true).unwrap();
         // Not pushed back, and with the delay reason none, input or completion log; or with backlog.
-        assert_eq!((verdict.own.requests, counter.delay_not_held_back.count()), (5, 5));
-        assert_eq!(verdict.own.within_pct, counter.delay_not_held_back.within());
-        assert_eq!(verdict.own.delay_us, counter.delay_not_held_back.quantiles());
+        let not_held_back = counter.fidelity.own();
+        assert_eq!((verdict.own.requests, not_held_back.count(), counter.delay_held_back.count()), (5, 5, 11));
+        assert_eq!(verdict.own.within_pct, not_held_back.within());
+        assert_eq!(verdict.own.delay_us, not_held_back.quantiles());
     }
 
     proptest! {

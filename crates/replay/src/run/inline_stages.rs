@@ -37,6 +37,9 @@ impl<'a, C: Clock> InlineStages<'a, C> {
         // Negative after a deadline: no time for work.
         let most = (left.0 / TIME_PER_REQUEST.0).clamp(0, MAX_STEPS) as usize;
         let mut steps = 0;
+        if let Some(preparer) = &mut self.preparer {
+            preparer.resume();
+        }
         while steps < most
             && let Some(preparer) = &mut self.preparer
         {

@@ -69,10 +69,11 @@ impl Prescan {
         Ok(self)
     }
 
-    /// Mean requests per second of the run, if it keeps the scheduled times; `None` if unknown.
+    /// Mean requests per second of the run, if it keeps the scheduled times: infinite if several are due at once and no
+    /// others; `None` if unknown.
     pub fn rate(&self, options: &Options) -> Option<f64> {
-        let duration = self.duration(options).filter(|&duration| duration > Nanos::ZERO)?;
-        Some(self.expected_rows(options) as f64 / duration.as_secs())
+        let (duration, rows) = (self.duration(options)?, self.expected_rows(options));
+        (duration > Nanos::ZERO || rows > 1).then(|| rows as f64 / duration.as_secs())
     }
 
     /// The most rows that the run can have; if it loops without an end, those of one iteration.
@@ -229,5 +230,18 @@ mod tests {
         assert_eq!(duration("--perturb delay=7ms"), Some(4007));
         assert_eq!(duration("--for 3 --perturb quantize=1.1s"), Some(3300));
         assert_eq!((duration("--asap"), duration("--loop"), duration("--loop --for 9")), (None, None, Some(9000)));
+    }
+
+    #[test]
+    fn requests_that_are_due_at_once_have_the_highest_rate() {
+        let rate = |requests, last_ns, words: &str| {
+            let options = Options::of(&format!("a.load -t x -o a.replay.gz {words}"));
+            Prescan { requests, span: Span { last_ns, ..Span::default() }, ..Prescan::default() }.rate(&options)
+        };
+        assert_eq!(
+            [rate(10, 2_000_000_000, ""), rate(10, 0, ""), rate(1, 0, "")],
+            [Some(5.0), Some(f64::INFINITY), None]
+        );
+        assert_eq!(rate(10, 2_000_000_000, "--asap"), None);
     }
 }

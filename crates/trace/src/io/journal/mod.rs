@@ -26,6 +26,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use libdeflater::Crc;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -99,6 +100,14 @@ impl Length {
 
 /// The metadata of the rows of entries.
 type MetadataOf<E> = <<E as Entry>::Row as Row>::Metadata;
+
+/// The checksum of an entry or header. For an entry of a request libdeflate takes 21 ns, `crc32fast` 45.
+#[inline]
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
 
 /// Path of the journal for a result: `.journal` is appended.
 pub fn path_for(output: &Path) -> PathBuf {

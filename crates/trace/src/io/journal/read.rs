@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use super::row_set::RowSet;
-use super::{CRC_BYTES, Entry, LENGTH_BYTES, Length, MAGIC, MetadataOf, START_BYTES, is_abandoned};
+use super::{CRC_BYTES, Entry, LENGTH_BYTES, Length, MAGIC, MetadataOf, START_BYTES, checksum, is_abandoned};
 use crate::error::{Error, Result};
 use crate::io::stream::Reader;
 use crate::model::row::Footer as _;
@@ -62,7 +62,7 @@ impl<E: Entry> Journal<E> {
         let field = |at: usize| u32::from_le_bytes(start[at..at + 4].try_into().expect("four bytes"));
         let mut header = Vec::new();
         let read = file.by_ref().take(field(8).into()).read_to_end(&mut header).map_err(|e| Error::io(path, e))?;
-        if read as u64 != u64::from(field(8)) || crc32fast::hash(&header) != field(12) {
+        if read as u64 != u64::from(field(8)) || checksum(&header) != field(12) {
             return Err(problem("its header is damaged: nothing can be recovered"));
         }
         let header = MetadataOf::<E>::parse(&header).map_err(|error| match error {
@@ -138,7 +138,7 @@ impl<E: Entry> Journal<E> {
 
     fn decode(&self, length: Length) -> Option<E> {
         let (content, crc) = self.entry.split_last_chunk::<CRC_BYTES>()?;
-        if crc32fast::hash(content) != u32::from_le_bytes(*crc) {
+        if checksum(content) != u32::from_le_bytes(*crc) {
             return None;
         }
         let start = if let Length::About(_) = length { LENGTH_BYTES } else { 0 };

@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate};
 use rustix::io::Errno;
 
-use super::{Entry, Length, MAGIC, MetadataOf, is_abandoned, lock};
+use super::{Entry, Length, MAGIC, MetadataOf, checksum, is_abandoned, lock};
 use crate::error::{Error, Result, temporary_file};
 use crate::model::row::Row;
 use crate::text::human;
 
 /// A killed program loses at most the rows of this time.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
+/// Bytes that are written at a time: few, as a loop that writes the journal itself issues nothing meanwhile.
+const BUFFER: usize = 1 << 14;
 /// The most bytes of a row in the result. Space for the result is reserved together with the journal's.
 const RESULT_ROW_BYTES: u64 = 64;
 /// Padding of the header, for keys added between the journal's creation and the first entry.
@@ -97,7 +99,7 @@ impl<E: Entry> JournalWriter<E> {
             Error::io(&path.path, io::Error::new(e.kind(), text))
         })?;
         let mut journal = Self {
-            file: BufWriter::with_capacity(1 << 18, file),
+            file: BufWriter::with_capacity(BUFFER, file),
             path,
             header_bytes: header.len(),
             entry: Vec::new(),
@@ -109,7 +111,7 @@ impl<E: Entry> JournalWriter<E> {
         let mut start = MAGIC.to_vec();
         start.push(Self::layout());
         start.extend((header.len() as u32).to_le_bytes());
-        start.extend(crc32fast::hash(&header).to_le_bytes());
+        start.extend(checksum(&header).to_le_bytes());
         start.extend(header);
         let written = journal.file.write_all(&start).and_then(|()| journal.file.flush());
         written.map_err(|e| Error::io(&journal.path.path, e))?;
@@ -129,7 +131,7 @@ impl<E: Entry> JournalWriter<E> {
             return;
         }
         header.resize(self.header_bytes, b' ');
-        let mut bytes = crc32fast::hash(&header).to_le_bytes().to_vec();
+        let mut bytes = checksum(&header).to_le_bytes().to_vec();
         bytes.extend(header);
         // A single call, so that a killed program leaves one of the two headers whole.
         let _ = self.file.get_ref().write_all_at(&bytes, 12);
@@ -158,7 +160,7 @@ impl<E: Entry> JournalWriter<E> {
                 out[..4].copy_from_slice(&length.to_le_bytes());
             }
         }
-        let crc = crc32fast::hash(out);
+        let crc = checksum(out);
         out.extend(crc.to_le_bytes());
     }
 
