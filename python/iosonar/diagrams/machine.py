@@ -36,10 +36,10 @@ def processors(files: Sequence[SourceFile], of: str, rank: str) -> Figure | Empt
     return Figure(
         PROCESSORS,
         rank,
-        "Processors: busy, of all",
+        "Processor utilization of the machine",
         of,
         _time(found),
-        Axis("Busy", Unit.PERCENT, 0.0, 105.0),
+        Axis("Utilization", Unit.PERCENT, 0.0, 105.0),
         tuple(layers),
         Legend(("avg", "in the kernel"), tuple(rows)),
         _notes(found),
@@ -66,7 +66,7 @@ def network(files: Sequence[SourceFile], of: str, rank: str) -> Figure | Empty:
     return Figure(
         NETWORK,
         rank,
-        "Network",
+        "Network traffic of the machine",
         of,
         _time(found),
         Axis("Bytes per second", Unit.BYTES_PER_S, 0.0, most * 1.06 or 1.0),
@@ -102,7 +102,7 @@ def _time(found: Sequence[tuple[str, Usage]]) -> Axis:
 
 def _notes(found: Sequence[tuple[str, Usage]]) -> tuple[Note, ...]:
     more = f"; only the first {len(ROLES)} runs" if len(found) > len(ROLES) else ""
-    return (Note(NoteKind.INFO, f"By all programs of the machine{more}"),)
+    return (Note(NoteKind.INFO, f"Of all programs on the machine{more}"),)
 
 
 DIAGRAMS = [

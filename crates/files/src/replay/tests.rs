@@ -60,7 +60,9 @@ fn issue(directory: &Path, confinement: Confinement, actions: Vec<Action>) -> Ve
 
 /// The way of this process, and the way without privileges.
 fn confinements() -> Vec<Confinement> {
-    let own = Root::open(&RootPath::of(&std::env::temp_dir()), false).unwrap().confinement();
+    // Not the directory of all temporary files: others may have mounted something there.
+    let directory = tempfile::tempdir().unwrap();
+    let own = Root::open(&RootPath::of(directory.path()), false).unwrap().confinement();
     if own == Confinement::Openat2 { vec![own] } else { vec![own, Confinement::Openat2] }
 }
 
