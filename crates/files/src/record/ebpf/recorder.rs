@@ -240,7 +240,8 @@ impl Recorder {
     fn end(&mut self, file: &WriterThread<Call>, known: &Metadata) -> Result<()> {
         while !self.drain() {}
         for raw in self.kernel.in_flight() {
-            if let Some(mut call) = self.join.call(&raw) {
+            // Most page faults are in memory that is no file.
+            if let Some(mut call) = self.join.call(&raw).filter(|call| call.kind != CallKind::PageFault) {
                 call.container = self.containers.name(raw.cgroup, raw.process);
                 self.sequence.push(call);
             }
