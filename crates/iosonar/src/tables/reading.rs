@@ -22,7 +22,7 @@ pub struct Reading {
 impl Reading {
     /// The window of time from that of `--from`; `None` if it is all.
     pub fn window(&self, to: Option<Nanos>) -> Result<Option<Window>> {
-        let from = self.requests.from_time();
+        let from = self.requests.window_start();
         if let (Some(from), Some(to)) = (from, to)
             && from >= to
         {
@@ -33,7 +33,7 @@ impl Reading {
 
     /// Refuses a time where only a format is asked for.
     pub fn refuse_window(&self) -> Result<()> {
-        match self.requests.from_time() {
+        match self.requests.window_start() {
             Some(at) => misuse!("--from {}: not a format; see `iosonar formats`", format_time(at)),
             None => Ok(()),
         }

@@ -59,7 +59,7 @@ impl FormatReading {
     }
 
     /// The start of the window of time.
-    pub fn from_time(&self) -> Option<Nanos> {
+    pub fn window_start(&self) -> Option<Nanos> {
         match self.from {
             Some(From::Time(at)) => Some(at),
             _ => None,
