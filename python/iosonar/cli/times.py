@@ -40,7 +40,9 @@ def _time(text: str | float, what: str, is_right: Callable[[float], bool]) -> fl
 
 From = Annotated[
     float | None,
-    typer.Option("--from", metavar="TIME", parser=moment, help="Only requests or calls due at this time or later: 90, 2m."),
+    typer.Option(
+        "--from", metavar="TIME", parser=moment, help="Only requests or calls due at this time or later: 90, 2m."
+    ),
 ]
 To = Annotated[
     float | None,
