@@ -110,7 +110,7 @@ bench-files: build $(VENV)/libraries ## measure recording and replay of calls to
 	$(BIN)/python bench/files_paper.py --iosonar $(BUILT)
 
 .PHONY: bench-report
-bench-report: system-for-test $(VENV)/program-quick ## measure the cost of reports of 10 thousand to 10 million requests
+bench-report: system-for-test $(VENV)/tools $(VENV)/program-quick ## measure the cost of reports of 10 thousand to 10 million requests
 	$(BIN)/python bench/report.py --report $(BIN)/iosonar-report
 
 .PHONY: lint dependencies

@@ -6,11 +6,14 @@ smallest, and an SQL query.
         [--sql PROGRAM]
 
 bench/make_result.py makes the runs; they are kept in the directory. Times are those from start to end of the program.
-Memory is the peak of the program and its drawing processes together, each page counted once (PSS).
+Memory is the peak of the program and its drawing processes together, each page counted once (PSS). Of an HTML page also
+its size, and when Chromium has drawn the diagrams in its window of 1400 × 900, and all of them, since it began to load.
 """
 
 import argparse
 import os
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,7 +32,18 @@ def main() -> None:
     args = p.parse_args()
     os.sched_setaffinity(0, {int(number) for number in args.processors.split(",")})
     args.directory.mkdir(exist_ok=True)
-    print("| requests | what | files | wall, s | processor, s | most memory, MiB |\n|---|---|---|---|---|---|")
+    heads = [
+        "requests",
+        "what",
+        "files",
+        "wall, s",
+        "processor, s",
+        "most memory, MiB",
+        "page, MB",
+        "drawn, s",
+        "all drawn, s",
+    ]
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for rows in map(int, args.rows.split(",")):
         run = args.directory / f"{rows}.replay.parquet"
         if not run.exists():
@@ -38,10 +52,45 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as out:
                 words = [*args.report.split(), run, "--static", "--dynamic", "--format", what, "--memory", args.memory]
                 wall, processor, most = measured([*words, "--out", out])
-                files = len(list(Path(out).glob(f"*.{what}")))
-                print(f"| {rows:,} | {what} | {files} | {wall:.1f} | {processor:.1f} | {most:.0f} |", flush=True)
+                files = list(Path(out).glob(f"*.{what}"))
+                page = " | | |"
+                if what == "html":
+                    first, everything = drawn_after(files[0])
+                    page = f" {files[0].stat().st_size / 1e6:.2f} | {first:.2f} | {everything:.2f} |"
+                print(
+                    f"| {rows:,} | {what} | {len(files)} | {wall:.1f} | {processor:.1f} | {most:.0f} |{page}",
+                    flush=True,
+                )
         wall, processor, most = measured([*args.sql.split(), run, "SELECT 1"])
-        print(f"| {rows:,} | sql | | {wall:.1f} | {processor:.1f} | {most:.0f} |", flush=True)
+        print(f"| {rows:,} | sql | | {wall:.1f} | {processor:.1f} | {most:.0f} | | | |", flush=True)
+
+
+def drawn_after(page: Path) -> tuple[float, float]:
+    """Seconds until Chromium has drawn the first window of a page, and all diagrams: the median of five."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        for _ in range(5):
+            context = browser.new_context(viewport={"width": 1400, "height": 900})
+            window = context.new_page()
+            window.add_init_script(WHEN_DRAWN)
+            window.goto(page.as_uri())
+            window.wait_for_function("window.drawnAfter")
+            found.append(window.evaluate("drawnAfter"))
+            context.close()
+        browser.close()
+    return tuple(statistics.median(times) / 1000 for times in zip(*found, strict=True))
+
+
+WHEN_DRAWN = """new MutationObserver(() => {
+    if (window.drawnAfter || !document.documentElement?.dataset.ready) return;
+    const first = performance.now();
+    for (const name of window.iosonar?.settled ? iosonar.plots.keys() : []) iosonar.settled(name);
+    window.drawnAfter = [first, performance.now()];
+}).observe(document, { attributes: true, subtree: true, childList: true })"""
 
 
 def measured(words: list) -> tuple[float, float, float]:

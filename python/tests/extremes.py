@@ -148,15 +148,14 @@ def assert_within(y: np.ndarray[Any, Any], axis: Axis) -> None:
 
 def main(directory: Path, bytes_of_memory: int) -> None:
     """Checks all tables in a process with limited memory; prints its peak after each, in MiB."""
-    from iosonar.figures.with_bokeh import Plots
+    from iosonar.figures.for_page import described
 
     resource.setrlimit(resource.RLIMIT_AS, (bytes_of_memory, bytes_of_memory))
     device = {"run": {"target": {"path": "/dev/x", "kind": "block", "sectors": LAST}}}
-    plots = Plots()
     for name, rows in RUNS.items():
         run = write_run(directory / f"{name}.replay.parquet", rows, **device)
         load = write_load(directory / f"{name}.load.parquet", load_of(rows), devices=[{"name": "", "sectors": LAST}])
-        seen = [check([path], plots.draw) for path in ([run, load] if name in LOADS else [run])]
+        seen = [check([path], described) for path in ([run, load] if name in LOADS else [run])]
         print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10:5} {seen} {name}", flush=True)
 
 

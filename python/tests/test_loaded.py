@@ -9,7 +9,7 @@ from pathlib import Path
 
 from factory import MS, S, run_row, write_run
 
-LARGE = {"ibis", "sqlglot", "pandas", "scipy", "bokeh", "matplotlib", "pyarrow", "duckdb"}
+LARGE = {"ibis", "sqlglot", "pandas", "scipy", "matplotlib", "pyarrow", "duckdb"}
 
 PROGRAM = """
 import importlib, json, sys
@@ -43,5 +43,5 @@ def test_help_needs_no_library() -> None:
 def test_only_drawing_processes_need_matplotlib(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a.replay.parquet", [run_row(n, scheduled=n * S, latency=2 * MS) for n in range(9)])
     found = loaded("report", run, "--format", "png", "--out", tmp_path)
-    assert {"duckdb", "ibis"} <= found and found.isdisjoint({"matplotlib", "bokeh", "scipy"})
+    assert {"duckdb", "ibis"} <= found and found.isdisjoint({"matplotlib", "scipy"})
     assert loaded("report", run, "--out", tmp_path).isdisjoint({"matplotlib", "scipy"})

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from factory import run_row, write_run
 from made_run import made_run
-from pages import STORY, page_of_a_run
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from pages import STORY, Opened, hover, page_of_a_run
+from playwright.sync_api import Browser
 from test_report import report
 from test_units import CASES
 
@@ -19,61 +18,9 @@ from iosonar import units
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """The Chromium of the system."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert chromium, "the tests of pages need Chromium: apt-get install chromium"
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a run."""
     return page_of_a_run(tmp_path_factory.mktemp("page"))
-
-
-class Opened:
-    """A page in the browser, with all its network requests and errors."""
-
-    def __init__(self, browser: Browser, path: Path, **options: Any) -> None:
-        self.page: Page = browser.new_context(viewport={"width": 1280, "height": 900}, **options).new_page()
-        self.asked: list[str] = []
-        self.errors: list[str] = []
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        self.page.goto(path.as_uri())
-        self.page.wait_for_selector("html[data-ready]", state="attached", timeout=90_000)
-
-    def plot(self, name: str) -> Locator:
-        return self.page.locator(f"[id='figure-{name}'] .plot")
-
-    def frame(self, name: str) -> list[float]:
-        """Left, top, width and height of the frame of a diagram, in the window."""
-        found: list[float] = self.page.evaluate(
-            """name => {
-                const plot = iosonar.figures.get(name).plot, view = Bokeh.index.find_one(plot);
-                const canvas = view.canvas_view.el.getBoundingClientRect(), inner = view.frame.bbox;
-                return [canvas.left + inner.left, canvas.top + inner.top, inner.width, inner.height];
-            }""",
-            name,
-        )
-        return found
-
-    def x_range(self, name: str) -> tuple[float, float]:
-        low, high = self.page.evaluate(
-            "name => { const r = iosonar.figures.get(name).plot.x_range; return [r.start, r.end]; }", name
-        )
-        return low, high
-
-    def filled(self, name: str) -> int:
-        """The number of painted dots in the cloud's image."""
-        painted = """name => iosonar.figures.get(name).clouds[0].source.data.image[0]
-            .reduce((n, dot) => n + (dot ? 1 : 0), 0)"""
-        return int(self.page.evaluate(painted, name))
 
 
 @pytest.fixture
@@ -122,9 +69,7 @@ def test_diagrams_over_time_zoom_together(opened: Opened) -> None:
     mouse.down()
     mouse.move(box["x"] + 600, box["y"] + 250, steps=5)
     mouse.up()
-    opened.page.wait_for_function(
-        "([name, end]) => iosonar.figures.get(name).plot.x_range.end < end", arg=[name, before[1]]
-    )
+    opened.page.wait_for_function("([name, end]) => iosonar.plots.get(name).xRange.high < end", arg=[name, before[1]])
     zoomed = opened.x_range(name)
     assert before[0] < zoomed[0] < zoomed[1] < before[1]
     for other in STORY[1:]:
@@ -136,14 +81,12 @@ def test_diagrams_over_time_zoom_together(opened: Opened) -> None:
 
 
 def test_zooming_one_fits_the_height_of_the_others(opened: Opened) -> None:
-    heights = """name => { const y = iosonar.figures.get(name).plot.y_range; return [y.start, y.end]; }"""
+    heights = """name => { const { low, high } = iosonar.settled(name).yRange; return [low, high]; }"""
     seen = """name => {
-        const { plot } = iosonar.figures.get(name), { start, end } = plot.x_range, found = [];
-        for (const line of plot.renderers) {
-            const { x, y } = line.data_source.data;
-            if (x) for (let i = 0; i < x.length; i++)
-                if (x[i] >= start && x[i] <= end && isFinite(y[i])) found.push(y[i]);
-        }
+        const { curves, xRange: { low, high } } = iosonar.plots.get(name), found = [];
+        for (const { edges, y } of curves)
+            for (let i = 0; i < y.length; i++)
+                if (edges[i + 1] >= low && edges[i] <= high && isFinite(y[i])) found.push(y[i]);
         return Math.max(...found);
     }"""
     moved, chosen = "overview.thrp", "latency.flying"
@@ -162,19 +105,6 @@ def test_zooming_one_fits_the_height_of_the_others(opened: Opened) -> None:
     assert opened.page.evaluate(heights, chosen) == kept, "a height that the reader chose stays"
     opened.page.keyboard.press("0")
     opened.page.wait_for_function(f"([name, end]) => ({heights})(name)[1] === end", arg=[moved, home[1]])
-
-
-def hover(page: Page, x: float, y: float) -> None:
-    """Moves the pointer there until the tip stays visible: the late event of an earlier scroll hides it."""
-    frames = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    shown = 0
-    for step in range(300):
-        page.mouse.move(x + step % 2 / 2, y)
-        page.evaluate(frames)
-        shown = shown + 1 if page.evaluate("() => !document.getElementById('tip').hidden") else 0
-        if shown == 3:
-            return
-    raise AssertionError("the tip is not shown")
 
 
 def test_the_tip_shows_the_values_under_the_pointer(opened: Opened) -> None:
@@ -201,22 +131,10 @@ def test_a_dot_keeps_its_size(opened: Opened, presses: int) -> None:
     opened.plot(name).focus()
     for _ in range(presses):
         opened.page.keyboard.press("+")
-    # The image is redrawn some time after the last key.
-    opened.page.wait_for_function(
-        """name => {
-            const { plot, clouds: [layer] } = iosonar.figures.get(name);
-            const { image: [image], dw: [dw] } = layer.source.data;
-            const wide = plot.inner_width * dw / (plot.x_range.end - plot.x_range.start);
-            return Math.abs(wide / image.shape[1] - 1) < 0.01;
-        }""",
-        arg=name,
-    )
     across, up, dot = opened.page.evaluate(
         """name => {
-            const { plot, clouds: [layer] } = iosonar.figures.get(name);
-            const { image: [image], dw: [dw] } = layer.source.data;
-            const wide = plot.inner_width * dw / (plot.x_range.end - plot.x_range.start);
-            return [wide / image.shape[1], plot.inner_height / image.shape[0], layer.dot];
+            const { px, py, clouds: [{ image: { pixels, x, y }, dot }] } = iosonar.settled(name);
+            return [(px(x[1]) - px(x[0])) / pixels.width, (py(y[0]) - py(y[1])) / pixels.height, dot];
         }""",
         name,
     )
@@ -227,14 +145,12 @@ def test_a_dot_keeps_its_size(opened: Opened, presses: int) -> None:
 
 def test_zooming_paints_finer_dots(opened: Opened) -> None:
     name = "latency.realtime"
-    image = "name => iosonar.figures.get(name).clouds[0].source.data.dw[0]"
+    image = "name => { const { x } = iosonar.settled(name).clouds[0].image; return x[1] - x[0]; }"
     width = opened.page.evaluate(image, name)
     opened.plot(name).focus()
     for _ in range(3):
         opened.page.keyboard.press("+")
-    opened.page.wait_for_function(
-        f"([name, width]) => ({image})(name) < width / 4 && iosonar.figures.get(name).timer", arg=[name, width]
-    )
+    assert opened.page.evaluate(image, name) < width / 4
     assert opened.filled(name) > 0
 
 
@@ -314,10 +230,10 @@ def test_hovering_over_a_cloud_counts_requests(opened: Opened) -> None:
     opened.plot(name).scroll_into_view_if_needed()
     found = opened.page.evaluate(
         """name => {
-            const figure = iosonar.figures.get(name), layer = figure.clouds[0];
-            const { joined: [wide, high], across, places, counts } = layer.parts[0].levels[0];
-            const place = places[counts.indexOf(counts.reduce((a, b) => Math.max(a, b)))];
-            return [(place % across + 0.5) * wide / layer.across, (Math.floor(place / across) + 0.5) * high / layer.up];
+            const [{ across, up, parts }] = iosonar.settled(name).clouds;
+            const { joined, columns, rows, counts } = parts[0].levels[0];
+            const most = counts.indexOf(counts.reduce((a, b) => Math.max(a, b)));
+            return [(columns[most] + 0.5) * joined[0] / across, (rows[most] + 0.5) * joined[1] / up];
         }""",
         name,
     )
@@ -335,31 +251,27 @@ def test_series_can_be_hidden(opened: Opened) -> None:
     assert 0 < opened.filled(name) < before
     box.check()
     assert opened.filled(name) == before
-    opened.page.locator("[id='figure-overview.thrp'] input[data-series=Demanded]").uncheck()
-    shown = "() => Bokeh.documents[0].get_model_by_name('overview.thrp:1.0').visible"
-    assert opened.page.evaluate(shown) is False
-    opened.page.locator("[id='figure-latency.flying'] input[data-series='Peak, all requests']").uncheck()
-    peak = "() => Bokeh.documents[0].get_model_by_name('latency.flying:0.0').visible"
-    assert opened.page.evaluate(peak) is False
+    for diagram, label in (("overview.thrp", "Demanded"), ("latency.flying", "Peak, all requests")):
+        curves = "name => iosonar.settled(name).seen().map((layer) => layer.label)"
+        assert label in opened.page.evaluate(curves, diagram)
+        opened.page.locator(f"[id='figure-{diagram}'] input[data-series='{label}']").uncheck()
+        assert label not in opened.page.evaluate(curves, diagram)
 
 
 def test_a_page_follows_the_dark_or_light_theme(browser: Browser, written: Path) -> None:
     colour = "() => getComputedStyle(document.body).backgroundColor"
-    plot = "() => iosonar.figures.get('latency.flying').plot.background_fill_color"
     opened = Opened(browser, written, color_scheme="dark")
     assert opened.page.evaluate(colour) == "rgb(15, 19, 24)"
-    assert opened.page.evaluate(plot) == "#151a21"
-    # Pixels painted in light colours before must not show at the edge.
-    edge = """() => {
-        const plot = iosonar.figures.get('latency.flying').plot;
-        const { canvas, ctx } = Bokeh.index.find_one(plot).canvas_view.primary;
-        return [...ctx.getImageData(0, 0, canvas.width, 1).data].filter((_, i) => i % 4 < 3);
+    # The colours at the edge of the canvas and in its frame.
+    plot = """() => {
+        const { pen, frame } = iosonar.settled('latency.flying');
+        const colour = (x, y) => [...pen.getImageData(x, y, 1, 1).data];
+        return [colour(0, 0), colour(frame.left + frame.width - 5, frame.top + 5)];
     }"""
-    opened.page.wait_for_timeout(500)
-    assert max(opened.page.evaluate(edge)) <= 0x18 + 2
+    assert opened.page.evaluate(plot) == [[15, 19, 24, 255], [21, 26, 33, 255]]
     opened.page.locator("#theme").click()
     assert opened.page.evaluate(colour) == "rgb(255, 255, 255)"
-    assert opened.page.evaluate(plot) == "#fbfbfc"
+    assert opened.page.evaluate(plot) == [[255, 255, 255, 255], [251, 251, 252, 255]]
     opened.page.context.close()
 
 
@@ -428,8 +340,8 @@ def test_names_of_rules_are_above_the_frame_and_apart(browser: Browser, tmp_path
         opened.page.wait_for_timeout(500)
         places = opened.page.evaluate(
             """() => {
-                const view = Bokeh.index.find_one(iosonar.figures.get("freq.bins").plot);
-                const frame = view.canvas_view.el.getBoundingClientRect().top + view.frame.bbox.top;
+                const { host, frame: { top } } = iosonar.settled("freq.bins");
+                const frame = host.getBoundingClientRect().top + top;
                 const names = [...document.querySelectorAll(".rule-name:not([hidden])")];
                 return names.map((name) => name.getBoundingClientRect())
                     .map((box) => [frame - box.bottom, box.left, box.right, box.top]);
@@ -448,3 +360,9 @@ def test_texts_of_a_run_are_escaped(browser: Browser, tmp_path: Path) -> None:
     assert opened.page.locator("img").count() == 0
     assert evil in opened.page.locator("main").inner_text()
     opened.page.context.close()
+
+
+def test_a_page_has_no_address_of_the_network(written: Path) -> None:
+    text = written.read_text(encoding="utf-8")
+    assert re.findall(r"\w+://\S+|(?:src|href)=[\"']?//\S+|url\(\S+", text) == []
+    assert len(text.encode()) < 1_500_000

@@ -27,8 +27,8 @@ def opened(tmp_path: Path, written: Path) -> Iterator[Firefox]:
 
 
 def x_range(firefox: Firefox, name: str) -> list[float]:
-    plot = f"iosonar.figures.get('{name}').plot.x_range"
-    found: list[float] = firefox.evaluate(f"[{plot}.start, {plot}.end]")
+    plot = f"iosonar.plots.get('{name}').xRange"
+    found: list[float] = firefox.evaluate(f"[{plot}.low, {plot}.high]")
     return found
 
 
@@ -70,7 +70,8 @@ def test_the_page_opens_offline_zooms_shows_values_and_toggles(opened: Firefox) 
     assert "Delivered" in tip and "Demanded" in tip and "requests/s" in tip
 
     # Hide a series of the cloud.
-    painted = f"iosonar.figures.get('{cloud}').clouds[0].source.data.image[0].reduce((n, dot) => n + (dot ? 1 : 0), 0)"
+    pixels = f"iosonar.settled('{cloud}').clouds[0].image.pixels.data"
+    painted = f"{pixels}.reduce((n, byte, at) => n + (at % 4 === 3 && byte ? 1 : 0), 0)"
     both = opened.evaluate(painted)
     box = f"document.querySelector(\"[id='figure-{cloud}'] input[data-series=Writes]\")"
     opened.evaluate(f"{box}.scrollIntoView({{block: 'center', behavior: 'instant'}})")

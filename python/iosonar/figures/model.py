@@ -1,7 +1,7 @@
 """A figure as data: axes, layers, legend, notes and the plotted numbers.
 
-Diagrams build a `Figure`; drawers (`with_matplotlib` for files, `with_bokeh` for pages) draw it; `numbers` writes it as
-a table. This module is independent of drawing, and drawers compute only positions and colours.
+Diagrams build a `Figure`; `with_matplotlib` draws it into files, `for_page` describes it for the script of pages;
+`numbers` writes it as a table. This module is independent of drawing, and drawers compute only positions and colours.
 
 Units: positions on an axis are in the unit of that axis (`Axis.unit`): times in seconds, whatever the labels show.
 """

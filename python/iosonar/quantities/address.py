@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import array_of
 from iosonar.quantities.integers import cuts
 
 if TYPE_CHECKING:
@@ -85,12 +86,12 @@ class Part:
 
     def addresses(self, rows: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each row, the addresses [begin, end) that it covers within the part."""
-        begin, end = rows["sector"].to_numpy(), rows["end_sector"].to_numpy()
+        begin, end = array_of(rows["sector"]), array_of(rows["end_sector"])
         if self.low is not None and self.high is not None:
             begin, end = np.maximum(begin, self.low), np.minimum(end, self.high)
         if len(self.extents) == 1:
             return begin + self.bases[0], end + self.bases[0]
-        base = self.bases[np.searchsorted(self.extents, rows["extent"].to_numpy())]
+        base = self.bases[np.searchsorted(self.extents, array_of(rows["extent"]))]
         return begin + base, end + base
 
 
@@ -102,7 +103,7 @@ def parts(moved: ir.Table, rows_at_once: int) -> Iterator[Part]:
         .order_by("extent")
         .to_pyarrow()
     )
-    extent, low, high, last, n = (found[name].to_numpy() for name in ("extent", "low", "high", "last", "n"))
+    extent, low, high, last, n = (array_of(found[name]) for name in ("extent", "low", "high", "last", "n"))
     low = low // SECTORS_PER_PAGE * SECTORS_PER_PAGE
     part_start, rows, length = 0, 0, 0
     bases = np.zeros(len(extent), np.int64)

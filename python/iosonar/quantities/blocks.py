@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import array_of
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
@@ -48,7 +50,7 @@ def blocks(table: ir.Table, low_ns: int, high_ns: int, column: str = "latency_ns
         .aggregate(n=counted.count(), total=value.cast("float64").sum())
         .to_pyarrow()
     )
-    return of_cells(*(found[name].to_numpy() for name in ("block", "bin", "n", "total")))
+    return of_cells(*(array_of(found[name]) for name in ("block", "bin", "n", "total")))
 
 
 def rates(table: ir.Table, origin_ns: int | None = None) -> NDArray[np.float64]:
@@ -65,7 +67,7 @@ def rates(table: ir.Table, origin_ns: int | None = None) -> NDArray[np.float64]:
     width = max((span["high"] - low_ns) / BLOCKS, 1.0)
     block = ((completed.completed_ns - low_ns) / width).floor().cast("int32").clip(0, BLOCKS - 1)
     found = completed.group_by(block=block).aggregate(n=completed.count()).to_pyarrow()
-    counts = np.bincount(found["block"].to_numpy(), found["n"].to_numpy(), minlength=BLOCKS)
+    counts = np.bincount(array_of(found["block"]), array_of(found["n"]), minlength=BLOCKS)
     result: NDArray[np.float64] = counts / (width / 1e9)
     return result
 

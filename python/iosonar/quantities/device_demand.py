@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import array_of
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
@@ -57,7 +59,7 @@ def demands(table: ir.Table, low_ns: int, high_ns: int) -> dict[int, Demand]:
         .aggregate(n=table.count(), reads=is_read.sum(), sectors=table.sectors.cast("float64").sum())
         .to_pyarrow()
     )
-    series, place, n, reads, sectors = (found[name].to_numpy() for name in ("series", "place", "n", "reads", "sectors"))
+    series, place, n, reads, sectors = (array_of(found[name]) for name in ("series", "place", "n", "reads", "sectors"))
     return {
         int(number): Demand(
             int(reads[series == number].sum()),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import transfers
+from iosonar.quantities.batches import array_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -40,7 +41,7 @@ def reaches(table: ir.Table, grid: Grid, last_ns: int | None = None) -> Reaches:
         .order_by("extent", "cell")
         .to_pyarrow()
     )
-    return Reaches(*(found[name].to_numpy() for name in ("extent", "cell", "low", "high")))
+    return Reaches(*(array_of(found[name]) for name in ("extent", "cell", "low", "high")))
 
 
 def distances(found: Reaches, grid: Grid, window_ns: int | None, partial: Reaches | None = None) -> NDArray[np.float64]:

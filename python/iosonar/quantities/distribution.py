@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import Batches, array_of, batches, wider
 from iosonar.quantities.series import series_of
 from iosonar.thresholds import MIN_BEYOND
 
@@ -24,6 +25,18 @@ if TYPE_CHECKING:
 
 HALF = 1024
 """Bins for each power of two."""
+
+DIGITS_BELOW = 42
+"""Binary digits of the fraction of a float64 without those that distinguish HALF bins."""
+
+FIRST_OF_FLOAT = (1023 + 10 - 1) * HALF
+"""What the float64 HALF is there, less its bin."""
+
+MAX_BINS = 56 * HALF
+"""More than there are bins of 64-bit integers."""
+
+MAX_KERNEL_SERIES = 64
+"""The most series that the kernel counts; it has place for all bins of each."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +105,13 @@ def bin_of(value: ir.NumericColumn) -> ir.IntegerColumn:
     return (power * HALF + (value / ibis.literal(2.0) ** power).floor()).cast("int64")
 
 
+def _bins_of(value: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The same of values in memory: exponent and first ten digits of a float64 are the number of its bin."""
+    value = np.maximum(value, 0.0)
+    found: NDArray[np.int64] = (value.view(np.int64) >> DIGITS_BELOW) - FIRST_OF_FLOAT
+    return np.where(value < HALF, value, found).astype(np.int64)
+
+
 def _highest(bin_: int) -> float:
     """The largest integer in a bin."""
     power = max(bin_ // HALF - 1, 0)
@@ -101,6 +121,9 @@ def _highest(bin_: int) -> float:
 def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[int, Distribution]:
     """Counts `value`, a column of `table`, for each series that has values; skips nulls."""
     counted = table.filter(value.notnull())
+    found = batches(counted.select(series=series_of(table), value=value.cast("float64")))
+    if found is not None and (each := _counted(found)) is not None:
+        return each
     grouped = counted.group_by(series=series_of(table), bin=bin_of(value)).aggregate(
         n=counted.count(),
         total=value.cast("float64").sum(),
@@ -108,8 +131,34 @@ def distributions(table: ir.Table, value: ir.NumericColumn) -> dict[int, Distrib
         maxima=value.cast("float64").max(),
     )
     columns = grouped.order_by("series", "bin").to_pyarrow()
-    series = columns["series"].to_numpy()
+    series = array_of(columns["series"])
     return {int(number): _part(columns, series == number) for number in np.unique(series)}
+
+
+def _counted(rows: Batches) -> dict[int, Distribution] | None:
+    """The same of rows in memory; None if there are too many series."""
+    counts, totals = np.zeros((0, MAX_BINS), np.int64), np.zeros(0)
+    minima, maxima = np.zeros((0, MAX_BINS)), np.zeros((0, MAX_BINS))
+    for series, value in rows:
+        known = int(series.max()) + 1
+        if known > MAX_KERNEL_SERIES:
+            rows.close()
+            return None
+        counts, totals = wider(counts, known), wider(totals, known)
+        minima, maxima = wider(minima, known, np.inf), wider(maxima, known, -np.inf)
+        place = series * np.int64(MAX_BINS) + _bins_of(value)
+        np.add.at(counts.reshape(-1), place, 1)
+        np.minimum.at(minima.reshape(-1), place, value)
+        np.maximum.at(maxima.reshape(-1), place, value)
+        np.add.at(totals, series, value)
+    found = {}
+    for number, of_series in enumerate(counts):
+        bins = np.flatnonzero(of_series)
+        if len(bins):
+            found[number] = Distribution(
+                bins, of_series[bins], minima[number, bins], maxima[number, bins], float(totals[number])
+            )
+    return found
 
 
 def pooled(parts: list[Distribution]) -> Distribution:
@@ -131,6 +180,6 @@ def _part(columns: object, rows: NDArray[np.bool_]) -> Distribution:
 
     assert isinstance(columns, pa.Table)
     bins, counts, total, minima, maxima = (
-        columns[name].to_numpy()[rows] for name in ("bin", "n", "total", "minima", "maxima")
+        array_of(columns[name])[rows] for name in ("bin", "n", "total", "minima", "maxima")
     )
     return Distribution(bins, counts.astype(np.int64), minima, maxima, float(total.sum()))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import array_of, batches, wider
 from iosonar.quantities.integers import cuts, divided, remainder
 from iosonar.quantities.series import series_of
 from iosonar.quantities.threads import in_threads
@@ -75,12 +76,15 @@ class Levels:
 def events(table: ir.Table, at: ir.IntegerColumn, across: Slices) -> Events:
     """Counts the times `at` (a column in ns) in each slice, for each series; skips nulls."""
     counted = table.filter(at.notnull())
+    rows = batches(counted.select(series=series_of(table), at=at))
+    if rows is not None:
+        return _counted(rows, across)
     inside = across.inside(at)
     grouped = counted.group_by(series=series_of(table), cell=divided(inside, across.width_ns)).aggregate(
         n=counted.count(), within=(remainder(inside, across.width_ns) / across.width_ns).sum()
     )
     found = grouped.to_pyarrow()
-    series, cell, n, within = (found[name].to_numpy() for name in ("series", "cell", "n", "within"))
+    series, cell, n, within = (array_of(found[name]) for name in ("series", "cell", "n", "within"))
 
     def spread(values: NDArray[Any]) -> dict[int, NDArray[np.float64]]:
         return {
@@ -89,6 +93,21 @@ def events(table: ir.Table, at: ir.IntegerColumn, across: Slices) -> Events:
         }
 
     return Events(across, spread(n), spread(within))
+
+
+def _counted(rows: Iterator[list[NDArray[Any]]], across: Slices) -> Events:
+    """The same of rows in memory."""
+    number, within = np.zeros((0, across.count)), np.zeros((0, across.count))
+    for series, at in rows:
+        known = int(series.max()) + 1
+        number, within = wider(number, known), wider(within, known)
+        inside = np.clip(at - across.low_ns, 0, across.width_ns * across.count - 1)
+        cell = inside // across.width_ns
+        place = series * np.int64(across.count) + cell
+        np.add.at(number.reshape(-1), place, 1.0)
+        np.add.at(within.reshape(-1), place, (inside - cell * across.width_ns) / across.width_ns)
+    present = [each for each in range(len(number)) if number[each].any()]
+    return Events(across, {each: number[each] for each in present}, {each: within[each] for each in present})
 
 
 def mean_levels(begins: Events, ends: Events) -> Levels:
@@ -180,5 +199,5 @@ def _times(rows: ir.Table, at: str, low: int | None, high: int | None) -> NDArra
     kept = column.notnull()
     kept = kept if low is None else kept & (column >= int(low))
     kept = kept if high is None else kept & (column < int(high))
-    found: NDArray[np.int64] = rows.filter(kept).select(at=column).to_pyarrow()["at"].to_numpy()
+    found: NDArray[np.int64] = array_of(rows.filter(kept).select(at=column).to_pyarrow()["at"])
     return found.copy() if not found.flags.writeable else found

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iosonar.quantities.batches import array_of
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
@@ -40,7 +42,7 @@ def cuts(table: ir.Table, column: str, low: int, high: int, rows: int, at_once: 
     within = table.filter((table[column] >= low) & (table[column] < high))
     block = (within[column] - low) >> bits
     found = within.group_by(block=block).aggregate(n=within.count()).order_by("block").to_pyarrow()
-    blocks, counts = found["block"].to_numpy(), found["n"].to_numpy()
+    blocks, counts = array_of(found["block"]), array_of(found["n"])
     cumulative = np.cumsum(counts)
     # A border before each block at which the cumulative count passes a multiple of `at_once`, and around each full
     # block.

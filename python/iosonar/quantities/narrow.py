@@ -36,4 +36,5 @@ def narrow(table: ir.Table, rows: int, series: ir.IntegerValue | None = None) ->
         series=series_of(table) if series is None else series.cast("int8"),
         moved=moves_data(table),
         is_read=table["op"] == "read",
+        not_held_back=table.not_held_back,
     )

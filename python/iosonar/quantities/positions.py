@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import PAGE_BITS, Part, parts, transfers
+from iosonar.quantities.batches import array_of
 from iosonar.quantities.series import Series, operation_of
 from iosonar.quantities.threads import in_threads
 
@@ -128,7 +129,7 @@ def _touched(chunks: _Chunk) -> dict[str, NDArray[np.int64]]:
     begin, end = chunks.part.addresses(rows)
     first, end_sector = begin >> PAGE_BITS, ((end - 1) >> PAGE_BITS) + 1
     # Page and event in one integer, for a fast sort: bit 0 is a read, bit 1 an end.
-    read = rows["is_read"].to_numpy().astype(np.int64)
+    read = array_of(rows["is_read"]).astype(np.int64)
     steps = np.concatenate([first * 4 + read, end_sector * 4 + read + 2])
     del rows, begin, end, first, end_sector, read
     steps.sort()

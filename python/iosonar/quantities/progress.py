@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import array_of
 from iosonar.quantities.density import Cells
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def progress(table: ir.Table, at: ir.NumericColumn, value: ir.NumericColumn, cel
 
     def spread(name: str, nothing: float) -> NDArray[np.float64]:
         dense = np.full(cells.count, nothing)
-        dense[found["cell"].to_numpy()] = found[name].to_numpy()
+        dense[array_of(found["cell"])] = array_of(found[name])
         return dense
 
     nan = float("nan")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import PAGE_BITS, parts, transfers
+from iosonar.quantities.batches import array_of
 from iosonar.quantities.threads import in_threads
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _accesses(moved: ir.Table, bits: int) -> tuple[int, int]:
 
 def _sampled(batch: pa.RecordBatch, limit: int, bits: int) -> tuple[NDArray[np.int64], ...]:
     """A row for each sampled page that the requests touch: time, place, source, extent and page."""
-    at, place, source, extent, sector, end_sector = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+    at, place, source, extent, sector, end_sector = (array_of(column) for column in batch.columns)
     first = sector >> bits
     upto = np.cumsum(((end_sector - 1) >> bits) - first + 1)
     rows, pages = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]

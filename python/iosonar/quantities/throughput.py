@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import MAX_PLACES, Batches, array_of, batches
 from iosonar.quantities.integers import divided
 from iosonar.quantities.series import series_of
 
@@ -87,16 +88,19 @@ def throughput(table: ir.Table, at_ns: ir.IntegerColumn, window_s: float) -> Thr
     window_ns = max(round(min(window_s * 1e9, MAX_WINDOW_NS)), MIN_WINDOW_NS)
     window_s = window_ns / 1e9
     counted = table.filter(at_ns.notnull())
+    rows = batches(counted.select(series=series_of(table), at=at_ns, sectors=counted.sectors.fill_null(0)))
+    if rows is not None and (known := _counted(rows, window_ns)) is not None:
+        return known
     grouped = counted.group_by(series=series_of(table), window=divided(at_ns, window_ns)).aggregate(
         # As float64, which holds any sum.
         n=counted.count(),
-        sectors=counted.sectors.cast("float64").sum(),
+        sectors=counted.sectors.fill_null(0).cast("float64").sum(),
         last=at_ns.max(),
     )
     found = grouped.to_pyarrow()
     if not found.num_rows:
         return Throughput(window_s, 0, 0.0, {}, {})
-    series, window, n, sectors, last = (found[name].to_numpy() for name in ("series", "window", "n", "sectors", "last"))
+    series, window, n, sectors, last = (array_of(found[name]) for name in ("series", "window", "n", "sectors", "last"))
     first, count = int(window.min()), int(window.max() - window.min()) + 1
 
     def spread(values: NDArray[N], number: int) -> NDArray[N]:
@@ -111,4 +115,33 @@ def throughput(table: ir.Table, at_ns: ir.IntegerColumn, window_s: float) -> Thr
         float(last.max()) / 1e9,
         {number: spread(n, number) for number in numbers},
         {number: spread(sectors, number) for number in numbers},
+    )
+
+
+def _counted(rows: Batches, window_ns: int) -> Throughput | None:
+    """The same of rows in memory; None if they are spread over too many windows."""
+    first, last, end_ns = 0, 0, 0
+    n, moved = np.zeros((0, 0), np.int64), np.zeros((0, 0))
+    for series, at, sectors in rows:
+        window = at // window_ns
+        low, high, known = int(window.min()), int(window.max()) + 1, int(series.max()) + 1
+        if not n.size:
+            first, last, end_ns = low, low, int(at.max())
+        new_first, new_last = min(first, low), max(last, high)
+        if known * (new_last - new_first) > MAX_PLACES:
+            rows.close()
+            return None
+        around = ((0, max(known - len(n), 0)), (first - new_first, new_last - last))
+        n, moved = np.pad(n, around), np.pad(moved, around)
+        first, last, end_ns = new_first, new_last, max(end_ns, int(at.max()))
+        place = series * np.int64(last - first) + (window - first)
+        np.add.at(n.reshape(-1), place, 1)
+        np.add.at(moved.reshape(-1), place, sectors)
+    present = [number for number in range(len(n)) if n[number].any()]
+    return Throughput(
+        window_ns / 1e9,
+        first,
+        end_ns / 1e9,
+        {number: n[number] for number in present},
+        {number: moved[number] for number in present},
     )

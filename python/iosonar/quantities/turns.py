@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import transfers
+from iosonar.quantities.batches import array_of
 from iosonar.quantities.integers import cuts
 from iosonar.quantities.series import MAX_SERIES, operation_of
 from iosonar.quantities.threads import in_threads
@@ -70,7 +71,7 @@ def turns(table: ir.Table, order: str, window_s: float, *, by_series: bool = Fal
     def segments() -> Iterator[_Rows]:
         for low, high in cuts(rows, "at", span["first"], span["last"] + 1, span["n"], ROWS_AT_ONCE):
             found = rows.filter((rows["at"] >= low) & (rows["at"] < high)).to_pyarrow()
-            yield [found[name].to_numpy() for name in found.column_names]
+            yield [array_of(found[name]) for name in found.column_names]
 
     def counted(found: _Rows) -> _Counted:
         at, extent, sector, series = _by_time(found)

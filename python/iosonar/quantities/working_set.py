@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iosonar.quantities.address import Part, parts, transfers
+from iosonar.quantities.batches import array_of
 from iosonar.quantities.integers import divided, remainder
 from iosonar.quantities.pieces import NEVER, Pieces, pieces
 from iosonar.quantities.threads import in_threads
@@ -196,7 +197,7 @@ def _requests_of(part: Part, moved: ir.Table) -> Requests:
     rows = within.select(
         extent=within.extent, sector=within.sector, end_sector=within.end_sector, at=within.scheduled_ns
     ).to_pyarrow()
-    return (*part.addresses(rows), rows["at"].to_numpy())
+    return (*part.addresses(rows), array_of(rows["at"]))
 
 
 def _slices(begin: NDArray[np.int64], end: NDArray[np.int64], at: NDArray[np.int64]) -> Iterator[Requests]:

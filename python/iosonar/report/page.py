@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iosonar.figures.for_page import described
 from iosonar.figures.model import (
     Cloud,
     Empty,
@@ -22,7 +23,6 @@ from iosonar.figures.model import (
     Unit,
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
-from iosonar.figures.with_bokeh import Plots
 from iosonar.report.gate import Judged, Outcome
 from iosonar.units import UNITS
 
@@ -36,6 +36,8 @@ UNIT = re.compile(rf"(?<=\d) (?={UNITS})")
 """The space between a number and its unit, at which no line may break."""
 
 ASSETS = Path(__file__).parent / "assets"
+SCRIPTS = ("units.js", "ticks.js", "layers.js", "clouds.js", "plot.js", "zoom.js", "page.js")
+"""Each uses those before it."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,6 @@ class _FigureView:
     """A figure in the form that the template needs."""
 
     figure: Figure
-    div: str
     rows: tuple[_Row, ...]
     notes: tuple[Note, ...]
     stamps: tuple[Note, ...]
@@ -149,31 +150,21 @@ def write_page(page: Page, path: Path, theme: Theme | None) -> None:
 
 def render(page: Page, theme: Theme | None) -> str:
     """Renders a page as HTML."""
-    import bokeh
-    from bokeh.resources import Resources
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    plots: dict[str, Any] = {}
-    drawer, descriptions = Plots(), []
-    for section in page.sections:
-        for figure in section.figures:
-            plots[figure.name], description = drawer.draw(figure)
-            descriptions.append(description)
-    script, divs = _components(plots) if plots else ("", {})
-    # Only Bokeh's core: no widgets, tables or formulas.
-    library = Resources(mode="inline", components=["bokeh"], minified=True).render_js() if plots else ""
+    figures = [described(figure) for section in page.sections for figure in section.figures]
     sections = [
         {
             "id": section.id,
             "title": section.title,
             "about": section.about,
-            "figures": [_view(figure, divs[figure.name]) for figure in section.figures],
+            "figures": [_view(figure) for figure in section.figures],
             "tables": section.tables,
         }
         for section in page.sections
         if section.figures or section.tables
     ]
-    about = {"figures": descriptions, "palettes": {theme.value: _palette(PALETTES[theme]) for theme in Theme}}
+    about = {"figures": figures, "palettes": {theme.value: _palette(PALETTES[theme]) for theme in Theme}}
     environment = Environment(loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined)
     environment.filters["prose"] = prose
     text: str = environment.get_template("page.html").render(
@@ -185,10 +176,9 @@ def render(page: Page, theme: Theme | None) -> str:
         theme=theme.value if theme else "",
         colours=_style(),
         asset=lambda name: (ASSETS / name).read_text(encoding="utf-8"),
-        about=json.dumps(about, ensure_ascii=False).replace("<", "\\u003c"),
-        library=library,
-        script=script,
-        bokeh_version=bokeh.__version__,
+        about=json.dumps(about, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
+        scripts=SCRIPTS,
+        has_figures=bool(figures),
     )
     return text
 
@@ -215,30 +205,12 @@ def prose(text: str) -> Markup:
     return Markup(UNIT.sub("\u00a0", html))
 
 
-def _components(plots: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    """The plots as one script, and an HTML element for each."""
-    from bokeh.document import Document
-    from bokeh.embed import components
-    from bokeh.settings import settings
-
-    # Bokeh's validation is for plots written by hand; it traverses all of them.
-    settings.perform_document_validation = False
-    document = Document()
-    # Without this, Bokeh traverses all plots each time it adds one.
-    with document.models.freeze():
-        for plot in plots.values():
-            document.add_root(plot)
-    found: tuple[str, dict[str, str]] = components(plots)
-    return found
-
-
-def _view(figure: Figure, div: str) -> _FigureView:
+def _view(figure: Figure) -> _FigureView:
     labels = {part.label for layer in figure.layers if isinstance(layer, Cloud) for part in layer.parts}
     lines = {layer.label for layer in figure.layers if isinstance(layer, Line | Steps)}
     kinds = (NoteKind.VERDICT, NoteKind.INFO)
     return _FigureView(
         figure,
-        div,
         tuple(_row(row, row.label in labels | lines) for row in figure.legend.rows),
         tuple(note for note in figure.notes if note.kind in kinds),
         tuple(note for note in figure.notes if note.kind is NoteKind.STAMP),
@@ -268,7 +240,8 @@ def _style() -> str:
     light, dark = (_variables(PALETTES[theme], theme) for theme in (Theme.LIGHT, Theme.DARK))
     return (
         f":root {{{light}}}\n@media (prefers-color-scheme: dark) {{:root {{{dark}}}}}\n"
-        f':root[data-theme="light"] {{{light}}}\n:root[data-theme="dark"] {{{dark}}}'
+        f':root[data-theme="light"] {{{light}}}\n:root[data-theme="dark"] {{{dark}}}\n'
+        f"@media print {{:root, :root[data-theme] {{{light}}}}}"
     )
 
 

@@ -155,7 +155,8 @@ def _fidelity(study: Study, index: int, file: SourceFile) -> Fidelity | None:
         return stated
     table = study.requests.table
     own = table.filter(table.source == index)
-    measured = fidelity(own)
+    kept = study.table
+    measured = fidelity(kept.filter(kept.source == index))
     if stated is not None and study.is_part:
         return _of_window(measured, own, file)
     if stated is None and (why := _unknown(study, index, file)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import array_of
 from iosonar.quantities.calls.series import CallSeries
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def all_files(table: ir.Table) -> AllFiles:
     """Their number, and the bytes of each in descending order."""
     files = by_file(table)
     found = files.select("bytes_read", "bytes_written").to_pyarrow()
-    read, written = (found[name].to_numpy().astype(np.float64) for name in ("bytes_read", "bytes_written"))
+    read, written = (array_of(found[name]).astype(np.float64) for name in ("bytes_read", "bytes_written"))
     return AllFiles(len(read), _ranked(read), _ranked(written))
 
 

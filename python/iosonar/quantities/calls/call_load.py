@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from iosonar.quantities.batches import array_of
 from iosonar.quantities.integers import divided
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def call_load(table: ir.Table, window_s: float, origin_ns: int, last_ns: int) ->
     inside = (table.begin_ns - origin_ns).clip(0, length - 1)
     found = table.group_by(window=divided(inside, window_ns)).aggregate(n=table.count()).to_pyarrow()
     counts = np.zeros(windows)
-    counts[found["window"].to_numpy().astype(np.int64)] = found["n"].to_numpy()
+    counts[array_of(found["window"]).astype(np.int64)] = array_of(found["n"])
     edges = np.arange(windows + 1, dtype=np.float64) * (window_ns / 1e9)
     edges[-1] = length / 1e9
     whole = windows if length % window_ns == 0 else windows - 1

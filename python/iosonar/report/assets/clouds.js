@@ -1,22 +1,20 @@
-// Clouds: unpacks the cells of their rasters and paints the visible part as dots of constant size.
+// Clouds: paints the visible part of their cells as dots of constant size.
 //
 // The visible part is divided into a lattice of dots by the rules of figures/dots.py: the requests of a cell that covers
 // many lattice points are spread over them; each dot has the colour of one series, chosen at random with the series'
-// shares as probabilities; in each patch, every series with requests has a dot.
+// shares as probabilities; in each patch, every series with requests has a dot. Points and patches keep their places while
+// the reader pans.
 "use strict";
 iosonar.clouds = (() => {
   const PATCH = 16, MAX_COLUMN = 24, STEPS = [0.7548776662466927, 0.5698402909980532]; // as in figures/dots.py
   const MAX_PAPER = 0.28, MAX_INK = 0.6, CORNER_OPACITY = 0.5; // as in figures/raster.py
+  const SHADES = 255;
 
-  async function unpack(cells) {
-    const bytes = Uint8Array.from(atob(cells), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-    const n = planes.length / 4, half = n / 2;
-    const number = (i) => planes[i] | (planes[n + i] << 8) | (planes[2 * n + i] << 16) | (planes[3 * n + i] << 24);
-    const places = new Int32Array(half), counts = new Int32Array(half);
-    for (let i = 0, place = 0; i < half; i++) { place += number(i); places[i] = place; counts[i] = number(half + i); }
-    return { places, counts };
+  // The columns and rows of a level's cells, from its packed numbers: differences of positions, row × across + column.
+  function cells({ joined, across, places, counts }, bytes) {
+    const steps = iosonar.layers.numbers(places, bytes), columns = new Int32Array(steps.length), rows = new Int32Array(steps.length);
+    for (let i = 0, place = 0; i < steps.length; i++) { place += steps[i]; rows[i] = Math.floor(place / across); columns[i] = place - rows[i] * across; }
+    return { joined, columns, rows, counts: iosonar.layers.numbers(counts, bytes) };
   }
 
   // A position on an axis as a share of the whole axis, and back.
@@ -27,21 +25,16 @@ iosonar.clouds = (() => {
 
   const rgb = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 
-  // The visible part of an axis, as shares of its length, and the lattice over it. The last point may be beyond the part.
+  // The visible part of an axis, as shares of its length, and the lattice over it, whose points are at multiples of their
+  // distance. The first and last point may be partly beyond the part.
   function view(axis, range, pixels, dot) {
-    const share = forward(axis), from = share(range.start), to = share(range.end);
-    const count = Math.max(Math.ceil(pixels / dot), 1), place = (to - from) * dot / pixels;
-    return { from, place, count, low: range.start, high: back(axis)(from + count * place) };
-  }
-
-  // The first and last lattice point of a cell (of several joined ones).
-  function extent(cell, joined, cells, { from, place }) {
-    const at = (c) => (c * joined / cells - from) / place;
-    return [at(cell), at(cell + 1)];
+    const share = forward(axis), start = share(range.low), to = share(range.high), place = (to - start) * dot / pixels;
+    const first = Math.floor(start / place + 1e-6), from = first * place, count = Math.max(Math.ceil((to - from) / place - 1e-6), 1);
+    return { from, place, count, first, low: back(axis)(from), high: back(axis)(from + count * place) };
   }
 
   // A quasirandom number in [0, 1) for each point: evenly spread among neighbours, and reproducible.
-  const lot = (column, row) => (column * STEPS[0] + row * STEPS[1]) % 1;
+  const lot = (column, row) => { const at = column * STEPS[0] + row * STEPS[1]; return at - Math.floor(at); };
 
   // A pseudorandom number in [0, 1) for each point.
   function chance(column, row) {
@@ -64,33 +57,39 @@ iosonar.clouds = (() => {
 
   // Adds the counts of one series to the visible points.
   function fill(grid, level, layer, x, y, taken) {
-    const [wide, high] = level.joined, w = x.count, h = y.count;
-    for (let i = 0; i < level.places.length; i++) {
-      const row = Math.floor(level.places[i] / level.across), column = level.places[i] - row * level.across;
-      const [left, right] = extent(column, wide, layer.across, x), [low, top] = extent(row, high, layer.up, y);
-      if (left >= w || low >= h || right <= 0 || top <= 0) continue;
-      const cell = { left, right, low, top, column, row, n: level.counts[i] };
-      if (layer.whole) stack(grid, cell, w, h, taken); else scatter(grid, cell, w, h);
+    const { joined: [wide, high], columns, rows, counts } = level, w = x.count, h = y.count;
+    const across = wide / layer.across / x.place, up = high / layer.up / y.place, x0 = x.from / x.place, y0 = y.from / y.place;
+    const small = across < 1 && up < 1;
+    for (let i = 0; i < counts.length; i++) {
+      const left = columns[i] * across - x0, low = rows[i] * up - y0;
+      if (left >= w || low >= h || left + across <= 0 || low + up <= 0) continue;
+      if (small && !layer.whole) {
+        // If a cell is smaller than a dot, its middle is accurate enough.
+        const cx = Math.floor(left + across / 2), cy = Math.floor(low + up / 2);
+        if (cx >= 0 && cx < w && cy >= 0 && cy < h) grid[cy * w + cx] += counts[i];
+        continue;
+      }
+      if (layer.whole) stack(grid, { left, right: left + across, low, top: low + up, column: columns[i], n: counts[i] }, w, h, taken);
+      else scatter(grid, left, across, low, up, columns[i], rows[i], counts[i], w, h);
     }
   }
 
   // Few requests of a cell are at random points in it; many are spread over all its points.
-  function scatter(grid, { left, right, low, top, column, row, n }, w, h) {
-    const wide = right - left, high = top - low;
-    const x0 = Math.floor(left), x1 = Math.ceil(right), y0 = Math.floor(low), y1 = Math.ceil(top);
-    if (n < 4 * (x1 - x0) * (y1 - y0) || (wide < 1 && high < 1)) {
-      // If a cell is smaller than a dot, its middle is accurate enough.
-      const each = wide < 1 && high < 1 ? n : 1;
-      for (let j = 0; j < n; j += each) {
-        const cx = Math.floor(left + wide * (each > 1 || wide < 1 ? 0.5 : chance(column + 7919 * j, row)));
-        const cy = Math.floor(low + high * (each > 1 || high < 1 ? 0.5 : chance(row, column + 7919 * j)));
-        if (cx >= 0 && cx < w && cy >= 0 && cy < h) grid[cy * w + cx] += each;
+  function scatter(grid, left, wide, low, high, column, row, n, w, h) {
+    const right = left + wide, top = low + high, x0 = Math.floor(left), x1 = Math.ceil(right), y0 = Math.floor(low), y1 = Math.ceil(top);
+    if (n < 4 * (x1 - x0) * (y1 - y0)) {
+      for (let j = 0; j < n; j++) {
+        const cx = Math.floor(left + wide * (wide < 1 ? 0.5 : chance(column + 7919 * j, row)));
+        const cy = Math.floor(low + high * (high < 1 ? 0.5 : chance(row, column + 7919 * j)));
+        if (cx >= 0 && cx < w && cy >= 0 && cy < h) grid[cy * w + cx]++;
       }
       return;
     }
-    for (let cy = Math.max(y0, 0); cy < Math.min(y1, h); cy++)
-      for (let cx = Math.max(x0, 0); cx < Math.min(x1, w); cx++)
-        grid[cy * w + cx] += n * (Math.min(cx + 1, right) - Math.max(cx, left)) * (Math.min(cy + 1, top) - Math.max(cy, low)) / (wide * high);
+    const each = n / (wide * high), from = x0 < 0 ? 0 : x0, to = x1 > w ? w : x1, last = y1 > h ? h : y1;
+    for (let cy = y0 < 0 ? 0 : y0; cy < last; cy++) {
+      const share = each * ((cy + 1 < top ? cy + 1 : top) - (cy > low ? cy : low));
+      for (let cx = from, at = cy * w + from; cx < to; cx++, at++) grid[at] += share * ((cx + 1 < right ? cx + 1 : right) - (cx > left ? cx : left));
+    }
   }
 
   // The requests at an integer, from the middle of its column outwards. `taken` is the number of dots that each row of the
@@ -112,91 +111,96 @@ iosonar.clouds = (() => {
   }
 
   // The series of each point (its number plus one; 0 for none), at random, but such that no series is invisible.
-  function drawn(sums, w, h) {
-    const shown = new Uint8Array(w * h), across = Math.ceil(w / PATCH), kinds = sums.length;
-    const seen = new Uint32Array(across * Math.ceil(h / PATCH) * kinds), best = new Map();
-    const patch = (at) => Math.floor(at / w / PATCH) * across + Math.floor(at % w / PATCH);
-    const total = (at) => { let all = 0; for (const { grid } of sums) all += grid[at]; return all; };
-    for (let at = 0; at < w * h; at++) {
-      const all = total(at);
-      if (!all) continue;
-      let left = lot(at % w, Math.floor(at / w)) * all, kind = 0;
-      while (kind < kinds - 1 && (left -= sums[kind].grid[at]) >= 0) kind++;
-      while (!sums[kind].grid[at]) kind--;
-      shown[at] = kind + 1;
-      seen[patch(at) * kinds + kind]++;
-    }
-    for (let at = 0; at < w * h; at++) {
-      if (!shown[at]) continue;
-      for (let kind = 0; kind < kinds; kind++) {
-        const want = patch(at) * kinds + kind;
-        if (!sums[kind].grid[at] || seen[want]) continue;
-        const weight = sums[kind].grid[at] / total(at) * (0.01 + chance(at % w, Math.floor(at / w)));
-        if (!(best.get(want)?.weight >= weight)) best.set(want, { weight, at, kind });
+  function drawn(sums, totals, { count: w, first: x0 }, { count: h, first: y0 }) {
+    const shown = new Uint8Array(w * h), kinds = sums.length, grids = sums.map(({ grid }) => grid);
+    const dx = x0 - Math.floor(x0 / PATCH) * PATCH, dy = y0 - Math.floor(y0 / PATCH) * PATCH, across = Math.ceil((w + dx) / PATCH);
+    const seen = new Uint32Array(across * Math.ceil((h + dy) / PATCH) * kinds), best = new Map();
+    const patches = Int32Array.from({ length: w }, (_, cx) => Math.floor((cx + dx) / PATCH));
+    for (let cy = 0, at = 0; cy < h; cy++) {
+      const first = Math.floor((cy + dy) / PATCH) * across;
+      for (let cx = 0; cx < w; cx++, at++) {
+        if (!totals[at]) continue;
+        let left = lot(cx + x0, cy + y0) * totals[at], kind = 0;
+        while (kind < kinds - 1 && (left -= grids[kind][at]) >= 0) kind++;
+        while (!grids[kind][at]) kind--;
+        shown[at] = kind + 1;
+        seen[(first + patches[cx]) * kinds + kind]++;
       }
     }
-    for (const [want, { at, kind }] of best) {
-      const have = patch(at) * kinds + shown[at] - 1;
+    for (let patch = 0; patch < seen.length; patch++) {
+      if (seen[patch]) continue;
+      const kind = patch % kinds, grid = grids[kind], column = (patch - kind) / kinds % across, left = column * PATCH - dx;
+      const low = (patch - kind - column * kinds) / kinds / across * PATCH - dy, right = Math.min(left + PATCH, w);
+      for (let cy = Math.max(low, 0); cy < Math.min(low + PATCH, h); cy++)
+        for (let cx = Math.max(left, 0), at = cy * w + cx; cx < right; cx++, at++) {
+          if (!grid[at]) continue;
+          const weight = grid[at] / totals[at] * (0.01 + chance(cx + x0, cy + y0));
+          if (!(best.get(patch)?.weight >= weight)) best.set(patch, { weight, at, kind });
+        }
+    }
+    for (const [want, { at, kind }] of [...best].sort(([, a], [, b]) => a.at - b.at || a.kind - b.kind)) {
+      const have = want - kind + shown[at] - 1;
       if (seen[have] > 1 || sums[kind].part.role === "failed") { seen[have]--; seen[want]++; shown[at] = kind + 1; }
     }
     return shown;
   }
 
-  // The colour of a dot, as in `shade` of figures/raster.py.
-  function shade(colour, strong, paper, ink) {
-    const pale = MAX_PAPER * (1 - Math.min(2 * strong, 1)), deep = MAX_INK * Math.max(2 * strong - 1, 0);
-    const [r, g, b] = colour.map((c, i) => Math.round((c * (1 - pale) + paper[i] * pale) * (1 - deep) + ink[i] * deep));
-    return (b << 16) | (g << 8) | r;
+  function largest(numbers, most) {
+    for (let i = 0; i < numbers.length; i++) if (numbers[i] > most) most = numbers[i];
+    return most;
   }
 
-  function paint(figure, layer, palette, hidden) {
-    const dot = layer.dot, source = layer.source;
-    const x = view(figure.x, figure.plot.x_range, figure.width(), dot), y = view(figure.y, figure.plot.y_range, figure.height(), dot);
-    const w = x.count, h = y.count, taken = new Map();
+  // The colours of a dot from one request to the fullest one, as in `shade` of figures/raster.py.
+  function shades(role, palette) {
+    const colour = rgb(palette.roles[role]), paper = rgb(palette.plot), ink = rgb(palette.ink);
+    return Int32Array.from({ length: SHADES + 1 }, (_, i) => {
+      const pale = MAX_PAPER * (1 - Math.min(2 * i / SHADES, 1)), deep = MAX_INK * Math.max(2 * i / SHADES - 1, 0);
+      const [r, g, b] = colour.map((c, j) => Math.round((c * (1 - pale) + paper[j] * pale) * (1 - deep) + ink[j] * deep));
+      return (255 << 24) | (b << 16) | (g << 8) | r;
+    });
+  }
+
+  // The visible part of a cloud as an image with a pixel for each of the screen, its first row at the top; x and y are its ends.
+  function image(plot, layer, palette) {
+    const dot = layer.dot, { hidden } = plot;
+    const x = view(plot.x, plot.xRange, plot.frame.width, dot), y = view(plot.y, plot.yRange, plot.frame.height, dot);
+    const w = x.count, h = y.count, taken = new Map(), totals = new Float64Array(w * h);
     const sums = layer.parts.filter((part) => !hidden.has(part.label)).map((part) => {
       const grid = new Float64Array(w * h);
       for (const level of part.levels) fill(grid, level, layer, x, y, taken);
-      return { part, grid, colour: rgb(palette.roles[part.role]) };
+      for (let at = 0; at < w * h; at++) totals[at] += grid[at];
+      return { part, grid, colours: shades(part.role, palette) };
     });
-    const shown = drawn(sums, w, h), counts = new Float64Array(w * h);
-    let most = 2;
-    for (let at = 0; at < w * h; at++) {
-      if (!shown[at]) continue;
-      for (const { grid } of sums) counts[at] += grid[at];
-      if (counts[at] > most) most = counts[at];
-    }
-    const paper = rgb(palette.plot), ink = rgb(palette.ink), wide = w * dot, image = new Uint32Array(wide * h * dot);
-    for (let at = 0; at < w * h; at++) {
-      if (!shown[at]) continue;
-      const strong = Math.log(Math.max(counts[at], 1)) / Math.log(most), cx = at % w;
-      const colour = shade(sums[shown[at] - 1].colour, strong, paper, ink), first = (at - cx) * dot * dot + cx * dot;
-      for (let dy = 0; dy < dot; dy++)
-        for (let dx = 0; dx < dot; dx++) image[first + dy * wide + dx] = ((255 << 24) | colour) >>> 0;
-      if (dot < 3) continue;
-      const left = cx > 0 && shown[at - 1], right = cx < w - 1 && shown[at + 1], below = shown[at - w], above = shown[at + w];
-      for (const [one, other, dx, dy] of [[left, below, 0, 0], [right, below, 1, 0], [left, above, 0, 1], [right, above, 1, 1]])
-        if (!one && !other) image[first + dy * (dot - 1) * wide + dx * (dot - 1)] = ((Math.round(255 * CORNER_OPACITY) << 24) | colour) >>> 0;
-    }
-    layer.most = most;
-    source.data = {
-      image: [iosonar.ndarray(image, h * dot, wide)], x: [x.low], y: [y.low], dw: [x.high - x.low], dh: [y.high - y.low],
-    };
+    const shown = drawn(sums, totals, x, y), most = largest(totals, 2), each = SHADES / Math.log(most);
+    const wide = w * dot, pixels = new ImageData(wide, h * dot), image = new Int32Array(pixels.data.buffer);
+    for (let cy = 0, at = 0; cy < h; cy++)
+      for (let cx = 0; cx < w; cx++, at++) {
+        if (!shown[at]) continue;
+        const colour = sums[shown[at] - 1].colours[totals[at] > 1 ? Math.round(Math.log(totals[at]) * each) : 0], first = (h - 1 - cy) * dot * wide + cx * dot;
+        for (let dy = 0; dy < dot; dy++)
+          for (let dx = 0; dx < dot; dx++) image[first + dy * wide + dx] = colour;
+        if (dot < 3) continue;
+        const left = cx > 0 && shown[at - 1], right = cx < w - 1 && shown[at + 1], below = shown[at - w], above = shown[at + w];
+        for (const [one, other, dx, dy] of [[left, above, 0, 0], [right, above, 1, 0], [left, below, 0, 1], [right, below, 1, 1]])
+          if (!one && !other) image[first + dy * (dot - 1) * wide + dx * (dot - 1)] = (Math.round(255 * CORNER_OPACITY) << 24) | (colour & 0xffffff);
+      }
+    return { pixels, x: [x.low, x.high], y: [y.low, y.high] };
   }
 
   // The number of requests of each series within a few pixels of a position.
-  function near(figure, layer, at, hidden) {
-    const reach = 5, sx = forward(figure.x)(at.x) * layer.across, sy = forward(figure.y)(at.y) * layer.up;
-    const x = view(figure.x, figure.plot.x_range, figure.width(), 1), y = view(figure.y, figure.plot.y_range, figure.height(), 1);
+  function near(plot, layer, at) {
+    const reach = 5, sx = forward(plot.x)(at.x) * layer.across, sy = forward(plot.y)(at.y) * layer.up;
+    const x = view(plot.x, plot.xRange, plot.frame.width, 1), y = view(plot.y, plot.yRange, plot.frame.height, 1);
     const rx = reach * x.place * layer.across, ry = reach * y.place * layer.up;
-    return layer.parts.filter((part) => !hidden.has(part.label)).map((part) => {
+    return layer.parts.filter((part) => !plot.hidden.has(part.label)).map((part) => {
       let total = 0;
-      for (const { joined: [wide, high], across, places, counts } of part.levels)
-        for (let i = 0; i < places.length; i++) {
-          const dx = (places[i] % across + 0.5) * wide - sx, dy = (Math.floor(places[i] / across) + 0.5) * high - sy;
+      for (const { joined: [wide, high], columns, rows, counts } of part.levels)
+        for (let i = 0; i < counts.length; i++) {
+          const dx = (columns[i] + 0.5) * wide - sx, dy = (rows[i] + 0.5) * high - sy;
           if (Math.abs(dx) <= Math.max(rx, wide / 2) && Math.abs(dy) <= Math.max(ry, high / 2)) total += counts[i];
         }
       return { label: part.label, role: part.role, total };
     });
   }
-  return { unpack, paint, near };
+  return { cells, image, near };
 })();

@@ -85,54 +85,5 @@ window.iosonar = (() => {
     if (unit === "bytes/s" && value === 0) return "0";
     return text(unit, value, n);
   };
-  // The ticks of the visible part of an axis: for logarithmic axes and for bytes, whose round numbers are powers of two.
-  // Bokeh's own ticks divide less than two decades evenly, and so crowd at the upper end.
-  const MOST = 12; // labels on an axis
-  const powers = (start, end, base) => {
-    const first = Math.ceil(Math.log(start) / Math.log(base) - 1e-9), last = Math.floor(Math.log(end) / Math.log(base) + 1e-9);
-    return Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);
-  };
-  const even = (start, end, step) => {
-    const first = Math.ceil(start / step - 1e-9), last = Math.floor(end / step + 1e-9);
-    return Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => (first + i) * step);
-  };
-  const roundStep = (rough, binary) => {
-    if (binary) return 2 ** Math.ceil(Math.log2(rough));
-    const power = 10 ** Math.floor(Math.log10(rough));
-    return [1, 2, 5, 10].find((step) => step * power >= rough) * power;
-  };
-  const ticks = (unit, log, start, end, floor = 0, name = "") => {
-    const found = round(unit, log, start, end);
-    const seen = floor && floor >= start * (1 - 1e-9) && floor <= end;
-    const major = seen ? [floor, ...found.major.filter((at) => at > floor * (1 + 1e-9))] : found.major;
-    return { ...found, major: name ? thinned(major, unit, log, start, end, floor, name) : major };
-  };
-  // Every second, third, … of the ticks of an x axis, so that labels do not collide.
-  const thinned = (major, unit, log, start, end, floor, name) => {
-    const room = across(name), place = (at) => room * (log ? Math.log(at / start) / Math.log(end / start) : (at - start) / (end - start));
-    const labels = major.map((at) => [place(at), width(tick(unit, at, false, major, floor)) / 2 + GAP / 2]);
-    const fits = (step) => labels.filter((_, i) => i % step === 0).every(([at, half], i, kept) => !i || at - half >= kept[i - 1][0] + kept[i - 1][1]);
-    for (let step = 1; step < major.length; step++) if (fits(step)) return major.filter((_, i) => i % step === 0);
-    return major.slice(0, 1);
-  };
-  const GAP = 14; // pixels between two labels
-  const pen = document.createElement("canvas").getContext("2d");
-  const width = (said) => { pen.font = "12px helvetica, sans-serif"; return pen.measureText(said).width; };
-  // The width of a plot in pixels, without its borders, also before it is drawn.
-  const across = (name) => Math.max((document.querySelector(`[id='figure-${name}'] .plot`)?.clientWidth ?? 1e4) - 110, 50);
-  const round = (unit, log, start, end) => {
-    const binary = unit === "bytes";
-    const linear = () => ({ major: even(start, end, roundStep((end - start) / 6, binary)), minor: [] });
-    if (!log) return linear();
-    if (binary) {
-      const found = powers(start, end, 2), step = Math.ceil(found.length / MOST);
-      if (found.length < 3) return linear();
-      return { major: found.filter((power) => power % step === 0).map((power) => 2 ** power), minor: found.filter((power) => power % step).map((power) => 2 ** power) };
-    }
-    const decades = powers(start / 10, end, 10), step = Math.ceil(decades.length / MOST), long = decades.length > 4;
-    const of = (steps) => decades.flatMap((power) => steps.map((n) => n * 10 ** power)).filter((v) => v >= start * (1 - 1e-9) && v <= end * (1 + 1e-9));
-    if (!long && of([1, 2, 5]).length < 3) return linear();
-    return { major: long ? of([1]).filter((v) => Math.round(Math.log10(v)) % step === 0) : of([1, 2, 5]), minor: of([2, 3, 4, 5, 6, 7, 8, 9]) };
-  };
-  return { text, tick, ticks, clock, count, along, percent, width };
+  return { text, tick, clock, count, along, percent };
 })();
