@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures how fast traces of other formats are read: by description, and by the readers that are built in.
+"""Measures how fast traces of other formats are read: by description, by the descriptions that come with iosonar, and by a
+reader that is built in.
 
 bench/described.py --iosonar target/release/iosonar [--requests 2000000] [--rounds 5] [--directory DIR]
 
@@ -38,6 +39,37 @@ device = { byte = 28, width = 4 }
 """
 
 
+HEADINGS = {
+    "hfplayer": "#DUMP_OFFSET.I,ELAPSED_USECS.D,ELAPSED_TICKS.I,CMD.S,INFLIGHT_IOS.I,TS.I,SEQID.I,LUN_SSID.I,OP.I,"
+    "PHASE.I,LBA.I,NBLKS.I,LATENCY_TICKS.I,HOST_ID.I,HOST_LUN.I,LATENCY_USECS.D\n",
+    "iosnoop": "STARTs ENDs COMM PID TYPE DEV BLOCK BYTES LATms\n",
+    "iotrace": "device.id,device.name,file.id,file.offset,file.size,header.sid,header.timestamp,io.error,io.flush,io.fua,"
+    "io.ioClass,io.latency,io.lba,io.len,io.operation,io.qd\n",
+    "libcachesim-csv": "v,time,op,size,lbn\n",
+    "wpa": "Line #,Disk,IO Type,Process,PID,Priority,Init Time (s),Complete Time (s),IO Time (µs),Min Offset,Size (B)\n",
+}
+
+
+def bundled(index: int, at: int, writes: bool, offset: int, size: int, latency: int) -> dict[str, bytes]:
+    """A request in each format whose description comes with iosonar. Times are in microseconds."""
+    sector, sectors, letter, word = offset // 512, size // 512, "RW"[writes], ("Read", "Write")[writes]
+    seconds, end = f"{at / 1e6:.6f}", f"{(at + latency) / 1e6:.6f}"
+    lines = {
+        "diskmon": f"{index}\t{seconds}\t{latency / 1e6:.8f}\t0\t{word}\t{sector}\t{sectors}\r\n",
+        "disksim": f"{at / 1e3:.3f} 0 {sector} {sectors} {1 - writes}\n",
+        "hfplayer": f"32,{at},9000,{('RD', 'WR')[writes]},1,9000,11,6,0,0,{sector},{sectors},77,7,6,{latency}.25\n",
+        "ioda": f"{at / 1e3:.3f} 0 {offset} {size} {1 - writes}\n",
+        "iosnoop": f"{seconds} {end} postgres 4711 {letter} 254,0 {sector} {size} {latency / 1e3:.2f}\n",
+        "iotrace": f"271581185,nvme0n1,,,,{index},{at * 1000},false,false,false,1,{latency * 1000},{sector},{sectors},{word},1\n",
+        "k5cloud": f"1063,{seconds},{letter},{offset},{size}\n",
+        "libcachesim-csv": f"3,{at // 1_000_000},{('28', '2a')[writes]},{size},{sector}\n",
+        "mqsim": f"{at * 1000} 0 {sector} {sectors} {1 - writes}\n",
+        "wpa": f"{index},0,{word},postgres (4711),4711,Normal,{seconds},{end},{latency}.000,{offset},{size}\n",
+    }
+    packed = {"oracle-general": struct.pack("<IQIq", at // 1_000_000, sector, size, -1)}
+    return {name: line.encode() for name, line in lines.items()} | packed
+
+
 def requests(iosonar: Path, directory: Path, count: int) -> list[tuple[int, bool, int, int]]:
     """Time in microseconds, whether it writes, position and length in bytes."""
     spc = directory / "load.spc"
@@ -65,11 +97,20 @@ def write_files(directory: Path, rows: list[tuple[int, bool, int, int]]) -> dict
             packed.write(struct.pack("<QQIIII", at, offset, size, latency, writes, 0))
     pattern.write_text(PATTERN)
     records.write_text(RECORDS)
+    kept: dict[str, list[bytes]] = {}
+    for index, (at, writes, offset, size) in enumerate(rows):
+        for name, line in bundled(index, at, writes, offset, size, 100 + index % 1000).items():
+            kept.setdefault(name, [HEADINGS[name].encode()] if name in HEADINGS else []).append(line)
+    of_name = {}
+    for name, lines in kept.items():
+        of_name[name] = (directory / f"{name}.trace", ["--from", name])
+        of_name[name][0].write_bytes(b"".join(lines))
     return {
         "columns by number": (text, ["--columns", COLUMNS]),
         "a pattern": (text, ["--description", str(pattern)]),
         "binary records": (binary, ["--description", str(records)]),
         "built in: alibaba": (alibaba, []),
+        **of_name,
     }
 
 

@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 FORMATS = HERE.parent / "crates/trace/src/formats"
 SPENT = HERE / "spent.csv"
 RECOGNITION = "recognition"
-STRACE = "strace"
+CALLS_TEXTS = ("strace", "gvisor", "nfsdump")
 TABLES = "calls"
 DESCRIBED = "described"
 LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-max_len=8192", "-print_final_stats=1", "-verbosity=0"]
@@ -52,7 +52,7 @@ def targets() -> list[str]:
     """The names of all formats, taken from the sources, the readers of calls, and the recognition."""
     name = re.compile(r'Format::named\("(.*)"\)|^    name: "(.*)",', re.MULTILINE)
     found = {a or b for path in FORMATS.rglob("*.rs") for a, b in name.findall(path.read_text())}
-    return [*sorted(found), STRACE, TABLES, RECOGNITION]
+    return [*sorted(found), *CALLS_TEXTS, TABLES, RECOGNITION]
 
 
 def build(profile: str) -> Path:
@@ -81,7 +81,7 @@ def fuzz(programs: Path, target: str, seconds: float, seed: int) -> tuple[Spent,
     if target == RECOGNITION:
         program, seeds = "recognise", sorted((HERE / "seeds").iterdir())
     else:
-        program = {STRACE: "calls", TABLES: "tables", DESCRIBED: DESCRIBED}.get(target, "reader")
+        program = {**dict.fromkeys(CALLS_TEXTS, "calls"), TABLES: "tables", DESCRIBED: DESCRIBED}.get(target, "reader")
         seeds = [HERE / "seeds" / target]
     log = HERE / "artifacts" / f"{target}.log"
     with log.open("ab") as output:

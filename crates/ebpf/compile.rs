@@ -10,8 +10,8 @@ use std::process::Command;
 pub struct Program {
     /// Its source, `DIRECTORY/NAME.bpf.c`. The object is `NAME.bpf.o`.
     pub source: &'static str,
-    /// A file that the source includes.
-    pub header: &'static str,
+    /// The files that the source includes.
+    pub headers: &'static [&'static str],
     /// The command that needs it.
     pub command: &'static str,
     /// The processors whose registers it knows; empty if it reads none.
@@ -23,7 +23,9 @@ impl Program {
     pub fn build(&self) {
         println!("cargo::rustc-check-cfg=cfg(has_bpf)");
         println!("cargo::rerun-if-changed={}", self.source);
-        println!("cargo::rerun-if-changed={}", self.header);
+        for header in self.headers {
+            println!("cargo::rerun-if-changed={header}");
+        }
         println!("cargo::rerun-if-env-changed=CLANG");
         let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
         let processor = env::var("CARGO_CFG_TARGET_ARCH").expect("set by cargo");

@@ -6,7 +6,7 @@ mod compile;
 fn main() {
     compile::Program {
         source: "src/record/bpf/calls.bpf.c",
-        header: "src/record/bpf/kernel.h",
+        headers: &["src/record/bpf/kernel.h", "src/record/bpf/faults.h"],
         command: "iosonar files record --with ebpf",
         processors: &["x86_64", "aarch64"],
     }

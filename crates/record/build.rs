@@ -6,7 +6,7 @@ mod compile;
 fn main() {
     compile::Program {
         source: "src/bpf/record.bpf.c",
-        header: "src/bpf/kernel.h",
+        headers: &["src/bpf/kernel.h"],
         command: "iosonar record",
         processors: &[],
     }

@@ -1,4 +1,5 @@
-//! Feeds any bytes to the reader of strace's text, and its calls to what follows descriptors and names. It must not panic, hang or exhaust the memory.
+//! Feeds any bytes to the reader of text that `IOSONAR_FORMAT` names (strace, gvisor, nfsdump), and its calls to what
+//! follows descriptors and names. It must not panic, hang or exhaust the memory.
 //!
 //! The number of bytes selects how many calls are held back in memory before they go to a temporary file.
 
@@ -8,8 +9,8 @@ use std::io::Cursor;
 use std::path::Path;
 
 use iosonar_files::state::{Options, State};
-use iosonar_files::strace;
-use iosonar_trace::Reader as _;
+use iosonar_files::{Call, nfsdump, strace};
+use iosonar_trace::Reader;
 use iosonar_trace::input::Input;
 use libfuzzer_sys::fuzz_target;
 
@@ -18,7 +19,13 @@ fuzz_target!(init: iosonar_fuzz::ignore_guarded_panics(), |bytes: &[u8]| {
     let Ok(input) = Input::from_reader(Path::new("x"), Box::new(Cursor::new(bytes.to_vec())), Some(length)) else { return };
     strace::recognise(input.head());
     let memory_bytes = [None, Some(0), Some(1000)][bytes.len() % 3];
-    let Ok(mut calls) = strace::Reader::open(input, &strace::Options { memory_bytes }) else { return };
+    let mut calls: Box<dyn Reader<Call>> = if std::env::var("IOSONAR_FORMAT").is_ok_and(|format| format == "nfsdump") {
+        nfsdump::recognise(input.head());
+        Box::new(nfsdump::Reader::open(input))
+    } else {
+        let Ok(calls) = strace::Reader::open(input, &strace::Options { memory_bytes }) else { return };
+        Box::new(calls)
+    };
     let mut state = State::new(calls.metadata(), Options { with_needs: true, ..Options::default() });
     let (mut last, mut count) = (None, 0);
     while let Ok(Some(call)) = calls.next() {

@@ -132,6 +132,32 @@ def test_an_original_has_the_times_of_the_run(tmp_path: Path) -> None:
         assert original.study.span.last_scheduled_ns == study_of(run).span.last_scheduled_ns
 
 
+def test_the_times_of_an_original_are_divided_by_the_speed_up(tmp_path: Path) -> None:
+    original, _ = made(tmp_path)
+    at, took, queued = arrays(original, "at_ns", "latency_ns", "queued_ns")
+    rows = made_run(ROWS, seconds=20).to_pylist()
+    for row in rows:
+        took_ns = row["completed_ns"] - row["issued_ns"]
+        delay_ns = row["issued_ns"] - row["scheduled_ns"]
+        row["scheduled_ns"] = round(row["scheduled_ns"] / 4)
+        row["issued_ns"] = row["scheduled_ns"] + delay_ns
+        row["completed_ns"] = row["issued_ns"] + took_ns
+    run_of = {"load": str(original), "options": {"speedup": 4.0}}
+    path = write_run(tmp_path / "fast.replay.parquet", rows, run=run_of)
+    with open_files(path) as run:
+        study = study_of(run)
+        beside = original_beside(study)
+        assert beside and beside.is_by_row and not beside.keeps_times
+        span, own = beside.study.span, study.span
+        assert span.first_scheduled_ns == own.first_scheduled_ns
+        assert span.last_scheduled_ns == pytest.approx(own.last_scheduled_ns, abs=1)
+        issued = np.sort(beside.study.table.issued_ns.to_pyarrow().to_numpy())
+        assert RESPONSE.distribution(beside.study).mean == pytest.approx((took + queued).mean(), rel=1e-12)
+        assert "The times of production are divided by 4, its latencies are not" in beside.notes
+    in_order = np.sort((at - at.min()) / 4)
+    assert issued - issued[0] == pytest.approx(in_order, abs=1)
+
+
 @pytest.mark.parametrize(("request_time", "queued"), [("queued", 1000), ("issued", 0)])
 def test_time_in_the_queue_belongs_to_the_latency(tmp_path: Path, request_time: str, queued: int) -> None:
     original, path = made(tmp_path, request_time=request_time)

@@ -6,7 +6,7 @@ mod programs;
 mod refusal;
 mod ring;
 
-pub use programs::{attach, recursion_misses};
+pub use programs::{attach, attach_to_software_event, recursion_misses};
 pub use refusal::{Refusal, last_part, permission_remedy};
 pub use ring::{Drained, Ring};
 

@@ -3,7 +3,9 @@
 use std::error::Error;
 use std::os::fd::{AsFd, AsRawFd};
 
-use aya::programs::{BtfTracePoint, Program};
+use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
+use aya::programs::{BtfTracePoint, PerfEvent, Program};
+use aya::util::online_cpus;
 use aya::{Btf, Ebpf};
 
 /// Attaches a function of the object to a tracepoint.
@@ -15,6 +17,25 @@ pub fn attach(programs: &mut Ebpf, (function, tracepoint): (&str, &str), btf: &B
     let program: &mut BtfTracePoint = program.try_into()?;
     program.load(tracepoint, btf)?;
     program.attach()?;
+    Ok(())
+}
+
+/// Attaches a function of the object to each occurrence of a software event of perf, on all processors.
+///
+/// # Errors
+/// If the kernel refuses the program.
+pub fn attach_to_software_event(
+    programs: &mut Ebpf,
+    function: &str,
+    event: SoftwareEvent,
+) -> Result<(), Box<dyn Error>> {
+    let program = programs.program_mut(function).expect("built into the object");
+    let program: &mut PerfEvent = program.try_into()?;
+    program.load()?;
+    for cpu in online_cpus().map_err(|(_, error)| error)? {
+        let scope = PerfEventScope::AllProcessesOneCpu { cpu };
+        program.attach(PerfEventConfig::Software(event), scope, SamplePolicy::Period(1), false)?;
+    }
     Ok(())
 }
 

@@ -18,6 +18,8 @@ pub enum FileKind {
     CallsRun,
     /// Strace text.
     Strace,
+    /// The log of gVisor's strace.
+    Gvisor,
     /// The text of nfsdump.
     Nfsdump,
 }
@@ -47,11 +49,12 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Box<dyn Reader<Call>>>
     if nfsdump::recognise(input.head()) {
         return Ok(Box::new(nfsdump::Reader::open(input)));
     }
-    if !strace::recognise(input.head()) {
+    if !matches!(kind_of_text(&input), Some(FileKind::Strace | FileKind::Gvisor)) {
         let problem = match input.damage() {
             Some(damage) => damage.to_owned(),
             None if input.head().is_empty() => "it is empty: there is no trace in it".to_owned(),
-            None => "neither a table of calls (NAME.calls.parquet) nor strace text, nor that of nfsdump".to_owned(),
+            None => "neither a table of calls (NAME.calls.parquet) nor strace text, nor that of gVisor or nfsdump"
+                .to_owned(),
         };
         return Err(Error::format(path, problem));
     }
@@ -85,6 +88,7 @@ pub fn recognise(path: &Path) -> Option<FileKind> {
 fn kind_of_text(input: &Input) -> Option<FileKind> {
     match input.head() {
         head if nfsdump::recognise(head) => Some(FileKind::Nfsdump),
+        head if strace::is_gvisor(head) => Some(FileKind::Gvisor),
         head => strace::recognise(head).then_some(FileKind::Strace),
     }
 }

@@ -122,3 +122,51 @@ fn what_was_recorded_before_the_end_is_recovered() {
     assert!(said.contains("a.calls.parquet: 3 calls before it was cut short"), "{said}");
     assert!(ok(directory, &["info", "a.calls.parquet"]).contains("NO: cut short"));
 }
+
+#[test]
+fn info_of_a_window_has_the_rows_that_are_due_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    fs::write(directory.join("a.strace"), TEXT).unwrap();
+    fs::write(directory.join("x.csv"), "0,R,0,4096\n1,W,0,8192\n2.5,R,0,512\n3,R,0,512\n").unwrap();
+    let object = |words: &[&str]| -> serde_json::Value { serde_json::from_str(&ok(directory, words)).unwrap() };
+    let found = object(&["info", "a.strace", "--from", "100us", "--to", "400us", "--json"]);
+    assert_eq!((&found["counts"]["calls"], &found["window"]["from_s"]), (&3.into(), &0.0001.into()));
+    // The descriptor was opened before the window.
+    assert_eq!((&found["bytes"]["read"], &found["files"]["number"]), (&4196.into(), &2.into()));
+    assert!((found["duration_s"].as_f64().unwrap() - 0.00021).abs() < 1e-9, "from the start of the window: {found}");
+    let columns = ["--columns", "at=1 op=2 offset=3 size=4"];
+    let words = [&["info", "x.csv", "--from", "1", "--to", "3", "--json"], &columns[..]].concat();
+    let found = object(&words);
+    assert_eq!((&found["counts"]["requests"], &found["counts"]["writes"]), (&2.into(), &1.into()));
+    assert_eq!((&found["duration_s"], &found["bytes"]["read"]), (&1.5.into(), &512.into()));
+    let text = ok(directory, &["info", "a.strace", "--from", "0.4"]);
+    assert!(text.contains("only calls from 400 ms on"), "{text}");
+    // A name is that of a format, as before.
+    assert!(refused(directory, &["info", "x.csv", "--from", "nonsense"]).contains("unknown format"));
+    assert!(refused(directory, &["info", "a.strace", "--from", "2", "--to", "1"]).contains("is not before --to"));
+    assert!(refused(directory, &["info", "a.strace", "--from", "100"]).contains("no call in this window"));
+    assert!(refused(directory, &["convert", "x.csv", "x.load.parquet", "--from", "2m"]).contains("not a format"));
+}
+
+#[test]
+fn what_was_converted_lasts_to_the_end_of_the_last_call() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = format!("{TEXT}100 1700000001.000000 fsync(4) = 0 <4.000000>\n");
+    fs::write(directory.path().join("a.strace"), text).unwrap();
+    let said = ok(directory.path(), &["convert", "a.strace", "a.calls.parquet"]);
+    assert!(said.contains("6 calls over 5 s"), "{said}");
+}
+
+#[test]
+fn a_log_of_gvisor_is_a_trace_of_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = "I0102 15:04:04.0 1 main.go:230] Args: [boot]\n\
+               I0102 15:04:05.000000 1 strace.go:572] [ 1: 1] sh E fsync(0x3 /a)\n\
+               I0102 15:04:05.000100 1 strace.go:610] [ 1: 1] sh X fsync(0x3 /a) = 0 (0x0) (95µs)\n";
+    fs::write(directory.path().join("runsc.log"), log).unwrap();
+    let info = ok(directory.path(), &["info", "runsc.log"]);
+    assert!(info.contains("log of gVisor's strace") && info.contains("unverified"), "{info}");
+    let said = ok(directory.path(), &["convert", "runsc.log", "a.calls.parquet"]);
+    assert!(said.contains("1 call over 95 µs"), "{said}");
+}

@@ -308,3 +308,111 @@ fn room_for_the_journal_of_calls_is_reserved_at_the_start() {
     assert!(message.contains("the journal of 18,000 calls needs") && message.contains("make room"), "{message}");
     assert!(names(small.0.path()).is_empty(), "nothing is left behind");
 }
+
+/// The processes of a session that are stopped by a tracer, or by a signal.
+fn stopped_in(session: u32) -> Vec<String> {
+    let stat = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("stat")).ok();
+    let stats = fs::read_dir("/proc").unwrap().filter_map(|entry| stat(entry.unwrap()));
+    let is_stopped = |stat: &String| {
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        matches!(fields[0], "t" | "T") && fields[3] == session.to_string()
+    };
+    stats.filter(is_stopped).collect()
+}
+
+#[test]
+fn a_killed_recorder_leaves_no_process_stopped() {
+    with_each_method(|method| {
+        // Each time in the middle of other calls: of programs that start others, with vfork and with threads.
+        for pause in [0, 7, 31, 50, 120] {
+            let work = directory();
+            let script = "import os, subprocess, threading
+def work():
+    for number in range(40):
+        subprocess.run(['true'])
+        os.stat('/etc/hostname')
+threads = [threading.Thread(target=work) for _ in range(3)]
+[thread.start() for thread in threads]
+open('ready', 'w').close()
+[thread.join() for thread in threads]
+open('done', 'w').close()";
+            let mut recorder = Command::new("setsid")
+                .arg(IOSONAR)
+                .args(["files", "record", "--with", method, "--output", "t.calls.parquet", "--"])
+                .args(["python3", "-c", script])
+                .current_dir(work.path())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let session = recorder.id();
+            wait_for("the program has begun", || work.path().join("ready").exists());
+            thread::sleep(Duration::from_millis(pause));
+            recorder.kill().unwrap();
+            recorder.wait().unwrap();
+            wait_for("the program ends", || work.path().join("done").exists());
+            assert_eq!(stopped_in(session), [""; 0], "{method}, after {pause} ms");
+        }
+    });
+}
+
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(60), "timed out waiting until {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_killed_recording_in_several_files_loses_no_part() {
+    if left_out(Need::Bpf) {
+        return;
+    }
+    let directory = directory();
+    let mut recorder = Command::new(IOSONAR)
+        .args(["files", "record", "--rotate", "1s", "--output", "t.calls.parquet", "--", "sh", "-c"])
+        .arg("i=0; while :; do i=$((i+1)); : < /etc/hostname; : > $i; sleep 0.02; done")
+        .current_dir(directory.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let parts = || -> Vec<PathBuf> {
+        let mut parts: Vec<PathBuf> = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.to_string_lossy().ends_with(".calls.parquet"))
+            .collect();
+        parts.sort();
+        parts
+    };
+    wait_for("two parts are complete", || parts().len() >= 2);
+    // The third has a checkpoint each second.
+    wait_for("the next part is kept", || {
+        let hidden = hidden_in(directory.path());
+        parts().len() >= 3 || hidden.is_some_and(|hidden| fs::metadata(hidden).is_ok_and(|file| file.len() > 1000))
+    });
+    thread::sleep(Duration::from_millis(600));
+    let command = fs::read_to_string(format!("/proc/{0}/task/{0}/children", recorder.id())).unwrap();
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    Command::new("kill").args(command.split_whitespace()).status().unwrap();
+    let complete = parts();
+    let hidden = hidden_in(directory.path()).expect("the part that was being written");
+    let last = directory.path().join("last.calls.parquet");
+    let recovered = recover(&hidden, &last);
+    assert!(recovered.status.success(), "{recovered:?}");
+    // Every file that the command made before the last call that was kept has its call, once.
+    let mut made = Vec::new();
+    for part in complete.iter().chain([&last]) {
+        let (calls, metadata) = calls_in(part);
+        assert_eq!(metadata.complete, part != &last, "{}", part.display());
+        assert!(calls.is_sorted_by_key(|call| call.begin));
+        let numbers = calls.iter().filter_map(|call| call.path.as_ref()?.to_string().parse::<u32>().ok());
+        made.extend(numbers);
+        assert!(metadata.part.is_some(), "{metadata:?}");
+        // What the parts before left is known.
+        assert!(!metadata.processes.is_empty());
+    }
+    assert_eq!(made, (1..=made.len() as u32).collect::<Vec<_>>());
+    assert!(made.len() > 50, "{made:?}");
+}

@@ -201,6 +201,72 @@ fn calls_in_a_container_have_its_name() {
     assert!(!kept.is_empty() && kept.iter().all(|call| call.container.is_some()));
 }
 
+/// Reads and writes pages of a mapped file that is not in the page cache, without reading ahead.
+const MAPPED_IO: &str = "\
+import mmap, os
+fd = os.open('data', os.O_RDWR)
+os.fsync(fd)
+os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+shared = mmap.mmap(fd, 64 * 4096)
+shared.madvise(mmap.MADV_RANDOM)
+shared[0], shared[40 * 4096], shared[40 * 4096 + 1]
+shared[40 * 4096] = 1
+shared[63 * 4096] = 1
+private = mmap.mmap(fd, 64 * 4096, mmap.MAP_PRIVATE)
+private.madvise(mmap.MADV_RANDOM)
+private[20 * 4096] = 1
+private[20 * 4096] = 2
+os.write(os.open('copy', os.O_WRONLY | os.O_CREAT), memoryview(shared)[50 * 4096:51 * 4096])
+";
+
+#[test]
+fn page_faults_in_mapped_files_have_rows() {
+    if left_out(Need::Bpf) || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    for all in [&["--all"][..], &[]] {
+        // Not in memory: there, pages are never read.
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        fs::write(directory.path().join("data"), vec![7; 64 * 4096]).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_iosonar"))
+            .args(["files", "record", "--faults", "--output", "t.calls.parquet"])
+            .args(all)
+            .args(["--", "python3", "-c", MAPPED_IO])
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success() && text(&output).contains(" page faults"), "{}", text(&output));
+        let (calls, metadata) = read(&directory.path().join("t.calls.parquet"));
+        let data = directory.path().canonicalize().unwrap().join("data").to_str().unwrap().to_owned();
+        let faults: Vec<&Call> = calls.iter().filter(|call| call.kind == CallKind::PageFault).collect();
+        assert_eq!(metadata.counts.faults, faults.len() as u64);
+        let in_data = faults.iter().filter(|fault| fault.path.as_ref().is_some_and(|path| path.to_string() == data));
+        const WRITE: u64 = 1;
+        const MAJOR: Option<i64> = Some(4);
+        let found: Vec<_> =
+            in_data.clone().map(|fault| (fault.offset.unwrap() / 4096, fault.flags & WRITE, fault.result)).collect();
+        // The second access to a page has a fault only if it is the first write; a private page is a copy then.
+        let expected =
+            [(0, 0, MAJOR), (40, 0, MAJOR), (40, 1, Some(0)), (63, 1, MAJOR), (20, 0, MAJOR), (50, 0, MAJOR)];
+        assert_eq!(found, expected, "{:?}", metadata.warnings);
+        for fault in in_data {
+            assert!(fault.duration.is_some_and(|duration| duration.0 > 0) && fault.length == Some(4096));
+            let mapped = calls.iter().find(|call| call.kind == CallKind::Mmap && call.process == fault.process);
+            assert!(mapped.is_some_and(|mapped| mapped.begin < fault.begin), "{fault:?}");
+        }
+        // The last one while `write` reads the memory.
+        let write = calls.iter().find(|call| call.kind == CallKind::Write && call.length == Some(4096)).unwrap();
+        let last = faults.iter().rfind(|fault| fault.offset == Some(50 * 4096)).unwrap();
+        assert!(write.begin <= last.begin && last.end() <= write.end(), "{write:?} {last:?}");
+        assert!(calls.is_sorted_by_key(|call| call.begin));
+        // The program itself is mapped, too.
+        assert!(
+            faults.iter().any(|fault| fault.path.as_ref().is_some_and(|path| path.to_string().contains("python3")))
+        );
+        assert!(metadata.warnings.iter().all(|warning| !warning.contains("have no end")), "{:?}", metadata.warnings);
+    }
+}
+
 #[test]
 fn refusals_of_all_and_rotate_say_what_to_do() {
     let directory = tempfile::tempdir().unwrap();

@@ -34,8 +34,8 @@ The table `requests` has all rows and columns of all files, and eight more colum
 (completion - issue time), `not_held_back` (neither the device nor --perturb held the request back) and `stream_name`
 (the name of its `stream` of a program). A load has its own columns, such as `at_ns`, and those of a run that are known.
 Views: `reads`, `writes`, `per_second` (totals for each second), `streams` (of programs) and `files`; and `in_window`,
-the requests that --from, --to and --skip-warm-up select. Traces of calls are in `calls`, their runs in `calls_run`; see
-docs/reports.md. The dialect is DuckDB's. Queries are read-only and see only these files.
+the requests or calls that --from, --to and --skip-warm-up select. Traces of calls are in `calls`, their runs in
+`calls_run`; see docs/reports.md. The dialect is DuckDB's. Queries are read-only and see only these files.
 
 \b
 Examples:

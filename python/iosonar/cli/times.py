@@ -40,11 +40,13 @@ def _time(text: str | float, what: str, is_right: Callable[[float], bool]) -> fl
 
 From = Annotated[
     float | None,
-    typer.Option("--from", metavar="TIME", parser=moment, help="Only requests due at this time or later: 90, 2m."),
+    typer.Option(
+        "--from", metavar="TIME", parser=moment, help="Only requests or calls due at this time or later: 90, 2m."
+    ),
 ]
 To = Annotated[
     float | None,
-    typer.Option("--to", metavar="TIME", parser=moment, help="Only requests due before this time: 600, 10m."),
+    typer.Option("--to", metavar="TIME", parser=moment, help="Only requests or calls due before this time: 600, 10m."),
 ]
 SkipWarmUp = Annotated[
     bool,

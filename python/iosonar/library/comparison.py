@@ -47,8 +47,8 @@ def compare(
 
     Args:
         sides: Two or more sides; each is a path, several paths of repeated runs, or an open `Run`.
-        from_s: Compare only requests that are due at this time or later, in seconds.
-        to_s: Compare only requests that are due before this time.
+        from_s: Compare only requests or calls that are due at this time or later, in seconds.
+        to_s: Compare only those that are due before this time.
         skip_warm_up: Leave out the longest warm-up of all sides, if the end of each is known.
         percentiles: The percentiles to compare, such as `(50, 95, 99.9)`.
         memory: The limit of memory for each side, such as `2GiB`.

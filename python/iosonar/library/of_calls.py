@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from iosonar.diagrams.calls import CATALOGUE
 from iosonar.errors import UsageError, UserError
+from iosonar.library.call_windows import in_window, window_of
 from iosonar.library.family import REFUSED, Family, OpenOptions, Side
 from iosonar.report.calls_page import calls_page
 from iosonar.report.compare_calls import ComparisonOfCalls, compare_calls
@@ -15,7 +16,7 @@ from iosonar.report.gate_subjects import subject_of_calls
 from iosonar.study.base import Options
 from iosonar.study.calls import MAX_SIDES, CallStudy
 from iosonar.study.of_calls import judgement_of_calls, summary_of_calls
-from iosonar.table import SourceFile, calls_of
+from iosonar.table import Calls, SourceFile, calls_of
 from iosonar.table.blocks import blocks_beside
 from iosonar.table.engine import EngineOptions
 from iosonar.table.files import refuse_copies
@@ -42,7 +43,9 @@ def _study(files: Sequence[SourceFile], opening: OpenOptions, stack: ExitStack) 
         stack.enter_context(calls_of(file, spill.with_name(f"{spill.name}-{number}"), opening.resources))
         for number, file in enumerate(in_order)
     ]
-    return CallStudy(tables, opening.options, blocks_beside(tables[0], opening.blocks) if opening.blocks else None)
+    blocks = blocks_beside(tables[0], opening.blocks) if opening.blocks else None
+    tables = in_window(tables, opening.options)
+    return CallStudy(tables, opening.options, blocks.within(tables[0].window) if blocks else None)
 
 
 def _table(study: CallStudy) -> ir.Table:
@@ -53,7 +56,12 @@ def _table(study: CallStudy) -> ir.Table:
 
 def _compare(sides: Sequence[Side], options: Options, resources: EngineOptions, stack: ExitStack) -> ComparisonOfCalls:
     groups = [side.files for side in sides]
-    return compare_calls(groups, sides[0].spill, resources, stack, options.percentiles)
+
+    def within(tables: Sequence[Sequence[Calls]]) -> list[list[Calls]]:
+        found = iter(in_window([calls for group in tables for calls in group], options))
+        return [[next(found) for _ in group] for group in tables]
+
+    return compare_calls(groups, sides[0].spill, resources, stack, options.percentiles, within)
 
 
 FAMILY = Family[CallStudy](
@@ -69,4 +77,5 @@ FAMILY = Family[CallStudy](
     subject=lambda study: subject_of_calls(study.sides[-1]),
     refused=tuple(name for name in REFUSED if name != "fail-if"),
     compare=_compare,
+    window_of=window_of,
 )

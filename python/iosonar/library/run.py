@@ -68,8 +68,8 @@ def open_run(
         bad_count: So many beyond a limit make the verdict bad.
         window_s: The window of throughput in seconds; by default it depends on the duration.
         windows_s: The windows of working sets in seconds; infinity is everything so far.
-        from_s: Only requests that are due at this time or later, in seconds; with `--asap`, that are issued then.
-        to_s: Only requests that are due before this time.
+        from_s: Only requests or calls that are due at this time or later, in seconds; with `--asap`, issued then.
+        to_s: Only those that are due before this time.
         skip_warm_up: Leave out the warm-up of a run, if its end is known.
         percentiles: The percentiles to show, such as `(50, 95, 99.9)`.
         slowest: How many of the slowest requests a page lists; by default 10.

@@ -1,4 +1,4 @@
-"""The part of a study that is in a window of time, also without the warm-up of runs.
+"""The part of a study of requests that is in a window of time, also without the warm-up of runs.
 
 The end of a warm-up is that of `study/steady.py`, by MSER.
 """
@@ -12,9 +12,9 @@ from dataclasses import replace
 from iosonar import units
 from iosonar.errors import UsageError, UserError
 from iosonar.library.family import OpenOptions
+from iosonar.library.warm_up import after_warm_up
 from iosonar.study.base import Options
 from iosonar.study.requests import LATENCY, Study
-from iosonar.study.steady import steadiness
 from iosonar.study.window import due_words, window_words
 from iosonar.table import Requests, SourceFile, Window, requests_of
 
@@ -58,22 +58,7 @@ def without_warm_up(studies: Sequence[Study], window: Window | None) -> Window:
 
     It leaves nothing out if the end of any of these warm-ups is unknown.
     """
-    given = replace(window or Window(), skips_warm_up=True)
-    latest = None
-    for study in studies:
-        if not study.requests.is_run:
-            raise UsageError("--skip-warm-up needs runs: a load has no warm-up; use --from")
-        found = steadiness(study) if study.distribution(LATENCY) else None
-        if found is None or found.since_s is None:
-            why = found.text if found else "no request completed"
-            of = f" of {study.files[0].name}" if len(studies) > 1 else ""
-            return replace(
-                given, about=f"No warm-up{of} was left out, as its end is not known: {why[:1].lower()}{why[1:]}."
-            )
-        if found.since_s > study.first_s:
-            latest = max(latest or found.since_s, found.since_s)
-    if latest is None:
-        return replace(given, about="There was no warm-up to leave out: latency was steady throughout.")
-    start_ns = round(latest * 1e9) + studies[0].origin_ns
-    about = f"The warm-up is left out: latency was steady from {units.span(start_ns / 1e9)} on (MSER)."
-    return replace(given, from_ns=start_ns, about=about)
+    if any(not study.requests.is_run for study in studies):
+        raise UsageError("--skip-warm-up needs runs: a load has no warm-up; use --from")
+    named = [(study.files[0].name, study if study.distribution(LATENCY) else None) for study in studies]
+    return after_warm_up(named, window, studies[0].origin_ns, "request")

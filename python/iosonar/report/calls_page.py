@@ -24,6 +24,7 @@ from iosonar.report.side_by_side import side_by_side
 from iosonar.study.calls import PLACEHOLDERS
 from iosonar.study.grades import Grade
 from iosonar.study.of_calls import judgement_of_calls
+from iosonar.study.window import due_words, window_words
 from iosonar.table import SourceFile
 from iosonar.text import listed
 
@@ -103,16 +104,33 @@ def _header(study: CallStudy, compared: ShownComparison | None) -> Summary:
     found = compared.banners if compared else (*_different(files), *_slowed(study))
     beside = () if single else (side_by_side(study, compared.names if compared else ()),)
     return Summary(
-        title=title_of(compared.names) if compared else ", ".join(names),
+        title=(title_of(compared.names) if compared else ", ".join(names))
+        + (f", {window_words(study.window)}" if study.is_part else ""),
         short=names[0] if single else "Comparison",
         lead=tuple(_lead(study, compared)),
-        banners=(*found, *_judgements(study)),
+        banners=(*_window(study), *found, *_judgements(study)),
         tiles=tuple(_tiles(first, study.options.percentiles)) if single else (),
         tables=(*(compared.tables if compared else ()), *beside),
         facts=tuple(_facts(study, compared)),
-        whole="all calls",
+        whole="this window" if study.is_part else "all calls",
         about="Files, machine and options",
     )
+
+
+def window_sentence(study: CallStudy) -> str:
+    """Which calls it is about, if not all; empty without a window."""
+    if study.window is None:
+        return ""
+    if not study.is_part:
+        return study.window.about
+    due = due_words([side.calls.file for side in study.runs or study.sides])
+    about = f" {study.window.about}" if study.window.about else ""
+    return f"Only calls {due} {window_words(study.window)}.{about}"
+
+
+def _window(study: CallStudy) -> Iterator[Banner]:
+    if text := window_sentence(study):
+        yield Banner(Severity.NEUTRAL, text, "Window:" if study.is_part else "All calls:")
 
 
 def _different(files: Sequence[SourceFile]) -> Iterator[Banner]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ from iosonar.quantities.difference import SHARES, Finding, Pairing
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.percentiles import share_of
 from iosonar.report.calls_options import other_traces
-from iosonar.report.calls_page import ShownComparison, calls_page
+from iosonar.report.calls_page import ShownComparison, calls_page, window_sentence
 from iosonar.report.compared import CLAIMS, Compared, Comparison, SideTimes, compare_times
 from iosonar.report.formats import write_report
 from iosonar.report.gate import IOPS, MAX, MEAN, Fidelity, Subject
@@ -148,6 +148,8 @@ class ComparisonOfCalls(Comparison):
 
     def lines(self) -> Iterator[str]:
         """What was found, as sentences."""
+        if about := window_sentence(self.study):
+            yield about
         yield from (describe_side(side) for side in self.sides)
         yield from (f"{banner.head} {banner.text}" for banner in self.sentences)
 
@@ -163,7 +165,8 @@ class ComparisonOfCalls(Comparison):
             | {"mismatches": side.mismatches}
             for side in self.sides
         ]
-        return {"sides": sides, "comparisons": [each.as_json() for each in self.against]}
+        window = {"window": self.study.window.as_json()} if self.study.window else {}
+        return {"sides": sides, **window, "comparisons": [each.as_json() for each in self.against]}
 
     def subject(self, letter: str) -> Subject:
         """A side as what conditions are checked for."""
@@ -215,14 +218,22 @@ def why_incomparable(first: CallsSide, side: CallsSide) -> str:
     return f"strace took the times of {slowed[0].name}, and slowed its calls down" if len(slowed) == 1 else ""
 
 
+def _all(groups: Sequence[Sequence[Calls]]) -> list[list[Calls]]:
+    return [[*group] for group in groups]
+
+
 def compare_calls(
     groups: Sequence[Sequence[SourceFile]],
     spill: Path,
     engine: EngineOptions,
     stack: ExitStack,
     percentiles: tuple[float, ...] = (),
+    within: Callable[[Sequence[Sequence[Calls]]], list[list[Calls]]] = _all,
 ) -> ComparisonOfCalls:
-    """Compares each group of files with the first; the page can be written until the stack unwinds."""
+    """Compares each group of files with the first; the page can be written until the stack unwinds.
+
+    `within` leaves out what is outside of a window of time.
+    """
     runs = [group for group in groups if group[0].kind.is_run]
     if len(runs) > len(RUN_ROLES):
         raise UsageError(f"at most {len(RUN_ROLES)} sides with runs of calls can be compared, not {len(runs)}; use vs")
@@ -238,11 +249,18 @@ def compare_calls(
             stack.enter_context(calls_of(file, spill.with_name(f"{spill.name}-{letter}{number}"), engine))
             for number, file in enumerate(group)
         ]
-        sides.append(_side(letter, group, opened))
         drawn.append(opened)
         originals = originals or ([] if group[0].kind.is_run else opened)
+    drawn = within(drawn)
+    for letter, group, opened in zip("ABCDEF", groups, drawn, strict=False):
+        # Of a trace in a window of time, the calls that the first runs made in it.
+        made = [each.made_by(drawn[1]) if each.is_part and not each.is_run else each for each in opened]
+        sides.append(_side(letter, group, made))
     shares = percentiles or SHARES
-    against = [_against(_beside(sides[0], side, originals), side, sides[0].calls, shares) for side in sides[1:]]
+    against = [
+        _against(_beside(sides[0], runs, side, originals), side, sides[0].calls, shares)
+        for side, runs in zip(sides[1:], drawn[1:], strict=True)
+    ]
     firsts, others = [opened[0] for opened in drawn], [opened[1:] for opened in drawn]
     study = CallStudy(firsts, Options(size=PAGE, percentiles=percentiles), repetitions=others)
     return ComparisonOfCalls(tuple(sides), tuple(against), study)
@@ -253,7 +271,10 @@ def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls], zer
     # All calls of a trace, those that a run issued.
     counts = [int(calls.table.begin_ns.count().to_pyarrow().as_py()) for calls in opened]
     # A run's time counts from its start, as in its own statistics; a trace's beside runs from their window's.
-    origins = [0 if calls.is_run else zero_ns for calls in opened]
+    # With a window, they count from its start, or from the first call of a trace.
+    starts = [calls.window.from_ns if calls.window else None for calls in opened]
+    of_traces = [zero_ns if start is None else None for start in starts]
+    origins = [start or 0 if calls.is_run else of for calls, start, of in zip(opened, starts, of_traces, strict=True)]
     results = [_as_results(calls.table) for calls in opened]
     times = SideTimes(results, lambda: pooled([_response(table) for table in results]), origins)
     if not times.rates:
@@ -261,11 +282,11 @@ def _side(letter: str, group: Sequence[SourceFile], opened: Sequence[Calls], zer
     return CallsSide(letter, tuple(group), sum(counts), mismatches, times)
 
 
-def _beside(first: CallsSide, side: CallsSide, originals: Sequence[Calls]) -> CallsSide:
+def _beside(first: CallsSide, runs: Sequence[Calls], side: CallsSide, originals: Sequence[Calls]) -> CallsSide:
     """The first side as it is compared with another one: a trace has only the calls that those runs made."""
     if not originals:
         return first
-    return _side(first.letter, first.files, [each.made_by(side.files) for each in originals], zero_of(side.files))
+    return _side(first.letter, first.files, [each.made_by(runs) for each in originals], zero_of(side.files))
 
 
 def _against(first: CallsSide, side: CallsSide, calls: int, shares: Sequence[float]) -> CallsComparison:

@@ -24,6 +24,7 @@ from iosonar.table.blocks import Blocks
 from iosonar.table.call_kinds import FAMILIES
 from iosonar.table.calls import Calls
 from iosonar.table.source import SourceFile
+from iosonar.table.window import Window
 from iosonar.text import short_name
 
 if TYPE_CHECKING:
@@ -136,9 +137,15 @@ class CallSide(Cached):
 
     @property
     def origin_ns(self) -> int:
-        """Zero of the time axes: of a trace its first begin, beside runs that of their window; a run's virtual zero."""
+        """Zero of the time axes: of a trace its first begin, beside runs that of their window; a run's virtual zero.
+
+        With a window, it is the start of that.
+        """
+        start_ns = self.calls.window.from_ns if self.calls.window else None
         if self.is_run:
-            return 0
+            return start_ns or 0
+        if start_ns is not None:
+            return start_ns if self._zero_ns is None else self.extent.first_ns
         return self.extent.first_ns if self._zero_ns is None else self._zero_ns
 
     @property
@@ -237,13 +244,14 @@ class CallStudy(BaseStudy):
         super().__init__(options)
         self.blocks, self.page = blocks, "report" if len(tables) == 1 else "compare"
         groups = [[each, *more] for each, more in zip_longest(tables, repetitions, fillvalue=())]
-        runs = [each.file for group in groups for each in group if each.is_run]
+        runs = [each for group in groups for each in group if each.is_run]
         roles, names = iter(RUN_ROLES), Counter[str]()
 
         def side(each: Calls, role: Role) -> CallSide:
             if not each.is_run:
                 # Beside runs, the original has the calls that they made.
-                return CallSide(each.made_by(runs) if runs else each, Role.ALL, zero_ns=zero_of(runs))
+                zero_ns = zero_of([run.file for run in runs])
+                return CallSide(each.made_by(runs) if runs else each, Role.ALL, zero_ns=zero_ns)
             names[plain_name(each)] += 1
             return CallSide(each, role, names[plain_name(each)])
 
@@ -267,8 +275,19 @@ class CallStudy(BaseStudy):
 
     @property
     def stem(self) -> str:
-        """The name of the first file."""
-        return short_name(self.files[0].output_stem if self.is_single else self.files[0].stem)
+        """The name of the first file, and the window."""
+        name = short_name(self.files[0].output_stem if self.is_single else self.files[0].stem)
+        return f"{name}.{stem}" if (stem := self.window.stem if self.window else "") else name
+
+    @property
+    def window(self) -> Window | None:
+        """The window of time that the calls are of; None if they are all."""
+        return next((side.calls.window for group in self.groups for side in group if side.calls.window), None)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a window leaves calls out."""
+        return self.window is not None and not self.window.is_all
 
     def why_empty(self, name: str) -> str:
         """A file without calls has no diagram, and a generated trace none of response times."""
@@ -289,7 +308,8 @@ class CallStudy(BaseStudy):
     @property
     def left_out(self) -> int:
         """Calls of the original that none of its runs made."""
-        return self.first.calls.file.rows - self.first.extent.rows if self.runs and not self.first.is_run else 0
+        is_original = self.runs and not self.first.is_run and not self.is_part
+        return self.first.calls.file.rows - self.first.extent.rows if is_original else 0
 
     @property
     def runs(self) -> tuple[CallSide, ...]:

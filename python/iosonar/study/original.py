@@ -15,7 +15,7 @@ from iosonar.quantities.gap import Gap, largest_gap
 from iosonar.study.base import cached
 from iosonar.study.requests import LATENCY, Study
 from iosonar.table import SourceFile
-from iosonar.table.original import original_requests
+from iosonar.table.original import original_requests, speedup_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -75,6 +75,8 @@ class Original:
             found.append(f"{units.requests(self.left_out)} of {self.name} left out: {why}")
         if self.other_times:
             found.append(f"{self.other_times[:1].upper()}{self.other_times[1:]}: it demanded other rates")
+        if (speed := speedup_of(self.run.files)) != 1:
+            found.append(f"The times of {self.name} are divided by {units.number(speed)}, its latencies are not")
         return tuple(found)
 
 

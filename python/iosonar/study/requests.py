@@ -162,6 +162,11 @@ class Study(BaseStudy):
         return span(self.table) if self.origin_ns else self._kept_span
 
     @property
+    def completed(self) -> int:
+        """The number of requests with a latency."""
+        return self.span.completed
+
+    @property
     def rows(self) -> int:
         """All requests of the files, also those outside of the window."""
         return sum(file.rows for file in self.requests.files)

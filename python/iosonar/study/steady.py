@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -11,8 +13,13 @@ from iosonar import units
 from iosonar.quantities.bands import Bands, bands
 from iosonar.quantities.density import Cells
 from iosonar.quantities.steady import MIN_RATIO, MIN_VALUES, drift_of, steady_from
+from iosonar.study.base import Options
 from iosonar.study.grades import Grade
-from iosonar.study.requests import Study
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+T = TypeVar("T")
 
 PERCENTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
 FEWEST_DRAWN, MAX_SLICES = 10, 180
@@ -25,6 +32,31 @@ LEAST_SLICES = 2 * MIN_VALUES
 """The fewest slices with requests from which to determine whether a run was steady."""
 
 
+class Timed(Protocol):
+    """Requests or calls with latencies: a `Study`, or what has the same columns and times."""
+
+    options: Options
+
+    @property
+    def table(self) -> ir.Table:
+        """Its columns `issued_ns` and `latency_ns` are used."""
+
+    @property
+    def completed(self) -> int:
+        """How many rows have a latency."""
+
+    @property
+    def first_s(self) -> float:
+        """The start of the time."""
+
+    @property
+    def last_s(self) -> float:
+        """Its end."""
+
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Keeps what was computed."""
+
+
 @dataclass(frozen=True)
 class Steadiness:
     """The time in seconds from which the run was steady, None if there is none; its grade, None if it is not known."""
@@ -34,15 +66,15 @@ class Steadiness:
     text: str
 
 
-def bands_over_time(study: Study, least: int = FEWEST_DRAWN) -> Bands:
+def bands_over_time(study: Timed, least: int = FEWEST_DRAWN) -> Bands:
     """The percentiles of latency in slices of the whole duration."""
-    slices = min(max(study.span.completed // REQUESTS_IN_A_SLICE, least), MAX_SLICES)
+    slices = min(max(study.completed // REQUESTS_IN_A_SLICE, least), MAX_SLICES)
     cells = Cells(study.first_s, max(study.last_s, study.first_s + 1e-9), slices)
     table, shares = study.table, sorted({*PERCENTILES, *study.options.percentiles})
     return study.cached(("bands", slices), lambda: bands(table, table.issued_ns / 1e9, table.latency_ns, cells, shares))
 
 
-def steadiness(study: Study) -> Steadiness:
+def steadiness(study: Timed) -> Steadiness:
     """By the mean logarithm of latency in slices of the whole duration."""
     found = bands_over_time(study, STEADY_SLICES)
     # With a coarse clock, latencies may be zero: count at least a nanosecond.

@@ -19,7 +19,8 @@ def window_words(window: Window | None) -> str:
 
 
 def due_words(files: Sequence[SourceFile]) -> str:
-    """What happened to the requests of a window during it: they were due, or only issued."""
+    """What happened to the requests or calls of a window during it: they were due, or only issued."""
     if not files[0].kind.is_run:
         return "made"
-    return "issued" if all(file.option("asap") for file in files) else "due"
+    has_no_times = all(file.option("asap") or file.option("timing") == "asap" for file in files)
+    return "issued" if has_no_times else "due"

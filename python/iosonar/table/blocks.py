@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from iosonar.errors import UsageError
 from iosonar.table.calls import Calls
 from iosonar.table.kinds.requests import LOAD
 from iosonar.table.source import SourceFile
+from iosonar.table.window import Window
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -22,6 +23,10 @@ class Blocks:
 
     table: ir.Table
     file: SourceFile
+
+    def within(self, window: Window | None) -> Blocks:
+        """The requests that were made in a window of the trace."""
+        return self if window is None else replace(self, table=self.table.filter(window.holds_at(self.table.at_ns)))
 
 
 def blocks_beside(calls: Calls, load: SourceFile) -> Blocks:

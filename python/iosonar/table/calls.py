@@ -17,6 +17,7 @@ from iosonar.table.files import open_files, read
 from iosonar.table.kinds.calls import KINDS, MISMATCHES
 from iosonar.table.kinds.column import ROW_NUMBER
 from iosonar.table.source import SourceFile
+from iosonar.table.window import Window
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -55,18 +56,41 @@ class Calls:
     table: ir.Table
     file: SourceFile
     engine: Engine
+    window: Window | None = None
+    """The window of time that the calls are of; None if they are all."""
+    whole: ir.Table | None = None
+    """If there is a window: all calls."""
 
     @property
     def is_run(self) -> bool:
         """Whether it is a run."""
         return self.file.kind.is_run
 
-    def made_by(self, runs: Sequence[SourceFile]) -> Calls:
-        """The calls of a trace that at least one of these runs of it made."""
-        made = [self.engine.read(run.parquet, ["call_number", "issued_ns"]) for run in runs]
-        numbers = [table.filter(table.issued_ns.notnull()).select(number=table.call_number) for table in made]
+    @property
+    def is_part(self) -> bool:
+        """Whether a window leaves calls out."""
+        return self.window is not None and not self.window.is_all
+
+    def within(self, window: Window | None) -> Calls:
+        """The calls that are due in a window, of a trace those that began in it; all without one."""
+        if window is None:
+            return self
+        whole = self.table if self.whole is None else self.whole
+        rows = whole if window.is_all else whole.filter(window.holds_calls(whole, self.file))
+        return replace(self, table=rows, window=window, whole=whole)
+
+    def made_by(self, runs: Sequence[Calls]) -> Calls:
+        """The calls of a trace that at least one of these runs of it made, each in its window."""
+        made = [_columns_of(run.file, self.engine) for run in runs]
+        within = [
+            table.filter(run.window.holds_calls(table, run.file)) if run.window else table
+            for run, table in zip(runs, made, strict=True)
+        ]
+        numbers = [table.filter(table.begin_ns.notnull()).select("number") for table in within]
         every = reduce(lambda all_, more: all_.union(more), numbers)
-        return replace(self, table=self.table.semi_join(every, "number"))
+        whole = self.table if self.whole is None else self.whole
+        window = next((run.window for run in runs if run.window), None)
+        return replace(self, table=whole.semi_join(every, "number"), window=window, whole=whole)
 
     def kept(self, columns: ir.Table) -> ir.Table:
         """A table with as many rows, computed once and then kept by the engine."""

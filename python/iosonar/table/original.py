@@ -1,11 +1,14 @@
 """The requests of a load beside a run of it: the original, at the times of the run.
 
+If the run was faster, the times of the original are divided by its speed-up; its latencies are not.
+
 The response time of an original is the time from `at_ns` to the completion. A replay issues a request at `at_ns`, and
 the block layer queues it again: so the original's own time in the queue belongs to it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +49,7 @@ def refuse_without_latencies(file: SourceFile) -> None:
 
 
 def original_requests(run: Requests, file: SourceFile) -> OriginalRequests:
-    """The requests of a load, shifted to the times of a run, on its engine."""
+    """The requests of a load, at the times of a run, on its engine."""
     load = beside(run, file)
     issued = of_load(run.table)
     is_by_row = _are_same(issued, load.table)
@@ -54,15 +57,28 @@ def original_requests(run: Requests, file: SourceFile) -> OriginalRequests:
     rows = rows.filter(rows.latency_ns.notnull())
     zero = rows.aggregate(at=rows.scheduled_ns.min()).to_pyarrow()["at"][0].as_py()
     first = issued.aggregate(at=issued.scheduled_ns.min()).to_pyarrow()["at"][0].as_py()
-    shift = (first or 0) - (zero or 0)
+    speed = speedup_of(run.files)
+
+    def at(time: ir.IntegerValue) -> ir.IntegerValue:
+        since = time - (zero or 0)
+        scaled: ir.IntegerValue = since if speed == 1 else (since / speed).round().cast("int64")
+        return scaled + (first or 0)
+
     queued = rows.queued_ns.fill_null(0) if file.footer.request_time == QUEUED else 0
-    shifted = with_times(
+    issued_ns = at(rows.issued_ns)
+    moved = with_times(
         rows,
-        scheduled_ns=rows.scheduled_ns + shift,
-        issued_ns=rows.issued_ns + shift,
-        completed_ns=rows.completed_ns + queued + shift,
+        scheduled_ns=at(rows.scheduled_ns),
+        issued_ns=issued_ns,
+        completed_ns=issued_ns + (rows.completed_ns - rows.issued_ns) + queued,
     )
-    return OriginalRequests(replace(load, table=shifted), is_by_row)
+    return OriginalRequests(replace(load, table=moved), is_by_row)
+
+
+def speedup_of(files: Sequence[SourceFile]) -> float:
+    """How many times as fast as their load these runs are; 1 if they differ."""
+    speeds = {float(file.option("speedup") or 1) for file in files if file.kind.is_run}
+    return speeds.pop() if len(speeds) == 1 else 1.0
 
 
 def of_load(run: ir.Table) -> ir.Table:

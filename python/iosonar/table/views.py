@@ -25,9 +25,13 @@ TYPES = {"int32": "INTEGER", "int64": "BIGINT", "string": "VARCHAR", "boolean": 
 def define_views(
     connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], window: Window | None = None
 ) -> None:
-    """Defines the views of all kinds that the files have, `files`, and `in_window` with the rows of the window."""
+    """Defines the views of all kinds that the files have, `files`, and with the rows of the window `in_window`.
+
+    Of several kinds that have windows, it is that of requests; those of the others are `calls_in_window` and the like.
+    """
     kinds = {file.kind for file in files}
     definitions: dict[str, str] = {}
+    timed = {kind.view for kind in kinds if kind.due}
     for kind in (kind for kind in KINDS.values() if kind in kinds):
         beside = [other for other in kinds if other.view == kind.view]
         parts = [_select(file, index, beside) for index, file in enumerate(files) if file.kind in beside]
@@ -35,7 +39,8 @@ def define_views(
         for name, view in kind.views.items():
             definitions[name] = view if isinstance(view, str) else view(files)
         if kind.due:
-            definitions["in_window"] = _view_of_window(kind.view, files, window)
+            name = "in_window" if kind.view == "requests" or len(timed) == 1 else f"{kind.view}_in_window"
+            definitions[name] = _view_of_window(kind.view, files, window)
     rows = ", ".join(
         f"({index}, {text(file.path)}, {text(file.name)}, {text(file.kind.name)}, {file.rows})"
         for index, file in enumerate(files)

@@ -1,7 +1,8 @@
-"""A window of time of loads and runs: the requests that are due in it.
+"""A window of time: the requests or calls that are due in it.
 
-A request belongs to the window of its scheduled time, whatever the storage did. So the same window of two runs of a
-load has the same requests. With `--asap` nothing is scheduled, and the time of issue counts.
+A request or call of a run belongs to the window of its scheduled time, whatever the storage did. So the same window of
+two runs of a load has the same requests. With `--asap` nothing is scheduled, and the time of issue counts. Of a trace
+of calls, it is the time at which a call began.
 """
 
 from __future__ import annotations
@@ -67,6 +68,19 @@ class Window:
         at: ir.IntegerValue = table.scheduled_ns
         if unscheduled := [index for index, file in enumerate(files) if file.option("asap")]:
             at = table.source.isin(unscheduled).ifelse(ibis.coalesce(table.issued_ns, table.scheduled_ns), at)
+        return self.holds_at(at)
+
+    def holds_calls(self, table: ir.Table, file: SourceFile) -> ir.BooleanValue:
+        """Whether a call of this file is in the window."""
+        import ibis
+
+        has_no_times = file.kind.is_run and file.option("timing") == "asap"
+        return self.holds_at(ibis.coalesce(table.begin_ns, table.scheduled_ns) if has_no_times else table.scheduled_ns)
+
+    def holds_at(self, at: ir.IntegerValue) -> ir.BooleanValue:
+        """Whether a time is in the window."""
+        import ibis
+
         found: ir.BooleanValue = ibis.literal(True)
         if self.from_ns is not None:
             found &= at >= self.from_ns

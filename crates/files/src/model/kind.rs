@@ -73,7 +73,8 @@ impl Family {
     }
 }
 
-/// The number of a call: `SYS_read` on every processor, `[SYS_open]` on x86-64 alone, 463 of newer kernels on every one.
+/// The number of a call: `SYS_read` on every processor, `[SYS_open]` on x86-64 alone, 463 of newer kernels on every one, `-` if it is no
+/// system call.
 macro_rules! number {
     ([$number:ident]) => {{
         #[cfg(target_arch = "x86_64")]
@@ -82,6 +83,9 @@ macro_rules! number {
         let number = None;
         number
     }};
+    (-) => {
+        None
+    };
     ($number:ident) => {
         Some(libc::$number as usize)
     };
@@ -92,7 +96,8 @@ macro_rules! number {
 
 macro_rules! calls {
     ($($variant:ident $name:literal $number:tt $family:ident $arguments:literal,)*) => {
-        /// A system call that concerns files, descriptors or processes. It has the kernel's name.
+        /// A system call that concerns files, descriptors or processes, with the kernel's name; or a page fault in a mapped
+        /// file.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum CallKind {
@@ -111,7 +116,7 @@ macro_rules! calls {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Its number in the kernel; `None` if this kind of processor does not have it.
+            /// Its number in the kernel; `None` if this kind of processor does not have it, or if it is no system call.
             pub fn number(self) -> Option<usize> {
                 match self { $(Self::$variant => number!($number),)* }
             }
@@ -275,6 +280,7 @@ calls! {
     Mmap "mmap" SYS_mmap Map "nlXfxo",
     Munmap "munmap" SYS_munmap Map "nl",
     Mremap "mremap" SYS_mremap Map "n0lf",
+    PageFault "page_fault" - Map "polf",
     Pipe "pipe" [SYS_pipe] Other "[",
     Pipe2 "pipe2" SYS_pipe2 Other "[f",
     Socket "socket" SYS_socket Other "0f0",

@@ -18,6 +18,8 @@ pub enum Recorder {
     Ebpf,
     /// Made by `iosonar generate`.
     Generated,
+    /// gVisor, in its sandbox.
+    Gvisor,
     /// nfsdump, which saw requests on a network.
     Nfsdump,
 }
@@ -75,12 +77,19 @@ pub struct CallCounts {
     pub unfinished: u64,
     /// Of these, calls of io_uring.
     pub uring: u64,
+    /// Of these, page faults in mapped files, which are no calls.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub faults: u64,
     /// Lines that could not be understood.
     pub bad_lines: u64,
     /// Calls that concern neither files nor descriptors nor processes, by name. They have no rows.
     pub other_calls: BTreeMap<String, u64>,
     /// Events that the recorder lost.
     pub lost_events: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A container.

@@ -54,3 +54,10 @@ fields! {
         mount: RunMount,
     }
 }
+
+impl CallsRun {
+    /// Calls had no times to keep.
+    pub fn is_asap(&self) -> bool {
+        self.options.known().is_some_and(|options| options.get("timing").text() == Some("asap"))
+    }
+}

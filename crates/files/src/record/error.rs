@@ -54,6 +54,15 @@ pub enum Error {
         /// The error of the kernel or the loader.
         problem: String,
     },
+    /// Page faults cannot be recorded.
+    #[error(
+        "cannot record page faults: {problem}. --faults needs x86-64 and Linux 5.17 or newer with CONFIG_PERF_EVENTS; leave it \
+         out"
+    )]
+    PageFaults {
+        /// Why.
+        problem: String,
+    },
     /// The process cannot be inspected.
     #[error(
         "cannot read /proc/{process}/{what}: {}; run as root or as the owner of the process",

@@ -10,12 +10,14 @@
 mod containers;
 pub mod ebpf;
 mod error;
+mod guard;
 mod parts;
 mod processes;
 mod recover;
 pub mod strace;
 
 pub use error::{Error, Result};
+pub use guard::Guard;
 pub use parts::{PartWriter, Parts, Rotation};
 pub use processes::{all_processes, inherited_by_children, process_with_threads, umask_in};
 pub use recover::recover;

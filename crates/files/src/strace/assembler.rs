@@ -389,6 +389,12 @@ impl Assembler {
         call
     }
 
+    /// The text is made from the log of gVisor.
+    pub fn is_of_gvisor(&mut self) {
+        self.metadata.recorder = Recorder::Gvisor;
+        self.metadata.source.format = "gvisor".to_owned();
+    }
+
     /// Adds the warnings about the whole file, once.
     pub fn conclude(&mut self) {
         if std::mem::replace(&mut self.is_concluded, true) {

@@ -11,6 +11,7 @@ mod assembler;
 mod clock;
 mod constants;
 mod errno;
+mod gvisor;
 mod line;
 mod line_counts;
 mod lookup;
@@ -31,6 +32,7 @@ mod warnings;
 mod write;
 
 pub use errno::name as errno_name;
+pub use gvisor::recognise as is_gvisor;
 pub use reader::{Options, Reader, Step};
 pub use recognise::recognise;
 pub use thread_files::{ThreadFiles, files_of};

@@ -10,6 +10,7 @@ use iosonar_trace::text::lines::{LineEnd, Lines};
 
 use super::assembler::Assembler;
 use super::clock::Kind;
+use super::gvisor;
 use crate::{Call, Metadata};
 
 /// How to read.
@@ -31,11 +32,12 @@ pub enum Step {
     End,
 }
 
-/// Reads calls from the strace text, in the order of their start.
+/// Reads calls from strace text, or that of gVisor, in the order of their start.
 pub struct Reader {
     path: PathBuf,
     lines: Lines<Input>,
     assembler: Assembler,
+    gvisor: Option<gvisor::Translator>,
     is_at_end: bool,
     /// Whether the last read found no text.
     is_waiting: bool,
@@ -48,8 +50,13 @@ impl Reader {
     /// None so far; a file that cannot be read is an error of the first call.
     pub fn open(input: Input, options: &Options) -> iosonar_trace::Result<Self> {
         let path = input.path().to_owned();
-        let assembler = Assembler::new(&path, options.memory_bytes);
-        Ok(Self { path, lines: Lines::new(input), assembler, is_at_end: false, is_waiting: false })
+        let is_gvisor = gvisor::recognise(input.head());
+        let mut assembler = Assembler::new(&path, options.memory_bytes);
+        if is_gvisor {
+            assembler.is_of_gvisor();
+        }
+        let gvisor = is_gvisor.then(gvisor::Translator::default);
+        Ok(Self { path, lines: Lines::new(input), assembler, gvisor, is_at_end: false, is_waiting: false })
     }
 
     /// The kind of the times, and that of the first line, as it is in the file.
@@ -116,7 +123,11 @@ impl Reader {
             return Ok(None);
         };
         let is_cut = line.end == LineEnd::EndOfFile;
-        self.assembler.line(line.text, line.number, is_cut).map_err(|problem| Error::format(&self.path, problem))
+        let text = match &mut self.gvisor {
+            Some(gvisor) => gvisor.line(line.text),
+            None => line.text,
+        };
+        self.assembler.line(text, line.number, is_cut).map_err(|problem| Error::format(&self.path, problem))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Texts, and the calls in them.
 
 mod forms;
+mod gvisor;
 mod interrupted;
 mod thread_files;
 mod written;

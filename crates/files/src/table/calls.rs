@@ -107,8 +107,6 @@ impl Table for CallRow {
     }
 
     fn count(&self, metadata: &mut Metadata) {
-        metadata.count_row(self.call.begin.0);
-        metadata.counts.unfinished += u64::from(self.call.duration.is_none());
-        metadata.counts.uring += u64::from(self.call.is_uring);
+        metadata.count_call(&self.call);
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use iosonar_trace::{Footer, FooterError, SCHEMA_VERSION, Source, Span, parse_footer, path_text, rename_keys};
 
-use crate::{CallCounts, Metadata};
+use crate::{Call, CallCounts, CallKind, CallResult, Metadata};
 
 /// Most warnings in a file.
 const MAX_WARNINGS: usize = 1000;
@@ -36,6 +36,19 @@ impl Metadata {
         }
     }
 
+    /// Adds a call to counts and span.
+    pub fn count_call(&mut self, call: &Call) {
+        self.count_row(call.begin.0);
+        self.counts.unfinished += u64::from(call.duration.is_none());
+        self.counts.uring += u64::from(call.is_uring);
+        self.counts.faults += u64::from(call.kind == CallKind::PageFault);
+    }
+
+    /// Adds a call of a run to counts and span.
+    pub fn count_result(&mut self, result: &CallResult) {
+        self.count_row(result.scheduled.0);
+    }
+
     /// Adds a row that begins at this time to counts and span.
     pub(crate) fn count_row(&mut self, begin_ns: i64) {
         let span = &mut self.span;
@@ -53,6 +66,7 @@ fn copy_totals(from: &CallCounts, to: &mut CallCounts) {
     to.calls = from.calls;
     to.unfinished = from.unfinished;
     to.uring = from.uring;
+    to.faults = from.faults;
 }
 
 impl Footer for Metadata {

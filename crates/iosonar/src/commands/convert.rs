@@ -55,6 +55,7 @@ impl Args {
         for input in &inputs {
             output_files::refuse_same_file(input, &output)?;
         }
+        self.reading.refuse_window()?;
         self.replacing.allows(&output)?;
         let file = tables::open(&inputs, Some(&output), &self.reading)?;
         file.convert(&Job {

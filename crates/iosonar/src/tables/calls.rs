@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use iosonar_files::replay::{self, Finished};
 use iosonar_files::table::Locator;
 use iosonar_files::{Call, CallResult, FileKind, Metadata, OpenOptions, Opened as Trace};
-use iosonar_trace::{Reader, Row, path_text};
+use iosonar_trace::{Nanos, Reader, Row, path_text};
 use serde_json::{Map, Value, json};
 
 use super::convert::write;
@@ -97,6 +97,11 @@ fn any(trace: Trace, name: String, is_certain: bool) -> Box<dyn AnyFile> {
         Trace::Calls(FileKind::Strace, rows) => {
             Box::new(opened(name, "a trace of calls, strace text [strace]", "strace", rows))
         }
+        Trace::Calls(FileKind::Gvisor, rows) => {
+            let described =
+                "a trace of calls, log of gVisor's strace [gvisor] (unverified: never tested with a real one)";
+            Box::new(opened(name, described, "gvisor", rows))
+        }
         Trace::Calls(FileKind::Nfsdump, rows) => {
             Box::new(opened(name, "a trace of NFS requests, text of nfsdump [nfsdump]", "nfsdump", rows))
         }
@@ -131,8 +136,26 @@ impl Described for Call {
     const LINES: fn(&Value, &mut Lines) = |object, lines| lines::add(object, false, lines);
     const AFTER: fn(&Value) -> String = lines::table;
 
-    fn summary(rows: &dyn Reader<Self>) -> Self::Summary {
-        (Summary::default(), Locator::new(rows.metadata()))
+    fn summary(rows: &dyn Reader<Self>, from: Option<Nanos>) -> Self::Summary {
+        (Summary::from(from), Locator::new(rows.metadata()))
+    }
+
+    const HAS_END: bool = true;
+
+    fn end(&self) -> Nanos {
+        self.begin + self.duration.unwrap_or_default()
+    }
+
+    fn pass((_, files): &mut Self::Summary, row: &Self) {
+        files.next(row);
+    }
+
+    fn due(&self, _: &Metadata) -> Nanos {
+        self.begin
+    }
+
+    fn count(&self, totals: &mut Metadata) {
+        totals.count_call(self);
     }
 
     fn add((summary, files): &mut Self::Summary, row: &Self) {
@@ -179,8 +202,18 @@ impl Described for CallResult {
     const LINES: fn(&Value, &mut Lines) = |object, lines| lines::add(object, true, lines);
     const AFTER: fn(&Value) -> String = lines::table;
 
-    fn summary(_: &dyn Reader<Self>) -> Self::Summary {
-        RunSummary::new()
+    fn summary(_: &dyn Reader<Self>, from: Option<Nanos>) -> Self::Summary {
+        RunSummary::new(from.unwrap_or_default())
+    }
+
+    /// Without times to keep, when it was issued.
+    fn due(&self, known: &Metadata) -> Nanos {
+        let is_asap = known.run.as_ref().is_some_and(|run| run.is_asap());
+        self.issued.filter(|_| is_asap).unwrap_or(self.scheduled)
+    }
+
+    fn count(&self, totals: &mut Metadata) {
+        totals.count_result(self);
     }
 
     fn add(summary: &mut Self::Summary, row: &Self) {

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
 use anyhow::Result;
 use iosonar_trace::transforms::{Pipeline, Rows as Input, Transformed, read_by};
-use iosonar_trace::{ConversionLoss, Footer, Reader, Row, Writer};
+use iosonar_trace::{ConversionLoss, Footer, Nanos, Reader, Row, Writer};
 use serde_json::json;
 
 use super::described::{Described, number, seconds, text};
@@ -73,9 +73,20 @@ fn copied<R: Described>(
     create: impl FnOnce(&R::Metadata) -> Result<Box<dyn Writer<R>>>,
 ) -> Result<R::Metadata> {
     let writer = create(file.rows.metadata())?;
-    let (read, loss) = copy(&format!("{doing} {}", file.name), file.rows, writer, file.accept)?;
+    let last_end = Arc::new(AtomicI64::new(i64::MIN));
+    let latest = Arc::clone(&last_end);
+    let rows = if R::HAS_END {
+        read_by(file.rows, move |rows| {
+            let row = rows.next()?;
+            row.iter().for_each(|row| _ = latest.fetch_max(row.end().0, Ordering::Relaxed));
+            Ok(row)
+        })
+    } else {
+        file.rows
+    };
+    let (read, loss) = copy(&format!("{doing} {}", file.name), rows, writer, file.accept)?;
     let metadata = R::written(job.output, read);
-    report::<R>(job.output, &metadata, &loss);
+    report::<R>(job.output, &metadata, &loss, Nanos(last_end.load(Ordering::Relaxed)));
     if metadata.rows() == 0 {
         status!("warning: the result has no {}s", R::NOUN);
     }
@@ -154,8 +165,8 @@ fn read_batch<R: Row>(rows: &mut dyn Reader<R>) -> Result<Vec<R>> {
     Ok(batch)
 }
 
-/// Prints what was written, with notes and warnings.
-pub fn report<R: Described>(output: &Path, metadata: &R::Metadata, loss: &ConversionLoss) {
+/// Prints what was written, with notes and warnings. Rows end at `end`, or at the last time of the span if that is later.
+pub fn report<R: Described>(output: &Path, metadata: &R::Metadata, loss: &ConversionLoss, end: Nanos) {
     let about = json!(metadata);
     let warnings = about["warnings"].as_array().map_or(&[][..], Vec::as_slice);
     for warning in warnings.iter().take(MAX_NOTES) {
@@ -188,7 +199,7 @@ pub fn report<R: Described>(output: &Path, metadata: &R::Metadata, loss: &Conver
         left_out => format!("{} of {rows}", human::count(metadata.rows().saturating_sub(left_out))),
     };
     let name = if output.as_os_str() == "-" { "standard output".to_owned() } else { output.display().to_string() };
-    status!("{name}: {held} over {}{size}", human::span(seconds(&about["span"])));
+    status!("{name}: {held} over {}{size}", human::span(seconds(&about["span"], end)));
 }
 
 #[cfg(test)]

@@ -23,11 +23,28 @@ pub trait Described: Row {
     /// The rows by their kinds in `counts`, as ` (3 reads, …)`.
     const MIX: fn(&Value) -> String = |_| String::new();
 
-    /// The totals of no rows. Nothing was read yet.
-    fn summary(rows: &dyn Reader<Self>) -> Self::Summary;
+    /// Whether rows end later than at the times in the span.
+    const HAS_END: bool = false;
+
+    /// When the row ends, if [`Described::HAS_END`].
+    fn end(&self) -> Nanos {
+        Nanos::ZERO
+    }
+
+    /// The totals of no rows from a time on. Nothing was read yet.
+    fn summary(rows: &dyn Reader<Self>, from: Option<Nanos>) -> Self::Summary;
 
     /// Adds a row.
     fn add(summary: &mut Self::Summary, row: &Self);
+
+    /// Leaves out a row, from which later ones may follow.
+    fn pass(_summary: &mut Self::Summary, _row: &Self) {}
+
+    /// The time by which the row belongs to a window.
+    fn due(&self, known: &Self::Metadata) -> Nanos;
+
+    /// Adds the row to the totals.
+    fn count(&self, totals: &mut Self::Metadata);
 
     /// Enters the totals into the JSON object, which has the metadata.
     fn enter(summary: Self::Summary, metadata: &Self::Metadata, object: &mut Map<String, Value>);
@@ -96,8 +113,8 @@ pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// From the first time of the rows to the last.
-pub fn seconds(span: &Value) -> f64 {
+/// From the first time of the rows to the last, or to `end`, if that is later.
+pub fn seconds(span: &Value, end: Nanos) -> f64 {
     let time = |key: &str| Nanos(span[key].as_i64().unwrap_or(0));
-    (time("last_ns") - time("first_ns")).as_secs()
+    (time("last_ns").max(end) - time("first_ns")).as_secs()
 }

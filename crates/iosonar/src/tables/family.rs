@@ -11,6 +11,7 @@ use super::info;
 use super::opened::{Job, Opened};
 use super::reading::Reading;
 use super::recover::{self, Recovered};
+use super::window::Window;
 
 /// See [`Family::open`].
 type Open = fn(&[PathBuf], Option<&Path>, &Reading) -> Result<Option<Box<dyn AnyFile>>>;
@@ -34,8 +35,8 @@ pub struct Family {
 
 /// An open file of any kind of rows.
 pub trait AnyFile {
-    /// Reads all rows, and says what is in the file.
-    fn info(self: Box<Self>, paths: &[PathBuf]) -> Result<Info>;
+    /// Reads all rows, and says what is in the file, or in a window of it.
+    fn info(self: Box<Self>, paths: &[PathBuf], window: Option<Window>) -> Result<Info>;
 
     /// Writes the rows to another file.
     fn convert(self: Box<Self>, job: &Job<'_>) -> Result<()>;
@@ -45,8 +46,8 @@ pub trait AnyFile {
 }
 
 impl<R: Described> AnyFile for Opened<R> {
-    fn info(self: Box<Self>, paths: &[PathBuf]) -> Result<Info> {
-        info::of(*self, paths)
+    fn info(self: Box<Self>, paths: &[PathBuf], window: Option<Window>) -> Result<Info> {
+        info::of(*self, paths, window)
     }
 
     fn convert(self: Box<Self>, job: &Job<'_>) -> Result<()> {

@@ -2,36 +2,55 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use iosonar_trace::Footer;
 use iosonar_trace::run_info::MachineUsage;
 use serde_json::{Value, json};
 
 use super::described::{Described, Info, Lines, number, text};
 use super::opened::Opened;
+use super::window::{self, Window};
 use crate::human;
 use crate::progress::Rows;
 
 /// Warnings that are printed; a damaged file may have a hundred.
 const MAX_NOTES: usize = 8;
 
-/// Reads all rows, and says what is in the file.
-pub fn of<R: Described>(file: Opened<R>, paths: &[PathBuf]) -> Result<Info> {
+/// Reads all rows, and says what is in the file, or in a window of it.
+pub fn of<R: Described>(file: Opened<R>, paths: &[PathBuf], window: Option<Window>) -> Result<Info> {
     let Opened { name, described, format, mut rows, accept } = file;
-    let mut summary = R::summary(&*rows);
+    let mut summary = R::summary(&*rows, window.and_then(|window| window.from));
+    let mut counted = rows.metadata().clone();
+    counted.clear_totals();
     let mut progress = Rows::of(&format!("reading {name}"), R::NOUN);
     while let Some(row) = rows.next()? {
-        R::add(&mut summary, &row);
+        match window {
+            Some(window) if !window.contains(row.due(rows.metadata())) => R::pass(&mut summary, &row),
+            Some(_) => {
+                row.count(&mut counted);
+                R::add(&mut summary, &row);
+            }
+            None => R::add(&mut summary, &row),
+        }
         progress.row(|| rows.progress());
     }
     progress.finish();
-    let metadata = rows.metadata().clone();
+    let mut metadata = rows.metadata().clone();
     accept(&metadata)?;
+    if window.is_some() {
+        if metadata.rows() > 0 && counted.rows() == 0 {
+            bail!("{name} has no {} in this window", R::NOUN);
+        }
+        metadata = metadata.with_totals_of(&counted);
+    }
     let mut object = json!(metadata);
     let bytes = |path: &PathBuf| std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len());
     object["path"] = name.into();
     object["file_bytes"] = json!(paths.iter().map(bytes).sum::<Option<u64>>());
     object["format"] = format;
+    if let Some(window) = window {
+        object["window"] = window.json();
+    }
     let warnings = object["warnings"].as_array().cloned().unwrap_or_default();
     let doubts = metadata.doubts().into_iter().map(|doubt| Value::from(format!("doubtful: {doubt}")));
     let doubts: Vec<Value> = doubts.filter(|doubt| !warnings.contains(doubt)).collect();
@@ -58,6 +77,7 @@ fn for_people<R: Described>(object: &Value, described: &str) -> String {
     lines.add("file", text(&object["path"]));
     let size = object["file_bytes"].as_u64().map_or(String::new(), |bytes| format!(", {}", human::bytes(bytes)));
     lines.add("is", format!("{described}{size}"));
+    lines.add("window", window::words(&object["window"], R::NOUN));
     let complete = match (number(&object["unreadable_rows"]), object["complete"] == true) {
         (0, true) => "yes".into(),
         (0, false) => "NO: cut short".into(),

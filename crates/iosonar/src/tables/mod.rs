@@ -11,6 +11,7 @@ mod opened;
 mod reading;
 mod recover;
 mod requests;
+mod window;
 
 use std::path::{Path, PathBuf};
 

@@ -107,8 +107,16 @@ impl Described for Request {
     const LINES: fn(&Value, &mut Lines) = lines::add;
     const MIX: fn(&Value) -> String = mix;
 
-    fn summary(_: &dyn Reader<Self>) -> Self::Summary {
+    fn summary(_: &dyn Reader<Self>, _: Option<Nanos>) -> Self::Summary {
         LoadSummary::default()
+    }
+
+    fn due(&self, _: &Metadata) -> Nanos {
+        self.at
+    }
+
+    fn count(&self, totals: &mut Metadata) {
+        totals.count_request(self);
     }
 
     fn add(summary: &mut Self::Summary, row: &Self) {
@@ -141,8 +149,20 @@ impl Described for IoResult {
     const LINES: fn(&Value, &mut Lines) = lines::add;
     const MIX: fn(&Value) -> String = mix;
 
-    fn summary(_: &dyn Reader<Self>) -> Self::Summary {
-        RunSummary::new()
+    fn summary(rows: &dyn Reader<Self>, from: Option<Nanos>) -> Self::Summary {
+        let run = rows.metadata().run.as_ref();
+        let zero = run.map_or(Nanos::ZERO, |run| run.output_offset());
+        RunSummary::new(from.map_or(zero, |from| from.max(zero)))
+    }
+
+    /// Without scheduled times, when it was issued.
+    fn due(&self, known: &Metadata) -> Nanos {
+        let is_asap = known.run.as_ref().is_some_and(|run| run.is_asap());
+        self.issued.filter(|_| is_asap).unwrap_or(self.scheduled)
+    }
+
+    fn count(&self, totals: &mut Metadata) {
+        totals.count_record(self);
     }
 
     fn add(summary: &mut Self::Summary, row: &Self) {
@@ -184,7 +204,8 @@ fn mix(counts: &Value) -> String {
 
 /// Prints what was written, with notes, warnings and advice.
 pub fn report(output: &Path, format: &Format, metadata: &Metadata, loss: &ConversionLoss) {
-    convert::report::<Request>(output, metadata, loss);
+    // A request of a load has no end of its own.
+    convert::report::<Request>(output, metadata, loss, Nanos(i64::MIN));
     advise(output, format, metadata);
 }
 

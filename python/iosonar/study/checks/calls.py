@@ -88,7 +88,9 @@ def order(side: CallSide) -> Check:
 def fidelity(side: CallSide) -> Check:
     """Whether a run kept the times of the trace: its own verdict, else by its delays."""
     file = side.calls.file
-    if verdict := file.run.statistics.verdict:
+    verdict = file.run.statistics.verdict
+    # Of a window, what the run says of all its calls does not hold.
+    if verdict and (verdict.faithful is None or not side.calls.is_part):
         if verdict.faithful is None:  # of a fake result
             return Check("fidelity", None, about=Topic.REPLAY)
         grade = Grade.GOOD if verdict.faithful else Grade.BAD

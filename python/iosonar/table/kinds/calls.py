@@ -87,6 +87,12 @@ _SHARED = {
     "bytes": f"CASE WHEN family IN {MOVES_DATA} AND result > 0 THEN result END",
 }
 
+
+def _due(file: Any) -> str:
+    """When a call of a run was due; if calls had no times to keep, when it was issued."""
+    return "coalesce(issued_ns, scheduled_ns)" if file.option("timing") == "asap" else "scheduled_ns"
+
+
 CALLS = Kind(
     "calls",
     "a trace of calls",
@@ -106,6 +112,7 @@ CALLS = Kind(
            max(duration_ns) / 1e9 AS duration_max_s
     FROM calls GROUP BY 1 ORDER BY 1""",
     },
+    due=lambda file: "begin_ns",
 )
 
 CALLS_RUN = Kind(
@@ -125,6 +132,7 @@ CALLS_RUN = Kind(
         "mismatch": f"coalesce(outcome, 'same') IN {MISMATCHES}",
         **_SHARED,
     },
+    due=_due,
 )
 
 KINDS = (CALLS, CALLS_RUN)

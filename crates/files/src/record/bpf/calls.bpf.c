@@ -11,12 +11,13 @@ enum kind {
 	CALL = 1,	/* a call returned */
 	UNFINISHED = 2, /* the thread exited, or the request of io_uring was lost, before the call returned */
 	PATH = 3,	/* a path of the call that the thread is making */
+	FILE = 4,	/* the path of a mapped file in which a page fault follows; its names from the last to the first */
 };
 
 struct call {
 	__u8 kind;
 	__u8 missing;	/* paths that could not be read: 1 the first, 2 the second */
-	__u16 number;	/* of the system call; URING | opcode for requests of io_uring */
+	__u16 number;	/* of the system call; URING | opcode for requests of io_uring; FAULT */
 	__u32 thread;
 	__u32 process;
 	__u32 child;	/* the thread that the call created */
@@ -30,6 +31,7 @@ struct call {
 };
 
 #define URING 0x8000
+#define FAULT 0x4000
 #define PATH_BYTES 4096
 
 struct path {
@@ -44,7 +46,7 @@ struct path {
 #define PATH_HEADER 16
 #define OF_REQUEST 0x10
 
-/* A thread that is recorded. The loader reads and writes it as fourteen 64-bit numbers: change ../ebpf/kernel.rs as well. */
+/* A thread that is recorded. The loader reads and writes it as sixteen 64-bit numbers: change ../ebpf/kernel.rs as well. */
 struct thread {
 	__u64 begin_ns;
 	__u64 arguments[6];
@@ -58,6 +60,8 @@ struct thread {
 	__u64 cgroup;
 	__u64 waited_ns; /* since the end of the last recorded call, without the present one */
 	__u64 blocked_ns; /* when it began to wait; 0 if it does not */
+	__u64 fault_ns; /* when its page fault began; 0 outside of page faults */
+	__u64 fault_at; /* its address; the processor's error code in the bits below the page */
 };
 
 enum state {
@@ -105,11 +109,13 @@ enum counter {
 	UNKNOWN_PATHS = 2,  /* the memory of a path was not readable */
 	COMPAT_CALLS = 3,   /* of programs for a 32-bit processor */
 	FIXED_FILES = 4,    /* requests of io_uring on registered files: which file is unknown */
+	LOST_FAULTS = 5,    /* page faults while the process changed its mappings */
+	FILES = 6,	    /* mapped files so far: each has a number */
 	/* The thread that starts the command; 0 before and after. Here because the loader knows one variable. */
-	SPAWNER = 5,
+	SPAWNER = 7,
 	/* The process of the recorder, if every other one is recorded. */
-	RECORDER = 6,
-	COUNTERS = 7,
+	RECORDER = 8,
+	COUNTERS = 9,
 };
 __u64 counters[COUNTERS] = {};
 
@@ -133,13 +139,15 @@ struct {
 	struct call *value;
 } requests SEC(".maps");
 
-/* Where paths are assembled: system calls in the first, requests of io_uring in the second. */
+/* Where paths are assembled: system calls in the first, requests of io_uring in the second, mapped files in the third. */
 struct {
 	int (*type)[BPF_MAP_TYPE_PERCPU_ARRAY];
-	int (*max_entries)[2];
+	int (*max_entries)[3];
 	__u32 *key;
 	struct path *value;
 } scratch SEC(".maps");
+
+#define READ(to, pointer, type, field) bpf_probe_read_kernel(&(to), sizeof(to), &((struct type *)(pointer))->field)
 
 /* Functions of more than five arguments cannot be called. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -396,8 +404,11 @@ int call_begins(__u64 *ctx)
 			counters[SPAWNER] = id;
 		return 0;
 	}
-	if (t)
+	if (t) {
 		t->state &= ~IS_CALLING;
+		/* Of a page fault that failed, there was no end. */
+		t->fault_ns = 0;
+	}
 	if (is_compat()) {
 		count(COMPAT_CALLS);
 		return 0;
@@ -591,7 +602,7 @@ int processor_changes(__u64 *ctx)
 
 	if (!is_preempted && state) {
 		t = bpf_map_lookup_elem(&threads, &before_id);
-		if (t && !(t->state & IS_CALLING))
+		if (t && !(t->state & IS_CALLING) && !t->fault_ns)
 			t->blocked_ns = bpf_ktime_get_ns();
 	}
 	t = bpf_map_lookup_elem(&threads, &after_id);
@@ -601,6 +612,8 @@ int processor_changes(__u64 *ctx)
 	}
 	return 0;
 }
+
+#include "faults.h"
 
 /* The opcodes of io_uring, which are a stable ABI. */
 enum opcode {
@@ -632,8 +645,6 @@ enum opcode {
 };
 
 #define REQ_F_FIXED_FILE 1u
-
-#define READ(to, pointer, type, field) bpf_probe_read_kernel(&(to), sizeof(to), &((struct type *)(pointer))->field)
 
 static inline void uring_path(struct call *c, struct filename *name, __u8 which)
 {

@@ -34,6 +34,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	__s32 pid;
 	__s32 tgid;
+	__s32 pagefault_disabled;
 };
 
 struct linux_binprm {
@@ -59,6 +60,55 @@ struct io_kiocb {
 
 struct filename {
 	const char *name;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct super_block {
+	__u32 s_dev;
+	unsigned long s_flags;
+};
+
+struct inode {
+	__u16 i_mode;
+	unsigned long i_ino;
+	__u32 i_generation;
+	struct super_block *i_sb;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+/* `struct path`: the loader leaves out what follows three underscores. */
+struct path___kernel {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	struct path___kernel f_path;
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
 };
 
 struct kiocb {
@@ -168,9 +218,13 @@ static void *(*const bpf_ringbuf_reserve)(void *ring, __u64 size, __u64 flags) =
 static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 static __u64 (*const bpf_ringbuf_query)(void *ring, __u64 what) = (void *)134;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
+static long (*const bpf_find_vma)(struct task_struct *task, __u64 address, void *callback, void *context,
+				  __u64 flags) = (void *)180;
+static long (*const bpf_loop)(__u32 times, void *callback, void *context, __u64 flags) = (void *)181;
 
 #define BPF_MAP_TYPE_HASH 1
 #define BPF_MAP_TYPE_PERCPU_ARRAY 6
+#define BPF_MAP_TYPE_LRU_HASH 9
 #define BPF_MAP_TYPE_RINGBUF 27
 #define BPF_NOEXIST 1
 #define BPF_RB_NO_WAKEUP 1

@@ -10,6 +10,9 @@ const PATH_HEADER_BYTES: usize = 16;
 /// Set in the number of a call that is a request of io_uring; the rest is its opcode.
 pub const URING: u16 = 0x8000;
 
+/// In place of the number of a call: a page fault.
+pub const FAULT: u16 = 0x4000;
+
 /// Set in `Path::which` if the path belongs to a request of io_uring.
 const OF_REQUEST: u8 = 0x10;
 
@@ -20,12 +23,14 @@ pub enum Event<'a> {
     Call(RawCall),
     /// A path of a call; it comes before its call.
     Path(Path<'a>),
+    /// The path of a mapped file; it comes before the page faults in the file.
+    File(MappedFile),
 }
 
 /// A call as the kernel saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawCall {
-    /// The number of the system call; [`URING`] and the opcode of a request of io_uring.
+    /// The number of the system call; [`URING`] and the opcode of a request of io_uring; [`FAULT`].
     pub number: u16,
     pub thread: u32,
     pub process: u32,
@@ -60,12 +65,22 @@ pub struct Path<'a> {
     pub text: &'a [u8],
 }
 
+/// A mapped file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappedFile {
+    /// The number by which page faults name it: their fourth argument.
+    pub number: u64,
+    /// Its path in the recorder's mounts.
+    pub path: Vec<u8>,
+}
+
 impl<'a> Event<'a> {
     /// Decodes an event; `None` if it is not one that the eBPF program writes.
     pub fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         match *bytes.first()? {
             kind @ (1 | 2) => Some(Self::Call(RawCall::from_bytes(bytes.first_chunk()?, kind == 1))),
             3 => Path::from_bytes(bytes).map(Self::Path),
+            4 => Path::from_bytes(bytes).map(|names| Self::File(MappedFile::from_names(&names))),
             _ => None,
         }
     }
@@ -100,6 +115,18 @@ impl<'a> Path<'a> {
             begin_ns: u64_at(header, 8),
             text: bytes.get(PATH_HEADER_BYTES..PATH_HEADER_BYTES + length)?,
         })
+    }
+}
+
+impl MappedFile {
+    /// The names come from the last to the first, each with a zero at its end.
+    fn from_names(names: &Path<'_>) -> Self {
+        let mut path = Vec::with_capacity(names.text.len());
+        for name in names.text.split(|&byte| byte == 0).rev().filter(|name| !name.is_empty()) {
+            path.push(b'/');
+            path.extend_from_slice(name);
+        }
+        Self { number: names.begin_ns, path }
     }
 }
 
@@ -160,5 +187,16 @@ mod tests {
         assert_eq!(Event::from_bytes(&bytes[..18]), None);
         assert_eq!(Event::from_bytes(&[9]), None);
         assert_eq!(Event::from_bytes(&[]), None);
+    }
+
+    #[test]
+    fn the_path_of_a_mapped_file_comes_from_its_end() {
+        let mut bytes = vec![4, 1, 13, 0];
+        bytes.extend(7_u32.to_ne_bytes());
+        bytes.extend(99_u64.to_ne_bytes());
+        bytes.extend(b"data\0tmp\0var\0");
+        let file = MappedFile { number: 99, path: b"/var/tmp/data".to_vec() };
+        assert_eq!(Event::from_bytes(&bytes), Some(Event::File(file)));
+        assert_eq!(Event::from_bytes(&bytes[..20]), None);
     }
 }

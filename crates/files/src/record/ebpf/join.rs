@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use iosonar_trace::Nanos;
 
-use super::event::{Path, RawCall, URING};
+use super::event::{FAULT, MappedFile, Path, RawCall, URING};
+use super::faults::{self, MappedFiles};
 use super::layout::set_arguments;
 use super::numbers::{NUMBERS, kinds};
 use super::uring;
@@ -31,17 +32,30 @@ pub struct Join {
     of_threads: HashMap<u32, Paths>,
     /// The paths of requests of io_uring in flight, by thread and begin.
     of_requests: HashMap<(u32, u64), Paths>,
+    mapped: MappedFiles,
 }
 
 impl Join {
     /// Calls that begin before `zero_ns` are left out; the others count their time from it.
     pub fn new(zero_ns: u64) -> Self {
-        Self { kinds: kinds(), zero_ns, knows_waiting: false, of_threads: HashMap::new(), of_requests: HashMap::new() }
+        Self {
+            kinds: kinds(),
+            zero_ns,
+            knows_waiting: false,
+            of_threads: HashMap::new(),
+            of_requests: HashMap::new(),
+            mapped: MappedFiles::default(),
+        }
     }
 
     /// Gives calls the time that their thread was blocked before.
     pub fn with_waiting(self, knows_waiting: bool) -> Self {
         Self { knows_waiting, ..self }
+    }
+
+    /// Leaves out what begins before `zero_ns`, and counts times from it.
+    pub fn begin_at(&mut self, zero_ns: u64) {
+        self.zero_ns = zero_ns;
     }
 
     /// Keeps a path for its call.
@@ -60,10 +74,17 @@ impl Join {
         *if path.is_second { &mut paths.second } else { &mut paths.first } = Some(path.text.into());
     }
 
+    /// Keeps the path of a mapped file for page faults in it.
+    pub fn file(&mut self, file: &MappedFile) {
+        self.mapped.insert(file);
+    }
+
     /// The call with its arguments and result; `None` if it is none to be recorded.
     pub fn without_paths(&self, raw: &RawCall) -> Option<Call> {
         let mut call = if raw.number & URING != 0 {
             uring::call(raw, raw.number & !URING)?
+        } else if raw.number == FAULT {
+            faults::call(raw)
         } else {
             Call::new(Nanos::ZERO, raw.thread, self.kinds.get(usize::from(raw.number)).copied().flatten()?)
         };
@@ -73,7 +94,9 @@ impl Join {
         set_result(&mut call, raw);
         if !call.is_uring {
             call.waited = self.knows_waiting.then(|| Nanos(i64::try_from(raw.waited_ns).unwrap_or(i64::MAX)));
-            set_arguments(&mut call, &raw.arguments, raw.extra);
+            if raw.number != FAULT {
+                set_arguments(&mut call, &raw.arguments, raw.extra);
+            }
         }
         Some(call)
     }
@@ -81,7 +104,9 @@ impl Join {
     /// The call with its paths; `None` if it is none to be recorded.
     pub fn call(&mut self, raw: &RawCall) -> Option<Call> {
         let mut call = self.without_paths(raw)?;
-        if call.is_uring {
+        if raw.number == FAULT {
+            call.path = self.mapped.path(raw.arguments[3]);
+        } else if call.is_uring {
             if let Some(paths) = self.of_requests.remove(&(raw.thread, raw.begin_ns)) {
                 (call.path, call.path2) = (paths.first, paths.second);
             }

@@ -6,10 +6,11 @@ use std::io::{Seek, SeekFrom};
 use std::time::Duration;
 
 use aya::maps::{Array, HashMap, MapData};
+use aya::programs::perf_event::SoftwareEvent;
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
-use iosonar_ebpf::{Drained, Refusal, Ring, attach, has_btf, last_part, recursion_misses};
+use iosonar_ebpf::{Drained, Refusal, Ring, attach, attach_to_software_event, has_btf, last_part, recursion_misses};
 
-use super::event::{Event, RawCall};
+use super::event::{Event, FAULT, RawCall};
 use super::layout::instructions;
 use super::losses::Losses;
 use super::numbers::{NUMBERS, numbers};
@@ -36,11 +37,17 @@ const URING_BEGIN: (&str, &str) = ("request_begins", "io_uring_submit_req");
 /// The function that counts how long threads are blocked, since Linux 5.18.
 const WAITING: (&str, &str) = ("processor_changes", "sched_switch");
 
+/// The functions for page faults. Their ends are events of perf, which count minor and major ones.
+const FAULT_ENDS: [(&str, SoftwareEvent); 2] =
+    [("minor_fault_ends", SoftwareEvent::PageFaultsMin), ("major_fault_ends", SoftwareEvent::PageFaultsMaj)];
+const FAULT_BEGINS: [(&str, &str); 2] =
+    [("user_fault_begins", "page_fault_user"), ("kernel_fault_begins", "page_fault_kernel")];
+
 /// The counters of the eBPF program, in the order of its `enum counter`.
-type Counters = [u64; 7];
+type Counters = [u64; 9];
 
 /// `struct thread` of the eBPF program.
-type Thread = [u64; 14];
+type Thread = [u64; 16];
 
 /// `struct call` of the eBPF program.
 type Request = [u64; 15];
@@ -89,6 +96,9 @@ impl Kernel {
             .map_err(|e| refusal(&e))?;
         let uring_problem = attach_uring(&mut programs, &btf).err().map(|e| last_part(&e.to_string()));
         let knows_waiting = attach(&mut programs, WAITING, &btf).is_ok();
+        if options.faults {
+            attach_faults(&mut programs, &btf).map_err(|e| Error::PageFaults { problem: last_part(&e.to_string()) })?;
+        }
         for program in PROGRAMS {
             attach(&mut programs, program, &btf).map_err(|e| refusal(&*e))?;
         }
@@ -125,7 +135,7 @@ impl Kernel {
             let before = followed.len();
             for thread in found {
                 if followed.insert(thread) {
-                    let mut state: Thread = [0; 14];
+                    let mut state: Thread = [0; 16];
                     state[9] = process.into();
                     // A thread created in the meantime is there already.
                     let _ = self.threads.insert(thread, state, NO_REPLACEMENT);
@@ -162,24 +172,35 @@ impl Kernel {
 
     /// The calls and requests in flight. Each call that began earlier is among them, or its end is in the ring.
     pub fn in_flight(&self) -> Vec<RawCall> {
-        let threads = self.threads.iter().flatten().filter(|(_, thread)| is_calling(thread));
+        let (mut calls, mut faults) = (Vec::new(), Vec::new());
+        for (id, thread) in self.threads.iter().flatten() {
+            if is_calling(&thread) {
+                calls.push((id, thread));
+            }
+            if thread[14] != 0 {
+                faults.push(fault_of_thread(id, &thread));
+            }
+        }
         // The program may change a thread while it is read.
         let unchanged = |(id, thread): &(u32, Thread)| {
             self.threads.get(id, 0).is_ok_and(|now| is_calling(&now) && now[0] == thread[0])
         };
-        let calls = threads.filter(unchanged).map(|(_, thread)| call_of_thread(&thread));
-        calls.chain(self.requests.iter().flatten().map(|(_, request)| call_of_request(&request))).collect()
+        let calls = calls.into_iter().filter(unchanged).map(|(_, thread)| call_of_thread(&thread));
+        let requests = self.requests.iter().flatten().map(|(_, request)| call_of_request(&request));
+        calls.chain(faults).chain(requests).collect()
     }
 
     /// What could not be recorded so far.
     pub fn losses(&self) -> Losses {
-        let [events, threads, paths, compat_calls, fixed_files, ..] = self.counters.get(&0, 0).unwrap_or_default();
+        let [events, threads, paths, compat_calls, fixed_files, faults, ..] =
+            self.counters.get(&0, 0).unwrap_or_default();
         Losses {
             events,
             threads,
             paths,
             compat_calls,
             fixed_files,
+            faults,
             skipped: self.skipped,
             max_threads: self.max_threads,
             ..Losses::default()
@@ -222,6 +243,11 @@ fn call_of_thread(thread: &Thread) -> RawCall {
     }
 }
 
+/// The page fault of a thread, in whatever it is.
+fn fault_of_thread(thread: u32, state: &Thread) -> RawCall {
+    RawCall { number: FAULT, thread, process: state[9] as u32, begin_ns: state[14], ..RawCall::default() }
+}
+
 /// A request of io_uring.
 fn call_of_request(request: &Request) -> RawCall {
     RawCall {
@@ -249,6 +275,16 @@ fn attach_uring(programs: &mut Ebpf, btf: &Btf) -> std::result::Result<(), Box<d
     let [newer, older] = URING_END;
     attach(programs, newer, btf).or_else(|_| attach(programs, older, btf))?;
     attach(programs, URING_BEGIN, btf)
+}
+
+fn attach_faults(programs: &mut Ebpf, btf: &Btf) -> std::result::Result<(), Box<dyn std::error::Error>> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err("the error codes of this kind of processor are unknown".into());
+    }
+    for (function, event) in FAULT_ENDS {
+        attach_to_software_event(programs, function, event)?;
+    }
+    FAULT_BEGINS.iter().try_for_each(|&program| attach(programs, program, btf))
 }
 
 /// An error of the kernel or the loader.

@@ -4,9 +4,9 @@ use crate::model::call::Call;
 use crate::model::ioctl::{FICLONE, FICLONERANGE, FIDEDUPERANGE};
 use crate::model::kind::CallKind;
 
-/// Whether calls of this kind are recorded. Mapped memory is a blind spot: what unmaps it says nothing about files.
+/// Whether calls of this kind are recorded: what unmaps memory says nothing about files, and a page fault is no call.
 pub fn is_recorded(kind: CallKind) -> bool {
-    !matches!(kind, CallKind::Munmap | CallKind::Mremap)
+    !matches!(kind, CallKind::Munmap | CallKind::Mremap | CallKind::PageFault)
 }
 
 /// What the eBPF program does for a call beyond its arguments: an element of its `what_of`.

@@ -16,6 +16,8 @@ pub struct Losses {
     pub compat_calls: u64,
     /// Requests of io_uring on registered files.
     pub fixed_files: u64,
+    /// Page faults while the process changed its mappings.
+    pub faults: u64,
     /// Times that the kernel skipped a program because another one was running on that processor.
     pub skipped: u64,
     /// Room in the table of threads.
@@ -33,7 +35,7 @@ pub struct Losses {
 impl Losses {
     /// Events that are missing.
     pub fn lost(&self) -> u64 {
-        self.events + self.threads + self.compat_calls + self.malformed
+        self.events + self.threads + self.compat_calls + self.faults + self.malformed
     }
 
     /// What came after an earlier time.
@@ -44,6 +46,7 @@ impl Losses {
             paths: self.paths - earlier.paths,
             compat_calls: self.compat_calls - earlier.compat_calls,
             fixed_files: self.fixed_files - earlier.fixed_files,
+            faults: self.faults - earlier.faults,
             skipped: self.skipped - earlier.skipped,
             max_threads: self.max_threads,
             malformed: self.malformed - earlier.malformed,
@@ -58,12 +61,13 @@ impl Losses {
         let threads =
             format!("threads or calls not recorded, as there were more than {} threads at a time", self.max_threads);
         let long = format!("calls took longer than {limit_s} s, and have a later begin");
-        let all: [(u64, &str); 9] = [
+        let all: [(u64, &str); 10] = [
             (self.events, "events lost because the ring buffer was full: calls or their paths are missing"),
             (self.threads, &threads),
             (self.paths, "calls have a path that could not be read: it is unknown"),
             (self.compat_calls, "calls of 32-bit programs are missing"),
             (self.fixed_files, "requests of io_uring use registered files: their descriptor is unknown"),
+            (self.faults, "page faults not recorded, as their process was changing its mappings"),
             (
                 self.skipped,
                 "events at most skipped by the kernel, because the recorder was busy with another on that CPU",

@@ -8,6 +8,7 @@
 
 #[cfg_attr(not(has_bpf), allow(dead_code, reason = "without the eBPF program there are no events"))]
 mod event;
+mod faults;
 mod join;
 #[cfg(has_bpf)]
 mod kernel;

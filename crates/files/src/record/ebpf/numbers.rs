@@ -26,7 +26,7 @@ mod tests {
     fn every_call_has_one_number() {
         assert_eq!(kinds().iter().flatten().count(), numbers().count());
         #[cfg(target_arch = "x86_64")]
-        assert_eq!(numbers().count(), CallKind::ALL.len());
+        assert_eq!(numbers().count(), CallKind::ALL.len() - 1, "all but page faults");
         assert_eq!(kinds()[libc::SYS_openat as usize], Some(CallKind::Openat));
     }
 }

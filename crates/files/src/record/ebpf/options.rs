@@ -7,6 +7,8 @@ pub struct Options {
     pub ring_bytes: u32,
     /// Record every process but this one.
     pub all: bool,
+    /// Record page faults in mapped files.
+    pub faults: bool,
 }
 
 impl Options {

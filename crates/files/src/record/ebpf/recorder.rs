@@ -97,9 +97,10 @@ impl Recorder {
     /// If the kernel refuses the eBPF program.
     pub fn start(options: &Options) -> Result<Self> {
         let kernel = Kernel::load(options)?;
+        let join = Join::new(0).with_waiting(kernel.knows_waiting());
         let mut recorder = Self {
             kernel,
-            join: Join::new(0),
+            join,
             containers: Containers::new(),
             parts: None,
             before_part: Losses::default(),
@@ -125,7 +126,7 @@ impl Recorder {
     fn begin_now(&mut self) {
         self.zero_ns = now(ClockId::Monotonic);
         self.unix_ns = now(ClockId::Realtime).cast_signed();
-        self.join = Join::new(self.zero_ns).with_waiting(self.kernel.knows_waiting());
+        self.join.begin_at(self.zero_ns);
     }
 
     /// Follows the next process that this thread creates, from its first successful execve on, and all that it creates.
@@ -239,7 +240,8 @@ impl Recorder {
     fn end(&mut self, file: &WriterThread<Call>, known: &Metadata) -> Result<()> {
         while !self.drain() {}
         for raw in self.kernel.in_flight() {
-            if let Some(mut call) = self.join.call(&raw) {
+            // Most page faults are in memory that is no file.
+            if let Some(mut call) = self.join.call(&raw).filter(|call| call.kind != CallKind::PageFault) {
                 call.container = self.containers.name(raw.cgroup, raw.process);
                 self.sequence.push(call);
             }
@@ -259,6 +261,7 @@ impl Recorder {
             self.counts.calls += 1;
             self.counts.unfinished += u64::from(call.duration.is_none());
             self.counts.uring += u64::from(call.is_uring);
+            self.counts.faults += u64::from(call.kind == CallKind::PageFault);
             batch.push(call);
             if batch.len() == BATCH_CALLS {
                 file.write(std::mem::take(&mut batch));
@@ -298,6 +301,7 @@ impl Recorder {
                 }
             }
             Event::Path(path) => self.join.path(path),
+            Event::File(file) => self.join.file(file),
         });
         self.malformed_events += drained.malformed;
         drained.is_empty

@@ -11,6 +11,7 @@ use std::{io, mem};
 use iosonar_trace::Nanos;
 
 use crate::model::call::Call;
+use crate::model::kind::CallKind;
 use crate::strace::order::Order;
 
 /// What tells a call in flight from others.
@@ -19,11 +20,17 @@ pub struct Key {
     thread: u32,
     begin: Nanos,
     is_uring: bool,
+    is_fault: bool,
 }
 
 impl From<&Call> for Key {
     fn from(call: &Call) -> Self {
-        Self { thread: call.thread, begin: call.begin, is_uring: call.is_uring }
+        Self {
+            thread: call.thread,
+            begin: call.begin,
+            is_uring: call.is_uring,
+            is_fault: call.kind == CallKind::PageFault,
+        }
     }
 }
 
@@ -149,7 +156,8 @@ impl Sequence {
             self.open.remove(&key);
             self.open_numbers.remove(&number);
             self.order.drop(number);
-            self.lost += 1;
+            // Most page faults are in memory that is no file: they have no event.
+            self.lost += u64::from(!key.is_fault);
         }
     }
 

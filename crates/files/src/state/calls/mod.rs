@@ -108,6 +108,7 @@ impl State {
             Exit | ExitGroup => self.exit(step),
             Unshare => self.unshare(step),
             Mmap | Munmap | Mremap | Msync => self.map(step),
+            PageFault => step.skip(Skip::Mapped),
             Ioctl => self.ioctl(step),
             Pipe | Pipe2 | Socketpair => self.make_pair(step),
             Socket

@@ -61,6 +61,10 @@ pub struct Args {
     /// Record every process but this one, until COMMAND ends if there is one. Needs eBPF
     #[arg(long, conflicts_with = "pid")]
     all: bool,
+    /// Also record page faults in mapped files, as rows `page_fault`: the only trace of memory-mapped I/O. Needs eBPF, x86-64
+    /// and Linux 5.17
+    #[arg(long)]
+    faults: bool,
     /// Begin another file after this time: 10m, 1h. The names are NAME-20261126T151154Z.calls.parquet, by the time at which
     /// each begins. Needs eBPF
     #[arg(long, value_name = "TIME", value_parser = rotation_time, conflicts_with = "tree")]
@@ -116,8 +120,12 @@ impl Args {
             (None, (record::Method::Ebpf, _)) => (Method::Ebpf, None),
             (None, (record::Method::Strace, why)) => (Method::Strace, why),
         };
-        if method == Method::Strace && (self.all || rotates) {
-            let option = if self.all { "--all" } else { "--rotate" };
+        if method == Method::Strace && (self.all || rotates || self.faults) {
+            let option = match (self.all, rotates) {
+                (true, _) => "--all",
+                (_, true) => "--rotate",
+                _ => "--faults",
+            };
             match in_place_of_ebpf {
                 Some(why) => bail!("{option} needs eBPF, and {why}"),
                 None => misuse!("{option} needs eBPF: leave --with strace out"),
@@ -146,6 +154,7 @@ impl Args {
             command: self.command,
             pid: self.pid,
             all: self.all,
+            faults: self.faults,
             duration: self.duration,
             ring_bytes: self.buffer,
             orders,
@@ -239,6 +248,9 @@ fn report(output: &Path, metadata: &Metadata) {
     }
     if counts.uring > 0 {
         parts.push(format!("{} of io_uring", counts.uring));
+    }
+    if counts.faults > 0 {
+        parts.push(human::counted(counts.faults, "page fault"));
     }
     match &metadata.part {
         Some(part) if part.number > 1 => {

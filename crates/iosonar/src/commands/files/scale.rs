@@ -71,7 +71,7 @@ pub struct Args {
     instances: Vec<u32>,
     /// Deal the instances evenly to these hosts, which ssh reaches without a prompt: the root is a directory of each, or of
     /// all
-    #[arg(long, value_name = "HOST,...", value_delimiter = ',', conflicts_with = "program")]
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     hosts: Vec<String>,
     /// Print the result as JSON
     #[arg(long)]
@@ -161,6 +161,12 @@ impl Args {
 
     /// Refuses what would fail after the first measurement.
     fn check(&self) -> Result<()> {
+        if !self.hosts.is_empty() && self.program.is_some() {
+            misuse!(
+                "--program is not started on other hosts, as these may lack it: run `files scale --program` on each of \
+                 them, and `files scale --hosts` without it"
+            );
+        }
         for word in &self.replay {
             let name = word.split('=').next().unwrap_or(word);
             let is_output = word.starts_with("-o");

@@ -73,6 +73,11 @@ fn moved(kind: CallKind, result: Option<i64>) -> (u64, bool) {
 }
 
 impl Summary {
+    /// Of the calls from a time on; without one, from the first call on.
+    pub fn from(from: Option<Nanos>) -> Self {
+        Self { windows: Windows::from(from), ..Self::default() }
+    }
+
     /// Adds a call; `file` is the file that it uses, if known.
     pub fn call(&mut self, call: &Call, file: Option<&Name>) {
         let (bytes, is_write) = moved(call.kind, call.result);
@@ -165,9 +170,10 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    pub fn new() -> Self {
+    /// Of a run, or of a window of it, that begins at `zero`.
+    pub fn new(zero: Nanos) -> Self {
         Self {
-            calls: Summary::default(),
+            calls: Summary::from(Some(zero)),
             outcomes: BTreeMap::new(),
             held: BTreeMap::new(),
             instances: HashSet::new(),
@@ -186,7 +192,7 @@ impl RunSummary {
         let (bytes, is_write) = moved(result.kind, result.result);
         let duration = Some(completed - issued);
         self.calls.add(result.kind, result.thread, result.errno, duration, bytes, is_write, result.path.as_ref());
-        self.calls.windows.add_unordered(issued);
+        self.calls.windows.add(issued);
         if result.delay_reason.is_replayer() {
             self.error.add(issued - result.scheduled);
         }
@@ -235,7 +241,7 @@ mod tests {
     /// Ten calls, the first of which is issued late.
     #[test]
     fn the_rate_of_a_run_is_its_calls_by_its_duration() {
-        let mut run = RunSummary::new();
+        let mut run = RunSummary::new(Nanos::ZERO);
         for call in 0..10 {
             let scheduled = Nanos::from_secs(call as f64 * 0.1);
             let issued = scheduled.max(Nanos::from_secs(0.35));

@@ -8,7 +8,7 @@ const MOST: usize = 20_000;
 
 const MS: i64 = 1_000_000;
 
-/// Counts calls in windows from the first call on.
+/// Counts calls in windows from a time on, or from the first call on.
 pub struct Windows {
     first: Option<i64>,
     last: i64,
@@ -23,7 +23,12 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// Adds a call; calls come in order of time.
+    /// Windows from a time on; without one, from the first call on, and calls must come in order of time.
+    pub fn from(from: Option<Nanos>) -> Self {
+        Self { first: from.map(|from| from.0), ..Self::default() }
+    }
+
+    /// Adds a call.
     pub fn add(&mut self, begin: Nanos) {
         let since = begin.0.saturating_sub(*self.first.get_or_insert(begin.0)).max(0);
         self.last = self.last.max(since);
@@ -37,13 +42,7 @@ impl Windows {
         self.counts[window] += 1;
     }
 
-    /// Adds a call whose time counts from zero.
-    pub fn add_unordered(&mut self, begin: Nanos) {
-        self.first = Some(0);
-        self.add(begin);
-    }
-
-    /// The whole time, in seconds: from the first call of a trace, or from zero of a run, to `end`.
+    /// The whole time, in seconds, from where the windows begin to `end`.
     pub fn whole_s(&self, end: Option<Nanos>) -> f64 {
         let whole = end.map_or(self.last, |end| end.0.saturating_sub(self.first.unwrap_or(0)));
         whole.max(self.last) as f64 / 1e9

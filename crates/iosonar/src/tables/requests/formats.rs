@@ -7,19 +7,19 @@ use anyhow::{Result, bail};
 use iosonar_trace::formats::described::{self, ColumnOptions, Description};
 use iosonar_trace::formats::{self, self as trace, Action, Format, TestedWith};
 use iosonar_trace::input::Compression;
-use iosonar_trace::params::{did_you_mean, whole_number};
-use iosonar_trace::{Kind, Metadata, OpenedFile, Options, path_text, small_file};
+use iosonar_trace::params::{did_you_mean, parse_duration, whole_number};
+use iosonar_trace::{Kind, Metadata, Nanos, OpenedFile, Options, path_text, small_file};
 use serde_json::{Value, json};
 
 use crate::human;
-use crate::usage::Usage;
+use crate::usage::{Usage, misuse};
 
 /// How to read a file whose content is ambiguous.
 #[derive(clap::Args, Default)]
 pub struct FormatReading {
     /// The format of the input [default: by its content]
-    #[arg(long, value_name = "FORMAT", value_parser = format_named)]
-    pub(super) from: Option<&'static Format>,
+    #[arg(long, value_name = "FORMAT", value_parser = format_or_time)]
+    pub(super) from: Option<From>,
 
     /// The event that gives a request its time, in event traces: Q queued, G get request, I inserted, D issued
     /// [default: the most frequent one]
@@ -28,7 +28,7 @@ pub struct FormatReading {
 
     /// For text in an unknown format: the column of each field of a request, by number or name,
     /// `at=1:us op=3(R=read,W=write) offset=4:bytes size=5:bytes latency=7:us device=2` (`iosonar formats --keys`)
-    #[arg(long, value_name = "FIELD=COLUMN…", conflicts_with_all = ["from", "action", "description"])]
+    #[arg(long, value_name = "FIELD=COLUMN…", conflicts_with_all = ["action", "description"])]
     columns: Option<String>,
 
     /// What separates these columns: a character, tab or blanks [default: the first of , ; tab | that gives enough columns]
@@ -41,8 +41,15 @@ pub struct FormatReading {
     skip: Option<u64>,
 
     /// A description of the format in TOML: columns, a pattern, or binary records (`iosonar formats --keys`)
-    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["from", "action"])]
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "action")]
     description: Option<PathBuf>,
+}
+
+/// What `--from` names: the format of the input, or in `info` the start of a window of time.
+#[derive(Clone, Copy)]
+pub(super) enum From {
+    Format(&'static Format),
+    Time(Nanos),
 }
 
 impl FormatReading {
@@ -51,10 +58,25 @@ impl FormatReading {
         self.columns.is_some() || self.description.is_some()
     }
 
+    /// The start of the window of time.
+    pub fn window_start(&self) -> Option<Nanos> {
+        match self.from {
+            Some(From::Time(at)) => Some(at),
+            _ => None,
+        }
+    }
+
     /// The format, if it is not to be recognised, and the options of its reader.
     pub(super) fn how(&self) -> Result<(Option<&'static Format>, Options)> {
+        if self.is_described() && matches!(self.from, Some(From::Format(_))) {
+            misuse!("--from FORMAT cannot be used with --columns or --description, which say how the text is read");
+        }
         let options = Options { action: self.action, description: self.described()? };
-        let from = if options.description.is_some() { Some(&described::FORMAT) } else { self.from };
+        let from = match self.from {
+            _ if options.description.is_some() => Some(&described::FORMAT),
+            Some(From::Format(format)) => Some(format),
+            Some(From::Time(_)) | None => None,
+        };
         Ok((from, options))
     }
 
@@ -76,12 +98,17 @@ fn read(file: &Path) -> Result<String> {
     Ok(small_file::read_text(file).map_err(|why| iosonar_trace::Error::io(file, why))?)
 }
 
-/// The format of that name; otherwise an error with the known names.
-fn format_named(name: &str) -> Result<&'static Format, String> {
-    among(name, "unknown format", |_| true)
+/// The format of that name, or a time; otherwise an error with the known names.
+fn format_or_time(text: &str) -> Result<From, String> {
+    if text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first))
+        && formats::by_name(text).is_none()
+    {
+        return parse_duration(text).map(From::Time);
+    }
+    among(text, "unknown format", |_| true).map(From::Format)
 }
 
-/// Like [`format_named`], for formats that can be written.
+/// The format of that name, if it can be written; otherwise an error with the known names.
 pub fn writable_format_named(name: &str) -> Result<&'static Format, String> {
     let can = |format: &Format| format.create_load.is_some() || format.create_run.is_some();
     among(name, "iosonar cannot write this format", can)

@@ -152,6 +152,7 @@ impl Latency {
 
 /// Delays and outcomes of a run.
 pub struct RunSummary {
+    zero: Nanos,
     pub sizes: LoadSummary,
     delay: Times,
     pushed_back: u64,
@@ -164,8 +165,10 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    pub fn new() -> Self {
+    /// Of a run, or a window of it, that begins at `zero`.
+    pub fn new(zero: Nanos) -> Self {
         Self {
+            zero,
             sizes: LoadSummary::default(),
             delay: Times::growing(),
             pushed_back: 0,
@@ -195,7 +198,7 @@ impl RunSummary {
 
     /// Completed requests, and seconds from the first scheduled time to the last completion, as the run counted them.
     pub fn work(&self) -> (u64, f64) {
-        let took = self.first.zip(self.last).map_or(0.0, |(first, last)| (last - first.max(Nanos::ZERO)).as_secs());
+        let took = self.first.zip(self.last).map_or(0.0, |(first, last)| (last - first.max(self.zero)).as_secs());
         (self.completed, took.max(0.0))
     }
 
@@ -256,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_run_is_that_of_its_completed_requests() {
-        let mut summary = RunSummary::new();
+        let mut summary = RunSummary::new(Nanos::ZERO);
         assert_eq!(summary.work(), (0, 0.0));
         for (number, completed) in [(0, Some(0.6)), (1, Some(2.5)), (2, None)] {
             let at = Nanos::from_secs(0.5 + number as f64);
@@ -265,6 +268,20 @@ mod tests {
             summary.record(&IoResult { issued, completed, ..IoResult::of(&request, number) });
         }
         assert_eq!(summary.work(), (2, 2.0));
+    }
+
+    /// `--output-offset` moves all times of a result.
+    #[test]
+    fn the_time_of_a_run_counts_from_its_own_zero() {
+        let at = Nanos::from_secs(-9.5);
+        let request = Request::new(at, Op::Read, Sector(0), Sectors(8));
+        let completed = Some(Nanos::from_secs(-8.0));
+        let record = IoResult { issued: Some(at), completed, ..IoResult::of(&request, 0) };
+        for (zero, took) in [(-10.0, 1.5), (-9.0, 1.0)] {
+            let mut summary = RunSummary::new(Nanos::from_secs(zero));
+            summary.record(&record);
+            assert_eq!(summary.work(), (1, took));
+        }
     }
 
     #[test]

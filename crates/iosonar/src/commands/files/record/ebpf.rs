@@ -14,9 +14,9 @@ use crate::end_conditions::EndConditions;
 
 /// Records by the plan; returns the metadata, the last file if there are several, and the command.
 pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, Option<PathBuf>, EndConditions)> {
-    let Plan { destination, mut metadata, command, pid, all, duration, ring_bytes, orders } = plan;
+    let Plan { destination, mut metadata, command, pid, all, faults, duration, ring_bytes, orders } = plan;
     let is_one_file = matches!(destination, Destination::File(_));
-    let mut recorder = Recorder::start(&Options { ring_bytes, all })?;
+    let mut recorder = Recorder::start(&Options { ring_bytes, all, faults })?;
     let mut end;
     if let Some(pid) = pid {
         metadata.processes = vec![recorder.follow(pid, || {

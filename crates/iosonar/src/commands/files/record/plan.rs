@@ -15,6 +15,8 @@ pub struct Plan {
     pub pid: Option<u32>,
     /// Every process, whichever the command is.
     pub all: bool,
+    /// Page faults in mapped files, too.
+    pub faults: bool,
     pub duration: Option<Duration>,
     pub ring_bytes: u32,
     pub orders: Orders,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 use iosonar_files::record::ebpf::Destination;
 use iosonar_files::record::strace::{Target, Tracer, copy, kill, terminate, tracer_of};
-use iosonar_files::record::{inherited_by_children, process_with_threads};
+use iosonar_files::record::{Guard, inherited_by_children, process_with_threads};
 use iosonar_files::tree::Tree;
 use iosonar_files::{InitialProcess, Metadata, Recorder};
 
@@ -47,12 +47,14 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, EndConditions)> 
     let child = end.process().expect("strace is a command");
     // The command is the child itself, as strace becomes it.
     let traced = pid.unwrap_or(child);
+    let mut guard = Guard::start(traced);
     let mut keep_open = Some(keep_open);
     let mut tracer = None;
     while end.continues(start.elapsed()) && !is_over(start.elapsed()) && !reading.is_finished() {
         if tracer.is_none() {
             tracer = tracer_of(traced);
-            if tracer.is_some() {
+            if let Some(tracer) = tracer {
+                guard.iter_mut().for_each(|guard| guard.note_tracer(tracer));
                 keep_open = None;
                 if let Some(pid) = pid {
                     metadata.processes.extend(process_with_threads(pid).ok());
@@ -88,6 +90,7 @@ pub fn record(plan: Plan, tree: &mut Tree) -> Result<(Metadata, EndConditions)> 
         thread::sleep(TICK);
     }
     end.is_untraced();
+    drop(guard);
     let read = reading.join().map_err(|_| anyhow!("the thread that reads the strace text failed"))?;
     let (writer, read) = match read {
         Ok(read) => read,
