@@ -27,6 +27,12 @@ fn ok(directory: &Path, words: &[&str]) -> String {
     text
 }
 
+fn refused(directory: &Path, words: &[&str]) -> String {
+    let (is_ok, text) = iosonar(directory, words);
+    assert!(!is_ok, "{words:?}: {text}");
+    text
+}
+
 fn calls(path: &Path) -> Vec<Call> {
     let mut reader = iosonar_files::open(path, &OpenOptions::default()).unwrap();
     std::iter::from_fn(|| reader.next().unwrap()).collect()
