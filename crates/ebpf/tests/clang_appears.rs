@@ -9,7 +9,7 @@ use std::process::Command;
 const BUILD: &str = r#"
 mod compile;
 fn main() {
-    compile::Program { source: "a.bpf.c", header: "a.h", command: "record", processors: &[] }.build();
+    compile::Program { source: "a.bpf.c", headers: &["a.h"], command: "record", processors: &[] }.build();
 }
 "#;
 
@@ -39,7 +39,7 @@ fn builds_with_bpf(package: &Path, path: &OsString) -> bool {
 }
 
 #[test]
-fn a_build_warnings_that_clang_was_installed_or_removed() {
+fn a_build_sees_that_clang_was_installed_or_removed() {
     let package = tempfile::tempdir().unwrap();
     let at = |name: &str| package.path().join(name);
     fs::create_dir(at("tools")).unwrap();
