@@ -8,7 +8,7 @@ use super::event::{MappedFile, RawCall};
 use crate::model::call::{Call, Name};
 use crate::model::kind::CallKind;
 
-/// The most paths that are kept: more than the eBPF program knows files at a time, so what goes was not used for long.
+/// The most paths kept. The eBPF program knows fewer files at a time, so a path that is dropped was not used for long.
 const FILES: usize = 1 << 16;
 
 /// The row of a page fault. [`RawCall::arguments`] are: offset, length, flags, number of the file.
