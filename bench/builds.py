@@ -80,6 +80,8 @@ def main() -> None:
     p.add_argument("--requests", type=int, default=1_000_000), p.add_argument("--depth", type=int, default=64)
     p.set_defaults(start=0, end=0)
     args = p.parse_args()
+    # Makes the loads.
+    args.iosonar = args.before
     rates = [float(rate) for rate in args.rates.split(",") if rate]
     with bench(args.mib) as (directory, device):
         accurate = {rate: accuracy(args, directory, device, rate) for rate in rates}
