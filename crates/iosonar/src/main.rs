@@ -12,6 +12,7 @@ mod hang;
 mod help;
 mod human;
 mod output_files;
+mod peers;
 mod program;
 mod programs;
 mod progress;

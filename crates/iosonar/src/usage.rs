@@ -6,6 +6,8 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::peers;
+
 /// The command line is wrong; the text says how to correct it.
 #[derive(Debug)]
 pub struct Usage(pub String);
@@ -52,10 +54,22 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Adds a tip to the refusal of a word that begins a command, if the subcommand expects the command after `--`.
+/// Adds a tip to the refusal of an option of another program, or of a word that begins a command, if the subcommand expects
+/// the command after `--`.
 pub fn with_tip(mut error: clap::Error, words: &[OsString], command_line: &clap::Command) -> clap::Error {
     let Some(ContextValue::String(refused)) = error.get(ContextKind::InvalidArg) else { return error };
-    if error.kind() != ErrorKind::UnknownArgument || refused.starts_with('-') {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let command = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    if let Some(tip) = peers::tip(command, refused) {
+        // A similar name means something else, also in the usage.
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
+    if refused.starts_with('-') {
         return error;
     }
     let (mut typed, mut leaf) = (vec!["iosonar"], command_line);

@@ -34,6 +34,19 @@ fn wrong_command_lines() {
 }
 
 #[test]
+fn options_of_other_programs() {
+    let lines = [
+        each(
+            "iosonar replay a.load.gz --fake-io",
+            "--iodepth=4\n--filename=/dev/sdb\n--with-ordering\n--map-devs=m\nelapsed=10",
+        ),
+        each("iosonar generate poisson b.load.gz", "--bs=4k\n--iorate=100"),
+        each("iosonar record", "--stopwatch=10"),
+    ];
+    with_a_run().run(&lines.concat()).check("other-programs");
+}
+
+#[test]
 fn failures_during_the_work() {
     let lines = "
         iosonar info nowhere.load.gz
