@@ -240,7 +240,8 @@ fn page_faults_in_mapped_files_have_rows() {
         let data = directory.path().canonicalize().unwrap().join("data").to_str().unwrap().to_owned();
         let faults: Vec<&Call> = calls.iter().filter(|call| call.kind == CallKind::PageFault).collect();
         assert_eq!(metadata.counts.faults, faults.len() as u64);
-        let in_data = faults.iter().filter(|fault| fault.path.as_ref().is_some_and(|path| path.to_string() == data));
+        let mut in_data =
+            faults.iter().filter(|fault| fault.path.as_ref().is_some_and(|path| path.to_string() == data));
         const WRITE: u64 = 1;
         const MAJOR: Option<i64> = Some(4);
         let found: Vec<_> =
@@ -255,7 +256,7 @@ fn page_faults_in_mapped_files_have_rows() {
             assert!(mapped.is_some_and(|mapped| mapped.begin < fault.begin), "{fault:?}");
         }
         // The last one while `write` reads the memory.
-        let last = in_data.last().unwrap();
+        let last = in_data.next_back().unwrap();
         let is_that = |call: &&Call| call.kind == CallKind::Write && call.process == last.process;
         let write = calls.iter().filter(is_that).find(|call| call.length == Some(4096)).unwrap();
         assert!(write.begin <= last.begin && last.end() <= write.end(), "{write:?} {last:?}");
