@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::replaying::directory_with as directory;
 
-const LOAD: &str = "\
+pub const LOAD: &str = "\
 Some preamble
 
 start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0

@@ -1,16 +1,7 @@
 //! What `convert`, `info`, `edit`, `generate` and `formats` say: see `transcript`.
 
+use crate::convert::LOAD;
 use crate::transcript::Transcript;
-
-const LOAD: &str = "\
-Some preamble
-
-start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0
-0.5 ; 8 ; 16 ; RA ; 0.0 ; 0.0
-0.75 ; 800 ; 8 ; W ; 0.0 ; 0.0
-oops
-1.5 ; 0 ; 1 ; w ; 0.0 ; 0.0
-";
 
 const RUN: &str = "\
 orig_start ; sector; length ; op ;  replay_delay; replay_duration
