@@ -143,6 +143,20 @@ proptest! {
     }
 }
 
+#[test]
+fn a_result_that_is_cut_in_its_column_names_is_no_load() {
+    let directory = Directory::new();
+    let delayed = IoResult { delay_reason: DelayReason::Depth, ..row(1, 700) };
+    for rows in [&[row(0, 0), delayed][..], &[row(0, 0)]] {
+        let text = directory.text(rows, &metadata());
+        let original = directory.read(&text);
+        let names = text.find("orig_start").unwrap();
+        for cut in names..names + text[names..].find('\n').unwrap() {
+            assert_kept_or_said(&directory, &text[cut..], &original);
+        }
+    }
+}
+
 /// A result of blkreplay.
 fn foreign(rows: u64) -> String {
     let row = |number| format!("   {number}.000000000 ;   8 ;   8 ; W ;   0.003217746 ;   0.003004786\n");

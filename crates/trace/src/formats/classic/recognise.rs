@@ -15,17 +15,24 @@ pub enum Content {
 /// A line that makes a file a result, if it is in front of all others.
 pub const RESULT_LINE: &str = "orig_start ; sector";
 
-/// What a text is that begins like this, by the first line that shows it. `None` if it is neither.
+/// What a text is that begins like this, by the lines that show it. `None` if it is neither.
 pub fn content(head: &[u8]) -> Option<Content> {
-    let (mut has_rows, mut has_messages) = (false, false);
+    let (mut has_rows, mut has_messages, mut is_load) = (false, false, false);
     for line in head.split(|&byte| byte == b'\n') {
         let kind = row::classify(line, Columns::Four);
-        let shown = shown_by(&kind, line);
-        if shown.is_some() {
-            return shown;
+        match shown_by(&kind, line) {
+            // Or `orig_` was cut off, and a line of a result follows.
+            Some(Content::Load) => is_load = true,
+            // A load, with a result behind it.
+            Some(_) if is_load && kind == Kind::ResultColumns => break,
+            None => {}
+            shown => return shown,
         }
         has_rows |= matches!(kind, Kind::Row(_));
         has_messages |= is_message(&kind, line);
+    }
+    if is_load {
+        return Some(Content::Load);
     }
     // A load may quote messages, but then has column names.
     has_rows.then_some(if has_messages { Content::Result } else { Content::Unknown })
