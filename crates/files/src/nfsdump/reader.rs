@@ -194,6 +194,11 @@ impl Reader {
         if let Ok(request) = line::parse(&line) {
             complete(&mut call, &request, message, &mut self.handles);
         }
+        // Neither message of a damaged read or write has the number of bytes.
+        if call.result.is_none() {
+            call.duration = None;
+            self.metadata.counts.unfinished += 1;
+        }
         self.release(&key.0, call.thread);
         self.order.complete(number, call);
     }

@@ -57,6 +57,18 @@ fn trace() -> String {
 }
 
 #[test]
+fn a_write_of_unknown_length_did_not_return() {
+    let text = [
+        line("1.000000", "C3", 1, "write", &format!("fh {FILE} off 2000 stable F")),
+        line("1.003000", "R3", 1, "write", "OK stable F"),
+    ];
+    let (calls, metadata) = calls_of(&text.concat());
+    let write = calls.last().unwrap();
+    assert_eq!((write.kind, write.result, write.duration), (CallKind::Pwritev2, None, None));
+    assert_eq!(metadata.counts.unfinished, 1);
+}
+
+#[test]
 fn requests_become_the_calls_that_do_the_same() {
     let (calls, metadata) = calls_of(&trace());
     assert_eq!(names(&calls), ["lstat", "openat", "pread64", "pwritev2", "unlink", "lstat"]);
