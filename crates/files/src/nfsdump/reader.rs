@@ -98,7 +98,7 @@ impl Reader {
                 self.metadata.complete = false;
                 self.metadata.counts.bad_lines += 1;
             }
-            Ok(message) if self.since_zero(message.at_us).0.abs() > MAX_TIME => {
+            Ok(message) if self.since_zero(message.at_us).0.unsigned_abs() > MAX_TIME.unsigned_abs() => {
                 self.bad_line(number, "its time is more than 73 years from the first one");
             }
             Ok(message) if message.is_request => self.request(&message, &text),
@@ -137,7 +137,7 @@ impl Reader {
             begin = self.last;
         }
         self.last = begin;
-        self.give_up(message.at_us - TIMEOUT_US);
+        self.give_up(message.at_us.saturating_sub(TIMEOUT_US));
         let key = (message.source.to_vec(), message.destination.to_vec(), message.id);
         if self.numbers.contains_key(&key) {
             self.count_other("retransmission");
@@ -183,14 +183,14 @@ impl Reader {
     }
 
     fn reply(&mut self, message: &Message<'_>) {
-        self.give_up(message.at_us - TIMEOUT_US);
+        self.give_up(message.at_us.saturating_sub(TIMEOUT_US));
         let key = (message.destination.to_vec(), message.source.to_vec(), message.id);
         let Some(number) = self.numbers.remove(&key) else {
             self.count_other("reply without request");
             return;
         };
         let Some(Waiting { line, mut call, at_us, .. }) = self.waiting.remove(&number) else { return };
-        call.duration = Some(Nanos((message.at_us - at_us).max(0).saturating_mul(1000)));
+        call.duration = Some(Nanos((message.at_us.saturating_sub(at_us)).max(0).saturating_mul(1000)));
         if let Ok(request) = line::parse(&line) {
             complete(&mut call, &request, message, &mut self.handles);
         }

@@ -57,6 +57,20 @@ fn trace() -> String {
 }
 
 #[test]
+fn times_before_any_calendar_are_bad_lines() {
+    let text = [
+        line("1004562602.000000", "C3", 1, "write", &format!("fh {FILE} off 0 count 200 stable F")),
+        line("-9223372036854.000000", "R3", 1, "write", "OK count 200 stable F"),
+        line("9223372036854.000000", "C3", 2, "write", &format!("fh {FILE} off 0 count 200 stable F")),
+        line("10045626029223.000000", "C3", 3, "write", &format!("fh {FILE} off 0 count 200 stable F")),
+    ];
+    for first in 0..text.len() {
+        let (calls, metadata) = calls_of(&[&text[first..], &text[..first]].concat().concat());
+        assert!(!calls.is_empty() && metadata.counts.bad_lines > 0, "{first}");
+    }
+}
+
+#[test]
 fn a_write_of_unknown_length_did_not_return() {
     let text = [
         line("1.000000", "C3", 1, "write", &format!("fh {FILE} off 2000 stable F")),
