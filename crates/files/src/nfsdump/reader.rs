@@ -190,7 +190,7 @@ impl Reader {
             return;
         };
         let Some(Waiting { line, mut call, at_us, .. }) = self.waiting.remove(&number) else { return };
-        call.duration = Some(Nanos((message.at_us.saturating_sub(at_us)).max(0).saturating_mul(1000)));
+        call.duration = Some(Nanos(message.at_us.saturating_sub(at_us).max(0).saturating_mul(1000)));
         if let Ok(request) = line::parse(&line) {
             complete(&mut call, &request, message, &mut self.handles);
         }
