@@ -183,6 +183,8 @@ def run(times: int, seed: int, depths: tuple[str, ...] = ("004", "064")) -> Tria
         while sum(trial.kills.values()) < times:
             trial.run_once(times, chance)
             if trial.check_leaves():
+                # The kill may have come between the last leaf and the end.
+                trial.wait(trial.start())
                 trial.check_end()
                 trial.clear()
         for _ in range(5):
