@@ -1,4 +1,4 @@
-//! The options of other programs, answered with those of iosonar: a tip for whoever types `--iodepth` first.
+//! The options of other programs, answered with those of iosonar: a tip for `--iodepth` and the like.
 
 /// Options of one program that mean the same here: their names, without dashes, and what to use.
 struct Peer {

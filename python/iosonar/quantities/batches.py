@@ -41,7 +41,7 @@ Batches = Generator[list[NDArray[Any]], None, None]
 def batches(rows: ir.Table) -> Batches | None:
     """The columns of rows without nulls, in batches; None if they are not in this process.
 
-    Whoever does not take all of them closes it.
+    A caller that does not read all batches closes the reader.
     """
     stream = getattr(rows.get_backend(), "batches", None)
     return None if stream is None else _arrays(stream, rows)

@@ -66,7 +66,7 @@ pub enum Skip {
     Ignored,
     /// A path is below `/proc`, `/sys` or `/dev`, which a replay does not make.
     KernelFile,
-    /// Memory accesses to mapped files are not recorded.
+    /// An `mmap` of a file, or a page fault in one: a replay does not access mapped memory.
     Mapped,
     /// It makes a device node, socket or FIFO, and that was not asked for.
     SpecialFile,

@@ -1,6 +1,6 @@
 //! Frees the processes that strace traces if the recorder is killed.
 //!
-//! strace ends when nobody reads its text any more. But then it lets go of its processes one after the other, and waits for one
+//! strace ends when the reader of its text has gone. But then it lets go of its processes one after the other, and waits for one
 //! in `vfork` until the child goes on, which it may have stopped itself: both would wait forever. Only SIGKILL ends that
 //! strace, and the kernel then lets go of all. A shell waits for the end of the recorder, and sends it.
 

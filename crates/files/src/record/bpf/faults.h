@@ -151,7 +151,7 @@ static inline __u64 number_of(struct file *file, __u32 thread)
 	READ(mode, inode, inode, i_mode);
 	READ(super, inode, inode, i_sb);
 	READ(super_flags, super, super_block, s_flags);
-	/* Shared memory is in a file system that nobody mounted. */
+	/* Shared memory is in a file system without a mount. */
 	if (((mode & S_IFMT) != S_IFREG && (mode & S_IFMT) != S_IFBLK) || super_flags & SB_NOUSER)
 		return 0;
 	READ(inode_number, inode, inode, i_ino);
