@@ -1,4 +1,4 @@
-//! Whether the load made a request late: it asks for more requests at a time than the loop can issue.
+//! Whether the load made a request late: it demands more requests at a time than the loop can issue.
 //!
 //! A model of a replayer that needs for each request what this loop usually needs while it is busy, and never stalls. What
 //! it issues late, any such replayer issues late.
@@ -37,7 +37,7 @@ impl Burst {
         Self { from, to, requests, cost, late: Nanos::ZERO }
     }
 
-    /// Requests per second that the load asks for; infinite if all are due at once.
+    /// Requests per second that the load demands; infinite if all are due at once.
     pub fn demand(&self) -> f64 {
         (self.requests - 1) as f64 / (self.to - self.from).as_secs()
     }

@@ -283,7 +283,7 @@ fn phrase(burst: &Burst) -> String {
         " at once".to_owned()
     };
     format!(
-        "the load asks for {} requests{demand}, at {:.3} s; this loop reaches about {}/s",
+        "the load demands {} requests{demand}, at {:.3} s; this loop reaches about {}/s",
         count(burst.requests),
         burst.from.as_secs(),
         rounded(burst.reached())

@@ -161,7 +161,7 @@ pub struct CompletedIo {
     pub sequence_number: u64,
     /// The number of the loop that issued it.
     pub issuer: u16,
-    /// Whether it was late because the load asks for more than the loop can issue ([`demand`](iosonar_pacing::demand)).
+    /// Whether it was late because the load demands more than the loop can issue ([`demand`](iosonar_pacing::demand)).
     pub is_late_by_load: bool,
     /// Index of its target.
     pub target: u16,

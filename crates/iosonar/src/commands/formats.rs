@@ -78,12 +78,13 @@ fn list() -> String {
 fn qualities(format: &Format) -> String {
     let mut qualities = Vec::new();
     if format.create_load.is_some() {
-        qualities.push(format!("also written: {}", format.extensions.join(" ")));
+        let also = if format.is_for_viewers { "only" } else { "also" };
+        qualities.push(format!("{also} written: {}", format.extensions.join(" ")));
     }
     if bundled::TEXTS.iter().any(|(name, _)| *name == format.name) {
         qualities.push("by description".to_owned());
     }
-    if format.tested_with != TestedWith::RealFiles {
+    if format.tested_with != TestedWith::RealFiles && !format.is_for_viewers {
         qualities.push("unverified".to_owned());
     }
     if qualities.is_empty() { String::new() } else { format!(" ({})", qualities.join(", ")) }

@@ -127,7 +127,7 @@ impl Args {
 
 /// Creates the file.
 fn begin(output: &Path, known: &Metadata) -> Result<Box<dyn Writer<Request>>> {
-    let can = |format: &&Format| format.create_load.is_some();
+    let can = |format: &&Format| format.create_load.is_some() && !format.is_for_viewers;
     let format = match iosonar_trace::format_for(output) {
         // The format is known, the compression is not.
         Err(error) if iosonar_trace::format_for(split_compression(output).0).is_ok() => return Err(error.into()),

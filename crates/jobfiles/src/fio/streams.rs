@@ -406,9 +406,9 @@ impl Described<'_> {
             })
             .collect();
         let who = if self.places.clones > 1 {
-            format!("{} instances, each asks for", self.places.clones)
+            format!("{} instances, each submits", self.places.clones)
         } else {
-            "asks for".into()
+            "submits".into()
         };
         let how = if is_poisson { "as a Poisson process" } else { "at even intervals" };
         // Rates say the shares of reads and writes, not the mix.

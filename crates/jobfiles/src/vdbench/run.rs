@@ -320,7 +320,7 @@ fn open(
         "{}: requests come at their times, whatever is outstanding; vdbench would delay those beyond {threads}",
         run.name
     ));
-    Ok((format!("asks for {} requests per second {how}: {}", rounded(total), parts.join(", ")), streams))
+    Ok((format!("submits {} requests per second {how}: {}", rounded(total), parts.join(", ")), streams))
 }
 
 fn rounded(rate: f64) -> f64 {

@@ -215,7 +215,7 @@ fn ignored_parameters_are_listed() {
     }
     assert_eq!(
         conversion.meanings,
-        ["r: asks for 10 requests per second as a Poisson process: 10 random reads of 4k (w) on s of 1G, for 30s"]
+        ["r: submits 10 requests per second as a Poisson process: 10 random reads of 4k (w) on s of 1G, for 30s"]
     );
 }
 

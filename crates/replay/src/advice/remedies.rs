@@ -135,7 +135,7 @@ fn for_cause(cause: Cause, facts: &Facts<'_>) -> Vec<Remedy> {
     }
 }
 
-/// The load asks for more than any loop can issue.
+/// The load demands more than any loop can issue.
 fn for_burst(burst: &Burst, facts: &Facts<'_>) -> Vec<Remedy> {
     let options = &facts.plan.options;
     let mut found = Vec::new();

@@ -173,7 +173,7 @@ fn check_output(options: &Options) -> Result<()> {
 
 /// Refuses a name whose ending belongs to no format for results.
 pub fn check_format(output: &Path) -> Result<()> {
-    if format_for(output).is_ok_and(|format| format.create_run.is_some()) {
+    if format_for(output).is_ok_and(|format| format.create_run.is_some() && !format.is_for_viewers) {
         return Ok(());
     }
     refuse(format!(

@@ -25,6 +25,8 @@ pub struct Format {
     pub extensions: &'static [&'static str],
     /// Whether the format compresses its own data. No other program reads such a file if it is compressed as a whole.
     pub compresses_itself: bool,
+    /// Whether its files are only for viewers: no file of this format is ever recognised, and it holds no result or recording.
+    pub is_for_viewers: bool,
     /// Whether a file that begins with `head` has this format.
     pub recognise: fn(head: &[u8]) -> bool,
     /// Whether a file that begins with `head`, and that no format recognises, has this format except that a unit is wrong
@@ -51,6 +53,7 @@ impl Format {
             tested_with: TestedWith::DescriptionOnly,
             extensions: &[],
             compresses_itself: false,
+            is_for_viewers: false,
             recognise: |_| false,
             resembles: |_| false,
             has_actions: false,

@@ -13,6 +13,7 @@ pub mod fiu;
 pub(crate) mod format;
 pub mod msr;
 pub mod parquet;
+mod perfetto;
 pub mod spc;
 mod support;
 pub mod systor;
@@ -49,6 +50,7 @@ const BUILT_IN: &[&Format] = &[
     &fiu::FORMAT,
     &etw::FORMAT,
     &vscsi::FORMAT,
+    &perfetto::FORMAT,
 ];
 
 /// The built-in formats, then those by description.

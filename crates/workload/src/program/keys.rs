@@ -44,11 +44,7 @@ pub static STREAM: &[Key] = &[
         Takes::Text,
         "Open stream: when requests come, as in `iosonar generate`: poisson rate=500; the rate is that of each instance",
     ),
-    key(
-        "closed",
-        Takes::Flag,
-        "Closed stream: each instance asks for its next request when the last one has completed",
-    ),
+    key("closed", Takes::Flag, "Closed stream: each instance submits its next request when the last one has completed"),
     key(
         "depth",
         Takes::Number,

@@ -133,7 +133,8 @@ fn a_burst_beyond_the_loop_is_the_loads_demand() {
     let world = World { times, ..World::every(0, 0, 20 * MS, 4096) };
     let Outcomes { verdict, .. } = world.run(Spin, 16_000);
     assert!(!verdict.is_faithful() && verdict.worst[0].cause == Cause::Burst, "{verdict:?}");
-    let why = "late requests because the load asks for 1,503 requests within 1.9 ms, 790,000/s, at 1.409 s; this loop reaches";
+    let why =
+        "late requests because the load demands 1,503 requests within 1.9 ms, 790,000/s, at 1.409 s; this loop reaches";
     assert!(verdict.sentence.contains(why), "{}", verdict.sentence);
     // The same number at the pace of the loop, with a stall.
     let steady = (0..1503).map(|i| i * 4000).collect();

@@ -17,7 +17,7 @@ pub fn message(input: &Input, formats: &[&Format]) -> String {
     if let Some(kind) = magic::kind(head).or_else(|| text::kind(head)) {
         return format!("not a trace of requests: {kind}");
     }
-    let names: Vec<&str> = formats.iter().map(|format| format.name).collect();
+    let names: Vec<&str> = formats.iter().filter(|format| !format.is_for_viewers).map(|format| format.name).collect();
     let begins = match std::str::from_utf8(&head[..head.len().min(64)]) {
         // The last character may be cut.
         Err(error) if error.error_len().is_some() || error.valid_up_to() == 0 => {
