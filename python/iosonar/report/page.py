@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from iosonar.figures.model import (
 )
 from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.report.gate import Judged, Outcome
+from iosonar.report.terms import Explained
 from iosonar.units import UNITS
 
 if TYPE_CHECKING:
@@ -61,6 +63,17 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """A question and its answer, with the diagram and the number of the finding that it comes from, if any."""
+
+    question: str
+    severity: Severity
+    text: str
+    diagram: str = ""
+    number: str = ""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table of texts; the first column names the row, and may have a link for each row, or an empty text."""
 
@@ -78,6 +91,7 @@ class Summary:
     short: str
     lead: tuple[str, ...] = ()
     banners: tuple[Banner, ...] = ()
+    answers: tuple[Answer, ...] = ()
     tiles: tuple[Tile, ...] = ()
     tables: tuple[Table, ...] = ()
     conditions: tuple[Banner, ...] = ()
@@ -167,11 +181,13 @@ def render(page: Page, theme: Theme | None) -> str:
     about = {"figures": figures, "palettes": {theme.value: _palette(PALETTES[theme]) for theme in Theme}}
     environment = Environment(loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined)
     environment.filters["prose"] = prose
+    environment.filters["explained"] = partial(_explained, Explained())
     text: str = environment.get_template("page.html").render(
         summary=page.summary,
         tile_columns=tile_columns(len(page.summary.tiles)),
         first_drawn=next((section["id"] for section in sections if section["figures"]), ""),
         sections=sections,
+        drawn={figure.name for section in page.sections for figure in section.figures},
         empty=_by_reason(page.empty),
         theme=theme.value if theme else "",
         colours=_style(),
@@ -203,6 +219,13 @@ def prose(text: str) -> Markup:
 
     html = CODE.sub(r"<code>\1</code>", OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text))))
     return Markup(UNIT.sub("\u00a0", html))
+
+
+def _explained(terms: Explained, text: str) -> Markup:
+    """A sentence as HTML, with terms that the page explains."""
+    from markupsafe import Markup
+
+    return Markup(terms.html(prose(text)))
 
 
 def _view(figure: Figure) -> _FigureView:

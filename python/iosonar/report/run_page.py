@@ -15,6 +15,7 @@ from iosonar.figures.model import NoteKind, Severity
 from iosonar.quantities.distribution import enough_for, pooled
 from iosonar.quantities.percentiles import name_of
 from iosonar.quantities.series import Series
+from iosonar.report.answers import answers
 from iosonar.report.original import distance_table
 from iosonar.report.page import Banner, Page, Summary, Tile
 from iosonar.report.run_tables import devices, facts, kinds_of, streams, values
@@ -168,6 +169,7 @@ def _header(study: Study) -> Summary:
         short=files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more",
         lead=tuple(_lead(study)),
         banners=tuple(banners),
+        answers=answers(study) if run else (),
         tiles=tuple(_tiles(study)),
         tables=tuple(
             values(study, measure)
@@ -307,8 +309,10 @@ def _grade(study: Study, judgement: Judgement, *, warned: bool) -> Banner | None
     """The verdict on the run and its reasons; None if the only reason is that it was not faithful."""
     severity, doubt = Severity(judgement.grade), judgement.doubt
     if judgement.grade is Grade.GOOD:
-        return _unsteady(study) or Banner(
-            severity, f"{FINE}{', but read the warnings' if warned else ''}.", "Good run:"
+        return (
+            _unsteady(study)
+            or _slow(judgement)
+            or Banner(severity, f"{FINE}{', but read the warnings' if warned else ''}.", "Good run:")
         )
     missed = judgement["fidelity"].grade in (Grade.BAD, None)
     # Banners above have these reasons.
@@ -320,6 +324,12 @@ def _grade(study: Study, judgement: Judgement, *, warned: bool) -> Banner | None
     doubtful = "Measured as well, without a verdict:" if missed or judgement.is_fake else "No verdict on the device:"
     head = doubtful if doubt else "Bad run:"
     return Banner(severity, _sentence("; ".join(reasons)), "Warning:" if severity is Severity.WARNING else head)
+
+
+def _slow(judgement: Judgement) -> Banner | None:
+    """A banner if latencies within their limit are long for such a device."""
+    slow = judgement["slow_for_device"].sentence
+    return Banner(Severity.WARNING, f"{slow}.", "Run without errors, but slow:") if slow else None
 
 
 def _unsteady(study: Study) -> Banner | None:

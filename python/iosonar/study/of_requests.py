@@ -13,7 +13,7 @@ from iosonar.study.base import cached
 from iosonar.study.check import Check
 from iosonar.study.checks.completeness import complete, real
 from iosonar.study.checks.fidelity import fidelity
-from iosonar.study.checks.limits import bad_delay, bad_latency
+from iosonar.study.checks.limits import bad_delay, bad_latency, slow_for_device
 from iosonar.study.checks.outcomes import dropped, errors, skipped
 from iosonar.study.checks.steady import steady
 from iosonar.study.checks.wrap_around import wrap_around
@@ -28,6 +28,7 @@ CHECKS: tuple[Callable[[Study], Check], ...] = (
     complete,
     real,
     bad_latency,
+    slow_for_device,
     bad_delay,
     errors,
     dropped,

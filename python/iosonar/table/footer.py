@@ -93,6 +93,8 @@ class Queue:
     scheduler: str = ""
     write_cache: str = ""
     wbt_lat_usec: int | None = None
+    rotational: bool | None = None
+    """Whether the device says that it has moving parts; virtual disks often say so."""
 
 
 @dataclass(frozen=True)

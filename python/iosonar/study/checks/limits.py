@@ -7,10 +7,30 @@ from iosonar.study.check import Check, Topic
 from iosonar.study.grades import Grade
 from iosonar.study.requests import DELAY, LATENCY, Measure, Study
 
+USUAL_S = {False: 0.1, True: 1.0}
+"""The longest latency that is usual for a device without and with moving parts, whatever the limit of the verdict."""
+
+MOVING = {False: "without moving parts", True: "with moving parts"}
+
 
 def bad_latency(study: Study) -> Check:
     """Whether the storage was fast enough."""
-    return _within(study, LATENCY, is_shown=bool(study.distribution(LATENCY)))
+    is_shown = bool(study.distribution(LATENCY)) and not slow_for_device(study).sentence
+    return _within(study, LATENCY, is_shown=is_shown or not study.verdict(LATENCY).passed)
+
+
+def slow_for_device(study: Study) -> Check:
+    """Whether latencies are longer than is usual for such devices, though within the limit of the verdict."""
+    name, found = "slow_for_device", study.verdict(LATENCY)
+    kinds = {target.queue.rotational for file in study.files for target in file.targets if target.queue}
+    moving = next(iter(kinds)) if len(kinds) == 1 else None
+    if moving is None or not found.passed or found.maximum_s <= USUAL_S[moving]:
+        return Check(name, None, is_graded=False)
+    sentence = (
+        f"The longest latency, {units.span(found.maximum_s)}, is within the limit of {units.span(found.limit_s)}, but "
+        f"long for a device {MOVING[moving]}: more than {units.span(USUAL_S[moving])} is unusual"
+    )
+    return Check(name, Grade.WARNING, sentence=sentence, about=Topic.TIMES, is_graded=False)
 
 
 def bad_delay(study: Study) -> Check:

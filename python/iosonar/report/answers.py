@@ -1,0 +1,269 @@
+"""The first screen of a page: what people want to know of a run, each question with its answer and its basis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from iosonar import units
+from iosonar.figures.model import Severity
+from iosonar.findings.diagnosis import Diagnosis
+from iosonar.findings.finding import Finding
+from iosonar.findings.finding import Severity as Weight
+from iosonar.findings.registry import diagnose_requests
+from iosonar.quantities.distribution import enough_for
+from iosonar.report.page import Answer
+from iosonar.study.grades import Grade
+from iosonar.study.judgement import Judgement
+from iosonar.study.of_requests import judgement_of, summary_of
+from iosonar.study.original import distances, original_beside
+from iosonar.study.requests import LATENCY, Study
+from iosonar.study.runs import runs_of
+from iosonar.study.steady import steadiness
+
+WEIGHTS = {Weight.INFO: Severity.NEUTRAL, Weight.WARNING: Severity.WARNING, Weight.BAD: Severity.BAD}
+
+LIMITS = ("S17", "S18", "S19", "S05", "S08", "S21", "S16", "S11", "S03", "S20")
+"""What limits a storage, or hides its limit: the most direct cause first."""
+SLOW = ("S06", "S07", "S09", "S02", "S10", "S08", "S21", "S16", "S01")
+CACHE = ("S02", "S01", "S12")
+PREPARED = ("S12", "S13", "S15")
+FAR = 10.0
+"""Requests stand out if so many times as slow as the median."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run, and what is known of it."""
+
+    study: Study
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """The verdict."""
+        return judgement_of(self.study)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """The findings."""
+        return diagnose_requests(self.study)
+
+    def first(self, numbers: tuple[str, ...]) -> Finding | None:
+        """The first of these findings that was made."""
+        found = {each.number: each for each in self.diagnosis.findings}
+        return next((found[number] for number in numbers if number in found), None)
+
+    @property
+    def doubt(self) -> str:
+        """Why times say nothing about the storage; those of a made-up device are shown all the same."""
+        return "" if self.judgement.is_fake else self.judgement.doubt
+
+
+def answers(study: Study) -> tuple[Answer, ...]:
+    """The answers to all questions, in their order."""
+    asked = Asked(study)
+    found = tuple(answer(asked) for answer in QUESTIONS)
+    # A made-up device is neither good nor bad.
+    praise = Severity.NEUTRAL if asked.judgement.is_fake else Severity.GOOD
+    return tuple(replace(each, severity=praise) if each.severity is Severity.GOOD else each for each in found)
+
+
+def _of(question: str, finding: Finding) -> Answer:
+    """A finding as an answer: what was seen, and where."""
+    return Answer(question, WEIGHTS[finding.severity], finding.seen, finding.evidence.diagram, finding.number)
+
+
+def is_valid(asked: Asked) -> Answer:
+    """The verdict in a sentence."""
+    question, judgement = "Was the run valid?", asked.judgement
+    if judgement.is_fake:
+        return Answer(question, Severity.NEUTRAL, "It did no I/O: its times are those of a made-up device.")
+    if judgement.grade is Grade.GOOD:
+        fidelity = judgement["fidelity"].sentence
+        return Answer(question, Severity.GOOD, f"Yes. {fidelity}." if fidelity else "Yes.")
+    reasons = list(judgement.reasons.values())
+    more = f", and {units.counted(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
+    grade = Severity.BAD if judgement.grade is Grade.BAD else Severity.WARNING
+    return Answer(question, grade, f"{'No' if grade is Severity.BAD else 'With limits'}: {_first(reasons[0])}{more}.")
+
+
+def what_limits(asked: Asked) -> Answer:
+    """The most direct cause of a limit, or how much the storage delivered without one."""
+    question = "What limits the storage?"
+    if found := asked.first(LIMITS):
+        return _of(question, found)
+    if asked.doubt:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+    study, found_rate = asked.study, summary_of(asked.study).rate_per_s
+    rate = f"{units.count(found_rate)} requests/s"
+    if not study.has_demand:
+        depth = max((file.option("depth") or 0 for file in study.files), default=0)
+        at = f" at a depth of {depth}" if depth else ""
+        return Answer(question, Severity.NEUTRAL, f"The storage delivered {rate}{at}.", "latency.depth")
+    return Answer(
+        question, Severity.GOOD, f"No limit was reached: it completed all {rate} that were demanded.", "overview.thrp"
+    )
+
+
+def from_which_rate(asked: Asked) -> Answer:
+    """The rate at which the delays of the storage begin to grow."""
+    question, study = "From which rate on is it too slow?", asked.study
+    if not study.has_demand:
+        return Answer(question, Severity.NEUTRAL, "The load demanded no rate: each request waited for earlier ones.")
+    saturated = asked.first(("S03",)) or asked.first(("S17",))
+    capacity = saturated.values.get("capacity_per_s") if saturated else None
+    if saturated and capacity:
+        text = f"From about {units.count(float(capacity))} requests/s on: more was demanded and not completed in time."
+        return Answer(question, WEIGHTS[saturated.severity], text, "overview.thrp", saturated.number)
+    if asked.doubt:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+    peak = _peak_demand(study)
+    text = (
+        f"It was not reached. The highest demand was {units.count(peak)} requests/s, in {units.span(study.window_s)}."
+    )
+    return Answer(question, Severity.GOOD, text, "overview.thrp")
+
+
+def which_are_slow(asked: Asked) -> Answer:
+    """The slowest requests, and what they have in common."""
+    question, study = "What are the slow requests?", asked.study
+    if found := asked.first(SLOW):
+        return _of(question, found)
+    values = study.pooled(LATENCY)
+    if not values.count:
+        return Answer(question, Severity.NEUTRAL, "No request has a latency.")
+    share = next((share for share in (0.999, 0.99) if enough_for(share, values.count)), 1.0)
+    median, high = values.quantile(0.5) / 1e9, values.quantile(share) / 1e9
+    name = "the slowest one" if share == 1.0 else f"p{share * 100:g}"
+    usual = units.span(median)
+    factor = high / median if median > 0 else math.inf
+    text = (
+        f"They have no cause in common that was found: {name} takes {units.span(high)}, the median {usual}."
+        if factor >= FAR
+        else f"None stand out: {name} takes {units.span(high)}, {units.number(factor, 2)} times the median."
+    )
+    return Answer(question, Severity.NEUTRAL if factor >= FAR else Severity.GOOD, text, "latency.realtime")
+
+
+def is_one_device_slow(asked: Asked) -> Answer:
+    """The slow one of several devices."""
+    question, devices = "Is one device slower?", len(asked.study.devices)
+    if found := asked.first(("S11",)):
+        return _of(question, found)
+    if devices < 2:
+        return Answer(question, Severity.NEUTRAL, "The run has one device.")
+    if asked.doubt:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+    return Answer(
+        question, Severity.GOOD, f"No: none of the {devices} devices stands out from those with the same demand."
+    )
+
+
+def is_it_the_cache(asked: Asked) -> Answer:
+    """What a cache did."""
+    question = "Is it the cache?"
+    if found := asked.first(CACHE):
+        return _of(question, found)
+    if asked.doubt:
+        return Answer(question, Severity.NEUTRAL, f"Not known: {asked.doubt}.")
+    return Answer(
+        question, Severity.GOOD, "No: no level of fast reads and no cliff of writes was found.", "latency.bins"
+    )
+
+
+def did_load_or_storage_change(asked: Asked) -> Answer:
+    """Beside the original if there is one; else over the run."""
+    question, study = "Did the load or the storage change?", asked.study
+    if original_beside(study):
+        found = [each for each in distances(study) if each.differences]
+        clear = [each for each in found if any(one.low > 0 or one.high < 0 for one in each.differences)]
+        if not clear:
+            return Answer(question, Severity.GOOD, "Neither: the replay cannot be distinguished from its original.")
+        one = clear[0].differences[0]
+        change = units.change_or_factor(one.change)
+        text = f"Against the original, {clear[0].quantity.name} at {one.metric} is {change}; the load is the same."
+        return Answer(question, Severity.NEUTRAL, text)
+    steady = steadiness(study) if study.distribution(LATENCY) else None
+    if steady and steady.grade is Grade.WARNING:
+        return Answer(question, Severity.WARNING, f"During the run: {_first(steady.text)}.", "latency.bands")
+    same = "Neither changed during the run. " if steady and steady.grade is Grade.GOOD else ""
+    return Answer(question, Severity.NEUTRAL, f"{same}To know it against another run, `iosonar compare` both.")
+
+
+def was_target_prepared(asked: Asked) -> Answer:
+    """Whether the target was filled, large enough, and as before."""
+    question = "Was the target prepared?"
+    if found := asked.first(PREPARED):
+        return _of(question, found)
+    if asked.judgement.is_fake:
+        return Answer(question, Severity.NEUTRAL, "There was no target.")
+    if asked.judgement["zero_reads"].grade is None:
+        return Answer(question, Severity.NEUTRAL, "It is large enough; whether it was filled is not known.")
+    return Answer(question, Severity.GOOD, "Yes: reads returned data, and the load fits.")
+
+
+def how_sure(asked: Asked) -> Answer:
+    """What the run can and cannot say."""
+    question, study = "How sure is this?", asked.study
+    if doubt := asked.judgement.doubt:
+        return Answer(question, Severity.WARNING, f"Times say nothing about a storage: {doubt}.")
+    runs = len(runs_of(study))
+    variation = (
+        "One run does not show how much runs differ: repeat it with `iosonar ab` or a campaign."
+        if runs == 1
+        else f"{runs} files are shown as one run."
+    )
+    known = study.pooled(LATENCY).count
+    highest = next((share for share in (0.9999, 0.999, 0.99, 0.5) if enough_for(share, known)), None)
+    percentiles = f"Enough requests for a p{highest * 100:g}. " if highest else "Too few requests for percentiles. "
+    return Answer(question, Severity.NEUTRAL, f"{percentiles}{variation}")
+
+
+def what_next(asked: Asked) -> Answer:
+    """The first advice of the worst finding."""
+    question = "What next?"
+    remedies = [step.words for run in runs_of(asked.study) for step in run.remedies]
+    if remedies:
+        return Answer(question, Severity.NEUTRAL, f"Make the replay faithful: {_first(remedies[0])}.")
+    worst = next((each for each in asked.diagnosis.findings if each.advice and each.severity is not Weight.INFO), None)
+    if worst:
+        return Answer(question, Severity.NEUTRAL, worst.advice[0], number=worst.number)
+    if asked.study.has_demand:
+        return Answer(question, Severity.NEUTRAL, "Replay it faster (`--speedup 2`) to find the limit of the storage.")
+    return Answer(question, Severity.NEUTRAL, "Replay a load at its times to see delays as users would.")
+
+
+QUESTIONS: tuple[Callable[[Asked], Answer], ...] = (
+    is_valid,
+    what_limits,
+    from_which_rate,
+    which_are_slow,
+    is_one_device_slow,
+    is_it_the_cache,
+    did_load_or_storage_change,
+    was_target_prepared,
+    how_sure,
+    what_next,
+)
+"""All questions, in the order of the page."""
+
+
+def _peak_demand(study: Study) -> float:
+    demand = study.throughput("scheduled_ns")
+    series = [values for values in demand.requests.values() if len(values)]
+    return (
+        max(
+            float(sum(values[place] for values in series if place < len(values)))
+            for place in range(max(map(len, series)))
+        )
+        / demand.window_s
+        if series
+        else 0.0
+    )
+
+
+def _first(text: str) -> str:
+    """A clause without its full stop."""
+    return text.rstrip(".")
