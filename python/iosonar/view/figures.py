@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from iosonar import units
 from iosonar.diagrams.parts import linear_axis, log_axis
-from iosonar.figures.model import Axis, Cloud, Figure, Legend, LegendRow, Role, Steps, Unit
+from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Role, Steps, Unit
 from iosonar.figures.size import dot_of
 from iosonar.view.index import Index
 from iosonar.view.lattice import MARGIN, Lattice, Window, lattice
@@ -100,12 +100,11 @@ class Figures:
         if name in (FLYING, THROUGHPUT):
             return self._curves(name, lattice(x, window.x_low, window.x_high, SLICES, 1, MARGIN), y)
         measure = MEASURE_OF[name]
-        part = self.index.requests.between(measure.order, round(window.x_low * NANO), round(window.x_high * NANO))
-        dot = dot_of(part.stop - part.start)
+        dot = self.dot(name, window)
         across = lattice(x, window.x_low, window.x_high, window.width, dot, MARGIN)
         up = lattice(y, window.y_low, window.y_high, window.height, dot)
         found = raster(self.index.requests, self.index.levels.get(name, ()), measure, across, up)
-        cloud = Cloud(found.cloud.across, found.cloud.up, found.cloud.parts)
+        cloud = found.cloud
         rows = tuple(
             LegendRow(part.role, part.label, (units.count(int(part.counts.sum())),))
             for part in cloud.parts
@@ -116,19 +115,21 @@ class Figures:
     def _figure(self, name: str, x: Axis, y: Axis, layers: tuple[Any, ...], legend: Legend) -> Figure:
         return Figure(name, "", TITLES[name][0], self.of, x, y, layers, legend)
 
-    def dot(self, name: str, window: Window) -> int:
-        """The size of dots."""
+    def count(self, name: str, window: Window) -> int:
+        """How many requests a window has, whatever their values."""
         order = MEASURE_OF[name].order if name in MEASURE_OF else Order.ISSUE
         part = self.index.requests.between(order, round(window.x_low * NANO), round(window.x_high * NANO))
-        return dot_of(part.stop - part.start)
+        return part.stop - part.start
+
+    def dot(self, name: str, window: Window) -> int:
+        """The size of its dots."""
+        return dot_of(self.count(name, window))
 
     def bars(self, name: str, window: Window) -> Bars | None:
         """The requests of a window one by one, if they are few."""
         measure, requests = MEASURE_OF.get(name), self.index.requests
         low, high = (round(each * NANO) for each in (window.x_low, window.x_high))
-        if measure is None or requests.between(Order.ISSUE, low, high).stop - requests.between(
-            Order.ISSUE, low, high
-        ).start > SINGLE:
+        if measure is None or self.count(name, window) > SINGLE:
             return None
         rows = requests.overlapping(low, high)
         if len(rows) > MAX_BARS:
