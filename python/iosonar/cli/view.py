@@ -78,10 +78,10 @@ def view(
 
 
 def _follow(run: Path, port: int, theme: Theme | None, *, browser: bool) -> None:
-    from iosonar.view.follow import Follower
+    from iosonar.view.follow import following
 
-    with Follower.of(run) as follower:
-        serve(follower.view(theme), port, browser=browser)
+    with following(run, theme) as view:
+        serve(view, port, browser=browser)
 
 
 def serve(shown: object, port: int, *, browser: bool) -> None:

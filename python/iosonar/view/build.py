@@ -75,12 +75,12 @@ def build(connection: duckdb.DuckDBPyConnection, directory: Path, *, is_load: bo
         bins = pyramid.finest_bins(rows)
         finest = pyramid.finest(requests, measure, bins)
         levels[measure.name] = [bins]
-        level = _write_level(directory, measure.name, bins, finest)
+        ends = (about["low_ns"], about["high_ns"])
+        level = _write_level(directory, measure.name, bins, ends, finest)
         maps.release()
         while level.bins > pyramid.WANTED_BINS:
-            level = _write_level(
-                directory, measure.name, level.bins // pyramid.STEP, pyramid.coarser(level)
-            )
+            fewer = level.bins // pyramid.STEP
+            level = _write_level(directory, measure.name, fewer, ends, pyramid.coarser(level))
             levels[measure.name].append(level.bins)
     np.save(directory / "depth.npy", _deepest(requests, pyramid.finest_bins(rows)))
     maps.release()
@@ -182,7 +182,7 @@ def _sort(
 
 
 def _write_level(
-    directory: Path, name: str, bins: int, parts: Iterator[tuple[NDArray[Any], NDArray[Any]]]
+    directory: Path, name: str, bins: int, ends: tuple[int, int], parts: Iterator[tuple[NDArray[Any], NDArray[Any]]]
 ) -> pyramid.Level:
     """Writes the cells of a level as they come."""
     paths = [level_path(directory, name, bins, what) for what in ("cells", "counts")]
@@ -190,7 +190,7 @@ def _write_level(
         for part, number in parts:
             part.astype("<i4", copy=False).tofile(cells)
             number.astype("<u4", copy=False).tofile(counts)
-    return read_level(directory, name, bins)
+    return read_level(directory, name, bins, ends)
 
 
 def level_path(directory: Path, name: str, bins: int, what: str) -> Path:
@@ -198,12 +198,12 @@ def level_path(directory: Path, name: str, bins: int, what: str) -> Path:
     return directory / f"{name}.{bins}.{what}"
 
 
-def read_level(directory: Path, name: str, bins: int) -> pyramid.Level:
+def read_level(directory: Path, name: str, bins: int, ends: tuple[int, int]) -> pyramid.Level:
     """A level, mapped."""
     cells, counts = (level_path(directory, name, bins, what) for what in ("cells", "counts"))
     if not cells.stat().st_size:
-        return pyramid.Level(bins, np.empty(0, np.int32), np.empty(0, np.uint32))
-    return pyramid.Level(bins, np.memmap(cells, "<i4", "r"), np.memmap(counts, "<u4", "r"))
+        return pyramid.Level(bins, *ends, np.empty(0, np.int32), np.empty(0, np.uint32))
+    return pyramid.Level(bins, *ends, np.memmap(cells, "<i4", "r"), np.memmap(counts, "<u4", "r"))
 
 
 def _deepest(requests: Requests, bins: int) -> NDArray[np.int32]:

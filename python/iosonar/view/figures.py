@@ -177,15 +177,12 @@ class Figures:
             levels = requests.in_flight(times)
             return Steps(Role.ALL, "In flight", np.append(times, edges[-1]) / NANO, levels.astype(np.float64), filled=True)
         peaks = requests.in_flight(edges[:-1])
-        bins = len(index.depth)
-        per_slice = bins * (edges[-1] - edges[0]) / (requests.high_ns - requests.low_ns) / max(len(edges) - 1, 1)
+        bins, (low, high) = len(index.depth), index.depth_ns
+        per_slice = bins * (edges[-1] - edges[0]) / (high - low) / max(len(edges) - 1, 1)
         if issued.stop - issued.start > FEW and per_slice >= 2:
-            first, last = (
-                int((each - requests.low_ns) * bins / (requests.high_ns - requests.low_ns))
-                for each in (edges[0], edges[-1])
-            )
+            first, last = (int((each - low) * bins / (high - low)) for each in (edges[0], edges[-1]))
             depth = np.asarray(index.depth[first : max(last, first + 1)])
-            at = np.linspace(requests.low_ns, requests.high_ns, bins + 1)[first : first + len(depth)]
+            at = np.linspace(low, high, bins + 1)[first : first + len(depth)]
             slices = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, len(peaks) - 1)
             np.maximum.at(peaks, slices, depth)
         else:

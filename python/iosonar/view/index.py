@@ -19,7 +19,7 @@ from iosonar.cleanup import cleanup
 from iosonar.errors import UserError
 from iosonar.text import shown
 from iosonar.view.build import ABOUT, BY_END, BY_ISSUE, VERSION, Progress, build, read_level, release
-from iosonar.view.pyramid import Level
+from iosonar.view.pyramid import AnyLevel, Level
 from iosonar.view.requests import Requests
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ class Index:
     """Requests of a table, sorted, with their rasters, finest first, and the most in flight in each finest bin."""
 
     requests: Requests
-    levels: dict[str, list[Level]]
+    levels: dict[str, list[AnyLevel]]
     depth: NDArray[np.int32]
+    depth_ns: tuple[int, int]
+    """The time axis of `depth`."""
     maps: list[Any]
     size: int = 0
 
@@ -99,7 +101,10 @@ def _read(directory: Path, identity: str) -> Index | None:
         about = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
         columns = {name: _mapped(directory / f"{name}.npy") for name in (*BY_ISSUE, *BY_END, "last_end", "depth")}
         depth = columns.pop("depth")
-        levels = {name: [read_level(directory, name, each) for each in bins] for name, bins in about["levels"].items()}
+        ends = (about["low_ns"], about["high_ns"])
+        levels: dict[str, list[Level]] = {
+            name: [read_level(directory, name, each, ends) for each in bins] for name, bins in about["levels"].items()
+        }
         requests = Requests(
             **columns,
             low_ns=about["low_ns"],
@@ -110,7 +115,7 @@ def _read(directory: Path, identity: str) -> Index | None:
         )
         of_levels = [each for level in levels.values() for one in level for each in (one.cells, one.counts)]
         size = sum(each.stat().st_size for each in directory.iterdir())
-        return Index(requests, levels, depth, [*columns.values(), *of_levels], size)
+        return Index(requests, {name: [*each] for name, each in levels.items()}, depth, ends, [*columns.values(), *of_levels], size)
     return None
 
 

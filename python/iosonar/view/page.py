@@ -30,6 +30,8 @@ FAST = 1
 class View:
     """A run or load, or one that grows."""
 
+    follows = False
+
     def __init__(self, figures: Figures, title: str, table: Table | None = None, theme: Theme | None = None) -> None:
         self.figures, self.title, self.table, self.theme = figures, title, table, theme
         self.lock = Lock()
@@ -60,6 +62,7 @@ class View:
             (Section("diagrams", "Requests over time", about, figures),),
         )
         style, panel = (self._asset(name) for name in ("view.css", "panel.html"))
+        panel = panel.replace("FOLLOWS", "yes" if self.follows else "no")
         served = Served(nonce, tuple(map(self._asset, SCRIPTS)), style, panel)
         return Html(render(page, self.theme, served), nonce)
 

@@ -34,11 +34,50 @@ MAX_SLOTS = 1 << 23
 
 @dataclass(frozen=True)
 class Level:
-    """Nonempty cells, and the number of bins of the whole time axis."""
+    """Nonempty cells, and the bins from one time to another."""
 
     bins: int
+    low_ns: int
+    high_ns: int
     cells: NDArray[np.int32]
     counts: NDArray[np.uint32]
+
+    def between(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+        """The cells of some bins, and their counts."""
+        ends = (np.int32(min(each * PER_BIN, 2**31 - 1)) for each in (first, last))
+        start, stop = (int(np.searchsorted(self.cells, end)) for end in ends)
+        return self.cells[start:stop], self.counts[start:stop]
+
+
+class DenseLevel:
+    """All cells of a level to which requests are added, while its time grows: then its bins are joined in pairs."""
+
+    bins = LEAST_BINS
+
+    def __init__(self, low_ns: int) -> None:
+        self.low_ns, self.high_ns = low_ns, low_ns + self.bins
+        self.counts = np.zeros((self.bins, PER_BIN), np.uint32)
+
+    def add(self, times_ns: NDArray[np.int64], rows: NDArray[Any], kinds: NDArray[np.uint8]) -> None:
+        """Counts requests: their times, rows of values, and series."""
+        if not len(times_ns):
+            return
+        while times_ns.max() >= self.high_ns:
+            self.counts[: self.bins // 2] = self.counts[::2] + self.counts[1::2]
+            self.counts[self.bins // 2 :] = 0
+            self.high_ns += self.high_ns - self.low_ns
+        at = bins_of(times_ns, self.low_ns, self.high_ns, self.bins)
+        cells, numbers = counted((at * ROWS + rows) * KINDS + kinds)
+        self.counts.reshape(-1)[cells] += numbers
+
+    def between(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+        """The cells of some bins, and their counts."""
+        part = self.counts[first:last].reshape(-1)
+        filled = np.flatnonzero(part)
+        return (filled + first * PER_BIN).astype(np.int32), part[filled]
+
+
+AnyLevel = Level | DenseLevel
 
 
 def finest_bins(requests: int) -> int:
@@ -83,22 +122,16 @@ def coarser(level: Level) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """The cells of the next coarser level."""
     wide = max(MAX_SLOTS // PER_BIN // STEP, 1) * STEP
     for first in range(0, level.bins, wide):
-        cells, counts = cells_between(level, first, first + wide)
+        cells, counts = level.between(first, first + wide)
         whole = cells.astype(np.int64)
         yield counted(whole // (PER_BIN * STEP) * PER_BIN + whole % PER_BIN, counts)
 
 
-def cells_between(level: Level, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-    """The cells of some bins."""
-    start, stop = (
-        int(np.searchsorted(level.cells, np.int32(min(each * PER_BIN, 2**31 - 1)))) for each in (first, last)
-    )
-    return level.cells[start:stop], level.counts[start:stop]
+def level_for(levels: Sequence[AnyLevel], length_ns: float) -> AnyLevel | None:
+    """The coarsest level that has enough bins in a length of time; None if none has; finest first."""
 
+    def bins(level: AnyLevel) -> float:
+        return level.bins * length_ns / (level.high_ns - level.low_ns)
 
-def level_for(levels: Sequence[Level], share: float) -> Level | None:
-    """The coarsest level that has enough bins in a share of the time axis; None if none has; finest first."""
-    for level in reversed(levels):
-        if level.bins * share >= WANTED_BINS:
-            return level
-    return levels[0] if levels and levels[0].bins * share >= FEWEST_BINS else None
+    enough = [level for level in levels if bins(level) >= WANTED_BINS]
+    return enough[-1] if enough else levels[0] if levels and bins(levels[0]) >= FEWEST_BINS else None

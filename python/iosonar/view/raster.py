@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from iosonar.figures.model import Cloud, CloudPart, Role, Scale
 from iosonar.view.lattice import Lattice
-from iosonar.view.pyramid import PER_BIN, Level, cells_between, level_for
+from iosonar.view.pyramid import PER_BIN, AnyLevel, level_for
 from iosonar.view.requests import Requests, never
 from iosonar.view.scales import FIRST_OCTAVE, KINDS, PER_OCTAVE, ROWS, SECTOR, Kind, Measure
 
@@ -42,12 +42,11 @@ def unit_of(measure: Measure) -> float:
     return 1 / NANO if measure.is_log else float(SECTOR)
 
 
-def raster(requests: Requests, levels: Sequence[Level], measure: Measure, x: Lattice, y: Lattice) -> Raster:
+def raster(requests: Requests, levels: Sequence[AnyLevel], measure: Measure, x: Lattice, y: Lattice) -> Raster:
     """The requests of a window, counted for its dots."""
     part = requests.between(measure.order, *ends_ns(x))
     if part.stop - part.start > FEW:
-        share = (x.axis.high - x.axis.low) * NANO / (requests.high_ns - requests.low_ns)
-        if level := level_for(levels, share):
+        if level := level_for(levels, (x.axis.high - x.axis.low) * NANO):
             return _of_level(level, requests, measure, x, y)
     return _of_requests(requests, measure, part, x, y)
 
@@ -99,16 +98,16 @@ def _cloud(counts: NDArray[Any], across: int, up: int) -> Cloud:
     return Cloud(across, up, tuple(parts))
 
 
-def _of_level(level: Level, requests: Requests, measure: Measure, x: Lattice, y: Lattice) -> Raster:
-    each = (requests.high_ns - requests.low_ns) / level.bins / NANO
-    start = requests.low_ns / NANO
+def _of_level(level: AnyLevel, requests: Requests, measure: Measure, x: Lattice, y: Lattice) -> Raster:
+    each = (level.high_ns - level.low_ns) / level.bins / NANO
+    start = level.low_ns / NANO
     first = max(int((x.axis.low - start) / each), 0)
     last = min(int(np.ceil((x.axis.high - start) / each)), level.bins)
     to_x, column = _joined(
         x, Lattice(replace(x.axis, low=start + first * each, high=start + last * each), max(last - first, 1))
     )
     to_y, row = _joined(y, _rows_between(requests, measure, y))
-    cells, numbers = cells_between(level, first, last)
+    cells, numbers = level.between(first, last)
     bins, within = np.divmod(cells, np.int32(PER_BIN))
     columns = column[bins - first]
     rows = row[within // KINDS]

@@ -30,7 +30,9 @@ iosonar.requests = (() => {
       pen.globalAlpha = isChosen ? 1 : 0.45; pen.lineWidth = isChosen ? 3 : 1.5;
       pen.strokeStyle = isChosen ? ink : roles[bars.kinds[bars.kind[i]].role];
       pen.beginPath(); pen.moveTo(from, y); pen.lineTo(Math.max(to, from + 1), y); pen.stroke();
-      if (isChosen) { pen.beginPath(); pen.arc(from, y, 5, 0, 7); pen.stroke(); }
+      const at = plot.name === "latency.completed" ? to : from;
+      pen.fillStyle = pen.strokeStyle; pen.globalAlpha = 1;
+      pen.beginPath(); pen.arc(at, y, isChosen ? 5 : 3, 0, 7); pen.fill();
     }
     pen.globalAlpha = 1;
   }

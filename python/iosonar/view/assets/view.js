@@ -49,7 +49,7 @@
       try {
         await show(plot, await iosonar.ask("window", parameters));
         ask.key = key;
-        say("");
+        say();
       } catch (error) { say(`The view does not answer: ${error.message}`); break; }
     }
     ask.running = false;
@@ -87,15 +87,18 @@
     for (const other of xRange.plots) other.changed();
   }
 
+  // How far the run is, or why nothing more is drawn.
   const words = document.getElementById("state");
-  function say(text) { words.textContent = text; words.hidden = !text; }
+  let course = "";
+  function say(trouble = "") { words.textContent = trouble || course; words.hidden = !words.textContent; }
 
   // A run that goes on: a new window of each plot, each second.
   async function follow() {
     let rows = -1, state = { follows: true };
     while (state.follows) {
       try { state = await iosonar.ask("state"); } catch (error) { say(`The view does not answer: ${error.message}`); await pause(); continue; }
-      say(state.text);
+      course = state.text;
+      say();
       document.querySelector(".lead").textContent = state.lead;
       if (state.rows !== rows) for (const ask of asks.values()) { ask.version++; want(ask.plot); }
       rows = state.rows;
