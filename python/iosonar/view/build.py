@@ -36,12 +36,12 @@ Progress = Callable[[str, float], None]
 BY_ISSUE = ("begin", "latency", "delay", "sector", "sectors", "kind", "place")
 BY_END = ("end", "latency_of_end", "kind_of_end")
 
-RAW = f"""
+RAW = """
     SELECT CASE WHEN is_load THEN scheduled_ns ELSE issued_ns END AS begin, completed_ns AS "end",
         CASE WHEN is_load THEN 0 ELSE issued_ns - scheduled_ns END AS delay, sector, sectors, place,
         CASE WHEN outcome NOT IN ('ok', 'short') THEN 3 WHEN op = 'read' THEN 0 WHEN op = 'write' THEN 1
             ELSE 2 END::UTINYINT AS kind
-    FROM (SELECT *, {{is_load}} AS is_load FROM requests)"""
+    FROM (SELECT *, {is_load} AS is_load FROM requests)"""
 
 
 def build(connection: duckdb.DuckDBPyConnection, directory: Path, *, is_load: bool, progress: Progress) -> None:
@@ -52,8 +52,8 @@ def build(connection: duckdb.DuckDBPyConnection, directory: Path, *, is_load: bo
     if not about["rows"]:
         raise UserError("no request was issued: nothing to show")
     rows, maps = about["rows"], _Maps(directory)
-    by_issue = {name: maps.create(name, about["types"][name], rows) for name in BY_ISSUE}
-    by_end = {name: maps.create(name, about["types"][name], about["completed"]) for name in BY_END}
+    by_issue: dict[str, Any] = {name: maps.create(name, about["types"][name], rows) for name in BY_ISSUE}
+    by_end: dict[str, Any] = {name: maps.create(name, about["types"][name], about["completed"]) for name in BY_END}
     _sort(connection, about, by_issue, by_end, maps, progress)
     requests = Requests(
         **by_issue,
@@ -116,7 +116,7 @@ def _about(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "types": {
             "begin": "int64",
             "latency": _unsigned(latency + 1),
-            "delay": "int32" if -(2**31) <= delay_low and delay_high < 2**31 else "int64",
+            "delay": "int32" if delay_low >= -(2**31) and delay_high < 2**31 else "int64",
             "sector": _unsigned(top),
             "sectors": _unsigned(sectors),
             "kind": "uint8",

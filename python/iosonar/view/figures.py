@@ -16,7 +16,7 @@ from iosonar.view.index import Index
 from iosonar.view.lattice import MARGIN, Lattice, Window, lattice
 from iosonar.view.raster import FEW, LABELS, NANO, ends_ns, raster, unit_of
 from iosonar.view.requests import never
-from iosonar.view.scales import COMPLETED, DELAY, LATENCY, MEASURES, POSITION, SECTOR, Measure, Order
+from iosonar.view.scales import COMPLETED, DELAY, LATENCY, MEASURES, POSITION, SECTOR, Order
 
 SINGLE = 1500
 """So many requests, or fewer, are also drawn one by one."""
@@ -60,13 +60,13 @@ class Bars:
 class Figures:
     """Draws an index."""
 
-    def __init__(self, index: Index, of: str, *, is_run: bool = True) -> None:
-        self.index, self.of, self.is_run = index, of, is_run
+    def __init__(self, index: Index, of: str, *, is_run: bool = True, grows: bool = False) -> None:
+        self.index, self.of, self.is_run, self.grows = index, of, is_run, grows
 
     @property
     def names(self) -> tuple[str, ...]:
         """The diagrams that there are."""
-        has_latency = len(self.index.requests.end) > 0
+        has_latency = self.grows or len(self.index.requests.end) > 0
         chosen = {LATENCY: has_latency, COMPLETED: has_latency, DELAY: self.is_run, POSITION: True}
         clouds = [measure.name for measure in (LATENCY, DELAY, POSITION, COMPLETED) if chosen[measure]]
         return tuple(clouds[:1] + ([FLYING] if has_latency else []) + [THROUGHPUT] + clouds[1:])
@@ -104,22 +104,27 @@ class Figures:
         across = lattice(x, window.x_low, window.x_high, window.width, dot, MARGIN)
         up = lattice(y, window.y_low, window.y_high, window.height, dot)
         found = raster(self.index.requests, self.index.levels.get(name, ()), measure, across, up)
-        cloud = found.cloud
-        rows = tuple(
-            LegendRow(part.role, part.label, (units.count(int(part.counts.sum())),))
-            for part in cloud.parts
-            if len(part.counts)
-        )
-        return self._figure(name, found.x.axis, found.y.axis, (cloud,), Legend(("requests",), rows))
+        return self._figure(name, found.x.axis, found.y.axis, (found.cloud,))
 
-    def _figure(self, name: str, x: Axis, y: Axis, layers: tuple[Any, ...], legend: Legend) -> Figure:
+    def _figure(self, name: str, x: Axis, y: Axis, layers: tuple[Any, ...]) -> Figure:
+        rows = tuple(LegendRow(each.role, each.label, (), each.stroke) for each in layers if isinstance(each, Steps))
+        legend = Legend((), rows) if rows else Legend(("requests",), self._rows())
         return Figure(name, "", TITLES[name][0], self.of, x, y, layers, legend)
+
+    def _rows(self) -> tuple[LegendRow, ...]:
+        """The series that there are; of a run that goes on, all."""
+        numbers = self.index.kinds.tolist()
+        return tuple(
+            LegendRow(role, label, (units.count(numbers[kind]),))
+            for kind, (role, label) in LABELS.items()
+            if numbers[kind] or self.grows
+        )
 
     def count(self, name: str, window: Window) -> int:
         """How many requests a window has, whatever their values."""
         order = MEASURE_OF[name].order if name in MEASURE_OF else Order.ISSUE
         part = self.index.requests.between(order, round(window.x_low * NANO), round(window.x_high * NANO))
-        return part.stop - part.start
+        return int(part.stop - part.start)
 
     def dot(self, name: str, window: Window) -> int:
         """The size of its dots."""
@@ -152,12 +157,9 @@ class Figures:
         edges = np.unique(np.linspace(low, max(high, low + 1), x.count + 1).astype(np.int64))
         if name == FLYING:
             layers: tuple[Steps, ...] = (self._flying(edges),)
-            legend = (("peak",), lambda numbers: (units.count(float(numbers.max(initial=0))),))
         else:
             layers = tuple(Steps(role, label, edges / NANO, rates) for role, label, rates in self._rates(edges))
-            legend = (("highest",), lambda numbers: (units.count(float(numbers.max(initial=0))),))
-        rows = tuple(LegendRow(each.role, each.label, legend[1](each.y), each.stroke) for each in layers)
-        return self._figure(name, x.axis, y, layers, Legend(legend[0], rows))
+        return self._figure(name, x.axis, y, layers)
 
     def _rates(self, edges: NDArray[np.int64]) -> list[tuple[Role, str, NDArray[np.float64]]]:
         requests, seconds = self.index.requests, np.diff(edges) / NANO
@@ -175,7 +177,9 @@ class Figures:
         if number <= EVENTS:
             times = np.unique(np.concatenate([edges[[0]], requests.begin[issued], requests.end[completed]]))
             levels = requests.in_flight(times)
-            return Steps(Role.ALL, "In flight", np.append(times, edges[-1]) / NANO, levels.astype(np.float64), filled=True)
+            return Steps(
+                Role.ALL, "In flight", np.append(times, edges[-1]) / NANO, levels.astype(np.float64), filled=True
+            )
         peaks = requests.in_flight(edges[:-1])
         bins, (low, high) = len(index.depth), index.depth_ns
         per_slice = bins * (edges[-1] - edges[0]) / (high - low) / max(len(edges) - 1, 1)

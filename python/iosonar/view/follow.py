@@ -42,7 +42,9 @@ class Following(View):
         self.growing = Growing(top)
         self.result = Path(str(journal.path).removesuffix(ENDING))
         self.ended, self.words, self.stop = False, "", Event()
-        super().__init__(Figures(self.growing.index(), plain(self.result.name)), plain(self.result.name), None, theme)
+        super().__init__(
+            Figures(self.growing.index(), plain(self.result.name), grows=True), plain(self.result.name), None, theme
+        )
 
     def update(self) -> None:
         """Reads what is new."""
@@ -113,9 +115,7 @@ def columns_of(entry: Mapping[str, int]) -> list[tuple[str, str]]:
         return []
     named = {"op": OPS, "outcome": OUTCOMES, "delay_reason": REASONS}
     plain_ones = ("request", "iteration", "device", "op", "in_flight", "waiting", "outcome", "errno", "delay_reason")
-    found = [
-        (name, _named(named[name], entry[name]) if name in named else str(entry[name])) for name in plain_ones
-    ]
+    found = [(name, _named(named[name], entry[name]) if name in named else str(entry[name])) for name in plain_ones]
     if entry.get("stream", 0xFFFF) != 0xFFFF:
         found.append(("stream", str(entry["stream"])))
     return found

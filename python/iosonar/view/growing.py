@@ -1,4 +1,4 @@
-"""The index of requests that arrive in the order of completion: sorted columns in memory, and rasters to which is added."""
+"""An index that grows: requests arrive in the order of completion, and are kept in memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from iosonar.view.build import LOWEST_NS
 from iosonar.view.index import Index
-from iosonar.view.pyramid import DenseLevel, bins_of
+from iosonar.view.pyramid import AnyLevel, DenseLevel, bins_of
 from iosonar.view.requests import Requests, last_ends
-from iosonar.view.scales import MEASURES, SECTOR, Measure, Order, rows_of
+from iosonar.view.scales import KINDS, MEASURES, SECTOR, Measure, Order, rows_of
 
 MOST = 12 << 20
 """Requests that are kept, so that memory stays below 1 GiB; of more, the earlier half is left out."""
@@ -69,6 +69,7 @@ class Growing:
         self.by_issue, self.by_end = Sorted(BY_ISSUE), Sorted(BY_END)
         self.top, self.not_issued, self.left_out = max(top, 1), 0, 0
         self.ranges = {"latency": [NEVER, 10 * LOWEST_NS], "delay": [NEVER, 10 * LOWEST_NS], "sector": [0, 0]}
+        self.kinds = np.zeros(KINDS, np.int64)
         self._start(0)
 
     def _start(self, low_ns: int) -> None:
@@ -90,6 +91,7 @@ class Growing:
             "kind_of_end": rows["kind"][ended],
         }
         self._widen(rows, ended)
+        self.kinds += np.bincount(rows["kind"], minlength=KINDS)
         first = self.by_issue.add(rows)
         self.by_end.add(of_end)
         if len(self) > MOST:
@@ -109,9 +111,7 @@ class Growing:
             if len(above := values[values > 0]):
                 found[0] = min(found[0], int(above.min()))
                 found[1] = max(found[1], int(above.max()))
-        self.ranges["sector"][1] = max(
-            self.ranges["sector"][1], int((rows["sector"] + rows["sectors"]).max()) * SECTOR
-        )
+        self.ranges["sector"][1] = max(self.ranges["sector"][1], int((rows["sector"] + rows["sectors"]).max()) * SECTOR)
 
     def _count(
         self, measure: Measure, rows: Mapping[str, NDArray[Any]] | None, of_end: Mapping[str, NDArray[Any]]
@@ -182,5 +182,5 @@ class Growing:
         """The same as an index."""
         requests = self.requests()
         requests.last_end = last_ends(requests.begin, requests.latency)
-        levels = {name: [level] for name, level in self.levels.items()}
-        return Index(requests, levels, self.depth, (self.low_ns, self.depth_high), [])
+        levels: dict[str, list[AnyLevel]] = {name: [level] for name, level in self.levels.items()}
+        return Index(requests, levels, self.depth, (self.low_ns, self.depth_high), self.kinds, [])

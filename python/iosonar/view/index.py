@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from iosonar.cleanup import cleanup
 from iosonar.errors import UserError
 from iosonar.text import shown
-from iosonar.view.build import ABOUT, BY_END, BY_ISSUE, VERSION, Progress, build, read_level, release
+from iosonar.view.build import ABOUT, AT_ONCE, BY_END, BY_ISSUE, VERSION, Progress, build, read_level, release
 from iosonar.view.pyramid import AnyLevel, Level
 from iosonar.view.requests import Requests
+from iosonar.view.scales import KINDS
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,6 +41,8 @@ class Index:
     depth: NDArray[np.int32]
     depth_ns: tuple[int, int]
     """The time axis of `depth`."""
+    kinds: NDArray[np.int64]
+    """How many requests each series has."""
     maps: list[Any]
     size: int = 0
 
@@ -115,8 +118,22 @@ def _read(directory: Path, identity: str) -> Index | None:
         )
         of_levels = [each for level in levels.values() for one in level for each in (one.cells, one.counts)]
         size = sum(each.stat().st_size for each in directory.iterdir())
-        return Index(requests, {name: [*each] for name, each in levels.items()}, depth, ends, [*columns.values(), *of_levels], size)
+        return Index(
+            requests,
+            {name: [*each] for name, each in levels.items()},
+            depth,
+            ends,
+            _kinds(requests),
+            [*columns.values(), *of_levels],
+            size,
+        )
     return None
+
+
+def _kinds(requests: Requests) -> NDArray[np.int64]:
+    parts = (requests.kind[first : first + AT_ONCE] for first in range(0, len(requests), AT_ONCE))
+    found: NDArray[np.int64] = np.sum([np.bincount(part, minlength=KINDS) for part in parts], axis=0, dtype=np.int64)
+    return found
 
 
 def _mapped(path: Path) -> NDArray[Any]:

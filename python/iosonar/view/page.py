@@ -98,8 +98,13 @@ class View:
             if layer["kind"] == "cloud":
                 # That of the window alone.
                 layer["dot"] = dot
-        whole = {"x": [x.low, x.high], "y": [y.low, y.high]}
-        return found | {"bars": bars.as_json() if bars else None, "count": count, "whole": whole}
+        more = {
+            "bars": bars.as_json() if bars else None,
+            "count": count,
+            "whole": {"x": [x.low, x.high], "y": [y.low, y.high]},
+            "legend": {row.label: row.cells for row in figure.legend.rows if row.cells},
+        }
+        return found | more
 
     def request(self, query: Mapping[str, str]) -> Answer:
         """All columns of a request, by its number in the index."""

@@ -1,7 +1,7 @@
 """Rasters of all requests in several widths of bins, for windows with more requests than can be read at once.
 
-A raster is kept as its nonempty cells, sorted by bin; a cell is (bin × ROWS + row) × KINDS + kind, and has a count. A bin
-of one level joins STEP of the finer one. A bin may have a cell twice, whose counts add up.
+A raster is kept as its nonempty cells, sorted by bin; a cell is (bin × ROWS + row) × KINDS + kind, and has a count. A
+bin of one level joins STEP of the finer one. A bin may have a cell twice, whose counts add up.
 """
 
 from __future__ import annotations

@@ -45,9 +45,8 @@ def unit_of(measure: Measure) -> float:
 def raster(requests: Requests, levels: Sequence[AnyLevel], measure: Measure, x: Lattice, y: Lattice) -> Raster:
     """The requests of a window, counted for its dots."""
     part = requests.between(measure.order, *ends_ns(x))
-    if part.stop - part.start > FEW:
-        if level := level_for(levels, (x.axis.high - x.axis.low) * NANO):
-            return _of_level(level, requests, measure, x, y)
+    if part.stop - part.start > FEW and (level := level_for(levels, (x.axis.high - x.axis.low) * NANO)):
+        return _of_level(level, requests, measure, x, y)
     return _of_requests(requests, measure, part, x, y)
 
 
@@ -84,7 +83,8 @@ def _rows(measure: Measure, values: NDArray[Any], y: Lattice) -> NDArray[np.int3
         found = (numbers - np.log2(low * NANO)) * (y.count / np.log2(high / low))
     else:
         found = (values.astype(np.float64) * unit_of(measure) - low) * (y.count / (high - low))
-    return np.floor(np.clip(found, -1, y.count)).astype(np.int32)
+    rows: NDArray[np.int32] = np.floor(np.clip(found, -1, y.count)).astype(np.int32)
+    return rows
 
 
 def _cloud(counts: NDArray[Any], across: int, up: int) -> Cloud:

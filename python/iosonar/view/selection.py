@@ -110,8 +110,8 @@ def selected(requests: Requests, box: Box) -> dict[str, Any]:
     }
     if len(slowest):
         row = int(slowest[0])
-        begin, latency = int(requests.begin[row]), int(requests.latency[row])
-        others = requests.overlapping(begin, begin + latency)
+        begin = int(requests.begin[row])
+        others = requests.overlapping(begin, begin + int(requests.latency[row]))
         others = others[others != row]
         before = others[requests.begin[others] <= begin]
         found["beside"] = {

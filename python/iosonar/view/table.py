@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
@@ -59,13 +60,24 @@ class Table:
         """A temporary load of the requests that meet a condition: the same kind of table, which the binary converts."""
         with self._directory() as directory:
             part, path = directory / "part.parquet", directory / "selected.load.parquet"
-            columns = ", ".join(map(quoted, self.file.columns))
+            columns, row = ", ".join(map(quoted, self.file.columns)), ROW_NUMBER
             chosen = f"SELECT place FROM requests WHERE {condition}"
-            footer = pq.ParquetFile(self.file.parquet).schema_arrow.metadata[b"iosonar"].decode()
-            query = f"SELECT {columns} FROM {scan(self.file.parquet)} WHERE {ROW_NUMBER} IN ({chosen}) ORDER BY {ROW_NUMBER}"
-            self._copy(query, part, f"parquet, COMPRESSION zstd, KV_METADATA {{iosonar: {text(footer)}}}")
+            query = f"SELECT {columns} FROM {scan(self.file.parquet)} WHERE {row} IN ({chosen}) ORDER BY {row}"
+            footer = text(json.dumps(self._footer(condition)))
+            self._copy(query, part, f"parquet, COMPRESSION zstd, KV_METADATA {{iosonar: {footer}}}")
             convert(part, path)
             yield path
+
+    def _footer(self, condition: str) -> dict[str, Any]:
+        """That of the table, with the counts of the requests that meet a condition."""
+        numbers = ", ".join(f"count(*) FILTER ({each})" for each in ("true", "op = 'read'", "op = 'write'"))
+        with self._lock:
+            [(requests, reads, writes)] = self._connection.sql(
+                f"SELECT {numbers} FROM requests WHERE {condition}"
+            ).fetchall()
+        footer: dict[str, Any] = json.loads(pq.ParquetFile(self.file.parquet).schema_arrow.metadata[b"iosonar"])
+        counts = {"requests": requests, "reads": reads, "writes": writes, "others": requests - reads - writes}
+        return footer | {"counts": footer.get("counts", {}) | counts}
 
     def _copy(self, query: str, path: Path, options: str) -> None:
         with self._lock:

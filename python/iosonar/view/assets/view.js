@@ -64,6 +64,10 @@
     plot.curves = found.layers.filter(({ kind }) => kind !== "cloud");
     plot.bars = found.bars;
     plot.box.querySelector(".of").textContent = `${iosonar.text("requests", found.count)} requests from ${iosonar.text("time", plot.xRange.low)} to ${iosonar.text("time", plot.xRange.high)}`;
+    for (const input of plot.box.querySelectorAll("input[data-series]")) {
+      const [cell] = found.legend[input.dataset.series] ?? [];
+      if (cell) input.closest("tr").lastElementChild.textContent = cell;
+    }
     plot.stale = true;
     later(plot);
   }
