@@ -126,7 +126,9 @@ def test_requests_in_flight_are_those_of_a_slow_count(run: Path, tmp_path: Path,
             assert rows.tolist() == np.flatnonzero((begin < high) & (end >= low)).tolist()
         for window in (Window(0, 10, 0, 1), Window(4, 5, 0, 1), Window(4, 4.01, 0, 1)):
             [steps] = view.figures.window(FLYING, window).layers
-            for first, last, level in list(zip(steps.edges, steps.edges[1:], steps.y, strict=False))[:: len(steps.y) // 7]:
+            for first, last, level in list(zip(steps.edges, steps.edges[1:], steps.y, strict=False))[
+                :: len(steps.y) // 7
+            ]:
                 times = np.unique(np.concatenate([begin[(begin >= first * 1e9) & (begin < last * 1e9)], [first * 1e9]]))
                 assert level >= max(int(((begin <= at) & (end > at)).sum()) for at in times) - 1
                 assert level <= max(int(((begin <= at + 1) & (end > at - 1)).sum()) for at in times) + 1
@@ -183,8 +185,10 @@ def test_an_index_is_kept_until_the_table_changes(run: Path, tmp_path: Path, mon
 def test_a_load_has_positions_and_recorded_latencies(tmp_path: Path) -> None:
     rows = [load_row(at * MS, sector=8 * at) for at in range(100)]
     with viewed(write_load(tmp_path / "a.load.parquet", rows), tmp_path / "caches") as view:
-        assert view.figures.names == (THROUGHPUT, POSITION.name)
-    types = pa.schema([(name, pa.int64()) for name in ("at_ns", "sector", "sectors", "latency_ns")] + [("op", pa.string())])
+        assert view.figures.names == (POSITION.name, THROUGHPUT)
+    types = pa.schema(
+        [(name, pa.int64()) for name in ("at_ns", "sector", "sectors", "latency_ns")] + [("op", pa.string())]
+    )
     recorded = pa.Table.from_pylist([row | {"latency_ns": MS} for row in rows], schema=types)
     with viewed(write_load(tmp_path / "b.load.parquet", recorded), tmp_path / "caches") as view:
         assert view.figures.names == (LATENCY.name, FLYING, THROUGHPUT, POSITION.name, COMPLETED.name)

@@ -59,7 +59,14 @@ WINDOW = "figure=latency.realtime&x0=1&x1=2&y0=0.00001&y1=1"
 
 def test_only_who_has_the_token_is_answered(server: Server) -> None:
     assert ask(server, f"window?{WINDOW}")[0] == 200
-    for path in ("/", "/window", f"/{server.token[:-1]}/", f"/{server.token}x/", f"/x/{server.token}/", "/%s/" % ("a" * 32)):
+    for path in (
+        "/",
+        "/window",
+        f"/{server.token[:-1]}/",
+        f"/{server.token}x/",
+        f"/x/{server.token}/",
+        "/%s/" % ("a" * 32),
+    ):
         status, content, _ = ask(server, path)
         assert status == 404 and server.token.encode() not in content
     assert ask(server, "/" + "a" * 5000)[0] == 414
@@ -175,6 +182,6 @@ def test_a_box_leaves_as_rows_and_as_a_load(view: View, server: Server, run: Pat
     chosen = [int(line.split(b",")[0]) for line in rows.splitlines()[1:]]
     original = pq.read_table(run).take(chosen)
     assert sorted(table["at_ns"].to_pylist()) == sorted(original["scheduled_ns"].to_pylist())
-    assert sorted(table["sector"].to_pylist()) == sorted(original["sector"].to_pylist())
+    assert sorted(table["sector"].to_pylist()) == sorted(original["source_sector"].to_pylist())
     about = iosonar("info", load)
     assert "another program changed the table" not in about

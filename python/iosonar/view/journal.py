@@ -70,7 +70,15 @@ class Journal:
             self.file = path.open("rb", buffering=0)
         except OSError as error:
             raise UserError(f"{shown(path)}: {error.strerror or error}") from error
-        start = self.file.read(START_BYTES)
+        try:
+            self._begin()
+        except BaseException:
+            self.file.close()
+            raise
+
+    def _begin(self) -> None:
+        """Reads what is before the entries."""
+        path, start = self.path, self.file.read(START_BYTES)
         layout = start[len(MAGIC)] if len(start) == START_BYTES and start.startswith(MAGIC) else None
         if layout is None:
             raise UserError(f"{shown(path)} is no journal of a replay")
