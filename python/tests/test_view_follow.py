@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ import pytest
 from binary import iosonar
 
 from iosonar.errors import UserError
-from iosonar.view.follow import following, rows_of
+from iosonar.view.follow import Following, following, rows_of
 from iosonar.view.journal import LAYOUTS, Journal
 
 
@@ -27,15 +28,21 @@ def start(directory: Path, seconds: int = 8) -> tuple[subprocess.Popen[bytes], P
     iosonar("generate", "poisson", load, "--rate", "500", "--duration", f"{seconds}s", *shape)
     target.write_bytes(bytes(16 << 20))
     binary = Path(sys.executable).with_name("iosonar")
-    words = [binary, "replay", load, "--target", target, "--overwrite", "--output", run]
+    words: list[str | Path] = [binary, "replay", load, "--target", target, "--overwrite", "--output", run]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), run
 
 
-def until(met: object, seconds: float = 60) -> None:
+def until(met: Callable[[], object], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
-    while not met():  # type: ignore[operator]
+    while not met():
         assert time.monotonic() < end, "it does not come"
         time.sleep(0.05)
+
+
+def state(view: Following) -> dict[str, Any]:
+    found = view.state({})
+    assert isinstance(found, dict)
+    return found
 
 
 def test_a_view_grows_with_the_run_and_says_when_it_ends(tmp_path: Path) -> None:
@@ -44,10 +51,11 @@ def test_a_view_grows_with_the_run_and_says_when_it_ends(tmp_path: Path) -> None
         journal = Path(f"{run}.journal")
         until(lambda: journal.exists() and journal.stat().st_size > 100_000)
         with following(run, None) as view:
-            first = json.loads(json.dumps(view.state({})))
+            first = state(view)
             assert first["follows"] and first["rows"] > 0 and "goes on" in first["text"]
-            until(lambda: view.state({})["rows"] > first["rows"])  # type: ignore[index,operator]
-            assert view.request({"row": "0"})["columns"]  # type: ignore[index]
+            until(lambda: state(view)["rows"] > first["rows"])
+            found = view.request({"row": "0"})
+            assert isinstance(found, dict) and found["columns"]
 
             # What it has read is what the binary makes of the same journal.
             copy = tmp_path / "copy.replay.parquet.journal"
@@ -65,10 +73,9 @@ def test_a_view_grows_with_the_run_and_says_when_it_ends(tmp_path: Path) -> None
             kinds = rows_of(entries, places)["kind"][order]
             assert (kinds == (np.array(table["op"].to_pylist())[same] == "write")).all()
 
-            until(lambda: not view.state({})["follows"])  # type: ignore[index]
+            until(lambda: not state(view)["follows"])
             assert replay.wait(30) == 0
-            last = view.state({})
-            assert isinstance(last, dict)
+            last = state(view)
             assert last["text"] == f"The run has ended: iosonar view {run} shows its result."
             rows = pq.read_table(run)
             assert last["rows"] == rows.num_rows
@@ -90,7 +97,7 @@ def test_the_journal_of_a_killed_run_is_said_to_be_one(tmp_path: Path) -> None:
         replay.kill()
         replay.wait()
     with following(journal, None) as view:
-        until(lambda: not view.state({})["follows"])  # type: ignore[index]
+        until(lambda: not state(view)["follows"])
         assert f"iosonar recover {journal}" in view.words and len(view.growing) > 0
 
 

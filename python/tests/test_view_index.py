@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from views import viewed
 
 from iosonar.errors import UserError
+from iosonar.figures.model import Cloud, Figure, Steps
 from iosonar.view import buckets, build, figures, pyramid, raster
 from iosonar.view.figures import FLYING, THROUGHPUT
 from iosonar.view.growing import NEVER, Growing
@@ -53,6 +54,16 @@ def columns(run: Path) -> dict[str, NDArray[np.int64]]:
     return {name: table[name].to_numpy() for name in ("scheduled_ns", "issued_ns", "completed_ns", "sector")}
 
 
+def cloud_of(figure: Figure) -> Cloud:
+    [cloud] = figure.layers
+    assert isinstance(cloud, Cloud)
+    return cloud
+
+
+def steps_of(figure: Figure) -> list[Steps]:
+    return [layer for layer in figure.layers if isinstance(layer, Steps)]
+
+
 def test_requests_are_sorted_by_issue_and_by_completion(run: Path, tmp_path: Path, small: None) -> None:
     found = columns(run)
     order = np.argsort(found["issued_ns"], kind="stable")
@@ -81,7 +92,7 @@ def test_rasters_have_the_requests_of_any_window(measure: Any, run: Path, tmp_pa
             for _ in range(4):
                 low = x.low + chance.uniform(0, (x.high - x.low) * (1 - share))
                 figure = drawn.window(measure.name, Window(low, low + (x.high - x.low) * share, y.low, y.high))
-                [cloud] = figure.layers
+                cloud = cloud_of(figure)
                 inside = (times >= figure.x.low) & (times < figure.x.high)
                 count = int(inside.sum())
                 # Requests of a level are in a bin, so those at an end may be in or out.
@@ -105,7 +116,7 @@ def test_a_window_is_divided_into_the_dots_of_its_plot(run: Path, tmp_path: Path
         requests = view.figures.index.requests
         _, y = view.figures.axes(LATENCY.name)
         figure = view.figures.window(LATENCY.name, Window(2.0, 4.0, y.low, y.high, 800, 284))
-        [cloud] = figure.layers
+        cloud = cloud_of(figure)
         dot = (4.0 - 2.0) / 800 * view.figures.dot(LATENCY.name, Window(2.0, 4.0, y.low, y.high))
         assert (figure.x.high - figure.x.low) / cloud.across == pytest.approx(dot)
         assert figure.x.low / dot == pytest.approx(round(figure.x.low / dot)), "dots keep their places in a pan"
@@ -125,14 +136,14 @@ def test_requests_in_flight_are_those_of_a_slow_count(run: Path, tmp_path: Path,
             rows = requests.overlapping(low, high)
             assert rows.tolist() == np.flatnonzero((begin < high) & (end >= low)).tolist()
         for window in (Window(0, 10, 0, 1), Window(4, 5, 0, 1), Window(4, 4.01, 0, 1)):
-            [steps] = view.figures.window(FLYING, window).layers
+            [steps] = steps_of(view.figures.window(FLYING, window))
             for first, last, level in list(zip(steps.edges, steps.edges[1:], steps.y, strict=False))[
                 :: len(steps.y) // 7
             ]:
                 times = np.unique(np.concatenate([begin[(begin >= first * 1e9) & (begin < last * 1e9)], [first * 1e9]]))
                 assert level >= max(int(((begin <= at) & (end > at)).sum()) for at in times) - 1
                 assert level <= max(int(((begin <= at + 1) & (end > at - 1)).sum()) for at in times) + 1
-        [issued, completed] = view.figures.window(THROUGHPUT, Window(0, 10, 0, 1)).layers
+        [issued, completed] = steps_of(view.figures.window(THROUGHPUT, Window(0, 10, 0, 1)))
         for steps, number in ((issued, (begin < 10 * S).sum()), (completed, (end < 10 * S).sum())):
             total = float((steps.y * np.diff(steps.edges)).sum())
             assert total == pytest.approx(ROWS, abs=float(ROWS - number + 1))
@@ -232,11 +243,11 @@ def test_a_growing_index_is_that_of_the_finished_run(
         assert NEVER not in grown.requests.latency
         drawn = View(figures.Figures(grown, "grown", grows=True), "grown").figures
         for measure in MEASURES:
-            [cloud] = drawn.whole(measure.name).layers
+            cloud = cloud_of(drawn.whole(measure.name))
             times = grown.requests.times(measure.order, slice(None))
             # Completions are left out up to the first issue that is kept.
             assert cloud.requests == len(times) and measure.order in Order
-        [steps] = drawn.whole(FLYING).layers
+        [steps] = steps_of(drawn.whole(FLYING))
         begin, end = grown.requests.begin, grown.requests.end
         at = np.arange(1, len(begin) + 1) - np.searchsorted(end, begin, side="right")
         assert steps.y.max() == at.max()

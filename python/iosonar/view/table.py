@@ -69,15 +69,16 @@ class Table:
             yield path
 
     def _footer(self, condition: str) -> dict[str, Any]:
-        """That of the table, with the counts of the requests that meet a condition."""
-        numbers = ", ".join(f"count(*) FILTER ({each})" for each in ("true", "op = 'read'", "op = 'write'"))
+        """That of the table, with counts and extent of the requests that meet a condition."""
+        numbers = ["count(*)", *(f"count(*) FILTER (op = '{op}')" for op in ("read", "write"))]
+        numbers += ["min(scheduled_ns)", "max(scheduled_ns)", "max(sector + sectors)", "max(sectors)"]
         with self._lock:
-            [(requests, reads, writes)] = self._connection.sql(
-                f"SELECT {numbers} FROM requests WHERE {condition}"
-            ).fetchall()
+            query = f"SELECT {', '.join(numbers)} FROM requests WHERE {condition}"
+            [(requests, reads, writes, *extent)] = self._connection.sql(query).fetchall()
         footer: dict[str, Any] = json.loads(pq.ParquetFile(self.file.parquet).schema_arrow.metadata[b"iosonar"])
         counts = {"requests": requests, "reads": reads, "writes": writes, "others": requests - reads - writes}
-        return footer | {"counts": footer.get("counts", {}) | counts}
+        span = dict(zip(("first_ns", "last_ns", "max_end_sector", "max_sectors"), extent, strict=True))
+        return footer | {"counts": footer.get("counts", {}) | counts, "span": footer.get("span", {}) | span}
 
     def _copy(self, query: str, path: Path, options: str) -> None:
         with self._lock:
