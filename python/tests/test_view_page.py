@@ -162,6 +162,16 @@ def test_a_box_shows_its_requests_and_exports_them(page: Viewed) -> None:
     assert page.page.evaluate("document.activeElement.closest('#selection') !== null")
 
 
+def test_a_link_leads_to_a_place(browser: Browser, address: str) -> None:
+    page = opened(browser, f"{address}#figure=position.realtime&x0=2&x1=3")
+    assert page.x_range(CLOUD) == (2, 3)
+    page.page.evaluate("location.hash = 'figure=none&x0=5&x1=6'")
+    page.page.evaluate("location.hash = 'figure=position.realtime&x0=x&x1=6'")
+    page.drawn()
+    assert page.x_range(CLOUD) == (2, 3) and page.errors == []
+    page.page.context.close()
+
+
 def test_names_of_a_trace_are_shown_as_text(browser: Browser, tmp_path: Path) -> None:
     types: dict[str, pa.DataType] = {
         "at_ns": pa.int64(),

@@ -71,7 +71,7 @@ class Table:
     def _footer(self, condition: str) -> dict[str, Any]:
         """That of the table, with counts and extent of the requests that meet a condition."""
         numbers = ["count(*)", *(f"count(*) FILTER (op = '{op}')" for op in ("read", "write"))]
-        numbers += ["min(scheduled_ns)", "max(scheduled_ns)", "max(sector + sectors)", "max(sectors)"]
+        numbers += ["min(scheduled_ns)", "max(scheduled_ns)", "max(source_sector + sectors)", "max(sectors)"]
         with self._lock:
             query = f"SELECT {', '.join(numbers)} FROM requests WHERE {condition}"
             [(requests, reads, writes, *extent)] = self._connection.sql(query).fetchall()

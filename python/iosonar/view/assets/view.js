@@ -123,5 +123,18 @@
     }
   }, { rootMargin: "200px 0px" });
   for (const { host } of iosonar.plots.values()) seen.observe(host);
+  // A link to a place: #figure=latency.realtime&x0=1&x1=2, with y0 and y1 if they matter.
+  function go() {
+    const place = new URLSearchParams(location.hash.slice(1)), plot = iosonar.plots.get(place.get("figure"));
+    const range = (axis) => ({ low: Number(place.get(`${axis}0`)), high: Number(place.get(`${axis}1`)) });
+    const chosen = Object.fromEntries(["x", "y"].filter((axis) => place.has(`${axis}0`)).map((axis) => [axis, range(axis)]));
+    if (!plot || !Object.values(chosen).every(({ low, high }) => low < high)) return;
+    plot.choose(chosen);
+    plot.box.scrollIntoView({ behavior: "instant" });
+    plot.host.focus({ preventScroll: true });
+  }
+  addEventListener("hashchange", go);
+  go();
+
   if (words.dataset.follows === "yes") follow();
 })();
