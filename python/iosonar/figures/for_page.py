@@ -46,12 +46,12 @@ MAX_COUNT = 2**31 - 1
 COMPRESSION = 6
 
 
-def described(figure: Figure) -> dict[str, Any]:
+def described(figure: Figure, *, compression: int = COMPRESSION) -> dict[str, Any]:
     """A figure as JSON; `packed` has the bytes of its arrays, compressed (RFC 1950) and in base64."""
     arrays = _Arrays()
     layers = [_layer(figure, layer, arrays) for layer in figure.layers]
     axes = {"x": _axis(figure.x), "y": _axis(figure.y)}
-    return {"name": figure.name, **axes, "layers": layers, "packed": arrays.packed()}
+    return {"name": figure.name, **axes, "layers": layers, "packed": arrays.packed(compression)}
 
 
 class _Arrays:
@@ -75,9 +75,9 @@ class _Arrays:
         self.size += len(planes)
         return place
 
-    def packed(self) -> str:
+    def packed(self, compression: int) -> str:
         """All of them."""
-        return base64.b64encode(zlib.compress(b"".join(self.parts), COMPRESSION)).decode() if self.parts else ""
+        return base64.b64encode(zlib.compress(b"".join(self.parts), compression)).decode() if self.parts else ""
 
 
 def _even(numbers: NDArray[np.float64]) -> dict[str, Any] | None:

@@ -128,6 +128,19 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Served:
+    """What a page has beside its content if a program serves it: its policy is in the answer, not in the page."""
+
+    nonce: str
+    """Scripts without it do not run."""
+    scripts: tuple[str, ...]
+    """After those of the page."""
+    style: str
+    panel: str
+    """HTML after the content."""
+
+
+@dataclass(frozen=True)
 class _Row:
     label: str
     role: str
@@ -162,7 +175,7 @@ def write_page(page: Page, path: Path, theme: Theme | None) -> None:
     path.write_text(render(page, theme), encoding="utf-8")
 
 
-def render(page: Page, theme: Theme | None) -> str:
+def render(page: Page, theme: Theme | None, served: Served | None = None) -> str:
     """Renders a page as HTML."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -195,6 +208,7 @@ def render(page: Page, theme: Theme | None) -> str:
         about=json.dumps(about, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
         scripts=SCRIPTS,
         has_figures=bool(figures),
+        served=served,
     )
     return text
 

@@ -8,7 +8,7 @@
 iosonar.clouds = (() => {
   const PATCH = 16, MAX_COLUMN = 24, STEPS = [0.7548776662466927, 0.5698402909980532]; // as in figures/dots.py
   const MAX_PAPER = 0.28, MAX_INK = 0.6, CORNER_OPACITY = 0.5; // as in figures/raster.py
-  const SHADES = 255;
+  const SHADES = 255, SAME = 1e-3; // a cell counted for just a dot may be larger by rounding
 
   // The columns and rows of a level's cells, from its packed numbers: differences of positions, row × across + column.
   function cells({ joined, across, places, counts }, bytes) {
@@ -22,6 +22,13 @@ iosonar.clouds = (() => {
     ? (v) => Math.log(v / axis.low) / Math.log(axis.high / axis.low) : (v) => (v - axis.low) / (axis.high - axis.low);
   const back = (axis) => axis.log
     ? (s) => axis.low * (axis.high / axis.low) ** s : (s) => axis.low + s * (axis.high - axis.low);
+
+  // Where a layer's cells are, as shares of the whole axis: all of it, or that of a part that was counted anew.
+  function extent(axis, own) {
+    if (!own) return { from: 0, span: 1 };
+    const share = forward(axis), from = share(own.low);
+    return { from, span: share(own.high) - from };
+  }
 
   const rgb = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 
@@ -56,10 +63,10 @@ iosonar.clouds = (() => {
   }
 
   // Adds the counts of one series to the visible points.
-  function fill(grid, level, layer, x, y, taken) {
+  function fill(grid, level, layer, x, y, taken, { x: ox, y: oy }) {
     const { joined: [wide, high], columns, rows, counts } = level, w = x.count, h = y.count;
-    const across = wide / layer.across / x.place, up = high / layer.up / y.place, x0 = x.from / x.place, y0 = y.from / y.place;
-    const small = across < 1 && up < 1;
+    const across = wide / layer.across * ox.span / x.place, up = high / layer.up * oy.span / y.place, x0 = (x.from - ox.from) / x.place, y0 = (y.from - oy.from) / y.place;
+    const small = across < 1 + SAME && up < 1 + SAME;
     for (let i = 0; i < counts.length; i++) {
       const left = columns[i] * across - x0, low = rows[i] * up - y0;
       if (left >= w || low >= h || left + across <= 0 || low + up <= 0) continue;
@@ -164,10 +171,10 @@ iosonar.clouds = (() => {
   function image(plot, layer, palette) {
     const dot = layer.dot, { hidden } = plot;
     const x = view(plot.x, plot.xRange, plot.frame.width, dot), y = view(plot.y, plot.yRange, plot.frame.height, dot);
-    const w = x.count, h = y.count, taken = new Map(), totals = new Float64Array(w * h);
+    const w = x.count, h = y.count, places = { x: extent(plot.x, layer.own?.x), y: extent(plot.y, layer.own?.y) }, taken = new Map(), totals = new Float64Array(w * h);
     const sums = layer.parts.filter((part) => !hidden.has(part.label)).map((part) => {
       const grid = new Float64Array(w * h);
-      for (const level of part.levels) fill(grid, level, layer, x, y, taken);
+      for (const level of part.levels) fill(grid, level, layer, x, y, taken, places);
       for (let at = 0; at < w * h; at++) totals[at] += grid[at];
       return { part, grid, colours: shades(part.role, palette) };
     });
@@ -189,9 +196,10 @@ iosonar.clouds = (() => {
 
   // The number of requests of each series within a few pixels of a position.
   function near(plot, layer, at) {
-    const reach = 5, sx = forward(plot.x)(at.x) * layer.across, sy = forward(plot.y)(at.y) * layer.up;
+    const reach = 5, ox = extent(plot.x, layer.own?.x), oy = extent(plot.y, layer.own?.y);
+    const sx = (forward(plot.x)(at.x) - ox.from) / ox.span * layer.across, sy = (forward(plot.y)(at.y) - oy.from) / oy.span * layer.up;
     const x = view(plot.x, plot.xRange, plot.frame.width, 1), y = view(plot.y, plot.yRange, plot.frame.height, 1);
-    const rx = reach * x.place * layer.across, ry = reach * y.place * layer.up;
+    const rx = reach * x.place / ox.span * layer.across, ry = reach * y.place / oy.span * layer.up;
     return layer.parts.filter((part) => !plot.hidden.has(part.label)).map((part) => {
       let total = 0;
       for (const { joined: [wide, high], columns, rows, counts } of part.levels)

@@ -118,6 +118,7 @@
       return row;
     }));
     if (plot.clouds.length && !rows.length) tip.append(element("div", "nothing near"));
+    iosonar.requests?.hover(plot, { x: sx, y: sy }, tip);
     tip.hidden = false;
     const right = event.clientX + 18 + tip.offsetWidth > innerWidth;
     tip.style.left = `${right ? event.clientX - 14 - tip.offsetWidth : event.clientX + 18}px`;

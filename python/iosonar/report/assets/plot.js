@@ -33,14 +33,19 @@ iosonar.Plot = (() => {
       if (this.packed === undefined) return;
       const { packed } = this;
       delete this.packed;
-      const bytes = await iosonar.layers.unpack(packed);
-      for (const layer of this.curves) {
-        for (const name of ["x", "y", "edges"]) if (name in layer) layer[name] = iosonar.layers.numbers(layer[name], bytes);
-        layer.ordered = iosonar.layers.ordered(layer.x ?? layer.edges);
-      }
-      for (const layer of this.clouds)
-        for (const part of layer.parts) part.levels = part.levels.map((level) => iosonar.clouds.cells(level, bytes));
+      await Plot.fill(this.layers, packed);
       this.ready = true;
+    }
+
+    // Replaces the packed numbers of layers by arrays.
+    static async fill(layers, packed) {
+      const bytes = await iosonar.layers.unpack(packed);
+      for (const layer of layers)
+        if (layer.kind === "cloud") for (const part of layer.parts) part.levels = part.levels.map((level) => iosonar.clouds.cells(level, bytes));
+        else if (layer.kind !== "rule") {
+          for (const name of ["x", "y", "edges"]) if (name in layer) layer[name] = iosonar.layers.numbers(layer[name], bytes);
+          layer.ordered = iosonar.layers.ordered(layer.x ?? layer.edges);
+        }
     }
 
     // Sets ranges that the reader chose: y is kept until it is the whole again.
@@ -127,6 +132,7 @@ iosonar.Plot = (() => {
       pen.lineWidth = 1; pen.setLineDash([6, 3]);
       for (const rule of this.rules) if ("x" in rule) { pen.strokeStyle = roles[rule.role]; this.straight(pen, "x", this.px(rule.x)); }
       pen.setLineDash([]);
+      iosonar.requests?.paint(this, pen);
       for (const layer of this.layers)
         if (layer.kind === "cloud") this.cloud(pen, layer);
         else if (layer.kind !== "rule" && !this.hidden.has(layer.label)) this.curve(pen, layer, roles[layer.role]);

@@ -50,7 +50,9 @@ iosonar.zoom = (() => {
       start = null; box.hidden = true;
       if (!drawn) return;
       const [x0, x1, y0, y1] = drawn, wide = (x1 - x0) * plot.frame.width >= LEAST, high = (y1 - y0) * plot.frame.height >= LEAST;
-      if (wide || high) plot.choose({ x: wide ? part(plot.x, plot.xRange, x0, x1) : null, y: high ? part(plot.y, plot.yRange, y0, y1) : null });
+      const chosen = { x: wide ? part(plot.x, plot.xRange, x0, x1) : null, y: high ? part(plot.y, plot.yRange, y0, y1) : null };
+      if (!wide && !high) return;
+      if (mode === "select") iosonar.requests.select(plot, chosen); else plot.choose(chosen);
     };
     host.addEventListener("pointerup", end);
     host.addEventListener("pointercancel", end);
@@ -69,7 +71,7 @@ iosonar.zoom = (() => {
       const { tool } = target.dataset;
       if (tool === "reset") plot.reset();
       if (tool === "save") save(plot);
-      if (tool !== "zoom" && tool !== "pan") return;
+      if (!["zoom", "pan", "select"].includes(tool)) return;
       mode = host.dataset.mode = tool;
       for (const each of tools.querySelectorAll("[aria-pressed]")) each.setAttribute("aria-pressed", each === target);
     });
@@ -85,7 +87,7 @@ iosonar.zoom = (() => {
       ArrowLeft: () => x(1, -fine), ArrowRight: () => x(1, fine), ArrowUp: () => y(1, fine), ArrowDown: () => y(1, -fine),
     };
     const action = actions[event.key];
-    if (action) { event.preventDefault(); action(); }
+    if (action) { event.preventDefault(); action(); } else iosonar.requests?.key(plot, event);
   }
 
   // The picture of a plot with its title, its series, its names of rules and its stamps.

@@ -1,0 +1,139 @@
+"""`iosonar view`: a page on loopback that draws anew what is zoomed into."""
+
+from __future__ import annotations
+
+import sys
+import time
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iosonar.cli.parser import Command
+from iosonar.cli.run import guarded, print_error, print_skipped_rows, start, write
+from iosonar.errors import UserError
+from iosonar.figures.palette import Theme
+
+EXAMPLES = """
+The page draws the part that is zoomed into, down to single requests: their operation, offset, size, times and delay.
+A box selects requests: their share, the slowest, and what was in flight beside it; they leave as CSV or as a load.
+Only this machine and account reach the page: its address has a random token. From elsewhere, use a tunnel of ssh.
+An index is made once for each table and kept in the directory of caches.
+
+\b
+Examples:
+  iosonar view run.replay.parquet
+  iosonar view --follow run.replay.parquet     # while the replay goes on
+  iosonar view mysql.load.gz --port 8080 --no-browser
+
+Exit codes: 0 ended with Ctrl-C, 1 failed, 2 the command line was wrong.
+"""
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+def view(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run or load; with --follow, a run or its journal.")],
+    follow: Annotated[bool, typer.Option("--follow", help="Show a replay that goes on.")] = False,
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0 is any.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    index: Annotated[
+        Path | None, typer.Option(metavar="DIRECTORY", help="Keep the index there; default: ~/.cache/iosonar/view.")
+    ] = None,
+    theme: Annotated[Theme | None, typer.Option(help="Colours of the page; default: the browser's choice.")] = None,
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Memory limit for reading the table: 512M, or bytes.")
+    ] = "512MiB",
+) -> None:
+    """Zoom into a run down to single requests, in a browser."""
+
+    def work() -> None:
+        if follow:
+            _follow(run, port, theme, browser=browser)
+            return
+        from iosonar.table import open_files
+        from iosonar.table.embedded import connect
+        from iosonar.table.engine import EngineOptions
+        from iosonar.table.views import define_views
+        from iosonar.view.figures import Figures
+        from iosonar.view.index import cache_directory, index_of
+        from iosonar.view.page import View
+        from iosonar.view.table import Table
+
+        with open_files([run]) as (files, spill), connect(spill, EngineOptions(memory)) as connection:
+            [file] = files
+            if file.kind.view != "requests":
+                raise UserError(f"{file.path} is {file.kind.words}: the view shows requests")
+            print_skipped_rows(files)
+            define_views(connection, files)
+            with _Progress() as progress:
+                found, _ = index_of(file, connection, index or cache_directory(), progress)
+            is_run = file.kind.is_run
+            shown = View(Figures(found, file.name, is_run=is_run), file.name, Table(file, connection, spill), theme)
+            serve(shown, port, browser=browser)
+
+    guarded("view", work)
+
+
+def _follow(run: Path, port: int, theme: Theme | None, *, browser: bool) -> None:
+    from iosonar.view.follow import following
+
+    with following(run, theme) as view:
+        serve(view, port, browser=browser)
+
+
+def serve(shown: object, port: int, *, browser: bool) -> None:
+    """Serves a view until the user ends it."""
+    from iosonar.view.page import View
+    from iosonar.view.server import Server
+
+    assert isinstance(shown, View)
+    try:
+        server = Server(shown.routes(), port)
+    except OSError as error:
+        raise UserError(f"cannot listen on port {port}: {error.strerror or error}") from error
+    with server:
+        write(f"{server.url}\n")
+        print_error("Ctrl-C ends it.")
+        if browser and sys.stdout is not None and sys.stdout.isatty():
+            webbrowser.open(server.url)
+        server.serve_forever(poll_interval=0.2)
+
+
+class _Progress:
+    """Shows how far the index is, if it takes more than a moment."""
+
+    AFTER_S, EACH_S = 1.0, 0.5
+
+    def __init__(self) -> None:
+        self.started = self.said = time.monotonic()
+        self.is_shown = False
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __call__(self, what: str, share: float) -> None:
+        now = time.monotonic()
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        wait = self.EACH_S if is_terminal else 10.0
+        if now - self.started < self.AFTER_S or now - self.said < wait:
+            return
+        self.said, self.is_shown = now, is_terminal
+        text = f"index: {what} {100 * share:.0f} %"
+        if is_terminal:
+            sys.stderr.write(f"\r{text:40}")
+            sys.stderr.flush()
+        else:
+            print_error(text)
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_shown:
+            sys.stderr.write(f"\r{'':40}\r")
+            sys.stderr.flush()
+
+
+def main() -> int:
+    """Runs the program."""
+    return start(app, "view")
