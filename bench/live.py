@@ -42,7 +42,9 @@ def replay(args: argparse.Namespace, load: Path, device: str, output: Path, wait
     command = [str(word) for word in words]
     if way == "--live":
         command = ["script", "-qefc", shlex.join(command), "/dev/null"]
-    run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     over = threading.Event()
     reader = threading.Thread(target=scrape, args=(run.stderr, over)) if way == "--metrics" else None
     if reader:

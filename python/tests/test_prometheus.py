@@ -106,9 +106,7 @@ def expressions() -> list[str]:
 
 
 def load(directory: Path) -> Path:
-    rows = (
-        f"{number / RATE:.9f} ; {number % 4000 * 8} ; 8 ; {'RW'[number % 2]}\n" for number in range(SECONDS * RATE)
-    )
+    rows = (f"{number / RATE:.9f} ; {number % 4000 * 8} ; 8 ; {'RW'[number % 2]}\n" for number in range(SECONDS * RATE))
     path = directory / "a.load"
     path.write_text("start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n" + "".join(rows))
     return path

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use iosonar_testing::wait_until;
@@ -28,7 +29,7 @@ fn scrape(address: &str) -> Samples {
 }
 
 /// The last numbers of a replay, and its statistics. A full pipe keeps the program from its end until they are read.
-fn last_numbers(mut command: Command) -> (Samples, Value) {
+fn last_numbers(mut command: Command, result: &Path) -> (Samples, Value) {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let flags = fcntl_getfl(&writer).unwrap();
     fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
@@ -46,11 +47,9 @@ fn last_numbers(mut command: Command) -> (Samples, Value) {
         messages.find_map(|line| Some(line.strip_prefix("metrics at http://")?.strip_suffix("/metrics")?.to_owned()));
     let address = address.expect("where the metrics are");
     let _rest = std::thread::spawn(move || messages.count());
-    let mut samples = Samples::new();
-    wait_until("the replay has finished", || {
-        samples = scrape(&address);
-        samples.get("iosonar_state{state=\"finish\"}") == Some(&1.0)
-    });
+    wait_until("the result is complete", || result.exists());
+    let samples = scrape(&address);
+    assert_eq!(samples["iosonar_state{state=\"finish\"}"], 1.0);
     let mut all = Vec::new();
     reader.read_to_end(&mut all).unwrap();
     assert!(child.wait().unwrap().code().is_some_and(|code| code == 0));
@@ -77,7 +76,8 @@ fn assert_equal(samples: &Samples, name: &str, operation: &str, times: &[Nanos])
 fn the_last_histogram_of_requests_is_that_of_the_table() {
     let bench = Bench::new();
     let load = bench.load(&adjacent_requests(3000, 8));
-    let (samples, statistics) = last_numbers(bench.command(&load, &bench.target(16 * MIB), &[]));
+    let (samples, statistics) =
+        last_numbers(bench.command(&load, &bench.target(16 * MIB), &[]), &bench.path("r.replay.parquet"));
     let (rows, _) = read_run(&bench.path("r.replay.parquet"));
     for operation in ["read", "write"] {
         let of: Vec<_> = rows.iter().filter(|row| row.op.name() == operation).collect();
@@ -97,7 +97,7 @@ fn the_last_histogram_of_requests_is_that_of_the_table() {
 #[test]
 fn the_last_histogram_of_calls_is_that_of_the_table() {
     let bench = files_replaying::Bench::new();
-    let (samples, statistics) = last_numbers(bench.command(&files_replaying::program(), &[]));
+    let (samples, statistics) = last_numbers(bench.command(&files_replaying::program(), &[]), &bench.result());
     let rows = bench.rows();
     let mut seen = 0;
     for operation in ["openat", "read", "write", "close"] {

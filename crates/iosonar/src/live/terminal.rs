@@ -41,6 +41,12 @@ fn characters() -> Characters {
     if is_utf8 { Characters::Unicode } else { Characters::Ascii }
 }
 
+/// Columns of the terminal; not all know theirs.
+fn width() -> usize {
+    let known = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+    if known == 0 { 80 } else { known.clamp(20, 500) }
+}
+
 impl View {
     /// Shows a run; `expected` is its duration, once it is known.
     pub fn start(progress: &Arc<Progress>, expected: &Arc<OnceLock<Nanos>>) -> Self {
@@ -78,15 +84,13 @@ fn draw(progress: &Progress, expected: &OnceLock<Nanos>, over: &AtomicBool) {
                 sonar.add(&recent.latency);
             }
             let head = Head { state: State::at(time, progress), time, expected: expected.get().copied(), silence };
-            let width =
-                rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col)).clamp(20, 500);
+            let width = width();
             let mut lines = numbers(&head, &now, recent.as_ref());
             lines.iter_mut().for_each(|line| *line = characters.text(line));
             lines.extend(sonar.lines(width - 1, characters));
             // A line that wraps would not be removed as a whole.
             let cut: Vec<String> = lines.iter().map(|line| line.chars().take(width - 1).collect()).collect();
             bar.set_message(cut.join("\n"));
-            bar.tick();
             before = Some(now);
         }
         next += INTERVAL;
