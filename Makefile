@@ -65,6 +65,7 @@ OPTIMISED := --config profile.dev.package.iosonar-files.opt-level=1 --config pro
 .PHONY: acceptance
 acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests that need the natural loads, and slow ones: make acceptance LOADS=DIR
 	@test -d "$(LOADS)" || { echo "no directory $(LOADS); name that of the natural loads: make acceptance LOADS=DIR" >&2; exit 1; }
+	tools/system.sh acceptance
 	IOSONAR_LOADS="$(abspath $(LOADS))" $(CARGO_TEST) $(OPTIMISED) --test 'acceptance*'
 	IOSONAR_LOADS="$(abspath $(LOADS))" $(BIN)/pytest -m 'acceptance or slow' -n 2
 	$(MAKE) test-spark

@@ -45,6 +45,7 @@ record  clang                 clang          clang           clang          clan
 test    chromium              chromium       chromium        chromium       chromium
 test    firefox               firefox-esr    firefox         MozillaFirefox firefox
 test    shellcheck            shellcheck     ShellCheck      ShellCheck     shellcheck
+acceptance prometheus         prometheus     golang-github-prometheus golang-github-prometheus-prometheus prometheus
 emulated qemu-system-x86_64   qemu-system-x86 qemu-system-x86-core qemu-x86 qemu-system-x86
 emulated a_kernel_with_iscsi  linux-image-amd64 kernel-modules-extra kernel-default linux
 emulated busybox              busybox-static busybox         busybox-static busybox

@@ -8,8 +8,9 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use indicatif::ProgressBar;
 use iosonar_trace::{path_text, system_text};
 use serde::Serialize;
 
@@ -32,14 +33,42 @@ macro_rules! out {
 
 pub(crate) use {out, status};
 
+/// What is drawn in place at the end of the terminal: messages go above it.
+static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Prints messages above a bar until this is dropped.
+#[must_use = "messages go through the bar when it is dropped"]
+pub struct Above;
+
+/// See [`Above`].
+pub fn above(bar: &ProgressBar) -> Above {
+    *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+    Above
+}
+
+impl Drop for Above {
+    fn drop(&mut self) {
+        *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn message(text: &str) {
+    let print = || writeln!(io::stderr(), "{text}");
+    let bar = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let _ = match bar {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    };
+}
+
 /// For [`status!`].
 pub fn note(words: std::fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{}", one_line(&words.to_string()));
+    message(&one_line(&words.to_string()));
 }
 
 /// Prints lines on standard error.
 pub fn notes(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", shown(text));
+    message(&shown(text));
 }
 
 /// For [`out!`].
@@ -60,7 +89,7 @@ pub fn answer_json_line(object: &serde_json::Value) {
 
 fn put(text: &str) {
     if let Err(error) = writeln!(io::stdout(), "{text}") {
-        LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+        LOST.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 }
 
@@ -84,7 +113,7 @@ pub fn refuse(error: &clap::Error) -> ! {
 
 /// The first error of writing to standard output, but for a closed pipe: a reader like `head` closes it on purpose.
 pub fn lost() -> Option<io::Error> {
-    let lost = LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+    let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner).take();
     lost.filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
 }
 

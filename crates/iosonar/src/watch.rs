@@ -12,7 +12,7 @@ use iosonar_pacing::progress::Progress;
 use iosonar_trace::Nanos;
 use iosonar_trace::pipe::end_pipes;
 
-use crate::console::status;
+use crate::console::{self, status};
 use crate::hang::Hang;
 use crate::human;
 use crate::signals::{SignalHandler, on_signal};
@@ -103,6 +103,7 @@ fn draw(progress: &Progress, over: &AtomicBool, requests: Option<u64>, duration:
     };
     let style = if length > 0 { "{bar:30} {percent:>3} %  {msg}, {eta} left" } else { "{spinner} {msg}" };
     let bar = ProgressBar::new(length).with_style(ProgressStyle::with_template(style).expect("a valid template"));
+    let _above = console::above(&bar);
     let mut before = 0;
     let (begun, mut hang) = (Instant::now(), Hang::default());
     while !over.load(Ordering::Relaxed) {

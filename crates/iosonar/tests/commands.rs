@@ -43,6 +43,7 @@ mod interrupted;
 mod isolate;
 mod issuers;
 mod limit;
+mod live;
 mod messages_of_files;
 mod messages_of_programs;
 mod messages_of_runs;

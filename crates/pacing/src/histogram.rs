@@ -123,18 +123,7 @@ impl Times {
             Counts::Histogram(histogram) => Cow::Borrowed(histogram),
             Counts::Sparse(_) => Cow::Owned(self.counts.in_histogram(full_range())),
         };
-        // The histogram returns the upper end of a bucket, which can exceed all its values.
-        let value = |q: f64| (histogram.value_at_quantile(q) as i64).clamp(self.min, self.max) as f64 / 1e3;
-        let at = |per_mille: u64| is_enough(per_mille, n).then(|| value(per_mille as f64 / 1e3));
-        (n > 0).then(|| Quantiles {
-            mean: self.sum as f64 / n as f64 / 1e3,
-            p50: at(500),
-            p90: at(900),
-            p98: at(980),
-            p99: at(990),
-            p999: at(999),
-            max: self.max as f64 / 1e3,
-        })
+        quantiles_of(&histogram, n, self.sum, (self.min, self.max))
     }
 
     /// Percentages of times up to 10, 25, 50 and 100 µs; `None` if empty.
@@ -143,6 +132,22 @@ impl Times {
         let share = |i: usize| 100.0 * self.within[i] as f64 / n as f64;
         (n > 0).then(|| Within { us10: share(0), us25: share(1), us50: share(2), us100: share(3) })
     }
+}
+
+/// Of a histogram of `n` times with this sum, all within `min` and `max`; `None` if it is empty.
+pub(crate) fn quantiles_of(histogram: &Histogram<u64>, n: u64, sum: i128, (min, max): (i64, i64)) -> Option<Quantiles> {
+    // The histogram returns the upper end of a bucket, which can exceed all its values.
+    let value = |q: f64| (histogram.value_at_quantile(q) as i64).clamp(min, max) as f64 / 1e3;
+    let at = |per_mille: u64| is_enough(per_mille, n).then(|| value(per_mille as f64 / 1e3));
+    (n > 0).then(|| Quantiles {
+        mean: sum as f64 / n as f64 / 1e3,
+        p50: at(500),
+        p90: at(900),
+        p98: at(980),
+        p99: at(990),
+        p999: at(999),
+        max: max as f64 / 1e3,
+    })
 }
 
 /// A distribution of ratios, with the precision of [`Times`] down to a hundredth of a percent.

@@ -14,6 +14,7 @@ pub mod host;
 pub mod ideal;
 pub mod idle;
 pub mod in_flight;
+pub mod live;
 pub mod options;
 pub mod path_text;
 pub mod payload;

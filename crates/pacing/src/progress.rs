@@ -8,6 +8,7 @@ use iosonar_trace::Nanos;
 
 use crate::clock::Monotonic;
 use crate::in_flight::InFlight;
+use crate::live::{Live, Snapshot};
 
 /// Progress of the run, for other threads.
 #[derive(Debug, Default)]
@@ -42,6 +43,8 @@ pub struct Progress {
     pub verified: AtomicU64,
     /// Sectors with wrong data.
     pub mismatches: AtomicU64,
+    /// Counts by operation with distributions, if something shows them.
+    pub live: Option<Live>,
 }
 
 /// In ns; negative without a delay.
@@ -55,6 +58,16 @@ impl Default for LongestDelay {
 }
 
 impl Progress {
+    /// With counts by operation.
+    pub fn with_live(live: Option<Live>) -> Self {
+        Self { live, ..Self::default() }
+    }
+
+    /// What was counted so far; `None` if nothing shows it.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.live.as_ref().map(|live| live.snapshot(|| self.in_flight.total()))
+    }
+
     /// Sets virtual zero.
     pub fn set_zero(&self, clock: Monotonic) {
         if self.zero_ns.swap(clock.zero_ns(), Ordering::Relaxed) == 0 {

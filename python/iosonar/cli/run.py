@@ -12,6 +12,7 @@ import typer
 
 from iosonar import SCHEMA_VERSION
 from iosonar.cleanup import cleanup
+from iosonar.cli import progress
 from iosonar.cli.signals import handling_signals, raising_signals
 from iosonar.errors import UsageError, UserError
 from iosonar.gc_tuning import collect_rarely
@@ -93,6 +94,7 @@ def _not_drawn(written: Iterable[DiagramFiles]) -> dict[str, list[str]]:
 
 def print_error(text: str) -> None:
     """Prints a line to standard error, without control characters."""
+    progress.erase()
     _print_to(sys.stderr, lines(text))
 
 
@@ -107,6 +109,7 @@ def write(text: str) -> None:
     """Writes to standard output and flushes it."""
     if sys.stdout is None:
         return
+    progress.erase()
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -129,7 +132,8 @@ def guarded(name: str, work: Callable[[], None], *, undoes: bool = False) -> Non
     with raising_signals() if undoes else handling_signals(name):
         try:
             check_version()
-            work()
+            with progress.shown():
+                work()
         except UserError as error:
             fail(name, str(error), USAGE if isinstance(error, UsageError) else FAILED)
         except KeyboardInterrupt:

@@ -10,10 +10,11 @@ from iosonar.diagrams.comparison import Side, changes, curves, delivered, over_t
 from iosonar.diagrams.original import beside_original
 from iosonar.diagrams.parts import shares_of
 from iosonar.figures.model import Empty, Figure
+from iosonar.progress import step
 from iosonar.quantities.difference import MEAN
 from iosonar.quantities.percentiles import name_of
 from iosonar.report.compare_sentences import describe_side, sentences
-from iosonar.report.compare_sides import SideComparison, compare_sides
+from iosonar.report.compare_sides import SideComparison, compare_sides, steps_of
 from iosonar.report.compared import Comparison, change_text, title_of
 from iosonar.report.gate import Subject
 from iosonar.report.gate_subjects import subject_of_requests
@@ -107,6 +108,7 @@ def compare(sides: Sequence[Side]) -> RunComparison:
 def page_of(compared: RunComparison) -> Page:
     """The page of a comparison."""
     sides, first = compared.sides, compared.sides[0]
+    step("the page", steps_of(sides), steps_of(sides))
     percentiles = [over_time(sides, share) for share in shares_of(first.study, (0.5, 0.99))]
     timed = (*(figure for figure in percentiles if figure), delivered(sides))
     sections = [

@@ -19,6 +19,7 @@ from iosonar.errors import UsageError, UserError
 from iosonar.figures.model import Severity
 from iosonar.figures.size import PAGE
 from iosonar.pacing import Changes, options_that_change
+from iosonar.progress import step
 from iosonar.quantities.difference import SHARES, Finding, Pairing
 from iosonar.quantities.distribution import Distribution, distributions, pooled
 from iosonar.quantities.percentiles import share_of
@@ -252,7 +253,8 @@ def compare_calls(
         drawn.append(opened)
         originals = originals or ([] if group[0].kind.is_run else opened)
     drawn = within(drawn)
-    for letter, group, opened in zip("ABCDEF", groups, drawn, strict=False):
+    for number, (letter, group, opened) in enumerate(zip("ABCDEF", groups, drawn, strict=False), 1):
+        step(f"calls of {letter}", number, len(groups))
         # Of a trace in a window of time, the calls that the first runs made in it.
         made = [each.made_by(drawn[1]) if each.is_part and not each.is_run else each for each in opened]
         sides.append(_side(letter, group, made))

@@ -11,6 +11,7 @@ from iosonar.diagrams.comparison import Side
 from iosonar.diagrams.parts import shares_of
 from iosonar.errors import UserError
 from iosonar.pacing import Changes, options_that_change
+from iosonar.progress import step
 from iosonar.quantities.difference import SHARES, Pairing
 from iosonar.quantities.pairs import Pairs, pairs
 from iosonar.report.compared import Compared, SideTimes, compare_rates, compare_times
@@ -56,6 +57,11 @@ class SideComparison(Compared):
         return super().as_json() | {"settings": settings, "pairs": asdict(self.pairs) if self.pairs else None}
 
 
+def steps_of(sides: Sequence[Side]) -> int:
+    """The steps of a comparison: the times of each side, each other against the first, and the page."""
+    return 2 * len(sides)
+
+
 def compare_sides(sides: Sequence[Side], settings: Sequence[Setting]) -> tuple[SideComparison, ...]:
     """Compares each side with the first. `settings`: those that differ between the runs."""
     for side in sides:
@@ -64,10 +70,14 @@ def compare_sides(sides: Sequence[Side], settings: Sequence[Setting]) -> tuple[S
     low = min(side.study.span.first_scheduled_ns or 0 for side in sides)
     high = max(side.study.span.last_scheduled_ns or 0 for side in sides)
     first = sides[0]
-    times = {side.letter: _times(side) for side in sides}
+    times, steps = {}, steps_of(sides)
+    for number, side in enumerate(sides, 1):
+        step(f"times of {side.letter}", number, steps)
+        times[side.letter] = _times(side)
     shares = shares_of(first.study, SHARES)
     against = []
-    for side in sides[1:]:
+    for number, side in enumerate(sides[1:], len(sides) + 1):
+        step(f"{side.letter} against {first.letter}", number, steps)
         sides_times = times[first.letter], times[side.letter]
         if original := original_beside(side.study):
             same_load, pairing = original.is_by_row, pairing_of(original)

@@ -13,6 +13,7 @@ from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import write_numbers
 from iosonar.figures.palette import Theme
 from iosonar.figures.size import Size
+from iosonar.progress import step
 from iosonar.report.output_options import DiagramFiles, OutputOptions
 from iosonar.report.outputs import write_whole
 from iosonar.report.provenance import write_claimed
@@ -37,7 +38,8 @@ def write_figures(pictures: PictureSet, builds: Mapping[str, Build], options: Ou
     """Builds one figure while earlier ones are drawn. Yields the result of each."""
     with RenderPool(len(builds)) as pool:
         pending: deque[tuple[Future[None] | None, DiagramFiles]] = deque()
-        for name, build in builds.items():
+        for number, (name, build) in enumerate(builds.items(), 1):
+            step(name, number, len(builds))
             pending.append(_submit(pictures, name, build, options, pool))
             while pending and (len(pending) > MAX_PENDING or _is_done(pending[0][0])):
                 yield _wait(*pending.popleft())

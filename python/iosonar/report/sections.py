@@ -8,6 +8,7 @@ from typing import TypeVar
 from iosonar import units
 from iosonar.diagrams import Diagram
 from iosonar.figures.model import Empty, Figure
+from iosonar.progress import step
 from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.percentiles import IN_TABLES, name_of
 from iosonar.report.page import Page, Section, Summary, Table
@@ -54,7 +55,8 @@ def page_of(
     """
     figures: dict[str, list[Figure]] = {section: [] for section in words}
     empty = []
-    for diagram in diagrams:
+    for number, diagram in enumerate(diagrams, 1):
+        step(diagram.name, number, len(diagrams))
         figure = diagram.build(study)
         if isinstance(figure, Empty):
             empty.append(figure)

@@ -9,6 +9,7 @@ mod execute;
 mod instance;
 mod journal;
 mod limits;
+mod live;
 mod locks;
 mod options;
 mod outcome;
@@ -28,6 +29,7 @@ mod tests;
 mod threads;
 mod timed;
 
+pub use live::of_calls;
 pub use options::{Cache, Options, Threads, Timing};
 pub use prescan::Prescan;
 pub use run::{Finished, Prepared, is_journal, recover};

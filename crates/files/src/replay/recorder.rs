@@ -9,6 +9,7 @@ use iosonar_trace::journal::JournalWriter;
 
 use super::instance::Results;
 use super::journal::Recorded;
+use super::live::row_of;
 use super::pause::Pause;
 use super::statistics::Counter;
 
@@ -42,6 +43,9 @@ impl Recorder {
                     found += 1;
                     let entry = Recorded { row: done.row(instance as u32), begin_in_trace: done.call.begin };
                     self.counter.add(&entry.row, entry.begin_in_trace);
+                    if let Some(live) = &self.progress.live {
+                        live.add(&row_of(&entry.row));
+                    }
                     if !self.journal.write(&entry) {
                         self.stop.drain();
                     }

@@ -16,6 +16,7 @@ use rtrb::{Consumer, Producer};
 
 use crate::io::CompletedIo;
 use crate::result::delays::Issue;
+use crate::result::live::row_of;
 use crate::result::merge::Completions;
 use crate::result::statistics::Counter;
 use crate::result::zeroed::Zeroed;
@@ -178,6 +179,9 @@ impl<'a> CompletionLog<'a> {
             self.counter.fidelity.add_stall(issuer, stall);
         }
         self.counter.add(record, issue);
+        if let Some(live) = &self.progress.live {
+            live.add(&row_of(record));
+        }
         if !self.journal.write(record) {
             self.stop.drain();
         }

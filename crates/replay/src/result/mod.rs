@@ -2,6 +2,7 @@
 
 pub mod completion_log;
 pub(crate) mod delays;
+pub mod live;
 pub mod merge;
 pub mod statistics;
 pub mod zeroed;

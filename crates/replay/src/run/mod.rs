@@ -49,6 +49,7 @@ use crate::config::validation as checks;
 use crate::dependencies::Dependencies;
 use crate::pipeline::prepare::{PrepareInputs, PrepareOutcome, Preparer};
 use crate::result::completion_log::CompletionLog;
+use crate::result::live;
 use crate::run::describe::Described;
 use crate::run::finalize::{StageResults, finalize};
 use crate::run::inline_stages::InlineStages;
@@ -311,7 +312,10 @@ impl Prepared {
             self.mark_targets();
             let disks = self.devices.iter().filter(|_| options.method.does_io()).filter_map(Device::disk);
             let usage_meter = UsageMeter::start();
-            let meters: Vec<Meter> = disks.filter_map(Meter::start).collect();
+            let meters: Arc<[Meter]> = disks.filter_map(Meter::start).collect();
+            if let Some(live) = &progress.live {
+                live::describe(live, &self.metadata.devices, &self.map, &self.devices, &meters);
+            }
             self.journal.rewrite_header(&self.metadata);
             let discarded: Vec<_> = self.devices.iter().map(Discarded::on).collect();
             let checker = run.map(|run| {

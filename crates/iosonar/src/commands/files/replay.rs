@@ -6,18 +6,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use iosonar_files::order::Policy;
-use iosonar_files::replay::{Cache, Options, Prepared, Statistics, Threads, Timing};
+use iosonar_files::replay::{Cache, Options, Prepared, Statistics, Threads, Timing, of_calls};
 use iosonar_pacing::Stop;
 use iosonar_pacing::options::PacingOptions;
 use iosonar_pacing::payload::DataSpec;
-use iosonar_pacing::progress::Progress;
-use iosonar_trace::Nanos;
 use iosonar_trace::params::{parse_duration, parse_positive, whole_number};
+use iosonar_trace::{Nanos, path_text};
 
-use crate::commands::replay::ProgressFormat;
 use crate::commands::replay::repeat;
 use crate::console::{answer_json, out, status};
-use crate::progress_json::Lines;
+use crate::live::{About, ProgressOptions, Shows};
 use crate::statistics::calls::for_people;
 use crate::{exit, watch};
 
@@ -130,9 +128,8 @@ pub struct Args {
     /// Print the closing statistics as a JSON object
     #[arg(long)]
     json: bool,
-    /// How to show progress on standard error
-    #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
-    progress: ProgressFormat,
+    #[command(flatten)]
+    progress: ProgressOptions,
 }
 
 /// The value of `--order`.
@@ -175,7 +172,8 @@ enum ThreadsArg {
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        let (json, format) = (self.json, self.progress);
+        let json = self.json;
+        let shows = self.progress.start()?;
         let runs = each(self.options())?;
         let stop = Arc::new(Stop::default());
         let _handler = watch::stop_on_signals(&stop, "calls").context("cannot handle signals")?;
@@ -184,7 +182,7 @@ impl Args {
             if times > 1 {
                 status!("run {number} of {times}");
             }
-            all.push(once(options, &stop, json, format)?);
+            all.push(once(options, &stop, json, &shows)?);
             if stop.is_requested() {
                 break;
             }
@@ -263,9 +261,11 @@ fn each(options: Options) -> Result<Vec<Options>> {
     Ok(outputs.into_iter().map(|output| Options { output, ..options.clone() }).collect())
 }
 
-fn once(options: Options, stop: &Arc<Stop>, json: bool, format: ProgressFormat) -> Result<Statistics> {
-    let progress = Arc::new(Progress::default());
-    let lines = (format == ProgressFormat::Json).then(|| Lines::start(&progress, options.timing.has_times()));
+fn once(options: Options, stop: &Arc<Stop>, json: bool, shows: &Shows) -> Result<Statistics> {
+    let is_timed = options.timing.has_times();
+    let (input, output) = (path_text(&options.trace), path_text(&options.output));
+    let about = About { input, output, words: watch::CALLS };
+    let mut shown = shows.show(about, || of_calls(is_timed));
     let prepared = Prepared::new(options, stop)?;
     for warning in prepared.warnings() {
         status!("warning: {warning}");
@@ -274,16 +274,9 @@ fn once(options: Options, stop: &Arc<Stop>, json: bool, format: ProgressFormat) 
         status!("isolation: {change}");
     }
     let printed = prepared.warnings().len();
-    if let Some(lines) = &lines {
-        lines.expect(prepared.duration());
-    }
-    let (rows, duration) = (Some(prepared.expected_rows()), prepared.duration());
-    let bar = lines.is_none().then(|| watch::Bar::start(&progress, rows, duration, watch::CALLS));
-    let finished = prepared.run(&progress);
-    drop(lines);
-    if let Some(bar) = bar {
-        bar.finish();
-    }
+    shown.begin(Some(prepared.expected_rows()), prepared.duration());
+    let finished = prepared.run(&shown.progress);
+    drop(shown);
     let finished = finished?;
     for warning in finished.warnings.iter().skip(printed) {
         status!("warning: {warning}");

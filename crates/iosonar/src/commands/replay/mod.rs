@@ -10,14 +10,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use iosonar_pacing::Stop;
-use iosonar_pacing::progress::Progress;
 use iosonar_replay::config::options::Options;
+use iosonar_replay::result::live::of_requests;
 use iosonar_replay::run::Prepared;
+use iosonar_trace::path_text;
 use iosonar_trace::run_info::Statistics;
 
 use self::announce::announce;
 use crate::console::{answer_json, out, status};
-use crate::progress_json::Lines;
+use crate::live::{About, ProgressOptions, Shows};
+use crate::usage::misuse;
 use crate::{exit, statistics, watch};
 
 /// Replay a load, each request at its scheduled time
@@ -51,32 +53,25 @@ pub struct Args {
     /// Print the closing statistics as a JSON object
     #[arg(long, help_heading = "Result")]
     json: bool,
-    /// How to show progress on standard error
-    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", conflicts_with = "calibrate")]
-    #[arg(help_heading = "Result")]
-    progress: ProgressFormat,
-}
-
-/// The value of `--progress`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ProgressFormat {
-    /// A bar on a terminal, otherwise only messages about a target that hangs
-    Auto,
-    /// A JSON object on a line each second and at each change of state
-    Json,
+    #[command(flatten)]
+    progress: ProgressOptions,
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
         if self.options.modes.calibrate {
+            if self.progress.is_given() {
+                misuse!("--calibrate makes no run that --progress, --live or --metrics could show");
+            }
             return calibrate::run(&self.options, self.json);
         }
-        replay(repeat::each(self.options)?, self.json, self.progress)
+        replay(repeat::each(self.options)?, self.json, &self.progress)
     }
 }
 
 /// Replays the runs one after the other; a signal ends them all.
-pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<ExitCode> {
+pub fn replay(runs: Vec<Options>, json: bool, progress: &ProgressOptions) -> Result<ExitCode> {
+    let shows = progress.start()?;
     let stop = Arc::new(Stop::default());
     let _handler = watch::stop_on_signals(&stop, "requests").context("cannot handle signals")?;
     let (times, mut all, mut series) = (runs.len(), Vec::new(), repeat::Series::default());
@@ -85,7 +80,7 @@ pub fn replay(runs: Vec<Options>, json: bool, format: ProgressFormat) -> Result<
             status!("run {number} of {times}");
         }
         series.warnings.next_run();
-        all.push(once(options, &stop, json, format, &mut series)?);
+        all.push(once(options, &stop, json, &shows, &mut series)?);
         if stop.is_requested() {
             break;
         }
@@ -115,27 +110,25 @@ fn once(
     options: Options,
     stop: &Arc<Stop>,
     json: bool,
-    format: ProgressFormat,
+    shows: &Shows,
     series: &mut repeat::Series,
 ) -> Result<Statistics> {
     let is_alone = *options.pacing.repeat == 1;
-    let progress = Arc::new(Progress::default());
-    let lines = (format == ProgressFormat::Json).then(|| Lines::start(&progress, options.has_deadlines()));
+    let is_timed = options.has_deadlines();
+    let input = options.load.as_deref().map(path_text).or_else(|| options.program.program.clone());
+    let about = About {
+        input: input.unwrap_or_default(),
+        output: options.output.as_deref().map(path_text).unwrap_or_default(),
+        words: watch::REQUESTS,
+    };
+    let mut shown = shows.show(about, || of_requests(is_timed));
     let prepared = Prepared::new(options, series.wait, stop)?;
     series.wait.get_or_insert(prepared.plan().waiting);
     announce(&prepared, &mut series.warnings);
     let printed = prepared.warnings().len();
-    if let Some(lines) = &lines {
-        lines.expect(prepared.duration());
-    }
-    let bar = lines
-        .is_none()
-        .then(|| watch::Bar::start(&progress, prepared.expected_rows(), prepared.duration(), watch::REQUESTS));
-    let finished = prepared.run(&progress)?;
-    drop(lines);
-    if let Some(bar) = bar {
-        bar.finish();
-    }
+    shown.begin(prepared.expected_rows(), prepared.duration());
+    let finished = prepared.run(&shown.progress)?;
+    drop(shown);
     statistics::print_findings(&finished);
     // `announce` has printed those from before the run.
     for warning in finished.warnings.iter().skip(printed).filter(|warning| series.warnings.is_new(warning)) {

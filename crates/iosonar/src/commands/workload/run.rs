@@ -8,7 +8,8 @@ use clap::{ArgMatches, Command, FromArgMatches};
 use iosonar_pacing::options::{Changes, PacingOptions};
 use iosonar_replay::config::options::Options;
 
-use crate::commands::replay::{self, ProgressFormat, repeat};
+use crate::commands::replay::{self, repeat};
+use crate::live::ProgressOptions;
 
 /// Options of `iosonar replay` that are for loads alone, beside those of pacing that change times of a load.
 const OF_LOADS: [&str; 9] = ["edit", "fit", "start", "end", "duration", "loops", "calibrate", "closed", "verify"];
@@ -49,14 +50,13 @@ pub struct Args {
     /// Print the closing statistics as a JSON object
     #[arg(long, help_heading = "Result")]
     json: bool,
-    /// How to show progress on standard error
-    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = "Result")]
-    progress: ProgressFormat,
+    #[command(flatten)]
+    progress: ProgressOptions,
 }
 
 impl Args {
     pub fn run(self) -> Result<ExitCode> {
-        replay::replay(repeat::each(self.program.0)?, self.json, self.progress)
+        replay::replay(repeat::each(self.program.0)?, self.json, &self.progress)
     }
 }
 

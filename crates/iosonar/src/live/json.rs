@@ -6,11 +6,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use iosonar_pacing::clock::monotonic;
+use iosonar_pacing::live::{Live, Recent, Snapshot};
 use iosonar_pacing::progress::Progress;
 use iosonar_trace::Nanos;
+use iosonar_trace::run_info::Quantiles;
 use serde::Serialize;
 
+use super::state::{State, run_time};
 use crate::console::status;
 use crate::hang::Hang;
 
@@ -19,19 +21,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Rates over less time would be noise.
 const SHORTEST_RATE: Duration = Duration::from_millis(500);
-
-/// What a replay does, in the order of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    Prepare,
-    Ready,
-    Wait,
-    Run,
-    Finish,
-}
-
-const STATES: [State; 5] = [State::Prepare, State::Ready, State::Wait, State::Run, State::Finish];
 
 #[derive(Serialize)]
 struct Line {
@@ -43,25 +32,43 @@ struct Line {
     in_flight: u32,
     rate_per_s: f64,
     delay_s: Option<f64>,
+    demanded: u64,
+    submitted: u64,
+    waiting: Option<u32>,
+    bytes: u64,
+    errors: u64,
+    dropped: u64,
+    demanded_per_s: f64,
+    bytes_per_s: f64,
+    delay_p50_s: Option<f64>,
+    delay_p99_s: Option<f64>,
+    latency_p50_s: Option<f64>,
+    latency_p99_s: Option<f64>,
 }
 
 /// Prints the lines from another thread until it is dropped.
 pub struct Lines {
     over: Arc<AtomicBool>,
-    duration: Arc<OnceLock<Nanos>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Lines {
-    /// `is_timed` is whether requests have scheduled times, and so delays.
-    pub fn start(progress: &Arc<Progress>, is_timed: bool) -> Self {
-        let (over, duration) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
+    /// `expected` is the duration of the run, once it is known.
+    pub fn start(progress: &Arc<Progress>, expected: &Arc<OnceLock<Nanos>>) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
         let reporter = Reporter {
             progress: Arc::clone(progress),
-            duration: Arc::clone(&duration),
-            is_timed,
+            duration: Arc::clone(expected),
+            is_timed: progress.live.as_ref().is_some_and(Live::is_timed),
             printed: None,
-            recent: Recent { since: Instant::now(), completed: 0, rate_per_s: 0.0, delay: None },
+            recent: LastSecond {
+                since: Instant::now(),
+                completed: 0,
+                rate_per_s: 0.0,
+                delay: None,
+                snapshot: None,
+                recent: None,
+            },
         };
         let seen = Arc::clone(&over);
         // If the thread cannot start, run without one.
@@ -69,14 +76,7 @@ impl Lines {
         if let Some(thread) = &thread {
             let _ = progress.observer.set(thread.thread().clone());
         }
-        Self { over, duration, thread }
-    }
-
-    /// Sets the expected duration of the run.
-    pub fn expect(&self, duration: Option<Nanos>) {
-        if let Some(duration) = duration {
-            let _ = self.duration.set(duration);
-        }
+        Self { over, thread }
     }
 }
 
@@ -91,11 +91,14 @@ impl Drop for Lines {
 }
 
 /// Rate and longest delay of the last interval.
-struct Recent {
+struct LastSecond {
     since: Instant,
     completed: u64,
     rate_per_s: f64,
     delay: Option<Nanos>,
+    /// At its end.
+    snapshot: Option<Snapshot>,
+    recent: Option<Recent>,
 }
 
 struct Reporter {
@@ -104,7 +107,7 @@ struct Reporter {
     is_timed: bool,
     /// The last state printed.
     printed: Option<State>,
-    recent: Recent,
+    recent: LastSecond,
 }
 
 impl Reporter {
@@ -114,7 +117,7 @@ impl Reporter {
         loop {
             // Before looking, so that the last look sees all changes.
             let is_last = over.load(Ordering::Relaxed);
-            let time = self.time();
+            let time = run_time(&self.progress);
             let has_changed = self.print_changes(time);
             if is_last {
                 return;
@@ -124,7 +127,7 @@ impl Reporter {
                 next = Instant::now() + INTERVAL;
             } else if Instant::now() >= next {
                 next += INTERVAL;
-                self.print(self.state(time), time);
+                self.print(State::at(time, &self.progress), time);
                 if let Some(news) = hang.news(begun.elapsed(), &self.progress) {
                     status!("{news}");
                 }
@@ -135,37 +138,18 @@ impl Reporter {
         }
     }
 
-    fn time(&self) -> Option<Nanos> {
-        let zero = Some(self.progress.zero_ns.load(Ordering::Relaxed)).filter(|zero| *zero != 0)?;
-        Some(Nanos(monotonic().0 - zero))
-    }
-
-    fn is_ready(&self) -> bool {
-        self.progress.is_ready.load(Ordering::Relaxed)
-    }
-
-    fn state(&self, time: Option<Nanos>) -> State {
-        match time {
-            _ if self.progress.is_finishing.load(Ordering::Relaxed) => State::Finish,
-            None if self.is_ready() => State::Ready,
-            None => State::Prepare,
-            Some(time) if time < Nanos::ZERO => State::Wait,
-            Some(_) => State::Run,
-        }
-    }
-
     /// Prints a line for each state since the last one, also for those too short to be seen. Returns whether there are any.
     fn print_changes(&mut self, time: Option<Nanos>) -> bool {
-        let now = self.state(time);
+        let now = State::at(time, &self.progress);
         let before = self.printed;
-        let was_ready = self.is_ready();
+        let was_ready = self.progress.is_ready.load(Ordering::Relaxed);
         let is_reached = |state: State| {
             // A run that is stopped before time 0 skips its main state.
             state <= now
                 && (state != State::Run || time.is_some_and(|time| time >= Nanos::ZERO))
                 && (state != State::Ready || was_ready)
         };
-        for state in STATES.into_iter().filter(|&state| Some(state) > before && is_reached(state)) {
+        for state in State::ALL.into_iter().filter(|&state| Some(state) > before && is_reached(state)) {
             self.print(state, time);
         }
         self.printed = before.max(Some(now));
@@ -180,10 +164,19 @@ impl Reporter {
         let begins = state == State::Run && self.printed < Some(State::Run);
         if interval >= SHORTEST_RATE || begins {
             let rate_per_s = (completed - recent.completed) as f64 / interval.max(SHORTEST_RATE).as_secs_f64();
-            *recent = Recent { since: now, completed, rate_per_s, delay };
+            let snapshot = self.progress.snapshot();
+            let between =
+                recent.snapshot.as_ref().zip(snapshot.as_ref()).map(|(before, now)| Recent::between(before, now));
+            *recent = LastSecond { since: now, completed, rate_per_s, delay, snapshot, recent: between };
         } else {
             recent.delay = recent.delay.max(delay);
         }
+        let seconds = |us: Option<f64>| us.map(|us| rounded(us / 1e6, 1e9));
+        let of = |times: fn(&Recent) -> &Option<Quantiles>| recent.recent.as_ref().and_then(|all| times(all).clone());
+        let (delays, latencies) = (of(|recent| &recent.delay_us), of(|recent| &recent.latency_us));
+        let per_s = |rate: fn(&Recent) -> f64| recent.recent.as_ref().map_or(0.0, |recent| rounded(rate(recent), 10.0));
+        let counts = self.progress.snapshot();
+        let count = |of: fn(&Snapshot) -> u64| counts.as_ref().map_or(0, of);
         let line = Line {
             state,
             time_s: time.map(|time| rounded(time.as_secs(), 1e3)),
@@ -192,6 +185,18 @@ impl Reporter {
             in_flight: self.progress.in_flight.total(),
             rate_per_s: rounded(recent.rate_per_s, 10.0),
             delay_s: recent.delay.map(|delay| rounded(delay.as_secs(), 1e6)),
+            demanded: count(|now| now.demanded),
+            submitted: count(|now| now.submitted),
+            waiting: counts.as_ref().and_then(|now| now.waiting),
+            bytes: count(|now| now.bytes),
+            errors: count(|now| now.errors),
+            dropped: count(|now| now.dropped),
+            demanded_per_s: per_s(|recent| recent.demanded_per_s),
+            bytes_per_s: per_s(|recent| recent.bytes_per_s),
+            delay_p50_s: seconds(delays.as_ref().and_then(|all| all.p50)),
+            delay_p99_s: seconds(delays.as_ref().and_then(|all| all.p99)),
+            latency_p50_s: seconds(latencies.as_ref().and_then(|all| all.p50)),
+            latency_p99_s: seconds(latencies.as_ref().and_then(|all| all.p99)),
         };
         let text = serde_json::to_string(&line).expect("plain data") + "\n";
         // One write, so that no other message gets into the line. A closed standard error does not end the run.
