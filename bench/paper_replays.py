@@ -167,10 +167,10 @@ def show_bursts(found: dict[str, dict]) -> None:
 
 
 def draw(original: Times, replay: Times, title: str, path: Path) -> None:
+    from iosonar.figures.drawing import draw as draw_figure
     from iosonar.figures.model import Axis, Figure, Legend, LegendRow, Line, Role, Stroke, Unit
     from iosonar.figures.palette import Theme
     from iosonar.figures.size import Size
-    from iosonar.figures.with_matplotlib import draw as draw_figure
 
     lines, legend = [], []
     for label, times, role, stroke in (

@@ -103,6 +103,7 @@ def draw(levels: list[dict], simulate: str, path: Path) -> None:
     import numpy as np
 
     from iosonar import units
+    from iosonar.figures.drawing import draw as draw_figure
     from iosonar.figures.model import (
         Axis,
         Figure,
@@ -118,7 +119,6 @@ def draw(levels: list[dict], simulate: str, path: Path) -> None:
     )
     from iosonar.figures.palette import Theme
     from iosonar.figures.size import Size
-    from iosonar.figures.with_matplotlib import draw as draw_figure
 
     x = np.array([row["level_pct"] for row in levels], np.float64)
     lines, rows = [], []

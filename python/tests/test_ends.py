@@ -35,7 +35,13 @@ def started(name: str, directory: Path, *words: object, **more: object) -> subpr
 
 
 def children_of(process: subprocess.Popen[bytes]) -> set[int]:
-    return set(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
+    """The children of a process, and theirs."""
+    return set(descendants(process.pid))
+
+
+def descendants(pid: int) -> list[int]:
+    found = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [*found, *(each for child in found for each in descendants(child))]
 
 
 def alive(pid: int) -> bool:

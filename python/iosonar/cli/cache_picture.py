@@ -28,7 +28,7 @@ def cache_picture(
     def work() -> None:
         from iosonar.diagrams.cache_size import cache_size
         from iosonar.diagrams.filling import filling
-        from iosonar.figures import with_matplotlib
+        from iosonar.figures.drawing import draw
         from iosonar.figures.palette import Theme
         from iosonar.figures.size import Size
         from iosonar.report.outputs import write_whole
@@ -40,7 +40,7 @@ def cache_picture(
             figure = cache_size(found) if found["kind"] == "size" else filling(found)
         except (ValueError, KeyError, TypeError) as error:
             raise UserError("standard input is not the JSON of `iosonar cache`") from error
-        write_whole(picture, lambda path: with_matplotlib.draw(figure, path, Size(), Theme.LIGHT))
+        write_whole(picture, lambda path: draw(figure, path, Size(), Theme.LIGHT))
 
     guarded(NAME, work)
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iosonar.figures import raster
-from iosonar.figures.model import Cloud, Figure, LegendRow, Stroke
+from iosonar.figures.model import Cloud, Figure, LegendRow
 from iosonar.figures.palette import Palette
-from iosonar.figures.ruler import Ruler
+from iosonar.figures.sheet import Sheet
 from iosonar.figures.size import RIGHT
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-DPI = 100
-POINT = 72 / DPI
 FIRST, ROW, LOWEST = 14, 17, 148
 """Start, distance and lowest end of the rows: above the diagram's frame."""
 
@@ -31,18 +25,17 @@ PIXELS = 12
 
 
 class LegendDrawer:
-    """Draws a figure's legend; positions are in pixels of the base size from the upper left."""
+    """Draws a figure's legend."""
 
-    def __init__(self, figure: Figure, canvas: Canvas, palette: Palette, ruler: Ruler, fullest: float) -> None:
-        self.figure, self.canvas, self.palette, self.ruler, self.fullest = figure, canvas, palette, ruler, fullest
-        self.width, self.height = (float(inches) * DPI for inches in canvas.get_size_inches())
+    def __init__(self, figure: Figure, sheet: Sheet, palette: Palette, fullest: float) -> None:
+        self.figure, self.sheet, self.palette, self.fullest = figure, sheet, palette, fullest
 
     def draw(self) -> float:
         """Draws the legend, if there is one, and returns its left edge."""
         legend = self.figure.legend
         if not legend.rows:
-            return self.width
-        right = self.width - RIGHT
+            return self.sheet.width
+        right = self.sheet.width - RIGHT
         cells = [[row.cells[number : number + 1] for row in legend.rows] for number in range(len(legend.columns))]
         widths = [
             max(COLUMN, max(map(self._width, [title, *(text for (text,) in filter(None, texts))])) + 20)
@@ -71,20 +64,14 @@ class LegendDrawer:
         return left - 26
 
     def _width(self, text: str) -> float:
-        return self.ruler.width(text, PIXELS)
+        return self.sheet.measure(text, PIXELS)
 
     def _swatch(self, x: float, y: float, row: LegendRow) -> None:
-        from matplotlib.lines import Line2D
-
-        height, width = 1 - y / self.height, self.width
-        mark = Line2D([x / width, (x + 19) / width], [height] * 2, color=self.palette.roles[row.role])
+        colour = self.palette.roles[row.role]
         if row.stroke is None:
-            mark.set(xdata=[(x + 9) / width] * 2, marker="s", markersize=9 * POINT, markeredgewidth=0, linestyle="none")
+            self.sheet.square(x + 9, y, 9, colour)
         else:
-            dashes = {Stroke.SOLID: "solid", Stroke.DASHED: (0, (2.5, 1.5)), Stroke.DOTTED: (0, (1, 1.5))}
-            mark.set(linewidth=2 * POINT, linestyle=dashes[row.stroke])
-        mark.set_transform(self.canvas.transFigure)
-        self.canvas.add_artist(mark)
+            self.sheet.dash(x, y, 19, 2, colour, row.stroke)
 
     def _shades(self, cloud: Cloud, left: float, y: float, text: str) -> None:
         """A strip for each of the first two series, from one request per dot to the maximum."""
@@ -93,19 +80,8 @@ class LegendDrawer:
         strips = np.array(
             [raster.shade(raster.colour(self.palette.roles[part.role]), steps, self.palette) for part in parts]
         )
-        place = (left / self.width, 1 - (y + 13) / self.height, STRIP / self.width, 10 / self.height)
-        area = self.canvas.add_axes(place)
-        area.imshow(strips, aspect="auto", interpolation="nearest")
-        area.set_axis_off()
+        self.sheet.strip(left, y + 3, STRIP, 10, strips)
         self._text(left + STRIP + 6, y, text, "left", self.palette.soft_ink)
 
     def _text(self, x: float, y: float, text: str, align: str, colour: str) -> None:
-        self.canvas.text(
-            x / self.width,
-            1 - (y + PIXELS) / self.height,
-            text,
-            fontsize=PIXELS * POINT,
-            color=colour,
-            horizontalalignment=align,
-            verticalalignment="baseline",
-        )
+        self.sheet.text(x, y, text, PIXELS, colour, align)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,23 +44,36 @@ def shade(base: NDArray[np.float64], intensities: NDArray[np.float64], palette: 
 
 def image(found: Dots, cloud: Cloud, palette: Palette, pixels: int) -> NDArray[np.float64]:
     """The dots as RGBA, each of `pixels` in both directions, row 0 at the bottom."""
-    small = np.zeros((found.up, found.across, 4))
-    intensities = intensity(found.requests, found.maximum)
+    return _scaled(found, _colours(found, cloud, palette), 1.0, pixels)
+
+
+def image_bytes(found: Dots, cloud: Cloud, palette: Palette, pixels: int) -> NDArray[np.uint8]:
+    """The same in bytes."""
+    return _scaled(found, np.round(_colours(found, cloud, palette) * 255).astype(np.uint8), 255, pixels)
+
+
+def _colours(found: Dots, cloud: Cloud, palette: Palette) -> NDArray[np.float64]:
+    """The colour of each dot."""
     bases = np.array([colour(palette.roles[part.role]) for part in cloud.parts] or [np.zeros(3)])
-    small[found.rows, found.columns, :3] = shade(bases[found.series], intensities, palette)
-    small[found.rows, found.columns, 3] = 1
+    return shade(bases[found.series], intensity(found.requests, found.maximum), palette)
+
+
+def _scaled(found: Dots, colours: NDArray[Any], opaque: float, pixels: int) -> NDArray[Any]:
+    small = np.zeros((found.up, found.across, 4), colours.dtype)
+    small[found.rows, found.columns, :3] = colours
+    small[found.rows, found.columns, 3] = opaque
     if pixels == 1:
         return small
     large = small.repeat(pixels, 0).repeat(pixels, 1)
     if pixels > 2:
-        _round(large, small[..., 3] > 0, pixels)
+        _round(large, small[..., 3] > 0, pixels, CORNER_OPACITY * opaque)
     return large
 
 
-def _round(large: NDArray[np.float64], filled: NDArray[np.bool_], pixels: int) -> None:
+def _round(large: NDArray[Any], filled: NDArray[np.bool_], pixels: int, opacity: float) -> None:
     """Softens the corners of each dot that have no neighbour: a single dot is round, a full area has no holes."""
     wide = np.pad(filled, 1)
     for row, up in ((0, wide[:-2, 1:-1]), (pixels - 1, wide[2:, 1:-1])):
         for column, across in ((0, wide[1:-1, :-2]), (pixels - 1, wide[1:-1, 2:])):
             corner = large[row::pixels, column::pixels, 3]
-            corner[filled & ~up & ~across] = CORNER_OPACITY
+            corner[filled & ~up & ~across] = opacity

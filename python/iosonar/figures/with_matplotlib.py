@@ -1,4 +1,4 @@
-"""Draws figures as PNG, SVG or PDF with matplotlib, without its windows and global state."""
+"""Draws figures as SVG or PDF, or on axes, with matplotlib, without its windows and global state."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from iosonar.figures import raster
+from iosonar.figures.around import TEXT, draw_around
 from iosonar.figures.dots import dots
-from iosonar.figures.foot import foot
-from iosonar.figures.legend import LegendDrawer
 from iosonar.figures.model import (
     FEW_STEPS,
     Cloud,
@@ -29,7 +31,6 @@ from iosonar.figures.palette import PALETTES, Palette, Theme
 from iosonar.figures.ruler import Ruler
 from iosonar.figures.size import BOTTOM, LEFT, RIGHT, TOP, AxesSize, Size
 from iosonar.figures.ticks import spaced, ticks
-from iosonar.figures.wrapping import wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,20 +42,17 @@ DPI = 100
 POINT = 72 / DPI
 """Points per pixel of the base size."""
 
-TEXT = 12
-"""Text size around the diagram, in pixels of the base size."""
-
-HEADING, HEADING_LINES, LINE = 44, 6, 17
-"""Start, maximum number and distance of the lines below the title."""
-
 BESIDE_FRAME = 0.012
 """Grid lines within that share of the axis from the frame are left out."""
 
-COMPRESSION = 4
-"""PNG compression level, from 0 to 9: 3 takes a quarter less time and a fifth more space, 6 saves 2 % of the space."""
-
 MAX_WARNINGS = 2
 """The most warnings below the title of a diagram on axes of others."""
+
+LEGEND_DASHES: dict[Stroke, Any] = {
+    Stroke.SOLID: "solid",
+    Stroke.DASHED: (0, (2.5, 1.5)),
+    Stroke.DOTTED: (0, (1, 1.5)),
+}
 
 DASHES = {Stroke.SOLID: "solid", Stroke.DASHED: (0, (4, 2)), Stroke.DOTTED: (0, (1, 1.5))}
 
@@ -84,11 +82,8 @@ def draw(figure: Figure, path: Path, size: Size, theme: Theme) -> None:
         )
         FigureCanvasAgg(canvas)
         _Drawing(figure, canvas, palette, size).draw()
-        if path.suffix == ".png":
-            _save_png(canvas, path)
-        else:
-            no_date = {"Date": None} if path.suffix == ".svg" else {"CreationDate": None}
-            canvas.savefig(path, facecolor=palette.paper, metadata=no_date)
+        no_date = {"Date": None} if path.suffix == ".svg" else {"CreationDate": None}
+        canvas.savefig(path, facecolor=palette.paper, metadata=no_date)
 
 
 def new_axes() -> Axes:
@@ -124,19 +119,6 @@ def draw_on(figure: Figure, axes: Axes, theme: Theme) -> None:
             axes.legend(rows, names, fontsize=11 * POINT, framealpha=0.8, **place)
 
 
-def _save_png(canvas: Canvas, path: Path) -> None:
-    """Like matplotlib's, but without the alpha channel and with less compression: equal size in less time."""
-    import matplotlib
-    from PIL import Image, PngImagePlugin
-
-    agg: Any = canvas.canvas
-    agg.draw()
-    about = PngImagePlugin.PngInfo()
-    about.add_text("Software", f"Matplotlib version {matplotlib.__version__}, https://matplotlib.org/")
-    picture = Image.frombuffer("RGBA", agg.get_width_height(physical=True), agg.buffer_rgba(), "raw", "RGBA", 0, 1)
-    picture.convert("RGB").save(path, "png", dpi=(canvas.dpi, canvas.dpi), pnginfo=about, compress_level=COMPRESSION)
-
-
 class _Drawing:
     """One figure on one canvas; positions are in pixels of the base size, from the upper or lower left."""
 
@@ -158,8 +140,7 @@ class _Drawing:
     def draw(self) -> None:
         self.draw_inside()
         self._place_y_label(ticks(self.figure.y).texts)
-        self._heading(LegendDrawer(self.figure, self.canvas, self.palette, self.ruler, self.fullest).draw())
-        self._foot()
+        draw_around(self.figure, self, self.palette, self.fullest)
         self._stamps()
 
     def draw_inside(self) -> None:
@@ -342,45 +323,12 @@ class _Drawing:
 
     # The text around the diagram.
 
-    def _heading(self, legend_left: float) -> None:
-        self._text(20, 17, self.figure.title, 18, weight="bold")
-        y, full = HEADING, self.width - 20 - RIGHT
-        beside = min(legend_left - 40, full)
-        texts = [(self.figure.of, self.palette.soft_ink)]
-        texts += [
-            (note.text, self.palette.severities[note.severity])
-            for note in self.figure.notes
-            if note.kind in (NoteKind.FIDELITY, NoteKind.VERDICT)
-        ]
-        for number, (text, colour) in enumerate(texts):
-            # Each other text gets a line, as long as there are enough.
-            free = HEADING_LINES - round((y - HEADING) / LINE)
-            lines = wrapped(text, self._width, [beside] * max(min(free - (len(texts) - number - 1), 2), 1))
-            for line in lines[:free]:
-                self._text(20, y, line, TEXT, colour=colour)
-                y += LINE
+    def measure(self, text: str, pixels: float, weight: str = "normal") -> float:
+        """The width of a text."""
+        return self.ruler.width(text, pixels, weight)
 
-    def _foot(self) -> None:
-        wrap = [note for note in self.figure.notes if note.kind is NoteKind.WRAP]
-        beside = max((self._width(note.text, "bold") + 30 for note in wrap), default=0)
-        room = self.width - 20 - RIGHT
-        lines = foot(self.figure.notes, self._width, room, room - beside)
-        last = self.height - 18
-        for number, line in enumerate(reversed(lines)):
-            self._text(20, last - 16 * number, line.text, TEXT, colour=self.palette.severities[line.severity])
-        for note in wrap:
-            self._text(
-                self.width - RIGHT,
-                last,
-                note.text,
-                TEXT,
-                colour=self.palette.severities[note.severity],
-                align="right",
-                weight="bold" if note.severity is Severity.WARNING else "normal",
-            )
-
-    def _width(self, text: str, weight: str = "normal") -> float:
-        return self.ruler.width(text, TEXT, weight)
+    def _width(self, text: str) -> float:
+        return self.measure(text, TEXT)
 
     def _stamps(self) -> None:
         stamps = [note for note in self.figure.notes if note.kind is NoteKind.STAMP]
@@ -400,24 +348,40 @@ class _Drawing:
                 zorder=6,
             )
 
-    def _text(
-        self,
-        x: float,
-        y_from_top: float,
-        text: str,
-        pixels: float,
-        *,
-        colour: str = "",
-        align: str = "left",
-        weight: str = "normal",
+    def text(
+        self, x: float, y: float, text: str, pixels: float, colour: str, align: str = "left", weight: str = "normal"
     ) -> None:
+        """Writes a line of text."""
         self.canvas.text(
             x / self.width,
-            1 - (y_from_top + pixels) / self.height,
+            1 - (y + pixels) / self.height,
             text,
             fontsize=pixels * POINT,
-            color=colour or self.palette.ink,
+            color=colour,
             horizontalalignment=align,
             verticalalignment="baseline",
             weight=weight,
         )
+
+    def square(self, x: float, y: float, side: float, colour: str) -> None:
+        """A filled square."""
+        self._mark([x, x], y, colour, marker="s", markersize=side * POINT, markeredgewidth=0, linestyle="none")
+
+    def dash(self, x: float, y: float, length: float, width: float, colour: str, stroke: Stroke) -> None:
+        """A line of a legend."""
+        self._mark([x, x + length], y, colour, linewidth=width * POINT, linestyle=LEGEND_DASHES[stroke])
+
+    def _mark(self, x: list[float], y: float, colour: str, **look: Any) -> None:
+        from matplotlib.lines import Line2D
+
+        height = 1 - y / self.height
+        mark = Line2D([each / self.width for each in x], [height] * 2, color=colour, **look)
+        mark.set_transform(self.canvas.transFigure)
+        self.canvas.add_artist(mark)
+
+    def strip(self, x: float, y: float, wide: float, high: float, colours: NDArray[np.float64]) -> None:
+        """Rows of colours."""
+        place = (x / self.width, 1 - (y + high) / self.height, wide / self.width, high / self.height)
+        area = self.canvas.add_axes(place)
+        area.imshow(colours, aspect="auto", interpolation="nearest")
+        area.set_axis_off()

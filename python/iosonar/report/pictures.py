@@ -36,7 +36,7 @@ class PictureSet:
 
 def write_figures(pictures: PictureSet, builds: Mapping[str, Build], options: OutputOptions) -> Iterator[DiagramFiles]:
     """Builds one figure while earlier ones are drawn. Yields the result of each."""
-    with RenderPool(len(builds)) as pool:
+    with RenderPool(len(builds), f".{options.format}") as pool:
         pending: deque[tuple[Future[None] | None, DiagramFiles]] = deque()
         for number, (name, build) in enumerate(builds.items(), 1):
             step(name, number, len(builds))

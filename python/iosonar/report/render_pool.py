@@ -1,19 +1,21 @@
-"""Draws figures in child processes: matplotlib holds the GIL, so drawing in this process would stop the computation."""
+"""Draws figures in child processes: drawing in this process would hold the GIL, and so stop the computation."""
 
 from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from iosonar.cleanup import cleanup
 from iosonar.errors import UserError
@@ -28,19 +30,27 @@ MIN_PICTURES = 4
 Draw = Callable[[Figure, Path, Size, Theme], None]
 
 
+@dataclass(frozen=True)
+class Drawer:
+    """A process that draws: where it reads calls, and where it answers."""
+
+    calls: IO[bytes]
+    answers: IO[bytes]
+
+
 class RenderPool:
     """Draws in the background. Leaving the context waits for submitted work; on an error it kills the children."""
 
-    def __init__(self, pictures: int) -> None:
+    def __init__(self, pictures: int, suffix: str) -> None:
         count = min(os.cpu_count() or 1, MAX_PROCESSES) if pictures >= MIN_PICTURES else 0
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._removers: list[Callable[[], None]] = []
-        for _ in range(count):
+        self._drawers: list[Drawer] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._remove: Callable[[], None] = lambda: None
+        if count:
             with cleanup.lock:
-                process = _start()
-                self._removers.append(cleanup.add(partial(_kill, process), process=True))
-            self._processes.append(process)
-        self._free = list(self._processes)
+                self._process, self._drawers = _start(count, suffix)
+                self._remove = cleanup.add(partial(_kill, self._process), process=True)
+        self._free = list(self._drawers)
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(max(count, 1), "draw")
 
@@ -56,53 +66,67 @@ class RenderPool:
     ) -> None:
         if error is None:
             self._threads.shutdown(wait=True)
-            for process in self._processes:
-                _pipe(process.stdin).close()
-                process.wait()
+            for drawer in self._drawers:
+                drawer.calls.close()
+            if self._process:
+                self._process.wait()
         # On an error, pending pictures are dropped.
-        for remove in self._removers:
-            remove()
+        self._remove()
         self._threads.shutdown(wait=True, cancel_futures=True)
-        for process in self._processes:
+        for drawer in self._drawers:
             with suppress(OSError):
-                _pipe(process.stdin).close()
-            _pipe(process.stdout).close()
+                drawer.calls.close()
+            drawer.answers.close()
 
     def _with_process(self, work: Callable[[Draw], None]) -> None:
-        if not self._processes:
-            from iosonar.figures.with_matplotlib import draw
+        if not self._drawers:
+            from iosonar.figures.drawing import draw
 
             return work(draw)
-        # There are as count threads as processes.
+        # There are as many threads as processes.
         with self._lock:
-            process = self._free.pop()
+            drawer = self._free.pop()
         try:
-            work(lambda *call: _draw_in(process, call))
+            work(lambda *call: _draw_in(drawer, call))
         finally:
             with self._lock:
-                self._free.append(process)
+                self._free.append(drawer)
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(count: int, suffix: str) -> tuple[subprocess.Popen[bytes], list[Drawer]]:
+    pipes = [(os.pipe(), os.pipe()) for _ in range(count)]
+    theirs = [(calls[0], answers[1]) for calls, answers in pipes]
     # The child imports from the same sys.path.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-m", "iosonar.figures.worker"]
-    # In its own session, so that Ctrl-C reaches this program alone; cleanup then kills the child.
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
-    )
+    command = [sys.executable, "-m", "iosonar.figures.worker", suffix, *(f"{one}:{two}" for one, two in theirs)]
+    try:
+        # In its own session, so that Ctrl-C reaches this program alone; cleanup then kills the children.
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
+            pass_fds=[end for pair in theirs for end in pair],
+        )
+    finally:
+        for pair in theirs:
+            for end in pair:
+                os.close(end)
+    return process, [Drawer(os.fdopen(calls[1], "wb"), os.fdopen(answers[0], "rb")) for calls, answers in pipes]
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
+    """Kills the process and those that it forked."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
-def _draw_in(process: subprocess.Popen[bytes], call: tuple[Any, ...]) -> None:
+def _draw_in(drawer: Drawer, call: tuple[Any, ...]) -> None:
     try:
-        pickle.dump(call, _pipe(process.stdin), pickle.HIGHEST_PROTOCOL)
-        _pipe(process.stdin).flush()
-        error = pickle.load(_pipe(process.stdout))
+        pickle.dump(call, drawer.calls, pickle.HIGHEST_PROTOCOL)
+        drawer.calls.flush()
+        error = pickle.load(drawer.answers)
     except (EOFError, BrokenPipeError, pickle.UnpicklingError) as error:
         raise UserError(
             "a drawing process was killed, perhaps by the OOM killer, and its picture is missing; free some memory and "
@@ -110,7 +134,3 @@ def _draw_in(process: subprocess.Popen[bytes], call: tuple[Any, ...]) -> None:
         ) from error
     if error is not None:
         raise error
-
-
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    return cast(IO[bytes], pipe)

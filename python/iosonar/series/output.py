@@ -55,7 +55,7 @@ def write_figures(directory: Directory, figures: Sequence[Figure], theme: Theme 
 
 
 def _draw(figure: Figure, theme: Theme, path: Path) -> None:
-    from iosonar.figures.with_matplotlib import draw
+    from iosonar.figures.drawing import draw
 
     draw(figure, path, Size(), theme)
 
