@@ -122,6 +122,7 @@ impl PreparedIo {
     }
 
     /// Its row, as far as known before it is issued.
+    #[inline]
     pub fn record(&self) -> IoResult {
         IoResult {
             request: self.request,

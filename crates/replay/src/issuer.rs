@@ -346,7 +346,7 @@ impl<'a, T: Target, C: Clock, I: Idle<T>> Issuer<'a, T, C, I> {
             // The kernel still owns the buffer of a request in flight, so it is not returned.
             (left.reread, left.buffer) = (None, None);
             let admitted = self.sharing.admitted(self.queues.admitted());
-            self.output.push(left.into_completed(self.sharing.issuer(), admitted));
+            self.output.push(left.completed(self.sharing.issuer(), admitted));
         }
     }
 }

@@ -46,9 +46,10 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         found > 0
     }
 
+    /// Works on the request in its slot: it is large, and is copied once, into the output.
     #[inline]
     fn complete(&mut self, completion: Completion, now: Nanos) {
-        let Some(mut slot) = self.slots.take(completion.slot) else {
+        let Some(slot) = self.slots.find_mut(completion.slot) else {
             // A fault of the target, which must not end the run.
             debug_assert!(false, "unexpected {completion:?}");
             return;
@@ -60,11 +61,10 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
             None => {
                 slot.complete(completion.result, now, self.last_empty_poll);
                 if let Some(rereader) = &self.rereader
-                    && rereader.prepare_reread(&mut slot)
+                    && rereader.prepare_reread(slot)
                 {
                     // It keeps its slot, and overlapping requests keep waiting.
                     self.rereads.push_back(completion.slot);
-                    self.slots.put_back(completion.slot, slot);
                     return;
                 }
             }
@@ -74,7 +74,6 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
         let seen = self.stall_monitor.earliest(now, slot.blind()).max(self.last_empty_poll);
         let end = slot.end(now, seen);
         self.queues.get_mut(self.queues.index_of(slot.target)).release(slot.record.pushed_back, end);
-        self.slots.free(completion.slot);
         let before = self.tracker.released();
         self.tracker.finish(completion.slot);
         for waiting in before..self.tracker.released() {
@@ -82,21 +81,27 @@ impl<T: Target, C: Clock, I: Idle<T>> Issuer<'_, T, C, I> {
                 released.overlap = end;
             }
         }
+        let slot = self.slots.get_mut(completion.slot);
         if let Some(clients) = &mut self.clients {
             clients.completed(completion.slot, slot.record.request, now);
         }
         if let (Some(program), Some(ticket)) = (&mut self.program, slot.ticket) {
             program.completed(ticket, &slot.record, now);
         }
-        self.output_completed(slot);
+        let share = slot.share.take();
+        let admitted = self.sharing.admitted(self.queues.admitted());
+        self.output.push(slot.completed(self.sharing.issuer(), admitted));
+        self.slots.vacate(completion.slot);
+        if let Some(share) = share {
+            self.sharing.finish(share);
+        }
     }
 
-    /// Passes a request to the completion log.
-    #[inline]
+    /// Passes a request that never had a slot to the completion log.
     pub(super) fn output_completed(&mut self, mut slot: Slot) {
         let share = slot.share.take();
         let admitted = self.sharing.admitted(self.queues.admitted());
-        self.output.push(slot.into_completed(self.sharing.issuer(), admitted));
+        self.output.push(slot.completed(self.sharing.issuer(), admitted));
         if let Some(share) = share {
             self.sharing.finish(share);
         }

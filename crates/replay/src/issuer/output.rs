@@ -1,6 +1,6 @@
 //! Output of the loop.
 
-use rtrb::{Producer, PushError};
+use rtrb::Producer;
 
 use crate::io::CompletedIo;
 
@@ -30,12 +30,11 @@ impl Output {
     #[inline]
     pub fn push(&mut self, done: CompletedIo) {
         self.free = self.free.saturating_sub(1);
-        let mut pushed = self.queue.push(done);
-        debug_assert!(pushed.is_ok(), "admission ensures a free entry");
+        debug_assert!(!self.queue.is_full(), "admission ensures a free entry");
         // Waiting is better than losing a row, and cannot deadlock: the completion log never waits for the loop.
-        while let Err(PushError::Full(back)) = pushed {
+        while self.queue.is_full() {
             std::thread::yield_now();
-            pushed = self.queue.push(back);
         }
+        let _ = self.queue.push(done);
     }
 }

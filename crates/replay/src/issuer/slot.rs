@@ -57,10 +57,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// The request for the completion log; see [`CompletedIo::admitted`].
+    /// The request for the completion log, with its buffer; see [`CompletedIo::admitted`].
     #[inline]
-    pub fn into_completed(self, issuer: u16, admitted: u64) -> CompletedIo {
-        let Self { buffer, sequence_number, target, record, reread, is_late_by_load, .. } = self;
+    pub fn completed(&mut self, issuer: u16, admitted: u64) -> CompletedIo {
+        let &mut Self { sequence_number, target, record, reread, is_late_by_load, .. } = self;
+        let buffer = self.buffer.take();
         CompletedIo { record, sequence_number, issuer, is_late_by_load, target, admitted, reread, buffer }
     }
 
@@ -226,9 +227,11 @@ impl Slots {
         self.all.get_mut(index as usize)?.take()
     }
 
-    /// Puts a request back into its slot.
-    pub fn put_back(&mut self, index: u32, slot: Slot) {
-        self.all[index as usize] = Some(slot);
+    /// Frees a slot with its request.
+    #[inline]
+    pub fn vacate(&mut self, index: u32) {
+        self.all[index as usize] = None;
+        self.free(index);
     }
 
     /// Frees a slot whose request was taken.
