@@ -17,6 +17,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 BUILT = $(or $(CARGO_TARGET_DIR),target)/release/iosonar
 SHARE = $(DESTDIR)$(PREFIX)/share
+# Where debuggers and backtraces look for the symbols of a program beside it.
+SYMBOLS = $(DESTDIR)$(PREFIX)/bin/.debug
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -51,8 +53,11 @@ build: ## build the binary for release: target/release/iosonar
 	cargo build --release --locked --package iosonar
 
 .PHONY: install
-install: build ## install the binary, its man pages and completions under PREFIX (/usr/local)
+install: build ## install the binary, its symbols, man pages and completions under PREFIX (/usr/local)
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(BUILT)
+	mkdir -p $(SYMBOLS)
+	objcopy --only-keep-debug $(BUILT) $(SYMBOLS)/iosonar.debug
+	cd $(SYMBOLS) && objcopy --strip-all --add-gnu-debuglink=iosonar.debug ../iosonar
 	$(BUILT) man --out $(SHARE)/man/man1
 	mkdir -p $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	$(BUILT) completions bash > $(SHARE)/bash-completion/completions/iosonar
