@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from iosonar.diagrams import Diagram
 from iosonar.errors import UsageError, UserError
+from iosonar.findings.diagnosis import Diagnosis
+from iosonar.findings.thresholds import Limits
 from iosonar.report.compared import Comparison
 from iosonar.report.gate import Subject
 from iosonar.report.page import Page, Table
@@ -57,6 +59,11 @@ class Side(Protocol):
         """What diagrams are drawn of."""
 
 
+def no_findings(study: BaseStudy, overrides: Mapping[str, Limits]) -> Diagnosis:
+    """Nothing is looked for."""
+    return Diagnosis(tuple(file.path for file in study.files), ())
+
+
 def check(files: Sequence[SourceFile], opening: OpenOptions) -> None:
     """Refuses files that cannot be studied together. Raises UsageError, or UserError for copies."""
     if opening.blocks or opening.options.graphs:
@@ -93,6 +100,8 @@ class Family(Generic[S]):
     """Whether the run was good; None without a run."""
     subject: Callable[[S], Subject | None] = lambda study: None
     """What conditions of --fail-if are checked for; None if there are none."""
+    diagnose: Callable[[S, Mapping[str, Limits]], Diagnosis] = no_findings
+    """What the rows say in plain words; thresholds by the number of their finding."""
     slowest: Callable[[S, int], Table | None] = lambda study, count: None
     """The table of the slowest rows; None without any."""
     writes_verdict: Callable[[S], bool] = lambda study: False

@@ -9,6 +9,7 @@ from iosonar.diagrams import CATALOGUE
 from iosonar.diagrams.comparison import ROLES
 from iosonar.diagrams.comparison import Side as SideOfRequests
 from iosonar.errors import UsageError
+from iosonar.findings.registry import diagnose_requests
 from iosonar.library.family import Family, OpenOptions, Side, check
 from iosonar.library.originals import beside_original, find_original, original_among
 from iosonar.library.windows import in_window, part_of, window_of, without_warm_up
@@ -85,6 +86,7 @@ FAMILY = Family[Study](
     summary=summary_of,
     judgement=lambda study: judgement_of(study) if study.requests.is_run else None,
     subject=subject_of_requests,
+    diagnose=diagnose_requests,
     slowest=slowest_table,
     writes_verdict=lambda study: study.requests.is_run,
     by_default=lambda study, selection: selection.choose(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from html import escape
@@ -16,6 +16,7 @@ from iosonar.figures.model import Empty, Figure
 from iosonar.figures.numbers import DataFormat
 from iosonar.figures.palette import Theme
 from iosonar.figures.size import PAGE, Size
+from iosonar.findings.diagnosis import Diagnosis
 from iosonar.library.family import Family, OpenOptions, family_of
 from iosonar.library.frames import Frames
 from iosonar.report.gate import Condition, GateScope, Judged, judge
@@ -175,6 +176,15 @@ class Run(Frames):
         if found := self.family.judgement(self.study):
             return found
         raise UserError(f"{self.files[0].path} is {self.files[0].kind.words}: there is no verdict on it")
+
+    def diagnose(self, thresholds: Mapping[str, Mapping[str, float]] | None = None) -> Diagnosis:
+        """What the rows say in plain words, as `iosonar diagnose` prints it: its `findings`, the worst first.
+
+        Args:
+            thresholds: Those that differ from the defaults, by the number of their finding and their name, in seconds,
+                bytes and shares of 1: `{"S07": {"length": 0.02}}`.
+        """
+        return self.family.diagnose(self.study, thresholds or {})
 
     @property
     def diagrams(self) -> tuple[str, ...]:

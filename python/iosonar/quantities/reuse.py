@@ -9,8 +9,9 @@ The sample is split by hash into several samples, whose variation gives the stan
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,9 @@ COARSER_BITS = 3
 EXTENT_FACTOR = 0x9E3779B97F4A7C15
 """Distinguishes pages of different devices in the hash: odd, so multiplication modulo 2^64 is invertible."""
 
+EXTENT = 3
+"""The place of the extent among the columns after the end sector."""
+
 SAMPLES = 4
 SAMPLED_ACCESSES = 240_000
 """The approximate number of accesses in all samples together."""
@@ -61,6 +65,8 @@ class Reuse:
     rate: float
     accesses: int
     page_bytes: int = 4096
+    more: tuple[NDArray[Any], ...] = ()
+    """Other columns of the requests that made these accesses."""
 
     def miss_ratio(self, pages: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The miss ratios of caches of these sizes, and their standard errors.
@@ -82,10 +88,11 @@ class Reuse:
         return mean, error
 
 
-def reuse(table: ir.Table) -> Reuse | None:
+def reuse(table: ir.Table, more: Sequence[str] = (), sampled: int | None = None) -> Reuse | None:
     """Measures reuse distances of pages, in order of scheduled time. None if nothing moves data.
 
-    A kernel: selects the sampled pages request by request, in a stream.
+    A kernel: selects the sampled pages request by request, in a stream. `more` are columns without nulls to keep of
+    them, `sampled` is the number of accesses in all samples, if another one is needed.
     """
     moved = transfers(table)
     bits = PAGE_BITS
@@ -95,16 +102,16 @@ def reuse(table: ir.Table) -> Reuse | None:
         _, accesses = _accesses(moved, bits)
     if not accesses:
         return None
-    rate = min(1.0, SAMPLED_ACCESSES / accesses)
+    rate = min(1.0, (sampled or SAMPLED_ACCESSES) / accesses)
     limit = math.ceil(rate * 2**HASH_BITS)
-    names = ("scheduled_ns", "place", "source", "extent", "sector", "end_sector")
+    names = ("sector", "end_sector", "scheduled_ns", "place", "source", "extent", *more)
     batches = (
         batch
         for part in parts(moved, ROWS_AT_ONCE)
         for batch in part.beginning(moved).select(*names).to_pyarrow().to_batches(BATCH)
     )
     found = list(in_threads(lambda batch: _sampled(batch, limit, bits), batches))
-    at, place, source, extent, page = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    page, at, place, source, extent, *others = (np.concatenate(columns) for columns in zip(*found, strict=True))
     order = np.lexsort((page, place, source, at))
     extent, page = extent[order], page[order]
     sample = _hash(page, extent) % SAMPLES if rate < 1 else np.zeros(len(page), np.int64)
@@ -114,7 +121,7 @@ def reuse(table: ir.Table) -> Reuse | None:
     for number in range(SAMPLES):
         mine = sample == number
         distance[mine] = stack_distances(page[mine]) / share
-    return Reuse(distance, sample, share, int(accesses), 512 << bits)
+    return Reuse(distance, sample, share, int(accesses), 512 << bits, tuple(each[order] for each in others))
 
 
 def _accesses(moved: ir.Table, bits: int) -> tuple[int, int]:
@@ -125,9 +132,10 @@ def _accesses(moved: ir.Table, bits: int) -> tuple[int, int]:
     return int(found["rows"]), int(found["n"] or 0)
 
 
-def _sampled(batch: pa.RecordBatch, limit: int, bits: int) -> tuple[NDArray[np.int64], ...]:
-    """A row for each sampled page that the requests touch: time, place, source, extent and page."""
-    at, place, source, extent, sector, end_sector = (array_of(column) for column in batch.columns)
+def _sampled(batch: pa.RecordBatch, limit: int, bits: int) -> tuple[NDArray[Any], ...]:
+    """A row for each sampled page that the requests touch: the page, and the columns of the request after its end."""
+    sector, end_sector, *others = (array_of(column) for column in batch.columns)
+    extent = others[EXTENT]
     first = sector >> bits
     upto = np.cumsum(((end_sector - 1) >> bits) - first + 1)
     rows, pages = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -143,7 +151,7 @@ def _sampled(batch: pa.RecordBatch, limit: int, bits: int) -> tuple[NDArray[np.i
         pages.append(page[taken])
         rows.append(touching.start + np.searchsorted(ends, low + taken, side="right"))
     row, page = np.concatenate(rows), np.concatenate(pages)
-    return at[row], place[row], source[row], extent[row], page
+    return page, *(each[row] for each in others)
 
 
 def _numbered(page: NDArray[np.int64], extent: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,0 +1,50 @@
+"""All detectors, in the order of their numbers. A newcomer adds a file and a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from iosonar.findings.detector import Detector
+from iosonar.findings.diagnosis import Diagnosis, Doubt, diagnose
+from iosonar.findings.requests import cache_levels, periodic_stalls, saturation
+from iosonar.findings.thresholds import Limits, Threshold
+from iosonar.study.base import cached
+from iosonar.study.requests import Study
+from iosonar.study.runs import doubt_of
+
+OF_REQUESTS: tuple[Detector[Study], ...] = (
+    cache_levels.DETECTOR,
+    saturation.DETECTOR,
+    periodic_stalls.DETECTOR,
+)
+
+
+def all_detectors() -> tuple[Detector[Any], ...]:
+    """Those of requests, then those of calls."""
+    return OF_REQUESTS
+
+
+def thresholds() -> Mapping[str, Sequence[Threshold]]:
+    """The thresholds of each finding, by its number."""
+    return {each.number: each.thresholds for each in all_detectors()}
+
+
+def diagnose_requests(study: Study, overrides: Mapping[str, Limits] | None = None) -> Diagnosis:
+    """All findings of requests."""
+    return _usual(study) if not overrides else diagnose(study, OF_REQUESTS, _doubt(study), overrides)
+
+
+@cached
+def _usual(study: Study) -> Diagnosis:
+    """With the defaults of all thresholds, computed once."""
+    return diagnose(study, OF_REQUESTS, _doubt(study))
+
+
+def _doubt(study: Study) -> Doubt:
+    """Times of an unfaithful replay are those of the replayer; others are shown, with what is to be said of them."""
+    why = doubt_of(study)
+    return Doubt(why, hides=why == UNFAITHFUL)
+
+
+UNFAITHFUL = "the replay was not faithful"

@@ -1,0 +1,1 @@
+"""What is found in requests: one file for each finding."""

@@ -1,0 +1,134 @@
+"""S03: the load demands more than the storage delivers, and delays run away."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar import units
+from iosonar.findings.course import between, timeline_of, without_demand
+from iosonar.findings.detector import Detector
+from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
+from iosonar.findings.thresholds import Limits, Measured, Threshold
+from iosonar.quantities.timeline import Timeline
+from iosonar.study.base import cached
+from iosonar.study.requests import Study
+
+WINDOWS = 400
+FEWEST_BEHIND = 30
+"""The fewest requests that are due and not done while the storage is behind."""
+
+
+class Behind:
+    """How far completions are behind the demand, at the end of each of some hundred windows of time."""
+
+    def __init__(self, course: Timeline) -> None:
+        step = max(course.cells // WINDOWS, 1)
+        edges = course.edges_s
+        due, done = course.due.sum(axis=0), course.completed.sum(axis=0)
+        self.at_s = edges[step::step]
+        self.width_s = step * course.width_s
+        count = len(self.at_s)
+        self.due = course.joined(due, step)[:count] / self.width_s
+        """Requests per second."""
+        self.done = course.joined(done, step)[:count] / self.width_s
+        due_sum, done_sum = np.cumsum(due), np.cumsum(done)
+        self.backlog = np.maximum(due_sum - done_sum, 0.0)[step - 1 :: step][:count]
+        # The time at which as many requests were due as have completed by now.
+        reached = np.interp(done_sum[step - 1 :: step][:count], due_sum, edges[1:])
+        self.behind_s: NDArray[np.float64] = np.where(self.backlog >= 1, np.maximum(self.at_s - reached, 0), 0.0)
+        self.last_due_s = float(edges[int(np.flatnonzero(due)[-1]) + 1]) if due.any() else float(edges[0])
+
+
+@cached
+def behind_of(study: Study) -> Behind:
+    """Computed once."""
+    return Behind(timeline_of(study))
+
+
+def find(study: Study, limits: Limits) -> Finding | None:
+    """By the demand and the completions of windows of time."""
+    found = behind_of(study)
+    least = limits["behind"]
+    is_behind = (found.behind_s >= least) & (found.backlog >= FEWEST_BEHIND)
+    demanded = found.at_s <= found.last_due_s + found.width_s
+    share = float((is_behind & demanded).sum()) / max(int(demanded.sum()), 1)
+    if share < limits["share"]:
+        return None
+    most = int(np.argmax(np.where(demanded, found.behind_s, 0.0)))
+    # It falls behind from the last moment on at which it was up to date.
+    before = np.flatnonzero(found.behind_s[:most] < least / 4)
+    begin = int(before[-1]) + 1 if len(before) else 0
+    begin_s = float(found.at_s[begin] - found.width_s)
+    capacity = float(np.mean(found.done[is_behind]))
+    if not capacity > 0:
+        return None
+    asked = float(np.mean(found.due[begin : most + 1])) if most > begin else float(found.due[begin])
+    worst_s = float(found.behind_s[most])
+    ends_behind = bool(found.behind_s[demanded][-1] >= 0.5 * worst_s) if demanded.any() else False
+    severity = Severity.BAD if worst_s > study.options.bad_delay_s else Severity.WARNING
+    depth, last_s = _depth(study), float(found.at_s[most])
+    ruled_out = (
+        [
+            f"A replay with too few requests in flight: up to {depth} may be, so look whether latency grows with the "
+            "depth (latency.depth) before you blame the storage."
+        ]
+        if depth and depth < 16
+        else []
+    )
+    return DETECTOR.found(
+        severity,
+        f"From {units.span(max(begin_s, 0.0))} on, the load demands {units.count(asked)} requests/s, and the storage "
+        f"completes {units.count(capacity)}: it falls up to {units.span(worst_s)} behind"
+        f"{', and does not catch up while the load lasts' if ends_behind else ''}.",
+        Evidence(
+            f"completed_ns - scheduled_ns >= {round(least * 1e9)} "
+            f"AND {between(study, begin_s, last_s, 'scheduled_ns')}",
+            "overview.thrp",
+            max(begin_s - 20 * found.width_s, study.first_s),
+            float(found.at_s[-1]),
+        ),
+        sure=(
+            Confidence.HIGH if share >= 0.2 else Confidence.MEDIUM,
+            f"Completions were more than {units.span(least)} behind the demand during {units.percent(share)} of the "
+            f"load; {units.requests(int(found.backlog.max()))} waited or were in flight at the worst moment.",
+        ),
+        ruled_out=ruled_out,
+        values={
+            "from_s": begin_s,
+            "demand_per_s": asked,
+            "capacity_per_s": capacity,
+            "behind_s": worst_s,
+            "share": share,
+            "backlog": float(found.backlog.max()),
+        },
+    )
+
+
+def _depth(study: Study) -> int | None:
+    found = [depth for file in study.files if isinstance(depth := file.option("depth"), int)]
+    return min(found, default=None)
+
+
+DETECTOR = Detector[Study](
+    "S03",
+    "saturation",
+    "Saturation",
+    "The storage is too slow for this load. Requests queue up faster than they complete, so their delay grows as long "
+    "as "
+    "the demand lasts, and says nothing but how long that was.",
+    (
+        "Plan for at most the rate that was completed, with a reserve for peaks; `iosonar sweep` finds the rate at "
+        "which "
+        "latency begins to rise.",
+        "Compare this rate with that of the data sheet for such requests: far below it, look for a limit on the way, "
+        "such as "
+        "one path, one queue or a cap on requests per second.",
+    ),
+    find,
+    (
+        Threshold("behind", 1.0, Measured.TIME, "How far completions are behind the demand."),
+        Threshold("share", 0.1, Measured.SHARE, "For which share of the load."),
+    ),
+    why_not=without_demand,
+)
