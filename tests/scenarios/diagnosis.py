@@ -41,7 +41,7 @@ def diagnose(runs: list[Path]) -> dict[str, str]:
 def titles() -> dict[str, str]:
     """The titles of all findings, if the Python half has a registry of them."""
     try:
-        from iosonar.findings.registry import ALL
+        from iosonar.findings.registry import all_detectors
     except ImportError:
         return {}
-    return {detector.number: detector.title for detector in ALL}
+    return {detector.number: detector.title for detector in all_detectors()}
