@@ -37,14 +37,14 @@ class Confusion:
     @property
     def sums(self) -> Row:
         """Of all kinds."""
-        rows = self.rows
-        counts = [sum(each) for each in zip(*((r.planted, r.found, r.false_on_planted, r.false_on_clean) for r in rows))]
-        return Row("all", "", *counts)
+        counts = ((row.planted, row.found, row.false_on_planted, row.false_on_clean) for row in self.rows)
+        return Row("all", "", *(sum(each) for each in zip(*counts, strict=True)))
 
 
 def confusion(found: Mapping[Scenario, Mapping[str, str]], titles: Mapping[str, str]) -> Confusion:
     """Of the findings of each scenario: their numbers with what was seen."""
-    kinds = sorted({*titles, *(s.kind for s in found if s.kind != CLEAN), *(n for each in found.values() for n in each)})
+    numbers = {number for each in found.values() for number in each}
+    kinds = sorted({*titles, *numbers, *(s.kind for s in found if s.kind != CLEAN)})
     rows, missed, false = [], [], []
     for kind in kinds:
         planted = [(s, one) for s in found for one in s.must if kind in one and s.kind in (kind, CLEAN)]
@@ -74,7 +74,9 @@ def as_markdown(found: Confusion) -> str:
     numbers = range(2, len(HEADS))
 
     def line(texts: Sequence[str]) -> str:
-        padded = [t.rjust(w) if c in numbers else t.ljust(w) for c, (t, w) in enumerate(zip(texts, widths))]
+        padded = [
+            t.rjust(w) if c in numbers else t.ljust(w) for c, (t, w) in enumerate(zip(texts, widths, strict=True))
+        ]
         return f"| {' | '.join(padded)} |"
 
     rule = "|" + "|".join("-" * (w + 1) + (":" if c in numbers else "-") for c, w in enumerate(widths)) + "|"

@@ -7,7 +7,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from making import Failed, call
+from making import ScenarioError, call
 from scenario import TOP
 
 PACKAGE = TOP / "python/iosonar"
@@ -30,7 +30,7 @@ def diagnose(runs: list[Path]) -> dict[str, str]:
         try:
             json.loads(text)
         except ValueError:
-            raise Failed(f"diagnose printed no JSON: {text[:200]}") from None
+            raise ScenarioError(f"diagnose printed no JSON: {text[:200]}") from None
         for old in runs[0].parent.glob("diagnosis-*.json"):
             old.unlink()
         kept.write_text(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -11,14 +10,14 @@ from pathlib import Path
 
 import patterns
 import real
-from commands import Failed, call
+from commands import ScenarioError, call
 from scenario import HERE, TOP, Scenario
 
-__all__ = ["Failed", "call", "make", "runs_of"]
+__all__ = ["ScenarioError", "call", "make", "runs_of"]
 
 RUN, CALLS = "run.replay.parquet", "run.calls.parquet"
 LOAD = "run.load.parquet"
-MOST_REQUESTS = 200_000
+MAX_REQUESTS = 200_000
 
 
 def runs_of(scenario: Scenario, made: Path) -> list[Path]:
@@ -44,7 +43,7 @@ def make(scenario: Scenario, out: Path) -> Path:
     try:
         _make_in(being_made, scenario, device)
     except (subprocess.SubprocessError, OSError) as error:
-        raise Failed(str(error)) from error
+        raise ScenarioError(str(error)) from error
     being_made.rename(made)
     return made
 
@@ -53,7 +52,7 @@ def _make_in(place: Path, scenario: Scenario, device: str) -> None:
     if scenario.of_calls:
         name = scenario.calls.get("natural")
         if name:
-            os.symlink(TOP / f"loads/{name}.calls.parquet", place / CALLS)
+            (place / CALLS).symlink_to(TOP / f"loads/{name}.calls.parquet")
         else:
             patterns.write(place / CALLS, scenario.seed, dict(scenario.calls))
         return
@@ -84,7 +83,7 @@ def _load(place: Path, scenario: Scenario) -> Path | None:
         return TOP / f"loads/{words[1]}.load.parquet"
     load = place / LOAD
     seed = [] if "--seed" in words else ["--seed", scenario.seed]
-    call("generate", words[0], load, *words[1:], *seed, "--requests", MOST_REQUESTS)
+    call("generate", words[0], load, *words[1:], *seed, "--requests", MAX_REQUESTS)
     return load
 
 

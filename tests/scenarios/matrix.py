@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Runs the scenarios, lets `iosonar diagnose` look at each run, and prints a confusion matrix.
 
-    tests/scenarios/matrix.py [--only S07] [--half tune|judge --seed N] [--write]
+    .venv/bin/python tests/scenarios/matrix.py [--only S07] [--half tune|judge --seed N] [--write]
 
 Runs are kept in --out, by a hash of all that they depend on, and made again only if that changes.
 """
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from confusion import as_markdown, confusion, summary
 from diagnosis import diagnose, titles
-from making import Failed, make, runs_of
+from making import ScenarioError, make, runs_of
 from scenario import HALVES, TOP, Scenario, half_of, read_all
 
 WRITTEN = TOP / "docs/generated/scenarios.md"
@@ -55,7 +54,7 @@ def run_all(scenarios: list[Scenario], options: argparse.Namespace) -> tuple[dic
                 try:
                     found[scenario] = future.result()
                     text = " ".join(sorted(found[scenario])) or "nothing"
-                except Failed as error:
+                except ScenarioError as error:
                     failed.append(f"{scenario.name}: {error}")
                     text = f"FAILED: {error}"
                 done = len(found) + len(failed)

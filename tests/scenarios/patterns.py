@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 Row = dict[str, Any]
-US, MS, S = 1_000, 1_000_000, 1_000_000_000
+US = 1_000
 ENOENT = 2
 
 TYPES: dict[str, pa.DataType] = {
@@ -42,9 +42,9 @@ O_RDONLY, O_RDWR, O_CREAT, O_SYNC = 0, 2, 0o100, 0o4010000
 class Thread:
     """A thread of a program, with a clock of its own."""
 
-    def __init__(self, draw: np.random.Generator, number: int = 100, process: int | None = None, at_s: float = 0) -> None:
+    def __init__(self, draw: np.random.Generator, number: int = 100, process: int | None = None) -> None:
         self.draw, self.number, self.process = draw, number, process or number
-        self.at = round(at_s * S)
+        self.at = 0
         self.rows: list[Row] = []
         self.next_fd = 3
 
@@ -87,7 +87,6 @@ class Thread:
     def sync(self, fd: int, file: str, name: str = "fdatasync", median_us: float = 900) -> None:
         """Forces it to the storage."""
         self.call(name, median_us, fd=fd, fd_path=file, file=file)
-
 
 
 Threads = list[Thread]
@@ -265,7 +264,7 @@ def small_sequential_io(draw: np.random.Generator, size: int, count: int, writes
 
 
 def slow_by_file_system(draw: np.random.Generator, slower: float, share: float, count: int) -> Threads:
-    """F11: files of one directory, on another file system, take `slower` times as long; a share of the calls goes there."""
+    """F11: a share of the files is in one directory, on a file system that takes `slower` times as long."""
     threads = [Thread(draw, 100 + number) for number in range(3)]
     for each in range(count):
         thread = threads[each % 3]
@@ -359,13 +358,14 @@ def write(path: Path, seed: int, arguments: dict[str, Any]) -> None:
     threads = pattern(np.random.default_rng(seed), **arguments)
     rows = sorted((row for thread in threads for row in thread.rows), key=lambda row: row["begin_ns"])
     table = pa.Table.from_pylist(rows, pa.schema(TYPES))
+    span = {"first_ns": rows[0]["begin_ns"], "last_ns": rows[-1]["begin_ns"]}
     footer = {
         "schema_version": 3,
         "kind": "calls",
         "source": {"path": "", "format": "scenario", "preamble": ""},
         "recorder": "ebpf",
         "counts": {"calls": len(rows), "unfinished": 0, "uring": 0, "bad_lines": 0, "lost_events": 0},
-        "span": {"first_ns": rows[0]["begin_ns"], "last_ns": rows[-1]["begin_ns"], "max_end_sector": 0, "max_sectors": 0},
+        "span": span | {"max_end_sector": 0, "max_sectors": 0},
         "complete": True,
     }
     with path.open("wb") as file:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from commands import Failed, call, environment
+from commands import ScenarioError, call, environment, reason
 
 TMPFS = Path("/dev/shm")
 ZRAM = Path("/sys/class/zram-control")
@@ -35,9 +35,14 @@ SETTLE_S = 1.5
 def run(command: list[str], on: Mapping[str, Any], place: Path) -> None:
     """Runs this `iosonar` command on the described device.
 
-    `on` has: `device` (loop, zram, file), `where` (tmpfs, disk), `size`, `fill` (false: never written), `queue` (settings
-    in sysfs), `limits` (of a control group), `neighbour` (words of `iosonar generate`, read on the same device), `busy`
-    (processes that only compute), `count` (devices, named a, b, ...), `limited` (which of them has the limits).
+    `on` has:
+
+    - `device`: loop, zram, or file (with `file_size`, on a `file_system`); `where`: tmpfs or disk; `size`
+    - `fill`: false if it was never written; `direct`: false for a loop device through the page cache
+    - `queue`: settings in sysfs; `limits`: those of a control group, named as in `LIMITS`
+    - `neighbour`: words of `iosonar generate`: a load that is read on the same device meanwhile
+    - `busy`: number of processes that only compute, at this `nice` value
+    - `count`: number of devices, named a, b, c; `limited`: which of them has the limits
     """
     with contextlib.ExitStack() as stack:
         names = [chr(ord("a") + number) for number in range(on.get("count", 1))]
@@ -144,7 +149,7 @@ def _limited(device: Path, limits: Mapping[str, int]) -> Iterator[Path]:
     else:
         top = next((at for at in UNIFIED if "io" in _text(at / "cgroup.controllers").split()), None)
         if top is None:
-            raise Failed("this machine has no control group that limits I/O")
+            raise ScenarioError("this machine has no control group that limits I/O")
         (top / "cgroup.subtree_control").write_text("+io")
         group = top / name
         texts = [("io.max", of + "".join(f" {LIMITS[key][1]}={value}" for key, value in limits.items()))]
@@ -171,7 +176,7 @@ def _neighbour(words: list[str], device: Path, place: Path, group: Path | None) 
     try:
         time.sleep(SETTLE_S)
         if process.poll() is not None:
-            raise Failed("the neighbour ended before the run")
+            raise ScenarioError("the neighbour ended before the run")
         yield
     finally:
         process.send_signal(signal.SIGINT)
@@ -192,7 +197,7 @@ def _busy(count: int, nice: int) -> Iterator[None]:
     text = "while True: pass"
     started = []
     try:
-        for _ in range(count):
+        while len(started) < count:
             started.append(subprocess.Popen([sys.executable, "-c", text], preexec_fn=nicer))
         yield
     finally:
@@ -208,8 +213,8 @@ def _started(words: list[str], group: Path | None) -> subprocess.Popen[bytes]:
         if group:
             (group / "cgroup.procs").write_text("0")
 
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    return subprocess.Popen(["iosonar", *words], env=environment(), preexec_fn=join, **quiet)
+    out, errors = subprocess.DEVNULL, subprocess.PIPE
+    return subprocess.Popen(["iosonar", *words], env=environment(), preexec_fn=join, stdout=out, stderr=errors)
 
 
 def _in_group(words: list[str], group: Path | None) -> None:
@@ -221,14 +226,13 @@ def _in_group(words: list[str], group: Path | None) -> None:
         process.wait()
         raise
     if process.returncode not in (0, 4):
-        lines = errors.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
-        raise Failed(f"iosonar {words[0]}: {lines[-1]}")
+        raise ScenarioError(f"iosonar {words[0]}: {reason(errors.decode(errors='replace'), process.returncode)}")
 
 
 def _output(*words: str) -> str:
     done = subprocess.run(words, capture_output=True, text=True, env=environment())
     if done.returncode:
-        raise Failed(f"{words[0]}: {done.stderr.strip()}")
+        raise ScenarioError(f"{words[0]}: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
