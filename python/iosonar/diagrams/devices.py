@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,14 +14,12 @@ from iosonar.diagrams.notes import common_notes
 from iosonar.diagrams.parts import device_look, gap_notes, lineless_note, log_axis, rate_row, shares_of, time_axis
 from iosonar.figures.model import Axis, Empty, Figure, Legend, Line, Role, Scale, Steps, Unit
 from iosonar.quantities.bands import Bands, bands
-from iosonar.quantities.blocks import blocks
 from iosonar.quantities.density import Cells
-from iosonar.quantities.device_demand import demands
-from iosonar.quantities.difference import Pairing, differences
-from iosonar.quantities.distribution import Distribution, enough_for, pooled
+from iosonar.quantities.distribution import Distribution, pooled
 from iosonar.quantities.percentiles import IN_TABLES, name_of
 from iosonar.study.requests import LATENCY, Study
 from iosonar.study.runs import doubt_of
+from iosonar.study.slow_devices import SHARES, devices_much_slower
 from iosonar.thresholds import MIN_BEYOND
 
 if TYPE_CHECKING:
@@ -32,74 +29,13 @@ FEWEST_SLICES, MAX_SLICES = 10, 120
 REQUESTS_IN_A_SLICE = 1000
 """The fewest requests of a device per slice on average, so that a 99th percentile is meaningful."""
 
-SHARES = {0.99: "p99", 0.5: "p50"}
-"""Percentiles over time, the preferred one first; the other one if there are too few requests."""
-
-SLOW = {0.99: 3.0, 0.5: 2.0}
-"""A device is slow if a percentile of its latency is at least that many times the median of all others."""
-
-SURE = 1.5
-"""The lower end of the interval of that ratio: below it, the difference may come by chance."""
-
-MIN_REQUESTS = 100
-"""The fewest requests of a device that is judged."""
-
 
 def slow_devices(study: Study) -> list[str]:
     """A sentence for each device that is much slower than others with the same demand.
 
-    None if the run says nothing about devices. The interval of the ratio is part of the sentence.
+    None if the run says nothing about devices.
     """
-    if doubt_of(study) or not all(file.complete for file in study.requests.files):
-        return []
-    found = []
-    numbered = list(enumerate(study.devices))
-    judged = [(place, each) for place, each in numbered if each.latency.count >= MIN_REQUESTS]
-    for place, each in judged:
-        for share, name in SHARES.items():
-            if not enough_for(share, each.latency.count):
-                continue
-            own = each.latency.quantile(share)
-            # The demand needs another query: only for a device that seems slow.
-            if own < SLOW[share] * min(values.latency.quantile(share) for _, values in judged):
-                continue
-            others = [other for other in _same_demand(study, place) if other in dict(judged)]
-            if not others:
-                continue
-            usual = max(float(np.median([study.devices[other].latency.quantile(share) for other in others])), 1.0)
-            if own < SLOW[share] * usual:
-                continue
-            low, high = _interval(study, place, others, name)
-            if not low >= SURE:
-                continue
-            whose = "that of the other device" if len(others) == 1 else f"the median of the {len(others)} others"
-            bounds = f"{units.number(low, 2)} … {units.number(high, 2)}"
-            found.append(
-                f"{each.device.name}: its {name} latency, {units.span(own / 1e9)}, is "
-                f"{units.number(own / usual, 2)} times {whose} with the same demand, {units.span(usual / 1e9)} "
-                f"(95 % interval {bounds})"
-            )
-            break
-    return found
-
-
-def _same_demand(study: Study, place: int) -> list[int]:
-    """The other devices with the same demand as one of `study.devices`."""
-    low, high = study.span.first_scheduled_ns or 0, study.span.last_scheduled_ns or 0
-    found = study.cached("demands", lambda: demands(study.by_each_device, low, high))
-    own = found.get(place)
-    return [other for other, each in found.items() if other != place and own is not None and own.is_same(each)]
-
-
-def _interval(study: Study, place: int, others: Sequence[int], metric: str) -> tuple[float, float]:
-    """The interval of the ratio of a percentile of a device to that of others, by the bootstrap of blocks of time."""
-    low, high = study.span.first_scheduled_ns or 0, study.span.last_scheduled_ns or 0
-    table = study.by_each_device
-    of_others, own = (
-        blocks(table.filter(rows), low, high) for rows in (table.series.isin(others), table.series == place)
-    )
-    each = next((each for each in differences([of_others], [own], Pairing.PAIRED) if each.metric == metric), None)
-    return (1 + each.low, 1 + each.high) if each else (math.nan, math.nan)
+    return [] if doubt_of(study) else [each.sentence for each in devices_much_slower(study)]
 
 
 def curves(study: Study, name: str, rank: str) -> Figure | Empty:

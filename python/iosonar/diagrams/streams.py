@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from iosonar.diagrams.catalogue import Diagram, Group
-from iosonar.diagrams.devices import FEWEST_SLICES, MAX_SLICES, REQUESTS_IN_A_SLICE, SHARES, percentile_lines
+from iosonar.diagrams.devices import FEWEST_SLICES, MAX_SLICES, REQUESTS_IN_A_SLICE, percentile_lines
 from iosonar.diagrams.parts import time_axis
 from iosonar.diagrams.throughput import throughput_lines
 from iosonar.figures.model import Empty, Figure, Role, Unit
@@ -14,6 +14,7 @@ from iosonar.quantities.density import Cells
 from iosonar.quantities.distribution import pooled
 from iosonar.quantities.throughput import throughput
 from iosonar.study.requests import Study
+from iosonar.study.slow_devices import SHARES
 
 ROLES = (Role.DEVICE_2, Role.DEVICE_1, Role.DEVICE_3, Role.DEVICE_4, Role.DEVICE_5, Role.DEVICE_6)
 """The roles of streams, the busiest first."""

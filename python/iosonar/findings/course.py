@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from iosonar.quantities.distribution import Distribution
 from iosonar.quantities.recurrence import Recurrence, recurrence
+from iosonar.quantities.stretches import ServiceRates, Stretch, service_rates, stretches
 from iosonar.quantities.timeline import Op, Timeline, timeline
 from iosonar.quantities.waits import Slow, Waits, slower_than, waits
 from iosonar.study.base import cached
@@ -166,3 +167,47 @@ def without_demand(study: Study) -> str:
 
 FEWEST = 200
 """Fewer requests with a latency show nothing."""
+
+
+@cached
+def stretches_of(study: Study) -> list[Stretch]:
+    """Stretches of the run, complete."""
+    span = study.span
+    return stretches(study.table, span.first_ns, span.last_ns, span.requests)
+
+
+@cached
+def rates_of(study: Study) -> list[ServiceRates]:
+    """How fast requests completed with so many in flight, in each part of the run."""
+    return [rates for part in stretches_of(study) for rates in service_rates(part)]
+
+
+@dataclass(frozen=True)
+class Course:
+    """Means of windows of the course of a run: latencies of an operation, and written bytes up to each window."""
+
+    from_s: NDArray[np.float64]
+    width_s: float
+    log: NDArray[np.float64]
+    """The mean logarithm of latency in ns."""
+    written: NDArray[np.float64]
+    due: NDArray[np.float64]
+    """Requests of all operations per second."""
+
+
+def course_of(study: Study, op: Op, count: int = 200) -> Course:
+    """The windows with enough requests of an operation."""
+    course = timeline_of(study)
+    step = max(course.cells // count, 1)
+    known, logs = course.joined(course.known[op], step), course.joined(course.logs[op], step)
+    edges = course.edges_s[: len(known) * step + 1 : step]
+    chosen = known >= 5
+    due = course.joined(course.due.sum(axis=0), step) / (step * course.width_s)
+    written = course.until(course.written[Op.WRITE], edges[:-1])
+    return Course(
+        edges[:-1][chosen],
+        step * course.width_s,
+        logs[chosen] / known[chosen],
+        written[chosen],
+        due[chosen],
+    )

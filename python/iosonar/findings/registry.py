@@ -7,7 +7,31 @@ from typing import Any
 
 from iosonar.findings.detector import Detector
 from iosonar.findings.diagnosis import Diagnosis, Doubt, diagnose
-from iosonar.findings.requests import cache_levels, periodic_stalls, saturation
+from iosonar.findings.requests import (
+    backlog_recovery,
+    burst_bucket,
+    cache_levels,
+    depth_not_seen,
+    dropped_requests,
+    garbage_collection,
+    global_queue,
+    interference,
+    machine_short,
+    needles,
+    not_recreated,
+    ordering_throttles,
+    periodic_stalls,
+    queue_collapse,
+    rate_limit,
+    replayer_late,
+    saturation,
+    scheduler,
+    short_run,
+    slow_device,
+    unwritten_areas,
+    wrap_around,
+    write_back_cliff,
+)
 from iosonar.findings.thresholds import Limits, Threshold
 from iosonar.study.base import cached
 from iosonar.study.requests import Study
@@ -15,8 +39,28 @@ from iosonar.study.runs import doubt_of
 
 OF_REQUESTS: tuple[Detector[Study], ...] = (
     cache_levels.DETECTOR,
+    write_back_cliff.DETECTOR,
     saturation.DETECTOR,
+    backlog_recovery.DETECTOR,
+    queue_collapse.DETECTOR,
+    needles.DETECTOR,
     periodic_stalls.DETECTOR,
+    global_queue.DETECTOR,
+    garbage_collection.DETECTOR,
+    interference.DETECTOR,
+    slow_device.DETECTOR,
+    unwritten_areas.DETECTOR,
+    wrap_around.DETECTOR,
+    short_run.DETECTOR,
+    not_recreated.DETECTOR,
+    scheduler.DETECTOR,
+    rate_limit.DETECTOR,
+    burst_bucket.DETECTOR,
+    depth_not_seen.DETECTOR,
+    replayer_late.DETECTOR,
+    ordering_throttles.DETECTOR,
+    dropped_requests.DETECTOR,
+    machine_short.DETECTOR,
 )
 
 

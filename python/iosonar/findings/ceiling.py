@@ -1,0 +1,104 @@
+"""A flat ceiling of the rate: what limits of requests or bytes per second look like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar.findings.course import timeline_of, usual_of
+from iosonar.quantities.timeline import Op
+from iosonar.study.base import cached
+from iosonar.study.requests import LATENCY, Study
+
+COMPLETIONS = 60
+"""Completions in a window on average, at least."""
+
+WINDOWS = 240
+WAITING = 5
+"""The fewest requests that wait or are in flight for a window to count as limited."""
+
+FLAT = 0.12
+"""The variance of completions in a window, as a share of that of independent ones."""
+
+IDLE = 0.7
+"""With so little to do at once, a device that needs no more than its fastest latency for each request would be idle
+part of the time."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The course of a run in windows: completions and bytes per second, and whether more was wanted all the time."""
+
+    from_s: NDArray[np.float64]
+    width_s: float
+    done: NDArray[np.float64]
+    bytes: NDArray[np.float64]
+    due: NDArray[np.float64]
+    wanted: NDArray[np.bool_]
+
+
+@cached
+def windows_of(study: Study) -> Windows | None:
+    """None for few requests."""
+    course = timeline_of(study)
+    done = course.completed.sum(axis=0)
+    total = float(done.sum())
+    if total < 10 * COMPLETIONS:
+        return None
+    step = max(int(np.ceil(COMPLETIONS * course.cells / total)), course.cells // WINDOWS, 1)
+    width_s = step * course.width_s
+    joined = course.joined(done, step)
+    backlog = course.backlog if study.has_demand else course.in_flight.sum(axis=0)
+    least = np.array([backlog[at * step : (at + 1) * step].min() for at in range(len(joined))])
+    return Windows(
+        course.edges_s[: len(joined) * step : step],
+        width_s,
+        joined / width_s,
+        course.joined(course.completed_bytes[: Op.OTHER].sum(axis=0), step) / width_s,
+        course.joined(course.due.sum(axis=0), step) / width_s,
+        least >= (WAITING if study.has_demand else 1),
+    )
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A rate at which completions stay while more is wanted.
+
+    `of_bytes` is whether bytes per second are the limit. `spread` is the standard deviation as a share of the rate,
+    `idle` whether the device would be partly idle at this rate.
+    """
+
+    rate: float
+    of_bytes: bool
+    spread: float
+    idle: bool
+    windows: int
+
+
+def ceiling(study: Study, found: Windows, chosen: NDArray[np.bool_]) -> Ceiling | None:
+    """The ceiling of some windows; None if their rates are not flat."""
+    if chosen.sum() < 8:
+        return None
+    done, data = found.done[chosen], found.bytes[chosen]
+    rate, moved = float(np.median(done)), float(np.median(data))
+    if not rate > 0:
+        return None
+    number = done * found.width_s
+    dispersion = _variance(number) / max(float(np.median(number)), 1e-9)
+    spread, of_data = _variance(done) ** 0.5 / rate, _variance(data) ** 0.5 / max(moved, 1e-9)
+    usual = usual_of(study)
+    fastest_s = max(study.pooled(LATENCY).quantile(0.001), 1.0) / 1e9 if usual else 0.0
+    idle = rate * fastest_s < IDLE
+    if of_data < 0.02 and of_data < 0.5 * spread:
+        return Ceiling(moved, True, of_data, idle, int(chosen.sum()))
+    if dispersion <= FLAT and spread < 0.05:
+        return Ceiling(rate, False, spread, idle, int(chosen.sum()))
+    return None
+
+
+def _variance(values: NDArray[np.float64]) -> float:
+    """That of the middle, so that a few windows with a pause do not count."""
+    low, high = np.quantile(values, (0.25, 0.75))
+    return float((high - low) / 1.349) ** 2

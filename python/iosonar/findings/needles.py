@@ -1,0 +1,135 @@
+"""Needles: queues that formed and went away, and what was on when they began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar.findings.course import slow_of, stalls_of, timeline_of, usual_of
+from iosonar.quantities.batches import array_of
+from iosonar.quantities.waits import Waits, waits
+from iosonar.study.base import cached
+from iosonar.study.requests import Study
+
+HIGH = 3
+"""A needle is so many times as high as the highest latency that queues would give by chance."""
+
+FELLOWS = 5
+"""The fewest requests of a needle: a single slow one is none."""
+
+MAX_TIME = 0.3
+"""If the needles take more than that share of the run, they are its usual course."""
+
+MAX_NEEDLES = 2000
+BURST, BURST_ERRORS = 3.0, 6.0
+LARGE, LARGE_SECTORS = 16, 1024
+"""A large request has so many times the usual size, and at least so many sectors."""
+
+MAX_SPECIAL = 200_000
+MOSTLY = 0.6
+RARE = 0.3
+"""What is in flight for more than that share of the time is no cause."""
+
+
+class Cause(Enum):
+    """What was on when a needle began, in words."""
+
+    BURST = "a burst of requests"
+    FLUSH = "a flush"
+    DISCARD = "a discard"
+    LARGE = "a large request"
+    UNKNOWN = "nothing special in the load"
+
+
+@dataclass(frozen=True)
+class Needles:
+    """The needles of a run, and the cause that most of them have, with the share of them that have it."""
+
+    waits: Waits
+    cause: Cause
+    share: float
+
+
+@dataclass(frozen=True)
+class Special:
+    """Requests that may hold others back: flushes, discards, or large ones."""
+
+    issued_ns: NDArray[np.int64]
+    completed_ns: NDArray[np.int64]
+
+    def in_flight_at(self, begin_ns: NDArray[np.int64], slack_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether one of them was in flight, or was issued up to a little later."""
+        begun = np.searchsorted(np.sort(self.issued_ns), begin_ns + slack_ns, side="right")
+        ended = np.searchsorted(np.sort(self.completed_ns), begin_ns, side="left")
+        found: NDArray[np.bool_] = begun > ended
+        return found
+
+    def time_ns(self) -> float:
+        """How long at least one was in flight."""
+        order = np.argsort(self.issued_ns)
+        begin, end = self.issued_ns[order], np.maximum.accumulate(self.completed_ns[order])
+        before = np.concatenate([begin[:1], end[:-1]])
+        return float(np.maximum(end - np.maximum(begin, before), 0).sum())
+
+
+@cached
+def needles_of(study: Study) -> Needles | None:
+    """None if there are none, or if they recur: then they are stalls."""
+    slow, usual = slow_of(study), usual_of(study)
+    if slow is None or usual is None or stalls_of(study) is not None:
+        return None
+    found = waits(slow, usual.highest)
+    chosen = (found.peak_ns >= HIGH * usual.highest) & (found.requests >= FELLOWS)
+    if not chosen.any() or chosen.sum() > MAX_NEEDLES:
+        return None
+    kept = Waits(found.begin_ns[chosen], found.end_ns[chosen], found.peak_ns[chosen], found.requests[chosen])
+    length = study.span.last_ns - study.span.first_ns
+    if float((kept.end_ns - kept.begin_ns).sum()) > MAX_TIME * max(length, 1):
+        return None
+    cause, share = _cause(study, kept)
+    return Needles(kept, cause, share)
+
+
+def _cause(study: Study, found: Waits) -> tuple[Cause, float]:
+    slack = np.maximum(found.peak_ns // 20, 1)
+    length = max(study.span.last_ns - study.span.first_ns, 1)
+    for cause, special in _special(study).items():
+        hit = float(special.in_flight_at(found.begin_ns, slack).mean())
+        if hit >= MOSTLY and special.time_ns() / length < RARE:
+            return cause, hit
+    burst = float(_bursts(study, found).mean())
+    return (Cause.BURST, burst) if burst >= MOSTLY else (Cause.UNKNOWN, 1.0)
+
+
+def _bursts(study: Study, found: Waits) -> NDArray[np.bool_]:
+    """Whether many more requests than usual came when each needle began."""
+    course = timeline_of(study)
+    many = (course.due if study.has_demand else course.issued).sum(axis=0)
+    rate = float(many.sum()) / max(float(course.edges_s[-1] - course.edges_s[0]), 1e-9)
+    half = np.maximum(found.peak_ns / 2e9, course.width_s)
+    begin_s = found.begin_ns / 1e9
+    came = course.until(many, begin_s + half) - course.until(many, begin_s - half)
+    expected = rate * 2 * half
+    return (came >= BURST * expected) & (came - expected > BURST_ERRORS * np.sqrt(np.maximum(expected, 1)))
+
+
+def _special(study: Study) -> dict[Cause, Special]:
+    """Requests of the whole run that may be causes, by the kind."""
+    table = study.requests.table
+    usual = table.filter(table["op"].isin(("read", "write"))).sectors.median().to_pyarrow().as_py() or 8
+    large = max(LARGE * usual, LARGE_SECTORS)
+    chosen = table.filter(
+        table.completed_ns.notnull() & (~table["op"].isin(("read", "write")) | (table.sectors >= large))
+    )
+    rows = chosen.select("issued_ns", "completed_ns", op=chosen["op"]).limit(MAX_SPECIAL).to_pyarrow()
+    issued, completed = (array_of(rows[name]) - study.origin_ns for name in ("issued_ns", "completed_ns"))
+    op = np.array(rows["op"].to_pylist(), dtype=object)
+    kinds = {
+        Cause.FLUSH: op == "flush",
+        Cause.DISCARD: (op == "discard") | (op == "write_zeroes"),
+        Cause.LARGE: (op == "read") | (op == "write"),
+    }
+    return {cause: Special(issued[own], completed[own]) for cause, own in kinds.items() if own.any()}

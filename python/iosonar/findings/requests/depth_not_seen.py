@@ -1,0 +1,68 @@
+"""S19: many requests are in flight, and complete as if there were one at a time."""
+
+from __future__ import annotations
+
+from iosonar import units
+from iosonar.findings.course import rates_of, without_latency
+from iosonar.findings.detector import Detector
+from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
+from iosonar.findings.thresholds import Limits, Measured, Threshold
+from iosonar.quantities.stretches import together
+from iosonar.study.requests import Study
+
+FEWEST = 100
+"""The fewest completions alone, and with many in flight."""
+
+LEAST = 0.8
+"""With many in flight, about as many complete as of one: fewer have another cause."""
+
+BUSY = 0.2
+"""The share of the time in which many are in flight."""
+
+
+def find(study: Study, limits: Limits) -> Finding | None:
+    """By completions per second with one request in flight, and with many."""
+    parts, depth = rates_of(study), int(limits["depth"])
+    rates = together(parts)
+    alone, single = rates.between(1, 2)
+    many, number = rates.between(depth, len(rates.seconds))
+    if min(single, number) < FEWEST or not alone > 0:
+        return None
+    share = float(rates.seconds[depth:].sum()) / max(float(rates.seconds.sum()), 1e-9)
+    gain = many / alone
+    if share < BUSY or not LEAST <= gain <= limits["gain"]:
+        return None
+    return DETECTOR.found(
+        Severity.INFO,
+        f"With {depth} or more requests in flight, {units.count(many)} complete per second; one alone gets "
+        f"{units.count(alone)}: the storage serves them one after the other.",
+        Evidence(f"in_flight >= {depth}", "latency.depth"),
+        sure=(
+            Confidence.MEDIUM,
+            f"{int(number):,} completions with so many in flight, during {units.percent(share)} of the time, beside "
+            f"{int(single):,} of requests that were alone.",
+        ),
+        values={"alone_per_s": alone, "many_per_s": many, "gain": gain, "share": share},
+    )
+
+
+DETECTOR = Detector[Study](
+    "S19",
+    "depth-not-seen",
+    "The storage does not see the depth",
+    "Something on the way passes on one request at a time: a driver or an emulation with a single queue, a file system "
+    "that "
+    "locks, a path with a queue depth of 1; or it is a single disk, which has one head.",
+    (
+        "Compare with what the device sees: aqu-sz of `iostat -x` during the replay.",
+        "See the queue depths on the way: /sys/block/NAME/device/queue_depth, nr_requests, the settings of HBA, iSCSI "
+        "session "
+        "and virtual machine.",
+    ),
+    find,
+    (
+        Threshold("depth", 8, Measured.NUMBER, "How many requests in flight are many."),
+        Threshold("gain", 1.25, Measured.NUMBER, "How many times the throughput of one request they reach at most."),
+    ),
+    why_not=without_latency,
+)

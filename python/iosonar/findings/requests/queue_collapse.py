@@ -1,0 +1,110 @@
+"""S05: the more requests are in flight, the fewer complete per second."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iosonar import units
+from iosonar.findings.course import rates_of, stalls_of, without_latency
+from iosonar.findings.detector import Detector
+from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
+from iosonar.findings.thresholds import Limits, Measured, Threshold
+from iosonar.quantities.stretches import ServiceRates
+from iosonar.study.requests import Study
+
+FEWEST = 60
+"""The fewest completions at a depth, in one part of the run."""
+
+ERRORS = 6
+PARTS = 2
+"""The fewest parts of the run that show it: what happened once, such as a full cache, is no matter of the depth."""
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Completions per second at some depths of a part of the run, and their numbers."""
+
+    depth: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    number: NDArray[np.float64]
+
+
+def _curve(rates: ServiceRates) -> _Curve:
+    """At depths that grow by the root of two."""
+    borders = np.unique(np.floor(2 ** (np.arange(0, 25) / 2)).astype(np.int64))
+    borders = np.append(borders[borders <= len(rates.seconds) - 1], len(rates.seconds))
+    rows = [
+        (math.sqrt(low * max(high - 1, low)), *rates.between(low, high))
+        for low, high in itertools.pairwise(borders.tolist())
+    ]
+    known = np.array([row for row in rows if row[2] >= FEWEST]).reshape(-1, 3)
+    return _Curve(known[:, 0], known[:, 1], known[:, 2])
+
+
+def find(study: Study, limits: Limits) -> Finding | None:
+    """By completions per second while so many are in flight, before the moment with the most of them and after it."""
+    if stalls_of(study) is not None:
+        return None
+    curves = [curve for curve in map(_curve, rates_of(study)) if len(curve.depth) >= 3]
+    if len(curves) < PARTS:
+        return None
+    deep = min(float(curve.depth[-1]) for curve in sorted(curves, key=lambda each: -each.depth[-1])[:PARTS])
+    shown = []
+    for curve in curves:
+        best, last = int(np.argmax(curve.rate)), int(np.searchsorted(curve.depth, deep * 1.01, side="right")) - 1
+        error = math.hypot(*(curve.rate[at] * math.sqrt(3 / curve.number[at]) for at in (best, last)))
+        loss = 1 - float(curve.rate[last] / max(curve.rate[best], 1e-9))
+        if curve.depth[last] < 2 * curve.depth[best]:
+            continue
+        if loss >= limits["loss"] and curve.rate[best] - curve.rate[last] > ERRORS * error:
+            shown.append((curve, best, last, loss))
+    if len(shown) < PARTS:
+        return None
+    curve, best, last, loss = max(shown, key=lambda each: float(each[0].number.sum()))
+    best_depth, depth = float(curve.depth[best]), float(curve.depth[last])
+    return DETECTOR.found(
+        Severity.WARNING,
+        f"With about {units.count(round(best_depth))} requests in flight, {units.count(curve.rate[best])} complete per "
+        f"second; with about {units.count(round(depth))}, only {units.count(curve.rate[last])}: {units.percent(loss)} "
+        "fewer.",
+        Evidence(f"in_flight >= {max(int(depth / 1.5), 1)}", "latency.depth", low=best_depth, high=depth),
+        sure=(
+            Confidence.HIGH if min(curve.number[best], curve.number[last]) >= 300 else Confidence.MEDIUM,
+            f"{units.requests(int(curve.number[last]))} completed at the greater depth, {int(curve.number[best]):,} at "
+            "the "
+            "best; it is so before and after the longest queue.",
+        ),
+        ruled_out=("Something that happened once, such as a full cache: with a shorter queue, it was fast again.",),
+        values={
+            "best_depth": best_depth,
+            "best_per_s": float(curve.rate[best]),
+            "depth": depth,
+            "per_s": float(curve.rate[last]),
+            "loss": loss,
+        },
+        advice=(f"Limit the requests in flight to about {units.count(round(best_depth))}.", *DETECTOR.advice),
+    )
+
+
+DETECTOR = Detector[Study](
+    "S05",
+    "queue-collapse",
+    "Queue collapse",
+    "The storage gets slower the longer its queue is: heads that seek farther, locks in a controller, or a network "
+    "that drops "
+    "and repeats. Once a queue has formed, it feeds itself, as a traffic jam does.",
+    (
+        "Look for such limits where requests are issued: nr_requests of the block layer, the queue depth of the HBA or "
+        "iSCSI "
+        "session, io.max, or the number of threads of the application.",
+        "`iosonar sweep` over --depth shows throughput and latency at each depth.",
+    ),
+    find,
+    (Threshold("loss", 0.2, Measured.SHARE, "How much less throughput there is at the greatest depth."),),
+    why_not=without_latency,
+)

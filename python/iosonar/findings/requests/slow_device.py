@@ -1,0 +1,153 @@
+"""S11: one device of several, or one member of a stripe, is much slower than the others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from iosonar import units
+from iosonar.findings.course import stretches_of, without_latency
+from iosonar.findings.detector import Detector
+from iosonar.findings.finding import Confidence, Evidence, Finding, Severity
+from iosonar.findings.thresholds import Limits, Measured, Threshold
+from iosonar.study.requests import Study
+from iosonar.study.slow_devices import SlowDevice, devices_much_slower
+
+SECTOR_BYTES = 512
+CHUNKS = tuple(1 << power for power in range(3, 14))
+"""Sectors: 4 KiB to 4 MiB."""
+
+MEMBERS = range(2, 17)
+SAMPLE = 60_000
+FEWEST = 100
+"""The fewest requests of a member."""
+
+ERRORS = 10
+
+
+def find(study: Study, limits: Limits) -> Finding | None:
+    """By the percentiles of devices with the same demand; of one device, by positions."""
+    slow = devices_much_slower(study)
+    if slow:
+        return _device(study, slow)
+    return _member(study, limits) if len(study.devices) == 1 else None
+
+
+def _device(study: Study, slow: tuple[SlowDevice, ...]) -> Finding:
+    first = slow[0]
+    device = study.devices[first.place].device
+    where = f"source = {device.source}"
+    if device.of_load is not None:
+        where += f" AND coalesce(device, 0) IN ({', '.join(map(str, device.of_load))})"
+    more = (
+        f" {units.counted(len(slow) - 1, 'other device')} of {len(study.devices)} are slow, too."
+        if len(slow) > 1
+        else ""
+    )
+    return DETECTOR.found(
+        Severity.WARNING,
+        f"{first.sentence}.{more}",
+        Evidence(where, "devices.latency"),
+        sure=(
+            Confidence.HIGH if first.low >= 2 else Confidence.MEDIUM,
+            f"The 95 % interval of the ratio begins at {units.number(first.low, 2)}.",
+        ),
+        ruled_out=("Another demand: only devices with as many requests of the same kinds and sizes are compared.",),
+        values={"ratio": first.ratio, "low": first.low, "high": first.high, "devices": len(slow)},
+    )
+
+
+@dataclass(frozen=True)
+class _Slow:
+    """A member of a stripe, from 0: chunk `number` modulo `members`."""
+
+    chunk: int
+    members: int
+    member: int
+    change: float
+    score: float
+    share: float
+
+
+def _member(study: Study, limits: Limits) -> Finding | None:
+    """The chunk and number of members that separate latencies best."""
+    best: _Slow | None = None
+    parts = stretches_of(study)
+    sector = np.concatenate([part.sector[part.moved] for part in parts])
+    end = np.concatenate([(part.sector + part.sectors)[part.moved] for part in parts])
+    reads = np.concatenate([part.is_read[part.moved] for part in parts])
+    log = np.concatenate([np.log(np.maximum(part.latency_ns[part.moved], 1)) for part in parts])
+    most = reads if reads.mean() >= 0.5 else ~reads
+    chosen = np.flatnonzero(most)[:: max(int(most.sum()) // SAMPLE, 1)]
+    sector, end, log = sector[chosen], end[chosen], log[chosen]
+    if len(log) < 4 * FEWEST:
+        return None
+    # The extremes of a tail would hide a member.
+    log = np.clip(log, *np.quantile(log, (0.01, 0.99)))
+    for chunk in CHUNKS:
+        within = sector // chunk == (end - 1) // chunk
+        if within.mean() < 0.5:
+            continue
+        place, values = sector[within] // chunk, log[within]
+        for members in MEMBERS:
+            found = _slowest(place, values, chunk, members, math.log(limits["factor"]))
+            if found and (best is None or found.score > 1.02 * best.score):
+                best = found
+    if best is None or best.score < ERRORS:
+        return None
+    bytes_ = best.chunk * SECTOR_BYTES
+    return DETECTOR.found(
+        Severity.WARNING,
+        f"Requests to each {units.number(best.members)}th piece of {units.binary_bytes(bytes_)} (number {best.member} "
+        "of 0 to "
+        f"{best.members - 1}) take {units.number(math.exp(best.change), 2)} times as long as those to the others: one "
+        "member "
+        f"of a stripe of {best.members} is slow.",
+        Evidence(f"sector // {best.chunk} % {best.members} = {best.member}", "latency.region"),
+        sure=(
+            Confidence.HIGH if best.score > 2 * ERRORS else Confidence.MEDIUM,
+            f"The difference is {units.number(best.score, 2)} times its standard error; all other pieces are alike.",
+        ),
+        ruled_out=("A slow area: the slow pieces lie at equal distances all over the target.",),
+        values={
+            "members": best.members,
+            "member": best.member,
+            "chunk_bytes": bytes_,
+            "ratio": math.exp(best.change),
+        },
+    )
+
+
+def _slowest(place: np.ndarray, values: np.ndarray, chunk: int, members: int, least: float) -> _Slow | None:
+    """The slowest member, if it is slower by far than all others, which are alike."""
+    of = place % members
+    number = np.bincount(of, minlength=members).astype(np.float64)
+    if number.min() < FEWEST:
+        return None
+    mean = np.bincount(of, values, members) / number
+    slow = int(np.argmax(mean))
+    others = np.delete(mean, slow)
+    change = float(mean[slow] - others.mean())
+    if change < least or float(others.max() - others.min()) > change / 3:
+        return None
+    error = float(values.std()) * math.sqrt(1 / number[slow] + 1 / (number.sum() - number[slow]))
+    return _Slow(chunk, members, slow, change, change / max(error, 1e-9), float(number[slow] / number.sum()))
+
+
+DETECTOR = Detector[Study](
+    "S11",
+    "slow-device",
+    "One device is slow",
+    "It has worn out, recovers from errors, rebuilds, is hot, or has another model, firmware or path than the others. "
+    "Where "
+    "requests go to all of them, as in a RAID, the slowest one decides.",
+    (
+        "Read its SMART or NVMe log for errors, temperature and wear, and compare model, firmware and link speed.",
+        "Swap it with another place: if the slowness stays, it is the slot, the cable or the path.",
+    ),
+    find,
+    (Threshold("factor", 1.5, Measured.NUMBER, "How many times as slow a member of a stripe is."),),
+    why_not=without_latency,
+)
