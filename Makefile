@@ -80,6 +80,13 @@ acceptance: system-for-test $(VENV)/tools $(VENV)/program-dev ## the tests that 
 campaign-emulated: $(VENV)/program-quick $(VENV)/emulated ## run a campaign with LVM and iSCSI in an emulated machine
 	tools/campaign_emulated.sh $(BIN)
 
+# Options of tests/scenarios/matrix.py.
+SCENARIOS ?=
+
+.PHONY: scenarios
+scenarios: system-for-test $(VENV)/tools $(VENV)/program-quick ## diagnose runs with known causes, and print a confusion matrix
+	$(BIN)/python tests/scenarios/matrix.py $(SCENARIOS)
+
 .PHONY: test-spark
 test-spark: system-for-test $(VENV)/spark $(VENV)/program-dev ## compare the results of a Spark cluster with those of the embedded engine
 	tools/system.sh spark

@@ -336,6 +336,35 @@ fn the_slow_member_of_a_stripe_is_found_by_position() {
 }
 
 #[test]
+fn a_sorting_scheduler_serves_what_waits_by_position() {
+    let device = "servers = 1\n[service.constant]\ntime = \"1ms\"\n[scheduler]\nsort = true\n";
+    let mut random = Random(6);
+    // Bursts of 16 each 100 ms: the first is served at once, the others upwards from it, then from the lowest one.
+    let load: Vec<_> = (0..3_200).map(|n| (n / 16 * 100 * MS, Op::Read, random.below(1 << 27) * 8, 8)).collect();
+    let rows = run(described(device), &load, Pace::Timed, 4096);
+    for burst in rows.chunks(16) {
+        let mut served: Vec<_> = burst.iter().map(|row| (completed(row), row.sector.0)).collect();
+        served.sort_unstable();
+        let turns = served.windows(2).filter(|pair| pair[1].1 < pair[0].1).count();
+        assert!(turns <= 2, "{served:?}");
+        assert_eq!(served[15].0 - served[0].0, 15 * MS);
+    }
+}
+
+#[test]
+fn an_idling_scheduler_waits_after_reads_that_nothing_continues() {
+    let device = "servers = 1\n[service.constant]\ntime = \"1ms\"\n[scheduler]\nidle = \"7ms\"\n";
+    let closed = Pace::Closed(Think::Never);
+    let mut random = Random(8);
+    let at_random = every(0, 1_000, |_| (Op::Read, random.below(1 << 30) * 8, 8));
+    let in_sequence = every(0, 1_000, |number| (Op::Read, number * 8, 8));
+    let writes = every(0, 1_000, |number| (Op::Write, number * 80, 8));
+    for (load, per_s) in [(at_random, 125.0), (in_sequence, 1_000.0), (writes, 1_000.0)] {
+        assert_close(throughput(&run(described(device), &load, closed, 8)), per_s, 0.01);
+    }
+}
+
+#[test]
 fn each_kind_of_access_has_its_own_service_time() {
     let device = "servers = 1\n[service.constant]\ntime = \"1ms\"\n[unwritten]\nchunk = \"1M\"\ntime = \"20us\"\n\
                   [first_write]\nchunk = \"1M\"\nextra = \"5ms\"\n[asymmetry]\nwrite = 2\n";

@@ -26,6 +26,7 @@ mod limit;
 mod medium;
 pub mod presets;
 mod read_cache;
+mod scheduler;
 mod seek;
 pub mod simulation;
 mod stall;
@@ -56,6 +57,16 @@ impl<C: Clock> Simulate<C> {
     }
 }
 
+impl<C: Clock> Simulate<C> {
+    /// The device's scheduler hands waiting requests to its servers.
+    fn take_waiting(&mut self, now: Nanos) {
+        while let Some((slot, length, end)) = self.device.take_waiting(now) {
+            self.count += 1;
+            self.in_flight.push(Reverse((end, self.count, slot, length as i64)));
+        }
+    }
+}
+
 impl<C: Clock> Target for Simulate<C> {
     #[inline]
     fn stage(&mut self, io: Io<'_>) {
@@ -67,15 +78,20 @@ impl<C: Clock> Target for Simulate<C> {
     fn submit(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         for (slot, arrival) in self.staged.drain(..) {
-            let end = self.device.completion(&Arrival { at: now, ..arrival });
-            self.count += 1;
-            self.in_flight.push(Reverse((end, self.count, slot, arrival.length as i64)));
+            if let Some(end) = self.device.arrive(slot, &Arrival { at: now, ..arrival }) {
+                self.count += 1;
+                self.in_flight.push(Reverse((end, self.count, slot, arrival.length as i64)));
+            }
         }
+        self.take_waiting(now);
         Ok(())
     }
 
     #[inline]
     fn reap(&mut self) -> Option<Completion> {
+        if self.device.schedules() {
+            self.take_waiting(self.clock.now());
+        }
         let Reverse((at, ..)) = *self.in_flight.peek()?;
         if at > self.clock.now() {
             return None;
@@ -86,9 +102,9 @@ impl<C: Clock> Target for Simulate<C> {
 
 impl<C: Clock> Waiter for Simulate<C> {
     fn wait(&mut self, timeout: Nanos) -> io::Result<()> {
-        let next = self.in_flight.peek().map(|Reverse((at, ..))| *at - self.clock.now());
-        match next {
-            Some(next) => self.clock.sleep(next.min(timeout).max(Nanos::ZERO)),
+        let completion = self.in_flight.peek().map(|Reverse((at, ..))| *at);
+        match completion.into_iter().chain(self.device.next_taken()).min() {
+            Some(next) => self.clock.sleep((next - self.clock.now()).min(timeout).max(Nanos::ZERO)),
             None if timeout < Nanos::MAX => self.clock.sleep(timeout),
             None => {}
         }

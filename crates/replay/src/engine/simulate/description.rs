@@ -11,6 +11,7 @@ use super::garbage_collection::GarbageCollectionSettings;
 use super::limit::LimitSettings;
 use super::medium::StripeSettings;
 use super::read_cache::ReadCacheSettings;
+use super::scheduler::SchedulerSettings;
 use super::seek::SeekSettings;
 use super::stall::StallSettings;
 use super::unwritten::UnwrittenSettings;
@@ -46,6 +47,7 @@ pub static DEVICE: &[Key] = &[
         Takes::Table(GarbageCollectionSettings::KEYS),
         "Pauses of the medium after so many written bytes",
     ),
+    Key::new("scheduler", Takes::Table(SchedulerSettings::KEYS), "Which waiting request a server takes"),
     Key::new("stripe", Takes::Table(StripeSettings::KEYS), "Several members, one of which may be slow"),
     Key::new("stall", Takes::Table(StallSettings::KEYS), "A periodic stall of the whole device"),
 ];
@@ -161,6 +163,8 @@ pub struct Description {
     pub collapse: Option<CollapseSettings>,
     /// Garbage collection.
     pub garbage_collection: Option<GarbageCollectionSettings>,
+    /// What chooses among waiting requests.
+    pub scheduler: Option<SchedulerSettings>,
     /// A stripe over several members.
     pub stripe: Option<StripeSettings>,
     /// A periodic stall.
@@ -207,6 +211,10 @@ impl Description {
             let why = format!("{all} servers on all members are more than the limit of {MAX_SERVERS}; use fewer");
             return Err(section.error("servers", &why));
         }
+        let scheduler = law(section, "scheduler", SchedulerSettings::KEYS, SchedulerSettings::read)?;
+        if scheduler.is_some() && (servers.is_none() || stripe.is_some()) {
+            return Err(section.error("scheduler", "it needs `servers` for which requests wait, and no stripe"));
+        }
         Ok(Self {
             description: section.text("description")?.unwrap_or_default(),
             size,
@@ -230,6 +238,7 @@ impl Description {
                 GarbageCollectionSettings::KEYS,
                 GarbageCollectionSettings::read,
             )?,
+            scheduler,
             stripe,
             stall: law(section, "stall", StallSettings::KEYS, StallSettings::read)?,
         })
@@ -306,6 +315,7 @@ mod tests {
             ("[stripe]\nmembers = 4\nchunk = \"64K\"\nfactor = 4\n", "d.toml:7: stripe, factor: "),
             ("[stall]\nevery = \"1s\"\nlasts = \"1s\"\n", "d.toml:6: stall, lasts: "),
             ("[first_write]\nchunk = 1\nextra = \"1s\"\n", "d.toml:5: first_write, chunk: too small"),
+            ("[scheduler]\n[stripe]\nmembers = 2\nchunk = 1\n", "d.toml:4: scheduler: it needs"),
             ("[write_cache]\nbattery = 1\n", "d.toml:4: write_cache, size: missing"),
         ] {
             let error = refused(&format!("{base}{more}"));

@@ -3,7 +3,8 @@
 //! A request passes them in this order: limits; never-written areas; read caches; write-back cache; slow first write;
 //! asymmetry; queue collapse; garbage collection; the medium with its servers and members. A stall stops all of them.
 //! Limits, garbage collection and a full cache delay its start. Never-written areas and caches answer it in place of the
-//! medium. The others change its service time.
+//! medium. The others change its service time. A scheduler lets requests wait before the medium; without one, servers take
+//! them in the order of their arrival, so that the completion is known at once.
 //!
 //! Completion times depend only on the seed and the requests that arrived before, never on a clock.
 
@@ -22,6 +23,7 @@ use super::law::{Arrival, Law, Passage};
 use super::limit::Limit;
 use super::medium::{Medium, Service};
 use super::read_cache::ReadCaches;
+use super::scheduler::{Scheduler, Waiting};
 use super::seek::Seek;
 use super::stall::Stall;
 use super::unwritten::Unwritten;
@@ -34,6 +36,7 @@ pub struct Device {
     laws: Vec<Box<dyn Law>>,
     medium: Medium,
     stall: Option<Stall>,
+    scheduler: Option<Scheduler>,
     /// In bytes. Positions beyond it wrap around.
     size: u64,
     /// The first arrival, from which the device counts its time.
@@ -46,7 +49,8 @@ impl Device {
     /// A device with service times only. `servers` of `None` is unlimited.
     pub fn with_times(distribution: &Distribution, servers: Option<u32>, seed: u64) -> Result<Self> {
         let medium = Medium::new(Service::Times(ServiceTimes::new(distribution, seed)?), None, servers, None);
-        Ok(Self { laws: Vec::new(), medium, stall: None, size: u64::MAX, zero: None, in_device: None })
+        let laws = Vec::new();
+        Ok(Self { laws, medium, stall: None, scheduler: None, size: u64::MAX, zero: None, in_device: None })
     }
 
     /// The described device, for at most `slots` requests in flight. Reads the earlier run if it needs one.
@@ -71,14 +75,16 @@ impl Device {
             laws,
             medium: Medium::new(service, description.transfer, servers, description.stripe.as_ref()),
             stall: description.stall.as_ref().map(Stall::new),
+            scheduler: description.scheduler.as_ref().map(|settings| Scheduler::new(settings, slots)),
             size,
             zero: None,
             in_device: description.collapse.as_ref().map(|_| BinaryHeap::with_capacity(slots + 1)),
         })
     }
 
-    /// When this request completes. Requests must come in the order of their arrival.
-    pub fn completion(&mut self, request: &Arrival) -> Nanos {
+    /// A request arrives: when it completes, if that is known, as no scheduler holds it. Requests must come in the order of
+    /// their arrival.
+    pub fn arrive(&mut self, slot: u32, request: &Arrival) -> Option<Nanos> {
         let zero = *self.zero.get_or_insert(request.at);
         let at = request.at - zero;
         let mut arrival = Arrival { at, offset: request.offset % self.size, ..*request };
@@ -86,20 +92,48 @@ impl Device {
             while in_device.peek().is_some_and(|Reverse(end)| *end <= at) {
                 in_device.pop();
             }
-            arrival.in_device = in_device.len() + 1;
+            arrival.in_device = in_device.len() + self.scheduler.as_ref().map_or(0, Scheduler::len) + 1;
         }
         let mut passage = Passage::starting(at);
         for law in &mut self.laws {
             law.apply(&arrival, &mut passage);
         }
+        if let (Some(scheduler), None) = (&mut self.scheduler, passage.answer) {
+            scheduler.add(Waiting { slot, arrival, passage });
+            return None;
+        }
+        Some(zero + self.serve(&arrival, &passage))
+    }
+
+    /// Whether a scheduler lets requests wait.
+    pub fn schedules(&self) -> bool {
+        self.scheduler.is_some()
+    }
+
+    /// When the scheduler hands the next waiting request to a server.
+    pub fn next_taken(&self) -> Option<Nanos> {
+        Some(self.zero? + self.scheduler.as_ref()?.next(self.medium.free_at())?)
+    }
+
+    /// A waiting request that a server has taken until now: its slot and length, and when it completes.
+    pub fn take_waiting(&mut self, now: Nanos) -> Option<(u32, u64, Nanos)> {
+        let at = self.next_taken().filter(|at| *at <= now)?;
+        let zero = self.zero?;
+        let Waiting { slot, arrival, passage } = self.scheduler.as_mut()?.take(at - zero)?;
+        let end = self.serve(&arrival, &Passage { start: at - zero, ..passage });
+        self.scheduler.as_mut()?.taken(&arrival, end);
+        Some((slot, arrival.length, zero + end))
+    }
+
+    fn serve(&mut self, arrival: &Arrival, passage: &Passage) -> Nanos {
         let stall = self.stall.as_ref();
         let end = match passage.answer {
             Some(time) => stall.map_or(passage.start + time, |stall| stall.end(passage.start, time)),
-            None => self.medium.serve(&arrival, &passage, stall),
+            None => self.medium.serve(arrival, passage, stall),
         };
         if let Some(in_device) = &mut self.in_device {
             in_device.push(Reverse(end));
         }
-        zero + end
+        end
     }
 }

@@ -104,6 +104,11 @@ impl Medium {
         Self { service, transfer, chunk: stripe.map_or(0, |stripe| stripe.chunk.0), members: members.collect() }
     }
 
+    /// When a server of the only member is free; long ago if their number is unlimited.
+    pub fn free_at(&self) -> Nanos {
+        self.members[0].servers.peek().map_or(Nanos(i64::MIN), |Reverse((at, _))| *at)
+    }
+
     /// When a request completes.
     pub fn serve(&mut self, request: &Arrival, passage: &Passage, stall: Option<&Stall>) -> Nanos {
         let Arrival { key, offset, length, .. } = *request;

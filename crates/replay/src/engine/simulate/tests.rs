@@ -76,7 +76,7 @@ fn every_preset_is_valid_and_depends_only_on_seed_and_requests() {
                 length: if number % 5 == 3 { 0 } else { 16_384 },
                 in_device: 0,
             });
-            requests.map(|request| device.completion(&request).0 - first).collect()
+            requests.map(|request| device.arrive(0, &request).unwrap().0 - first).collect()
         };
         assert_eq!(ends(1, 0), ends(1, 12_345), "{}: the time of the start does not matter", preset.name);
         assert_ne!(ends(1, 0), ends(2, 0), "{}", preset.name);
