@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from iosonar.diagrams.calls import CATALOGUE
 from iosonar.errors import UsageError, UserError
+from iosonar.findings.diagnosis import Diagnosis
+from iosonar.findings.registry import diagnose_calls
+from iosonar.findings.thresholds import Limits
 from iosonar.library.call_windows import in_window, window_of
 from iosonar.library.family import REFUSED, Family, OpenOptions, Side
 from iosonar.report.calls_page import calls_page
@@ -64,6 +67,12 @@ def _compare(sides: Sequence[Side], options: Options, resources: EngineOptions, 
     return compare_calls(groups, sides[0].spill, resources, stack, options.percentiles, within)
 
 
+def _diagnose(study: CallStudy, overrides: Mapping[str, Limits]) -> Diagnosis:
+    if not study.is_single:
+        raise UsageError("several files of calls: diagnose them one by one")
+    return diagnose_calls(study, overrides)
+
+
 FAMILY = Family[CallStudy](
     noun="calls",
     title="calls to files",
@@ -75,6 +84,7 @@ FAMILY = Family[CallStudy](
     summary=lambda study: summary_of_calls(study.first),
     judgement=lambda study: judgement_of_calls(study.sides[-1]),
     subject=lambda study: subject_of_calls(study.sides[-1]),
+    diagnose=_diagnose,
     refused=tuple(name for name in REFUSED if name != "fail-if"),
     compare=_compare,
     window_of=window_of,

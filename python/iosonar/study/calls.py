@@ -49,6 +49,7 @@ KEPT = (
     *("number", "instance", "thread", "call", "path", "offset", "bytes", "series"),
     *("begin_ns", "end_ns", "duration_ns", "scheduled_ns", "gap_ns", "expected_duration_ns"),
     *("delay_reason", "outcome", "has_failed", "is_mismatch"),
+    *("process", "family", "errno", "result", "flags", "waited_ns"),
 )
 
 

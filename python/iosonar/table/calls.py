@@ -41,6 +41,8 @@ COLUMNS: dict[str, str] = {
     "delay_reason": "string",
     "outcome": "string",
     "expected_duration_ns": "int64",
+    "flags": "int64",
+    "waited_ns": "int64",
 }
 """The columns of the table. `begin_ns` of a run is the time of issue, null for calls that were not issued."""
 

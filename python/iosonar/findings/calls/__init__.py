@@ -1,0 +1,1 @@
+"""Findings of calls to files: a file for each."""
