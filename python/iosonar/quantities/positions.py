@@ -133,15 +133,17 @@ def _touched(chunks: _Chunk) -> dict[str, NDArray[np.int64]]:
     steps = np.concatenate([first * 4 + read, end_sector * 4 + read + 2])
     del rows, begin, end, first, end_sector, read
     steps.sort()
-    length = np.diff(steps >> 2, append=steps[-1:] >> 2)
-    step = (steps & 3).astype(np.int8)
-    changes = length > 0
-    level = {
-        "read": np.cumsum(np.array([0, 1, 0, -1], np.int8)[step], dtype=np.int32)[changes],
-        "write": np.cumsum(np.array([1, 0, -1, 0], np.int8)[step], dtype=np.int32)[changes],
-    }
+    page = steps >> 2
+    changes = np.flatnonzero(page[1:] != page[:-1])
+    weights = (page[changes + 1] - page[changes]).astype(np.float64)
+    del page
+    # Both levels in one sum: that of reads in the lower half, that of writes in the upper.
+    steps = (1 - (steps & 2)) << ((~steps & 1) << 5)
+    np.cumsum(steps, out=steps)
+    both = steps[changes]
+    del steps
+    level = {"read": both & (2**32 - 1), "write": both >> 32}
     level["all"] = level["read"] + level["write"]
-    weights = length[changes].astype(np.float64)
     return {kind: np.bincount(counts, weights).astype(np.int64) for kind, counts in level.items()}
 
 

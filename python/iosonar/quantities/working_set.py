@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,14 +141,14 @@ def by_cells(found: Pieces, count: int, windows: Sequence[int]) -> NDArray[np.in
     """
     order = np.argsort(windows)
     ascending = np.asarray(windows)[order]
-    # The next touch of a piece of class k is later than the k shortest windows.
-    gap = found.next - found.cell
-    class_ = np.searchsorted(ascending, gap, side="left").astype(np.int64)
+    # The next touch of a piece of class k is later than the k shortest windows; one that never comes is later than all.
+    class_of = np.append(np.searchsorted(ascending, np.arange(count + 1), side="left"), len(windows))
+    class_ = class_of[np.minimum(found.next - found.cell, count + 1)]
+    next_ = np.minimum(found.next, count)
     classes = len(windows) + 1
-    touched = _sums(found.cell * np.int64(classes) + class_, found.length, count * classes).reshape(count, classes)
-    again = found.next < count
-    next_ = found.next[again] * np.int64(classes) + class_[again]
-    renewed = _sums(next_, found.length[again], count * classes).reshape(count, classes)
+    length = _weights(found.length)
+    touched = _sums(found.cell * np.int64(classes) + class_, length, count * classes).reshape(count, classes)
+    renewed = _sums(next_ * np.int64(classes) + class_, length, (count + 1) * classes).reshape(-1, classes)[:count]
     sizes = np.empty((len(windows), count), np.int64)
     for rank, place in enumerate(order):
         window = windows[place]
@@ -168,23 +168,29 @@ def by_times(found: Pieces, at: NDArray[np.int64], grid: Grid, windows: Sequence
     after = np.append(touched // grid.step_ns, grid.count)
     next_ = np.where(found.next == NEVER, len(at), found.next)
     begins = after[found.cell]
-    added = _sums(begins, found.length, grid.count + 1)
+    length = _weights(found.length)
+    added = _sums(begins, length, grid.count + 1)
     sizes = np.empty((len(windows), grid.count), np.int64)
     for place, window in enumerate(windows):
         ends = after[next_]
         if window is not None:
             passed = np.minimum((touched + window) // grid.step_ns, grid.count)
             ends = np.minimum(ends, passed[found.cell])
-        change = added - _sums(ends, found.length, grid.count + 1)
+        change = added - _sums(ends, length, grid.count + 1)
         sizes[place] = np.cumsum(change)[:-1]
     return sizes
 
 
-def _sums(places: NDArray[np.int64], lengths: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The sum of lengths for each place."""
+def _weights(lengths: NDArray[np.int64]) -> NDArray[Any]:
+    """Lengths as float64 if their sums are exact as such."""
     weights = lengths.astype(np.float64)
-    if weights.sum() < EXACT_FLOATS:
-        return np.bincount(places, weights, count).astype(np.int64)
+    return weights if weights.sum() < EXACT_FLOATS else lengths
+
+
+def _sums(places: NDArray[np.int64], lengths: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """The sum of lengths for each place."""
+    if lengths.dtype == np.float64:
+        return np.bincount(places, lengths, count).astype(np.int64)
     # Overflows of these sums cancel out, as a working set is no larger than the device.
     sums = np.zeros(count, np.int64)
     np.add.at(sums, places, lengths)
@@ -208,12 +214,14 @@ def _slices(begin: NDArray[np.int64], end: NDArray[np.int64], at: NDArray[np.int
     some = np.sort(begin[:: max(len(begin) // 100_000, 1)])
     cuts = np.unique(some[len(some) * np.arange(1, many) // many])
     first = np.searchsorted(cuts, begin, side="right").astype(np.uint16)
-    last = np.searchsorted(cuts, end - 1, side="right").astype(np.uint16)
+    highest = np.append(cuts, np.iinfo(np.int64).max)[first]
     order = np.argsort(first, kind="stable")
     starts = np.searchsorted(first[order], np.arange(len(cuts) + 2))
-    across = np.flatnonzero(first < last)
+    # Few requests reach beyond a cut.
+    across = np.flatnonzero(end > highest)
+    first_across, last_across = first[across], np.searchsorted(cuts, end[across] - 1, side="right")
     for number, (low, high) in enumerate(pairwise([0, *cuts.tolist(), int(end.max())])):
-        reaching = across[(first[across] < number) & (last[across] >= number)]
+        reaching = across[(first_across < number) & (last_across >= number)]
         inside = np.concatenate([reaching, order[starts[number] : starts[number + 1]]])
         if len(inside):
             yield np.maximum(begin[inside], low), np.minimum(end[inside], high), at[inside]
