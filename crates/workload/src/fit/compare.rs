@@ -51,7 +51,7 @@ impl Counts {
                 (*number, *count) = (now, 0.0);
             }
             // The last window may be cut short.
-            if (now + 1) * *length <= self.until.0 {
+            if now < self.until.0 / *length {
                 *count += 1.0;
             }
         }

@@ -201,6 +201,20 @@ fn statistics_have_their_known_values() {
     assert!(row("requests").difference < 1e-9);
 }
 
+/// The end of the last window of each length would be beyond the greatest time.
+#[test]
+fn windows_up_to_the_greatest_time_are_counted() {
+    let arrivals = 400;
+    let mut sample = Sample::default();
+    for n in 0..arrivals {
+        let at = Nanos(i64::MAX / arrivals * n);
+        sample.add(&Request::new(at, Op::Write, Sector(64 * n as u64), Sectors(8)));
+    }
+    let profile = Profile::of(sample.requests(), Nanos::MAX, sample.page());
+    // One arrival in each of the longest windows but for rounding.
+    assert!(profile.counts.dispersion().iter().all(|index| index.is_some_and(|index| (0.9..=1.0).contains(&index))));
+}
+
 /// Fifty years between two requests: their windows are not counted one by one.
 #[test]
 fn long_gaps_and_long_requests_need_no_more_memory() {
