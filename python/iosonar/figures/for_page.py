@@ -46,12 +46,18 @@ MAX_COUNT = 2**31 - 1
 COMPRESSION = 6
 
 
-def described(figure: Figure, *, compression: int = COMPRESSION) -> dict[str, Any]:
+def described(figure: Figure) -> dict[str, Any]:
     """A figure as JSON; `packed` has the bytes of its arrays, compressed (RFC 1950) and in base64."""
+    found, content = in_two_parts(figure)
+    return found | {"packed": base64.b64encode(zlib.compress(content, COMPRESSION)).decode() if content else ""}
+
+
+def in_two_parts(figure: Figure) -> tuple[dict[str, Any], bytes]:
+    """A figure as JSON, and the bytes of its arrays."""
     arrays = _Arrays()
     layers = [_layer(figure, layer, arrays) for layer in figure.layers]
     axes = {"x": _axis(figure.x), "y": _axis(figure.y)}
-    return {"name": figure.name, **axes, "layers": layers, "packed": arrays.packed(compression)}
+    return {"name": figure.name, **axes, "layers": layers}, b"".join(arrays.parts)
 
 
 class _Arrays:
@@ -74,10 +80,6 @@ class _Arrays:
         self.parts.append(planes)
         self.size += len(planes)
         return place
-
-    def packed(self, compression: int) -> str:
-        """All of them."""
-        return base64.b64encode(zlib.compress(b"".join(self.parts), compression)).decode() if self.parts else ""
 
 
 def _even(numbers: NDArray[np.float64]) -> dict[str, Any] | None:

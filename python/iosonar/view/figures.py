@@ -62,6 +62,7 @@ class Figures:
 
     def __init__(self, index: Index, of: str, *, is_run: bool = True, grows: bool = False) -> None:
         self.index, self.of, self.is_run, self.grows = index, of, is_run, grows
+        self._known: dict[str, tuple[Axis, Axis]] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,6 +79,13 @@ class Figures:
 
     def axes(self, name: str) -> tuple[Axis, Axis]:
         """The whole axes of a diagram."""
+        if self.grows:
+            return self._axes(name)
+        if name not in self._known:
+            self._known[name] = self._axes(name)
+        return self._known[name]
+
+    def _axes(self, name: str) -> tuple[Axis, Axis]:
         requests = self.index.requests
         _, label, time = TITLES[name]
         low, high = requests.low_ns / NANO, requests.high_ns / NANO

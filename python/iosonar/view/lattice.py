@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from iosonar.errors import UserError
 from iosonar.figures.model import Axis, Scale
 
-MARGIN = 0.25
+MARGIN = 0.15
 """The share of a window that is read beyond each of its ends, so that a small pan shows no gap."""
 
 MAX_PIXELS = 8192

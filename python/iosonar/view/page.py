@@ -11,20 +11,18 @@ from typing import Any
 
 from iosonar import units
 from iosonar.errors import UserError
-from iosonar.figures.for_page import described
+from iosonar.figures.for_page import in_two_parts
 from iosonar.figures.model import Cloud, Figure, Steps
 from iosonar.figures.palette import Theme
 from iosonar.report.page import Page, Section, Served, Summary, render
 from iosonar.view.figures import Figures
 from iosonar.view.lattice import Window
 from iosonar.view.selection import Box, request, selected
-from iosonar.view.server import Answer, Download, Html, Route
+from iosonar.view.server import Answer, Download, Html, Packed, Route
 from iosonar.view.table import Table
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("requests.js", "selection.js", "view.js")
-FAST = 1
-"""The compression of what stays on this machine."""
 
 
 class View:
@@ -93,7 +91,7 @@ class View:
             count = self.figures.count(name, window)
             dot = self.figures.dot(name, window)
             self.figures.index.release()
-        found = described(figure, compression=FAST)
+        found, content = in_two_parts(figure)
         for layer in found["layers"]:
             if layer["kind"] == "cloud":
                 # That of the window alone.
@@ -104,7 +102,7 @@ class View:
             "whole": {"x": [x.low, x.high], "y": [y.low, y.high]},
             "legend": {row.label: row.cells for row in figure.legend.rows if row.cells},
         }
-        return found | more
+        return Packed(found | more, content)
 
     def request(self, query: Mapping[str, str]) -> Answer:
         """All columns of a request, by its number in the index."""

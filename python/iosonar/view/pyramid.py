@@ -17,6 +17,8 @@ from iosonar.view.requests import Requests, never
 from iosonar.view.scales import KINDS, ROWS, Measure, rows_of
 
 PER_BIN = ROWS * KINDS
+"""A power of two."""
+
 STEP = 4
 MOST_BINS = 1 << 16
 LEAST_BINS = 1 << 12

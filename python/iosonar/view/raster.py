@@ -19,6 +19,7 @@ FEW = 1 << 19
 """So many requests are always read themselves."""
 
 AT_ONCE = 1 << 19
+OUTSIDE = -(1 << 29)
 NANO = 1e9
 LABELS = {
     Kind.READ: (Role.READ, "Reads"),
@@ -108,12 +109,16 @@ def _of_level(level: AnyLevel, requests: Requests, measure: Measure, x: Lattice,
     )
     to_y, row = _joined(y, _rows_between(requests, measure, y))
     cells, numbers = level.between(first, last)
-    bins, within = np.divmod(cells, np.int32(PER_BIN))
-    columns = column[bins - first]
-    rows = row[within // KINDS]
-    inside = (columns >= 0) & (rows >= 0)
-    places = (within % KINDS * to_y.count + rows) * to_x.count + columns
-    counts = np.bincount(places[inside], numbers[inside], minlength=KINDS * to_y.count * to_x.count)
+    # The place of each series and row, and the column of each bin; those outside make a place negative.
+    within = np.arange(KINDS)[None, :] * to_y.count + row[:, None]
+    within = np.where(row[:, None] >= 0, within * to_x.count, OUTSIDE).astype(np.int32).reshape(-1)
+    column = np.where(column >= 0, column, OUTSIDE).astype(np.int32)
+    places = within[cells & np.int32(PER_BIN - 1)]
+    places += column[(cells >> np.int32(PER_BIN.bit_length() - 1)) - np.int32(first)]
+    if (row < 0).any() or (column < 0).any():
+        inside = places >= 0
+        places, numbers = places[inside], numbers[inside]
+    counts = np.bincount(places, numbers, minlength=KINDS * to_y.count * to_x.count)
     return Raster(to_x, to_y, _cloud(counts, to_x.count, to_y.count))
 
 
@@ -150,11 +155,12 @@ def _joined(wanted: Lattice, coarse: Lattice | _Coarse) -> tuple[Lattice, NDArra
     Cells of the level that are smaller than dots are joined to dots; else its own are kept, and spread by the page.
     """
     first, own = (coarse.first, coarse.lattice) if isinstance(coarse, _Coarse) else (0, coarse)
-    middles = np.array([wanted.axis.share(own.at(index + 0.5)) for index in range(own.count)]) * wanted.count
+    # Positions on an axis of logarithms are even in them, so the middles are even in the other lattice, too.
+    ends = [wanted.axis.share(end) for end in (own.axis.low, own.axis.high)]
+    middles = (ends[0] + (ends[1] - ends[0]) * (np.arange(own.count) + 0.5) / own.count) * wanted.count
     number = ROWS if isinstance(coarse, _Coarse) else own.count
     found = np.full(number, -1, np.int64)
-    share = wanted.axis.share(own.axis.high) - wanted.axis.share(own.axis.low)
-    if share * wanted.count / own.count > 1:
+    if (ends[1] - ends[0]) * wanted.count / own.count > 1:
         found[first : first + own.count] = np.arange(own.count)
         return own, found
     inside = (middles >= 0) & (middles < wanted.count)

@@ -52,7 +52,15 @@ class Download:
     file: AbstractContextManager[Path]
 
 
-Answer = Html | Download | dict[str, Any]
+@dataclass(frozen=True)
+class Packed:
+    """JSON, and the bytes of the arrays that it describes."""
+
+    found: dict[str, Any]
+    content: bytes
+
+
+Answer = Html | Download | Packed | dict[str, Any]
 Route = Callable[[Mapping[str, str]], Answer]
 
 
@@ -131,12 +139,15 @@ class _Handler(BaseHTTPRequestHandler):
                     name = f'attachment; filename="{answer.name}"'
                     self._begin(HTTPStatus.OK, answer.type, path.stat().st_size, {"Content-Disposition": name})
                     shutil.copyfileobj(file, self.wfile)
+            case Packed():
+                head = _json(answer.found)
+                content = b"".join((len(head).to_bytes(4, "little"), head, answer.content))
+                self._send_bytes(content, "application/octet-stream")
             case _:
                 self._send_json(answer)
 
     def _send_json(self, found: dict[str, Any], status: HTTPStatus = HTTPStatus.OK) -> None:
-        content = json.dumps(found, separators=(",", ":")).encode()
-        self._send_bytes(content, "application/json", status)
+        self._send_bytes(_json(found), "application/json", status)
 
     def _send_bytes(
         self, content: bytes, type_: str, status: HTTPStatus = HTTPStatus.OK, more: Mapping[str, str] | None = None
@@ -156,3 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Says nothing: the address has the token."""
+
+
+def _json(found: dict[str, Any]) -> bytes:
+    return json.dumps(found, separators=(",", ":")).encode()

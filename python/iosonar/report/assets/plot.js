@@ -39,7 +39,7 @@ iosonar.Plot = (() => {
 
     // Replaces the packed numbers of layers by arrays.
     static async fill(layers, packed) {
-      const bytes = await iosonar.layers.unpack(packed);
+      const bytes = packed instanceof Uint8Array ? packed : await iosonar.layers.unpack(packed);
       for (const layer of layers)
         if (layer.kind === "cloud") for (const part of layer.parts) part.levels = part.levels.map((level) => iosonar.clouds.cells(level, bytes));
         else if (layer.kind !== "rule") {

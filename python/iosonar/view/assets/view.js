@@ -13,6 +13,14 @@
     return found;
   };
 
+  // A window: the length of its JSON in four bytes, the JSON, and the bytes of its arrays.
+  async function askWindow(parameters) {
+    const answer = await fetch(`window?${new URLSearchParams(parameters)}`, { credentials: "omit" });
+    if (!answer.ok) throw new Error((await answer.json()).error);
+    const all = await answer.arrayBuffer(), length = new DataView(all).getUint32(0, true);
+    return { ...JSON.parse(new TextDecoder().decode(new Uint8Array(all, 4, length))), packed: new Uint8Array(all, 4 + length) };
+  }
+
   iosonar.later = (plot) => { later(plot); want(plot); };
 
   iosonar.drawn = async () => {
@@ -29,7 +37,7 @@
 
   function isNear({ host }) {
     const { top, bottom } = host.getBoundingClientRect();
-    return bottom > -200 && top < innerHeight + 200;
+    return bottom > 0 && top < innerHeight;
   }
 
   function want(plot) {
@@ -47,7 +55,7 @@
       ask.wanted = false;
       if (key === ask.key) continue;
       try {
-        await show(plot, await iosonar.ask("window", parameters));
+        await show(plot, await askWindow(parameters));
         ask.key = key;
         say();
       } catch (error) { say(`The view does not answer: ${error.message}`); break; }
@@ -121,7 +129,7 @@
       const ask = asks.get(iosonar.plots.get(target.dataset.name));
       if (isIntersecting && ask.wanted && !ask.running) run(ask);
     }
-  }, { rootMargin: "200px 0px" });
+  });
   for (const { host } of iosonar.plots.values()) seen.observe(host);
   // A link to a place: #figure=latency.realtime&x0=1&x1=2, with y0 and y1 if they matter.
   function go() {
