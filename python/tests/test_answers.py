@@ -71,7 +71,7 @@ def test_a_long_latency_of_a_fast_device_is_not_within_its_limit(open_study: Ope
         assert any("without moving parts" in check.text for check in summary.checks)
 
 
-def test_the_page_links_answers_to_its_diagrams_and_explains_terms(open_study: OpenStudy) -> None:
+def test_the_page_links_answers_and_explains_terms(open_study: OpenStudy) -> None:
     with open_study(ROWS) as study:
         html = render(run_page(study, ()), None)
     assert "What limits the storage?" in html and '<a href="#figure-' not in html
