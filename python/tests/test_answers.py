@@ -31,7 +31,7 @@ def test_a_clean_run_answers_all_ten_questions(open_study: OpenStudy) -> None:
         assert of(study, "Was the run valid").text.startswith("Yes. ")
         assert of(study, "What limits").text.startswith("No limit was reached: it completed all 1,000 requests/s")
         assert "1,000 requests/s" in of(study, "From which rate").text
-        assert of(study, "What are the slow").text.startswith("None stand out: p99 takes 106 µs")
+        assert of(study, "What are the slow").text.startswith("None stand out: p99 takes 106 µs, the median 103 µs")
         assert of(study, "Is one device").text == "The run has one device."
         assert not [each for each in found if each.severity in (Severity.WARNING, Severity.BAD)]
 
@@ -85,3 +85,10 @@ def test_a_term_is_explained_once_and_not_inside_of_tags() -> None:
     assert ">p99.9</abbr>" in first
     assert "<abbr" not in terms.html("delays")
     assert terms.html("p99 latency").count("<abbr") == 2
+
+
+def test_an_answer_is_not_repeated(open_study: OpenStudy) -> None:
+    rows = [run_row(n, scheduled=n * MS, delay=n * MS, latency=2 * MS, delay_reason="depth") for n in range(8000)]
+    with open_study(rows) as study:
+        texts = [each.text for each in answers(study)]
+    assert len(set(texts)) == len(texts)

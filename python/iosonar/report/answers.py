@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,7 +25,7 @@ from iosonar.study.steady import steadiness
 
 WEIGHTS = {Weight.INFO: Severity.NEUTRAL, Weight.WARNING: Severity.WARNING, Weight.BAD: Severity.BAD}
 
-LIMITS = ("S17", "S18", "S19", "S05", "S08", "S21", "S16", "S11", "S03", "S20")
+LIMITS = ("S17", "S18", "S02", "S09", "S11", "S19", "S05", "S08", "S21", "S16", "S03", "S20")
 """What limits a storage, or hides its limit: the most direct cause first."""
 SLOW = ("S06", "S07", "S09", "S02", "S10", "S08", "S21", "S16", "S01")
 CACHE = ("S02", "S01", "S12")
@@ -64,10 +64,19 @@ class Asked:
 def answers(study: Study) -> tuple[Answer, ...]:
     """The answers to all questions, in their order."""
     asked = Asked(study)
-    found = tuple(answer(asked) for answer in QUESTIONS)
+    found = _without_repetition([answer(asked) for answer in QUESTIONS])
     # A made-up device is neither good nor bad.
     praise = Severity.NEUTRAL if asked.judgement.is_fake else Severity.GOOD
     return tuple(replace(each, severity=praise) if each.severity is Severity.GOOD else each for each in found)
+
+
+def _without_repetition(found: Sequence[Answer]) -> Iterator[Answer]:
+    """A text that another answer has is not repeated."""
+    seen: dict[str, str] = {}
+    for each in found:
+        before = seen.setdefault(each.text, each.question)
+        same = f"See the answer to “{before}”" if before != each.question and each.number else ""
+        yield replace(each, text=f"{same}.") if same else each
 
 
 def _of(question: str, finding: Finding) -> Answer:
@@ -142,7 +151,7 @@ def which_are_slow(asked: Asked) -> Answer:
     text = (
         f"They have no cause in common that was found: {name} takes {units.span(high)}, the median {usual}."
         if factor >= FAR
-        else f"None stand out: {name} takes {units.span(high)}, {units.number(factor, 2)} times the median."
+        else f"None stand out: {name} takes {units.span(high)}, the median {usual}."
     )
     return Answer(question, Severity.NEUTRAL if factor >= FAR else Severity.GOOD, text, "latency.realtime")
 
@@ -187,7 +196,7 @@ def did_load_or_storage_change(asked: Asked) -> Answer:
         return Answer(question, Severity.NEUTRAL, text)
     steady = steadiness(study) if study.distribution(LATENCY) else None
     if steady and steady.grade is Grade.WARNING:
-        return Answer(question, Severity.WARNING, f"During the run: {_first(steady.text)}.", "latency.bands")
+        return Answer(question, Severity.WARNING, f"During the run: {_lower(_first(steady.text))}.", "latency.bands")
     same = "Neither changed during the run. " if steady and steady.grade is Grade.GOOD else ""
     return Answer(question, Severity.NEUTRAL, f"{same}To know it against another run, `iosonar compare` both.")
 
@@ -222,14 +231,15 @@ def how_sure(asked: Asked) -> Answer:
 
 
 def what_next(asked: Asked) -> Answer:
-    """The first advice of the worst finding."""
+    """The first advice of what limits the storage, or of what is slow, or of the worst finding."""
     question = "What next?"
     remedies = [step.words for run in runs_of(asked.study) for step in run.remedies]
     if remedies:
         return Answer(question, Severity.NEUTRAL, f"Make the replay faithful: {_first(remedies[0])}.")
-    worst = next((each for each in asked.diagnosis.findings if each.advice and each.severity is not Weight.INFO), None)
-    if worst:
-        return Answer(question, Severity.NEUTRAL, worst.advice[0], number=worst.number)
+    found = (asked.first(LIMITS), asked.first(SLOW), *asked.diagnosis.findings)
+    worth = next((each for each in found if each and each.advice and each.severity is not Weight.INFO), None)
+    if worth:
+        return Answer(question, Severity.NEUTRAL, worth.advice[0], number=worth.number)
     if asked.study.has_demand:
         return Answer(question, Severity.NEUTRAL, "Replay it faster (`--speedup 2`) to find the limit of the storage.")
     return Answer(question, Severity.NEUTRAL, "Replay a load at its times to see delays as users would.")
@@ -262,6 +272,10 @@ def _peak_demand(study: Study) -> float:
         if series
         else 0.0
     )
+
+
+def _lower(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
 
 
 def _first(text: str) -> str:
